@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Warnings, sanitizers, ccache and the fast linker, in one place.
+
+find_program(HEADSCOPE_CCACHE ccache)
+if(HEADSCOPE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${HEADSCOPE_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${HEADSCOPE_CCACHE})
+endif()
+
+add_library(headscope_options INTERFACE)
+target_compile_options(headscope_options INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
+  $<$<BOOL:${HEADSCOPE_WERROR}>:-Werror>)
+target_include_directories(headscope_options INTERFACE ${CMAKE_SOURCE_DIR})
+
+if(HEADSCOPE_SANITIZE STREQUAL "address")
+  add_compile_options(-fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
+  add_link_options(-fsanitize=address,undefined)
+elseif(HEADSCOPE_SANITIZE STREQUAL "thread")
+  add_compile_options(-fsanitize=thread -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=thread)
+elseif(HEADSCOPE_SANITIZE)
+  message(FATAL_ERROR "HEADSCOPE_SANITIZE: expected empty, address or thread; found ${HEADSCOPE_SANITIZE}")
+endif()
+
+# The wheel's libraries carry DT_RPATH; ours must too, or their neighbours are not found.
+add_link_options(-Wl,--disable-new-dtags)
+find_program(HEADSCOPE_MOLD mold)
+if(HEADSCOPE_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()

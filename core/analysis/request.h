@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/base/progress.h"
+#include "core/store/analysis_header.h"
+
+namespace headscope::model {
+class Model;
+}
+
+namespace headscope::analysis {
+
+/// What to run and what to keep. `sequences` are tokens already: reading and cutting texts is input.h's.
+struct AnalysisRequest {
+    std::vector<store::SequenceTokens> sequences;
+    store::RecordLevels record;
+    std::set<int> layers;              ///< measured layers; empty: all
+    std::set<int> skip_layers;         ///< whole blocks left out
+    bool beyond_positions = false;
+    bool all_rows = false;             ///< histograms of every row
+    bool maps_float16 = false;
+    std::int64_t batch_tokens = 8192;  ///< sequences of equal length run together up to so many tokens
+    std::string model_sha256;
+    std::string settings_json;         ///< what the user asked for, stored with the results
+    std::string config_json;
+    std::uint64_t seed = 0;
+};
+
+/// Runs the model over all sequences and writes the analysis file, site by site as they come; publishes it at the end.
+/// Throws Error or Stopped; then no file of that name exists that was not there before.
+void run(model::Model& model, const AnalysisRequest& request, const std::filesystem::path& output,
+         std::vector<std::filesystem::path> inputs, Progress& progress, const Cancellation& cancellation);
+
+}  // namespace headscope::analysis

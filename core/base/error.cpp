@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/error.h"
+
+#include <cstdio>
+#include <new>
+#include <utility>
+
+namespace headscope {
+namespace {
+
+std::string line(const std::string& where, const std::string& expected, const std::string& found) {
+    std::string text = "[" + where + "] " + expected;
+    if (!found.empty()) text += "; " + found;
+    return text;
+}
+
+/// Length of the valid UTF-8 sequence at `text`, 0 if there is none; its code point in `point`.
+std::size_t decode(std::string_view text, char32_t& point) {
+    const auto lead = static_cast<unsigned char>(text[0]);
+    std::size_t length = 0;
+    char32_t lowest = 0;
+    if (lead < 0x80) {
+        point = lead;
+        return 1;
+    }
+    if (lead >= 0xC2 && lead < 0xE0) { length = 2; point = lead & 0x1FU; lowest = 0x80; }
+    else if (lead >= 0xE0 && lead < 0xF0) { length = 3; point = lead & 0x0FU; lowest = 0x800; }
+    else if (lead >= 0xF0 && lead < 0xF5) { length = 4; point = lead & 0x07U; lowest = 0x10000; }
+    else return 0;
+    if (text.size() < length) return 0;
+    for (std::size_t i = 1; i < length; ++i) {
+        const auto byte = static_cast<unsigned char>(text[i]);
+        if ((byte & 0xC0U) != 0x80U) return 0;
+        point = (point << 6U) | (byte & 0x3FU);
+    }
+    if (point < lowest || point > 0x10FFFF || (point >= 0xD800 && point < 0xE000)) return 0;
+    return length;
+}
+
+bool unsafe(char32_t point) {
+    return point < 0x20 || point == 0x7F || (point >= 0x80 && point < 0xA0) || point == 0x2028 || point == 0x2029 ||
+           (point >= 0x202A && point <= 0x202E) || (point >= 0x2066 && point <= 0x2069) || point == 0x200E ||
+           point == 0x200F || point == 0xFEFF;
+}
+
+}  // namespace
+
+std::string escaped(std::string_view text, std::size_t limit) {
+    std::string out;
+    char buffer[16];
+    while (!text.empty()) {
+        if (out.size() >= limit) return out + "…";
+        char32_t point = 0;
+        const std::size_t length = decode(text, point);
+        if (length == 0) {
+            std::snprintf(buffer, sizeof buffer, "\\x%02X", static_cast<unsigned char>(text[0]));
+            out += buffer;
+            text.remove_prefix(1);
+            continue;
+        }
+        if (unsafe(point)) {
+            std::snprintf(buffer, sizeof buffer, point < 0x80 ? "\\x%02X" : "\\u{%X}", static_cast<unsigned>(point));
+            out += buffer;
+        } else {
+            out.append(text.substr(0, length));
+        }
+        text.remove_prefix(length);
+    }
+    return out;
+}
+
+Error::Error(ErrorCode code, std::string where, std::string expected, std::string found)
+    : std::runtime_error(line(where, expected, found)),
+      code_(code),
+      where_(std::move(where)),
+      expected_(std::move(expected)),
+      found_(std::move(found)) {}
+
+Error current_error(std::string_view where) {
+    try {
+        throw;
+    } catch (const Error& error) {
+        return error;
+    } catch (const Stopped&) {
+        throw;
+    } catch (const std::bad_alloc&) {
+        return {ErrorCode::memory, std::string(where), "enough memory for this", "found none left"};
+    } catch (const std::exception& error) {
+        std::string_view text = error.what();
+        text = text.substr(0, text.find('\n'));
+        return {ErrorCode::internal, std::string(where), "no error from a library", "found: " + escaped(text, 400)};
+    } catch (...) {
+        return {ErrorCode::internal, std::string(where), "no error from a library", "found one of unknown type"};
+    }
+}
+
+}  // namespace headscope

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace headscope {
+
+/// One attention of a model: what is measured, stored and drawn. In a plain decoder or encoder, layer l is site l; an
+/// encoder-decoder lists the encoder's layers first, then each decoder layer's self- and cross-attention; a layer with
+/// two branches is two sites. Mirrors /sites of an analysis file.
+struct Site {
+    std::int32_t layer = 0;
+    std::string stack = "text";     ///< text, encoder, decoder
+    std::string kind = "self";      ///< self, cross
+    std::string branch;             ///< empty, softmax, linear
+    std::int32_t heads = 0;
+    std::int32_t key_value_heads = 0;
+    std::int32_t key_size = 0;      ///< per head
+    std::int32_t value_size = 0;    ///< per head
+    bool causal = true;
+    bool has_matrix = true;         ///< false: a layer without token mixing weights; its values are NaN
+    std::string query_stream = "tokens";
+    std::string key_stream = "tokens";
+};
+
+}  // namespace headscope

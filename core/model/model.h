@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// A model built from a checkpoint: one stack over a shared vocabulary of blocks; what differs between families is a
+// recipe in families/. Threads: one compute thread owns all calls. Errors: headscope::Error.
+
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "core/base/progress.h"
+#include "core/base/site.h"
+#include "core/checkpoint/checkpoint.h"
+#include "core/model/batch.h"
+#include "core/model/config.h"
+#include "core/model/probe.h"
+
+namespace headscope::model {
+
+class Cache;   // core/model/cache.h: one opaque mixer cache per layer
+
+/// What matched between the family's recipe and the file.
+struct LoadReport {
+    std::size_t matched = 0;
+    std::vector<std::string> missing;    ///< wanted by the recipe, not in the file (optional heads only: else an error)
+    std::vector<std::string> left_over;  ///< in the file, not wanted; buffers of old files are among them
+    std::vector<std::string> notes;      ///< choices that were filled in
+};
+
+struct ForwardOptions {
+    Probe* probe = nullptr;
+    Cache* cache = nullptr;                    ///< with one, the batch continues what the cache holds
+    std::set<int> skip_layers;                 ///< whole blocks left out
+    bool beyond_positions = false;             ///< rotary and position-free models may run past their limit
+    const Cancellation* cancellation = nullptr;
+    std::function<void(int layer)> after_layer;  ///< progress
+};
+
+class Model {
+public:
+    /// Recognises the family by model_type, checks every tensor's name and shape before one is read, then loads.
+    static std::shared_ptr<Model> build(const checkpoint::Checkpoint& checkpoint,
+                                        checkpoint::LoadAs precision = checkpoint::LoadAs::float32,
+                                        Progress* progress = nullptr, const Cancellation* cancellation = nullptr);
+    virtual ~Model() = default;
+
+    virtual const ModelConfig& config() const = 0;
+    virtual const std::vector<Site>& sites() const = 0;
+    virtual std::vector<std::string> mixers() const = 0;   ///< the mixer's name, per layer
+    virtual const LoadReport& report() const = 0;
+    virtual std::int64_t parameters() const = 0;
+    virtual bool causal() const = 0;
+    virtual bool has_head() const = 0;                      ///< logits over the vocabulary are possible
+
+    /// Final hidden states [B, L, d], after the final norm. Checks ids and lengths first.
+    virtual at::Tensor forward(const Batch& batch, const ForwardOptions& options = {}) = 0;
+
+    /// Vocabulary rows for hidden rows [N, d] -> [N, V] float32; call it in chunks of rows (16 384 x 50 304 logits
+    /// would be 3.3 GB).
+    virtual at::Tensor logits(const at::Tensor& hidden_rows) = 0;
+
+    /// Next-token loss in nats for each position, [B, L] float32 with NaN at each sequence's last position; computed in
+    /// row chunks. `rows`, if given, sees every chunk of logits (sequence, first row, [n, V]) for recording.
+    using LogitRows = std::function<void(std::int64_t sequence, std::int64_t first_row, const at::Tensor& rows)>;
+    at::Tensor next_token_loss(const Batch& batch, const at::Tensor& hidden, const LogitRows& rows = {},
+                               const Cancellation* cancellation = nullptr);
+
+    virtual std::unique_ptr<Cache> new_cache() const = 0;
+};
+
+/// Families by model_type, for `list families` and error texts.
+std::vector<std::string> known_families();
+
+}  // namespace headscope::model

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/store/analysis_header.h"
+#include "kernels/attention.h"
+
+namespace headscope::store {
+
+/// An array of values with its shape, row-major; NaN where something does not exist.
+struct Values {
+    std::vector<std::int64_t> shape;
+    std::vector<double> data;
+};
+
+/// Reads analysis files, complete or partial, ours or from elsewhere: checks format, shapes and types of everything it
+/// reads; refuses external links, external storage, virtual datasets and filters other than the built-in ones.
+/// Lazy: opening reads the header only. One thread owns it.
+class AnalysisFile {
+public:
+    static std::shared_ptr<AnalysisFile> open(const std::filesystem::path& path);
+    ~AnalysisFile();
+
+    const std::filesystem::path& path() const;
+    const AnalysisHeader& header() const;
+    bool complete() const;
+    bool site_done(std::int64_t s, std::int64_t site) const;
+
+    std::vector<std::string> indicators() const;
+    Values indicator(const std::string& name) const;              ///< [S, n, H], head_diversity [S, n], local_focus [S, n, H, 4]
+    Values column_mass(std::int64_t s, std::int64_t site) const;  ///< [H, L]
+    std::vector<double> histogram_edges() const;
+    Values histogram(std::int64_t s, std::int64_t site) const;    ///< [H, B]
+    std::int64_t histogram_row_step() const;
+    Values score_statistic(const std::string& which) const;       ///< minimum, maximum, mean, variance: [S, n, H]; above: [S, n, H, 3]
+    Values thumbnail(const std::string& which, std::int64_t s, std::int64_t site) const;  ///< mean, maximum: [H, T, T]
+    Values loss(std::int64_t s) const;                            ///< [L]
+    std::optional<Values> state(const std::string& which, std::int64_t s, std::int64_t site) const;
+
+    /// Everything to recompute any tile of one site's maps; empty when maps were not recorded.
+    struct Map {
+        std::vector<float> query, key, row_constant;  ///< [H, Lq, dk], [G, Lk, dk], [H, Lq]
+        std::int64_t heads = 0, key_value_heads = 0, queries = 0, keys = 0, key_size = 0;
+        kernels::ScoreRule rule;
+        /// A view for kernels::attention_weights; valid while the Map lives.
+        kernels::AttentionInput input() const;
+    };
+    std::optional<Map> map(std::int64_t s, std::int64_t site) const;
+
+private:
+    struct Impl;
+    explicit AnalysisFile(std::unique_ptr<Impl> impl);
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace headscope::store

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "core/store/analysis_header.h"
+#include "kernels/attention.h"
+
+namespace headscope::store {
+
+/// Writes NAME.headscope.h5 (spec files.md; docs/file-formats.md). Works on "NAME.headscope.h5.partial" beside it until
+/// publish(). All datasets are allocated and the file flushed at construction; each write_* flushes when it is done, so
+/// whatever was written when the process dies can be read. One thread at a time, always the same (HDF5's owner).
+class AnalysisWriter {
+public:
+    /// Refuses outputs that are neither absent nor regular files, folders that cannot be written, and any of `inputs`.
+    AnalysisWriter(std::filesystem::path path, const AnalysisHeader& header,
+                   std::span<const std::filesystem::path> inputs = {});
+    /// Not published: removes the partial file, unless keep_partial() was called.
+    ~AnalysisWriter();
+
+    /// Sequence `s`'s values at a site, from batch row `b` of the statistics.
+    void write_site(std::int64_t s, std::int64_t site, const kernels::Statistics& statistics, std::int64_t b);
+
+    /// Row-major float32 blocks. q: [H, Lq, dk], k: [G, Lk, dk], row_constant: [H, Lq].
+    void write_map(std::int64_t s, std::int64_t site, std::span<const float> q, std::span<const float> k,
+                   std::span<const float> row_constant, const kernels::ScoreRule& rule, std::int64_t b);
+    /// Rows [first, first + n) of one head's dense weights.
+    void write_attention_rows(std::int64_t s, std::int64_t site, std::int64_t head, std::int64_t first,
+                              std::span<const float> rows, std::int64_t keys);
+    /// which: "q_norm", "k_variance", ...; values [heads, length].
+    void write_state(std::int64_t s, std::int64_t site, const std::string& which, std::span<const float> values,
+                     std::int64_t heads);
+    /// which: "hidden_norm" or "hidden_variance"; boundary 0..layers; values [length].
+    void write_hidden_state(std::int64_t s, std::int64_t boundary, const std::string& which,
+                            std::span<const float> values);
+    void write_loss(std::int64_t s, std::span<const float> loss);
+    void write_logits(std::int64_t s, std::int64_t first_row, std::span<const float> rows);
+
+    /// Marks the file complete, closes it, reopens and checks it, syncs, renames it to its name, syncs the folder.
+    void publish();
+    const std::filesystem::path& partial_path() const;
+
+private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace headscope::store

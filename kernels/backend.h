@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace headscope::kernels {
+
+/// A refusal of a kernel: wrong shapes, types or options. what() is "[where] expected; found".
+class Error : public std::invalid_argument {
+public:
+    Error(std::string where, std::string expected, std::string found);
+    const std::string& where() const noexcept { return where_; }
+    const std::string& expected() const noexcept { return expected_; }
+    const std::string& found() const noexcept { return found_; }
+
+private:
+    std::string where_, expected_, found_;
+};
+
+/// A call ended early because its cancel flag was set. Its outputs are undefined.
+class Cancelled : public std::runtime_error {
+public:
+    Cancelled() : std::runtime_error("cancelled") {}
+};
+
+/// Names that can be forced on this machine: "reference", and the SIMD targets of the cpu backend that this processor
+/// runs ("AVX3_ZEN4", "AVX3", "AVX2", "SSE4", "EMU128", ...), best first. Never empty.
+std::vector<std::string> available_backends();
+
+/// Forces a backend by name; "auto" or "" takes the best. Unknown or absent ones throw Error and name what there is.
+/// The environment's HEADSCOPE_KERNELS is read once, at first use. Not to be called while an operator runs.
+void force_backend(const std::string& name);
+
+/// The backend that ran the last operator on this thread (proof for tests and for the files' settings).
+std::string last_backend();
+
+}  // namespace headscope::kernels

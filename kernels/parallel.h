@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+namespace headscope::kernels {
+
+/// How many threads operators use from now on, 0 = all processors. Not to be called while an operator runs.
+void set_threads(int threads);
+int threads();
+
+/// Which team runs the work: OpenMP's (shared with LibTorch: right on the one compute thread) or a pool of std::threads
+/// (right on tile workers, and the only one under TSan, since libgomp is not instrumented). A property of the calling thread.
+enum class Team { openmp, pool };
+void set_team(Team team);
+
+/// Runs body(index, worker) for every index in [0, count), dynamically scheduled in rising order, worker < threads().
+/// Returns when all are done. The first exception is rethrown here; the remaining indices are skipped.
+void parallel_for(std::int64_t count, const std::function<void(std::int64_t index, int worker)>& body);
+
+}  // namespace headscope::kernels
