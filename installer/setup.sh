@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Sets up what building needs: Debian packages (installer/packages.txt) and LibTorch (installer/wheels.txt, checked by
+# SHA-256) in .deps/, which git ignores. Safe to repeat: seconds when nothing is missing, starts over after an
+# interruption. Changes nothing outside the checkout but apt packages.
+#   --no-window   leave Qt, plots and fonts out (preset core-only)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+window=yes
+for argument in "$@"; do
+    case "$argument" in
+        --no-window) window=no ;;
+        *) echo "setup.sh: expected --no-window or nothing; found $argument" >&2; exit 2 ;;
+    esac
+done
+
+say() { printf '\033[1m%s\033[0m\n' "$*" >&2; }
+fail() { echo "setup.sh: $*" >&2; exit 1; }
+
+[ "$(uname -s)-$(uname -m)" = Linux-x86_64 ] ||
+    fail "[system] Linux on x86-64 is expected, for the LibTorch wheel is built for it; found $(uname -s) on $(uname -m)"
+
+wanted_packages() {
+    sed -n 's/^\([a-z0-9][^ #]*\)\( *#.*\)\{0,1\}$/\0/p' installer/packages.txt |
+        if [ "$window" = no ]; then grep -v -E '# (window|fonts)'; else cat; fi | sed 's/ *#.*//'
+}
+
+install_packages() {
+    if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+        missing_tools=""
+        for tool in g++ cmake ninja pkg-config python3; do
+            command -v "$tool" >/dev/null || missing_tools="$missing_tools $tool"
+        done
+        cat >&2 <<EOF
+setup.sh: this system has no apt, so its packages are yours to install. Wanted, by their Debian 12 names and versions
+(other distributions name them alike): g++ 12 or newer with C++20, cmake 3.25, ninja, pkg-config, python3 with pip;
+catch2 2.13 (not 3), CLI11 2.x, HDF5 1.10 or newer with its C++ interface, highway (libhwy) 1.0, oniguruma 6.9,
+OpenSSL 3 (libcrypto), utf8proc 2.8, nlohmann-json 3.11; for figures Qt 6.4 (base, svg) and QCustomPlot 2.1 built for
+Qt 6, and the fonts Noto Sans (core, CJK, colour emoji) and DejaVu.
+Tools not found here:${missing_tools:- none}
+EOF
+        [ -z "$missing_tools" ] || exit 1
+        return
+    fi
+    local missing=() package
+    for package in $(wanted_packages); do
+        [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || missing+=("$package")
+    done
+    [ ${#missing[@]} -eq 0 ] && return
+    local root=()
+    if [ "$(id -u)" -ne 0 ]; then
+        command -v sudo >/dev/null || fail "[apt] root or sudo is needed to install: ${missing[*]}"
+        root=(sudo)
+    fi
+    say "Installing ${#missing[@]} packages: ${missing[*]}"
+    "${root[@]}" apt-get update -qq
+    "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null ||
+        fail "[apt] expected these packages to install: ${missing[*]}"
+}
+
+install_libtorch() {
+    local target=.deps/libtorch stamp
+    stamp=$(sha256sum installer/wheels.txt | cut -d' ' -f1)
+    [ "$(cat "$target/stamp" 2>/dev/null)" = "$stamp" ] && return
+    mkdir -p .deps
+    exec 9>.deps/lock
+    flock 9   # a second set-up waits for the first
+    [ "$(cat "$target/stamp" 2>/dev/null)" = "$stamp" ] && return
+    local python=python3
+    "$python" -m pip --version >/dev/null 2>&1 || python=/usr/bin/python3
+    "$python" -m pip --version >/dev/null 2>&1 || fail "[pip] expected python3 with pip; found none"
+    say "Fetching LibTorch (570 MB, once)"
+    rm -rf .deps/wheels .deps/libtorch.partial
+    # pip checks each file against the hash in wheels.txt before it is kept.
+    "$python" -m pip download --quiet --disable-pip-version-check --no-deps --require-hashes --only-binary=:all: \
+        --python-version 3.11 --implementation cp --abi cp311 \
+        --platform manylinux_2_28_x86_64 --platform manylinux_2_25_x86_64 --platform manylinux2014_x86_64 \
+        --dest .deps/wheels -r installer/wheels.txt ||
+        fail "[LibTorch] expected to fetch the wheels of installer/wheels.txt; see the message above. Run it again to start over"
+    local wheel
+    for wheel in .deps/wheels/*.whl; do
+        grep -q "$(sha256sum "$wheel" | cut -d' ' -f1)" installer/wheels.txt ||
+            fail "[$wheel] expected a SHA-256 that installer/wheels.txt lists; found $(sha256sum "$wheel" | cut -d' ' -f1)"
+        "$python" -m zipfile -e "$wheel" .deps/libtorch.partial
+    done
+    echo "$stamp" >.deps/libtorch.partial/stamp
+    rm -rf "$target" .deps/wheels
+    mv .deps/libtorch.partial "$target"
+}
+
+install_packages
+install_libtorch
