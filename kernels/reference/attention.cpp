@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "kernels/reference/attention.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/where.h>
+#include <ATen/ops/zeros_like.h>
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "kernels/backend.h"
+#include "kernels/reference/dense.h"
+
+namespace headscope::kernels {
+namespace reference {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+at::Tensor per_head(const std::vector<float>& values) {
+    return at::tensor(at::ArrayRef<float>(values), at::kDouble).view({-1, 1, 1});
+}
+
+at::Tensor allowed_pairs(const ScoreRule& rule, const DenseAttention& dense, std::int64_t b, std::int64_t heads) {
+    const at::Tensor &i = dense.query_position, &j = dense.key_position;
+    const SequenceBounds& bounds = dense.bounds;
+    at::Tensor mask = (i - rule.query_offset < bounds.queries) & (j >= bounds.key_begin) & (j < bounds.key_end);
+    if (rule.causal) mask = mask & (j <= i);
+    if (rule.window_left >= 0) mask = mask & ((i - j <= rule.window_left) | (j < rule.first_keys));
+    if (rule.window_right >= 0) mask = mask & (j - i <= rule.window_right);
+    mask = mask.unsqueeze(0).expand({heads, -1, -1});
+    const BlockVisibility& blocks = rule.blocks;
+    if (blocks.block_size > 0) {
+        auto* visible = const_cast<std::uint8_t*>(blocks.visible.data()) + b * heads * blocks.blocks;
+        const at::Tensor by_block = at::from_blob(visible, {heads, blocks.blocks}, at::kByte).to(at::kBool);
+        const at::Tensor key_block = j.div(blocks.block_size, "floor");
+        const at::Tensor own = i.div(blocks.block_size, "floor") == key_block;
+        mask = mask & (own | by_block.index_select(1, key_block.flatten()).unsqueeze(1));
+    }
+    return mask;
+}
+
+at::Tensor bias_by_distance(const ScoreRule& rule, const at::Tensor& relative, std::int64_t heads) {
+    auto* data = const_cast<float*>(rule.distance_bias.data());
+    const at::Tensor table = at::from_blob(data, {heads, rule.bias_length}, at::kFloat).to(at::kDouble);
+    const at::Tensor column = relative + rule.bias_origin;
+    const at::Tensor inside = column.clamp(0, rule.bias_length - 1);
+    const at::Tensor bias = table.index_select(1, inside.flatten()).view({heads, relative.size(0), relative.size(1)});
+    return rule.beyond_table == BeyondTable::zero ? bias * (inside == column) : bias;
+}
+
+/// Scores of every pair, allowed or not, in the order that kernels/attention.h gives.
+at::Tensor all_scores(const AttentionInput& input, const DenseAttention& dense, std::int64_t b) {
+    const ScoreRule& rule = *input.rule;
+    const std::int64_t heads = input.query.heads;
+    const at::Tensor relative = dense.key_position - dense.query_position;
+    const at::Tensor q = sequence_of(input.query, b, heads), k = sequence_of(input.key, b, heads);
+    at::Tensor s = at::matmul(q, k.transpose(1, 2)) * rule.scale;
+    if (!rule.slopes.empty()) s = s + per_head(rule.slopes) * relative;
+    if (rule.bias_length > 0) s = s + bias_by_distance(rule, relative, heads);
+    if (rule.soft_cap > 0.0) s = (s / rule.soft_cap).tanh() * rule.soft_cap;
+    return s;
+}
+
+/// Threshold of the projection onto the simplex (Martins & Astudillo 2016, algorithm 1), [H, Lq]. z: [H, Lq, n].
+at::Tensor sparsemax_threshold(const at::Tensor& z) {
+    const at::Tensor sorted = std::get<0>(z.sort(-1, /*descending=*/true));
+    const at::Tensor sums = sorted.cumsum(-1);
+    const at::Tensor rank = at::arange(1, z.size(-1) + 1, at::kDouble);
+    const at::Tensor support = (sorted * rank + 1.0 > sums).sum(-1, /*keepdim=*/true).clamp_min(1);
+    return ((sums.gather(-1, support - 1) - 1.0) / support).squeeze(-1);
+}
+
+void normalise(const ScoreRule& rule, DenseAttention& dense) {
+    const at::Tensor sees_a_key = dense.allowed.any(-1);
+    at::Tensor candidates = dense.score;
+    at::Tensor sink;
+    if (!rule.sink_logits.empty()) {
+        sink = per_head(rule.sink_logits).expand({-1, candidates.size(1), 1});
+        candidates = at::cat({candidates, sink}, -1);
+    }
+    const bool softmax = rule.normaliser == Normaliser::softmax;
+    const at::Tensor constant = softmax ? candidates.logsumexp(-1) : sparsemax_threshold(candidates);
+    dense.row_constant = at::where(sees_a_key, constant, kInfinity);
+    const auto weigh = [&](const at::Tensor& s) {
+        const at::Tensor above = s - dense.row_constant.unsqueeze(-1);
+        return softmax ? above.exp() : above.clamp_min(0.0);
+    };
+    dense.weight = at::where(dense.allowed, weigh(dense.score), 0.0);
+    dense.sink_share = sink.defined() ? weigh(sink).squeeze(-1) : at::zeros_like(dense.row_constant);
+}
+
+void write_output(const at::Tensor& result, std::int64_t b, OutputView output) {
+    const std::int64_t heads = result.size(0), queries = result.size(1), size = result.size(2);
+    at::Tensor target = at::from_blob(output.data + b * output.batch_stride, {heads, queries, size},
+                                      {output.head_stride, output.row_stride, 1}, at::kFloat);
+    target.copy_(result);
+}
+
+}  // namespace
+
+at::Tensor sequence_of(const TensorView& view, std::int64_t b, std::int64_t heads) {
+    const bool single = view.type == ElementType::float32;
+    const std::size_t bytes = single ? sizeof(float) : sizeof(std::uint16_t);
+    auto* data =
+        static_cast<char*>(const_cast<void*>(view.data)) + static_cast<std::size_t>(b * view.batch_stride) * bytes;
+    const at::Tensor heads_of_view =
+        at::from_blob(data, {view.heads, view.length, view.size}, {view.head_stride, view.row_stride, 1},
+                      single ? at::kFloat : at::kBFloat16);
+    return heads_of_view.to(at::kDouble).repeat_interleave(heads / view.heads, 0);
+}
+
+DenseAttention dense_attention(const AttentionInput& input, std::int64_t b) {
+    const ScoreRule& rule = *input.rule;
+    const std::int64_t heads = input.query.heads, queries = input.query.length, keys = input.key.length;
+    DenseAttention dense;
+    dense.bounds = sequence_bounds(rule, b, queries, keys);
+    dense.query_position = (at::arange(queries, at::kLong) + rule.query_offset).unsqueeze(1);
+    dense.key_position = at::arange(keys, at::kLong).unsqueeze(0);
+    dense.allowed = allowed_pairs(rule, dense, b, heads);
+    dense.score = at::where(dense.allowed, all_scores(input, dense, b), -kInfinity);
+    normalise(rule, dense);
+    return dense;
+}
+
+}  // namespace reference
+
+void attention_reference(const AttentionInput& input, OutputView output, const StatisticsRequest* request,
+                         Statistics* statistics) {
+    check_attention(input);
+    if (request != nullptr) check_statistics(input, *request);
+    try {
+        if (request != nullptr) reference::prepare_statistics(input, *request, *statistics);
+        for (std::int64_t b = 0; b < input.query.batch; ++b) {
+            if (input.cancel != nullptr && input.cancel->load(std::memory_order_relaxed)) throw Cancelled();
+            const reference::DenseAttention dense = reference::dense_attention(input, b);
+            if (output.data != nullptr) {
+                const at::Tensor value = reference::sequence_of(input.value, b, input.query.heads);
+                reference::write_output(at::matmul(dense.weight, value), b, output);
+            }
+            if (request != nullptr) reference::measure_sequence(input, *request, dense, b, *statistics);
+        }
+    } catch (const c10::Error& error) {
+        throw Error("reference attention", "memory for whole float64 matrices", error.what_without_backtrace());
+    }
+}
+
+}  // namespace headscope::kernels

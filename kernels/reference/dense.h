@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// The matrix of one sequence, built whole: the reference backend's working material. float64, H heads, Lq queries,
+// Lk keys.
+
+#include <ATen/core/Tensor.h>
+
+#include "kernels/attention.h"
+#include "kernels/score_rule.h"
+
+namespace headscope::kernels::reference {
+
+struct DenseAttention {
+    SequenceBounds bounds;
+    at::Tensor query_position;  ///< [Lq, 1] int64: i' = i + query_offset
+    at::Tensor key_position;    ///< [1, Lk] int64: j
+    at::Tensor allowed;         ///< [H, Lq, Lk] bool
+    at::Tensor score;           ///< [H, Lq, Lk], -inf where not allowed
+    at::Tensor weight;          ///< [H, Lq, Lk], 0 where not allowed
+    at::Tensor row_constant;    ///< [H, Lq], +inf for a row that sees no key
+    at::Tensor sink_share;      ///< [H, Lq], what the sink logit takes of a row that sees a key; 0 without sink logits
+};
+
+/// Builds the matrix of sequence b. input has passed check_attention.
+DenseAttention dense_attention(const AttentionInput& input, std::int64_t b);
+
+/// Sequence b of a view as float64 [heads, length, size], heads repeated until there are `heads`.
+at::Tensor sequence_of(const TensorView& view, std::int64_t b, std::int64_t heads);
+
+/// Sets `statistics` up for the whole batch: sizes, and vectors filled with NaN or 0.
+void prepare_statistics(const AttentionInput& input, const StatisticsRequest& request, Statistics& statistics);
+
+/// Fills the part of sequence b.
+void measure_sequence(const AttentionInput& input, const StatisticsRequest& request, const DenseAttention& dense,
+                      std::int64_t b, Statistics& statistics);
+
+}  // namespace headscope::kernels::reference
