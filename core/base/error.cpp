@@ -5,6 +5,8 @@
 #include <new>
 #include <utility>
 
+#include "core/base/text.h"
+
 namespace headscope {
 namespace {
 
@@ -12,29 +14,6 @@ std::string line(const std::string& where, const std::string& expected, const st
     std::string text = "[" + where + "] " + expected;
     if (!found.empty()) text += "; " + found;
     return text;
-}
-
-/// Length of the valid UTF-8 sequence at `text`, 0 if there is none; its code point in `point`.
-std::size_t decode(std::string_view text, char32_t& point) {
-    const auto lead = static_cast<unsigned char>(text[0]);
-    std::size_t length = 0;
-    char32_t lowest = 0;
-    if (lead < 0x80) {
-        point = lead;
-        return 1;
-    }
-    if (lead >= 0xC2 && lead < 0xE0) { length = 2; point = lead & 0x1FU; lowest = 0x80; }
-    else if (lead >= 0xE0 && lead < 0xF0) { length = 3; point = lead & 0x0FU; lowest = 0x800; }
-    else if (lead >= 0xF0 && lead < 0xF5) { length = 4; point = lead & 0x07U; lowest = 0x10000; }
-    else return 0;
-    if (text.size() < length) return 0;
-    for (std::size_t i = 1; i < length; ++i) {
-        const auto byte = static_cast<unsigned char>(text[i]);
-        if ((byte & 0xC0U) != 0x80U) return 0;
-        point = (point << 6U) | (byte & 0x3FU);
-    }
-    if (point < lowest || point > 0x10FFFF || (point >= 0xD800 && point < 0xE000)) return 0;
-    return length;
 }
 
 bool unsafe(char32_t point) {
@@ -51,7 +30,7 @@ std::string escaped(std::string_view text, std::size_t limit) {
     while (!text.empty()) {
         if (out.size() >= limit) return out + "…";
         char32_t point = 0;
-        const std::size_t length = decode(text, point);
+        const std::size_t length = decode_utf8(text, point);
         if (length == 0) {
             std::snprintf(buffer, sizeof buffer, "\\x%02X", static_cast<unsigned char>(text[0]));
             out += buffer;

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/json.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "core/base/input_file.h"
+#include "core/base/json_events.h"
+#include "core/base/os_error.h"
+
+namespace headscope {
+namespace {
+
+using Json = nlohmann::json;
+
+/// Builds the tree. `open_` holds the containers not yet closed: a container's elements stay where they are until it
+/// is closed and the next sibling is added.
+class TreeBuilder final : public JsonEvents {
+public:
+    TreeBuilder(Json& root, const std::string& where) : root_(root), where_(where) {}
+
+    void begin_object() override { open_.push_back(add(Json::object())); }
+    void begin_array() override { open_.push_back(add(Json::array())); }
+    void end_object() override { open_.pop_back(); }
+    void end_array() override { open_.pop_back(); }
+    void key(std::string& name) override {
+        auto& entries = open_.back()->get_ref<Json::object_t&>();
+        const auto [entry, fresh] = entries.try_emplace(std::move(name));
+        if (!fresh) {
+            throw Error(ErrorCode::format, where_ + ", byte " + std::to_string(position()),
+                        "expected each key once in an object", "found \"" + escaped(entry->first) + "\" again");
+        }
+        slot_ = &entry->second;
+    }
+    void string(std::string& value) override { add(Json(std::move(value))); }
+    void unsigned_integer(std::uint64_t value) override { add(Json(value)); }
+    void negative_integer(std::int64_t value) override { add(Json(value)); }
+    void real(double value, const std::string&) override { add(Json(value)); }
+    void boolean(bool value) override { add(Json(value)); }
+    void null() override { add(Json(nullptr)); }
+
+private:
+    Json* add(Json&& value) {
+        if (open_.empty()) {
+            root_ = std::move(value);
+            return &root_;
+        }
+        if (open_.back()->is_array()) {
+            auto& elements = open_.back()->get_ref<Json::array_t&>();
+            elements.push_back(std::move(value));
+            return &elements.back();
+        }
+        *slot_ = std::move(value);
+        return slot_;
+    }
+
+    Json& root_;
+    const std::string& where_;
+    std::vector<Json*> open_;
+    Json* slot_ = nullptr;
+};
+
+}  // namespace
+
+nlohmann::json parse_json(std::string_view text, const std::string& where) {
+    try {
+        Json root;
+        TreeBuilder builder(root, where);
+        read_json_events(text, where, builder);
+        return root;
+    } catch (...) {
+        throw current_error(where);
+    }
+}
+
+nlohmann::json read_json_file(const std::filesystem::path& path, std::uint64_t limit, const std::string& kind) {
+    return parse_json(read_small_file(path, limit, kind), shown(path));
+}
+
+std::string json_text(const nlohmann::json& document) {
+    try {
+        return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+    } catch (...) {
+        throw current_error("JSON text");
+    }
+}
+
+}  // namespace headscope

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headscope {
+
+/// Length in bytes (1 to 4) of the UTF-8 sequence that `text` begins with, and its code point; 0 where there is none:
+/// empty text, stray or missing continuation bytes, overlong forms, surrogates, beyond U+10FFFF.
+std::size_t decode_utf8(std::string_view text, char32_t& point);
+
+/// Byte offset of the first byte that is no valid UTF-8; std::string_view::npos when all is valid.
+std::size_t find_invalid_utf8(std::string_view text);
+
+/// A size for people, in units of 1000: "999 B", "6.86 MB", "3.30 GB".
+std::string size_text(std::uint64_t bytes);
+
+/// A count for people, digits in groups of three: "3 428 352".
+std::string count_text(std::uint64_t count);
+
+/// At most `most` of the items, quoted, escaped, separated by commas; what is left out is counted: ... and 12 more.
+std::string list_text(const std::vector<std::string>& items, std::size_t most = 10);
+
+}  // namespace headscope
