@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "kernels/reference/attention.h"
 
-#include <ATen/core/Tensor.h>
+#include "kernels/reference/dense.h"
+
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/from_blob.h>
@@ -15,7 +16,6 @@
 #include <limits>
 
 #include "kernels/backend.h"
-#include "kernels/reference/dense.h"
 
 namespace headscope::kernels {
 namespace reference {

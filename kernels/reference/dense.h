@@ -4,6 +4,11 @@
 // The matrix of one sequence, built whole: the reference backend's working material. float64, H heads, Lq queries,
 // Lk keys.
 
+// Without it TensorOperators.h brings every operator of ATen in, and doubles the time to compile.
+#ifndef AT_PER_OPERATOR_HEADERS
+#define AT_PER_OPERATOR_HEADERS
+#endif
+#include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 
 #include "kernels/attention.h"

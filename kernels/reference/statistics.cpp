@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Every field of Statistics from the whole matrix, formula by formula as indicators.md and reference/attention.h say.
-#include <ATen/core/Tensor.h>
+#include "kernels/reference/dense.h"
+
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/xlogy.h>
 #include <ATen/ops/zeros.h>
-#include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
-
-#include "kernels/reference/dense.h"
 
 namespace headscope::kernels::reference {
 namespace {
