@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Compares an analysis file with what transformers computed in float64.
+
+Tolerances are derived here, once. For each layer the distance between float64 and float32 transformers on the very same
+tokens says how far float32 rounding carries on this model; the program may be NOISE times as far, plus FLOOR units of
+rounding. That gives delta, the tolerance of a score. Everything else follows from it: softmax turns an error delta of
+the scores into a relative error of at most exp(2 delta) - 1 in every weight, and so in every sum of weights with
+non-negative factors; an entropy has the derivative bound 2 delta H; a standard deviation over heads moves by no more
+than the norm of the weights' errors; a count in a histogram may differ only by the scores within delta of its edges.
+"""
+
+from collections import defaultdict
+
+import numpy as np
+
+import indicators as oracle_indicators
+
+EPSILON = 2.0**-23     # float32
+HALF = 2.0**-11        # half a unit of float16: thumbnails are stored so
+NOISE = 8.0
+FLOOR = 16.0
+
+STATES = ("q", "k", "v")
+
+
+class Verdict:
+    """Collects, per quantity, the worst error in units of its tolerance. Anything above 1 is a failure."""
+
+    def __init__(self):
+        self.worst = {}
+        self.error = defaultdict(float)
+        self.failures = []
+
+    def number(self, name, place, got, expected, tolerance):
+        got, expected = np.asarray(got, dtype=np.float64), np.asarray(expected, dtype=np.float64)
+        if got.shape != expected.shape:
+            return self.fail(name, f"{place}: shape {got.shape}, expected {expected.shape}")
+        if not np.array_equal(np.isnan(got), np.isnan(expected)):
+            return self.fail(name, f"{place}: NaN in {np.isnan(got).sum()} places, expected in {np.isnan(expected).sum()}")
+        error = np.abs(np.nan_to_num(got - expected, posinf=np.inf, neginf=-np.inf))
+        tolerance = np.broadcast_to(np.asarray(tolerance, dtype=np.float64), error.shape)
+        tolerance = np.where(np.isnan(expected), 1.0, tolerance)
+        ratio = np.where(error == 0, 0.0, error / np.maximum(tolerance, np.finfo(np.float64).tiny))
+        self.error[name] = max(self.error[name], float(error.max(initial=0.0)))
+        self.note(name, float(ratio.max(initial=0.0)))
+        if ratio.size and ratio.max() > 1:
+            at = np.unravel_index(ratio.argmax(), ratio.shape)
+            where = ", ".join(str(int(index)) for index in at)
+            self.failures.append(
+                f"{name} {place} [{where}]: {got[at]:.9g}, expected {expected[at]:.9g} within {tolerance[at]:.2g}")
+
+    def between(self, name, place, got, low, high):
+        """Counts that rounding of the scores may move: low <= got <= high."""
+        got = np.asarray(got, dtype=np.float64)
+        if got.shape != np.shape(low):
+            return self.fail(name, f"{place}: shape {got.shape}, expected {np.shape(low)}")
+        outside = ~((got >= low) & (got <= high))
+        self.note(name, 2.0 if outside.any() else 0.0)
+        if outside.any():
+            at = np.unravel_index(outside.argmax(), outside.shape)
+            where = ", ".join(str(int(index)) for index in at)
+            self.failures.append(f"{name} {place} [{where}]: {got[at]:.12g}, expected {low[at]:.12g} to {high[at]:.12g}")
+
+    def same(self, name, place, got, expected):
+        equal = np.array_equal(np.asarray(got), np.asarray(expected))
+        self.note(name, 0.0 if equal else 2.0)
+        if not equal:
+            self.failures.append(f"{name} {place}: {np.asarray(got)}, expected {np.asarray(expected)}")
+
+    def fail(self, name, text):
+        self.note(name, float("inf"))
+        self.failures.append(f"{name} {text}")
+
+    def note(self, name, ratio):
+        self.worst[name] = max(self.worst.get(name, 0.0), ratio)
+
+
+def distance(first, second):
+    return float(np.abs(first - second).max(initial=0.0))
+
+
+def magnitude(array):
+    return float(np.abs(array).max(initial=0.0))
+
+
+class Tolerances:
+    """Of one case: from the float64 and float32 traces of all its sequences."""
+
+    def __init__(self, exact, single):
+        sites = range(len(exact[0].sites))
+        pairs = list(zip(exact, single))
+        self.score = [self.of([(a.sites[n].scores[:, a.sites[n].allowed], b.sites[n].scores[:, a.sites[n].allowed])
+                               for a, b in pairs]) for n in sites]
+        self.state = [{name: self.of([(a.sites[n].states[name], b.sites[n].states[name]) for a, b in pairs])
+                       for name in STATES} for n in sites]
+        self.hidden = [self.of([(a.hidden[n], b.hidden[n]) for a, b in pairs]) for n in range(len(exact[0].hidden))]
+        self.logits = self.of([(a.logits, b.logits) for a, b in pairs]) if exact[0].logits is not None else 0.0
+
+    @staticmethod
+    def of(pairs):
+        return max(NOISE * distance(a, b) for a, b in pairs) + FLOOR * EPSILON * max(magnitude(a) for a, _ in pairs)
+
+
+def counts_between(values, edges, delta):
+    """How many of `values` [n] lie surely, and how many possibly, below each edge."""
+    ordered = np.sort(values)
+    return np.searchsorted(ordered, edges - delta, side="left"), np.searchsorted(ordered, edges + delta, side="right")
+
+
+def check_site(verdict, place, site, measured, tokens, causal, delta, row_step):
+    """`measured`: name -> array of one sequence and site, cut to its heads and length."""
+    weights, allowed = site.weights, site.allowed
+    expected = oracle_indicators.indicators(weights, allowed, causal, tokens)
+    heads, length, keys = weights.shape
+    relative = np.expm1(2 * delta) + FLOOR * EPSILON
+    queries = oracle_indicators.live_queries(allowed)
+    rows = FLOOR * EPSILON * queries
+    flushed = oracle_indicators.SMALLEST_NORMAL_FLOAT32 * length * keys   # weights that float32 may take for 0
+
+    for name in ("sink", "local_focus", "density", "column_mass", "duplicate", "induction"):
+        verdict.number(name, place, measured[name], expected[name], relative * np.abs(expected[name]) + flushed)
+    verdict.number("sparsity", place, measured["sparsity"], expected["sparsity"], relative)
+    verdict.number("entropy", place, measured["entropy"], expected["entropy"], relative * expected["entropy"] + rows)
+    verdict.number("entropy_row_mean", place, measured["entropy_row_mean"], expected["entropy_row_mean"],
+                   relative * expected["entropy_row_mean"] + rows / queries)
+    verdict.number("concentration", place, measured["concentration"], expected["concentration"],
+                   relative * expected["concentration"])
+    spread = np.sqrt((weights**2).sum(axis=0) / max(heads - 1, 1))
+    pairs = queries * (queries + 1) / 2 if causal else queries * keys
+    verdict.number("head_diversity", place, measured["head_diversity"], expected["head_diversity"],
+                   relative * spread.sum() / pairs)
+    apart = np.abs(np.arange(length)[:, None] - np.arange(keys)[None, :])
+    verdict.number("mean_distance", place, measured["mean_distance"], expected["mean_distance"],
+                   relative * (weights * apart).sum(axis=(1, 2)) / queries + length * flushed)
+    if "virtual_sink" in measured:
+        verdict.number("virtual_sink", place, measured["virtual_sink"], expected["virtual_sink"], 0)
+
+    with np.errstate(divide="ignore"):
+        logarithm = np.log(weights[:, allowed])
+    edge, margin = np.log(oracle_indicators.SMALLEST_NORMAL_FLOAT32), 2 * delta + FLOOR * EPSILON * 128
+    total = np.count_nonzero(allowed)
+    verdict.between("zero_fraction", place, measured["zero_fraction"] * total,
+                    (logarithm < edge - margin).sum(axis=1) - 1e-6, (logarithm < edge + margin).sum(axis=1) + 1e-6)
+
+    check_scores(verdict, place, site, measured, delta, row_step)
+    small = oracle_indicators.thumbnails(weights)
+    for which in ("mean", "maximum"):
+        verdict.number(f"thumbnail_{which}", place, measured[f"thumbnail_{which}"], small[which],
+                       (relative + HALF) * small[which] + 2.0**-25)
+    if "attention" in measured:
+        verdict.number("attention", place, measured["attention"], weights,
+                       relative * weights + oracle_indicators.SMALLEST_NORMAL_FLOAT32)
+
+
+def check_scores(verdict, place, site, measured, delta, row_step):
+    scores, allowed = site.scores, site.allowed
+    expected = oracle_indicators.score_statistics(scores, allowed)
+    for name in ("minimum", "maximum", "mean"):
+        verdict.number(f"score_{name}", place, measured[f"score_{name}"], expected[name], delta)
+    variance = expected["variance"]
+    verdict.number("score_variance", place, measured["score_variance"], variance,
+                   4 * delta * np.sqrt(variance) + 4 * delta**2 + 2 * FLOOR * EPSILON * variance)
+    heads, queries = scores.shape[:2]
+    edges = oracle_indicators.histogram_edges()
+    rows = oracle_indicators.sampled_rows(queries, row_step)
+    bounds = np.asarray(oracle_indicators.OUTLIER_BOUNDS)
+    for h in range(heads):
+        low, high = counts_between(np.abs(scores[h][allowed]), bounds, delta)
+        every = np.count_nonzero(allowed)
+        verdict.between("score_above", f"{place} head {h}", measured["score_above"][h], every - high, every - low)
+        sampled = scores[h][rows][allowed[rows]]
+        low, high = counts_between(sampled, edges[1:], delta)
+        verdict.between("histogram", f"{place} head {h}", np.cumsum(measured["histogram"][h].astype(np.int64)), low, high)
+
+
+def check_states(verdict, place, site, measured, tolerances):
+    for name in STATES:
+        expected = oracle_indicators.vector_statistics(site.states[name])
+        size = site.states[name].shape[-1]
+        check_vectors(verdict, name, place, measured[f"{name}_norm"], measured[f"{name}_variance"], expected, size,
+                      tolerances[name])
+
+
+def check_vectors(verdict, name, place, norm, variance, expected, size, tolerance):
+    """An error `tolerance` of each component moves a norm by at most sqrt(size) times that, and so a variance."""
+    verdict.number(f"{name}_norm", place, norm, expected["norm"],
+                   np.sqrt(size) * tolerance + FLOOR * EPSILON * expected["norm"])
+    bound = 2 * np.sqrt(size / max(size - 1, 1)) * tolerance * np.sqrt(expected["variance"]) + size * tolerance**2
+    verdict.number(f"{name}_variance", place, variance, expected["variance"],
+                   2 * bound + FLOOR * EPSILON * expected["variance"])
+
+
+def check_map(verdict, place, site, stored, delta):
+    """Scores and row constants from the stored q and k: what any tile is recomputed from."""
+    query, key = stored["query"].astype(np.float64), stored["key"].astype(np.float64)
+    key = np.repeat(key, query.shape[0] // key.shape[0], axis=0)
+    scores = stored["scale"] * query @ key.transpose(0, 2, 1)
+    verdict.number("map_scores", place, np.where(site.allowed, scores, 0), np.where(site.allowed, site.scores, 0), delta)
+    constants = oracle_indicators.row_constants(site.scores, site.allowed)
+    verdict.number("map_row_constant", place, stored["row_constant"], constants,
+                   delta + FLOOR * EPSILON * np.maximum(np.abs(constants), 1))
+
+
+def check_output(verdict, place, trace, loss, logits, tolerance):
+    if trace.logits is None:
+        if logits is not None and not np.isnan(logits).all():
+            verdict.fail("logits", f"{place}: present, but the model has no head")
+    elif logits is None:
+        verdict.fail("logits", f"{place}: absent")
+    else:
+        verdict.number("logits", place, logits, trace.logits, tolerance)
+    if trace.causal and trace.logits is not None:
+        expected = oracle_indicators.next_token_loss(trace.logits, trace.tokens)
+        verdict.number("loss", place, loss, expected, 2 * tolerance + FLOOR * EPSILON * np.abs(np.nan_to_num(expected)))
+    elif loss is not None:
+        verdict.number("loss", place, loss, np.full(len(trace.tokens), np.nan), 1)

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every number of an analysis file, from dense attention weights and scores, in float64 numpy.
+
+An oracle: written from the definitions (docs/file-formats.md and the papers' formulas) alone, slow and obvious, with
+no line in common with the kernels. Shapes: weights and scores [H, Lq, Lk], `allowed` [Lq, Lk] (bool, what the model's
+own mask lets through), tokens [L]. Rows are queries, columns keys, both counted from 0.
+"""
+
+import numpy as np
+
+LOCAL_DISTANCES = (0, 1, 2, 3)
+SMALLEST_NORMAL_FLOAT32 = 2.0**-126
+OUTLIER_BOUNDS = (10.0, 100.0, 1000.0)
+THUMBNAIL_SIZE = 128
+
+
+def histogram_edges():
+    """The 167 edges: -inf, -8 * 10^(k/16) for k = 50..0, -7.75 to 7.75 by 0.25, 8 * 10^(k/16) for k = 0..50, inf."""
+    logarithmic = 8.0 * 10.0 ** (np.arange(51) / 16.0)
+    linear = np.arange(-31, 32) * 0.25
+    return np.concatenate([[-np.inf], -logarithmic[::-1], linear, logarithmic, [np.inf]])
+
+
+def default_row_step(queries):
+    return 1 if queries <= 1024 else 8
+
+
+def sampled_rows(queries, row_step):
+    """Rows that enter the histogram: every one, or those with i mod step = step - 1."""
+    return np.arange(row_step - 1, queries, row_step)
+
+
+def live_queries(allowed):
+    """Queries that see at least one key: the L of all formulas."""
+    return int(np.count_nonzero(allowed.any(axis=1)))
+
+
+def entropy(weights):
+    """- sum_ij A log A in nats, with 0 log 0 = 0. [H]"""
+    logarithm = np.log(weights, out=np.zeros_like(weights), where=weights > 0)
+    return -(weights * logarithm).sum(axis=(1, 2))
+
+
+def head_diversity(weights, allowed, causal):
+    """Mean over the pairs of the standard deviation over heads (divisor H - 1); one number per layer."""
+    heads = weights.shape[0]
+    if heads == 1:
+        return 0.0
+    deviation = weights.std(axis=0, ddof=1)
+    queries = live_queries(allowed)
+    if causal:
+        lower = np.tril(np.ones(deviation.shape, dtype=bool))
+        return 2.0 / (queries * (queries + 1)) * deviation[lower].sum()
+    return deviation.sum() / (queries * weights.shape[2])
+
+
+def local_focus(weights, allowed, distances=LOCAL_DISTANCES):
+    """(1 / (L - N)) sum of A_{i, i-N}; NaN where no query has such a key. [H, distances]"""
+    heads = weights.shape[0]
+    queries = live_queries(allowed)
+    result = np.full((heads, len(distances)), np.nan)
+    for n, distance in enumerate(distances):
+        if queries > distance:
+            diagonal = np.diagonal(weights, offset=-distance, axis1=1, axis2=2)
+            result[:, n] = diagonal.sum(axis=1) / (queries - distance)
+    return result
+
+
+def column_mass(weights, allowed, causal):
+    """Mean weight that key j gets from the queries that come no earlier (encoders: from all). [H, Lk]"""
+    queries = live_queries(allowed)
+    total = weights.sum(axis=1)
+    if not causal:
+        return total / queries
+    return total / (queries - np.arange(weights.shape[2]))
+
+
+def token_pattern(weights, tokens, pattern, queries):
+    """(1 / L) sum of A over the pairs of a pattern of equal tokens. [H]"""
+    length = len(tokens)
+    i, j = np.arange(length)[:, None], np.arange(length)[None, :]
+    if pattern == "duplicate":
+        pairs = (j < i) & (tokens[None, :] == tokens[:, None])
+    else:
+        before = np.concatenate([[np.iinfo(np.int64).min], tokens[:-1]])
+        pairs = (j >= 1) & (j <= i) & (before[None, :] == tokens[:, None])
+    return np.where(pairs, weights, 0.0).sum(axis=(1, 2)) / queries
+
+
+def indicators(weights, allowed, causal, tokens=None, cross=False):
+    """All of /indicators for one sequence and site, by name."""
+    weights = np.asarray(weights, dtype=np.float64)
+    heads, length, keys = weights.shape
+    queries = live_queries(allowed)
+    i, j = np.arange(length)[:, None], np.arange(keys)[None, :]
+    result = {}
+    result["entropy"] = entropy(weights)
+    result["entropy_row_mean"] = result["entropy"] / queries
+    result["concentration"] = np.sqrt((weights**2).sum(axis=(1, 2)))
+    result["head_diversity"] = head_diversity(weights, allowed, causal and not cross)
+    result["sink"] = weights[:, :, 0].sum(axis=1) / queries
+    result["local_focus"] = local_focus(weights, allowed)
+    if cross:
+        result["local_focus"][:] = np.nan
+    result["density"] = weights[:, :, 1:].sum(axis=(1, 2)) / queries
+    result["sparsity"] = 1.0 - result["density"] - result["sink"]
+    small = (weights < SMALLEST_NORMAL_FLOAT32) & allowed
+    result["zero_fraction"] = small.sum(axis=(1, 2)) / np.count_nonzero(allowed)
+    result["mean_distance"] = (weights * (i - j)).sum(axis=(1, 2)) / queries
+    result["virtual_sink"] = np.full(heads, np.nan)
+    for pattern in ("duplicate", "induction"):
+        known = tokens is not None and not cross
+        result[pattern] = (
+            token_pattern(weights, np.asarray(tokens, dtype=np.int64), pattern, queries) if known else np.full(heads, np.nan)
+        )
+    result["column_mass"] = column_mass(weights, allowed, causal and not cross)
+    return result
+
+
+def score_statistics(scores, allowed):
+    """/logits/{minimum, maximum, mean, variance, above} over all allowed pairs. [H], above [H, 3]"""
+    values = np.asarray(scores, dtype=np.float64)[:, allowed]
+    mean = values.mean(axis=1)
+    return {
+        "minimum": values.min(axis=1),
+        "maximum": values.max(axis=1),
+        "mean": mean,
+        "variance": ((values - mean[:, None]) ** 2).mean(axis=1),
+        "above": np.stack([(np.abs(values) > bound).sum(axis=1) for bound in OUTLIER_BOUNDS], axis=1),
+    }
+
+
+def histogram(scores, allowed, row_step=None):
+    """/logits/counts: allowed scores of the sampled rows; bin b holds edge[b] <= s < edge[b + 1]. [H, 166]"""
+    heads, queries, _ = scores.shape
+    rows = sampled_rows(queries, row_step or default_row_step(queries))
+    edges = histogram_edges()
+    counts = np.zeros((heads, len(edges) - 1), dtype=np.int64)
+    for h in range(heads):
+        values = scores[h, rows][allowed[rows]]
+        index = np.searchsorted(edges, values, side="right") - 1
+        counts[h] = np.bincount(index, minlength=len(edges) - 1)
+    return counts
+
+
+def thumbnails(weights, size=THUMBNAIL_SIZE):
+    """Block means and maxima; cell (i, j) belongs to block (i * rows // Lq, j * columns // Lk). [H, rows, columns] each"""
+    heads, queries, keys = weights.shape
+    rows, columns = min(size, queries), min(size, keys)
+    row_of, column_of = np.arange(queries) * rows // queries, np.arange(keys) * columns // keys
+    total = np.zeros((heads, rows, columns))
+    maximum = np.zeros((heads, rows, columns))
+    index = np.ix_(np.arange(heads), row_of, column_of)
+    np.add.at(total, index, weights)
+    np.maximum.at(maximum, index, weights)
+    cells = np.bincount(row_of)[:, None] * np.bincount(column_of)[None, :]
+    return {"mean": total / cells, "maximum": maximum}
+
+
+def row_constants(scores, allowed):
+    """The natural-log normaliser of softmax: A = exp(s - c). [H, Lq]"""
+    masked = np.where(allowed, scores, -np.inf)
+    top = masked.max(axis=2)
+    return top + np.log(np.exp(masked - top[:, :, None]).sum(axis=2))
+
+
+def vector_statistics(vectors):
+    """L2 norm and variance (divisor size - 1) over the last axis, as /states holds them."""
+    vectors = np.asarray(vectors, dtype=np.float64)
+    return {"norm": np.sqrt((vectors**2).sum(axis=-1)), "variance": vectors.var(axis=-1, ddof=1)}
+
+
+def next_token_loss(logits, tokens):
+    """Next-token loss in nats at each position, NaN at the last. [L]"""
+    logits = np.asarray(logits, dtype=np.float64)
+    top = logits.max(axis=1)
+    normaliser = top + np.log(np.exp(logits - top[:, None]).sum(axis=1))
+    loss = np.full(len(tokens), np.nan)
+    positions = np.arange(len(tokens) - 1)
+    loss[:-1] = normaliser[:-1] - logits[positions, np.asarray(tokens)[1:]]
+    return loss
