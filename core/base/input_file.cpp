@@ -115,7 +115,7 @@ std::string read_small_file(const std::filesystem::path& path, std::uint64_t lim
     return InputFile(path, kind).read_all(limit);
 }
 
-bool is_regular_file(const std::filesystem::path& path) {
+bool ends_at_regular_file(const std::filesystem::path& path) {
     struct stat status {};
     return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
 }

@@ -50,6 +50,6 @@ private:
 std::string read_small_file(const std::filesystem::path& path, std::uint64_t limit, const std::string& kind = "file");
 
 /// True if `path` ends at a regular file, through links if need be.
-bool is_regular_file(const std::filesystem::path& path);
+bool ends_at_regular_file(const std::filesystem::path& path);
 
 }  // namespace headscope

@@ -16,8 +16,14 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "core/base/progress.h"
+
 namespace at {
 class Tensor;
+}
+
+namespace headscope {
+class InputFile;
 }
 
 namespace headscope::checkpoint {
@@ -41,12 +47,14 @@ struct TensorInfo {
 };
 
 /// The type that tensors get in memory.
-enum class LoadAs { stored, float32, bfloat16, float64 };
+enum class LoadAs { stored, float32, bfloat16, float64, float16 };
 
 class Checkpoint {
 public:
     /// `path`: a folder, a .safetensors file, or an index of shards. A lone safetensors file without a config.json
-    /// beside it opens with an empty configuration (has_config() is false).
+    /// beside it opens with an empty configuration (has_config() is false). In a folder, model.safetensors comes before
+    /// model.safetensors.index.json, as in transformers; without either, the only .safetensors file there is taken.
+    /// The files stay open, so that a checkpoint that is replaced on disk is still read whole.
     static std::shared_ptr<const Checkpoint> open(const std::filesystem::path& path);
     ~Checkpoint();
 
@@ -56,15 +64,27 @@ public:
     const nlohmann::json& config() const;                   ///< config.json, an object
     const std::map<std::string, TensorInfo>& tensors() const;
     const std::vector<std::filesystem::path>& files() const;
-    std::optional<std::filesystem::path> side_file(std::string_view name) const;  ///< "tokenizer.json" if it is there
+    /// "tokenizer.json" beside the weights if it is there: a plain base name that ends at a regular file.
+    std::optional<std::filesystem::path> side_file(std::string_view name) const;
+
+    /// The entry of a tensor; Error mismatch where there is none.
+    const TensorInfo& tensor(const std::string& name) const;
 
     /// Reads one tensor straight into its storage, converted on the way in pieces when `as` differs from what is stored
-    /// (integers and booleans are never converted). Types that LibTorch does not know throw unsupported.
+    /// (integers, booleans and complex numbers are never converted). Types that LibTorch does not know throw
+    /// unsupported. Conversion uses LibTorch's threads of the caller.
     at::Tensor load(const std::string& tensor, LoadAs as = LoadAs::stored) const;
+    /// The same; tests `cancellation` every few megabytes and throws Stopped.
+    at::Tensor load(const std::string& tensor, LoadAs as, const Cancellation& cancellation) const;
 
     /// SHA-256 (hex) of the weight files' SHA-256s in order of file name; cached in the user's cache folder by path,
-    /// size and time. Seconds for gigabytes the first time: call it on a worker.
+    /// size and time. Seconds for gigabytes the first time: call it on a worker. What is hashed is one line per file,
+    /// 64 hexadecimal digits and a line feed: LC_ALL=C; sha256sum *.safetensors | cut -c1-64 | sha256sum.
     std::string fingerprint() const;
+    std::string fingerprint(const Cancellation& cancellation) const;
+
+    /// The open weight files, as many as files(): for readers in core/checkpoint.
+    const std::vector<InputFile>& open_files() const;
 
 private:
     struct Impl;

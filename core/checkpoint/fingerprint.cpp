@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/checkpoint/fingerprint.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+
+#include "core/base/output_file.h"
+#include "core/base/sha256.h"
+
+namespace headscope::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t worth_caching = 1U << 20U;  // less is hashed faster than it is looked up
+constexpr auto settled = std::chrono::seconds(3);   // coarser than any file system's clock
+
+/// One small text file for each weight file: its stamp, its path, its hash, a line each.
+std::string entry_text(const InputFile& file, const fs::path& real, const std::string& hash) {
+    return "headscope-sha256 1\n" + file.stamp() + "\n" + real.native() + "\n" + hash + "\n";
+}
+
+std::optional<std::string> remembered(const fs::path& entry, const InputFile& file, const fs::path& real) {
+    try {
+        const std::string text = read_small_file(entry, 16384);
+        if (text.size() < 66) return std::nullopt;
+        std::string hash = text.substr(text.size() - 65, 64);
+        if (is_sha256_hex(hash) && text == entry_text(file, real, hash)) return hash;
+    } catch (const Error&) {
+        // No entry, or none that can be used.
+    }
+    return std::nullopt;
+}
+
+void remember(const fs::path& entry, const std::string& text) {
+    try {
+        OutputFile out(entry);
+        out.append(text);
+        out.publish();
+    } catch (const Error&) {
+        // A cache that cannot be written costs time only.
+    }
+}
+
+/// A file written just now may be written again without its time changing.
+bool just_written(const fs::path& path) {
+    std::error_code error;
+    const auto written = fs::last_write_time(path, error);
+    return error || fs::file_time_type::clock::now() - written < settled;
+}
+
+}  // namespace
+
+std::optional<fs::path> cache_folder() {
+    const char* cache = std::getenv("XDG_CACHE_HOME");
+    fs::path base;
+    if (cache != nullptr && fs::path(cache).is_absolute()) {
+        base = cache;
+    } else {
+        const char* home = std::getenv("HOME");
+        if (home == nullptr || !fs::path(home).is_absolute()) return std::nullopt;
+        base = fs::path(home) / ".cache";
+    }
+    const fs::path folder = base / "headscope";
+    std::error_code error;
+    fs::create_directories(folder, error);
+    if (error) return std::nullopt;
+    return folder;
+}
+
+std::string cached_sha256(const InputFile& file, const Cancellation& cancellation) {
+    std::error_code error;
+    const fs::path real = fs::canonical(file.path(), error);
+    const auto folder = error || file.size() < worth_caching ? std::nullopt : cache_folder();
+    if (!folder) return sha256_hex(file, cancellation);
+    const fs::path entry = *folder / ("sha256-" + sha256_hex(real.native()).substr(0, 32));
+    file.check_unchanged();
+    if (auto hash = remembered(entry, file, real)) return *hash;
+    std::string hash = sha256_hex(file, cancellation);
+    if (!just_written(real)) remember(entry, entry_text(file, real, hash));
+    return hash;
+}
+
+std::string fingerprint(const std::vector<InputFile>& files, const Cancellation& cancellation) {
+    std::vector<const InputFile*> order;
+    for (const InputFile& file : files) order.push_back(&file);
+    std::sort(order.begin(), order.end(), [](const InputFile* a, const InputFile* b) {
+        return a->path().filename().native() < b->path().filename().native();
+    });
+    std::string lines;
+    for (const InputFile* file : order) lines += cached_sha256(*file, cancellation) + "\n";
+    return sha256_hex(lines);
+}
+
+}  // namespace headscope::checkpoint

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/input_file.h"
+#include "core/base/progress.h"
+
+namespace headscope::checkpoint {
+
+/// SHA-256 (hex) over one line per file, in order of file name: the file's SHA-256 in hex and a line feed.
+std::string fingerprint(const std::vector<InputFile>& files, const Cancellation& cancellation);
+
+/// A file's SHA-256, from the cache if the file there was the same: by real path, size, modification and change time.
+/// A cache that cannot be read or written is done without.
+std::string cached_sha256(const InputFile& file, const Cancellation& cancellation);
+
+/// $XDG_CACHE_HOME/headscope or ~/.cache/headscope, made if need be; empty where neither can be used.
+std::optional<std::filesystem::path> cache_folder();
+
+}  // namespace headscope::checkpoint

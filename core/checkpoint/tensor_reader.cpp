@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/checkpoint/tensor_reader.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/isfinite.h>
+#include <ATen/ops/isinf.h>
+#include <c10/util/Exception.h>
+#include <sys/sysinfo.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "core/base/os_error.h"
+#include "core/base/text.h"
+#include "core/checkpoint/data_type.h"
+#include "core/checkpoint/torch_types.h"
+
+namespace headscope::checkpoint {
+namespace {
+
+constexpr std::uint64_t piece_bytes = 4U << 20U;
+
+std::string place(const InputFile& file, const TensorInfo& info) {
+    return shown(file.path()) + ", tensor \"" + escaped(info.name) + '"';
+}
+
+c10::ScalarType required_type(const InputFile& file, const TensorInfo& info, DataType type) {
+    const auto found = torch_type(type);
+    if (!found) {
+        throw Error(ErrorCode::unsupported, place(file, info), "expected an element type that LibTorch has",
+                    "found " + std::string(name(type)));
+    }
+    return *found;
+}
+
+std::uint64_t machine_memory() {
+    struct sysinfo info {};
+    if (::sysinfo(&info) != 0) return UINT64_MAX;
+    return (static_cast<std::uint64_t>(info.totalram) + info.totalswap) * info.mem_unit;
+}
+
+/// An uninitialised tensor. Sizes that overflow LibTorch's strides (only possible with no elements) and sizes beyond
+/// the machine's memory, which Linux would grant and then kill us for, are refused here.
+at::Tensor allocate(const InputFile& file, const TensorInfo& info, c10::ScalarType type) {
+    std::vector<std::int64_t> sizes = info.shape;
+    for (std::int64_t& size : sizes) size = std::max<std::int64_t>(size, 1);
+    std::int64_t elements = 0;
+    if (!checked_bits(sizes, DataType::c64, elements)) {
+        throw Error(ErrorCode::unsupported, place(file, info), "expected sizes whose product fits 63 bits",
+                    "found more, beside a size of 0");
+    }
+    const auto bytes = static_cast<std::uint64_t>(info.elements) * c10::elementSize(type);
+    const auto refuse = [&] {
+        throw Error(ErrorCode::memory, place(file, info), "expected " + size_text(bytes) + " of memory",
+                    "found that they cannot be had");
+    };
+    if (bytes > machine_memory()) refuse();
+    try {
+        return at::empty(info.shape, at::TensorOptions(type));
+    } catch (const c10::Error&) {
+        refuse();
+    }
+    return {};
+}
+
+/// Other bytes than 0 and 1 in a bool are undefined behaviour for whoever reads them.
+void normalise_booleans(unsigned char* bytes, std::size_t size) {
+    for (std::size_t i = 0; i < size; ++i) bytes[i] = bytes[i] != 0 ? 1 : 0;
+}
+
+void load_as_stored(const InputFile& file, const TensorInfo& info, at::Tensor& to, const Cancellation& cancellation) {
+    auto* out = static_cast<unsigned char*>(to.mutable_data_ptr());
+    for (std::uint64_t done = 0; done < info.bytes; done += piece_bytes) {
+        cancellation.check();
+        file.read(info.begin + done, out + done, static_cast<std::size_t>(std::min(piece_bytes, info.bytes - done)));
+    }
+    if (info.type == DataType::boolean) normalise_booleans(out, static_cast<std::size_t>(info.bytes));
+}
+
+/// Calls use(first element, piece), a one-dimensional tensor of the stored type that is overwritten by the next piece.
+template <class Use>
+void for_each_piece(const InputFile& file, const TensorInfo& info, const Cancellation& cancellation, const Use& use) {
+    const auto element = static_cast<std::int64_t>(bits(info.type) / 8);
+    const std::int64_t most = static_cast<std::int64_t>(piece_bytes) / element;
+    const at::Tensor buffer =
+        at::empty({std::min(most, info.elements)}, at::TensorOptions(required_type(file, info, info.type)));
+    for (std::int64_t first = 0; first < info.elements; first += most) {
+        cancellation.check();
+        const std::int64_t count = std::min(most, info.elements - first);
+        file.read(info.begin + static_cast<std::uint64_t>(first * element), buffer.mutable_data_ptr(),
+                  static_cast<std::size_t>(count * element));
+        use(first, buffer.narrow(0, 0, count));
+    }
+}
+
+void check_range(const InputFile& file, const TensorInfo& info, const at::Tensor& from, const at::Tensor& to,
+                 DataType type) {
+    if (!at::isinf(to).any().item<bool>()) return;
+    const auto lost =
+        at::isfinite(from.to(c10::ScalarType::Double)).logical_and(at::isinf(to)).sum().item<std::int64_t>();
+    if (lost == 0) return;
+    throw Error(ErrorCode::limit, place(file, info), "expected values that " + std::string(name(type)) + " can hold",
+                "found " + std::to_string(lost) + " too large for it; bfloat16 and float32 reach further than float16");
+}
+
+Error torch_error(const InputFile& file, const TensorInfo& info, const c10::Error& error) {
+    const std::string text = error.what_without_backtrace();
+    return {ErrorCode::internal, place(file, info), "expected LibTorch to take this tensor",
+            "found: " + escaped(text.substr(0, text.find('\n')))};
+}
+
+}  // namespace
+
+at::Tensor load_tensor(const InputFile& file, const TensorInfo& info, DataType type, const Cancellation& cancellation) {
+    try {
+        required_type(file, info, info.type);
+        at::Tensor tensor = allocate(file, info, required_type(file, info, type));
+        if (type == info.type) {
+            load_as_stored(file, info, tensor, cancellation);
+        } else {
+            const at::Tensor flat = tensor.view({-1});
+            for_each_piece(file, info, cancellation, [&](std::int64_t first, const at::Tensor& piece) {
+                flat.narrow(0, first, piece.size(0)).copy_(piece);
+            });
+        }
+        file.check_unchanged();
+        return tensor;
+    } catch (const c10::Error& error) {
+        throw torch_error(file, info, error);
+    }
+}
+
+void stream_tensor(const InputFile& file, const TensorInfo& info, DataType type, const Cancellation& cancellation,
+                   const std::function<void(const void*, std::size_t)>& sink) {
+    try {
+        if (type == info.type) {
+            std::vector<char> buffer(static_cast<std::size_t>(std::min(piece_bytes, info.bytes)));
+            for (std::uint64_t done = 0; done < info.bytes; done += buffer.size()) {
+                cancellation.check();
+                const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), info.bytes - done));
+                file.read(info.begin + done, buffer.data(), size);
+                sink(buffer.data(), size);
+            }
+        } else {
+            const c10::ScalarType wanted = required_type(file, info, type);
+            for_each_piece(file, info, cancellation, [&](std::int64_t, const at::Tensor& piece) {
+                const at::Tensor converted = piece.to(wanted);
+                check_range(file, info, piece, converted, type);
+                sink(converted.const_data_ptr(), converted.nbytes());
+            });
+        }
+        file.check_unchanged();
+    } catch (const c10::Error& error) {
+        throw torch_error(file, info, error);
+    }
+}
+
+}  // namespace headscope::checkpoint
