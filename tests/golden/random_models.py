@@ -212,7 +212,7 @@ def cases():
         Case("llama-skip", llama, lengths=(65, 2), skip=(1,)),
         Case("llama-repeat-token", llama, lengths=(65, 2), repeat_token=True),
         Case("llama-long", with_options(
-            llama, num_hidden_layers=1, num_attention_heads=2, max_position_embeddings=2048), lengths=(1100,)),
+            llama, num_hidden_layers=1, num_attention_heads=2, max_position_embeddings=2048), lengths=(1100, 200)),
         Case("llama-long-all-rows", with_options(
             llama, num_hidden_layers=1, num_attention_heads=2, max_position_embeddings=2048), lengths=(1100,),
             arguments=["--all-rows"], row_step=1),

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// With --json one document goes to standard output and nothing else; and what the sub-commands say is true.
+#include <catch2/catch.hpp>
+
+#include "expectations.h"
+#include "files.h"
+#include "program.h"
+
+using namespace headscope::testing;
+using nlohmann::json;
+
+namespace {
+
+const std::string kText = "And God said, Let there be light: and there was light.";
+
+json document(const std::vector<std::string>& arguments, Settings settings = {}) {
+    const Outcome outcome = run_headscope(arguments, std::move(settings));
+    check_success(outcome);
+    CAPTURE(outcome.out);
+    json parsed;
+    REQUIRE_NOTHROW(parsed = json::parse(outcome.out));  // refuses a second document, too
+    return parsed;
+}
+
+}  // namespace
+
+TEST_CASE("info tells the sample's family, sizes and tensors", "[app][json]") {
+    const json info = document({"info", sample().string(), "--json"});
+    CHECK(info.at("kind") == "checkpoint");
+    CHECK(info.at("family") == "llama");
+    CHECK(info.at("layers") == 4);
+    CHECK(info.at("heads") == 8);
+    CHECK(info.at("key_value_heads") == 4);
+    CHECK(info.at("vocabulary") == 2048);
+    CHECK(info.at("problems").empty());
+    CHECK(info.at("missing").empty());
+    CHECK(info.at("left_over").empty());
+    const auto parameters = info.at("parameters").get<std::int64_t>();
+    CHECK(parameters > 3'300'000);
+    CHECK(parameters < 3'500'000);
+}
+
+TEST_CASE("tokenize gives ids, pieces and byte offsets, and takes ids back", "[app][json]") {
+    const std::string text = kText + " \xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80";
+    const json tokens = document({"tokenize", sample().string(), text, "--json"});
+    const auto ids = tokens.at("ids").get<std::vector<int>>();
+    REQUIRE_FALSE(ids.empty());
+    REQUIRE(tokens.at("pieces").size() == ids.size());
+    REQUIRE(tokens.at("offsets").size() == ids.size());
+    std::size_t reached = 0;
+    for (const auto& offset : tokens.at("offsets")) {
+        const auto begin = offset.at(0).get<std::size_t>(), end = offset.at(1).get<std::size_t>();
+        CHECK(begin <= end);
+        CHECK(end <= text.size());
+        reached = std::max(reached, end);
+    }
+    CHECK(reached == text.size());
+    std::vector<std::string> arguments{"tokenize", sample().string(), "--skip-special", "--decode"};
+    for (const int id : ids) arguments.push_back(std::to_string(id));
+    const Outcome decoded = run_headscope(arguments);
+    check_success(decoded);
+    CHECK(decoded.out == text + "\n");
+}
+
+TEST_CASE("tokenize reads a file and standard input alike", "[app][json]") {
+    TemporaryFolder folder;
+    const auto file = write_file(folder / "text.txt", kText);
+    const json direct = document({"tokenize", sample().string(), kText, "--json"});
+    CHECK(document({"tokenize", sample().string(), "--file", file.string(), "--json"}) == direct);
+    CHECK(document({"tokenize", sample().string(), "--file", "-", "--json"}, {.standard_input = file}) == direct);
+}
+
+TEST_CASE("analyze prints one document, and info reads the file that it left", "[app][json]") {
+    TemporaryFolder folder;
+    const auto output = folder / "x.headscope.h5";
+    const json result =
+        document({"analyze", sample().string(), "--text", kText, "--text", "Amen.", "-o", output.string(), "--json"});
+    CHECK(result.is_object());
+    const json info = document({"info", output.string(), "--json"});
+    CHECK(info.at("kind") == "analysis");
+    CHECK(info.at("complete") == true);
+    CHECK(info.at("sites") == 4);
+    CHECK(info.at("sites_done") == 8);  // of two sequences
+    CHECK(info.at("heads") == 8);
+    CHECK(info.at("sequence_lengths").size() == 2);
+}
+
+TEST_CASE("lists are documents", "[app][json]") {
+    CHECK(document({"list", "families", "--json"}).size() >= 4);
+    CHECK(document({"list", "figures", "--json"}).size() >= 5);
+    CHECK(document({"list", "kernels", "--json"}).size() >= 2);
+    CHECK(document({"list", "mixers", "--json"}).is_array());
+}
+
+TEST_CASE("greedy generation is the same every time and as long as asked", "[app][json]") {
+    const std::vector<std::string> arguments{
+        "generate", sample().string(), "--prompt", "In the beginning", "--tokens", "7", "--temperature", "0", "--json"};
+    const json first = document(arguments);
+    CHECK(first.at("ids").size() == 7);
+    CHECK(document(arguments).at("ids") == first.at("ids"));
+}
+
+TEST_CASE("HEADSCOPE_KERNELS chooses the kernel that runs", "[app][json]") {
+    const std::vector<std::string> arguments{"bench", sample().string(), "--length", "65", "--repeat", "1", "--json"};
+    CHECK(document(arguments, {.environment = {"HEADSCOPE_KERNELS=reference"}}).at("kernels") == "reference");
+    CHECK(document(arguments).at("kernels") != "reference");
+}
+
+TEST_CASE("convert writes a checkpoint that says the same", "[app][json]") {
+    TemporaryFolder folder;
+    const auto copy = folder / "copy";
+    check_success(run_headscope({"convert", sample().string(), copy.string(), "--dtype", "float16"}));
+    const json before = document({"info", sample().string(), "--json"}),
+               after = document({"info", copy.string(), "--json"});
+    CHECK(after.at("problems").empty());
+    CHECK(after.at("parameters") == before.at("parameters"));
+    CHECK(after.at("matched") == before.at("matched"));
+    CHECK(after.at("tensors").at(0).at("type") != before.at("tensors").at(0).at("type"));
+}
+
+TEST_CASE("export writes the numbers of a figure as CSV", "[app][export]") {
+    TemporaryFolder folder;
+    const auto output = folder / "x.headscope.h5";
+    check_success(run_headscope({"analyze", sample().string(), "--text", kText, "-o", output.string()}));
+    for (const std::string figure : {"radar", "indicators", "logits", "thumbnails"}) {
+        INFO(figure);
+        const auto table = folder / (figure + ".csv");
+        check_success(run_headscope({"export", output.string(), "--figure", figure, "-o", table.string()}));
+        const std::string text = read_file(table);
+        CHECK(text.find(',') != std::string::npos);
+        CHECK(std::count(text.begin(), text.end(), '\n') > 2);
+    }
+    check_refusal(run_headscope({"export", output.string(), "--figure", "frob", "-o", (folder / "frob.csv").string()}),
+                  "frob");
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Outputs appear whole or not at all, and never where they would destroy something.
+#include <sys/stat.h>
+
+#include <catch2/catch.hpp>
+
+#include "expectations.h"
+#include "files.h"
+#include "program.h"
+
+using namespace headscope::testing;
+namespace fs = std::filesystem;
+
+namespace {
+
+const std::string kText = "In the beginning God created the heaven and the earth.";
+
+Outcome analyse_to(const fs::path& output, const std::string& model = sample().string(), Settings settings = {}) {
+    return run_headscope({"analyze", model, "--text", kText, "-o", output.string()}, std::move(settings));
+}
+
+}  // namespace
+
+TEST_CASE("an analysis leaves its file, a table and nothing else", "[app][output]") {
+    TemporaryFolder folder;
+    const Outcome outcome = analyse_to(folder / "x.headscope.h5");
+    check_success(outcome);
+    CHECK(folder.names() == std::vector<std::string>{"x.headscope.h5"});
+    CHECK(outcome.out.find("entropy") != std::string::npos);
+    CHECK(std::count(outcome.out.begin(), outcome.out.end(), '\n') >= 5);  // a heading and four layers
+}
+
+TEST_CASE("an existing output is replaced when the job ends well, and kept when it fails", "[app][output]") {
+    TemporaryFolder folder;
+    const auto output = write_file(folder / "x.headscope.h5", "an older file");
+    check_refusal(run_headscope({"analyze", sample().string(), "--text", "", "-o", output.string()}));
+    CHECK(read_file(output) == "an older file");
+    check_success(analyse_to(output));
+    CHECK(read_file(output).compare(0, 8, "\x89HDF\r\n\x1a\n") == 0);
+    CHECK(folder.names() == std::vector<std::string>{"x.headscope.h5"});
+}
+
+TEST_CASE("an output in a place that does not exist or cannot be written is refused", "[app][output]") {
+    TemporaryFolder folder;
+    const auto file = write_file(folder / "file", "content");
+    check_refusal(analyse_to(folder / "none" / "x.headscope.h5"));
+    check_refusal(analyse_to(file / "x.headscope.h5"));
+    check_refusal(analyse_to("/proc/x.headscope.h5"));
+    check_refusal(analyse_to(folder / (std::string(300, 'n') + ".h5")));
+    CHECK(folder.names() == std::vector<std::string>{"file"});
+    CHECK(read_file(file) == "content");
+}
+
+TEST_CASE("a folder, a device and a pipe are no outputs, and stay what they are", "[app][output]") {
+    TemporaryFolder folder;
+    const auto fifo = folder / "pipe";
+    REQUIRE(mkfifo(fifo.c_str(), 0600) == 0);
+    fs::create_directory(folder / "folder");
+    fs::create_symlink("/dev/null", folder / "null");
+    for (const fs::path& output :
+         {folder / "folder", folder / "null", fifo, fs::path("/dev/null"), fs::path("/dev/full")}) {
+        INFO(output);
+        check_refusal(analyse_to(output, sample().string(), {.seconds = 30}));
+    }
+    CHECK(fs::is_character_file("/dev/null"));
+    CHECK(fs::is_character_file("/dev/full"));
+    CHECK(fs::is_fifo(fifo));
+    CHECK(fs::is_directory(folder / "folder"));
+    CHECK(folder.names() == std::vector<std::string>{"folder", "null", "pipe"});
+}
+
+TEST_CASE("an output that is an input is refused, by whatever name", "[app][output]") {
+    TemporaryFolder folder;
+    const auto model = folder / "model";
+    fs::create_directory(model);
+    for (const auto& entry : fs::directory_iterator(sample()))
+        fs::copy_file(entry.path(), model / entry.path().filename());
+    const auto ids = write_tokens(folder / "ids.json", {20});
+    const std::string before = read_file(model / "model.safetensors"), ids_before = read_file(ids);
+    fs::create_symlink(model / "model.safetensors", folder / "symbolic");
+    fs::create_hard_link(model / "model.safetensors", folder / "hard");
+    for (const fs::path& output :
+         {model / "model.safetensors", model / "config.json", model / "tokenizer.json", folder / "symbolic",
+          folder / "hard", model / ".." / "model" / "model.safetensors"}) {
+        INFO(output);
+        check_refusal(analyse_to(output, model.string()));
+    }
+    check_refusal(run_headscope({"analyze", model.string(), "--tokens", ids.string(), "-o", ids.string()}));
+    CHECK(read_file(model / "model.safetensors") == before);
+    CHECK(read_file(ids) == ids_before);
+
+    const auto analysis = folder / "x.headscope.h5";
+    check_success(analyse_to(analysis, model.string()));
+    const std::string whole = read_file(analysis);
+    fs::create_symlink(analysis, folder / "x.csv");
+    check_refusal(
+        run_headscope({"export", analysis.string(), "--figure", "indicators", "-o", (folder / "x.csv").string()}));
+    CHECK(read_file(analysis) == whole);
+    check_refusal(run_headscope({"convert", model.string(), model.string()}));
+    CHECK(read_file(model / "model.safetensors") == before);
+}
+
+TEST_CASE("a disk that fills up ends in one line and leaves nothing", "[app][output]") {
+    TemporaryFolder folder;
+    check_refusal(analyse_to(folder / "x.headscope.h5", sample().string(), {.shell_prefix = "ulimit -f 16;"}));
+    CHECK(folder.names().empty());
+    const Outcome outcome = run_headscope({"info", sample().string()}, {.standard_output = "/dev/full"});
+    check_refusal(outcome);
+}
