@@ -43,6 +43,13 @@ std::int64_t block_of(std::int64_t position, std::int64_t size) {
 
 }  // namespace
 
+bool block_visible(const ScoreRule& rule, std::int64_t b, std::int64_t h, std::int64_t heads, std::int64_t i,
+                   std::int64_t block) {
+    const BlockVisibility& blocks = rule.blocks;
+    return block == block_of(i + rule.query_offset, blocks.block_size) ||
+           blocks.visible[static_cast<std::size_t>((b * heads + h) * blocks.blocks + block)] != 0;
+}
+
 bool allowed(const ScoreRule& rule, const SequenceBounds& bounds, std::int64_t b, std::int64_t h, std::int64_t heads,
              std::int64_t i, std::int64_t j) {
     if (i >= bounds.queries || j < bounds.key_begin || j >= bounds.key_end) return false;
@@ -50,15 +57,7 @@ bool allowed(const ScoreRule& rule, const SequenceBounds& bounds, std::int64_t b
     if (rule.causal && j > position) return false;
     if (rule.window_left >= 0 && position - j > rule.window_left && j >= rule.first_keys) return false;
     if (rule.window_right >= 0 && j - position > rule.window_right) return false;
-    const BlockVisibility& blocks = rule.blocks;
-    if (blocks.block_size > 0) {
-        const std::int64_t block = j / blocks.block_size;
-        if (block != block_of(position, blocks.block_size) &&
-            blocks.visible[static_cast<std::size_t>((b * heads + h) * blocks.blocks + block)] == 0) {
-            return false;
-        }
-    }
-    return true;
+    return rule.blocks.block_size == 0 || block_visible(rule, b, h, heads, i, j / rule.blocks.block_size);
 }
 
 const std::array<double, kHistogramBins + 1>& histogram_edges() {

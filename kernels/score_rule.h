@@ -28,6 +28,10 @@ struct KeyRange {
 };
 KeyRange key_range(const ScoreRule& rule, const SequenceBounds& bounds, std::int64_t i);
 
+/// Whether the block rule lets query i of head h see the keys of `block` (j / block_size). Wants blocks.block_size > 0.
+bool block_visible(const ScoreRule& rule, std::int64_t b, std::int64_t h, std::int64_t heads, std::int64_t i,
+                   std::int64_t block);
+
 /// Whether query i of head h may see key j. `heads` is the number of query heads.
 bool allowed(const ScoreRule& rule, const SequenceBounds& bounds, std::int64_t b, std::int64_t h, std::int64_t heads,
              std::int64_t i, std::int64_t j);
