@@ -20,7 +20,7 @@ struct Values {
 
 /// Reads analysis files, complete or partial, ours or from elsewhere: checks format, shapes and types of everything it
 /// reads; refuses external links, external storage, virtual datasets and filters other than the built-in ones.
-/// Lazy: opening reads the header only. One thread owns it.
+/// Lazy: opening reads the header only. One thread owns it. Every refusal is one Error with the file and dataset.
 class AnalysisFile {
 public:
     static std::shared_ptr<AnalysisFile> open(const std::filesystem::path& path);
@@ -40,7 +40,16 @@ public:
     Values score_statistic(const std::string& which) const;       ///< minimum, maximum, mean, variance: [S, n, H]; above: [S, n, H, 3]
     Values thumbnail(const std::string& which, std::int64_t s, std::int64_t site) const;  ///< mean, maximum: [H, T, T]
     Values loss(std::int64_t s) const;                            ///< [L]
+    /// [L, vocabulary] rows [first, first + count); empty when logits were not recorded.
+    std::optional<Values> logits(std::int64_t s, std::int64_t first, std::int64_t count) const;
+    /// which: q_norm, ..., v_variance: [H, L]; hidden_norm, hidden_variance: [L], `site` being the boundary 0..layers.
+    /// Empty when states were not recorded.
     std::optional<Values> state(const std::string& which, std::int64_t s, std::int64_t site) const;
+    /// Recorded dense weights of queries [first, first + count) of one head, [count, keys]; empty when not recorded.
+    std::optional<Values> attention_rows(std::int64_t s, std::int64_t site, std::int64_t head, std::int64_t first,
+                                         std::int64_t count) const;
+    std::optional<Values> token_types(std::int64_t s, std::int64_t site) const;   ///< [H, chunks]; -1: none
+    std::optional<Values> parameters(const std::string& which) const;             ///< offset [n, H], distance_bias [n, H, W]
 
     /// Everything to recompute any tile of one site's maps; empty when maps were not recorded.
     struct Map {
@@ -51,6 +60,9 @@ public:
         kernels::AttentionInput input() const;
     };
     std::optional<Map> map(std::int64_t s, std::int64_t site) const;
+
+    /// Opens every dataset that a file of this header has and checks its type, shape and storage; reads no values.
+    void check() const;
 
 private:
     struct Impl;

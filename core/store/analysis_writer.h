@@ -12,7 +12,7 @@
 namespace headscope::store {
 
 /// Writes NAME.headscope.h5 (spec files.md; docs/file-formats.md). Works on "NAME.headscope.h5.partial" beside it until
-/// publish(). All datasets are allocated and the file flushed at construction; each write_* flushes when it is done, so
+/// publish() (the name is OutputFile's). All datasets are allocated and the file flushed at construction; each write_* flushes when it is done, so
 /// whatever was written when the process dies can be read. One thread at a time, always the same (HDF5's owner).
 class AnalysisWriter {
 public:
@@ -23,9 +23,11 @@ public:
     ~AnalysisWriter();
 
     /// Sequence `s`'s values at a site, from batch row `b` of the statistics.
+    /// Marks the site as done (/sites/done): write its map, attention and states before.
     void write_site(std::int64_t s, std::int64_t site, const kernels::Statistics& statistics, std::int64_t b);
 
-    /// Row-major float32 blocks. q: [H, Lq, dk], k: [G, Lk, dk], row_constant: [H, Lq].
+    /// Row-major float32 blocks. q: [H, Lq, dk], k: [G, Lk, dk], row_constant: [H, Lq]. With maps_float16 q and k are
+    /// rounded and the row constants computed again from what was rounded.
     void write_map(std::int64_t s, std::int64_t site, std::span<const float> q, std::span<const float> k,
                    std::span<const float> row_constant, const kernels::ScoreRule& rule, std::int64_t b);
     /// Rows [first, first + n) of one head's dense weights.
@@ -38,11 +40,23 @@ public:
     void write_hidden_state(std::int64_t s, std::int64_t boundary, const std::string& which,
                             std::span<const float> values);
     void write_loss(std::int64_t s, std::span<const float> loss);
+    /// Rows [first_row, ...) of the logits, each of the vocabulary's size.
     void write_logits(std::int64_t s, std::int64_t first_row, std::span<const float> rows);
+
+    /// Of mixers that have them: types [heads, chunks]; fraction [heads] is the share of softmax chunks.
+    void write_token_types(std::int64_t s, std::int64_t site, std::span<const std::int8_t> types,
+                           std::span<const double> fraction, std::int64_t heads);
+    /// offset [heads], distance_bias [heads, W].
+    void write_parameters(std::int64_t site, std::span<const double> offset, std::span<const double> distance_bias);
+    /// As write_attention_rows, of a site's implicit matrix.
+    void write_implicit_rows(std::int64_t s, std::int64_t site, std::int64_t head, std::int64_t first,
+                             std::span<const float> rows, std::int64_t keys);
 
     /// Marks the file complete, closes it, reopens and checks it, syncs, renames it to its name, syncs the folder.
     void publish();
     const std::filesystem::path& partial_path() const;
+    /// The partial file stays when the writer goes unpublished.
+    void keep_partial();
 
 private:
     struct Impl;

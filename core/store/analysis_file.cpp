@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/store/analysis_file.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include <sys/stat.h>
+
+#include "core/base/os_error.h"
+#include "core/store/analysis_header_read.h"
+#include "core/store/half.h"
+#include "core/store/hdf5.h"
+#include "core/store/rule_storage.h"
+#include "core/store/schema.h"
+
+namespace headscope::store {
+
+using hdf5::Shape;
+using hdf5::Type;
+
+namespace {
+
+std::size_t elements(const Shape& shape) {
+    std::size_t count = 1;
+    for (const std::int64_t size : shape) count *= static_cast<std::size_t>(size);
+    return count;
+}
+
+}  // namespace
+
+struct AnalysisFile::Impl {
+    std::filesystem::path path;
+    std::string where;
+    hdf5::Handle file;
+    std::uint64_t bytes = 0;
+    AnalysisHeader header;
+    Schema schema;
+    std::int32_t complete = 0;
+
+    const DatasetSpec& spec(const std::string& name) const {
+        const DatasetSpec* found = schema.find(name);
+        if (found == nullptr) {
+            throw Error(ErrorCode::usage, where, "expected a dataset that the file has", "found no " + escaped(name));
+        }
+        return *found;
+    }
+
+    hdf5::CheckedDataset open(const DatasetSpec& wanted) const {
+        auto opened = hdf5::open_dataset(file, wanted.path, wanted.type, wanted.shape.size(), bytes, where);
+        if (opened.shape != wanted.shape) {
+            throw Error(ErrorCode::format, where + ", " + wanted.path,
+                        "expected the shape " + hdf5::shape_text(wanted.shape),
+                        "found " + hdf5::shape_text(opened.shape));
+        }
+        return opened;
+    }
+
+    template <class T>
+    std::vector<T> read(const DatasetSpec& wanted, const Shape& start, const Shape& count) const {
+        const auto opened = open(wanted);
+        for (std::size_t i = 0; i < start.size(); ++i) {
+            if (start[i] < 0 || count[i] < 0 || start[i] > wanted.shape[i] - count[i]) {
+                throw Error(ErrorCode::usage, where + ", " + wanted.path,
+                            "expected indices within " + hdf5::shape_text(wanted.shape),
+                            "found " + hdf5::shape_text(start) + " + " + hdf5::shape_text(count));
+            }
+        }
+        std::vector<T> values(elements(count));
+        hdf5::read_block(opened.id, wanted.type, start, count, values.data(), where + ", " + wanted.path);
+        return values;
+    }
+
+    template <class T>
+    static std::vector<double> widened(const std::vector<T>& values) {
+        return {values.begin(), values.end()};
+    }
+
+    /// Any numeric dataset's block as float64; leading dimensions of `start` are dropped from the result's shape.
+    Values block(const std::string& name, const Shape& start, const Shape& count, std::size_t dropped) const {
+        const DatasetSpec& wanted = spec(name);
+        Values values;
+        values.shape.assign(count.begin() + static_cast<std::ptrdiff_t>(dropped), count.end());
+        switch (wanted.type) {
+            case Type::float64: values.data = read<double>(wanted, start, count); break;
+            case Type::float32: values.data = widened(read<float>(wanted, start, count)); break;
+            case Type::uint64: values.data = widened(read<std::uint64_t>(wanted, start, count)); break;
+            case Type::int64: values.data = widened(read<std::int64_t>(wanted, start, count)); break;
+            case Type::int32: values.data = widened(read<std::int32_t>(wanted, start, count)); break;
+            case Type::int8: values.data = widened(read<std::int8_t>(wanted, start, count)); break;
+            case Type::float16: values.data = widened(floats(wanted, start, count)); break;
+            case Type::text: throw Error(ErrorCode::internal, where, "expected a numeric dataset", "found text");
+        }
+        return values;
+    }
+
+    Values all(const std::string& name) const {
+        const Shape& shape = spec(name).shape;
+        return block(name, Shape(shape.size(), 0), shape, 0);
+    }
+
+    /// What a dataset [first, second, ...] holds at (first, second).
+    Values at(const std::string& name, std::int64_t first, std::int64_t second) const {
+        Shape count = spec(name).shape, start(count.size(), 0);
+        start.at(0) = first;
+        start.at(1) = second;
+        count[0] = count[1] = 1;
+        return block(name, start, count, 2);
+    }
+
+    std::vector<float> floats(const DatasetSpec& wanted, const Shape& start, const Shape& count) const {
+        if (wanted.type == Type::float32) return read<float>(wanted, start, count);
+        const auto halves = read<std::uint16_t>(wanted, start, count);
+        std::vector<float> values(halves.size());
+        std::transform(halves.begin(), halves.end(), values.begin(), float_from_half);
+        return values;
+    }
+
+    std::vector<float> floats(const std::string& name) const {
+        const DatasetSpec& wanted = spec(name);
+        return floats(wanted, Shape(wanted.shape.size(), 0), wanted.shape);
+    }
+};
+
+AnalysisFile::AnalysisFile(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+AnalysisFile::~AnalysisFile() = default;
+
+std::shared_ptr<AnalysisFile> AnalysisFile::open(const std::filesystem::path& path) {
+    hdf5::prepare();
+    auto impl = std::make_unique<Impl>();
+    impl->path = path;
+    impl->where = shown(path);
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0) throw os_error(errno, path, "expected an analysis file");
+    if (!S_ISREG(status.st_mode)) {
+        throw Error(ErrorCode::usage, impl->where, "expected an analysis file", "found " + file_kind(status.st_mode));
+    }
+    impl->bytes = static_cast<std::uint64_t>(status.st_size);
+    impl->file = hdf5::open_file(path);
+    impl->header = read_header(impl->file, impl->bytes, impl->where);
+    impl->schema = make_schema(impl->header);
+    hdf5::read_attribute(impl->file, "complete", Type::int32, &impl->complete, 1, impl->where);
+    return std::shared_ptr<AnalysisFile>(new AnalysisFile(std::move(impl)));
+}
+
+const std::filesystem::path& AnalysisFile::path() const { return impl_->path; }
+const AnalysisHeader& AnalysisFile::header() const { return impl_->header; }
+bool AnalysisFile::complete() const { return impl_->complete == 1; }
+
+bool AnalysisFile::site_done(std::int64_t s, std::int64_t site) const {
+    return impl_->block("/sites/done", {s, site}, {1, 1}, 2).data.front() == 1.0;
+}
+
+std::vector<std::string> AnalysisFile::indicators() const {
+    const std::string group = "/indicators/";
+    std::vector<std::string> names;
+    for (const DatasetSpec& spec : impl_->schema.datasets) {
+        if (spec.path.starts_with(group) && spec.path != group + "column_mass") names.push_back(spec.path.substr(group.size()));
+    }
+    return names;
+}
+
+Values AnalysisFile::indicator(const std::string& name) const { return impl_->all("/indicators/" + name); }
+
+Values AnalysisFile::column_mass(std::int64_t s, std::int64_t site) const {
+    return impl_->at("/indicators/column_mass", s, site);
+}
+
+std::vector<double> AnalysisFile::histogram_edges() const { return impl_->all("/logits/edges").data; }
+Values AnalysisFile::histogram(std::int64_t s, std::int64_t site) const { return impl_->at("/logits/counts", s, site); }
+std::int64_t AnalysisFile::histogram_row_step() const { return impl_->header.histogram_row_step; }
+Values AnalysisFile::score_statistic(const std::string& which) const { return impl_->all("/logits/" + which); }
+
+Values AnalysisFile::thumbnail(const std::string& which, std::int64_t s, std::int64_t site) const {
+    return impl_->at("/thumbnails/" + which, s, site);
+}
+
+Values AnalysisFile::loss(std::int64_t s) const {
+    return impl_->block("/output/loss", {s, 0}, {1, impl_->header.longest()}, 1);
+}
+
+std::optional<Values> AnalysisFile::logits(std::int64_t s, std::int64_t first, std::int64_t count) const {
+    if (!impl_->header.record.logits) return std::nullopt;
+    return impl_->block("/output/logits", {s, first, 0}, {1, count, impl_->header.vocabulary}, 1);
+}
+
+std::optional<Values> AnalysisFile::state(const std::string& which, std::int64_t s, std::int64_t site) const {
+    const std::string name = "/states/" + which;
+    if (impl_->schema.find(name) == nullptr) return std::nullopt;
+    return impl_->at(name, s, site);
+}
+
+std::optional<Values> AnalysisFile::attention_rows(std::int64_t s, std::int64_t site, std::int64_t head,
+                                                   std::int64_t first, std::int64_t count) const {
+    const DatasetSpec* spec = impl_->schema.find(attention_path(s, site));
+    if (spec == nullptr) return std::nullopt;
+    return impl_->block(spec->path, {head, first, 0}, {1, count, spec->shape[2]}, 1);
+}
+
+std::optional<Values> AnalysisFile::token_types(std::int64_t s, std::int64_t site) const {
+    if (impl_->header.type_chunk == 0) return std::nullopt;
+    return impl_->at("/token_types", s, site);
+}
+
+std::optional<Values> AnalysisFile::parameters(const std::string& which) const {
+    if (impl_->schema.find("/parameters/" + which) == nullptr) return std::nullopt;
+    return impl_->all("/parameters/" + which);
+}
+
+kernels::AttentionInput AnalysisFile::Map::input() const {
+    kernels::AttentionInput input;
+    input.query = {query.data(), kernels::ElementType::float32, 1, heads, queries, key_size,
+                   heads * queries * key_size, queries * key_size, key_size};
+    input.key = {key.data(), kernels::ElementType::float32, 1, key_value_heads, keys, key_size,
+                 key_value_heads * keys * key_size, keys * key_size, key_size};
+    input.value = input.key;   // attention_weights reads no values; a view that is valid all the same
+    input.rule = &rule;
+    return input;
+}
+
+std::optional<AnalysisFile::Map> AnalysisFile::map(std::int64_t s, std::int64_t site) const {
+    const std::string group = map_group(s, site);
+    const DatasetSpec* query = impl_->schema.find(group + "/query");
+    if (query == nullptr || !site_done(s, site)) return std::nullopt;
+    Map map;
+    map.heads = query->shape[0];
+    map.queries = query->shape[1];
+    map.key_size = query->shape[2];
+    const Shape& key_shape = impl_->spec(group + "/key").shape;
+    map.key_value_heads = key_shape[0];
+    map.keys = key_shape[1];
+    const std::string at = impl_->where + ", " + group;
+    if (map.key_value_heads == 0 || map.heads % map.key_value_heads != 0) {
+        throw Error(ErrorCode::format, at, "expected heads that the key-value heads divide",
+                    "found " + std::to_string(map.heads) + " and " + std::to_string(map.key_value_heads));
+    }
+    map.query = impl_->floats(group + "/query");
+    map.key = impl_->floats(group + "/key");
+    map.row_constant = impl_->floats(group + "/row_constant");
+    map.rule = read_rule(impl_->file, group, map.heads, impl_->bytes, impl_->where);
+    const kernels::BlockVisibility& blocks = map.rule.blocks;
+    if (blocks.block_size > 0 && (map.keys + blocks.block_size - 1) / blocks.block_size > blocks.blocks) {
+        throw Error(ErrorCode::format, at, "expected block visibility for every key", "found too few blocks");
+    }
+    return map;
+}
+
+void AnalysisFile::check() const {
+    for (const DatasetSpec& spec : impl_->schema.datasets) impl_->open(spec);
+}
+
+}  // namespace headscope::store

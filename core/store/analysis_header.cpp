@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/store/analysis_header.h"
+
+#include <algorithm>
+
+#include "core/base/error.h"
+
+namespace headscope::store {
+namespace {
+
+constexpr std::int64_t longest_with_all_rows = 1024;
+constexpr std::int64_t sampled_row_step = 8;
+
+std::int64_t longest_of(const std::vector<SequenceTokens>& sequences) {
+    std::size_t longest = 0;
+    for (const SequenceTokens& sequence : sequences) longest = std::max(longest, sequence.ids.size());
+    return static_cast<std::int64_t>(longest);
+}
+
+std::int64_t stream_length(const AnalysisHeader& header, const std::string& stream, std::int64_t s) {
+    const std::vector<SequenceTokens>* sequences = &header.sequences;
+    if (stream != "tokens") {
+        const auto found = header.streams.find(stream);
+        sequences = found == header.streams.end() ? nullptr : &found->second;
+    }
+    if (sequences == nullptr || s < 0 || s >= static_cast<std::int64_t>(sequences->size())) {
+        throw Error(ErrorCode::internal, "analysis header",
+                    "expected sequence " + std::to_string(s) + " of stream " + escaped(stream), "found none");
+    }
+    return static_cast<std::int64_t>((*sequences)[static_cast<std::size_t>(s)].ids.size());
+}
+
+}  // namespace
+
+std::int64_t AnalysisHeader::longest() const {
+    std::int64_t longest = longest_of(sequences);
+    for (const auto& [name, stream] : streams) longest = std::max(longest, longest_of(stream));
+    return longest;
+}
+
+std::int32_t AnalysisHeader::most_heads() const {
+    std::int32_t most = 0;
+    for (const Site& site : sites) most = std::max(most, site.heads);
+    return most;
+}
+
+std::int64_t AnalysisHeader::row_step() const {
+    if (histogram_row_step > 0) return histogram_row_step;
+    return longest() <= longest_with_all_rows ? 1 : sampled_row_step;
+}
+
+bool AnalysisHeader::measured(const Site& site) const {
+    return site.has_matrix && (measured_layers.empty() || measured_layers.contains(site.layer));
+}
+
+std::int64_t AnalysisHeader::queries(std::int64_t s, const Site& site) const {
+    return stream_length(*this, site.query_stream, s);
+}
+
+std::int64_t AnalysisHeader::keys(std::int64_t s, const Site& site) const {
+    return stream_length(*this, site.key_stream, s);
+}
+
+}  // namespace headscope::store

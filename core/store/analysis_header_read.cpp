@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/store/analysis_header_read.h"
+
+#include <algorithm>
+
+#include "core/store/schema.h"
+#include "core/store/utf8.h"
+
+namespace headscope::store {
+namespace {
+
+using hdf5::Type;
+
+constexpr std::int64_t most_heads_of_a_site = std::int64_t{1} << 20U;
+
+class Reader {
+public:
+    Reader(hid_t file, std::uint64_t bytes, const std::string& where) : file_(file), bytes_(bytes), where_(where) {}
+
+    AnalysisHeader run() {
+        root_attributes();
+        model_and_sites();
+        h_.sequences = tokens("/tokens", -1);
+        for (const Site& site : h_.sites) {
+            stream(site.query_stream);
+            stream(site.key_stream);
+        }
+        const auto longest = hdf5::open_dataset(file_, "/tokens/ids", Type::int32, 2, bytes_, where_).shape[1];
+        if (longest != h_.longest() || longest == 0) {
+            refuse("/tokens/length", "expected a longest sequence of " + std::to_string(longest) + " tokens",
+                   "found " + std::to_string(h_.longest()));
+        }
+        records();
+        return std::move(h_);
+    }
+
+private:
+    [[noreturn]] void refuse(const std::string& path, const std::string& expected, const std::string& found) const {
+        throw Error(ErrorCode::format, where_ + ", " + path, expected, found);
+    }
+
+    void root_attributes() {
+        const hdf5::Handle root = hdf5::open_group(file_, "/", where_);
+        if (H5Aexists(root, "format") <= 0 || hdf5::read_text_attribute(root, "format", where_) != format_name) {
+            throw Error(ErrorCode::format, where_, "expected an analysis file (attribute format = headscope-analysis)",
+                        "found another HDF5 file");
+        }
+        std::int32_t version = 0;
+        hdf5::read_attribute(root, "format_version", Type::int32, &version, 1, where_);
+        if (version != format_version) {
+            throw Error(ErrorCode::unsupported, where_, "expected format_version " + std::to_string(format_version),
+                        "found " + std::to_string(version));
+        }
+        const auto text = [&](const char* name) { return hdf5::read_text_attribute(root, name, where_); };
+        h_.program_version = text("program_version");
+        h_.created = text("created");
+        h_.model_name = text("model_name");
+        h_.model_type = text("model_type");
+        h_.model_sha256 = text("model_sha256");
+        h_.settings_json = text("settings");
+        hdf5::read_attribute(root, "seed", Type::uint64, &h_.seed, 1, where_);
+        hdf5::read_attribute(root, "max_positions", Type::int64, &h_.max_positions, 1, where_);
+        h_.record.maps = hdf5::exists(file_, "/maps") || H5Aexists(root, "map_type") > 0;
+        if (!h_.record.maps) return;
+        const std::string type = text("map_type");
+        if (type != "float32" && type != "float16") refuse("/maps", "expected map_type float32 or float16", "found another");
+        h_.maps_float16 = type == "float16";
+    }
+
+    std::vector<std::string> texts(const std::string& path, const hdf5::Shape& shape) {
+        const auto opened = open(path, Type::text, shape);
+        std::int64_t count = 1;
+        for (const std::int64_t size : opened.shape) count *= size;
+        std::vector<char> bytes(static_cast<std::size_t>(count) * opened.text_bytes);
+        hdf5::read_block(opened.id, Type::text, hdf5::Shape(opened.shape.size(), 0), opened.shape, bytes.data(),
+                         where_ + ", " + path, opened.text_bytes);
+        std::vector<std::string> values;
+        for (std::int64_t i = 0; i < count; ++i) {
+            const char* first = bytes.data() + static_cast<std::size_t>(i) * opened.text_bytes;
+            std::size_t size = opened.text_bytes;
+            while (size > 0 && first[size - 1] == '\0') --size;
+            values.push_back(readable_utf8({first, size}));
+        }
+        return values;
+    }
+
+    std::vector<std::int32_t> integers(const std::string& path, const hdf5::Shape& shape) {
+        const auto opened = open(path, Type::int32, shape);
+        std::size_t count = 1;
+        for (const std::int64_t size : opened.shape) count *= static_cast<std::size_t>(size);
+        std::vector<std::int32_t> values(count);
+        hdf5::read_block(opened.id, Type::int32, hdf5::Shape(opened.shape.size(), 0), opened.shape, values.data(),
+                         where_ + ", " + path);
+        return values;
+    }
+
+    /// -1 in `shape`: any size.
+    hdf5::CheckedDataset open(const std::string& path, Type type, const hdf5::Shape& shape) {
+        auto opened = hdf5::open_dataset(file_, path, type, shape.size(), bytes_, where_);
+        for (std::size_t i = 0; i < shape.size(); ++i) {
+            if (shape[i] >= 0 && shape[i] != opened.shape[i]) {
+                refuse(path, "expected the shape " + hdf5::shape_text(shape), "found " + hdf5::shape_text(opened.shape));
+            }
+        }
+        return opened;
+    }
+
+    void model_and_sites() {
+        h_.config_json = texts("/model/config", {}).front();
+        h_.mixers = texts("/model/mixer", {-1});
+        const std::vector<std::int32_t> layers = integers("/sites/layer", {-1});
+        const auto n = static_cast<std::int64_t>(layers.size());
+        h_.sites.resize(layers.size());
+        const auto text = [&](const char* name, std::string Site::* member) {
+            const auto values = texts(std::string("/sites/") + name, {n});
+            for (std::size_t i = 0; i < values.size(); ++i) h_.sites[i].*member = values[i];
+        };
+        const auto number = [&](const char* name, auto member, std::int64_t most) {
+            const std::string path = std::string("/sites/") + name;
+            const auto values = integers(path, {n});
+            for (std::size_t i = 0; i < values.size(); ++i) {
+                if (values[i] < 0 || values[i] > most) refuse(path, "expected 0 to " + std::to_string(most), "found " + std::to_string(values[i]));
+                h_.sites[i].*member = static_cast<std::remove_reference_t<decltype(h_.sites[i].*member)>>(values[i]);
+            }
+        };
+        number("layer", &Site::layer, static_cast<std::int64_t>(h_.mixers.size()) - 1);
+        text("stack", &Site::stack);
+        text("kind", &Site::kind);
+        text("branch", &Site::branch);
+        text("query_stream", &Site::query_stream);
+        text("key_stream", &Site::key_stream);
+        number("heads", &Site::heads, most_heads_of_a_site);
+        number("key_value_heads", &Site::key_value_heads, most_heads_of_a_site);
+        number("key_size", &Site::key_size, most_heads_of_a_site);
+        number("value_size", &Site::value_size, most_heads_of_a_site);
+        number("causal", &Site::causal, 1);
+        number("has_matrix", &Site::has_matrix, 1);
+        measured_layers(integers("/sites/measured", {n}));
+    }
+
+    void measured_layers(const std::vector<std::int32_t>& measured) {
+        bool all = true;
+        for (std::size_t i = 0; i < measured.size(); ++i) all = all && (measured[i] != 0 || !h_.sites[i].has_matrix);
+        if (all) return;
+        h_.measured_layers.insert(-1);   // an empty set would mean all
+        for (std::size_t i = 0; i < measured.size(); ++i) {
+            if (measured[i] != 0) h_.measured_layers.insert(h_.sites[i].layer);
+        }
+    }
+
+    std::vector<SequenceTokens> tokens(const std::string& group, std::int64_t count) {
+        const auto lengths = integers(group + "/length", {count});
+        const auto s = static_cast<std::int64_t>(lengths.size());
+        if (s == 0) refuse(group, "expected a sequence", "found none");
+        const auto ids = integers(group + "/ids", {s, -1});
+        const auto longest = static_cast<std::int64_t>(ids.size()) / s;
+        const auto offsets = integers(group + "/offset", {s, longest, 2});
+        const auto pieces = texts(group + "/piece", {s, longest});
+        const auto text = texts(group + "/text", {s});
+        std::vector<SequenceTokens> sequences(lengths.size());
+        for (std::size_t i = 0; i < lengths.size(); ++i) {
+            if (lengths[i] < 0 || lengths[i] > longest) {
+                refuse(group + "/length", "expected 0 to " + std::to_string(longest), "found " + std::to_string(lengths[i]));
+            }
+            SequenceTokens& sequence = sequences[i];
+            const auto first = static_cast<std::ptrdiff_t>(i) * longest;
+            sequence.ids.assign(ids.begin() + first, ids.begin() + first + lengths[i]);
+            sequence.pieces.assign(pieces.begin() + first, pieces.begin() + first + lengths[i]);
+            for (std::ptrdiff_t t = first; t < first + lengths[i]; ++t) {
+                sequence.offsets.push_back({offsets[static_cast<std::size_t>(2 * t)], offsets[static_cast<std::size_t>(2 * t + 1)]});
+            }
+            sequence.text = text[i];
+        }
+        return sequences;
+    }
+
+    void stream(const std::string& name) {
+        if (name == "tokens" || h_.streams.contains(name)) return;
+        if (!is_stream_name(name)) refuse("/sites", "expected stream names of letters, digits and _", "found " + escaped(name));
+        h_.streams[name] = tokens("/streams/" + name, static_cast<std::int64_t>(h_.sequences.size()));
+    }
+
+    void records() {
+        const auto shape = [&](const char* path, Type type, std::size_t rank) {
+            return hdf5::open_dataset(file_, path, type, rank, bytes_, where_).shape;
+        };
+        const auto counts = hdf5::open_dataset(file_, "/logits/counts", Type::uint64, 4, bytes_, where_);
+        hdf5::read_attribute(counts.id, "row_step", Type::int64, &h_.histogram_row_step, 1, where_ + ", /logits/counts");
+        if (h_.histogram_row_step < 1) refuse("/logits/counts", "expected a row_step of at least 1", "found less");
+
+        const auto distances = open("/local_distance", Type::float64, {-1});
+        std::vector<double> values(static_cast<std::size_t>(distances.shape[0]));
+        hdf5::read_block(distances.id, Type::float64, {0}, distances.shape, values.data(), where_);
+        h_.local_distances.clear();
+        for (const double value : values) {
+            if (!(value >= 0 && value < 1e9)) refuse("/local_distance", "expected distances of at least 0", "found another");
+            h_.local_distances.push_back(static_cast<std::int64_t>(value));
+        }
+        h_.record.attention = hdf5::exists(file_, "/attention");
+        h_.record.implicit = hdf5::exists(file_, "/implicit_attention");
+        h_.record.states = hdf5::exists(file_, "/states/q_norm");
+        h_.record.logits = hdf5::exists(file_, "/output/logits");
+        if (h_.record.logits) h_.vocabulary = shape("/output/logits", Type::float32, 3)[2];
+        if (hdf5::exists(file_, "/states/hidden_norm")) h_.hidden_boundaries = shape("/states/hidden_norm", Type::float32, 3)[1];
+        if (hdf5::exists(file_, "/parameters/distance_bias")) h_.bias_window = shape("/parameters/distance_bias", Type::float64, 3)[2];
+        if (hdf5::exists(file_, "/token_types")) {
+            const auto types = hdf5::open_dataset(file_, "/token_types", Type::int8, 4, bytes_, where_);
+            hdf5::read_attribute(types.id, "chunk_size", Type::int64, &h_.type_chunk, 1, where_ + ", /token_types");
+            if (h_.type_chunk < 1) refuse("/token_types", "expected a chunk_size of at least 1", "found less");
+        }
+        for (std::int64_t i = 0; h_.record.implicit && i < static_cast<std::int64_t>(h_.sites.size()); ++i) {
+            if (hdf5::exists(file_, implicit_path(0, i))) h_.implicit_sites.insert(i);
+        }
+    }
+
+    hid_t file_;
+    std::uint64_t bytes_;
+    const std::string& where_;
+    AnalysisHeader h_;
+};
+
+}  // namespace
+
+AnalysisHeader read_header(hid_t file, std::uint64_t file_bytes, const std::string& where) {
+    return Reader(file, file_bytes, where).run();
+}
+
+}  // namespace headscope::store

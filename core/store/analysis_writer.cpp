@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/store/analysis_writer.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+#include "core/base/os_error.h"
+#include "core/base/output_file.h"
+#include "core/store/analysis_file.h"
+#include "core/store/analysis_writer_create.h"
+#include "core/store/half.h"
+#include "core/store/hdf5.h"
+#include "core/store/rounded_map.h"
+#include "core/store/rule_storage.h"
+#include "core/store/schema.h"
+#include "core/store/utf8.h"
+
+namespace headscope::store {
+
+using hdf5::Handle;
+using hdf5::Shape;
+using hdf5::Type;
+
+namespace {
+
+void make_readable(std::vector<SequenceTokens>& sequences) {
+    for (SequenceTokens& sequence : sequences) {
+        for (std::string& piece : sequence.pieces) piece = readable_utf8(piece);
+        sequence.text = readable_utf8(sequence.text);
+    }
+}
+
+/// Strings in the file are UTF-8, and every sequence has as many pieces and offsets as ids.
+AnalysisHeader checked(const AnalysisHeader& header) {
+    AnalysisHeader out = header;
+    make_readable(out.sequences);
+    const auto refuse_unless = [](bool good, const char* expected, const char* found) {
+        if (!good) throw Error(ErrorCode::internal, "analysis header", expected, found);
+    };
+    refuse_unless(!out.sequences.empty() && out.longest() > 0, "expected a sequence with a token", "found none");
+    for (auto& [name, stream] : out.streams) {
+        make_readable(stream);
+        refuse_unless(is_stream_name(name), "expected stream names of letters, digits and _", "found another");
+        refuse_unless(stream.size() == out.sequences.size(), "expected as many sequences in each stream", "found others");
+    }
+    for (const SequenceTokens& sequence : out.sequences) {
+        refuse_unless(sequence.pieces.empty() || sequence.pieces.size() == sequence.ids.size(),
+                      "expected a piece for each token", "found another number");
+        refuse_unless(sequence.offsets.empty() || sequence.offsets.size() == sequence.ids.size(),
+                      "expected an offset for each token", "found another number");
+    }
+    return out;
+}
+
+}  // namespace
+
+struct AnalysisWriter::Impl {
+    Impl(const std::filesystem::path& path, const AnalysisHeader& wanted, std::span<const std::filesystem::path> inputs)
+        : header(checked(wanted)), schema(make_schema(header)), output(path, inputs, "analysis"),
+          where(shown(output.target())) {
+        hdf5::prepare();
+        file = create_analysis(output.partial_path(), header, schema);
+    }
+
+    const Site& site_at(std::int64_t s, std::int64_t site) const {
+        if (s < 0 || s >= static_cast<std::int64_t>(header.sequences.size()) || site < 0 ||
+            site >= static_cast<std::int64_t>(header.sites.size())) {
+            throw Error(ErrorCode::internal, where, "expected a sequence and site of this file",
+                        "found " + std::to_string(s) + ", " + std::to_string(site));
+        }
+        return header.sites[static_cast<std::size_t>(site)];
+    }
+
+    void write(const std::string& path, Type type, const Shape& start, const Shape& count, const void* values,
+               std::size_t size) {
+        std::size_t wanted = 1;
+        for (const std::int64_t n : count) wanted *= static_cast<std::size_t>(n);
+        if (size < wanted) {
+            throw Error(ErrorCode::internal, where + ", " + path,
+                        "expected " + std::to_string(wanted) + " values", "found " + std::to_string(size));
+        }
+        hdf5::write_block(dataset(path), type, start, count, values, where + ", " + path);
+    }
+
+    /// Opened once; those of one site (maps, attention) are not kept.
+    hid_t dataset(const std::string& path) {
+        const auto known = open.find(path);
+        if (known != open.end()) return known->second;
+        const DatasetSpec* spec = schema.find(path);
+        if (spec == nullptr) {
+            throw Error(ErrorCode::internal, where, "expected a dataset of this file", "found none named " + path);
+        }
+        Handle opened(hdf5::check(H5Dopen2(file, path.c_str(), H5P_DEFAULT), ErrorCode::internal, where + ", " + path,
+                                  "expected this dataset"));
+        if (spec->fill == Fill::absent) return open.emplace(path, std::move(opened)).first->second;
+        passing = std::move(opened);
+        return passing;
+    }
+
+    void flush() { hdf5::flush(file, where); }
+
+    AnalysisHeader header;
+    Schema schema;
+    OutputFile output;
+    std::string where;
+    Handle file;
+    std::unordered_map<std::string, Handle> open;
+    Handle passing;
+};
+
+AnalysisWriter::AnalysisWriter(std::filesystem::path path, const AnalysisHeader& header,
+                               std::span<const std::filesystem::path> inputs)
+    : impl_(std::make_unique<Impl>(path, header, inputs)) {}
+
+AnalysisWriter::~AnalysisWriter() = default;
+
+const std::filesystem::path& AnalysisWriter::partial_path() const { return impl_->output.partial_path(); }
+void AnalysisWriter::keep_partial() { impl_->output.keep_partial(); }
+
+void AnalysisWriter::write_site(std::int64_t s, std::int64_t site, const kernels::Statistics& statistics,
+                                std::int64_t b) {
+    Impl& f = *impl_;
+    const Site& description = f.site_at(s, site);
+    const std::int64_t heads = description.heads;
+    const std::int64_t keys = f.header.keys(s, description);
+    if (statistics.heads != heads || b < 0 || b >= statistics.batch || statistics.keys < keys ||
+        statistics.queries < f.header.queries(s, description)) {
+        throw Error(ErrorCode::internal, f.where, "expected statistics of this site's heads, queries and keys",
+                    "found others");
+    }
+    // Each part of the statistics is [batch, heads, ...]; what was not asked for is empty and stays absent.
+    const auto per_head = [&](const std::string& path, Type type, const auto& values, std::int64_t columns) {
+        if (values.empty()) return;
+        const auto row = static_cast<std::size_t>(heads * columns);
+        const std::size_t first = row * static_cast<std::size_t>(b);
+        if (values.size() < first + row) throw Error(ErrorCode::internal, path, "expected all heads", "found fewer values");
+        Shape start{s, site, 0}, count{1, 1, heads};
+        if (columns != 1) {
+            start.push_back(0);
+            count.push_back(columns);
+        }
+        f.write(path, type, start, count, values.data() + first, row);
+    };
+    for (const IndicatorSpec& indicator : simple_indicators()) {
+        per_head(std::string("/indicators/") + indicator.name, Type::float64, statistics.*indicator.values, 1);
+    }
+    const auto distances = static_cast<std::int64_t>(f.header.local_distances.size());
+    if (distances > 0 && !statistics.local_focus.empty()) {
+        // [heads, distances] even when there is one distance.
+        const auto row = static_cast<std::size_t>(heads * distances);
+        f.write("/indicators/local_focus", Type::float64, {s, site, 0, 0}, {1, 1, heads, distances},
+                statistics.local_focus.data() + row * static_cast<std::size_t>(b), row);
+    }
+    if (!statistics.head_diversity.empty()) {
+        f.write("/indicators/head_diversity", Type::float64, {s, site}, {1, 1},
+                &statistics.head_diversity.at(static_cast<std::size_t>(b)), 1);
+    }
+    if (!statistics.column_mass.empty()) {
+        std::vector<float> mass;
+        for (std::int64_t h = 0; h < heads; ++h) {
+            const auto row = statistics.column_mass.begin() + (b * heads + h) * statistics.keys;
+            mass.insert(mass.end(), row, row + keys);
+        }
+        f.write("/indicators/column_mass", Type::float32, {s, site, 0, 0}, {1, 1, heads, keys}, mass.data(), mass.size());
+    }
+    per_head("/logits/counts", Type::uint64, statistics.histogram, kernels::kHistogramBins);
+    per_head("/logits/minimum", Type::float64, statistics.score_minimum, 1);
+    per_head("/logits/maximum", Type::float64, statistics.score_maximum, 1);
+    per_head("/logits/mean", Type::float64, statistics.score_mean, 1);
+    per_head("/logits/variance", Type::float64, statistics.score_variance, 1);
+    per_head("/logits/above", Type::uint64, statistics.score_above, 3);
+
+    const std::int64_t rows = statistics.thumbnail_rows, columns = statistics.thumbnail_columns;
+    const auto thumbnail = [&](const char* path, const std::vector<float>& values) {
+        if (values.empty()) return;
+        const auto size = static_cast<std::size_t>(heads * rows * columns);
+        std::vector<std::uint16_t> halves(size);
+        const float* first = values.data() + size * static_cast<std::size_t>(b);
+        std::transform(first, first + size, halves.begin(), half_from_float);
+        f.write(path, Type::float16, {s, site, 0, 0, 0}, {1, 1, heads, rows, columns}, halves.data(), size);
+    };
+    thumbnail("/thumbnails/mean", statistics.thumbnail_mean);
+    thumbnail("/thumbnails/maximum", statistics.thumbnail_maximum);
+    f.flush();   // the mark comes after what it vouches for
+    const std::int8_t done = 1;
+    f.write("/sites/done", Type::int8, {s, site}, {1, 1}, &done, 1);
+    f.flush();
+}
+
+void AnalysisWriter::write_map(std::int64_t s, std::int64_t site, std::span<const float> q, std::span<const float> k,
+                               std::span<const float> row_constant, const kernels::ScoreRule& rule, std::int64_t b) {
+    Impl& f = *impl_;
+    const Site& d = f.site_at(s, site);
+    const std::int64_t queries = f.header.queries(s, d), keys = f.header.keys(s, d), size = d.key_size;
+    if (static_cast<std::int64_t>(q.size()) != d.heads * queries * size ||
+        static_cast<std::int64_t>(k.size()) != d.key_value_heads * keys * size) {
+        throw Error(ErrorCode::internal, f.where, "expected queries and keys of this site", "found another size");
+    }
+    const std::string group = map_group(s, site);
+    const kernels::ScoreRule row = rule_of_row(rule, b, d.heads);
+    const Shape zero{0, 0, 0}, query_shape{d.heads, queries, size}, key_shape{d.key_value_heads, keys, size};
+    RoundedMap rounded;
+    if (f.header.maps_float16) {
+        rounded = round_map(q, k, row, d.heads, d.key_value_heads, queries, keys, size);
+        row_constant = rounded.row_constant;
+    }
+    const bool half = f.header.maps_float16;
+    const Type type = half ? Type::float16 : Type::float32;
+    const void* query_data = half ? static_cast<const void*>(rounded.query.data()) : q.data();
+    const void* key_data = half ? static_cast<const void*>(rounded.key.data()) : k.data();
+    f.write(group + "/query", type, zero, query_shape, query_data, q.size());
+    f.write(group + "/key", type, zero, key_shape, key_data, k.size());
+    f.write(group + "/row_constant", Type::float32, {0, 0}, {d.heads, queries}, row_constant.data(), row_constant.size());
+    write_rule(hdf5::open_group(f.file, group, f.where), row, d.heads, f.where + ", " + group);
+    f.flush();
+}
+
+void AnalysisWriter::write_attention_rows(std::int64_t s, std::int64_t site, std::int64_t head, std::int64_t first,
+                                          std::span<const float> rows, std::int64_t keys) {
+    const auto count = static_cast<std::int64_t>(rows.size()) / keys;
+    impl_->write(attention_path(s, site), Type::float32, {head, first, 0}, {1, count, keys}, rows.data(), rows.size());
+    impl_->flush();
+}
+
+void AnalysisWriter::write_implicit_rows(std::int64_t s, std::int64_t site, std::int64_t head, std::int64_t first,
+                                         std::span<const float> rows, std::int64_t keys) {
+    const auto count = static_cast<std::int64_t>(rows.size()) / keys;
+    impl_->write(implicit_path(s, site), Type::float32, {head, first, 0}, {1, count, keys}, rows.data(), rows.size());
+    impl_->flush();
+}
+
+void AnalysisWriter::write_state(std::int64_t s, std::int64_t site, const std::string& which,
+                                 std::span<const float> values, std::int64_t heads) {
+    impl_->site_at(s, site);
+    const auto length = static_cast<std::int64_t>(values.size()) / std::max<std::int64_t>(heads, 1);
+    impl_->write("/states/" + which, Type::float32, {s, site, 0, 0}, {1, 1, heads, length}, values.data(), values.size());
+    impl_->flush();
+}
+
+void AnalysisWriter::write_hidden_state(std::int64_t s, std::int64_t boundary, const std::string& which,
+                                        std::span<const float> values) {
+    impl_->write("/states/" + which, Type::float32, {s, boundary, 0}, {1, 1, static_cast<std::int64_t>(values.size())},
+                 values.data(), values.size());
+    impl_->flush();
+}
+
+void AnalysisWriter::write_loss(std::int64_t s, std::span<const float> loss) {
+    impl_->write("/output/loss", Type::float32, {s, 0}, {1, static_cast<std::int64_t>(loss.size())}, loss.data(), loss.size());
+    impl_->flush();
+}
+
+void AnalysisWriter::write_logits(std::int64_t s, std::int64_t first_row, std::span<const float> rows) {
+    const std::int64_t vocabulary = impl_->header.vocabulary;
+    const auto count = static_cast<std::int64_t>(rows.size()) / std::max<std::int64_t>(vocabulary, 1);
+    impl_->write("/output/logits", Type::float32, {s, first_row, 0}, {1, count, vocabulary}, rows.data(), rows.size());
+    impl_->flush();
+}
+
+void AnalysisWriter::write_token_types(std::int64_t s, std::int64_t site, std::span<const std::int8_t> types,
+                                       std::span<const double> fraction, std::int64_t heads) {
+    const auto chunks = static_cast<std::int64_t>(types.size()) / std::max<std::int64_t>(heads, 1);
+    impl_->write("/token_types", Type::int8, {s, site, 0, 0}, {1, 1, heads, chunks}, types.data(), types.size());
+    impl_->write("/indicators/softmax_fraction", Type::float64, {s, site, 0}, {1, 1, heads}, fraction.data(), fraction.size());
+    impl_->flush();
+}
+
+void AnalysisWriter::write_parameters(std::int64_t site, std::span<const double> offset,
+                                      std::span<const double> distance_bias) {
+    const auto heads = static_cast<std::int64_t>(offset.size());
+    impl_->write("/parameters/offset", Type::float64, {site, 0}, {1, heads}, offset.data(), offset.size());
+    impl_->write("/parameters/distance_bias", Type::float64, {site, 0, 0}, {1, heads, impl_->header.bias_window},
+                 distance_bias.data(), distance_bias.size());
+    impl_->flush();
+}
+
+void AnalysisWriter::publish() {
+    Impl& f = *impl_;
+    const std::int32_t complete = 1;
+    hdf5::overwrite_attribute(f.file, "complete", Type::int32, &complete, 1, f.where);
+    f.flush();
+    f.open.clear();
+    f.passing.reset();
+    f.file.reset();
+    {
+        const auto written = AnalysisFile::open(f.output.partial_path());
+        written->check();
+        if (!written->complete()) throw Error(ErrorCode::io, f.where, "expected a file marked complete", "found none");
+    }
+    f.output.publish();
+}
+
+}  // namespace headscope::store

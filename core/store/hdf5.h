@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// HDF5's C interface behind small owners. Private to core/store: nothing else includes <hdf5.h>. Every failure becomes
+// an Error, with the library's own printing off; one thread owns the library (design.md).
+
+#include <hdf5.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/error.h"
+
+namespace headscope::store::hdf5 {
+
+/// Owns one reference to any HDF5 object: file, group, dataset, type, space, property list.
+class Handle {
+public:
+    Handle() = default;
+    explicit Handle(hid_t id) : id_(id) {}
+    Handle(Handle&& other) noexcept : id_(std::exchange(other.id_, -1)) {}
+    Handle& operator=(Handle&& other) noexcept {
+        if (this != &other) {
+            reset();
+            id_ = std::exchange(other.id_, -1);
+        }
+        return *this;
+    }
+    ~Handle() { reset(); }
+    void reset() noexcept {
+        if (id_ >= 0) H5Idec_ref(std::exchange(id_, -1));
+    }
+    operator hid_t() const noexcept { return id_; }
+
+private:
+    hid_t id_ = -1;
+};
+
+/// Element types of analysis files, little-endian; text is fixed-length UTF-8, padded with NUL. Fixed lengths keep
+/// strings out of HDF5's global heap, so that a file's metadata never changes after it was created.
+enum class Type { int8, int32, int64, uint64, float16, float32, float64, text };
+Handle file_type(Type type, std::size_t text_bytes = 0);
+Handle memory_type(Type type, std::size_t text_bytes = 0);
+std::size_t type_size(Type type);  ///< bytes; 0 for text
+std::string type_name(Type type);
+
+/// Turns the library's printing off for this thread and plug-ins off for the process. Called by every entry point.
+void prepare();
+
+/// Throws the Error for a call that just failed: the operating system's error number if the library's stack holds one
+/// (no space, permission, a lock), otherwise `code` with the innermost description.
+[[noreturn]] void fail(ErrorCode code, const std::string& where, const std::string& expected);
+
+/// Passes a result through, or throws by fail().
+template <class Result>
+Result check(Result result, ErrorCode code, const std::string& where, const std::string& expected) {
+    if (result < 0) fail(code, where, expected);
+    return result;
+}
+
+Handle create_file(const std::filesystem::path& path);
+Handle open_file(const std::filesystem::path& path);
+/// Flushes what the library holds to the operating system.
+void flush(hid_t file, const std::string& where);
+
+// Attributes (hdf5_attribute.cpp). Vectors of one element and scalars are told apart by `scalar`.
+void write_attribute(hid_t object, const std::string& name, Type type, const void* values, std::size_t count,
+                     bool scalar, const std::string& where);
+void write_attribute(hid_t object, const std::string& name, const std::string& text, const std::string& where,
+                     std::size_t room = 0);
+/// Same type and size as it has: changes bytes in place.
+void overwrite_attribute(hid_t object, const std::string& name, Type type, const void* values, std::size_t count,
+                         const std::string& where);
+void overwrite_attribute(hid_t object, const std::string& name, const std::string& text, std::size_t room,
+                         const std::string& where);
+/// Exactly `count` values of exactly this type.
+void read_attribute(hid_t object, const std::string& name, Type type, void* values, std::size_t count,
+                    const std::string& where);
+std::string read_text_attribute(hid_t object, const std::string& name, const std::string& where);
+
+// Datasets (hdf5_dataset.cpp).
+using Shape = std::vector<std::int64_t>;
+std::string shape_text(const Shape& shape);
+
+/// Opens a group or dataset by absolute path, every step of which must be a hard link: no soft or external links.
+Handle open_group(hid_t file, const std::string& path, const std::string& where);
+bool exists(hid_t file, const std::string& path);
+
+/// Opens a dataset and refuses external storage, virtual datasets, filters that are not built in, types other than
+/// `type`, ranks other than `rank`, and sizes that the file's bytes cannot justify. Text of any fixed length is taken.
+struct CheckedDataset {
+    Handle id;
+    Shape shape;
+    std::size_t text_bytes = 0;
+};
+CheckedDataset open_dataset(hid_t file, const std::string& path, Type type, std::size_t rank, std::uint64_t file_bytes,
+                            const std::string& where);
+
+/// One block [start, start + count) of a dataset to or from memory of `type`, row-major.
+void write_block(hid_t dataset, Type type, const Shape& start, const Shape& count, const void* values,
+                 const std::string& where, std::size_t text_bytes = 0);
+void read_block(hid_t dataset, Type type, const Shape& start, const Shape& count, void* values,
+                const std::string& where, std::size_t text_bytes = 0);
+
+}  // namespace headscope::store::hdf5

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <string_view>
+
+#include "core/store/hdf5.h"
+
+namespace headscope::store::hdf5 {
+namespace {
+
+/// A chunk of someone else's (repacked) file is decoded in one piece.
+constexpr std::uint64_t largest_chunk = 64U << 20U;
+/// Deflate cannot do better than this, so a larger claim is a lie.
+constexpr std::uint64_t best_compression = 1032;
+constexpr std::array<H5Z_filter_t, 4> built_in_filters{H5Z_FILTER_DEFLATE, H5Z_FILTER_SHUFFLE, H5Z_FILTER_FLETCHER32,
+                                                       H5Z_FILTER_SZIP};
+
+std::string place(const std::string& where, std::string_view path) {
+    return where + ", " + escaped(path);
+}
+
+/// Calls `step` with each prefix of an absolute path: /a, /a/b, /a/b/c.
+template <class Step>
+void for_each_step(const std::string& path, Step step) {
+    for (std::size_t end = 0; end != std::string::npos;) {
+        end = path.find('/', end + 1);
+        step(path.substr(0, end));
+    }
+}
+
+void check_links(hid_t file, const std::string& path, const std::string& where) {
+    for_each_step(path, [&](const std::string& step) {
+        H5L_info_t info{};
+        if (H5Lexists(file, step.c_str(), H5P_DEFAULT) <= 0) {
+            H5Eclear2(H5E_DEFAULT);
+            throw Error(ErrorCode::format, place(where, path), "expected this object", "found no " + escaped(step));
+        }
+        check(H5Lget_info(file, step.c_str(), &info, H5P_DEFAULT), ErrorCode::format, place(where, step),
+              "expected a readable link");
+        if (info.type != H5L_TYPE_HARD) {
+            throw Error(ErrorCode::unsupported, place(where, step), "expected an object of this file itself",
+                        info.type == H5L_TYPE_EXTERNAL ? "found a link into another file" : "found a soft link");
+        }
+    });
+}
+
+void check_storage(hid_t dataset, std::uint64_t bytes, std::size_t element, std::uint64_t file_bytes,
+                   const std::string& at) {
+    const Handle list(check(H5Dget_create_plist(dataset), ErrorCode::format, at, "expected a storage description"));
+    if (H5Pget_external_count(list) != 0) {
+        throw Error(ErrorCode::unsupported, at, "expected data inside this file", "found external storage");
+    }
+    const H5D_layout_t layout = H5Pget_layout(list);
+    if (layout != H5D_CONTIGUOUS && layout != H5D_COMPACT && layout != H5D_CHUNKED) {
+        throw Error(ErrorCode::unsupported, at, "expected contiguous, compact or chunked data",
+                    layout == H5D_VIRTUAL ? "found a virtual dataset" : "found another layout");
+    }
+    const int filters = H5Pget_nfilters(list);
+    for (int i = 0; i < filters; ++i) {
+        unsigned flags = 0;
+        std::size_t values = 0;
+        const H5Z_filter_t filter =
+            H5Pget_filter2(list, static_cast<unsigned>(i), &flags, &values, nullptr, 0, nullptr, nullptr);
+        if (std::find(built_in_filters.begin(), built_in_filters.end(), filter) == built_in_filters.end()) {
+            throw Error(ErrorCode::unsupported, at, "expected no filters but deflate, shuffle, fletcher32 and szip",
+                        "found filter " + std::to_string(filter));
+        }
+    }
+    if (layout == H5D_CHUNKED) {
+        std::array<hsize_t, H5S_MAX_RANK> dims{};
+        const int rank = check(H5Pget_chunk(list, H5S_MAX_RANK, dims.data()), ErrorCode::format, at, "expected chunks");
+        std::uint64_t chunk = element;
+        for (int i = 0; i < rank; ++i) {
+            const hsize_t size = dims[static_cast<std::size_t>(i)];
+            if (size == 0 || chunk > largest_chunk / size) {
+                throw Error(ErrorCode::limit, at,
+                            "expected chunks of at most " + std::to_string(largest_chunk) + " bytes", "found larger ones");
+            }
+            chunk *= size;
+        }
+    }
+    const std::uint64_t limit = layout == H5D_CHUNKED ? file_bytes * best_compression : file_bytes;
+    if (bytes > limit) {
+        throw Error(ErrorCode::format, at,
+                    "expected data that fits this file of " + std::to_string(file_bytes) + " bytes",
+                    "found a dataset of " + std::to_string(bytes));
+    }
+    if (layout == H5D_CONTIGUOUS && bytes > 0 && filters == 0) {
+        // A partial file's space is allocated when it is created, so this holds for it too.
+        const haddr_t offset = H5Dget_offset(dataset);
+        if (H5Dget_storage_size(dataset) < bytes || offset == HADDR_UNDEF || offset > file_bytes ||
+            file_bytes - offset < bytes) {
+            throw Error(ErrorCode::format, at, "expected data within the file", "found storage that ends beyond it");
+        }
+    }
+}
+
+std::vector<hsize_t> sizes(const Shape& shape) { return {shape.begin(), shape.end()}; }
+
+/// Selects a block in a dataset's space; the memory's space for it.
+struct Selection {
+    Handle file, memory;
+};
+
+Selection select(hid_t dataset, const Shape& start, const Shape& count, const std::string& where) {
+    const auto from = sizes(start);
+    const auto size = sizes(count);
+    Selection selection{
+        Handle(check(H5Dget_space(dataset), ErrorCode::format, where, "expected a dataspace")),
+        Handle(check(H5Screate_simple(static_cast<int>(size.size()), size.data(), nullptr), ErrorCode::internal, where,
+                     "expected an HDF5 dataspace")),
+    };
+    if (H5Sget_simple_extent_ndims(selection.file) != static_cast<int>(start.size())) {
+        throw Error(ErrorCode::internal, where, "expected a block of the dataset's rank", "found another rank");
+    }
+    if (!size.empty()) {
+        check(H5Sselect_hyperslab(selection.file, H5S_SELECT_SET, from.data(), nullptr, size.data(), nullptr),
+              ErrorCode::internal, where, "expected a block within the dataset");
+    }
+    return selection;
+}
+
+bool is_empty(const Shape& count) { return std::find(count.begin(), count.end(), 0) != count.end(); }
+
+}  // namespace
+
+std::string shape_text(const Shape& shape) {
+    std::string text = "[";
+    for (std::size_t i = 0; i < shape.size(); ++i) text += (i > 0 ? ", " : "") + std::to_string(shape[i]);
+    return text + "]";
+}
+
+bool exists(hid_t file, const std::string& path) {
+    bool all = true;
+    for_each_step(path, [&](const std::string& step) {
+        all = all && H5Lexists(file, step.c_str(), H5P_DEFAULT) > 0;
+    });
+    if (!all) H5Eclear2(H5E_DEFAULT);
+    return all;
+}
+
+Handle open_group(hid_t file, const std::string& path, const std::string& where) {
+    if (path != "/") check_links(file, path, where);
+    return Handle(check(H5Gopen2(file, path.c_str(), H5P_DEFAULT), ErrorCode::format, place(where, path),
+                        "expected a group"));
+}
+
+CheckedDataset open_dataset(hid_t file, const std::string& path, Type type, std::size_t rank, std::uint64_t file_bytes,
+                            const std::string& where) {
+    check_links(file, path, where);
+    const std::string at = place(where, path);
+    CheckedDataset out;
+    out.id = Handle(check(H5Dopen2(file, path.c_str(), H5P_DEFAULT), ErrorCode::format, at, "expected a dataset"));
+
+    const Handle stored(check(H5Dget_type(out.id), ErrorCode::format, at, "expected a type"));
+    const std::size_t element = H5Tget_size(stored);
+    const bool fits = type == Type::text ? H5Tget_class(stored) == H5T_STRING && H5Tis_variable_str(stored) == 0
+                                         : H5Tequal(stored, file_type(type)) > 0;
+    if (!fits || element == 0) {
+        throw Error(ErrorCode::format, at, "expected values of type " + type_name(type), "found another type");
+    }
+    if (type == Type::text) out.text_bytes = element;
+
+    const Handle space(check(H5Dget_space(out.id), ErrorCode::format, at, "expected a dataspace"));
+    const int found_rank = H5Sget_simple_extent_ndims(space);
+    if (H5Sis_simple(space) <= 0 || found_rank != static_cast<int>(rank)) {
+        throw Error(ErrorCode::format, at, "expected " + std::to_string(rank) + " dimensions",
+                    "found " + std::to_string(found_rank));
+    }
+    std::vector<hsize_t> dims(rank);
+    if (rank > 0) {
+        check(H5Sget_simple_extent_dims(space, dims.data(), nullptr), ErrorCode::format, at, "expected dimensions");
+    }
+    std::uint64_t bytes = element;
+    for (const hsize_t size : dims) {
+        if (size > static_cast<hsize_t>(std::numeric_limits<std::int32_t>::max()) ||
+            (size != 0 && bytes > std::numeric_limits<std::uint64_t>::max() / best_compression / size)) {
+            throw Error(ErrorCode::format, at, "expected dimensions of a possible size",
+                        "found one of " + std::to_string(size));
+        }
+        bytes *= size;
+        out.shape.push_back(static_cast<std::int64_t>(size));
+    }
+    check_storage(out.id, bytes, element, file_bytes, at);
+    return out;
+}
+
+void write_block(hid_t dataset, Type type, const Shape& start, const Shape& count, const void* values,
+                 const std::string& where, std::size_t text_bytes) {
+    if (is_empty(count)) return;
+    const Selection selection = select(dataset, start, count, where);
+    check(H5Dwrite(dataset, memory_type(type, text_bytes), selection.memory, selection.file, H5P_DEFAULT, values),
+          ErrorCode::io, where, "expected to write these values");
+}
+
+void read_block(hid_t dataset, Type type, const Shape& start, const Shape& count, void* values,
+                const std::string& where, std::size_t text_bytes) {
+    if (is_empty(count)) return;
+    const Selection selection = select(dataset, start, count, where);
+    check(H5Dread(dataset, memory_type(type, text_bytes), selection.memory, selection.file, H5P_DEFAULT, values),
+          ErrorCode::format, where, "expected to read these values");
+}
+
+}  // namespace headscope::store::hdf5

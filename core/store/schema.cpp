@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/store/schema.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+namespace headscope::store {
+namespace {
+
+using hdf5::Type;
+using Names = std::vector<std::string>;
+
+constexpr std::int64_t largest_thumbnail = 128;
+constexpr const char* per_head = "; NaN for heads that the site lacks and sites that were not measured";
+
+std::size_t longest_text(const std::vector<SequenceTokens>& sequences, bool pieces) {
+    std::size_t longest = 1;
+    for (const SequenceTokens& sequence : sequences) {
+        if (!pieces) longest = std::max(longest, sequence.text.size());
+        if (!pieces) continue;
+        for (const std::string& piece : sequence.pieces) longest = std::max(longest, piece.size());
+    }
+    return longest;
+}
+
+class Builder {
+public:
+    explicit Builder(const AnalysisHeader& header) : header_(header) {}
+
+    Schema build() {
+        shared_scales();
+        model_and_sites();
+        tokens("/tokens", header_.sequences);
+        for (const auto& [name, stream] : header_.streams) tokens("/streams/" + name, stream);
+        indicators();
+        scores_and_thumbnails();
+        output();
+        if (header_.record.states) states();
+        extras();
+        for (std::int64_t s = 0; s < sequences(); ++s) {
+            if (header_.record.maps) maps(s);
+            if (header_.record.attention) dense("/attention/", s, "attention weights, row = query");
+            if (header_.record.implicit) dense("/implicit_attention/", s, "implicit attention of a linear mixer, signed");
+        }
+        return std::move(schema_);
+    }
+
+private:
+    std::int64_t sequences() const { return static_cast<std::int64_t>(header_.sequences.size()); }
+    std::int64_t sites() const { return static_cast<std::int64_t>(header_.sites.size()); }
+
+    void scale(const std::string& path, std::int64_t size, const std::string& long_name,
+               std::vector<double> values = {}, const std::string& units = {}) {
+        sizes_[path] = size;
+        schema_.scales.push_back({path, size, long_name, std::move(values), units});
+    }
+
+    DatasetSpec& add(const std::string& path, Type type, Names dimensions, const std::string& units,
+                     const std::string& long_name) {
+        DatasetSpec spec{path, type, std::move(dimensions), {}, units, long_name, Fill::absent, 0};
+        for (const std::string& name : spec.dimensions) spec.shape.push_back(sizes_.at(name));
+        schema_.datasets.push_back(std::move(spec));
+        return schema_.datasets.back();
+    }
+
+    void shared_scales() {
+        scale("/sequence", sequences(), "sequence, counted from 0");
+        scale("/site", sites(), "attention site, counted from 0");
+        scale("/head", header_.most_heads(), "head, counted from 0");
+        scale("/token", header_.longest(), "token, counted from 0");
+        scale("/layer", static_cast<std::int64_t>(header_.mixers.size()), "layer, counted from 0");
+        scale("/bound", 2, "0: begin, 1: end (exclusive)");
+        std::vector<double> distances(header_.local_distances.begin(), header_.local_distances.end());
+        const auto count = static_cast<std::int64_t>(distances.size());
+        scale("/local_distance", count, "distance between query and key", std::move(distances), "token");
+        scale("/edge", kernels::kHistogramBins + 1, "edge of the score histogram");
+        scale("/bin", kernels::kHistogramBins, "bin of the score histogram, between edges bin and bin + 1");
+        scale("/threshold", 3, "absolute score", {10, 100, 1000});
+        scale("/thumbnail_query", thumbnail_size(header_), "block of queries");
+        scale("/thumbnail_key", thumbnail_size(header_), "block of keys");
+    }
+
+    void model_and_sites() {
+        add("/model/config", Type::text, {}, "", "the model's configuration as JSON").text_bytes =
+            std::max<std::size_t>(header_.config_json.size(), 1);
+        std::size_t mixer = 1;
+        for (const std::string& name : header_.mixers) mixer = std::max(mixer, name.size());
+        add("/model/mixer", Type::text, {"/layer"}, "", "mixer of each layer").text_bytes = mixer;
+
+        const auto text = [&](const char* name, std::string Site::* member, const char* long_name) {
+            std::size_t bytes = 1;
+            for (const Site& site : header_.sites) bytes = std::max(bytes, (site.*member).size());
+            add(std::string("/sites/") + name, Type::text, {"/site"}, "", long_name).text_bytes = bytes;
+        };
+        const auto number = [&](const char* name, const char* long_name) {
+            add(std::string("/sites/") + name, Type::int32, {"/site"}, "", long_name);
+        };
+        number("layer", "layer that the site belongs to");
+        text("stack", &Site::stack, "text, encoder or decoder");
+        text("kind", &Site::kind, "self or cross");
+        text("branch", &Site::branch, "empty, softmax or linear");
+        number("heads", "query heads");
+        text("query_stream", &Site::query_stream, "token sequence of the queries");
+        text("key_stream", &Site::key_stream, "token sequence of the keys");
+        number("key_value_heads", "key-value heads");
+        number("key_size", "size of a head's keys");
+        number("value_size", "size of a head's values");
+        number("causal", "1: a query sees no later key");
+        number("has_matrix", "0: no attention matrix, all values absent");
+        number("measured", "0: not measured, all values absent");
+        add("/sites/done", Type::int8, {"/sequence", "/site"}, "", "1: every value of the sequence at the site is written");
+    }
+
+    void tokens(const std::string& group, const std::vector<SequenceTokens>& sequences) {
+        add(group + "/ids", Type::int32, {"/sequence", "/token"}, "", "token ids; -1 past a sequence's end");
+        add(group + "/length", Type::int32, {"/sequence"}, "token", "tokens of each sequence");
+        add(group + "/piece", Type::text, {"/sequence", "/token"}, "", "what each token reads as").text_bytes =
+            longest_text(sequences, true);
+        add(group + "/offset", Type::int32, {"/sequence", "/token", "/bound"}, "byte",
+            "bytes of the text that each token covers; -1 past a sequence's end");
+        add(group + "/text", Type::text, {"/sequence"}, "", "the text").text_bytes = longest_text(sequences, false);
+    }
+
+    void indicators() {
+        const Names heads{"/sequence", "/site", "/head"};
+        for (const IndicatorSpec& indicator : simple_indicators()) {
+            add(std::string("/indicators/") + indicator.name, Type::float64, heads, indicator.units,
+                std::string(indicator.long_name) + per_head);
+        }
+        add("/indicators/local_focus", Type::float64, {"/sequence", "/site", "/head", "/local_distance"}, "",
+            std::string("mean weight on the key at each distance before the query") + per_head);
+        add("/indicators/head_diversity", Type::float64, {"/sequence", "/site"}, "",
+            "standard deviation across heads, mean over pairs; NaN for sites that were not measured");
+        add("/indicators/column_mass", Type::float32, {"/sequence", "/site", "/head", "/token"}, "",
+            std::string("mean weight that each key gets from the queries that may see it") + per_head);
+        if (header_.type_chunk > 0) {
+            add("/indicators/softmax_fraction", Type::float64, heads, "", std::string("share of chunks typed softmax") + per_head);
+        }
+    }
+
+    void scores_and_thumbnails() {
+        add("/logits/edges", Type::float64, {"/edge"}, "", "edges of the score histogram");
+        add("/logits/counts", Type::uint64, {"/sequence", "/site", "/head", "/bin"}, "pair",
+            "scores before the normaliser, counted over allowed pairs of the sampled rows");
+        const Names heads{"/sequence", "/site", "/head"};
+        add("/logits/minimum", Type::float64, heads, "", std::string("least score of an allowed pair") + per_head);
+        add("/logits/maximum", Type::float64, heads, "", std::string("greatest score of an allowed pair") + per_head);
+        add("/logits/mean", Type::float64, heads, "", std::string("mean score of the allowed pairs") + per_head);
+        add("/logits/variance", Type::float64, heads, "",
+            std::string("variance of the allowed pairs' scores, divisor: their number") + per_head);
+        add("/logits/above", Type::uint64, {"/sequence", "/site", "/head", "/threshold"}, "pair",
+            "allowed pairs whose score exceeds 10, 100, 1000 in absolute value");
+        const Names thumbnail{"/sequence", "/site", "/head", "/thumbnail_query", "/thumbnail_key"};
+        add("/thumbnails/mean", Type::float16, thumbnail, "", "mean weight of each block of the matrix");
+        add("/thumbnails/maximum", Type::float16, thumbnail, "", "greatest weight of each block of the matrix");
+    }
+
+    void output() {
+        add("/output/loss", Type::float32, {"/sequence", "/token"}, "nat",
+            "loss of predicting the next token; NaN at each sequence's last one");
+        if (!header_.record.logits) return;
+        scale("/vocabulary", header_.vocabulary, "token id");
+        add("/output/logits", Type::float32, {"/sequence", "/token", "/vocabulary"}, "",
+            "logits over the vocabulary; NaN past a sequence's end").fill = Fill::none;
+    }
+
+    void states() {
+        for (const char* name : {"q", "k", "v"}) {
+            const Names dimensions{"/sequence", "/site", "/head", "/token"};
+            const std::string base = std::string("/states/") + name;
+            add(base + "_norm", Type::float32, dimensions, "", "L2 norm over the head, before rotary");
+            add(base + "_variance", Type::float32, dimensions, "",
+                "variance over the head with divisor size - 1, before rotary");
+        }
+        if (header_.hidden_boundaries == 0) return;
+        scale("/boundary", header_.hidden_boundaries, "boundary between layers: 0 before the first");
+        const Names dimensions{"/sequence", "/boundary", "/token"};
+        add("/states/hidden_norm", Type::float32, dimensions, "", "L2 norm of the hidden state");
+        add("/states/hidden_variance", Type::float32, dimensions, "",
+            "variance of the hidden state with divisor size - 1");
+    }
+
+    /// What only mixers of later families have.
+    void extras() {
+        if (header_.type_chunk > 0) {
+            scale("/chunk", (header_.longest() + header_.type_chunk - 1) / header_.type_chunk, "chunk of tokens");
+            add("/token_types", Type::int8, {"/sequence", "/site", "/head", "/chunk"}, "",
+                "0 softmax, 1 linear, -1 none");
+        }
+        if (header_.bias_window > 0) {
+            scale("/distance", header_.bias_window, "distance between query and key", {}, "token");
+            add("/parameters/offset", Type::float64, {"/site", "/head"}, "", "offset of elastic softmax");
+            add("/parameters/distance_bias", Type::float64, {"/site", "/head", "/distance"}, "",
+                "learned bias of the score by distance");
+        }
+    }
+
+    /// The name of a scale of this size beside others: the first size met takes the plain name.
+    std::string local_scale(const std::string& group, const std::string& name, std::int64_t size,
+                            const std::string& long_name) {
+        const std::string plain = group + "/" + name;
+        const auto found = sizes_.find(plain);
+        if (found != sizes_.end() && found->second == size) return plain;
+        const std::string path = found == sizes_.end() ? plain : plain + "_" + std::to_string(size);
+        if (!sizes_.contains(path)) scale(path, size, long_name);
+        return path;
+    }
+
+    void maps(std::int64_t s) {
+        const std::string group = "/maps/" + std::to_string(s);
+        for (std::int64_t i = 0; i < sites(); ++i) {
+            const Site& site = header_.sites[static_cast<std::size_t>(i)];
+            if (!header_.measured(site)) continue;
+            const Type type = header_.maps_float16 ? Type::float16 : Type::float32;
+            const std::string head = local_scale(group, "head", site.heads, "query head");
+            const std::string kv = local_scale(group, "key_value_head", site.key_value_heads, "key-value head");
+            const std::string query = local_scale(group, "query_token", header_.queries(s, site), "query");
+            const std::string key = local_scale(group, "key_token", header_.keys(s, site), "key");
+            const std::string feature = local_scale(group, "feature", site.key_size, "component of a head");
+            const std::string base = map_group(s, i);
+            add(base + "/query", type, {head, query, feature}, "", "queries as they enter the scores").fill = Fill::none;
+            add(base + "/key", type, {kv, key, feature}, "", "keys as they enter the scores").fill = Fill::none;
+            add(base + "/row_constant", Type::float32, {head, query}, "",
+                "what turns a score into a weight: log normaliser or threshold").fill = Fill::none;
+        }
+    }
+
+    void dense(const std::string& root, std::int64_t s, const std::string& long_name) {
+        const std::string group = root + std::to_string(s);
+        const bool implicit = root == "/implicit_attention/";
+        for (std::int64_t i = 0; i < sites(); ++i) {
+            const Site& site = header_.sites[static_cast<std::size_t>(i)];
+            if (implicit ? !header_.implicit_sites.contains(i) : !header_.measured(site)) continue;
+            add(group + "/" + std::to_string(i), Type::float32,
+                {local_scale(group, "head", site.heads, "query head"),
+                 local_scale(group, "query_token", header_.queries(s, site), "query"),
+                 local_scale(group, "key_token", header_.keys(s, site), "key")},
+                "", long_name).fill = Fill::none;
+        }
+    }
+
+    const AnalysisHeader& header_;
+    Schema schema_;
+    std::unordered_map<std::string, std::int64_t> sizes_;
+};
+
+}  // namespace
+
+const std::vector<IndicatorSpec>& simple_indicators() {
+    using kernels::Statistics;
+    static const std::vector<IndicatorSpec> indicators{
+        {"entropy", &Statistics::entropy, "nat", "entropy, summed over queries"},
+        {"entropy_row_mean", &Statistics::entropy_row_mean, "nat", "entropy per query"},
+        {"concentration", &Statistics::concentration, "", "Frobenius norm of the matrix"},
+        {"sink", &Statistics::sink, "", "mean weight on the first key"},
+        {"density", &Statistics::density, "", "mean weight on keys other than the first"},
+        {"sparsity", &Statistics::sparsity, "", "1 - density - sink"},
+        {"zero_fraction", &Statistics::zero_fraction, "", "share of allowed pairs with a weight below 2^-126"},
+        {"mean_distance", &Statistics::mean_distance, "token", "mean distance from query to key, by weight"},
+        {"duplicate", &Statistics::duplicate, "", "mean weight on earlier copies of the query's token"},
+        {"induction", &Statistics::induction, "", "mean weight on tokens that follow a copy of the query's token"},
+        {"virtual_sink", &Statistics::virtual_sink, "", "mean share of the learned sink logit"},
+    };
+    return indicators;
+}
+
+Schema make_schema(const AnalysisHeader& header) { return Builder(header).build(); }
+
+const DatasetSpec* Schema::find(const std::string& path) const {
+    const auto found = std::find_if(datasets.begin(), datasets.end(),
+                                    [&](const DatasetSpec& spec) { return spec.path == path; });
+    return found == datasets.end() ? nullptr : &*found;
+}
+
+bool is_stream_name(const std::string& name) {
+    const auto good = [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    };
+    return !name.empty() && name.size() <= 64 && std::all_of(name.begin(), name.end(), good);
+}
+
+std::int64_t thumbnail_size(const AnalysisHeader& header) { return std::min(largest_thumbnail, header.longest()); }
+
+std::string map_group(std::int64_t s, std::int64_t site) {
+    return "/maps/" + std::to_string(s) + "/" + std::to_string(site);
+}
+
+std::string attention_path(std::int64_t s, std::int64_t site) {
+    return "/attention/" + std::to_string(s) + "/" + std::to_string(site);
+}
+
+std::string implicit_path(std::int64_t s, std::int64_t site) {
+    return "/implicit_attention/" + std::to_string(s) + "/" + std::to_string(site);
+}
+
+}  // namespace headscope::store
