@@ -12,25 +12,26 @@ enum class NormKind { layer, rms };
 enum class Activation { gelu, gelu_tanh, silu, relu };
 enum class PositionKind { none, learned, rotary };
 
-/// rope_scaling / rope_parameters of transformers, every kind it knows: default, linear, dynamic, yarn, longrope, llama3.
+/// rope_scaling / rope_parameters of transformers, every kind it knows for texts: default, linear, dynamic, yarn,
+/// longrope, llama3, proportional.
 struct RopeConfig {
     std::string type = "default";
     double theta = 10000.0;
-    double partial = 1.0;                      ///< share of the head that is rotated
+    double partial = 1.0;  ///< share of the head that is rotated
     double factor = 1.0;
-    double low_frequency_factor = 1.0, high_frequency_factor = 4.0;     // llama3
-    double beta_fast = 32.0, beta_slow = 1.0;                           // yarn
-    std::optional<double> attention_factor, mscale, mscale_all_dim;     // yarn, longrope
-    bool truncate = true;                                               // yarn
-    std::vector<double> short_factor, long_factor;                      // longrope
+    double low_frequency_factor = 1.0, high_frequency_factor = 4.0;  // llama3
+    double beta_fast = 32.0, beta_slow = 1.0;                        // yarn
+    std::optional<double> attention_factor, mscale, mscale_all_dim;  // yarn, longrope
+    bool truncate = true;                                            // yarn
+    std::vector<double> short_factor, long_factor;                   // longrope
     std::int64_t original_positions = 0;
 };
 
 /// Everything that decides the computation, with every choice filled in; families fill it from config.json, the stack
 /// reads nothing else. to_json() is what analysis files store beside the original configuration.
 struct ModelConfig {
-    std::string family;            ///< "gpt2", "llama", "qwen2", "bert"
-    std::string name;              ///< for people: the checkpoint's folder name
+    std::string family;  ///< "gpt2", "llama", "qwen2", "bert"
+    std::string name;    ///< for people: the checkpoint's folder name
     std::int64_t vocabulary = 0;
     std::int64_t hidden = 0;
     std::int64_t feed_forward = 0;
@@ -38,10 +39,18 @@ struct ModelConfig {
     std::int64_t heads = 0;
     std::int64_t key_value_heads = 0;
     std::int64_t head_size = 0;
-    std::int64_t max_positions = 0;         ///< 0: no limit
-    bool positions_are_a_table = false;     ///< learned: --beyond-positions cannot work
+    std::int64_t token_types = 0;        ///< 0: no such embedding
+    std::int64_t max_positions = 0;      ///< 0: no limit
+    bool positions_are_a_table = false;  ///< learned: --beyond-positions cannot work
     bool causal = true;
-    bool pre_norm = true;
+    bool pre_norm = true;  ///< false: x = norm(x + f(x)), the original Transformer's
+    bool embedding_norm = false;
+    bool final_norm = true;
+    bool query_key_value_bias = false;
+    bool output_bias = false;  ///< of the projection after the heads
+    bool feed_forward_bias = false;
+    bool head_bias = false;       ///< one number for each entry of the vocabulary
+    bool head_transform = false;  ///< dense, activation and norm before the vocabulary (BERT's)
     bool tied_head = false;
     NormKind norm = NormKind::layer;
     double norm_epsilon = 1e-5;
@@ -49,10 +58,12 @@ struct ModelConfig {
     bool gated_feed_forward = false;
     PositionKind positions = PositionKind::learned;
     RopeConfig rope;
-    std::vector<std::int64_t> windows;      ///< per layer, keys with i - j < W; 0: none. Empty: none anywhere
-    double attention_scale = 0;             ///< 0: 1 / sqrt(head_size)
+    std::vector<std::int64_t> windows;    ///< per layer, keys with i - j < W; 0: none. Empty: none anywhere
+    double attention_scale = 0;           ///< 0: 1 / sqrt(head_size)
+    bool scale_by_inverse_layer = false;  ///< layer l (from 0) divides its scores by l + 1
+    std::vector<std::string> mixers;      ///< per layer; empty: "standard" everywhere
     double soft_cap = 0, final_soft_cap = 0;
-    std::string original_json;              ///< config.json as it was read
+    std::string original_json;  ///< config.json as it was read
     std::string to_json() const;
 };
 

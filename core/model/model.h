@@ -21,7 +21,7 @@
 
 namespace headscope::model {
 
-class Cache;   // core/model/cache.h: one opaque mixer cache per layer
+class Cache;  // core/model/cache.h: one opaque mixer cache per layer
 
 /// What matched between the family's recipe and the file.
 struct LoadReport {
@@ -33,9 +33,9 @@ struct LoadReport {
 
 struct ForwardOptions {
     Probe* probe = nullptr;
-    Cache* cache = nullptr;                    ///< with one, the batch continues what the cache holds
-    std::set<int> skip_layers;                 ///< whole blocks left out
-    bool beyond_positions = false;             ///< rotary and position-free models may run past their limit
+    Cache* cache = nullptr;         ///< with one, the batch continues what the cache holds
+    std::set<int> skip_layers;      ///< whole blocks left out
+    bool beyond_positions = false;  ///< rotary and position-free models may run past their limit
     const Cancellation* cancellation = nullptr;
     std::function<void(int layer)> after_layer;  ///< progress
 };
@@ -50,18 +50,20 @@ public:
 
     virtual const ModelConfig& config() const = 0;
     virtual const std::vector<Site>& sites() const = 0;
-    virtual std::vector<std::string> mixers() const = 0;   ///< the mixer's name, per layer
+    virtual std::vector<std::string> mixers() const = 0;  ///< the mixer's name, per layer
     virtual const LoadReport& report() const = 0;
     virtual std::int64_t parameters() const = 0;
     virtual bool causal() const = 0;
-    virtual bool has_head() const = 0;                      ///< logits over the vocabulary are possible
+    virtual bool has_head() const = 0;  ///< logits over the vocabulary are possible
 
     /// Final hidden states [B, L, d], after the final norm. Checks ids and lengths first.
     virtual at::Tensor forward(const Batch& batch, const ForwardOptions& options = {}) = 0;
 
     /// Vocabulary rows for hidden rows [N, d] -> [N, V] float32; call it in chunks of rows (16 384 x 50 304 logits
-    /// would be 3.3 GB).
-    virtual at::Tensor logits(const at::Tensor& hidden_rows) = 0;
+    /// would be 3.3 GB). With a probe they are announced as "logits", layer -1. Throws usage without a head.
+    virtual at::Tensor logits(const at::Tensor& hidden_rows, Probe* probe = nullptr) = 0;
+    /// So many rows make logits of at most 64 MB: the chunk that callers should use.
+    std::int64_t logit_rows() const;
 
     /// Next-token loss in nats for each position, [B, L] float32 with NaN at each sequence's last position; computed in
     /// row chunks. `rows`, if given, sees every chunk of logits (sequence, first row, [n, V]) for recording.
@@ -72,7 +74,7 @@ public:
     virtual std::unique_ptr<Cache> new_cache() const = 0;
 };
 
-/// Families by model_type, for `list families` and error texts.
+/// Families by name, for `list families` and error texts.
 std::vector<std::string> known_families();
 
 }  // namespace headscope::model

@@ -15,21 +15,26 @@ namespace headscope::model {
 struct AttentionRecord {
     SiteIndex site;
     const Site& description;
-    const at::Tensor& query;    ///< after rotary and QK-norm: what enters the scores
+    const at::Tensor& query;  ///< after rotary and QK-norm: what enters the scores
     const at::Tensor& key;
     const at::Tensor& value;
-    const at::Tensor& output;   ///< [B, H, Lq, dv], before the output projection
+    const at::Tensor& output;  ///< [B, H, Lq, dv], before the output projection
     const kernels::ScoreRule& rule;
     const kernels::Statistics& statistics;
 };
 
 /// The one hook through which everything inside a model is seen. The stack calls it on the compute thread, in the order
-/// of the computation, under inference mode.
+/// of the computation, under inference mode. What is announced may be a view and may be overwritten after the call: a
+/// probe that keeps a tensor clones it. Nothing announced may be written to.
 ///
-/// Names announced (layer = -1 where there is none): "embedding" [B, L, d]; per layer: "input_norm", "query", "key",
-/// "value" (before rotary, [B, heads, L, size]), "query_rotated", "key_rotated", "head_output" [B, H, L, dv],
-/// "attention_output", "feed_forward_output", "hidden" (the block's output) [B, L, d]; "final_norm"; "logits" (rows of
-/// the vocabulary, in chunks; see Model::logits).
+/// Names announced (layer = -1 where there is none): "embedding" [B, L, d]; per layer: "input_norm" (what the mixer
+/// reads: of a post-norm block its plain input), "query", "key", "value" (before rotary, [B, heads, L, size]),
+/// "query_rotated", "key_rotated" (with rotary positions only), "head_output" [B, H, L, dv], "attention_output" (after
+/// the output projection, before the residual sum), "feed_forward_output" (likewise), "hidden" (the block's output)
+/// [B, L, d]; "final_norm" (what forward() returns, also where a family has no norm there); "logits" (rows of the
+/// vocabulary, in chunks; see Model::logits).
+///
+/// Values of padded positions (beyond a sequence's length) are finite and mean nothing.
 class Probe {
 public:
     virtual ~Probe() = default;

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "core/mixers/mixer.h"
+#include "kernels/attention.h"
+
+namespace headscope::mixers {
+
+/// One attention: query [B, H, Lq, dk], key [B, G, Lk, dk], value [B, G, Lk, dv] (any strides with unit stride in the
+/// last dimension) -> [B, Lq, H * dv] in the type of the query, heads side by side as the output projection reads them.
+///
+/// When the probe asks for statistics of `site`, kernels::attention computes the output and measures in one go (float64
+/// models: the output by dense_attention, measured on float32 copies), announces "head_output" and calls
+/// Probe::measured. Otherwise LibTorch's fused attention runs where it can express the rule, else kernels::attention,
+/// else (float64, or autograd records) dense_attention.
+///
+/// `rule` has the layer's constants; query offset and lengths are this call's. Throws Stopped when cancelled.
+at::Tensor attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                  const kernels::ScoreRule& rule, SiteIndex site, const StackContext& context);
+
+/// The same by the book: builds the matrix, in the inputs' type, out of operators that autograd knows. Everything of a
+/// ScoreRule but sparsemax, distance biases and block visibility (Error(unsupported)). Returns [B, H, Lq, dv].
+at::Tensor dense_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                           const kernels::ScoreRule& rule);
+
+}  // namespace headscope::mixers

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/mixers/mixer.h"
+
+namespace headscope::mixers {
+
+/// Keys and values of all tokens so far, in buffers that double when they are full.
+class KeyValueCache final : public MixerCache {
+public:
+    std::int64_t bytes() const override;
+    std::unique_ptr<MixerCache> clone() const override;
+
+    /// key [B, G, L, dk], value [B, G, L, dv]: copied behind what is held.
+    void append(const at::Tensor& key, const at::Tensor& value);
+    at::Tensor key() const;    ///< [B, G, held, dk], a view
+    at::Tensor value() const;  ///< [B, G, held, dv], a view
+
+private:
+    at::Tensor keys_, values_;  ///< [B, G, capacity, size]
+    std::int64_t held_ = 0;
+};
+
+}  // namespace headscope::mixers

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// What mixes tokens: the part of a block between its input norm and its output projection. The block, its norms, its
+// output projection and its feed-forward are the stack's; everything that a mixer remembers is in a cache of its own,
+// which nobody else looks into. Threads: the compute thread.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "core/base/indices.h"
+#include "core/base/progress.h"
+#include "core/base/site.h"
+#include "core/model/config.h"
+#include "core/model/probe.h"
+#include "core/model/rotary.h"
+
+namespace headscope::model {
+class TensorPlan;
+struct TensorNames;
+}  // namespace headscope::model
+
+namespace headscope::mixers {
+
+/// What one layer's mixer remembers of earlier tokens.
+class MixerCache {
+public:
+    virtual ~MixerCache() = default;
+    virtual std::int64_t bytes() const = 0;
+    virtual std::unique_ptr<MixerCache> clone() const = 0;
+};
+
+/// Everything around a mixer's input that it may need. Members live as long as the call.
+struct StackContext {
+    LayerIndex layer;
+    SiteIndex site;                                ///< the first of this layer's sites
+    const std::vector<Site>* sites = nullptr;      ///< the whole model's, by SiteIndex
+    at::Tensor input_embedding;                    ///< [B, L, d], what the first layer read
+    std::int64_t first_position = 0;               ///< of this call's first token; earlier ones are in the cache
+    const model::Rotary* rotary = nullptr;         ///< null: positions do not enter the scores by rotation
+    const model::RotaryTable* rotation = nullptr;  ///< of this call's tokens
+    const model::RotaryTable* history_rotation = nullptr;  ///< from position 0 on; given when keys are cached unrotated
+    const std::vector<std::int64_t>* lengths = nullptr;    ///< [B], null when no sequence is padded
+    at::Tensor guide;   ///< [1, Lg, d] the guide stream's normed input at this layer, or undefined
+    at::Tensor memory;  ///< [B, Lk, d] the encoder's output (cross-attention), or undefined
+    const std::vector<std::int64_t>* memory_lengths = nullptr;
+    model::Probe* probe = nullptr;
+    const Cancellation* cancellation = nullptr;
+
+    bool wants(std::string_view name) const { return probe != nullptr && probe->wants(name, layer); }
+    void announce(std::string_view name, const at::Tensor& value) const {
+        if (wants(name)) probe->announce(name, layer, value);
+    }
+};
+
+class Mixer {
+public:
+    virtual ~Mixer() = default;
+
+    virtual std::string name() const = 0;
+    /// Says which tensors of the file it wants, and where they go.
+    virtual void declare(model::TensorPlan& plan, const model::TensorNames& names) = 0;
+    /// Its attention sites, in the order in which they are announced; Site::layer is filled in by the stack.
+    virtual std::vector<Site> sites() const = 0;
+    /// Columns of what forward() returns: what the output projection reads.
+    virtual std::int64_t output_size() const = 0;
+    /// `normed` [B, L, d] -> [B, L, output_size()]. With a cache, the tokens follow those that it holds.
+    virtual at::Tensor forward(const at::Tensor& normed, const StackContext& context, MixerCache* cache) const = 0;
+    virtual std::unique_ptr<MixerCache> new_cache() const = 0;
+};
+
+/// A mixer by name for layer `layer` of a model; throws Error(unsupported) that lists the known names.
+std::unique_ptr<Mixer> make_mixer(std::string_view name, const model::ModelConfig& config, std::int64_t layer);
+
+/// What a mixer is called and a line about it, for `list mixers`.
+struct MixerDescription {
+    std::string name;
+    std::string summary;
+};
+std::vector<MixerDescription> known_mixers();
+
+}  // namespace headscope::mixers

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/mixers/mixer.h"
+#include "core/model/blocks.h"
+#include "kernels/attention.h"
+
+namespace headscope::mixers {
+
+/// Softmax attention: multi-head, grouped or multi-query, causal or not, with rotary positions or none, over the tokens
+/// themselves. Query, key and value come out of one matrix product.
+class StandardMixer final : public Mixer {
+public:
+    StandardMixer(const model::ModelConfig& config, std::int64_t layer);
+
+    std::string name() const override { return "standard"; }
+    void declare(model::TensorPlan& plan, const model::TensorNames& names) override;
+    std::vector<Site> sites() const override;
+    std::int64_t output_size() const override { return heads_ * head_size_; }
+    at::Tensor forward(const at::Tensor& normed, const StackContext& context, MixerCache* cache) const override;
+    std::unique_ptr<MixerCache> new_cache() const override;
+
+private:
+    std::int64_t heads_, key_value_heads_, head_size_;
+    kernels::ScoreRule rule_;
+    model::Linear query_key_value_;  ///< rows: query heads, key heads, value heads
+};
+
+}  // namespace headscope::mixers

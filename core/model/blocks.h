@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// The vocabulary of blocks: plain weights and functions of at:: that work on them, the same for every family. Shapes:
+// x is [.., d]; the last dimension is what a block works on. Nothing is written in place, so autograd may record it.
+
+#include <cstdint>
+
+#include <ATen/core/Tensor.h>
+
+#include "core/model/config.h"
+#include "core/model/recipe.h"
+#include "core/model/tensor_plan.h"
+
+namespace headscope::model {
+
+struct Linear {
+    at::Tensor weight;  ///< [out, in], perhaps a transposed view
+    at::Tensor bias;    ///< [out] or undefined
+    at::Tensor operator()(const at::Tensor& x) const;
+    void declare(TensorPlan& plan, const std::string& stem, const Dimension& out, const Dimension& in, bool with_bias);
+};
+
+struct Norm {
+    NormKind kind = NormKind::layer;
+    double epsilon = 1e-5;
+    at::Tensor weight;  ///< [d]; undefined: no norm, x is returned as it is
+    at::Tensor bias;    ///< [d] or undefined
+    at::Tensor operator()(const at::Tensor& x) const;
+    void declare(TensorPlan& plan, const std::string& stem, const Dimension& size, bool old_names);
+};
+
+at::Tensor activate(Activation activation, const at::Tensor& x);
+
+/// down(act(up x)), or down(act(gate x) * up x) with gate and up in one matrix.
+struct FeedForward {
+    Activation activation = Activation::gelu;
+    bool gated = false;
+    Linear up;  ///< gated: rows of gate, then rows of up
+    Linear down;
+    at::Tensor operator()(const at::Tensor& x) const;
+    void declare(TensorPlan& plan, const TensorNames& names);
+};
+
+/// What the first layer reads, of a Batch.
+struct Embedding {
+    at::Tensor tokens;       ///< [vocabulary, d]
+    at::Tensor positions;    ///< [max positions, d] or undefined
+    at::Tensor token_types;  ///< [types, d] or undefined
+    Norm norm;
+    at::Tensor operator()(const Batch& batch, std::int64_t first_position) const;
+    void declare(TensorPlan& plan, const TensorNames& names);
+};
+
+/// From hidden rows to the vocabulary.
+struct Head {
+    bool there = false;
+    Activation activation = Activation::gelu;
+    Linear transform;  ///< BERT's dense layer before the vocabulary; weight undefined: none
+    Norm transform_norm;
+    Linear vocabulary;  ///< a tied one shares Embedding::tokens
+    double soft_cap = 0;
+    at::Tensor operator()(const at::Tensor& rows) const;  ///< [N, d] -> [N, V] float32
+    /// Declares what the file has; a head that is absent is reported as missing and leaves `there` false.
+    void declare(TensorPlan& plan, const TensorNames& names);
+};
+
+}  // namespace headscope::model

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/mixers/mixer.h"
+
+namespace headscope::model {
+
+/// What a model remembers of the tokens it has read: one opaque mixer cache a layer. Made by Model::new_cache(), filled
+/// by Model::forward. Threads: the compute thread.
+class Cache {
+public:
+    explicit Cache(std::vector<std::unique_ptr<mixers::MixerCache>> layers) : layers_(std::move(layers)) {}
+
+    std::int64_t length() const { return length_; }  ///< tokens held, of each sequence
+    std::int64_t batch() const { return batch_; }    ///< sequences; 0 while empty
+    std::int64_t bytes() const {
+        std::int64_t sum = 0;
+        for (const auto& layer : layers_) sum += layer->bytes();
+        return sum;
+    }
+    std::unique_ptr<Cache> clone() const {
+        std::vector<std::unique_ptr<mixers::MixerCache>> copies;
+        for (const auto& layer : layers_) copies.push_back(layer->clone());
+        auto copy = std::make_unique<Cache>(std::move(copies));
+        copy->length_ = length_;
+        copy->batch_ = batch_;
+        return copy;
+    }
+
+    mixers::MixerCache& layer(std::size_t index) { return *layers_[index]; }
+    std::size_t layers() const { return layers_.size(); }
+    /// The stack calls it when a forward pass has added `tokens` to every layer.
+    void advance(std::int64_t batch, std::int64_t tokens) {
+        batch_ = batch;
+        length_ += tokens;
+    }
+
+private:
+    std::vector<std::unique_ptr<mixers::MixerCache>> layers_;
+    std::int64_t length_ = 0;
+    std::int64_t batch_ = 0;
+};
+
+}  // namespace headscope::model

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/model/batch.h"
+#include "core/model/config.h"
+
+namespace headscope::model {
+
+/// Refuses a batch that the model cannot read, before anything is computed: shapes and types (usage), ids and token
+/// types out of range (limit, with sequence, position and id), and positions past the model's (limit; names
+/// --beyond-positions where that would work). `held`: tokens that a cache holds already.
+void check_batch(const Batch& batch, const ModelConfig& config, std::int64_t held, bool beyond_positions);
+
+}  // namespace headscope::model

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/model/config.h"
+
+#include <nlohmann/json.hpp>
+
+namespace headscope::model {
+namespace {
+
+const char* name(Activation activation) {
+    switch (activation) {
+        case Activation::gelu:
+            return "gelu";
+        case Activation::gelu_tanh:
+            return "gelu_tanh";
+        case Activation::silu:
+            return "silu";
+        case Activation::relu:
+            return "relu";
+    }
+    return "";
+}
+
+const char* name(PositionKind kind) {
+    switch (kind) {
+        case PositionKind::none:
+            return "none";
+        case PositionKind::learned:
+            return "learned";
+        case PositionKind::rotary:
+            return "rotary";
+    }
+    return "";
+}
+
+nlohmann::json to_json(const RopeConfig& rope) {
+    nlohmann::json json{{"type", rope.type}, {"theta", rope.theta}, {"partial", rope.partial}, {"factor", rope.factor}};
+    if (rope.type == "llama3") {
+        json["low_frequency_factor"] = rope.low_frequency_factor;
+        json["high_frequency_factor"] = rope.high_frequency_factor;
+    }
+    if (rope.type == "yarn") {
+        json["beta_fast"] = rope.beta_fast;
+        json["beta_slow"] = rope.beta_slow;
+        json["truncate"] = rope.truncate;
+        if (rope.mscale) json["mscale"] = *rope.mscale;
+        if (rope.mscale_all_dim) json["mscale_all_dim"] = *rope.mscale_all_dim;
+    }
+    if (rope.type == "longrope") {
+        json["short_factor"] = rope.short_factor;
+        json["long_factor"] = rope.long_factor;
+    }
+    if (rope.attention_factor) json["attention_factor"] = *rope.attention_factor;
+    if (rope.type != "default") json["original_positions"] = rope.original_positions;
+    return json;
+}
+
+}  // namespace
+
+std::string ModelConfig::to_json() const {
+    nlohmann::json json{
+        {"family", family},
+        {"name", name},
+        {"vocabulary", vocabulary},
+        {"hidden", hidden},
+        {"feed_forward", feed_forward},
+        {"layers", layers},
+        {"heads", heads},
+        {"key_value_heads", key_value_heads},
+        {"head_size", head_size},
+        {"token_types", token_types},
+        {"max_positions", max_positions},
+        {"positions", model::name(positions)},
+        {"positions_are_a_table", positions_are_a_table},
+        {"causal", causal},
+        {"pre_norm", pre_norm},
+        {"norm", norm == NormKind::rms ? "rms" : "layer"},
+        {"norm_epsilon", norm_epsilon},
+        {"embedding_norm", embedding_norm},
+        {"final_norm", final_norm},
+        {"activation", model::name(activation)},
+        {"gated_feed_forward", gated_feed_forward},
+        {"query_key_value_bias", query_key_value_bias},
+        {"output_bias", output_bias},
+        {"feed_forward_bias", feed_forward_bias},
+        {"head_bias", head_bias},
+        {"head_transform", head_transform},
+        {"tied_head", tied_head},
+        {"attention_scale", attention_scale},
+        {"scale_by_inverse_layer", scale_by_inverse_layer},
+        {"soft_cap", soft_cap},
+        {"final_soft_cap", final_soft_cap},
+        {"windows", windows},
+        {"mixers", mixers},
+    };
+    if (positions == PositionKind::rotary) json["rope"] = model::to_json(rope);
+    json["original"] = nlohmann::json::parse(original_json, nullptr, false);
+    return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace headscope::model

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// Reading config.json with every value checked for kind and range. Errors name the key, what was expected and what the
+// file says: headscope::Error(mismatch) with `where` = "config.json: key".
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "core/model/config.h"
+
+namespace headscope::model {
+
+/// A view of one JSON object; the object must outlive it. A key whose value is null counts as absent.
+class ConfigReader {
+public:
+    ConfigReader(const nlohmann::json& object, std::string where);
+
+    bool has(const std::string& key) const;
+    std::int64_t size(const std::string& key) const;  ///< required, 1 .. 2^31
+    std::int64_t size(const std::string& key, std::int64_t otherwise) const;
+    std::int64_t count(const std::string& key, std::int64_t otherwise) const;  ///< may be 0
+    double number(const std::string& key, double otherwise) const;             ///< finite
+    double positive(const std::string& key, double otherwise) const;           ///< finite and > 0
+    std::optional<double> optional_number(const std::string& key) const;
+    bool boolean(const std::string& key, bool otherwise) const;
+    std::string text(const std::string& key, const std::string& otherwise) const;
+    std::vector<double> numbers(const std::string& key) const;     ///< absent: empty
+    std::vector<std::string> texts(const std::string& key) const;  ///< absent: empty
+    std::optional<ConfigReader> object(const std::string& key) const;
+    bool has_object(const std::string& key) const;
+
+    std::string where(const std::string& key) const;  ///< for Errors about a value that was read here
+    [[noreturn]] void refuse(const std::string& key, const std::string& expected) const;       ///< mismatch
+    [[noreturn]] void unsupported(const std::string& key, const std::string& expected) const;  ///< well formed, unknown
+
+private:
+    const nlohmann::json* find(const std::string& key) const;
+    std::string found(const std::string& key) const;
+
+    const nlohmann::json* object_;
+    std::string where_;
+};
+
+/// hidden_act and its kin by transformers' names.
+Activation read_activation(const ConfigReader& reader, const std::string& key, const std::string& otherwise);
+
+/// Both generations: rope_parameters, and rope_scaling with rope_theta and partial_rotary_factor beside it.
+/// `max_positions` and `head_size` are what the model has: kinds that take their length from it read it there.
+RopeConfig read_rope(const ConfigReader& reader, std::int64_t max_positions, std::int64_t head_size);
+
+}  // namespace headscope::model

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/model/generate.h"
+
+#include <algorithm>
+#include <fstream>
+
+#include <ATen/ops/tensor.h>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/model/cache.h"
+#include "core/model/model.h"
+#include "core/model/sampling.h"
+
+namespace headscope::model {
+namespace {
+
+void check(const Model& model, std::span<const std::int64_t> prompt, const GenerateOptions& options) {
+    const auto refuse = [](const std::string& expected, const std::string& found) {
+        throw Error(ErrorCode::usage, "generate", "expected " + expected, "found " + found);
+    };
+    if (!model.causal()) refuse("a decoder", "an encoder, which predicts no next token");
+    if (!model.has_head()) refuse("a model with a head for the vocabulary", "none in the file");
+    if (prompt.empty()) refuse("a prompt of at least one token", "none");
+    if (options.temperature < 0) refuse("a temperature of 0 or more", std::to_string(options.temperature));
+    if (options.top_k < 0) refuse("a top-k of 0 or more", std::to_string(options.top_k));
+    if (!(options.top_p > 0 && options.top_p <= 1))
+        refuse("a top-p above 0 and at most 1", std::to_string(options.top_p));
+}
+
+/// Room for new tokens: the last one need not be read again, so it may stand just past the last position.
+std::int64_t room(const ModelConfig& config, std::int64_t prompt, bool beyond_positions) {
+    const bool endless = config.max_positions == 0 || (beyond_positions && !config.positions_are_a_table);
+    return endless ? std::numeric_limits<std::int64_t>::max() : config.max_positions - prompt + 1;
+}
+
+std::vector<std::int64_t> read_end_tokens(const nlohmann::json& config) {
+    const auto it = config.is_object() ? config.find("eos_token_id") : config.end();
+    std::vector<std::int64_t> tokens;
+    if (!config.is_object() || it == config.end()) return tokens;
+    for (const auto& item : it->is_array() ? *it : nlohmann::json::array({*it})) {
+        if (item.is_number_integer()) tokens.push_back(item.get<std::int64_t>());
+    }
+    return tokens;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> generate(Model& model, std::span<const std::int64_t> prompt, const GenerateOptions& options) {
+    check(model, prompt, options);
+    const std::unique_ptr<Cache> cache = model.new_cache();
+    ForwardOptions forward;
+    forward.cache = cache.get();
+    forward.beyond_positions = options.beyond_positions;
+    forward.cancellation = options.cancellation;
+    Random random(options.seed);
+
+    const std::int64_t limit = std::min(
+        options.tokens, room(model.config(), static_cast<std::int64_t>(prompt.size()), options.beyond_positions));
+    std::vector<std::int64_t> read(prompt.begin(), prompt.end());
+    std::vector<std::int64_t> made;
+    while (static_cast<std::int64_t>(made.size()) < limit) {
+        if (options.cancellation) options.cancellation->check();
+        const at::Tensor hidden = model.forward({at::tensor(read, at::kLong).unsqueeze(0), {}, {}}, forward);
+        const at::Tensor row = model.logits(hidden.select(0, 0).narrow(0, hidden.size(1) - 1, 1)).contiguous();
+        const std::span<const float> logits(row.const_data_ptr<float>(), static_cast<std::size_t>(row.numel()));
+        const std::int64_t token = choose_token(logits, options.temperature, options.top_k, options.top_p, random);
+        made.push_back(token);
+        if (options.on_token) options.on_token(token);
+        if (std::find(options.end_tokens.begin(), options.end_tokens.end(), token) != options.end_tokens.end()) break;
+        read.assign(1, token);
+    }
+    return made;
+}
+
+std::vector<std::int64_t> end_tokens(const checkpoint::Checkpoint& checkpoint) {
+    if (const auto path = checkpoint.side_file("generation_config.json")) {
+        std::ifstream file(*path);
+        const nlohmann::json config = nlohmann::json::parse(file, nullptr, false);
+        if (std::vector<std::int64_t> tokens = read_end_tokens(config); !tokens.empty()) return tokens;
+    }
+    return checkpoint.has_config() ? read_end_tokens(checkpoint.config()) : std::vector<std::int64_t>{};
+}
+
+}  // namespace headscope::model

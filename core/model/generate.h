@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// Text token by token, with one mixer cache a layer. Works on tokens: encoding and decoding are the tokenizer's.
+// Threads: the compute thread. Errors: headscope::Error (usage for a model without head or an encoder; limit for
+// positions), Stopped when cancelled.
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "core/base/progress.h"
+#include "core/checkpoint/checkpoint.h"
+
+namespace headscope::model {
+
+class Model;
+
+struct GenerateOptions {
+    std::int64_t tokens = 100;  ///< at most so many new ones
+    double temperature = 0;     ///< 0: greedy, the largest logit (the first of equal ones)
+    std::int64_t top_k = 0;     ///< 0: all; else only the k largest
+    double top_p = 1;           ///< the smallest set of tokens whose probabilities reach p
+    std::uint64_t seed = 0;
+    std::vector<std::int64_t> end_tokens;  ///< generation stops after one of them (it is part of the result)
+    bool beyond_positions = false;
+    const Cancellation* cancellation = nullptr;
+    std::function<void(std::int64_t token)> on_token;  ///< called as each new token is known
+};
+
+/// The new tokens that follow `prompt` (not empty). Stops at an end token, at `tokens`, or at the model's last
+/// position.
+std::vector<std::int64_t> generate(Model& model, std::span<const std::int64_t> prompt, const GenerateOptions& options);
+
+/// eos_token_id of generation_config.json, else of config.json: none, one or several.
+std::vector<std::int64_t> end_tokens(const checkpoint::Checkpoint& checkpoint);
+
+}  // namespace headscope::model

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// What a family of models is to Headscope: a recipe of two functions, one that turns config.json into a ModelConfig
+// with every choice filled in, and one that says what the file calls each part. The stack computes from these alone.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/model/config.h"
+#include "core/model/config_reader.h"
+
+namespace headscope::model {
+
+/// What config.json calls the sizes, for reading them and for naming them in errors.
+struct SizeKeys {
+    std::string vocabulary = "vocab_size";
+    std::string hidden = "hidden_size";
+    std::string layers = "num_hidden_layers";
+    std::string heads = "num_attention_heads";
+    std::string key_value_heads = "num_key_value_heads";
+    std::string head_size = "head_dim";
+    std::string feed_forward = "intermediate_size";
+    std::string positions = "max_position_embeddings";
+    std::string token_types = "type_vocab_size";
+};
+
+/// How query, key and value lie in one fused tensor's output columns.
+enum class FusedLayout { concatenated };
+
+/// Names of one layer's parts, following TensorNames::layer. An empty name: the family has no such part. A linear part
+/// or norm is "<name>.weight" and, where the ModelConfig says so, "<name>.bias".
+struct LayerNames {
+    std::string input_norm;
+    std::string query, key, value;  ///< three parts, or
+    std::string query_key_value;    ///< one
+    FusedLayout fused_layout = FusedLayout::concatenated;
+    std::string output;
+    std::string feed_forward_norm;
+    std::string gate, up, down;  ///< gate: gated feed-forwards only
+};
+
+struct TensorNames {
+    SizeKeys keys;
+    /// What may stand before every name of the backbone; the first one under which the token embedding is found.
+    std::vector<std::string> prefixes{""};
+    std::string token_embedding, position_embedding, token_type_embedding, embedding_norm;
+    std::string layer;  ///< "layers.{}.", {} being the layer's number
+    LayerNames in_layer;
+    std::string final_norm;
+    bool transposed = false;      ///< linear weights are stored [in, out] (GPT-2's Conv1D)
+    bool old_norm_names = false;  ///< norms may be called gamma and beta (files made with TensorFlow)
+
+    // The head's names have no prefix.
+    std::string head;                    ///< "<head>.weight" unless tied
+    std::vector<std::string> head_bias;  ///< alternatives, whole names
+    std::string head_transform, head_transform_norm;
+
+    /// Ends of names that old files carry and nobody needs: mask buffers, position ids, rotary frequencies.
+    std::vector<std::string> buffers;
+
+    // What the stack adds while it declares its tensors:
+    std::string prefix;      ///< the one of `prefixes` that the file has
+    std::string layer_stem;  ///< prefix + layer with the number filled in
+};
+
+struct Family {
+    std::string name;
+    std::vector<std::string> model_types;  ///< of config.json
+    std::string summary;                   ///< a line for people
+    ModelConfig (*read)(const ConfigReader& reader);
+    TensorNames (*names)(const ModelConfig& config);
+};
+
+/// The sizes that every family has, checked against each other: heads divide into key-value heads, and head_size is
+/// head_dim or hidden / heads (which must divide). The feed-forward's is `feed_forward_default` where the file has
+/// none.
+void read_sizes(ModelConfig& config, const ConfigReader& reader, const SizeKeys& keys,
+                std::int64_t feed_forward_default = 0);
+
+/// Windows per layer from layer_types ("full_attention", "sliding_attention"), or from `first_windowed` on where there
+/// is no such list. Empty when no layer has one.
+std::vector<std::int64_t> read_windows(const ConfigReader& reader, std::int64_t layers, std::int64_t window,
+                                       std::int64_t first_windowed);
+
+/// Refuses what changes the computation and is not built: "expected false or absent".
+void require_false(const ConfigReader& reader, const std::string& key);
+
+/// Every family, in the order of `list families`.
+const std::vector<const Family*>& families();
+/// By config.json's model_type; throws Error(unsupported) that lists the known ones.
+const Family& find_family(const ConfigReader& reader);
+
+}  // namespace headscope::model

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/model/tensor_plan.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include <ATen/ops/empty.h>
+
+#include "core/base/error.h"
+
+namespace headscope::model {
+namespace {
+
+using checkpoint::DataType;
+
+bool is_weight_type(DataType type) {
+    return type == DataType::f16 || type == DataType::bf16 || type == DataType::f32 || type == DataType::f64;
+}
+
+std::string shape_text(const std::vector<std::int64_t>& shape) {
+    std::string text = "[";
+    for (std::size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
+    return text + "]";
+}
+
+std::string expected_text(const std::vector<Dimension>& shape) {
+    std::vector<std::int64_t> sizes;
+    std::string keys;
+    for (const Dimension& dimension : shape) {
+        sizes.push_back(dimension.size);
+        keys += (keys.empty() ? "" : "; ") + dimension.keys;
+    }
+    return "expected shape " + shape_text(sizes) + " (" + keys + ")";
+}
+
+/// The number that follows `begin` in `name`, or -1.
+std::int64_t layer_number(const std::string& name, const std::string& begin) {
+    if (begin.empty() || name.compare(0, begin.size(), begin) != 0) return -1;
+    std::int64_t number = -1;
+    for (std::size_t i = begin.size(); i < name.size() && std::isdigit(static_cast<unsigned char>(name[i])); ++i) {
+        number = std::max<std::int64_t>(number, 0) * 10 + (name[i] - '0');
+        if (number > (std::int64_t{1} << 40)) break;
+    }
+    return number;
+}
+
+bool ends_with(const std::string& text, const std::string& end) {
+    return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+}  // namespace
+
+TensorPlan::TensorPlan(const checkpoint::Checkpoint& file, const ModelConfig& config, const TensorNames& names)
+    : file_(file),
+      config_(config),
+      keys_(names.keys),
+      transposed_(names.transposed),
+      layer_begin_(names.prefix + names.layer.substr(0, names.layer.find("{}"))),
+      buffers_(names.buffers) {}
+
+bool TensorPlan::has(const std::string& tensor) const {
+    return file_.tensors().count(tensor) != 0;
+}
+
+void TensorPlan::want(at::Tensor* into, const std::vector<std::string>& names, std::vector<Dimension> shape) {
+    const auto there = std::find_if(names.begin(), names.end(), [this](const std::string& name) { return has(name); });
+    wants_.push_back({into, there == names.end() ? names.front() : *there, std::move(shape)});
+}
+
+void TensorPlan::want_linear(at::Tensor* into, const std::string& stem, Dimension out, Dimension in) {
+    std::vector<Dimension> shape{std::move(out), std::move(in)};
+    if (transposed_) std::swap(shape[0], shape[1]);
+    wants_.push_back({into, stem + ".weight", std::move(shape), transposed_});
+}
+
+void TensorPlan::want_rows(at::Tensor* into, const std::string& tensor, std::vector<Dimension> shape, std::int64_t row,
+                           std::int64_t rows) {
+    wants_.push_back({into, tensor, std::move(shape), false, row, rows});
+}
+
+void TensorPlan::check_one(const Want& want) const {
+    const auto found = file_.tensors().find(want.tensor);
+    const std::string where = escaped(want.tensor);
+    if (found == file_.tensors().end()) {
+        throw Error(ErrorCode::mismatch, where, expected_text(want.shape),
+                    "found no such tensor in " + escaped(file_.display_name()));
+    }
+    const checkpoint::TensorInfo& info = found->second;
+    const bool same = std::equal(want.shape.begin(), want.shape.end(), info.shape.begin(), info.shape.end(),
+                                 [](const Dimension& dimension, std::int64_t size) { return dimension.size == size; });
+    if (!same) {
+        const std::string file = file_.files().at(info.file).filename().string();
+        throw Error(ErrorCode::mismatch, where, expected_text(want.shape),
+                    "found " + shape_text(info.shape) + " in " + escaped(file));
+    }
+    if (!is_weight_type(info.type)) {
+        throw Error(ErrorCode::unsupported, where, "expected weights of type F16, BF16, F32 or F64",
+                    "found " + std::string(checkpoint::name(info.type)) + " (quantised models are not read)");
+    }
+}
+
+void TensorPlan::check_left_overs() {
+    std::set<std::string> wanted;
+    for (const Want& want : wants_) wanted.insert(want.tensor);
+    std::size_t buffers = 0;
+    for (const auto& [name, info] : file_.tensors()) {
+        if (wanted.count(name) != 0) continue;
+        if (layer_number(name, layer_begin_) >= config_.layers) {
+            throw Error(ErrorCode::mismatch, "config.json: " + keys_.layers, "expected as many layers as the file has",
+                        "found " + std::to_string(config_.layers) + ", and the tensor " + escaped(name));
+        }
+        report_.left_over.push_back(name);
+        const auto is_end = [&name = name](const std::string& end) { return ends_with(name, end); };
+        if (std::any_of(buffers_.begin(), buffers_.end(), is_end)) ++buffers;
+    }
+    if (buffers > 0) note(std::to_string(buffers) + " left-over buffers of an older file: not needed");
+}
+
+LoadReport TensorPlan::check() {
+    for (const Want& want : wants_) check_one(want);
+    check_left_overs();
+    report_.matched = wants_.size();
+    return report_;
+}
+
+void TensorPlan::load_one(const Want& want, checkpoint::LoadAs precision) const {
+    at::Tensor tensor = file_.load(want.tensor, precision);
+    if (want.row < 0) {
+        *want.into = want.transposed ? tensor.t() : tensor;
+        return;
+    }
+    if (!want.into->defined()) {
+        std::vector<std::int64_t> shape = tensor.sizes().vec();
+        shape[0] = want.rows;
+        *want.into = at::empty(shape, tensor.options());
+    }
+    want.into->narrow(0, want.row, tensor.size(0)).copy_(tensor);
+}
+
+std::int64_t TensorPlan::load(checkpoint::LoadAs precision, Progress* progress, const Cancellation* cancellation) {
+    std::set<std::string> counted;
+    std::int64_t elements = 0, all = 0;
+    for (const Want& want : wants_) all += file_.tensors().at(want.tensor).elements;
+    std::int64_t done = 0;
+    for (const Want& want : wants_) {
+        if (cancellation) cancellation->check();
+        const std::int64_t size = file_.tensors().at(want.tensor).elements;
+        if (progress) progress->advance(static_cast<double>(done), static_cast<double>(all), "load " + want.tensor);
+        load_one(want, precision);
+        done += size;
+        if (counted.insert(want.tensor).second) elements += size;
+    }
+    return elements;
+}
+
+}  // namespace headscope::model

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// Which tensors of a file go where. Parts of a model declare what they want; check() compares all of it with the file
+// before a single tensor is read; load() reads each one straight into its place.
+//
+// Errors: Error(mismatch) names the tensor, its expected shape with the configuration's keys that ask for it, and what
+// the file has; Error(unsupported) for element types that are no weights. Threads: one.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "core/base/progress.h"
+#include "core/checkpoint/checkpoint.h"
+#include "core/model/model.h"
+#include "core/model/recipe.h"
+
+namespace headscope::model {
+
+/// A length and the keys of config.json that it comes from, for error texts.
+struct Dimension {
+    std::int64_t size = 0;
+    std::string keys;
+};
+
+class TensorPlan {
+public:
+    TensorPlan(const checkpoint::Checkpoint& file, const ModelConfig& config, const TensorNames& names);
+
+    const ModelConfig& config() const { return config_; }
+    const SizeKeys& keys() const { return keys_; }
+    bool has(const std::string& tensor) const;
+
+    /// The tensor under the first of `names` that the file has goes into `into`, which must stay where it is until
+    /// load.
+    void want(at::Tensor* into, const std::vector<std::string>& names, std::vector<Dimension> shape);
+    /// Linear weight [out, in]; a file with transposed weights has [in, out] and `into` becomes a view of that.
+    void want_linear(at::Tensor* into, const std::string& stem, Dimension out, Dimension in);
+    /// Rows [row, row + its first dimension) of one fused tensor of `rows` rows, made when the first part is read.
+    void want_rows(at::Tensor* into, const std::string& tensor, std::vector<Dimension> shape, std::int64_t row,
+                   std::int64_t rows);
+
+    /// An optional part that the file lacks, for the report.
+    void note_missing(const std::string& tensor) { report_.missing.push_back(tensor); }
+    void note(const std::string& text) { report_.notes.push_back(text); }
+
+    /// Everything wanted is there with its shape and a type of weights; nothing of the file belongs to a layer that the
+    /// configuration lacks. Fills in the report.
+    LoadReport check();
+    /// Reads all tensors. Elements are counted once each.
+    std::int64_t load(checkpoint::LoadAs precision, Progress* progress, const Cancellation* cancellation);
+
+private:
+    struct Want {
+        at::Tensor* into = nullptr;
+        std::string tensor;
+        std::vector<Dimension> shape;  ///< as the file has it
+        bool transposed = false;
+        std::int64_t row = -1, rows = 0;  ///< of a fused tensor; -1: none
+    };
+    void check_one(const Want& want) const;
+    void check_left_overs();
+    void load_one(const Want& want, checkpoint::LoadAs precision) const;
+
+    const checkpoint::Checkpoint& file_;
+    const ModelConfig& config_;
+    SizeKeys keys_;
+    bool transposed_;
+    std::string layer_begin_;  ///< what stands before a layer's number in every name of the backbone
+    std::vector<std::string> buffers_;
+    std::vector<Want> wants_;
+    LoadReport report_;
+};
+
+}  // namespace headscope::model
