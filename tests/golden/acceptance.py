@@ -143,29 +143,39 @@ def traces(folder, sequences, skip=()):
     return pairs
 
 
+def analyse(program, model, sequences, output, case):
+    """Runs the program. None, or a Verdict that says how it failed."""
+    tokens = output.with_suffix(".json")
+    tokens.write_text(json.dumps(sequences))
+    command = command_line(program, model, tokens, output, case)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    except subprocess.TimeoutExpired:
+        ended = "no end within 300 s"
+    else:
+        if done.returncode == 0:
+            return None
+        ended = f"exit {done.returncode}: {done.stderr.strip()[-2000:]}"
+    verdict = comparison.Verdict()
+    verdict.fail("run", f"{' '.join(command)}\n    {ended}")
+    return verdict
+
+
 def run_case(case, arguments, folder):
     model = folder / case.name
     case.make(model, arguments.seed)
-    layers = json.loads((model / "config.json").read_text())
-    layers = layers.get("num_hidden_layers", layers.get("n_layer"))
-    vocabulary = json.loads((model / "config.json").read_text())["vocab_size"]
-    drawn = draw_tokens(case, vocabulary, arguments.seed)
+    config = json.loads((model / "config.json").read_text())
+    layers = config.get("num_hidden_layers", config.get("n_layer"))
+    drawn = draw_tokens(case, config["vocab_size"], arguments.seed)
     exact, single = traces(model, as_analysed(case, drawn), case.skip)
     tolerances = comparison.Tolerances(exact, single)
     output = folder / f"{case.name}.headscope.h5"
     if arguments.self_check:
-        stored.write_stand_in(output, single)
         if case.row_step or case.layers or case.skip:
             return None
-    else:
-        tokens = folder / f"{case.name}.json"
-        tokens.write_text(json.dumps(drawn))
-        command = command_line(arguments.headscope, model, tokens, output, case)
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-        if done.returncode != 0:
-            verdict = comparison.Verdict()
-            verdict.fail("run", f"{' '.join(command)}\n    exit {done.returncode}: {done.stderr.strip()[-2000:]}")
-            return verdict
+        stored.write_stand_in(output, single)
+    elif failed := analyse(arguments.headscope, model, drawn, output, case):
+        return failed
     verdict = compare(output, exact, tolerances, case, layers)
     if arguments.self_check and case.name in ("gpt2", "llama", "bert-masked-lm"):
         check_that_it_can_fail(verdict, output, exact, tolerances, case, layers)
@@ -220,12 +230,17 @@ def report(case, verdict, seconds, verbose):
         print(f"    ... and {len(verdict.failures) - 6} more")
 
 
-def main(argv=None):
-    arguments = parse(argv)
+def quiet():
+    """No progress bars, no hub, and one thread: the machine is the program's."""
     os.environ["HF_HUB_OFFLINE"] = "1"
     transformers_logging.set_verbosity_error()
     transformers_logging.disable_progress_bar()
     torch.set_num_threads(1)
+
+
+def main(argv=None):
+    arguments = parse(argv)
+    quiet()
     failed = count = 0
     print(f"seed {arguments.seed}\n{'case':40} {'result':7} {'worst':>9}  {'quantity':18} {'time':>8}")
     with tempfile.TemporaryDirectory() as temporary:

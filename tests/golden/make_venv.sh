@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# make_venv.sh FOLDER: leaves FOLDER/python, which runs the interpreter that the slow tests compare with.
+# That is a virtual environment with requirements.txt (3 GB, made once and again only when the file changes), or
+# $HEADSCOPE_ORACLE_PYTHON where that is set. An interrupted download starts over.
+set -euo pipefail
+requirements=$(dirname "$(readlink -f "$0")")/requirements.txt
+folder=${1:?make_venv.sh: a folder is expected}
+mkdir -p "$folder"
+folder=$(readlink -f "$folder")
+
+launcher() {
+    printf '#!/bin/sh\nexec "%s" "$@"\n' "$1" >"$folder/python.new"
+    chmod +x "$folder/python.new"
+    mv "$folder/python.new" "$folder/python"
+    "$folder/python" -c 'import h5py, numpy, safetensors, tokenizers, torch, transformers, xarray
+print("torch", torch.__version__, "transformers", transformers.__version__)'
+}
+
+if [ -n "${HEADSCOPE_ORACLE_PYTHON:-}" ]; then
+    launcher "$HEADSCOPE_ORACLE_PYTHON"
+    exit
+fi
+
+stamp=$(cat "$requirements" <(python3 -V) | sha256sum | cut -d' ' -f1)
+if [ "$(cat "$folder/stamp" 2>/dev/null)" != "$stamp" ]; then
+    rm -rf "$folder/venv" "$folder/stamp"
+    python3 -m venv "$folder/venv" || {
+        echo "make_venv.sh: [python3] expected the venv module (Debian: python3-venv), or HEADSCOPE_ORACLE_PYTHON; found none" >&2
+        exit 1
+    }
+    "$folder/venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-cache-dir \
+        --only-binary=:all: -r "$requirements"
+    echo "$stamp" >"$folder/stamp"
+fi
+launcher "$folder/venv/bin/python"
