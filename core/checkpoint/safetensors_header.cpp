@@ -257,8 +257,8 @@ SafetensorsHeader read_safetensors_header(const InputFile& file) {
         const std::uint64_t left = file.size() - 8;
         if (length < 2 || length > largest_header) {
             throw Error(ErrorCode::format, where + ", byte 0",
-                        "expected a safetensors header of 2 to " + number(largest_header) + " bytes",
-                        "found the length " + number(length));
+                        "expected a safetensors file, with a header of 2 to " + number(largest_header) + " bytes",
+                        "found the header length " + number(length));
         }
         if (length > left) {
             throw Error(ErrorCode::format, where + ", byte 0",

@@ -20,6 +20,11 @@ using ShardNames = std::map<std::string, std::vector<std::string>>;  // file -> 
 
 ShardNames read_index(const std::filesystem::path& path) {
     const nlohmann::json document = read_json_file(path, largest_index, "index of shards");
+    if (!document.is_object() || !document.contains("weight_map")) {
+        throw Error(ErrorCode::format, shown(path),
+                    "expected a checkpoint: a folder, a .safetensors file or an index of shards",
+                    "found a JSON file without a weight_map");
+    }
     const JsonView map = JsonView(document, shown(path)).object().at("weight_map").object();
     ShardNames shards;
     for (const auto& [tensor, file] : map.value().get_ref<const nlohmann::json::object_t&>()) {

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/base/os_error.h"
+#include "core/checkpoint/save.h"
+#include "core/checkpoint/tensor_reader.h"
+#include "core/checkpoint/torch_types.h"
+
+namespace headscope::checkpoint {
+namespace {
+
+/// What belongs to a model beside its weights and its configuration.
+constexpr const char* side_file_names[] = {
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.json",
+    "merges.txt",
+    "vocab.txt",
+    "tokenizer.model",
+    "spiece.model",
+    "chat_template.jinja",
+    "chat_template.json",
+    "generation_config.json",
+    "LICENSE",
+    "preprocessor_config.json",
+    "README.md",
+};
+
+const char* dtype_name(LoadAs as) {
+    switch (as) {
+        case LoadAs::float32:
+            return "float32";
+        case LoadAs::bfloat16:
+            return "bfloat16";
+        case LoadAs::float64:
+            return "float64";
+        case LoadAs::float16:
+            return "float16";
+        case LoadAs::stored:
+            break;
+    }
+    return nullptr;
+}
+
+/// Sets every dtype that a configuration names, that of its parts (text_config, ...) too.
+void set_dtype(nlohmann::json& config, const std::string& name) {
+    for (const char* key : {"dtype", "torch_dtype"}) {
+        if (config.contains(key)) config[key] = name;
+    }
+    for (auto& [key, part] : config.items()) {
+        if (part.is_object() && key.ends_with("_config")) set_dtype(part, name);
+    }
+}
+
+void refuse_quantised(const nlohmann::json& config, const std::string& where) {
+    for (const char* key : {"quantization_config", "compression_config"}) {
+        if (config.contains(key) && !config[key].is_null()) {
+            throw Error(ErrorCode::unsupported, where + ": " + key, "expected a model that is not quantised",
+                        "found one: its numbers cannot be converted without its scales");
+        }
+    }
+    for (const auto& [key, part] : config.items()) {
+        if (part.is_object() && key.ends_with("_config")) refuse_quantised(part, where);
+    }
+}
+
+std::vector<OutputTensor> converted_tensors(const Checkpoint& source, LoadAs as, const Cancellation& cancellation) {
+    std::vector<const TensorInfo*> order;  // as they lie in the files, so that each file is read from front to back
+    for (const auto& [name, info] : source.tensors()) order.push_back(&info);
+    std::sort(order.begin(), order.end(), [](const TensorInfo* a, const TensorInfo* b) {
+        return std::tie(a->file, a->begin, a->name) < std::tie(b->file, b->begin, b->name);
+    });
+    std::vector<OutputTensor> tensors;
+    for (const TensorInfo* info : order) {
+        const DataType type = loaded_type(info->type, as);
+        tensors.push_back({{info->name, type, info->shape}, [&source, info, type, &cancellation](const auto& sink) {
+                               stream_tensor(source.open_files().at(info->file), *info, type, cancellation, sink);
+                           }});
+    }
+    return tensors;
+}
+
+}  // namespace
+
+void convert(const Checkpoint& source, const std::filesystem::path& destination, LoadAs as, Progress& progress,
+             const Cancellation& cancellation, std::uint64_t shard_bytes) {
+    try {
+        nlohmann::json config = source.config();
+        if (const char* name = dtype_name(as); name != nullptr && source.has_config()) {
+            refuse_quantised(config, shown(source.path()));
+            set_dtype(config, name);
+            // The name that every version of transformers reads.
+            if (!config.contains("dtype") && !config.contains("torch_dtype")) config["torch_dtype"] = name;
+        }
+        SaveRequest request;
+        request.destination = destination;
+        if (source.has_config()) request.config = &config;
+        request.tensors = converted_tensors(source, as, cancellation);
+        for (const char* name : side_file_names) {
+            if (const auto file = source.side_file(name)) request.side_files.push_back(*file);
+        }
+        request.input_folders = {source.path()};
+        for (const std::filesystem::path& file : source.files()) request.input_folders.push_back(file.parent_path());
+        request.shard_bytes = shard_bytes;
+        save_checkpoint(request, progress, cancellation);
+    } catch (...) {
+        throw current_error(shown(destination));
+    }
+}
+
+}  // namespace headscope::checkpoint
