@@ -31,7 +31,7 @@ struct AnalysisHeader {
     std::string program_version, created;                 ///< created: ISO 8601, UTC
     std::string model_name, model_type, model_sha256;
     std::string config_json;                              ///< as stored, with every choice filled in
-    std::string settings_json;                            ///< the request: record, dtype, kernels, windows, ...; < 60 000 bytes
+    std::string settings_json;                            ///< the request: record, dtype, kernels, windows, ...
     std::uint64_t seed = 0;
     std::vector<std::string> mixers;                      ///< per layer
     std::vector<Site> sites;

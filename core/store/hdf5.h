@@ -70,6 +70,7 @@ void flush(hid_t file, const std::string& where);
 // Attributes (hdf5_attribute.cpp). Vectors of one element and scalars are told apart by `scalar`.
 void write_attribute(hid_t object, const std::string& name, Type type, const void* values, std::size_t count,
                      bool scalar, const std::string& where);
+/// Text of variable length, which h5py reads as str; with `room` of that fixed length, so that it can be overwritten.
 void write_attribute(hid_t object, const std::string& name, const std::string& text, const std::string& where,
                      std::size_t room = 0);
 /// Same type and size as it has: changes bytes in place.

@@ -31,6 +31,13 @@ std::string padded(const std::string& text, std::size_t room) {
     return bytes;
 }
 
+Handle variable_text() {
+    Handle type = file_type(Type::text, 1);
+    check(H5Tset_size(type, H5T_VARIABLE), ErrorCode::internal, "HDF5", "expected a type's properties");
+    check(H5Tset_strpad(type, H5T_STR_NULLTERM), ErrorCode::internal, "HDF5", "expected a type's properties");
+    return type;
+}
+
 Handle open(hid_t object, const std::string& name, const std::string& where) {
     if (H5Aexists(object, name.c_str()) <= 0) {
         throw Error(ErrorCode::format, place(where, name), "expected this attribute", "found none");
@@ -53,13 +60,13 @@ void write_attribute(hid_t object, const std::string& name, Type type, const voi
 
 void write_attribute(hid_t object, const std::string& name, const std::string& text, const std::string& where,
                      std::size_t room) {
-    if (text.size() > largest_attribute) {
-        throw Error(ErrorCode::limit, place(where, name),
-                    "expected at most " + std::to_string(largest_attribute) + " bytes of text",
-                    "found " + std::to_string(text.size()));
+    if (room > 0) {
+        const std::string bytes = padded(text, room);
+        create(object, name, file_type(Type::text, room), space_of(1, true, where), bytes.data(), where);
+    } else {
+        const char* value = text.c_str();
+        create(object, name, variable_text(), space_of(1, true, where), &value, where);
     }
-    const std::string bytes = padded(text, std::max(room, text.size()));
-    create(object, name, file_type(Type::text, bytes.size()), space_of(1, true, where), bytes.data(), where);
 }
 
 void overwrite_attribute(hid_t object, const std::string& name, Type type, const void* values, std::size_t count,
@@ -101,15 +108,23 @@ std::string read_text_attribute(hid_t object, const std::string& name, const std
     const Handle attribute = open(object, name, where);
     const Handle space(check(H5Aget_space(attribute), ErrorCode::format, place(where, name), "expected a dataspace"));
     const Handle stored(check(H5Aget_type(attribute), ErrorCode::format, place(where, name), "expected a type"));
+    if (H5Tget_class(stored) != H5T_STRING || H5Sget_simple_extent_npoints(space) != 1) {
+        throw Error(ErrorCode::format, place(where, name), "expected one text", "found another type or number");
+    }
+    const std::string expected = "expected a readable attribute";
+    if (H5Tis_variable_str(stored) > 0) {
+        char* value = nullptr;
+        check(H5Aread(attribute, stored, &value), ErrorCode::format, place(where, name), expected);
+        const std::string text = value == nullptr ? "" : value;
+        H5free_memory(value);
+        return text;
+    }
     const std::size_t size = H5Tget_size(stored);
-    if (H5Tget_class(stored) != H5T_STRING || H5Tis_variable_str(stored) != 0 || size == 0 ||
-        size > largest_attribute + 1 || H5Sget_simple_extent_npoints(space) != 1) {
-        throw Error(ErrorCode::format, place(where, name), "expected one text of fixed length",
-                    "found another type, length or number");
+    if (size == 0 || size > largest_attribute) {
+        throw Error(ErrorCode::format, place(where, name), "expected a short text", "found " + std::to_string(size) + " bytes");
     }
     std::string text(size, '\0');
-    check(H5Aread(attribute, stored, text.data()), ErrorCode::format, place(where, name),
-          "expected a readable attribute");
+    check(H5Aread(attribute, stored, text.data()), ErrorCode::format, place(where, name), expected);
     text.resize(text.find_last_not_of('\0') + 1);
     return text;
 }

@@ -88,6 +88,8 @@ Handle create_dataset(hid_t file, const DatasetSpec& spec, const std::string& wh
     Handle dataset = create(file, spec.path, hdf5::file_type(spec.type, spec.text_bytes), spec.shape,
                             creation_list(spec.type, spec.fill, where), where);
     describe(dataset, spec.path, spec.long_name, spec.units, where);
+    // The convention by which xarray turns fixed-length bytes into text.
+    if (spec.type == Type::text) hdf5::write_attribute(dataset, "_Encoding", "utf-8", where + ", " + spec.path);
     for (std::size_t i = 0; i < spec.dimensions.size(); ++i) {
         check(H5DSset_label(dataset, static_cast<unsigned>(i), base_name(spec.dimensions[i]).c_str()), ErrorCode::io,
               where + ", " + spec.path, wish);
