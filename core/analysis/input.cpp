@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/analysis/input.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/analysis/text_sources.h"
+#include "core/base/input_file.h"
+#include "core/base/json.h"
+#include "core/base/os_error.h"
+#include "core/base/text.h"
+#include "core/checkpoint/checkpoint.h"
+#include "core/tokenizer/tokenizer.h"
+
+namespace headscope::analysis {
+namespace {
+
+using store::SequenceTokens;
+
+constexpr std::uint64_t largest_side_file = std::uint64_t{16} << 20U;
+
+/// A sequence together with which of its tokens the tokenizer inserted.
+struct Tokenized {
+    SequenceTokens tokens;
+    std::vector<std::uint8_t> inserted;
+};
+
+class InputReader {
+public:
+    InputReader(const InputOptions& options, const tokenizer::Tokenizer* tokenizer, const Cancellation* cancellation)
+        : options_(options), tokenizer_(tokenizer), cancellation_(cancellation) {}
+
+    Input run() {
+        const bool texts = !options_.texts.empty() || !options_.files.empty() || !options_.examples.empty();
+        if (!texts && options_.token_files.empty()) {
+            throw Error(ErrorCode::usage, "input", "expected a text, a file, an example or a list of token ids",
+                        "found none");
+        }
+        if (options_.length < 0 || (options_.windows && options_.length == 0)) {
+            throw Error(ErrorCode::usage, "--windows", "expected a length of at least 1 beside it", "found none");
+        }
+        if (texts) prepare_texts();
+        for (std::size_t i = 0; i < options_.texts.size(); ++i) {
+            const std::string& text = options_.texts[i];
+            const std::size_t invalid = find_invalid_utf8(text);
+            if (invalid != std::string::npos) {
+                throw Error(ErrorCode::format, "--text", "expected text in UTF-8",
+                            "found no UTF-8 at byte " + std::to_string(invalid));
+            }
+            add_text(text, options_.texts.size() == 1 ? "--text" : "--text number " + std::to_string(i + 1));
+        }
+        for (const auto& file : options_.files) {
+            if (file != "-") input_.paths.push_back(file);
+            add_text(read_text_file(file), file == "-" ? "standard input" : shown(file));
+        }
+        for (const std::string& name : options_.examples) {
+            const auto path = bundled_text_path(options_.resources, name);
+            input_.paths.push_back(path);
+            add_text(read_text_file(path), shown(path));
+        }
+        for (const auto& file : options_.token_files) {
+            input_.paths.push_back(file);
+            for (auto& ids : read_token_file(file, vocabulary())) add_ids(std::move(ids));
+        }
+        return std::move(input_);
+    }
+
+private:
+    std::int64_t vocabulary() const {
+        if (options_.vocabulary > 0 || tokenizer_ == nullptr) return options_.vocabulary;
+        return tokenizer_->vocabulary_size();
+    }
+
+    /// Decides once what happens to the first token of every text.
+    void prepare_texts() {
+        if (tokenizer_ == nullptr) {
+            throw Error(ErrorCode::usage, "input", "expected a tokenizer.json beside the model, or token ids (--tokens)",
+                        "found neither");
+        }
+        const bool adds = tokenizer_->adds_first_token();
+        switch (options_.first_token) {
+            case FirstToken::automatic:
+                input_.first_token = adds ? "added by the tokenizer" : "none, as the tokenizer does";
+                break;
+            case FirstToken::no: input_.first_token = adds ? "left out" : "none"; break;
+            case FirstToken::yes:
+                input_.first_token = adds ? "added by the tokenizer" : "added";
+                if (!adds && !options_.first_token_id) {
+                    throw Error(ErrorCode::usage, "--bos yes", "expected a model that names its first token (bos_token_id)",
+                                "found none");
+                }
+                break;
+        }
+    }
+
+    void add_text(const std::string& text, const std::string& where) {
+        const auto refuse = [&](const char* found) {
+            throw Error(ErrorCode::usage, where, "expected a text of at least one token", found);
+        };
+        if (text.empty()) refuse("found an empty text");
+        auto encoding = tokenizer_->encode(text, true, cancellation_);
+        const bool adds = tokenizer_->adds_first_token();
+        if (options_.first_token == FirstToken::no && adds && !encoding.ids.empty() && encoding.special.front() != 0) {
+            encoding.ids.erase(encoding.ids.begin());
+            encoding.offsets.erase(encoding.offsets.begin());
+            encoding.special.erase(encoding.special.begin());
+        }
+        if (options_.first_token == FirstToken::yes && !adds) {
+            encoding.ids.insert(encoding.ids.begin(), *options_.first_token_id);
+            encoding.offsets.insert(encoding.offsets.begin(), {0, 0});
+            encoding.special.insert(encoding.special.begin(), 1);
+        }
+        if (std::find(encoding.special.begin(), encoding.special.end(), 0) == encoding.special.end()) {
+            refuse("found one that the tokenizer drops whole");
+        }
+        Tokenized whole;
+        whole.tokens.ids = std::move(encoding.ids);
+        whole.tokens.offsets = std::move(encoding.offsets);
+        whole.inserted = std::move(encoding.special);
+        whole.tokens.text = text;
+        const std::int64_t limit = vocabulary();
+        for (const std::int32_t id : whole.tokens.ids) {
+            if (limit > 0 && id >= limit) {
+                throw Error(ErrorCode::mismatch, where,
+                            "expected a tokenizer whose ids lie below the model's " + std::to_string(limit),
+                            "found " + std::to_string(id));
+            }
+            whole.tokens.pieces.push_back(tokenizer_->surface(id));
+        }
+        cut(std::move(whole));
+    }
+
+    /// Ids without a text: the text is what the pieces read as, if there is a tokenizer.
+    void add_ids(std::vector<std::int32_t> ids) {
+        Tokenized whole;
+        for (const std::int32_t id : ids) {
+            const bool known = tokenizer_ != nullptr && id < tokenizer_->vocabulary_size();
+            whole.tokens.pieces.push_back(known ? tokenizer_->surface(id) : std::to_string(id));
+            const auto begin = static_cast<std::int64_t>(whole.tokens.text.size());
+            if (known) whole.tokens.text += whole.tokens.pieces.back();
+            whole.tokens.offsets.push_back({begin, static_cast<std::int64_t>(whole.tokens.text.size())});
+        }
+        // Pieces may be parts of characters that do not join up: such a text would shift the offsets when it is stored.
+        if (find_invalid_utf8(whole.tokens.text) != std::string::npos) {
+            whole.tokens.text.clear();
+            for (auto& offset : whole.tokens.offsets) offset = {0, 0};
+        }
+        whole.inserted.assign(ids.size(), 0);
+        whole.tokens.ids = std::move(ids);
+        cut(std::move(whole));
+    }
+
+    void cut(Tokenized whole) {
+        if (options_.repeat_token) repeat_first(whole);
+        const std::size_t size = whole.tokens.ids.size();
+        const std::size_t window = options_.length > 0 ? std::min(size, static_cast<std::size_t>(options_.length)) : size;
+        for (std::size_t begin = 0; begin < (options_.windows ? size : 1); begin += window) {
+            input_.sequences.push_back(part(whole.tokens, begin, std::min(begin + window, size)));
+        }
+    }
+
+    static void repeat_first(Tokenized& whole) {
+        SequenceTokens& tokens = whole.tokens;
+        const auto first = static_cast<std::size_t>(
+            std::find(whole.inserted.begin(), whole.inserted.end(), 0) - whole.inserted.begin());
+        for (std::size_t i = first; i < tokens.ids.size(); ++i) {
+            if (whole.inserted[i] != 0) continue;
+            tokens.ids[i] = tokens.ids[first];
+            tokens.pieces[i] = tokens.pieces[first];
+            tokens.offsets[i] = tokens.offsets[first];
+        }
+    }
+
+    /// Tokens [begin, end) with the stretch of the text that they cover.
+    static SequenceTokens part(const SequenceTokens& whole, std::size_t begin, std::size_t end) {
+        if (begin == 0 && end == whole.ids.size()) return whole;
+        const auto from = static_cast<std::ptrdiff_t>(begin), to = static_cast<std::ptrdiff_t>(end);
+        SequenceTokens tokens;
+        tokens.ids.assign(whole.ids.begin() + from, whole.ids.begin() + to);
+        tokens.pieces.assign(whole.pieces.begin() + from, whole.pieces.begin() + to);
+        tokens.offsets.assign(whole.offsets.begin() + from, whole.offsets.begin() + to);
+        std::int64_t first = static_cast<std::int64_t>(whole.text.size()), last = 0;
+        for (const auto& [a, b] : tokens.offsets) {
+            if (a == b) continue;   // inserted tokens cover nothing
+            first = std::min(first, a);
+            last = std::max(last, b);
+        }
+        if (first >= last) first = last = 0;
+        // A window may begin or end inside a character, whose bytes are several tokens: take the whole character.
+        const auto continues = [&](std::int64_t at) {
+            return at < static_cast<std::int64_t>(whole.text.size()) &&
+                   (static_cast<unsigned char>(whole.text[static_cast<std::size_t>(at)]) & 0xC0U) == 0x80U;
+        };
+        while (first > 0 && continues(first)) --first;
+        while (continues(last)) ++last;
+        tokens.text = whole.text.substr(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first));
+        for (auto& offset : tokens.offsets) {
+            offset = offset[0] == offset[1] ? std::array<std::int64_t, 2>{0, 0}
+                                            : std::array<std::int64_t, 2>{offset[0] - first, offset[1] - first};
+        }
+        return tokens;
+    }
+
+    const InputOptions& options_;
+    const tokenizer::Tokenizer* tokenizer_;
+    const Cancellation* cancellation_;
+    Input input_;
+};
+
+}  // namespace
+
+Input read_input(const InputOptions& options, const tokenizer::Tokenizer* tokenizer, const Cancellation* cancellation) {
+    return InputReader(options, tokenizer, cancellation).run();
+}
+
+std::optional<std::int32_t> beginning_token(const checkpoint::Checkpoint& checkpoint,
+                                            const tokenizer::Tokenizer& tokenizer) {
+    if (checkpoint.has_config()) {
+        const JsonView config(checkpoint.config(), "config.json");
+        const auto id = config.find("bos_token_id");
+        // Newer files list several.
+        if (id && !id->is_array()) {
+            return static_cast<std::int32_t>(id->integer({0, tokenizer.vocabulary_size() - 1}));
+        }
+        if (id && id->size() > 0) {
+            return static_cast<std::int32_t>(id->at(std::size_t{0}).integer({0, tokenizer.vocabulary_size() - 1}));
+        }
+    }
+    const auto path = checkpoint.side_file("tokenizer_config.json");
+    if (!path) return std::nullopt;
+    const nlohmann::json document = read_json_file(*path, largest_side_file, "tokenizer configuration");
+    const JsonView config(document, "tokenizer_config.json");
+    if (!config.is_object()) return std::nullopt;
+    const auto token = config.find("bos_token");
+    if (!token) return std::nullopt;
+    if (token->is_string()) return tokenizer.id_of(token->string());
+    if (token->is_object()) return tokenizer.id_of(token->string_or("content", ""));
+    return std::nullopt;
+}
+
+}  // namespace headscope::analysis

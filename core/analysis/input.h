@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// What the user gives to analyse, turned into token sequences: texts, files, bundled examples, lists of ids.
+// Errors: headscope::Error. Threads: plain functions.
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/progress.h"
+#include "core/store/analysis_header.h"
+
+namespace headscope::checkpoint {
+class Checkpoint;
+}
+namespace headscope::tokenizer {
+class Tokenizer;
+}
+
+namespace headscope::analysis {
+
+/// The token before the text: as asked, or as the tokenizer does by itself.
+enum class FirstToken { automatic, yes, no };
+
+struct InputOptions {
+    std::vector<std::string> texts;                     ///< --text
+    std::vector<std::filesystem::path> files;           ///< --file; "-" is standard input
+    std::vector<std::string> examples;                  ///< --example: names of bundled texts
+    std::vector<std::filesystem::path> token_files;     ///< --tokens: JSON arrays of arrays of ids
+    std::filesystem::path resources;                    ///< the resources folder; needed for examples only
+    FirstToken first_token = FirstToken::automatic;     ///< --bos; lists of ids are taken as they are
+    std::optional<std::int32_t> first_token_id;         ///< for FirstToken::yes where the tokenizer adds none
+    std::int64_t length = 0;                            ///< --length: keep the first N tokens; 0: all
+    bool windows = false;                               ///< --windows: cut into windows of `length` instead
+    bool repeat_token = false;                          ///< --repeat-token
+    std::int64_t vocabulary = 0;                        ///< ids must be below it; 0: not checked
+};
+
+struct Input {
+    std::vector<store::SequenceTokens> sequences;       ///< texts, files, examples, token lists, in this order
+    std::vector<std::filesystem::path> paths;           ///< files that were read: no output may replace one
+    /// What was done about the first token, for the settings and for people: "added by the tokenizer", "left out", ...
+    std::string first_token;
+};
+
+/// Reads everything and tokenizes it. `tokenizer` may be null when only token files are given.
+/// Throws usage for nothing to do (no source, an empty text, windows without a length), format for files that are not
+/// what they should be, limit for ids outside the vocabulary.
+///
+/// A window holds consecutive tokens of its text, the last one what is left; its text and offsets are its own. With
+/// repeat_token every token of a text becomes the text's first one, tokens that the tokenizer inserted stay.
+Input read_input(const InputOptions& options, const tokenizer::Tokenizer* tokenizer,
+                 const Cancellation* cancellation = nullptr);
+
+/// A whole text file, checked to be UTF-8; "-" reads standard input to its end.
+std::string read_text_file(const std::filesystem::path& path);
+
+/// Names of the bundled texts, resources/texts/NAME.txt, sorted.
+std::vector<std::string> bundled_texts(const std::filesystem::path& resources);
+
+/// The id of the token that begins a text: config.json's bos_token_id, or tokenizer_config.json's bos_token.
+std::optional<std::int32_t> beginning_token(const checkpoint::Checkpoint& checkpoint,
+                                            const tokenizer::Tokenizer& tokenizer);
+
+}  // namespace headscope::analysis
