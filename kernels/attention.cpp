@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Checks, then the backend that kernels/backend.h has chosen.
+#include "kernels/attention.h"
+
+#include "kernels/backend.h"
+#include "kernels/cpu/attention.h"
+#include "kernels/dispatch.h"
+#include "kernels/reference/attention.h"
+#include "kernels/score_rule.h"
+
+namespace headscope::kernels {
+namespace {
+
+void check_output(const AttentionInput& input, OutputView output) {
+    const bool overlaps = output.data != nullptr &&
+                          (output.data == input.query.data || output.data == input.key.data || output.data == input.value.data);
+    if (overlaps) throw Error("output", "memory of its own", "an input's");
+}
+
+}  // namespace
+
+void attention(const AttentionInput& input, OutputView output, const StatisticsRequest* request,
+               Statistics* statistics) {
+    check_attention(input);
+    check_output(input, output);
+    if ((request == nullptr) != (statistics == nullptr)) {
+        throw Error("statistics", "a request and a place for its statistics, or neither",
+                    request == nullptr ? "no request" : "no place");
+    }
+    if (request != nullptr) check_statistics(input, *request);
+    if (chosen_backend() == Backend::reference) {
+        attention_reference(input, output, request, statistics);
+        note_backend("reference");
+    } else {
+        attention_cpu(input, output, request, statistics);
+        note_backend(cpu::last_target());
+    }
+}
+
+}  // namespace headscope::kernels

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "kernels/backend.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <mutex>
+#include <utility>
+
+#include "kernels/cpu/attention.h"
+#include "kernels/dispatch.h"
+
+namespace headscope::kernels {
+namespace {
+
+thread_local std::string last_backend_name;
+
+std::string joined(const std::vector<std::string>& names) {
+    std::string list;
+    for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+    return list;
+}
+
+/// The process-wide choice.
+class Choice {
+public:
+    void set(const std::string& name) {
+        const auto names = available_backends();
+        const bool automatic = name.empty() || name == "auto";
+        if (!automatic && std::find(names.begin(), names.end(), name) == names.end()) {
+            throw Error("backend", "auto or one of " + joined(names), name);
+        }
+        const std::lock_guard lock(mutex_);
+        decided_ = true;
+        backend_ = name == "reference" ? Backend::reference : Backend::cpu;
+        cpu::choose_target(automatic || backend_ == Backend::reference ? "" : name);
+    }
+
+    Backend get() {
+        {
+            const std::lock_guard lock(mutex_);
+            if (decided_) return backend_;
+        }
+        const char* wish = std::getenv("HEADSCOPE_KERNELS");
+        set(wish == nullptr ? "" : wish);
+        return get();
+    }
+
+private:
+    std::mutex mutex_;
+    bool decided_ = false;
+    Backend backend_ = Backend::cpu;
+};
+
+Choice& choice() {
+    static Choice instance;
+    return instance;
+}
+
+}  // namespace
+
+Error::Error(std::string where, std::string expected, std::string found)
+    : std::invalid_argument("[" + where + "] expected " + expected + "; found " + found),
+      where_(std::move(where)),
+      expected_(std::move(expected)),
+      found_(std::move(found)) {}
+
+std::vector<std::string> available_backends() {
+    std::vector<std::string> names = cpu::target_names();
+    names.emplace_back("reference");
+    return names;
+}
+
+void force_backend(const std::string& name) {
+    choice().set(name);
+}
+
+std::string last_backend() {
+    return last_backend_name;
+}
+
+Backend chosen_backend() {
+    return choice().get();
+}
+
+void note_backend(const std::string& name) {
+    last_backend_name = name;
+}
+
+}  // namespace headscope::kernels

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Included once per SIMD target.
+//
+// What a normaliser tells the loops:
+//   kSweep            what the first pass does for its row constants: `online` (sums over key blocks that can be carried
+//                     on), `panel` (a search on a whole row of scores), `none` (there are none to find)
+//   Weight(t, a, b)   the weight of a score from the row's two constants, in both passes and in the output
+//   kEntropyOnline    the first pass gives entropy, squares and mass; otherwise the second takes them from the weights
+// and with `online` Rescale/Finish below, with `panel` Search (see normaliser_sparsemax-inl.h).
+#if defined(HEADSCOPE_KERNELS_CPU_NORMALISER_SOFTMAX_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef HEADSCOPE_KERNELS_CPU_NORMALISER_SOFTMAX_INL_H
+#undef HEADSCOPE_KERNELS_CPU_NORMALISER_SOFTMAX_INL_H
+#else
+#define HEADSCOPE_KERNELS_CPU_NORMALISER_SOFTMAX_INL_H
+#endif
+
+#include "kernels/cpu/math-inl.h"
+#include "kernels/cpu/row_results.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace headscope::kernels::cpu::HWY_NAMESPACE {
+
+struct Softmax {
+    static constexpr Sweep kSweep = Sweep::online;
+    static constexpr bool kEntropyOnline = true;
+
+    static HWY_INLINE V Weight(F32 d, V t, V shift, V factor) {
+        return hn::Mul(PowerOfTwo(d, hn::Sub(t, shift)), factor);
+    }
+
+    /// Adds the scores [begin, end) of a row whose maximum so far is `maximum`: with u = t - maximum the sums
+    /// Z = sum 2^u, T = sum u 2^u, F = sum 4^u, and the squared deviations of t from `mean`.
+    template <bool kMaskedTile, bool kStatistics>
+    static HWY_INLINE TileSums Add(const float* HWY_RESTRICT t, std::int64_t begin, std::int64_t end, float maximum,
+                                   float mean) {
+        const F32 d;
+        const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+        const V shift = hn::Set(d, maximum), center = hn::Set(d, mean);
+        V z[2] = {hn::Zero(d), hn::Zero(d)}, ut[2] = {hn::Zero(d), hn::Zero(d)};
+        V f[2] = {hn::Zero(d), hn::Zero(d)}, m2[2] = {hn::Zero(d), hn::Zero(d)};
+        const auto step = [&](std::int64_t c, int set) HWY_ATTR {
+            const V x = hn::Load(d, t + c);
+            const V u = hn::Max(hn::Set(d, -127.0f), hn::Sub(x, shift));
+            const V p = PowerOfTwo(d, u);
+            z[set] = hn::Add(z[set], p);
+            if constexpr (kStatistics) {
+                ut[set] = hn::MulAdd(u, p, ut[set]);
+                f[set] = hn::MulAdd(p, p, f[set]);
+                V w = hn::Sub(x, center);
+                if constexpr (kMaskedTile) w = hn::IfThenElseZero(Allowed(d, x), w);
+                m2[set] = hn::MulAdd(w, w, m2[set]);
+            }
+        };
+        for (std::int64_t c = begin; c < end; c += 2 * lanes) {
+            step(c, 0);
+            step(c + lanes, 1);
+        }
+        TileSums sums;
+        sums.z = Sum(d, hn::Add(z[0], z[1]));
+        if constexpr (kStatistics) {
+            sums.t = Sum(d, hn::Add(ut[0], ut[1]));
+            sums.f = Sum(d, hn::Add(f[0], f[1]));
+            sums.squared_deviations = Sum(d, hn::Add(m2[0], m2[1]));
+        }
+        return sums;
+    }
+};
+
+}  // namespace headscope::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "kernels/cpu/row_results.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace headscope::kernels::cpu {
+
+void raise_maximum(OnlineRow& row, float maximum) {
+    const double gap = double{row.maximum} - double{maximum};
+    const double a = std::exp2(gap);
+    row.t = a > 0.0 ? a * (row.t + gap * row.z) : 0.0;
+    row.z *= a;
+    row.f *= a * a;
+    row.maximum = maximum;
+}
+
+RowResult finish_softmax(const OnlineRow& row, const float* sink_logit) {
+    RowResult result;
+    if (row.pairs == 0) {
+        result.constant = std::numeric_limits<float>::infinity();
+        return result;
+    }
+    OnlineRow end = row;
+    double sink = 0.0;
+    if (sink_logit != nullptr) {
+        if (*sink_logit > end.maximum) raise_maximum(end, *sink_logit);
+        sink = std::exp2(double{*sink_logit} - double{end.maximum});
+    }
+    const double total = end.z + sink, log_total = std::log2(total);
+    result.shift = end.maximum;
+    result.factor = static_cast<float>(1.0 / total);
+    result.constant = static_cast<float>(kLn2 * (double{end.maximum} + log_total));
+    result.mass = end.z / total;
+    result.entropy = kLn2 * (log_total * result.mass - end.t / total);
+    result.squares = end.f / (total * total);
+    result.sink_share = sink / total;
+    return result;
+}
+
+double sparsemax_step(double sum, std::int64_t count, double threshold, const double* sink) {
+    if (sink != nullptr && *sink > threshold) {
+        sum += *sink;
+        ++count;
+    }
+    // Thresholds rise towards the root of a convex function; rounding may not turn the last step back.
+    return count > 0 ? std::max(threshold, (sum - kLog2E) / static_cast<double>(count)) : threshold;
+}
+
+RowResult finish_sparsemax(float maximum, double threshold, const double* sink, std::int64_t pairs) {
+    RowResult result;
+    if (pairs == 0) {
+        result.factor = std::numeric_limits<float>::max();
+        result.constant = std::numeric_limits<float>::infinity();
+        return result;
+    }
+    result.shift = maximum;
+    result.factor = static_cast<float>(threshold);
+    result.constant = static_cast<float>(kLn2 * (double{maximum} + threshold));
+    if (sink != nullptr) result.sink_share = kLn2 * std::max(*sink - threshold, 0.0);
+    return result;
+}
+
+}  // namespace headscope::kernels::cpu

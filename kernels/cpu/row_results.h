@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// Rows' states between tiles, in float64, and what becomes of them at a row's end. Compiled for the baseline processor
+// only; called once per row and tile.
+
+#include <cstdint>
+
+#include "kernels/cpu/sequence.h"
+
+namespace headscope::kernels::cpu {
+
+/// What the first pass must do to find a normaliser's row constants.
+enum class Sweep : std::uint8_t { online, panel, none };
+
+/// Sums over the scores of one row in one tile.
+struct TileSums {
+    float z = 0.0F, t = 0.0F, f = 0.0F, squared_deviations = 0.0F;
+};
+
+/// A softmax row so far: maximum m, Z = sum 2^(t-m), T = sum (t-m) 2^(t-m), F = sum 4^(t-m).
+struct OnlineRow {
+    float maximum = 0.0F;
+    double z = 0.0, t = 0.0, f = 0.0;
+    std::int64_t pairs = 0;
+};
+/// Moves a row's sums to a new maximum. T first, since it needs the old Z.
+void raise_maximum(OnlineRow& row, float maximum);
+
+/// What is known of a row once its constants are.
+struct RowResult {
+    float shift = 0.0F, factor = 0.0F;
+    float constant = 0.0F;  ///< as Statistics::row_constant
+    double entropy = 0.0, squares = 0.0, mass = 0.0, sink_share = 0.0;
+};
+/// `sink_logit`: null, or the row's logit without a value (base 2). A row without pairs gives weights of 0.
+RowResult finish_softmax(const OnlineRow& row, const float* sink_logit);
+
+/// What is read off a row's weights where the first pass cannot know it.
+struct RowSums {
+    double mass = 0.0, squares = 0.0, entropy = 0.0, distance = 0.0;
+};
+
+/// From the scores that lie above the threshold: with v = t - maximum, `sum` of v over `count` of them. Returns the
+/// next, larger threshold relative to the maximum (Newton's step, which is Michelot's), until nothing changes.
+double sparsemax_step(double sum, std::int64_t count, double threshold, const double* sink);
+/// The row's constants from its threshold relative to the maximum.
+RowResult finish_sparsemax(float maximum, double threshold, const double* sink, std::int64_t pairs);
+
+}  // namespace headscope::kernels::cpu

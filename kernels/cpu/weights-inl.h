@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Included once per SIMD target. From a tile of scores to a tile of weights, in place, with the sums that go along.
+#if defined(HEADSCOPE_KERNELS_CPU_WEIGHTS_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef HEADSCOPE_KERNELS_CPU_WEIGHTS_INL_H
+#undef HEADSCOPE_KERNELS_CPU_WEIGHTS_INL_H
+#else
+#define HEADSCOPE_KERNELS_CPU_WEIGHTS_INL_H
+#endif
+
+#include "hwy/contrib/math/math-inl.h"
+#include "kernels/cpu/scores-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace headscope::kernels::cpu::HWY_NAMESPACE {
+
+/// Rows [0, rows) and columns [begin, end) of a tile of scores [kRows][kTileKeys] that become weights.
+struct WeighedTile {
+    float* scores;
+    int rows;
+    std::int64_t begin, end;
+    const float *shift, *factor;          ///< the rows' constants
+    float *mean = nullptr, *squares = nullptr;  ///< across heads so far, [columns / lanes][kRows][lanes]
+    std::int64_t head = 0;                ///< how many heads are in them
+    float *part_sums = nullptr, *part_maxima = nullptr;  ///< by part of the block's rows, [parts][kTileKeys]
+    const int* part_of = nullptr;         ///< each row's part
+    float distance = 0.0f;                ///< position of row 0 less the tile's first key
+};
+
+template <class N>
+HWY_INLINE void WeighPlain(const WeighedTile& tile) {
+    const F32 d;
+    const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+    for (int r = 0; r < tile.rows; ++r) {
+        const V shift = hn::Set(d, tile.shift[r]), factor = hn::Set(d, tile.factor[r]);
+        float* HWY_RESTRICT row = tile.scores + r * kTileKeys;
+        for (std::int64_t c = tile.begin; c < tile.end; c += lanes) {
+            hn::Store(N::Weight(d, hn::Load(d, row + c), shift, factor), d, row + c);
+        }
+    }
+}
+
+/// kSpread 0: one head alone; 1: the first of several, 2: a later one (Welford's update of mean and squared
+/// deviations across heads). Returns the sum of weight times distance (i' - j).
+///
+/// Distances are taken relative to the first row: with S the column's sum over n rows and P the total of its running
+/// sums (n p_0 + ... + 1 p_(n-1)), sum_r r p_r = n S - P. That is one more addition a pair, and nothing cancels.
+template <class N, int kSpread>
+HWY_INLINE double WeighAndMeasure(const WeighedTile& tile) {
+    const F32 d;
+    const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+    const V reciprocal = hn::Set(d, 1.0f / static_cast<float>(tile.head + 1));
+    V moment = hn::Zero(d);
+    for (std::int64_t c = tile.begin; c < tile.end; c += lanes) {
+        float* HWY_RESTRICT mean = tile.mean + c * kRows;
+        float* HWY_RESTRICT squares = tile.squares + c * kRows;
+        const V column_distance = hn::Sub(hn::Set(d, tile.distance - static_cast<float>(c)), hn::Iota(d, 0.0f));
+        int r = 0;
+        while (r < tile.rows) {
+            const int part = tile.part_of[r], first = r;
+            V sum = hn::Zero(d), running = hn::Zero(d), maximum = hn::Load(d, tile.part_maxima + part * kTileKeys + c);
+            for (; r < tile.rows && tile.part_of[r] == part; ++r) {
+                float* at = tile.scores + r * kTileKeys + c;
+                const V p = N::Weight(d, hn::Load(d, at), hn::Set(d, tile.shift[r]), hn::Set(d, tile.factor[r]));
+                hn::Store(p, d, at);
+                sum = hn::Add(sum, p);
+                running = hn::Add(running, sum);
+                maximum = hn::Max(maximum, p);
+                if constexpr (kSpread == 1) {
+                    hn::Store(p, d, mean + r * lanes);
+                    hn::Store(hn::Zero(d), d, squares + r * lanes);
+                } else if constexpr (kSpread == 2) {
+                    const V old_mean = hn::Load(d, mean + r * lanes);
+                    const V delta = hn::Sub(p, old_mean);
+                    const V new_mean = hn::MulAdd(delta, reciprocal, old_mean);
+                    hn::Store(new_mean, d, mean + r * lanes);
+                    hn::Store(hn::MulAdd(delta, hn::Sub(p, new_mean), hn::Load(d, squares + r * lanes)), d,
+                              squares + r * lanes);
+                }
+            }
+            float* sums = tile.part_sums + part * kTileKeys + c;
+            hn::Store(hn::Add(hn::Load(d, sums), sum), d, sums);
+            hn::Store(maximum, d, tile.part_maxima + part * kTileKeys + c);
+            const V rows = hn::Set(d, static_cast<float>(r - first));
+            const V start = hn::Add(column_distance, hn::Set(d, static_cast<float>(first)));
+            moment = hn::MulAdd(sum, start, moment);
+            moment = hn::Add(moment, hn::Sub(hn::Mul(rows, sum), running));
+        }
+    }
+    return double{Sum(d, moment)};
+}
+
+/// Sum over the tile of the standard deviation across heads (divisor heads - 1).
+HWY_INLINE double SumOfDeviations(const float* HWY_RESTRICT squares, int rows, std::int64_t begin, std::int64_t end,
+                                  std::int64_t heads) {
+    const F32 d;
+    const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+    if (heads < 2) return 0.0;
+    const V divisor = hn::Set(d, 1.0f / static_cast<float>(heads - 1));
+    V sum = hn::Zero(d);
+    for (std::int64_t c = begin; c < end; c += lanes) {
+        for (int r = 0; r < rows; ++r) {
+            sum = hn::Add(sum, hn::Sqrt(hn::Mul(hn::Load(d, squares + c * kRows + r * lanes), divisor)));
+        }
+    }
+    return double{Sum(d, sum)};
+}
+
+HWY_INLINE void MaskTile(float* HWY_RESTRICT scores, std::int64_t begin, std::int64_t end) {
+    const F32 d;
+    for (int r = 0; r < kRows; ++r) {
+        for (std::int64_t c = begin; c < end; c += static_cast<std::int64_t>(hn::Lanes(d))) {
+            hn::Store(hn::Set(d, kMasked), d, scores + r * kTileKeys + c);
+        }
+    }
+}
+
+/// Whether the smallest weight of a row counts as zero. False for a row that sees no key (minimum +inf).
+template <class N>
+HWY_INLINE bool HasZeros(float minimum, float shift, float factor) {
+    if (!(minimum <= -kMasked)) return false;
+    const F32 d;
+    return hn::GetLane(N::Weight(d, hn::Set(d, minimum), hn::Set(d, shift), hn::Set(d, factor))) < kSmallestNormal;
+}
+
+HWY_INLINE std::int64_t CountNormal(const float* HWY_RESTRICT weights, std::int64_t begin, std::int64_t end) {
+    const F32 d;
+    std::size_t count = 0;
+    for (std::int64_t c = begin; c < end; c += static_cast<std::int64_t>(hn::Lanes(d))) {
+        count += hn::CountTrue(d, hn::Ge(hn::Load(d, weights + c), hn::Set(d, kSmallestNormal)));
+    }
+    return static_cast<std::int64_t>(count);
+}
+
+HWY_INLINE float SumRange(const float* weights, std::int64_t begin, std::int64_t end) {
+    const F32 d;
+    const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+    V sum = hn::Zero(d);
+    std::int64_t c = begin;
+    for (; c + lanes <= end; c += lanes) sum = hn::Add(sum, hn::LoadU(d, weights + c));
+    float total = Sum(d, sum);
+    for (; c < end; ++c) total += weights[c];
+    return total;
+}
+
+/// A row's mass, sum of squares, entropy (nats) and sum of weight times distance, from the weights themselves.
+/// `distance`: the row's position less the tile's first key.
+HWY_INLINE RowSums SumRow(const float* HWY_RESTRICT weights, std::int64_t begin, std::int64_t end, float distance) {
+    const F32 d;
+    const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+    V mass = hn::Zero(d), squares = hn::Zero(d), entropy = hn::Zero(d), moment = hn::Zero(d);
+    for (std::int64_t c = begin; c < end; c += lanes) {
+        const V p = hn::Load(d, weights + c);
+        mass = hn::Add(mass, p);
+        squares = hn::MulAdd(p, p, squares);
+        const V log = hn::Log(d, hn::Max(hn::Set(d, kSmallestNormal), p));
+        entropy = hn::NegMulAdd(p, log, entropy);
+        const V steps = hn::Sub(hn::Set(d, distance - static_cast<float>(c)), hn::Iota(d, 0.0f));
+        moment = hn::MulAdd(p, steps, moment);
+    }
+    return {double{Sum(d, mass)}, double{Sum(d, squares)}, double{Sum(d, entropy)}, double{Sum(d, moment)}};
+}
+
+/// Values of keys key .. key + kTileKeys - 1 as float32 [kTileKeys][stride]; columns beyond the value's size, keys
+/// beyond the last and keys hidden by padding are 0, so that whatever padding holds stays out of O.
+HWY_INLINE void PackValues(const Sequence& s, std::int64_t head, std::int64_t key, std::int64_t width,
+                           float* HWY_RESTRICT out, std::int64_t stride) {
+    const F32 d;
+    const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+    const hn::Rebind<std::uint16_t, F32> d16;
+    const hn::RebindToUnsigned<F32> d32;
+    const std::int64_t whole = s.value_size / lanes * lanes;
+    for (std::int64_t x = 0; x < kTileKeys; ++x, out += stride) {
+        const std::int64_t j = key + x, row = head * s.value.head_stride + j * s.value.row_stride;
+        std::int64_t c = 0;
+        if (x < width && j >= s.key_begin && j < s.key_end) {
+            if (s.value.type == ElementType::float32) {
+                const float* from = static_cast<const float*>(s.value.data) + row;
+                for (; c < whole; c += lanes) hn::Store(hn::LoadU(d, from + c), d, out + c);
+            } else {
+                const std::uint16_t* from = static_cast<const std::uint16_t*>(s.value.data) + row;
+                for (; c < whole; c += lanes) {
+                    const auto bits = hn::ShiftLeft<16>(hn::PromoteTo(d32, hn::LoadU(d16, from + c)));
+                    hn::Store(hn::BitCast(d, bits), d, out + c);
+                }
+            }
+            for (; c < s.value_size; ++c) out[c] = LoadElement(s.value, row + c);
+        }
+        for (; c < stride; ++c) out[c] = 0.0f;
+    }
+}
+
+/// output [kRows][stride] += weights [kRows][kTileKeys] (columns [begin, end)) times values [kTileKeys][stride].
+HWY_INLINE void MultiplyValues(const float* weights, const float* values, std::int64_t begin, std::int64_t end,
+                               std::int64_t stride, float* HWY_RESTRICT output) {
+    const std::int64_t width = PanelWidth(), lanes = width / 2;
+    const float* rows = values + begin * stride;
+    std::int64_t c = 0;
+    for (; c + width <= stride; c += width) {
+        MultiplyTwo<kTileKeys, 1>(RowIndices(), weights + begin, rows + c, stride, end - begin, true, output + c, stride);
+    }
+    for (; c < stride; c += lanes) {
+        MultiplyOne<kTileKeys, 1>(RowIndices(), weights + begin, rows + c, stride, end - begin, true, output + c, stride);
+    }
+}
+
+}  // namespace headscope::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "kernels/parallel.h"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace headscope::kernels {
+namespace {
+
+using Body = std::function<void(std::int64_t, int)>;
+
+#if defined(__SANITIZE_THREAD__)
+constexpr bool kOpenMpAllowed = false;  // libgomp is not instrumented: TSan would report its barriers as races
+#else
+constexpr bool kOpenMpAllowed = true;
+#endif
+
+std::atomic<int> requested_threads{0};
+thread_local Team team_of_thread = kOpenMpAllowed ? Team::openmp : Team::pool;
+thread_local bool inside_body = false;
+
+/// One loop: hands out indices in rising order and keeps the first exception.
+class Loop {
+public:
+    Loop(std::int64_t count, const Body& body) : count_(count), body_(body) {}
+
+    void work(int worker) noexcept {
+        inside_body = true;
+        for (std::int64_t i = next_.fetch_add(1); i < count_; i = next_.fetch_add(1)) {
+            try {
+                body_(i, worker);
+            } catch (...) {
+                const std::lock_guard lock(mutex_);
+                if (!error_) error_ = std::current_exception();
+                next_.store(count_);
+            }
+        }
+        inside_body = false;
+    }
+
+    void rethrow() const {
+        if (error_) std::rethrow_exception(error_);
+    }
+
+private:
+    const std::int64_t count_;
+    const Body& body_;
+    std::atomic<std::int64_t> next_{0};
+    std::mutex mutex_;
+    std::exception_ptr error_;
+};
+
+/// Threads that wait for the loops of the one thread that owns the pool.
+class Pool {
+public:
+    explicit Pool(int helpers) {
+        for (int worker = 1; worker <= helpers; ++worker) threads_.emplace_back([this, worker] { serve(worker); });
+    }
+    ~Pool() {
+        {
+            const std::lock_guard lock(mutex_);
+            stop_ = true;
+        }
+        wake_.notify_all();
+        for (std::thread& thread : threads_) thread.join();
+    }
+    Pool(const Pool&) = delete;
+    Pool& operator=(const Pool&) = delete;
+
+    int helpers() const { return static_cast<int>(threads_.size()); }
+
+    void run(Loop& loop) {
+        {
+            const std::lock_guard lock(mutex_);
+            loop_ = &loop;
+            busy_ = helpers();
+            ++round_;
+        }
+        wake_.notify_all();
+        loop.work(0);
+        std::unique_lock lock(mutex_);
+        done_.wait(lock, [this] { return busy_ == 0; });
+        loop_ = nullptr;
+    }
+
+private:
+    void serve(int worker) {
+        std::uint64_t seen = 0;
+        std::unique_lock lock(mutex_);
+        for (;;) {
+            wake_.wait(lock, [&] { return stop_ || round_ != seen; });
+            if (stop_) return;
+            seen = round_;
+            Loop* loop = loop_;
+            lock.unlock();
+            loop->work(worker);
+            lock.lock();
+            if (--busy_ == 0) done_.notify_one();
+        }
+    }
+
+    std::mutex mutex_;
+    std::condition_variable wake_, done_;
+    std::vector<std::thread> threads_;
+    Loop* loop_ = nullptr;
+    std::uint64_t round_ = 0;
+    int busy_ = 0;
+    bool stop_ = false;
+};
+
+void run_on_pool(Loop& loop) {
+    thread_local std::unique_ptr<Pool> pool;
+    const int helpers = threads() - 1;
+    if (!pool || pool->helpers() != helpers) {
+        pool.reset();  // its threads end before new ones start
+        pool = std::make_unique<Pool>(helpers);
+    }
+    pool->run(loop);
+}
+
+}  // namespace
+
+void set_threads(int threads) {
+    requested_threads.store(std::max(threads, 0));
+}
+
+int threads() {
+    const int requested = requested_threads.load();
+    if (requested > 0) return requested;
+    static const int processors = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+    return processors;
+}
+
+void set_team(Team team) {
+    team_of_thread = kOpenMpAllowed ? team : Team::pool;
+}
+
+void parallel_for(std::int64_t count, const Body& body) {
+    if (count <= 0) return;
+    // A body that calls an operator again works alone: its team is already busy.
+    const bool nested = inside_body;
+    const int workers = nested ? 1 : static_cast<int>(std::min<std::int64_t>(threads(), count));
+    Loop loop(count, body);
+    if (workers == 1) {
+        loop.work(0);
+        inside_body = nested;
+    } else if (team_of_thread == Team::openmp) {
+#pragma omp parallel for num_threads(workers) schedule(static, 1)
+        for (int worker = 0; worker < workers; ++worker) loop.work(worker);
+    } else {
+        run_on_pool(loop);
+    }
+    loop.rethrow();
+}
+
+}  // namespace headscope::kernels
