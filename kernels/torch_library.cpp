@@ -237,9 +237,9 @@ void replace_arguments(const c10::OperatorHandle& op, torch::jit::Stack& stack, 
 
 void attention_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     const Arguments a(op, *stack);
+    check_tensors(a.tensor("query"), a.tensor("key"), a.tensor("value"));
     const at::Tensor q = with_unit_stride(a.tensor("query")), k = with_unit_stride(a.tensor("key")),
                      v = with_unit_stride(a.tensor("value"));
-    check_tensors(q, k, v);
     const ScoreRule rule = rule_of(a, q.size(0), q.size(1), q.size(3));
     const bool measured = a.flag("statistics");
     const StatisticsRequest request = measured ? request_of(a) : StatisticsRequest{};
