@@ -2,10 +2,11 @@
 #pragma once
 
 // What a figure is before it is drawn: plain numbers, labels, axes, in the order in which they are read. Recipes
-// (core/figures/recipe_*.cpp) make it from analysis files; the painter (widgets/) draws it; figure_csv() writes its
-// numbers. Nothing here knows Qt or a tensor.
+// (core/figures/recipe_*.cpp, see recipe.h) make it from analysis files; the painter (widgets/) draws it;
+// figure_csv() writes its numbers. Nothing here knows Qt or a tensor. All text is UTF-8.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -14,13 +15,22 @@
 #include <variant>
 #include <vector>
 
+#include "core/figures/table.h"
+
 namespace headscope::store {
 class AnalysisFile;
 }
 
 namespace headscope::figures {
 
-enum class ScaleKind { linear, logarithmic, symmetric_log };
+/// How a value becomes a place on an axis or in a colour scale. symmetric_log is linear within +- linear_range and
+/// logarithmic beyond, with the same slope where they meet.
+enum class ScaleKind { linear, square_root, logarithmic, symmetric_log };
+
+/// The place of `value` on such a scale, in arbitrary units: linear: value; square_root: sign(v) sqrt|v|;
+/// logarithmic: log10 v (-inf for v <= 0); symmetric_log with c = linear_range: v / c, beyond +-c sign(v) (1 + ln(|v| /
+/// c)).
+double scaled(ScaleKind scale, double value, double linear_range = 1.0);
 
 struct Tick {
     double position = 0;
@@ -30,53 +40,76 @@ struct Tick {
 struct Axis {
     std::string label;
     ScaleKind scale = ScaleKind::linear;
-    double linear_range = 1.0;                             ///< symmetric_log: linear within +- this
-    std::optional<std::pair<double, double>> range;        ///< empty: fits the data
-    std::vector<Tick> ticks;                               ///< empty: chosen by the painter
-    bool ticks_are_tokens = false;                         ///< drawn in the token font, rotated on x, thinned if they do not fit
+    double linear_range = 1.0;                       ///< symmetric_log only
+    std::optional<std::pair<double, double>> range;  ///< empty: fits the data
+    std::vector<Tick> ticks;                         ///< empty: chosen by the painter
+    /// One label a cell of a heat map (visible_token()); drawn when every one fits, else positions are.
+    std::vector<std::string> cell_labels;
+    std::int64_t first_cell = 0;   ///< position of the first cell
+    double cells_per_value = 1.0;  ///< < 1: a cell pools 1 / this positions
 };
 
-enum class ColourMap { sequential, diverging };            ///< perceptually uniform and colour-blind safe
+enum class ColourMap { sequential, diverging };  ///< perceptually uniform and colour-blind safe
 
 struct ColourScale {
     std::string label;
     ColourMap map = ColourMap::sequential;
     ScaleKind scale = ScaleKind::linear;
-    double minimum = 0, maximum = 1;
+    double minimum = 0, maximum = 1;  ///< logarithmic: values below minimum are drawn as minimum
 };
 
-/// rows x columns cells; row 0 at the top. NaN cells are drawn as "none".
+/// What several cells under one device pixel become.
+enum class Pooling { maximum, mean };
+
+/// rows x columns cells, row-major; row 0 at the top. NaN cells are drawn as "none".
 struct HeatMap {
     std::int64_t rows = 0, columns = 0;
-    std::vector<double> values;
+    std::vector<float> values;
     ColourScale colours;
-    bool write_values = false;                             ///< the number in each cell, where it fits
+    bool write_values = false;  ///< the number in each cell, where all of them fit
+    Pooling pooling = Pooling::maximum;
+};
+
+/// A grid of small square heat maps with gaps between: one panel, so that thousands of heads stay legible.
+/// Tile (r, c) holds size x size values at [(r * columns + c) * size * size]; a tile that is NaN throughout is left
+/// out.
+struct Mosaic {
+    std::int64_t rows = 0, columns = 0, size = 0;
+    std::vector<float> values;
+    ColourScale colours;
+    Pooling pooling = Pooling::maximum;
+    std::vector<std::string> tile_labels;  ///< empty, or one a tile, drawn above it
 };
 
 struct Curve {
     std::string name;
     std::vector<double> x, y;
-    std::vector<double> error;                             ///< empty, or +- per point
-    int colour = 0;                                        ///< index into the theme's categorical colours
+    std::vector<double> error;  ///< empty, or +- per point
+    int colour = 0;             ///< index into the theme's categorical colours
     bool points = false;
 };
 struct Curves {
     std::vector<Curve> curves;
 };
 
-/// One filled density per row, drawn as a ridge line over its own baseline; optional notes at the right edge.
+/// One filled density per row over its own baseline, in the units of the panel's x axis: heights are densities per
+/// unit of scaled(x), so that equal areas on the page are equal shares.
 struct Ridge {
     std::string name;
-    std::vector<double> edges, heights;                    ///< heights: edges.size() - 1
-    double minimum = 0, maximum = 0, mean = 0;
-    std::string note;                                      ///< outlier counts
+    std::vector<double> edges, heights;         ///< heights: edges.size() - 1
+    double minimum = 0, maximum = 0, mean = 0;  ///< a whisker and a dot on the baseline; NaN: none
+    std::vector<std::string> notes;             ///< one per Ridges::note_titles
+    std::vector<bool> strong;                   ///< which notes to stress
     int colour = 0;
 };
 struct Ridges {
     std::vector<Ridge> ridges;
+    std::vector<std::string> note_titles;  ///< columns at the right edge: outlier counts
+    double highest = 0;                    ///< height that fills `overlap` rows; 0: each ridge its own
+    double overlap = 1.6;
 };
 
-/// One polygon per series over named spokes, values 0..1 unless the panel says otherwise.
+/// One polygon per series over named spokes; values 0..maximum, drawn clipped to it; NaN leaves the spoke out.
 struct Radar {
     std::vector<std::string> spokes;
     struct Series {
@@ -88,7 +121,8 @@ struct Radar {
     double maximum = 1.0;
 };
 
-struct Marker {                                            ///< a line with a label: trained positions, means
+/// A line with a label: trained positions, means. `position` in the axis's units; heat maps: between cells.
+struct Marker {
     bool vertical = true;
     double position = 0;
     std::string label;
@@ -97,34 +131,40 @@ struct Marker {                                            ///< a line with a la
 struct Panel {
     std::string title;
     Axis x, y;
-    std::variant<HeatMap, Curves, Ridges, Radar> content;
+    std::variant<HeatMap, Mosaic, Curves, Ridges, Radar> content;
     std::vector<Marker> markers;
 };
 
-/// Rows for CSV: the numbers of the figure, tidy (one observation per row).
-struct Table {
-    std::vector<std::string> columns;
-    std::vector<std::vector<std::string>> rows;
+struct LegendEntry {
+    std::string name;
+    int colour = 0;
 };
 
 struct FigureData {
     std::string recipe;
     std::string title;
-    std::vector<std::string> notes;                        ///< below the figure: scales used, what was sampled, limits
-    std::int64_t columns = 1;                              ///< panels per row
-    std::vector<Panel> panels;                             ///< row-major
-    std::vector<std::string> row_labels, column_labels;    ///< of small multiples; may be empty
-    bool shared_colours = false;                           ///< one colour bar for all panels
-    double panel_aspect = 1.0;                             ///< height / width of one panel
-    Table table;
+    std::vector<std::string> notes;          ///< below the figure: scales used, what was sampled, limits
+    std::vector<Panel> panels;               ///< row-major
+    std::int64_t columns = 1;                ///< panels per row
+    bool reflow = false;                     ///< columns is a wish: fewer where panels would be under narrowest_mm
+    double narrowest_mm = 30;                ///< of one panel, see reflow
+    std::int64_t block_columns = 0;          ///< > 0: a wider gap after each so many columns
+    std::vector<std::string> column_labels;  ///< of small multiples; may be empty
+    std::vector<LegendEntry> legend;         ///< may be empty
+    bool shared_colours = false;             ///< one colour bar, of the first panel, for all
+    bool share_y = false, share_x = false;   ///< tick and axis labels only at the left column, the bottom row
+    double panel_aspect = 1.0;               ///< height / width of one panel
+    double panel_height_mm = 0;              ///< > 0: wins over panel_aspect
+    double widest_mm = 0;                    ///< of one panel; 0: as the page allows
+    std::function<Table()> table;            ///< the numbers, made when they are asked for
 };
 
 /// What the user can choose.
 struct FigureOptions {
-    std::optional<std::int64_t> layer, head, sequence;     ///< counted from 0
-    std::string indicator;                                 ///< for `indicators`; empty: all
-    std::string statistic = "mean";                        ///< thumbnails: mean, maximum
-    std::int64_t pixels = 1024;                            ///< `attention`: most cells along a side, max-pooled beyond
+    std::optional<std::int64_t> layer, head, sequence;  ///< counted from 0
+    std::string indicator;                              ///< for `indicators`; empty: all
+    std::string statistic = "mean";                     ///< thumbnails: mean, maximum
+    std::int64_t pixels = 1024;                         ///< `attention`: most cells along a side, max-pooled beyond
 };
 
 struct RecipeInfo {
@@ -136,6 +176,7 @@ std::vector<RecipeInfo> recipes();
 FigureData make_figure(const std::string& recipe, std::span<const std::shared_ptr<store::AnalysisFile>> files,
                        const FigureOptions& options);
 
+/// The figure's numbers as CSV (RFC 4180), one observation per row, in full precision.
 std::string figure_csv(const FigureData& figure);
 
 }  // namespace headscope::figures

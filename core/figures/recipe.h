@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// What every recipe shares. A recipe is one file recipe_<name>.cpp with one function, declared here, and one line in
+// registry.cpp.
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/figures/figure.h"
+#include "core/store/analysis_file.h"
+
+namespace headscope::figures {
+
+using Files = std::span<const std::shared_ptr<store::AnalysisFile>>;
+
+FigureData radar(Files files, const FigureOptions& options);
+FigureData logits(Files files, const FigureOptions& options);
+FigureData attention(Files files, const FigureOptions& options);
+FigureData indicators(Files files, const FigureOptions& options);
+FigureData thumbnails(Files files, const FigureOptions& options);
+
+/// The sequence asked for, checked against the file. Throws Error (usage).
+std::int64_t chosen_sequence(const store::AnalysisFile& file, const FigureOptions& options);
+
+/// Sites to draw: those of the layer asked for, or all. Throws Error (usage) when the file has no such layer.
+std::vector<std::int64_t> chosen_sites(const store::AnalysisFile& file, const FigureOptions& options);
+
+/// Throws Error (usage) when `options` names a head that `site` lacks.
+void check_head(const store::AnalysisFile& file, std::int64_t site, const FigureOptions& options);
+
+/// "3", or where that is not enough "decoder 3 cross", "3 linear".
+std::string site_label(const store::AnalysisFile& file, std::int64_t site);
+
+/// A name for each file that tells them apart: the model's name, with the file's where two are alike.
+std::vector<std::string> file_labels(Files files);
+
+/// The file's name as errors give it.
+std::string file_name(const store::AnalysisFile& file);
+
+/// "sequence 0 (512 tokens)" of the chosen sequence, the model, and "partial file: ..." where it is one.
+std::vector<std::string> source_notes(Files files, const FigureOptions& options);
+
+/// Four significant digits at most, as a reader would write it; "–" for NaN.
+std::string short_number(double value, int digits = 3);
+
+/// 999, 12.3k, 4.5M.
+std::string short_count(double count);
+
+}  // namespace headscope::figures

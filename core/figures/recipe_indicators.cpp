@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Any indicator as a heat map layers x heads; all of them as small multiples when none is named.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "core/base/error.h"
+#include "core/figures/recipe.h"
+
+namespace headscope::figures {
+namespace {
+
+constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
+
+/// How an indicator is called and scaled; those not listed show their own name and range.
+struct Known {
+    const char* name;
+    const char* title;
+    const char* unit;
+    bool from_zero;  ///< a share or a distance: the scale begins at 0
+};
+
+constexpr std::array kKnown{
+    Known{"entropy", "Entropy H", "nats", false},
+    Known{"entropy_row_mean", "Entropy per query", "nats", false},
+    Known{"concentration", "Concentration C", "Frobenius norm", false},
+    Known{"head_diversity", "Head diversity HD", "", true},
+    Known{"sink", "Sink S", "", true},
+    Known{"local_focus", "Local focus", "", true},
+    Known{"density", "Density (mass off the first key)", "", true},
+    Known{"sparsity", "Sparsity (mass released)", "", true},
+    Known{"zero_fraction", "Zero fraction", "", true},
+    Known{"mean_distance", "Mean distance", "tokens", true},
+    Known{"duplicate", "Duplicate-token score", "", true},
+    Known{"induction", "Induction score", "", true},
+    Known{"virtual_sink", "Virtual sink", "", true},
+    Known{"softmax_fraction", "Softmax fraction", "", true},
+};
+
+const Known* known(const std::string& name) {
+    const auto* found = std::find_if(kKnown.begin(), kKnown.end(), [&](const auto& k) { return name == k.name; });
+    return found == kKnown.end() ? nullptr : &*found;
+}
+
+/// One heat map: an indicator of one sequence; for local focus one distance of it.
+struct Grid {
+    std::string model, indicator, title, unit;
+    bool from_zero = false;
+    std::vector<std::int64_t> sites;
+    std::vector<std::int32_t> layers;
+    std::vector<std::string> labels;
+    std::int64_t first_head = 0, columns = 0;
+    bool per_layer = false;
+    std::vector<double> values;  ///< [sites, columns]
+};
+
+bool all_missing(const Grid& grid) {
+    return std::all_of(grid.values.begin(), grid.values.end(), [](double v) { return std::isnan(v); });
+}
+
+std::int64_t most_heads(const store::AnalysisFile& file, const std::vector<std::int64_t>& sites) {
+    std::int64_t most = 1;
+    for (const auto site : sites)
+        most = std::max<std::int64_t>(most, file.header().sites[static_cast<std::size_t>(site)].heads);
+    return most;
+}
+
+void add_grids(std::vector<Grid>& grids, const store::AnalysisFile& file, const std::string& model,
+               const std::string& name, const FigureOptions& options) {
+    const auto s = chosen_sequence(file, options);
+    const auto values = file.indicator(name);
+    Grid grid;
+    grid.model = model;
+    grid.indicator = name;
+    const Known* about = known(name);
+    grid.title = about != nullptr ? about->title : name;
+    grid.unit = about != nullptr ? about->unit : "";
+    grid.from_zero = about != nullptr && about->from_zero;
+    grid.sites = chosen_sites(file, options);
+    for (const auto site : grid.sites) {
+        check_head(file, site, options);
+        grid.labels.push_back(site_label(file, site));
+        grid.layers.push_back(file.header().sites[static_cast<std::size_t>(site)].layer);
+    }
+    const auto& shape = values.shape;
+    grid.per_layer = shape.size() == 2;
+    const std::int64_t stored = grid.per_layer ? 1 : shape[2];
+    const std::int64_t width = shape.size() == 4 ? shape[3] : 1;
+    grid.columns = grid.per_layer ? 1 : most_heads(file, grid.sites);
+    if (options.head && !grid.per_layer) {
+        grid.first_head = *options.head;
+        grid.columns = 1;
+    }
+    for (std::int64_t k = 0; k < width; ++k) {
+        Grid one = grid;
+        if (width > 1) {
+            const auto& distances = file.header().local_distances;
+            const std::string distance = k < std::ssize(distances)
+                                             ? std::to_string(distances[static_cast<std::size_t>(k)])
+                                             : "#" + std::to_string(k);
+            one.indicator += "_" + distance;
+            one.title += ", distance " + distance;
+        }
+        for (const auto site : one.sites) {
+            for (std::int64_t c = 0; c < one.columns; ++c) {
+                const auto h = one.first_head + c;
+                const auto at = ((s * shape[1] + site) * stored + h) * width + k;
+                one.values.push_back(h < stored ? values.data[static_cast<std::size_t>(at)]
+                                                : std::numeric_limits<double>::quiet_NaN());
+            }
+        }
+        grids.push_back(std::move(one));
+    }
+}
+
+struct Extent {
+    double low = std::numeric_limits<double>::infinity(), high = -std::numeric_limits<double>::infinity();
+};
+
+/// One scale for the same indicator of all models.
+Extent extent(const std::vector<Grid>& grids, const std::string& indicator) {
+    Extent all;
+    for (const auto& grid : grids) {
+        if (grid.indicator != indicator) continue;
+        for (const double value : grid.values) {
+            if (!std::isfinite(value)) continue;
+            all.low = std::min(all.low, value);
+            all.high = std::max(all.high, value);
+        }
+    }
+    return all;
+}
+
+ColourScale colour_scale(const Grid& grid, Extent all) {
+    constexpr double kRounding = 1e-6;  // sparsity of a softmax is 0 but for rounding
+    ColourScale scale;
+    scale.label = grid.unit;
+    if (!(all.low <= all.high)) return scale;
+    if (all.low < -kRounding && all.high > kRounding) {
+        scale.map = ColourMap::diverging;
+        scale.maximum = std::max(-all.low, all.high);
+        scale.minimum = -scale.maximum;
+        return scale;
+    }
+    scale.minimum = grid.from_zero ? std::min(0.0, all.low < -kRounding ? all.low : 0.0) : all.low;
+    scale.maximum = all.high;
+    if (scale.maximum - scale.minimum < kRounding * std::max(1.0, std::abs(scale.maximum))) {
+        scale.maximum = scale.minimum + (grid.from_zero ? 1.0 : std::max(1.0, std::abs(scale.minimum)));
+    }
+    return scale;
+}
+
+Panel panel(const Grid& grid, const std::vector<Grid>& grids, bool several_models, bool several) {
+    Panel drawn;
+    if (several) drawn.title = grid.title;
+    if (several_models) drawn.title = several ? grid.title + " · " + grid.model : grid.model;
+    HeatMap map;
+    map.rows = std::ssize(grid.sites);
+    map.columns = grid.columns;
+    map.write_values = true;
+    map.pooling = Pooling::mean;
+    map.colours = colour_scale(grid, extent(grids, grid.indicator));
+    if (!several) map.colours.label = grid.title + (grid.unit.empty() ? "" : " (" + grid.unit + ")");
+    for (const double value : grid.values)
+        map.values.push_back(std::isfinite(value) ? static_cast<float>(value) : kNone);
+    for (std::int64_t r = 0; r < map.rows; ++r) {
+        drawn.y.ticks.push_back({static_cast<double>(r), grid.labels[static_cast<std::size_t>(r)]});
+    }
+    if (!grid.per_layer) {
+        for (std::int64_t c = 0; c < map.columns; ++c) {
+            drawn.x.ticks.push_back({static_cast<double>(c), std::to_string(grid.first_head + c)});
+        }
+        drawn.x.label = "head";
+    } else {
+        drawn.x.ticks.push_back({0.0, "all heads"});
+    }
+    drawn.y.label = "layer";
+    drawn.content = std::move(map);
+    return drawn;
+}
+
+Table indicators_table(const std::vector<Grid>& grids) {
+    std::vector<std::string> model, site, indicator;
+    std::vector<std::int64_t> layer, head;
+    std::vector<double> value;
+    for (const auto& grid : grids) {
+        for (std::size_t r = 0; r < grid.sites.size(); ++r) {
+            for (std::int64_t c = 0; c < grid.columns; ++c) {
+                model.push_back(grid.model);
+                layer.push_back(grid.layers[r]);
+                site.push_back(grid.labels[r]);
+                head.push_back(grid.per_layer ? -1 : grid.first_head + c);
+                indicator.push_back(grid.indicator);
+                value.push_back(grid.values[r * static_cast<std::size_t>(grid.columns) + static_cast<std::size_t>(c)]);
+            }
+        }
+    }
+    return {{{"model", std::move(model)},
+             {"layer", std::move(layer)},
+             {"site", std::move(site)},
+             {"head", std::move(head)},
+             {"indicator", std::move(indicator)},
+             {"value", std::move(value)}}};
+}
+
+/// What to draw, in the order of the specification; column mass has a position dimension and is no indicator here.
+std::vector<std::string> chosen_names(const store::AnalysisFile& file, const FigureOptions& options) {
+    const auto stored = file.indicators();
+    std::vector<std::string> names;
+    for (const auto& about : kKnown) {
+        if (std::find(stored.begin(), stored.end(), about.name) != stored.end()) names.emplace_back(about.name);
+    }
+    for (const auto& name : stored) {
+        if (name != "column_mass" && known(name) == nullptr) names.push_back(name);
+    }
+    if (options.indicator.empty()) return names;
+    const auto wanted = std::find(names.begin(), names.end(), options.indicator);
+    if (wanted == names.end()) {
+        std::string list;
+        for (const auto& name : names) list += (list.empty() ? "" : ", ") + name;
+        throw Error(ErrorCode::usage, "--indicator", "one of " + list + " of " + file_name(file),
+                    escaped(options.indicator));
+    }
+    return {*wanted};
+}
+
+}  // namespace
+
+FigureData indicators(Files files, const FigureOptions& options) {
+    const auto labels = file_labels(files);
+    std::vector<Grid> grids;
+    for (std::size_t f = 0; f < files.size(); ++f) {
+        for (const auto& name : chosen_names(*files[f], options)) add_grids(grids, *files[f], labels[f], name, options);
+    }
+    const bool one_wish = !options.indicator.empty();
+    std::vector<Grid> shown;
+    std::vector<std::string> missing;
+    for (const auto& grid : grids) {
+        if (!one_wish && all_missing(grid)) {
+            if (std::find(missing.begin(), missing.end(), grid.title) == missing.end()) missing.push_back(grid.title);
+        } else {
+            shown.push_back(grid);
+        }
+    }
+    if (shown.empty()) shown = grids;
+    // The same indicator of all models side by side.
+    std::stable_sort(shown.begin(), shown.end(), [&](const Grid& a, const Grid& b) {
+        const auto rank = [&](const Grid& g) {
+            return std::find_if(grids.begin(), grids.end(), [&](const Grid& o) { return o.indicator == g.indicator; }) -
+                   grids.begin();
+        };
+        return rank(a) < rank(b);
+    });
+
+    FigureData figure;
+    figure.title = one_wish
+                       ? (known(options.indicator) != nullptr ? known(options.indicator)->title : options.indicator)
+                       : "Indicators by layer and head";
+    const auto different = std::count_if(shown.begin(), shown.end(),
+                                         [&](const Grid& g) { return g.indicator != shown.front().indicator; });
+    const bool several = different > 0;
+    const bool several_models = files.size() > 1;
+    std::int64_t rows = 1, columns = 1;
+    for (const auto& grid : shown) {
+        figure.panels.push_back(panel(grid, shown, several_models, several));
+        rows = std::max(rows, std::ssize(grid.sites));
+        columns = std::max(columns, grid.columns);
+    }
+    figure.columns = several ? (several_models ? std::ssize(files) : 4) : std::ssize(shown);
+    figure.reflow = true;
+    figure.narrowest_mm = several ? 24 : 40;
+    figure.panel_aspect = std::clamp(
+        static_cast<double>(rows) / static_cast<double>(std::max<std::int64_t>(columns, 4)), several ? 0.55 : 0.3, 1.5);
+    if (std::ssize(shown) == 1) figure.widest_mm = std::max(40.0, static_cast<double>(columns) * 14);
+    figure.share_y = several_models && !several;
+    figure.notes = source_notes(files, options);
+    figure.notes.emplace_back(several ? "Raw values; each indicator has its own linear colour scale."
+                                      : "Raw values, linear colour scale. Grey: none.");
+    if (!missing.empty()) {
+        std::string list;
+        for (const auto& name : missing) list += (list.empty() ? "" : "; ") + name;
+        figure.notes.push_back("Not defined for this model, and left out: " + list + ".");
+    }
+    figure.table = [grids = std::move(grids)] { return indicators_table(grids); };
+    return figure;
+}
+
+}  // namespace headscope::figures

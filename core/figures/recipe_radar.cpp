@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Radar plots of "Deconstructing Attention", Fig. 1, 7, 8, by their display rule: entropy, concentration and head
+// diversity min-max normalised over all layers of all models in the figure; sink and local focus absolute, local focus
+// drawn times two. Means over heads, or one head's values.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "core/base/error.h"
+#include "core/figures/recipe.h"
+
+namespace headscope::figures {
+namespace {
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr std::size_t kNormalised = 3, kFocus = 4, kSpokes = 8;
+constexpr std::array<const char*, kSpokes> kSymbols{"H", "C", "HD", "LF0", "LF1", "LF2", "LF3", "S"};
+constexpr std::array<const char*, kSpokes> kNames{"entropy",       "concentration", "head_diversity", "local_focus_0",
+                                                  "local_focus_1", "local_focus_2", "local_focus_3",  "sink"};
+
+using Raw = std::array<double, kSpokes>;
+
+/// Values of one sequence: the mean over heads, or one head.
+class Reader {
+public:
+    Reader(const store::AnalysisFile& file, std::int64_t s, std::optional<std::int64_t> head)
+        : file_(file),
+          s_(s),
+          head_(head),
+          entropy_(file.indicator("entropy")),
+          concentration_(file.indicator("concentration")),
+          diversity_(file.indicator("head_diversity")),
+          focus_(file.indicator("local_focus")),
+          sink_(file.indicator("sink")) {}
+
+    Raw site(std::int64_t site) const {
+        Raw raw;
+        raw[0] = mean(entropy_, site, 1, 0);
+        raw[1] = mean(concentration_, site, 1, 0);
+        raw[2] = diversity_.data[static_cast<std::size_t>(s_ * diversity_.shape[1] + site)];
+        for (std::size_t n = 0; n < kFocus; ++n) raw[kNormalised + n] = focus(site, static_cast<std::int64_t>(n));
+        raw[kSpokes - 1] = mean(sink_, site, 1, 0);
+        return raw;
+    }
+
+private:
+    double focus(std::int64_t site, std::int64_t distance) const {
+        const auto& distances = file_.header().local_distances;
+        const auto at = std::find(distances.begin(), distances.end(), distance);
+        if (at == distances.end()) return kNone;
+        return mean(focus_, site, std::ssize(distances), at - distances.begin());
+    }
+
+    double mean(const store::Values& values, std::int64_t site, std::int64_t width, std::int64_t offset) const {
+        const auto most = values.shape[2];
+        const auto heads = std::min<std::int64_t>(most, file_.header().sites[static_cast<std::size_t>(site)].heads);
+        double sum = 0;
+        int count = 0;
+        for (std::int64_t h = 0; h < heads; ++h) {
+            if (head_ && *head_ != h) continue;
+            const auto at = ((s_ * values.shape[1] + site) * most + h) * width + offset;
+            const double value = values.data[static_cast<std::size_t>(at)];
+            if (std::isnan(value)) continue;
+            sum += value;
+            ++count;
+        }
+        return count > 0 ? sum / count : kNone;
+    }
+
+    const store::AnalysisFile& file_;
+    std::int64_t s_;
+    std::optional<std::int64_t> head_;
+    store::Values entropy_, concentration_, diversity_, focus_, sink_;
+};
+
+struct Model {
+    std::string name;
+    std::vector<std::int64_t> sites;
+    std::vector<std::string> labels;
+    std::vector<std::int32_t> layers;
+    std::vector<Raw> raw;
+};
+
+struct Extent {
+    double low = std::numeric_limits<double>::infinity(), high = -std::numeric_limits<double>::infinity();
+};
+using Extents = std::array<Extent, kNormalised>;
+
+double displayed(const Raw& raw, std::size_t spoke, const Extents& extents) {
+    if (spoke >= kNormalised) return spoke + 1 < kSpokes ? 2 * raw[spoke] : raw[spoke];
+    const auto& [low, high] = extents[spoke];
+    if (std::isnan(raw[spoke])) return kNone;
+    return high > low ? (raw[spoke] - low) / (high - low) : 0.5;
+}
+
+Table radar_table(const std::vector<Model>& models, const Extents& extents) {
+    std::vector<std::string> model, site, indicator;
+    std::vector<std::int64_t> layer;
+    std::vector<double> raw, shown;
+    for (const auto& m : models) {
+        for (std::size_t i = 0; i < m.raw.size(); ++i) {
+            for (std::size_t k = 0; k < kSpokes; ++k) {
+                model.push_back(m.name);
+                layer.push_back(m.layers[i]);
+                site.push_back(m.labels[i]);
+                indicator.emplace_back(kNames[k]);
+                raw.push_back(m.raw[i][k]);
+                shown.push_back(displayed(m.raw[i], k, extents));
+            }
+        }
+    }
+    return {{{"model", std::move(model)},
+             {"layer", std::move(layer)},
+             {"site", std::move(site)},
+             {"indicator", std::move(indicator)},
+             {"value", std::move(raw)},
+             {"displayed", std::move(shown)}}};
+}
+
+}  // namespace
+
+FigureData radar(Files files, const FigureOptions& options) {
+    const auto names = file_labels(files);
+    std::vector<Model> models;
+    Extents extents;
+    for (std::size_t f = 0; f < files.size(); ++f) {
+        const auto& file = *files[f];
+        const auto s = chosen_sequence(file, options);
+        const Reader reader(file, s, options.head);
+        const auto chosen = chosen_sites(file, options);
+        Model model{names[f], chosen, {}, {}, {}};
+        for (std::int64_t site = 0; site < std::ssize(file.header().sites); ++site) {
+            const Raw raw = reader.site(site);
+            for (std::size_t k = 0; k < kNormalised; ++k) {
+                if (std::isnan(raw[k])) continue;
+                extents[k].low = std::min(extents[k].low, raw[k]);
+                extents[k].high = std::max(extents[k].high, raw[k]);
+            }
+            if (std::find(chosen.begin(), chosen.end(), site) == chosen.end()) continue;
+            check_head(file, site, options);
+            model.labels.push_back(site_label(file, site));
+            model.layers.push_back(file.header().sites[static_cast<std::size_t>(site)].layer);
+            model.raw.push_back(raw);
+        }
+        models.push_back(std::move(model));
+    }
+
+    FigureData figure;
+    figure.title = "Attention indicators by layer";
+    if (options.head) figure.title += ", head " + std::to_string(*options.head);
+    std::size_t rows = 0;
+    for (const auto& model : models) rows = std::max(rows, model.raw.size());
+    const bool several = models.size() > 1;
+    // Models in columns; many layers continue in further blocks of columns.
+    const std::size_t blocks =
+        several ? std::max<std::size_t>(1, std::min(8 / models.size(), (rows + 3) / 4))
+                : std::min<std::size_t>(8, std::max<std::size_t>(1, rows > 12 ? 6 : (rows > 4 ? 4 : rows)));
+    const std::size_t lines = (rows + blocks - 1) / blocks;
+    bool clipped = false;
+    for (std::size_t line = 0; line < lines; ++line) {
+        for (std::size_t block = 0; block < blocks; ++block) {
+            const std::size_t i = line * blocks + block;
+            for (std::size_t m = 0; m < models.size(); ++m) {
+                if (i >= rows) break;
+                Panel panel;
+                Radar plot;
+                plot.spokes.assign(kSymbols.begin(), kSymbols.end());
+                if (i < models[m].raw.size()) {
+                    panel.title = (rows > 12 || several ? "" : "Layer ") + models[m].labels[i];
+                    Radar::Series series{models[m].name, {}, static_cast<int>(m)};
+                    for (std::size_t k = 0; k < kSpokes; ++k) {
+                        series.values.push_back(displayed(models[m].raw[i], k, extents));
+                        clipped |= series.values.back() > plot.maximum;
+                    }
+                    plot.series.push_back(std::move(series));
+                }
+                panel.content = std::move(plot);
+                figure.panels.push_back(std::move(panel));
+            }
+        }
+    }
+    figure.columns = static_cast<std::int64_t>(blocks * models.size());
+    figure.reflow = true;
+    figure.narrowest_mm = 17;
+    figure.widest_mm = 52;
+    if (several) {
+        figure.block_columns = static_cast<std::int64_t>(models.size());
+        for (const auto& model : models) figure.column_labels.push_back(model.name);
+    }
+    figure.notes = source_notes(files, options);
+    figure.notes.push_back("H entropy, C concentration, HD head diversity: min–max over all layers" +
+                           std::string(several ? " of all models here" : "") +
+                           ". LF0–3 local focus at distance 0–3, times two; S sink: absolute, the rim is 1. " +
+                           (options.head ? "HD belongs to the layer." : "Means over heads."));
+    if (clipped) figure.notes.emplace_back("Values beyond the rim are cut to it; the CSV has them whole.");
+    figure.table = [models = std::move(models), extents] { return radar_table(models, extents); };
+    return figure;
+}
+
+}  // namespace headscope::figures

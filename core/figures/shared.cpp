@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <set>
+
+#include "core/base/error.h"
+#include "core/figures/recipe.h"
+
+namespace headscope::figures {
+
+std::string file_name(const store::AnalysisFile& file) {
+    return file.path().filename().string();
+}
+
+std::int64_t chosen_sequence(const store::AnalysisFile& file, const FigureOptions& options) {
+    const std::int64_t s = options.sequence.value_or(0);
+    const auto count = std::ssize(file.header().sequences);
+    if (s < 0 || s >= count) {
+        throw Error(ErrorCode::usage, "--sequence", "0 to " + std::to_string(count - 1) + " of " + file_name(file),
+                    std::to_string(s));
+    }
+    return s;
+}
+
+std::vector<std::int64_t> chosen_sites(const store::AnalysisFile& file, const FigureOptions& options) {
+    const auto& sites = file.header().sites;
+    std::vector<std::int64_t> chosen;
+    std::set<std::int32_t> layers;
+    for (std::int64_t i = 0; i < std::ssize(sites); ++i) {
+        const auto layer = sites[static_cast<std::size_t>(i)].layer;
+        layers.insert(layer);
+        if (!options.layer || *options.layer == layer) chosen.push_back(i);
+    }
+    if (chosen.empty()) {
+        const std::string range = layers.empty() ? "a file with attention layers"
+                                                 : std::to_string(*layers.begin()) + " to " +
+                                                       std::to_string(*layers.rbegin()) + " of " + file_name(file);
+        throw Error(ErrorCode::usage, "--layer", range, options.layer ? std::to_string(*options.layer) : "none");
+    }
+    return chosen;
+}
+
+void check_head(const store::AnalysisFile& file, std::int64_t site, const FigureOptions& options) {
+    if (!options.head) return;
+    const auto heads = file.header().sites[static_cast<std::size_t>(site)].heads;
+    if (*options.head < 0 || *options.head >= heads) {
+        throw Error(ErrorCode::usage, "--head", "0 to " + std::to_string(heads - 1) + " of " + file_name(file),
+                    std::to_string(*options.head));
+    }
+}
+
+std::string site_label(const store::AnalysisFile& file, std::int64_t site) {
+    const auto& sites = file.header().sites;
+    const auto& here = sites[static_cast<std::size_t>(site)];
+    bool stacks = false, kinds = false, branches = false;
+    for (const auto& other : sites) {
+        stacks |= other.stack != here.stack;
+        if (other.layer != here.layer || other.stack != here.stack) continue;
+        kinds |= other.kind != here.kind;
+        branches |= other.branch != here.branch;
+    }
+    std::string label = stacks ? here.stack + " " : "";
+    label += std::to_string(here.layer);
+    if (kinds) label += " " + here.kind;
+    if (branches && !here.branch.empty()) label += " " + here.branch;
+    return label;
+}
+
+std::vector<std::string> file_labels(Files files) {
+    std::vector<std::string> labels;
+    for (const auto& file : files) {
+        const auto& name = file->header().model_name;
+        const auto same = std::count_if(files.begin(), files.end(),
+                                        [&](const auto& other) { return other->header().model_name == name; });
+        if (name.empty() || same > 1) {
+            std::string stem = file_name(*file);
+            stem = stem.substr(0, stem.find(".headscope.h5"));
+            labels.push_back(name.empty() ? stem : name + " (" + stem + ")");
+        } else {
+            labels.push_back(name);
+        }
+    }
+    return labels;
+}
+
+std::vector<std::string> source_notes(Files files, const FigureOptions& options) {
+    std::vector<std::string> notes;
+    const auto labels = file_labels(files);
+    std::string source;
+    for (std::size_t f = 0; f < files.size(); ++f) {
+        const auto s = chosen_sequence(*files[f], options);
+        const auto& sequences = files[f]->header().sequences;
+        if (f > 0) source += "; ";
+        source += labels[f] + ", " + std::to_string(sequences[static_cast<std::size_t>(s)].ids.size()) + " tokens";
+        if (sequences.size() > 1) source += ", sequence " + std::to_string(s);
+    }
+    notes.push_back(source + ".");
+    for (std::size_t f = 0; f < files.size(); ++f) {
+        if (files[f]->complete()) continue;
+        const auto s = chosen_sequence(*files[f], options);
+        const auto sites = std::ssize(files[f]->header().sites);
+        std::int64_t done = 0;
+        for (std::int64_t i = 0; i < sites; ++i) done += files[f]->site_done(s, i) ? 1 : 0;
+        notes.push_back(labels[f] + ": partial file, " + std::to_string(done) + " of " + std::to_string(sites) +
+                        " layers done.");
+    }
+    return notes;
+}
+
+std::string short_number(double value, int digits) {
+    if (std::isnan(value)) return "–";
+    char buffer[32];
+    std::snprintf(buffer, sizeof buffer, "%.*g", digits, value);
+    return buffer;
+}
+
+std::string short_count(double count) {
+    char buffer[32];
+    const char* unit = "";
+    for (const char* larger : {"k", "M", "G", "T"}) {
+        if (count < 999.5) break;
+        count /= 1000;
+        unit = larger;
+    }
+    std::snprintf(buffer, sizeof buffer, *unit != '\0' && count < 99.95 ? "%.1f%s" : "%.0f%s", count, unit);
+    return buffer;
+}
+
+}  // namespace headscope::figures

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "widgets/figure_layout.h"
+
+namespace headscope::widgets {
+
+inline constexpr double kTickLength = 7, kTickPadding = 5, kLabelPadding = 6;  // units
+inline constexpr double kSmallestToken = 4.5;                                  // points
+
+/// Limits and ticks of one axis of a panel whose plot is `length` units long; labels that would collide are thinned.
+PlacedAxis place_axis(const figures::Panel& panel, bool horizontal, double length, double tick_points,
+                      double label_share);
+
+/// Units needed beside the plot for ticks, tick labels and the axis label.
+double axis_margin(const PlacedAxis& placed, const figures::Axis& axis, bool horizontal, double tick_points);
+
+/// How far tick labels of a horizontal axis stick out beyond the plot, to the left and to the right.
+std::pair<double, double> overhang(const PlacedAxis& placed, double length, double tick_points);
+
+}  // namespace headscope::widgets

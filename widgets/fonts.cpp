@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "widgets/fonts.h"
+
+#include <QFontMetricsF>
+#include <QGlyphRun>
+#include <QHash>
+#include <QStringList>
+#include <QTextBoundaryFinder>
+#include <QTextLayout>
+#include <algorithm>
+#include <cmath>
+
+namespace headscope::widgets {
+namespace {
+
+const QStringList& families() {
+    static const QStringList list{"Noto Sans",          "DejaVu Sans",       "Noto Sans CJK SC",
+                                  "Noto Sans Symbols2", "Noto Sans Symbols", "Noto Color Emoji"};
+    return list;
+}
+
+bool has_glyphs(const QString& character) {
+    QTextLayout layout(character, figure_font(8));
+    layout.beginLayout();
+    layout.createLine();
+    layout.endLayout();
+    const auto runs = layout.glyphRuns();
+    if (runs.isEmpty()) return false;
+    return std::all_of(runs.begin(), runs.end(), [](const QGlyphRun& run) {
+        const auto indexes = run.glyphIndexes();
+        return std::none_of(indexes.begin(), indexes.end(), [](quint32 glyph) { return glyph == 0; });
+    });
+}
+
+QString code_points(const QString& character) {
+    QString text;
+    for (const char32_t code : character.toUcs4()) {
+        text += QString("‹U+%1›").arg(static_cast<uint>(code), 4, 16, QChar('0')).toUpper();
+    }
+    return text;
+}
+
+}  // namespace
+
+QFont figure_font(double points, bool bold) {
+    QFont font;
+    font.setFamilies(families());
+    font.setPixelSize(std::max(1, static_cast<int>(std::lround(units_of_points(points)))));
+    font.setBold(bold);
+    font.setHintingPreference(QFont::PreferNoHinting);
+    font.setStyleStrategy(static_cast<QFont::StyleStrategy>(QFont::PreferAntialias | QFont::NoSubpixelAntialias));
+    return font;
+}
+
+QString font_family_list() {
+    return "'" + families().join("', '") + "', sans-serif";
+}
+
+QString printable(const std::string& text) {
+    const QString all = QString::fromStdString(text);
+    if (std::all_of(all.begin(), all.end(), [](QChar c) { return c.unicode() >= 0x20 && c.unicode() < 0x7f; })) {
+        return all;
+    }
+    // One thread draws; fonts do not change while a program runs.
+    static QHash<QString, bool> known;
+    QString shown;
+    QTextBoundaryFinder finder(QTextBoundaryFinder::Grapheme, all);
+    qsizetype begin = 0;
+    while (finder.toNextBoundary() > 0) {
+        const QString character = all.mid(begin, finder.position() - begin);
+        begin = finder.position();
+        auto found = known.find(character);
+        if (found == known.end()) found = known.insert(character, has_glyphs(character));
+        shown += *found ? character : code_points(character);
+    }
+    return shown;
+}
+
+double text_width(const QFont& font, const QString& text) {
+    return QFontMetricsF(font).horizontalAdvance(text);
+}
+
+double text_height(const QFont& font) {
+    const QFontMetricsF metrics(font);
+    return metrics.ascent() + metrics.descent();
+}
+
+QStringList wrapped(const QFont& font, const QString& text, double width) {
+    QStringList lines;
+    for (const auto& paragraph : text.split('\n')) {
+        QTextLayout layout(paragraph, font);
+        QTextOption option;
+        option.setWrapMode(QTextOption::WrapAtWordBoundaryOrAnywhere);
+        layout.setTextOption(option);
+        layout.beginLayout();
+        for (QTextLine line = layout.createLine(); line.isValid(); line = layout.createLine()) {
+            line.setLineWidth(width);
+            lines += paragraph.mid(line.textStart(), line.textLength()).trimmed();
+        }
+        layout.endLayout();
+    }
+    return lines;
+}
+
+}  // namespace headscope::widgets

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QFont>
+#include <QString>
+#include <string>
+
+namespace headscope::widgets {
+
+// A figure is laid out in units of a quarter point, whatever it is drawn on: the same on every screen and on none.
+inline constexpr int kUnitsPerInch = 288;
+constexpr double units(double millimetres) {
+    return millimetres * kUnitsPerInch / 25.4;
+}
+constexpr double units_of_points(double points) {
+    return points * kUnitsPerInch / 72.0;
+}
+
+/// Noto Sans, then what set-up installs for everything that it lacks; unhinted, sized in units. `points` is rounded to
+/// a quarter point.
+QFont figure_font(double points, bool bold = false);
+
+/// The families of figure_font() as an SVG or CSS list.
+QString font_family_list();
+
+/// UTF-8 made fit to draw: characters for which no installed font has a glyph become "‹U+1234›", so that no figure
+/// holds an empty box. Needs a QGuiApplication.
+QString printable(const std::string& text);
+
+double text_width(const QFont& font, const QString& text);
+double text_height(const QFont& font);  ///< ascent + descent
+
+/// Greedy word wrap to `width`; a single word that is wider is broken.
+QStringList wrapped(const QFont& font, const QString& text, double width);
+
+}  // namespace headscope::widgets

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "widgets/offscreen.h"
+
+#include <QApplication>
+
+namespace headscope::widgets {
+namespace {
+
+// QApplication keeps references to both for as long as it lives.
+int argument_count = 1;
+char program_name[] = "headscope";
+char* arguments[] = {program_name, nullptr};
+
+}  // namespace
+
+void ensure_application() {
+    if (QCoreApplication::instance() != nullptr) return;
+    qputenv("QT_QPA_PLATFORM", "offscreen");
+    // Never destroyed: there is no place before Qt's own globals go at which nothing can draw any more.
+    static auto* const application = new QApplication(argument_count, arguments);
+    Q_UNUSED(application)
+}
+
+}  // namespace headscope::widgets

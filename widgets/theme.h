@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QColor>
+
+namespace headscope::widgets {
+
+/// Colours of a figure. Categorical colours are Okabe and Ito's (jfly.uni-koeln.de/color), in an order in which
+/// neighbours differ in lightness too, without the yellow that paper swallows.
+struct Theme {
+    bool dark = false;
+    QColor background, text, muted, line, grid, none, accent;
+
+    /// Any index; wraps around.
+    QColor categorical(int index) const;
+};
+
+Theme make_theme(bool dark);
+
+/// Black or white, whichever reads better on `background`.
+QColor readable_on(const QColor& background);
+
+}  // namespace headscope::widgets
