@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Slow test of torch.ops.headscope.attention as Python users meet it: python3 torch_operator.py PATH_TO_LIB.
+
+Compares output and statistics with eager torch in float64, Meta and FakeTensor with real shapes, bfloat16, the refusal
+under autograd, torch.library.opcheck and torch.compile. Needs torch of the version that the library was built against.
+Exit status 0 when everything agrees, else 1 with one line for each difference.
+"""
+import math
+import sys
+
+import torch
+
+FAILURES = []
+
+
+def check(condition, what):
+    if not condition:
+        FAILURES.append(what)
+
+
+def close(found, expected, what, factor=1.0):
+    """float32 arithmetic against float64: relative to the largest expected value, times what sums of many terms add."""
+    found, expected = found.double(), expected.double()
+    if found.shape != expected.shape:
+        FAILURES.append(f"{what}: shape {tuple(found.shape)}, expected {tuple(expected.shape)}")
+        return
+    both = torch.isfinite(expected) & torch.isfinite(found)
+    check(torch.equal(torch.isfinite(expected), torch.isfinite(found)), f"{what}: not finite in the same places")
+    scale = expected[both].abs().max().clamp_min(1e-3) if both.any() else torch.tensor(1.0)
+    error = (found - expected)[both].abs().max() if both.any() else torch.tensor(0.0)
+    tolerance = 64 * factor * torch.finfo(torch.float32).eps * scale
+    check(bool(error <= tolerance), f"{what}: differs by {float(error):.3g}, allowed {float(tolerance):.3g}")
+
+
+def eager(q, k, v, *, scale=None, causal=True, query_offset=0, window_left=-1, first_keys=0, slopes=None, soft_cap=0.0,
+          sink_logits=None, key_length=None):
+    """Weights, scores, allowed pairs and output in float64."""
+    q, k, v = q.double(), k.double(), v.double()
+    repeat = q.shape[1] // k.shape[1]
+    k, v = k.repeat_interleave(repeat, 1), v.repeat_interleave(repeat, 1)
+    scale = q.shape[-1] ** -0.5 if scale is None else scale
+    i = (torch.arange(q.shape[2]) + query_offset)[:, None]
+    j = torch.arange(k.shape[2])[None, :]
+    s = q @ k.transpose(-1, -2) * scale
+    if slopes is not None:
+        s = s - slopes.double()[None, :, None, None] * (i - j)
+    if soft_cap > 0:
+        s = soft_cap * torch.tanh(s / soft_cap)
+    allowed = torch.ones_like(i + j, dtype=torch.bool)
+    if causal:
+        allowed = allowed & (j <= i)
+    if window_left >= 0:
+        allowed = allowed & ((i - j <= window_left) | (j < first_keys))
+    allowed = allowed.expand(s.shape)
+    if key_length is not None:
+        allowed = allowed & (j < key_length[:, None, None, None])
+    masked = s.masked_fill(~allowed, -math.inf)
+    if sink_logits is not None:
+        masked = torch.cat([masked, sink_logits.double()[None, :, None, None].expand(*s.shape[:3], 1)], -1)
+    a = torch.softmax(masked, -1)[..., : s.shape[-1]]
+    return a, s, allowed, a @ v
+
+
+def compare_with_eager(name, q, k, v, **options):
+    output, found = torch.ops.headscope.attention(q, k, v, statistics=True, per_query=True, **options)
+    a, s, allowed, expected = eager(q, k, v, **options)
+    queries, keys, heads = a.shape[2], a.shape[3], a.shape[1]
+    i = (torch.arange(queries) + options.get("query_offset", 0))[:, None]
+    j = torch.arange(keys)[None, :]
+    causal = options.get("causal", True)
+    pairs = (j <= i) if causal else torch.ones_like(j <= i)
+    close(output, expected, f"{name}: output", factor=1 if q.dtype == torch.float32 else 2**9)
+    entropy = -torch.xlogy(a, a).sum(-1)
+    close(found["query_entropy"], entropy, f"{name}: query_entropy")
+    close(found["entropy"], entropy.sum(-1), f"{name}: entropy")
+    close(found["entropy_row_mean"], entropy.mean(-1), f"{name}: entropy_row_mean")
+    close(found["concentration"], a.square().sum((-1, -2)).sqrt(), f"{name}: concentration")
+    close(found["sink"], a[..., 0].mean(-1), f"{name}: sink")
+    close(found["density"], a[..., 1:].sum(-1).mean(-1), f"{name}: density")
+    close(found["mean_distance"], (a * (i - j)).sum(-1).mean(-1), f"{name}: mean_distance", factor=4)
+    close(found["sparsity"], 1 - a.sum(-1).mean(-1), f"{name}: sparsity", factor=1e3)
+    if causal and queries == keys:
+        focus = [a.diagonal(-n, -2, -1).mean(-1) for n in range(4)]
+        close(found["local_focus"], torch.stack(focus, -1), f"{name}: local_focus")
+    if heads > 1:
+        spread = (a.std(1) * pairs).sum((-1, -2)) / pairs.sum()
+        close(found["head_diversity"], spread, f"{name}: head_diversity")
+    close(found["column_mass"], (a.sum(2) / pairs.sum(0)), f"{name}: column_mass")
+    inside = s.masked_fill(~allowed, math.nan)
+    close(found["score_mean"], inside.nanmean((-1, -2)), f"{name}: score_mean", factor=4)
+    close(found["score_maximum"], s.masked_fill(~allowed, -math.inf).amax((-1, -2)), f"{name}: score_maximum", factor=4)
+    close(found["score_minimum"], s.masked_fill(~allowed, math.inf).amin((-1, -2)), f"{name}: score_minimum", factor=4)
+    number = allowed.sum((-1, -2)).double()
+    variance = ((s - inside.nanmean((-1, -2))[..., None, None]).square() * allowed).sum((-1, -2)) / number
+    close(found["score_variance"], variance, f"{name}: score_variance", factor=4)
+    check(torch.equal(found["histogram"].sum(-1).double(), number), f"{name}: histogram does not count every pair")
+    if "sink_logits" in options:
+        close(found["virtual_sink"], 1 - a.sum(-1).mean(-1), f"{name}: virtual_sink", factor=4)
+    return found
+
+
+def shapes_and_types(tree):
+    output, statistics = tree
+    return (tuple(output.shape), output.dtype, {n: (tuple(t.shape), t.dtype) for n, t in statistics.items()})
+
+
+def main():
+    if len(sys.argv) != 2:
+        print(__doc__, file=sys.stderr)
+        return 2
+    torch.ops.load_library(sys.argv[1])
+    attention = torch.ops.headscope.attention
+    torch.manual_seed(20)
+
+    def tensors(batch, heads, groups, queries, keys, size, value_size):
+        return (torch.randn(batch, heads, queries, size), torch.randn(batch, groups, keys, size),
+                torch.randn(batch, groups, keys, value_size))
+
+    q, k, v = tensors(2, 6, 2, 65, 65, 40, 24)
+    compare_with_eager("causal, grouped heads", q, k, v)
+    compare_with_eager("encoder", q, k, v, causal=False, scale=0.3)
+    compare_with_eager("sharp", q, k, v, scale=4.0)
+    compare_with_eager("window and first keys", q, k, v, window_left=7, first_keys=2)
+    compare_with_eager("slopes", q, k, v, slopes=torch.tensor([2.0**-n for n in range(1, 7)]))
+    compare_with_eager("soft cap", q, k, v, soft_cap=2.0)
+    compare_with_eager("sink logits", q, k, v, sink_logits=torch.linspace(-1, 3, 6))
+    compare_with_eager("decoding", q[:, :, -3:].clone(), k, v, query_offset=62)
+    compare_with_eager("cross-attention", *tensors(1, 3, 3, 17, 130, 16, 16), causal=False)
+
+    # Not every option has an eager twin above: a pattern that is known, and tokens that all repeat.
+    tokens = torch.zeros(2, 65, dtype=torch.int32)
+    measured = attention(q, k, v, statistics=True, tokens=tokens)[1]
+    a = eager(q, k, v)[0]
+    close(measured["duplicate"], (a.sum(-1) - a.diagonal(0, -2, -1)).mean(-1), "duplicate")
+    close(measured["induction"], a[..., 1:].sum(-1).mean(-1), "induction")
+    weights = attention(q, k, v, statistics=True, normaliser="sparsemax", scale=2.0)[1]
+    check(bool((weights["zero_fraction"] > 0.3).all()), "sparsemax leaves few zeros")
+    close(weights["density"] + weights["sink"], torch.ones(2, 6), "sparsemax rows sum to 1")
+
+    halves = [t.bfloat16() for t in (q, k, v)]
+    check(attention(*halves)[0].dtype == torch.bfloat16, "bfloat16 in, another type out")
+    compare_with_eager("bfloat16", *halves)
+    everything = dict(statistics=True, per_query=True, tokens=tokens, sink_logits=torch.zeros(6), thumbnail_size=9)
+    for options in ({}, everything):
+        real = shapes_and_types(attention(q, k, v, **options))
+        meta = attention(*(t.to("meta") for t in (q, k, v)), **options)
+        check(meta[0].is_meta and shapes_and_types(meta) == real, "Meta tells other shapes or types than the CPU")
+        result = torch.library.opcheck(attention.default, (q, k, v), options, raise_exception=False)
+        for test, outcome in result.items():
+            check(outcome == "SUCCESS", f"opcheck {test}: {outcome}")
+
+    try:
+        attention(q.clone().requires_grad_(), k, v)
+        FAILURES.append("no error where a gradient is wanted")
+    except NotImplementedError as error:
+        check("no backward yet" in str(error), f"unclear error under autograd: {error}")
+    with torch.no_grad():
+        attention(q.clone().requires_grad_(), k, v)
+    for options in ({"normaliser": "hardmax"}, {"slopes": torch.ones(5)}, {"window_left": -7}):
+        try:
+            attention(q, k, v, **options)
+            FAILURES.append(f"no error for {options}")
+        except ValueError as error:
+            check("expected" in str(error) and "found" in str(error), f"unclear error for {options}: {error}")
+
+    def doubled(*inputs):
+        output, statistics = attention(*inputs, statistics=True)
+        return 2 * output, statistics["entropy"] + 1
+
+    # A dictionary breaks the graph (fullgraph=True would refuse); the numbers stay.
+    compiled = torch.compile(doubled, backend="aot_eager")(q, k, v)
+    for found, expected in zip(compiled, doubled(q, k, v)):
+        check(torch.equal(found, expected), "torch.compile gives other numbers")
+
+    before = torch.get_num_threads()
+    results = []
+    for threads in (1, 2):
+        torch.set_num_threads(threads)
+        results.append(attention(q, k, v, statistics=True))
+    torch.set_num_threads(before)
+    check(torch.equal(results[0][0], results[1][0]), "output depends on torch's number of threads")
+
+    for failure in FAILURES:
+        print("FAILED", failure)
+    print("torch operator:", "failed" if FAILURES else "all checks passed")
+    return 1 if FAILURES else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
