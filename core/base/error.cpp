@@ -63,13 +63,13 @@ Error current_error(std::string_view where) {
     } catch (const Stopped&) {
         throw;
     } catch (const std::bad_alloc&) {
-        return {ErrorCode::memory, std::string(where), "enough memory for this", "found none left"};
+        return {ErrorCode::memory, std::string(where), "expected enough memory for this", "found none left"};
     } catch (const std::exception& error) {
         std::string_view text = error.what();
         text = text.substr(0, text.find('\n'));
-        return {ErrorCode::internal, std::string(where), "no error from a library", "found: " + escaped(text, 400)};
+        return {ErrorCode::internal, std::string(where), "expected no error from a library", "found: " + escaped(text, 400)};
     } catch (...) {
-        return {ErrorCode::internal, std::string(where), "no error from a library", "found one of unknown type"};
+        return {ErrorCode::internal, std::string(where), "expected no error from a library", "found one of unknown type"};
     }
 }
 
