@@ -16,6 +16,7 @@
 #include <limits>
 
 #include "kernels/backend.h"
+#include "kernels/statistics.h"
 
 namespace headscope::kernels {
 namespace reference {
@@ -136,7 +137,7 @@ void attention_reference(const AttentionInput& input, OutputView output, const S
     check_attention(input);
     if (request != nullptr) check_statistics(input, *request);
     try {
-        if (request != nullptr) reference::prepare_statistics(input, *request, *statistics);
+        if (request != nullptr) prepare_statistics(input, *request, *statistics);
         for (std::int64_t b = 0; b < input.query.batch; ++b) {
             if (input.cancel != nullptr && input.cancel->load(std::memory_order_relaxed)) throw Cancelled();
             const reference::DenseAttention dense = reference::dense_attention(input, b);

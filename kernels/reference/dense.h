@@ -33,10 +33,7 @@ DenseAttention dense_attention(const AttentionInput& input, std::int64_t b);
 /// Sequence b of a view as float64 [heads, length, size], heads repeated until there are `heads`.
 at::Tensor sequence_of(const TensorView& view, std::int64_t b, std::int64_t heads);
 
-/// Sets `statistics` up for the whole batch: sizes, and vectors filled with NaN or 0.
-void prepare_statistics(const AttentionInput& input, const StatisticsRequest& request, Statistics& statistics);
-
-/// Fills the part of sequence b.
+/// Fills the part of sequence b. `statistics` has been through prepare_statistics of kernels/statistics.h.
 void measure_sequence(const AttentionInput& input, const StatisticsRequest& request, const DenseAttention& dense,
                       std::int64_t b, Statistics& statistics);
 
