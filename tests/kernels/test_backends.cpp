@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The backend that is forced is the one that runs, and nonsense is refused by name.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "kernels/attention.h"
+#include "kernels/backend.h"
+#include "kernels/gpu/attention.h"
+#include "tests/kernels/attention_case.h"
+
+using namespace headscope::kernels;
+using headscope::kernels::testing::AttentionCase;
+using headscope::kernels::testing::run;
+
+TEST_CASE("the forced backend is the one that ran", "[backend]") {
+    const AttentionCase c({1, 2, 2, 30, 30, 8, 8}, 1);
+    const auto names = available_backends();
+    REQUIRE(names.size() >= 2);
+    REQUIRE(names.back() == "reference");
+    for (const std::string& name : names) {
+        force_backend(name);
+        run(c, attention);
+        REQUIRE(last_backend() == name);  // stated by the code that ran, not by the switch
+    }
+    force_backend("auto");
+    run(c, attention);
+    REQUIRE(last_backend() == names.front());
+}
+
+TEST_CASE("an unknown backend is refused with the names that exist", "[backend]") {
+    try {
+        force_backend("AVX9");
+        FAIL("accepted");
+    } catch (const Error& error) {
+        REQUIRE(error.found() == "AVX9");
+        REQUIRE(error.expected().find("reference") != std::string::npos);
+    }
+}
+
+TEST_CASE("the GPU stub says that there is no GPU backend", "[backend]") {
+    const AttentionCase c({1, 1, 1, 4, 4, 8, 8}, 1);
+    REQUIRE_THROWS_AS(run(c, attention_gpu), Error);
+}
+
+TEST_CASE("shapes and options that do not fit are refused before any work", "[attention]") {
+    AttentionCase c({1, 4, 2, 30, 30, 8, 8}, 1);
+    std::vector<float> memory(4 * 30 * 8);
+    const OutputView output{memory.data(), 0, 30 * 8, 8};
+    Statistics statistics;
+    REQUIRE_THROWS_AS(attention(c.input(), output, &c.request, nullptr), Error);
+    REQUIRE_THROWS_AS(attention(c.input(), output, nullptr, &statistics), Error);
+    AttentionInput input = c.input();
+    input.key.size = 7;
+    REQUIRE_THROWS_AS(attention(input, output), Error);
+    input = c.input();
+    input.query.heads = 3;
+    REQUIRE_THROWS_AS(attention(input, output), Error);
+    c.rule.slopes = {1.0F};
+    REQUIRE_THROWS_AS(attention(c.input(), output), Error);
+}
