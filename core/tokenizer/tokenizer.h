@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// Text to ids and back, equal to the `tokenizers` library on the same tokenizer.json. Immutable after construction;
-// const members are safe from several threads. Errors: headscope::Error.
+// Text to ids and back, equal to the `tokenizers` library (0.23) on the same tokenizer.json. Immutable after
+// construction; const members are safe from several threads. Errors: headscope::Error.
+//
+// The file's truncation and padding are ignored, and so is a BPE's dropout. As in the library, the ids that the file
+// gives to added tokens do not count: a token of the vocabulary keeps its id, others follow the vocabulary in order.
 
 #include <array>
 #include <cstdint>
@@ -22,8 +25,16 @@ namespace headscope::tokenizer {
 
 struct Encoding {
     std::vector<std::int32_t> ids;
-    std::vector<std::array<std::int64_t, 2>> offsets;  ///< bytes [begin, end) of the UTF-8 text; {0, 0} for inserted tokens
-    std::vector<std::uint8_t> special;                  ///< 1 for tokens the post-processor inserted
+    std::vector<std::array<std::int64_t, 2>>
+        offsets;                        ///< bytes [begin, end) of the UTF-8 text; {0, 0} for inserted tokens
+    std::vector<std::uint8_t> special;  ///< 1 for tokens the post-processor inserted
+
+    struct Respelled {
+        std::int64_t token = 0;  ///< index in ids
+        std::string piece;
+    };
+    /// Added tokens that took white space around them along, so that their piece here is not piece(id). In order.
+    std::vector<Respelled> respelled;
 };
 
 class Tokenizer {
@@ -35,17 +46,21 @@ public:
     static std::shared_ptr<const Tokenizer> bytes();
     virtual ~Tokenizer();
 
+    /// `text` must be UTF-8 below 2 GiB: Error(format) names the first byte that is not. Throws Stopped when cancelled.
     virtual Encoding encode(std::string_view text, bool add_special_tokens = true,
                             const Cancellation* cancellation = nullptr) const = 0;
+    /// UTF-8: parts of characters become U+FFFD. Ids without a piece are left out.
     virtual std::string decode(std::span<const std::int32_t> ids, bool skip_special_tokens = false) const = 0;
     /// The vocabulary's own spelling of an id ("Ġthe", "##ing", "▁a"); empty for an id it lacks.
     virtual std::string piece(std::int32_t id) const = 0;
     /// What the piece reads as, for labels: bytes decoded, "Ġ" and "▁" as spaces; may be part of a UTF-8 sequence.
     virtual std::string surface(std::int32_t id) const = 0;
-    virtual std::int64_t vocabulary_size() const = 0;   ///< highest id + 1, added tokens included
+    virtual std::int64_t vocabulary_size() const = 0;  ///< highest id + 1, added tokens included
     virtual std::optional<std::int32_t> id_of(std::string_view piece) const = 0;
     /// True when add_special_tokens puts a token before the text.
     virtual bool adds_first_token() const = 0;
+    /// The piece of every token of an encoding, as it was found in the text.
+    std::vector<std::string> pieces(const Encoding& encoding) const;
 };
 
 }  // namespace headscope::tokenizer

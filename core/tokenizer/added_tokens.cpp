@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/tokenizer/added_tokens.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/tokenizer/unicode.h"
+#include "core/tokenizer/utf8.h"
+
+namespace headscope::tokenizer {
+
+namespace {
+
+bool ends_with_word(std::string_view text) {
+    return !text.empty() && is_word(decode_utf8(text, previous_utf8(text, text.size())).point);
+}
+
+bool starts_with_word(std::string_view text) {
+    return !text.empty() && is_word(decode_utf8(text, 0).point);
+}
+
+AddedToken read_token(const JsonView& entry) {
+    AddedToken token;
+    entry.at("id").integer({0, std::numeric_limits<std::int32_t>::max() - 1});
+    token.content = entry.at("content").string();
+    token.normalized = token.content;
+    token.is_normalized = entry.at("normalized").boolean();
+    token.single_word = entry.at("single_word").boolean();
+    token.strip_left = entry.at("lstrip").boolean();
+    token.strip_right = entry.at("rstrip").boolean();
+    token.special = entry.at("special").boolean();
+    return token;
+}
+
+}  // namespace
+
+AddedTokens::AddedTokens(const JsonView& list, const Vocabulary& vocabulary, const Normalizer* normalizer) {
+    list.array();
+    auto next = static_cast<std::int64_t>(vocabulary.count());
+    for (std::size_t i = 0; i < list.size(); ++i) {
+        AddedToken token = read_token(list.at(i));
+        if (token.content.empty()) continue;
+        if (const auto known = id_of(token.content)) {
+            token.id = *known;
+        } else if (const std::int32_t id = vocabulary.id(token.content); id >= 0) {
+            token.id = id;
+        } else {
+            token.id = static_cast<std::int32_t>(next++);
+        }
+        if (token.is_normalized && normalizer != nullptr) {
+            AlignedText text(token.content, 0);
+            normalizer->apply(text);
+            token.normalized = text.text();
+        }
+        ids_[token.content] = token.id;
+        if (token.special) special_.insert(token.content);
+        highest_id_ = std::max<std::int64_t>(highest_id_, token.id);
+        tokens_[token.id] = std::move(token);
+    }
+    std::vector<const AddedToken*> ordered;
+    for (const auto& [id, token] : tokens_) ordered.push_back(&token);
+    std::sort(ordered.begin(), ordered.end(), [](const AddedToken* a, const AddedToken* b) { return a->id < b->id; });
+    for (const AddedToken* token : ordered) {
+        if (token->normalized.empty()) continue;
+        (token->is_normalized ? normalized_ : raw_).add(token->normalized, token->id);
+    }
+    raw_.finish();
+    normalized_.finish();
+}
+
+const AddedToken* AddedTokens::find(std::int32_t id) const {
+    const auto found = tokens_.find(id);
+    return found == tokens_.end() ? nullptr : &found->second;
+}
+
+std::optional<std::int32_t> AddedTokens::id_of(std::string_view content) const {
+    const auto found = ids_.find(std::string(content));
+    return found == ids_.end() ? std::nullopt : std::optional<std::int32_t>(found->second);
+}
+
+std::vector<AddedTokens::Stretch> AddedTokens::find(std::string_view text, const TokenSet& set) const {
+    std::vector<Stretch> stretches;
+    const auto size = static_cast<std::uint32_t>(text.size());
+    std::uint32_t last = 0;
+    for (const TokenSet::Found& found : set.find(text)) {
+        const AddedToken& token = tokens_.at(found.value);
+        std::uint32_t begin = found.begin;
+        std::uint32_t end = found.end;
+        if (token.single_word && (ends_with_word(text.substr(0, begin)) || starts_with_word(text.substr(end))))
+            continue;
+        while (token.strip_left && begin > last) {
+            const auto before = static_cast<std::uint32_t>(previous_utf8(text, begin));
+            if (!is_space(decode_utf8(text, before).point)) break;
+            begin = before;
+        }
+        begin = std::max(begin, last);
+        while (token.strip_right && end < size) {
+            const Decoded c = decode_utf8(text, end);
+            if (!is_space(c.point)) break;
+            end += c.length;
+        }
+        if (last < begin) stretches.push_back({last, begin, -1});
+        stretches.push_back({begin, end, found.value});
+        last = end;
+    }
+    if (last < size) stretches.push_back({last, size, -1});
+    return stretches;
+}
+
+}  // namespace headscope::tokenizer

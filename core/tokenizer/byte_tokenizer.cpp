@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/tokenizer/byte_tokenizer.h"
+
+#include "core/base/progress.h"
+#include "core/base/text.h"
+#include "core/tokenizer/byte_level.h"
+#include "core/tokenizer/utf8.h"
+
+namespace headscope::tokenizer {
+
+Encoding ByteTokenizer::encode(std::string_view text, bool, const Cancellation* cancellation) const {
+    constexpr std::size_t bytes_per_check = 1 << 20;
+    Encoding encoding;
+    encoding.ids.reserve(text.size());
+    encoding.offsets.reserve(text.size());
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        if (cancellation != nullptr && i % bytes_per_check == 0) cancellation->check();
+        encoding.ids.push_back(static_cast<unsigned char>(text[i]));
+        encoding.offsets.push_back({static_cast<std::int64_t>(i), static_cast<std::int64_t>(i) + 1});
+    }
+    encoding.special.assign(text.size(), 0);
+    return encoding;
+}
+
+std::string ByteTokenizer::decode(std::span<const std::int32_t> ids, bool) const {
+    std::string bytes;
+    for (const std::int32_t id : ids) bytes += surface(id);
+    return repaired_utf8(bytes);
+}
+
+std::string ByteTokenizer::piece(std::int32_t id) const {
+    return id < 0 || id > 255 ? std::string() : std::string(byte_spelling(static_cast<unsigned char>(id)));
+}
+
+std::string ByteTokenizer::surface(std::int32_t id) const {
+    return id < 0 || id > 255 ? std::string() : std::string(1, static_cast<char>(static_cast<unsigned char>(id)));
+}
+
+std::optional<std::int32_t> ByteTokenizer::id_of(std::string_view piece) const {
+    if (piece.empty() || find_invalid_utf8(piece) != std::string_view::npos) return std::nullopt;
+    const auto bytes = spelled_bytes(piece);
+    if (!bytes || bytes->size() != 1) return std::nullopt;
+    return static_cast<unsigned char>(bytes->front());
+}
+
+}  // namespace headscope::tokenizer

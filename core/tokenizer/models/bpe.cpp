@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <span>
+
+#include "core/tokenizer/byte_level.h"
+#include "core/tokenizer/models/merges.h"
+#include "core/tokenizer/models/model.h"
+#include "core/tokenizer/models/word_cache.h"
+#include "core/tokenizer/utf8.h"
+
+namespace headscope::tokenizer {
+
+namespace {
+
+constexpr std::int32_t none = -1;
+
+struct PairText {
+    std::string left;
+    std::string right;
+};
+
+// "a b" or ["a", "b"].
+PairText read_pair(const JsonView& merges, std::size_t index, const Vocabulary& vocabulary) {
+    const nlohmann::json& merge = merges.value()[index];
+    if (merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string()) {
+        return {merge[0].get<std::string>(), merge[1].get<std::string>()};
+    }
+    if (!merge.is_string()) merges.at(index).refuse(ErrorCode::format, "a merge \"a b\" or [\"a\", \"b\"]");
+    const std::string& text = merge.get_ref<const std::string&>();
+    const std::size_t space = text.find(' ');
+    if (space == std::string::npos || text.find(' ', space + 1) != std::string::npos) {
+        merges.at(index).refuse(ErrorCode::format, "two pieces with one space between them");
+    }
+    PairText pair{text.substr(0, space), text.substr(space + 1)};
+    // A file that went through a system with other line ends.
+    if (pair.right.ends_with('\r') && vocabulary.id(pair.right) < 0) pair.right.pop_back();
+    return pair;
+}
+
+/// Byte-pair encoding, of characters or of bytes, with the variations that tokenizer.json knows. Its "dropout", a
+/// device of training, is ignored.
+class Bpe final : public Model {
+public:
+    explicit Bpe(const JsonView& description)
+        : Model(description.at("vocab")),
+          prefix_(description.string_or("continuing_subword_prefix", "")),
+          suffix_(description.string_or("end_of_word_suffix", "")),
+          unknown_(description.string_or("unk_token", "")),
+          has_unknown_(description.has("unk_token")),
+          fuse_unknown_(description.boolean_or("fuse_unk", false)),
+          byte_fallback_(description.boolean_or("byte_fallback", false)),
+          ignore_merges_(description.boolean_or("ignore_merges", false)),
+          where_(description.where()) {
+        read_merges(description.at("merges").array());
+        prepare();
+    }
+
+    bool works_on_bytes() const override { return works_on_bytes_; }
+    bool spells_bytes() const override { return byte_fallback_; }
+
+    void tokenize(const Word& word, std::vector<Token>& tokens) const override {
+        static thread_local WordCache cache;
+        static thread_local SymbolList symbols;
+        const std::string_view text = word.text;
+        const std::uint64_t hash = text.size() <= WordCache::longest_word ? hash_bytes(text) + word.bytes : 0;
+        WordCache::Entry* const entry = text.size() <= WordCache::longest_word ? &cache.slot(number_, hash) : nullptr;
+        std::uint32_t at = word.begin;
+        if (entry != nullptr && WordCache::matches(*entry, hash, text)) {
+            for (std::size_t i = 0; i < entry->count; ++i) {
+                tokens.push_back({entry->ids[i], at, at + entry->lengths[i]});
+                at += entry->lengths[i];
+            }
+            return;
+        }
+        const std::size_t first = tokens.size();
+        if (const std::int32_t whole = ignore_merges_ ? whole_word(word) : none; whole != none) {
+            tokens.push_back({whole, at, at + static_cast<std::uint32_t>(text.size())});
+        } else {
+            symbols.clear(text.size());
+            if (word.bytes) {
+                for (const char byte : text) symbols.add(bytes_[static_cast<unsigned char>(byte)], 1);
+            } else {
+                add_characters(text, symbols);
+            }
+            symbols.merge(merges_, word.cancellation);
+            for (const SymbolList::Symbol& symbol : symbols.symbols()) {
+                if (symbol.length == 0) continue;
+                tokens.push_back({symbol.id, at, at + symbol.length});
+                at += symbol.length;
+            }
+            symbols.shrink();
+        }
+        if (entry != nullptr) remember(*entry, hash, text, std::span(tokens).subspan(first));
+    }
+
+private:
+    void read_merges(const JsonView& merges) {
+        const std::size_t count = merges.size();
+        if (count > std::numeric_limits<std::uint32_t>::max() / 2) merges.refuse(ErrorCode::limit, "fewer merges");
+        merges_.reserve(count);
+        std::uint32_t rank = 0;
+        for (std::size_t i = 0; i < count; ++i) {
+            const nlohmann::json& merge = merges.value()[i];
+            if (merge.is_string() && merge.get_ref<const std::string&>().starts_with("#version")) continue;
+            const PairText pair = read_pair(merges, i, vocabulary());
+            const auto known = [&](const std::string& piece) {
+                const std::int32_t id = vocabulary().id(piece);
+                if (id < 0) {
+                    throw Error(ErrorCode::mismatch, merges.at(i).where(), "pieces of the vocabulary",
+                                "\"" + escaped(piece, 60) + "\", which it lacks");
+                }
+                return id;
+            };
+            const std::int32_t left = known(pair.left);
+            const std::int32_t right = known(pair.right);
+            if (pair.right.size() < prefix_.size())
+                merges.at(i).refuse(ErrorCode::mismatch, "a second piece with the prefix");
+            const std::int32_t result = known(pair.left + pair.right.substr(prefix_.size()));
+            merges_.add(left, right, {rank++, result});
+        }
+    }
+
+    void prepare() {
+        static std::atomic<std::uint64_t> models{0};
+        number_ = ++models;
+        fallback_.fill(none);
+        works_on_bytes_ = prefix_.empty() && suffix_.empty();
+        for (unsigned byte = 0; byte < 256; ++byte) {
+            bytes_[byte] = vocabulary().id(byte_spelling(static_cast<unsigned char>(byte)));
+            works_on_bytes_ = works_on_bytes_ && bytes_[byte] >= 0;
+            char name[8];
+            std::snprintf(name, sizeof name, "<0x%02X>", byte);
+            if (byte_fallback_) fallback_[byte] = vocabulary().id(name);
+        }
+        if (has_unknown_) unknown_id_ = vocabulary().id(unknown_);
+        if (!ignore_merges_ || !works_on_bytes_) return;
+        for (const Vocabulary::Entry& entry : vocabulary().entries()) {
+            if (const auto bytes = spelled_bytes(entry.piece)) whole_.add(*bytes, entry.id);
+        }
+    }
+
+    std::int32_t whole_word(const Word& word) const {
+        return word.bytes ? whole_.find(word.text) : vocabulary().id(word.text);
+    }
+
+    std::int32_t unknown_id() const {
+        if (unknown_id_ < 0) {
+            throw Error(ErrorCode::mismatch, where_, "an unk_token of the vocabulary",
+                        "\"" + escaped(unknown_, 60) + "\"");
+        }
+        return unknown_id_;
+    }
+
+    bool add_fallback(std::string_view spelling, SymbolList& symbols) const {
+        for (const char byte : spelling) {
+            if (fallback_[static_cast<unsigned char>(byte)] < 0) return false;
+        }
+        for (const char byte : spelling) symbols.add(fallback_[static_cast<unsigned char>(byte)], 1);
+        return true;
+    }
+
+    // The order of things is the reference's, odd corners included: a pending unknown stays pending over bytes.
+    void add_characters(std::string_view text, SymbolList& symbols) const {
+        std::uint32_t unknown = 0;  // bytes of an unknown that is not added yet
+        std::string spelling;
+        for (std::size_t at = 0; at < text.size();) {
+            const std::size_t length = utf8_length(text[at]);
+            std::string_view character = text.substr(at, length);
+            const bool first = at == 0;
+            const bool last = at + length == text.size();
+            at += length;
+            if ((!first && !prefix_.empty()) || (last && !suffix_.empty())) {
+                spelling = first ? std::string(character) : prefix_ + std::string(character);
+                if (last) spelling += suffix_;
+                character = spelling;
+            }
+            const auto bytes = static_cast<std::uint32_t>(length);
+            if (const std::int32_t id = vocabulary().id(character); id >= 0) {
+                if (unknown > 0) symbols.add(unknown_id(), unknown);
+                unknown = 0;
+                symbols.add(id, bytes);
+            } else if (!(byte_fallback_ && add_fallback(character, symbols)) && has_unknown_) {
+                if (unknown > 0 && !fuse_unknown_) symbols.add(unknown_id(), unknown);
+                unknown = fuse_unknown_ ? unknown + bytes : bytes;
+            }
+        }
+        if (unknown > 0) symbols.add(unknown_id(), unknown);
+    }
+
+    static void remember(WordCache::Entry& entry, std::uint64_t hash, std::string_view text,
+                         std::span<const Token> tokens) {
+        if (tokens.size() > WordCache::most_tokens) return;
+        entry.hash = hash;
+        entry.length = static_cast<std::uint8_t>(text.size());
+        entry.count = static_cast<std::uint8_t>(tokens.size());
+        std::memcpy(entry.word.data(), text.data(), text.size());
+        for (std::size_t i = 0; i < tokens.size(); ++i) {
+            entry.ids[i] = tokens[i].id;
+            entry.lengths[i] = static_cast<std::uint8_t>(tokens[i].end - tokens[i].begin);
+        }
+    }
+
+    std::string prefix_;
+    std::string suffix_;
+    std::string unknown_;
+    bool has_unknown_;
+    bool fuse_unknown_;
+    bool byte_fallback_;
+    bool ignore_merges_;
+    std::string where_;
+
+    MergeTable merges_;
+    std::array<std::int32_t, 256> bytes_{};     ///< the piece of each byte-level character
+    std::array<std::int32_t, 256> fallback_{};  ///< "<0x41>" and so on
+    StringTable whole_;                         ///< byte-level pieces by the bytes they stand for
+    std::int32_t unknown_id_ = none;
+    bool works_on_bytes_ = false;
+    std::uint64_t number_ = 0;  ///< tells this model's words in a cache from another's
+};
+
+}  // namespace
+
+std::unique_ptr<Model> make_bpe(const JsonView& description) {
+    return std::make_unique<Bpe>(description);
+}
+
+}  // namespace headscope::tokenizer

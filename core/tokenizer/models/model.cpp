@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/tokenizer/models/model.h"
+
+namespace headscope::tokenizer {
+
+namespace {
+
+std::string kind_by_fields(const JsonView& description) {
+    if (description.has("merges")) return "BPE";
+    const auto vocabulary = description.find("vocab");
+    if (vocabulary && vocabulary->is_array()) return "Unigram";
+    if (description.has("continuing_subword_prefix") || description.has("max_input_chars_per_word")) return "WordPiece";
+    return "WordLevel";
+}
+
+}  // namespace
+
+std::unique_ptr<Model> make_model(const JsonView& description) {
+    description.object();
+    const std::string name = description.has("type") ? description.at("type").string() : kind_by_fields(description);
+    if (name == "BPE") return make_bpe(description);
+    if (name == "WordPiece") return make_word_piece(description);
+    if (name == "WordLevel") return make_word_level(description);
+    throw Error(ErrorCode::unsupported, description.where(), "a model of the kinds BPE, WordPiece, WordLevel",
+                "\"" + escaped(name, 60) + "\"");
+}
+
+}  // namespace headscope::tokenizer

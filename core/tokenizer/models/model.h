@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// Turns a word into pieces of a vocabulary. One class a kind of tokenizer.json's "model"; immutable, safe from several
+// threads.
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "core/base/json.h"
+#include "core/tokenizer/vocabulary.h"
+
+namespace headscope {
+class Cancellation;
+}
+
+namespace headscope::tokenizer {
+
+struct Token {
+    std::int32_t id = 0;
+    std::uint32_t begin = 0;  ///< bytes of the normalised text
+    std::uint32_t end = 0;
+};
+
+/// A word as the model gets it.
+struct Word {
+    std::string_view text;
+    std::uint32_t begin = 0;  ///< where it lies in the normalised text
+    bool bytes = false;       ///< each byte stands for its character of the byte-level alphabet
+    const Cancellation* cancellation = nullptr;
+};
+
+class Model {
+public:
+    explicit Model(const JsonView& vocabulary) : vocabulary_(vocabulary) {}
+    virtual ~Model() = default;
+
+    /// Adds the tokens of a word that is not empty.
+    virtual void tokenize(const Word& word, std::vector<Token>& tokens) const = 0;
+    /// True if words may come as bytes (Word::bytes).
+    virtual bool works_on_bytes() const { return false; }
+    /// True if "<0x41>" is the byte 41 when it is shown.
+    virtual bool spells_bytes() const { return false; }
+
+    const Vocabulary& vocabulary() const noexcept { return vocabulary_; }
+
+private:
+    Vocabulary vocabulary_;
+};
+
+/// The model that `description` tells of; files without "type" are recognised by their fields. Error(unsupported)
+/// names a kind that is not known.
+std::unique_ptr<Model> make_model(const JsonView& description);
+
+std::unique_ptr<Model> make_bpe(const JsonView& description);
+std::unique_ptr<Model> make_word_piece(const JsonView& description);
+std::unique_ptr<Model> make_word_level(const JsonView& description);
+
+}  // namespace headscope::tokenizer

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <algorithm>
+
+#include "core/tokenizer/models/model.h"
+#include "core/tokenizer/utf8.h"
+
+namespace headscope::tokenizer {
+
+namespace {
+
+std::int32_t known(std::int32_t id, const std::string& where, const std::string& piece) {
+    if (id < 0)
+        throw Error(ErrorCode::mismatch, where, "an unk_token of the vocabulary", "\"" + escaped(piece, 60) + "\"");
+    return id;
+}
+
+/// BERT's model: the longest piece that fits, again and again (Wu et al. 2016; Devlin et al. 2019).
+class WordPiece final : public Model {
+public:
+    explicit WordPiece(const JsonView& description)
+        : Model(description.at("vocab")),
+          unknown_(description.string_or("unk_token", "[UNK]")),
+          prefix_(description.string_or("continuing_subword_prefix", "##")),
+          most_characters_(
+              static_cast<std::size_t>(description.integer_or("max_input_chars_per_word", 100, {0, 1 << 30}))),
+          where_(description.where()) {
+        for (const Vocabulary::Entry& entry : vocabulary().entries()) {
+            longest_ = std::max(longest_, entry.piece.size());
+        }
+    }
+
+    void tokenize(const Word& word, std::vector<Token>& tokens) const override {
+        const std::size_t first = tokens.size();
+        if (count_utf8(word.text) > most_characters_ || !add_pieces(word, tokens)) {
+            tokens.resize(first);
+            tokens.push_back({known(vocabulary().id(unknown_), where_, unknown_), word.begin,
+                              word.begin + static_cast<std::uint32_t>(word.text.size())});
+        }
+    }
+
+private:
+    bool add_pieces(const Word& word, std::vector<Token>& tokens) const {
+        std::string candidate;
+        for (std::size_t begin = 0; begin < word.text.size();) {
+            const std::string_view prefix = begin > 0 ? std::string_view(prefix_) : std::string_view();
+            std::size_t end = std::min(word.text.size(), begin + longest_);
+            while (end > begin && end < word.text.size() && is_continuation(word.text[end])) --end;
+            std::int32_t id = -1;
+            for (; end > begin; end = previous_utf8(word.text, end)) {
+                candidate.assign(prefix).append(word.text.substr(begin, end - begin));
+                id = vocabulary().id(candidate);
+                if (id >= 0) break;
+            }
+            if (id < 0) return false;
+            tokens.push_back(
+                {id, word.begin + static_cast<std::uint32_t>(begin), word.begin + static_cast<std::uint32_t>(end)});
+            begin = end;
+        }
+        return true;
+    }
+
+    std::string unknown_;
+    std::string prefix_;
+    std::size_t most_characters_;
+    std::size_t longest_ = 0;  ///< bytes of the longest piece: no longer candidate is worth a look
+    std::string where_;
+};
+
+/// Whole words only.
+class WordLevel final : public Model {
+public:
+    explicit WordLevel(const JsonView& description)
+        : Model(description.at("vocab")),
+          unknown_(description.string_or("unk_token", "<unk>")),
+          where_(description.where()) {}
+
+    void tokenize(const Word& word, std::vector<Token>& tokens) const override {
+        std::int32_t id = vocabulary().id(word.text);
+        if (id < 0) id = known(vocabulary().id(unknown_), where_, unknown_);
+        tokens.push_back({id, word.begin, word.begin + static_cast<std::uint32_t>(word.text.size())});
+    }
+
+private:
+    std::string unknown_;
+    std::string where_;
+};
+
+}  // namespace
+
+std::unique_ptr<Model> make_word_piece(const JsonView& description) {
+    return std::make_unique<WordPiece>(description);
+}
+std::unique_ptr<Model> make_word_level(const JsonView& description) {
+    return std::make_unique<WordLevel>(description);
+}
+
+}  // namespace headscope::tokenizer

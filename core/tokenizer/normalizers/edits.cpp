@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <utility>
+
+#include "core/tokenizer/matcher.h"
+#include "core/tokenizer/normalizers/normalizer.h"
+#include "core/tokenizer/pattern_field.h"
+#include "core/tokenizer/unicode.h"
+#include "core/tokenizer/utf8.h"
+
+namespace headscope::tokenizer {
+
+namespace {
+
+class Strip final : public Normalizer {
+public:
+    explicit Strip(const JsonView& description)
+        : left_(description.at("strip_left").boolean()), right_(description.at("strip_right").boolean()) {}
+
+    void apply(AlignedText& text) const override {
+        const std::string& old = text.text();
+        std::size_t begin = 0;
+        std::size_t end = old.size();
+        while (left_ && begin < end) {
+            const Decoded c = decode_utf8(old, begin);
+            if (!is_space(c.point)) break;
+            begin += c.length;
+        }
+        while (right_ && end > begin) {
+            const std::size_t last = previous_utf8(old, end);
+            if (!is_space(decode_utf8(old, last).point)) break;
+            end = last;
+        }
+        if (begin == 0 && end == old.size()) return;
+        AlignedBuilder builder(text);
+        builder.copy(begin, end);
+        text = builder.finish();
+    }
+
+private:
+    bool left_;
+    bool right_;
+};
+
+class Prepend final : public Normalizer {
+public:
+    explicit Prepend(const JsonView& description) : prefix_(description.at("prepend").string()) {}
+
+    void apply(AlignedText& text) const override {
+        if (text.size() == 0) return;
+        AlignedBuilder builder(text);
+        builder.put(prefix_, text.span(0));
+        builder.copy(0, text.size());
+        text = builder.finish();
+    }
+
+private:
+    std::string prefix_;
+};
+
+class Replace final : public Normalizer {
+public:
+    explicit Replace(const JsonView& description)
+        : matcher_(pattern_field(description.at("pattern"))), content_(description.at("content").string()) {}
+
+    void apply(AlignedText& text) const override {
+        if (text.size() == 0) return;
+        std::vector<Match> matches;
+        matcher_->find(text.text(), matches);
+        if (matches.empty()) return;
+        AlignedBuilder builder(text);
+        std::size_t last = 0;
+        for (const Match& match : matches) {
+            builder.copy(last, match.begin);
+            // What is put in takes the place of the last character that it replaces.
+            builder.put(content_, match.end > 0 ? text.span(match.end - 1) : Span{text.origin(), text.origin()});
+            last = match.end;
+        }
+        builder.copy(last, text.size());
+        text = builder.finish();
+    }
+
+private:
+    std::unique_ptr<Matcher> matcher_;
+    std::string content_;
+};
+
+}  // namespace
+
+std::unique_ptr<Normalizer> make_strip(const JsonView& description) {
+    return std::make_unique<Strip>(description);
+}
+std::unique_ptr<Normalizer> make_prepend(const JsonView& description) {
+    return std::make_unique<Prepend>(description);
+}
+std::unique_ptr<Normalizer> make_replace(const JsonView& description) {
+    return std::make_unique<Replace>(description);
+}
+
+}  // namespace headscope::tokenizer

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// What happens to a text before it is split. One class a kind of tokenizer.json's "normalizer"; immutable.
+
+#include <memory>
+
+#include "core/base/json.h"
+#include "core/tokenizer/aligned_text.h"
+
+namespace headscope::tokenizer {
+
+class Normalizer {
+public:
+    virtual ~Normalizer() = default;
+    virtual void apply(AlignedText& text) const = 0;
+};
+
+/// The normaliser that `description` tells of. Error(unsupported) names a kind that is not known.
+std::unique_ptr<Normalizer> make_normalizer(const JsonView& description);
+
+// The kinds, each in a file of its own or with its kin.
+std::unique_ptr<Normalizer> make_normal_form(bool compatible, bool composed);
+std::unique_ptr<Normalizer> make_bert_normalizer(const JsonView& description);
+std::unique_ptr<Normalizer> make_lowercase();
+std::unique_ptr<Normalizer> make_strip_accents();
+std::unique_ptr<Normalizer> make_nmt();
+std::unique_ptr<Normalizer> make_byte_level_normalizer();
+std::unique_ptr<Normalizer> make_strip(const JsonView& description);
+std::unique_ptr<Normalizer> make_prepend(const JsonView& description);
+std::unique_ptr<Normalizer> make_replace(const JsonView& description);
+
+}  // namespace headscope::tokenizer

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/tokenizer/pipeline.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/base/error.h"
+#include "core/base/progress.h"
+#include "core/base/text.h"
+#include "core/tokenizer/byte_level.h"
+
+namespace headscope::tokenizer {
+
+namespace {
+
+constexpr std::size_t longest_text = std::numeric_limits<std::int32_t>::max();
+constexpr std::size_t words_per_check = 1024;
+
+// A token that is an added token: where it stands, and how it reads there.
+struct AddedPlace {
+    std::size_t token = 0;
+    std::string_view text;
+};
+
+void check_text(std::string_view text) {
+    if (text.size() > longest_text) {
+        throw Error(ErrorCode::limit, "text", "less than 2 GiB", std::to_string(text.size()) + " bytes");
+    }
+    const std::size_t invalid = find_invalid_utf8(text);
+    if (invalid != std::string_view::npos) {
+        throw Error(ErrorCode::format, "text", "UTF-8",
+                    "\"" + escaped(text.substr(invalid, 1)) + "\" at byte " + std::to_string(invalid));
+    }
+}
+
+}  // namespace
+
+// Added tokens in the raw text; the text between them normalised; more added tokens in that; the rest split.
+Pieces Pipeline::cut(std::string_view text, const Cancellation* cancellation) const {
+    Pieces pieces(cancellation);
+    for (const AddedTokens::Stretch& raw : parts_.added.find_raw(text)) {
+        if (cancellation != nullptr) cancellation->check();
+        AlignedText stretch(text.substr(raw.begin, raw.end - raw.begin), raw.begin);
+        if (raw.id != no_id) {
+            pieces.add(stretch, raw.id);
+            continue;
+        }
+        if (parts_.normalizer) parts_.normalizer->apply(stretch);
+        const std::vector<AddedTokens::Stretch> found = parts_.added.find_normalized(stretch.text());
+        if (found.size() == 1 && found.front().id == no_id) {
+            pieces.add(stretch);
+            continue;
+        }
+        for (const AddedTokens::Stretch& part : found) pieces.add(stretch.slice(part.begin, part.end), part.id);
+    }
+    if (parts_.pre_tokenizer) parts_.pre_tokenizer->apply(pieces);
+    return pieces;
+}
+
+Encoding Pipeline::encode(std::string_view text, bool add_special_tokens, const Cancellation* cancellation) const {
+    check_text(text);
+    Pieces pieces = cut(text, cancellation);
+    const Model& model = *parts_.model;
+    if (pieces.stands_for_bytes() && !model.works_on_bytes()) pieces.spell_bytes();
+
+    std::vector<Token> tokens;
+    tokens.reserve(pieces.list().size() + pieces.list().size() / 4);
+    std::vector<AddedPlace> added;
+    std::size_t words = 0;
+    for (const Piece& piece : pieces.list()) {
+        if (cancellation != nullptr && ++words % words_per_check == 0) cancellation->check();
+        if (piece.id != no_id) {
+            added.push_back({tokens.size(), pieces.view(piece)});
+            tokens.push_back({piece.id, piece.begin, piece.end});
+        } else {
+            model.tokenize({pieces.view(piece), piece.begin, pieces.stands_for_bytes(), cancellation}, tokens);
+        }
+    }
+
+    Draft draft;
+    draft.text = text;
+    draft.end = tokens.size();
+    draft.encoding.ids.reserve(tokens.size() + 2);
+    draft.encoding.offsets.reserve(tokens.size() + 2);
+    for (const Token& token : tokens) {
+        const Span span = pieces.text().span(token.begin, token.end);
+        draft.encoding.ids.push_back(token.id);
+        draft.encoding.offsets.push_back({span.begin, span.end});
+    }
+    draft.encoding.special.assign(tokens.size(), 0);
+    for (const AddedPlace& place : added) {
+        if (place.text == piece(tokens[place.token].id)) continue;
+        draft.encoding.respelled.push_back({static_cast<std::int64_t>(place.token), std::string(place.text)});
+    }
+    draft.piece = [&](std::size_t i) {
+        const auto place =
+            std::lower_bound(added.begin(), added.end(), i,
+                             [](const AddedPlace& entry, std::size_t token) { return entry.token < token; });
+        return place != added.end() && place->token == i ? place->text : model.vocabulary().piece(tokens[i].id);
+    };
+    if (parts_.post_processor) parts_.post_processor->apply(draft, add_special_tokens);
+    return std::move(draft.encoding);
+}
+
+std::string Pipeline::decode(std::span<const std::int32_t> ids, bool skip_special_tokens) const {
+    std::vector<std::string> pieces;
+    pieces.reserve(ids.size());
+    for (const std::int32_t id : ids) {
+        const AddedToken* added = parts_.added.find(id);
+        if (added == nullptr && !parts_.model->vocabulary().has(id)) continue;
+        std::string text = piece(id);
+        if (!skip_special_tokens || !parts_.added.is_special(text)) pieces.push_back(std::move(text));
+    }
+    if (parts_.decoder) parts_.decoder->apply(pieces);
+    std::string text;
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+        if (i > 0 && !parts_.decoder) text += ' ';
+        text += pieces[i];
+    }
+    return text;
+}
+
+std::string Pipeline::piece(std::int32_t id) const {
+    if (const AddedToken* added = parts_.added.find(id)) return added->normalized;
+    return std::string(parts_.model->vocabulary().piece(id));
+}
+
+std::string Pipeline::surface(std::int32_t id) const {
+    if (const AddedToken* added = parts_.added.find(id)) return added->content;
+    const std::string spelled = piece(id);
+    if (parts_.spells_byte_level) return spelled_bytes(spelled).value_or(spelled);
+    if (parts_.model->spells_bytes()) {
+        if (const auto byte = fallback_byte(spelled)) return std::string(1, static_cast<char>(*byte));
+    }
+    std::string text = spelled;
+    if (!parts_.space.empty()) {
+        for (std::size_t at = text.find(parts_.space); at != std::string::npos; at = text.find(parts_.space, at + 1)) {
+            text.replace(at, parts_.space.size(), " ");
+        }
+    }
+    return text;
+}
+
+std::int64_t Pipeline::vocabulary_size() const {
+    return std::max(parts_.model->vocabulary().highest_id(), parts_.added.highest_id()) + 1;
+}
+
+std::optional<std::int32_t> Pipeline::id_of(std::string_view piece) const {
+    if (const auto id = parts_.added.id_of(piece)) return id;
+    const std::int32_t id = parts_.model->vocabulary().id(piece);
+    return id < 0 ? std::nullopt : std::optional<std::int32_t>(id);
+}
+
+bool Pipeline::adds_first_token() const {
+    return parts_.post_processor && parts_.post_processor->adds_first_token();
+}
+
+}  // namespace headscope::tokenizer

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <memory>
+
+#include "core/tokenizer/added_tokens.h"
+#include "core/tokenizer/decoders/decoder.h"
+#include "core/tokenizer/models/model.h"
+#include "core/tokenizer/normalizers/normalizer.h"
+#include "core/tokenizer/post_processors/post_processor.h"
+#include "core/tokenizer/pre_tokenizers/pre_tokenizer.h"
+#include "core/tokenizer/tokenizer.h"
+
+namespace headscope::tokenizer {
+
+/// The parts of a tokenizer.json; all but the model may be absent.
+struct PipelineParts {
+    std::unique_ptr<Normalizer> normalizer;
+    std::unique_ptr<PreTokenizer> pre_tokenizer;
+    std::unique_ptr<Model> model;
+    std::unique_ptr<PostProcessor> post_processor;
+    std::unique_ptr<Decoder> decoder;
+    AddedTokens added;
+    bool spells_byte_level = false;  ///< pieces are written in the byte-level alphabet
+    std::string space;               ///< what pieces have for a space, beside the space itself; mostly U+2581
+};
+
+/// A tokenizer made of parts: added tokens, normaliser, pre-tokeniser, model, post-processor; and a decoder.
+class Pipeline final : public Tokenizer {
+public:
+    explicit Pipeline(PipelineParts parts) : parts_(std::move(parts)) {}
+
+    Encoding encode(std::string_view text, bool add_special_tokens, const Cancellation* cancellation) const override;
+    std::string decode(std::span<const std::int32_t> ids, bool skip_special_tokens) const override;
+    std::string piece(std::int32_t id) const override;
+    std::string surface(std::int32_t id) const override;
+    std::int64_t vocabulary_size() const override;
+    std::optional<std::int32_t> id_of(std::string_view piece) const override;
+    bool adds_first_token() const override;
+
+private:
+    Pieces cut(std::string_view text, const Cancellation* cancellation) const;
+
+    PipelineParts parts_;
+};
+
+}  // namespace headscope::tokenizer

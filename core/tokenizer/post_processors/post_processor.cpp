@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/tokenizer/post_processors/post_processor.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace headscope::tokenizer {
+
+namespace {
+
+class Sequence final : public PostProcessor {
+public:
+    explicit Sequence(const JsonView& description) {
+        const JsonView members = description.at("processors").array();
+        for (std::size_t i = 0; i < members.size(); ++i) {
+            auto member = make_post_processor(members.at(i));
+            if (member->adds_tokens() && adds_tokens()) {
+                throw Error(ErrorCode::unsupported, members.at(i).where(), "one processor that adds tokens",
+                            "another one");
+            }
+            members_.push_back(std::move(member));
+        }
+    }
+    void apply(Draft& draft, bool add_special_tokens) const override {
+        for (const auto& member : members_) member->apply(draft, add_special_tokens);
+    }
+    bool adds_first_token() const override {
+        return std::any_of(members_.begin(), members_.end(),
+                           [](const auto& member) { return member->adds_first_token(); });
+    }
+    bool adds_tokens() const override {
+        return std::any_of(members_.begin(), members_.end(), [](const auto& member) { return member->adds_tokens(); });
+    }
+
+private:
+    std::vector<std::unique_ptr<PostProcessor>> members_;
+};
+
+}  // namespace
+
+std::unique_ptr<PostProcessor> make_post_processor(const JsonView& description) {
+    const JsonView type = description.at("type");
+    const std::string name = type.string();
+    if (name == "Sequence") return std::make_unique<Sequence>(description);
+    if (name == "TemplateProcessing") return make_template(description);
+    if (name == "BertProcessing") return make_bert_processing(description);
+    if (name == "RobertaProcessing") return make_roberta_processing(description);
+    if (name == "ByteLevel") return make_byte_level_processing(description);
+    type.refuse(ErrorCode::unsupported, "a known post-processor");
+}
+
+void surround(Draft& draft, std::span<const std::int32_t> before, std::span<const std::int32_t> after) {
+    Encoding& encoding = draft.encoding;
+    encoding.ids.insert(encoding.ids.begin(), before.begin(), before.end());
+    encoding.ids.insert(encoding.ids.end(), after.begin(), after.end());
+    encoding.offsets.insert(encoding.offsets.begin(), before.size(), {0, 0});
+    encoding.offsets.insert(encoding.offsets.end(), after.size(), {0, 0});
+    encoding.special.insert(encoding.special.begin(), before.size(), 1);
+    encoding.special.insert(encoding.special.end(), after.size(), 1);
+    for (auto& respelled : encoding.respelled) respelled.token += static_cast<std::int64_t>(before.size());
+    draft.begin += before.size();
+    draft.end += before.size();
+}
+
+}  // namespace headscope::tokenizer

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <span>
+#include <vector>
+
+#include "core/tokenizer/post_processors/post_processor.h"
+
+namespace headscope::tokenizer {
+
+namespace {
+
+constexpr IntegerRange id_range{0, std::numeric_limits<std::int32_t>::max() - 1};
+
+/// Special tokens before and after the text, as the template for single texts says.
+class Template final : public PostProcessor {
+public:
+    explicit Template(const JsonView& description) {
+        const JsonView single = description.at("single").array();
+        const JsonView special = description.at("special_tokens").object();
+        bool seen = false;
+        for (std::size_t i = 0; i < single.size(); ++i) {
+            const JsonView part = single.at(i);
+            if (const auto sequence = part.find("Sequence")) {
+                if (sequence->at("id").string() != "A" || seen) {
+                    part.refuse(ErrorCode::unsupported, "the sequence A, once, in a template for single texts");
+                }
+                seen = true;
+                continue;
+            }
+            const std::string name = part.at("SpecialToken").at("id").string();
+            if (!special.has(name)) {
+                throw Error(ErrorCode::mismatch, part.where(), "one of special_tokens",
+                            "\"" + escaped(name, 60) + "\"");
+            }
+            for (const std::int64_t id : special.at(name).at("ids").integers(id_range)) {
+                (seen ? after_ : before_).push_back(static_cast<std::int32_t>(id));
+            }
+        }
+        if (!seen) single.refuse(ErrorCode::unsupported, "a template with the sequence A");
+    }
+
+    void apply(Draft& draft, bool add_special_tokens) const override {
+        if (add_special_tokens) surround(draft, before_, after_);
+    }
+    bool adds_first_token() const override { return !before_.empty(); }
+    bool adds_tokens() const override { return !before_.empty() || !after_.empty(); }
+
+private:
+    std::vector<std::int32_t> before_;
+    std::vector<std::int32_t> after_;
+};
+
+// ["[SEP]", 102]
+std::int32_t token_field(const JsonView& pair) {
+    if (!pair.is_array() || pair.size() != 2) pair.refuse(ErrorCode::format, "a token and its id");
+    pair.at(std::size_t{0}).string();
+    return static_cast<std::int32_t>(pair.at(std::size_t{1}).integer(id_range));
+}
+
+/// [CLS] and [SEP], and for RoBERTa tighter offsets.
+class ClassifierProcessing final : public PostProcessor {
+public:
+    ClassifierProcessing(const JsonView& description, bool roberta)
+        : first_(token_field(description.at("cls"))),
+          last_(token_field(description.at("sep"))),
+          trim_(roberta && description.at("trim_offsets").boolean()),
+          add_prefix_space_(roberta && description.at("add_prefix_space").boolean()) {}
+
+    void apply(Draft& draft, bool add_special_tokens) const override {
+        if (trim_) trim_offsets(draft, add_prefix_space_);
+        if (add_special_tokens) surround(draft, {&first_, 1}, {&last_, 1});
+    }
+    bool adds_first_token() const override { return true; }
+    bool adds_tokens() const override { return true; }
+
+private:
+    std::int32_t first_;
+    std::int32_t last_;
+    bool trim_;
+    bool add_prefix_space_;
+};
+
+}  // namespace
+
+std::unique_ptr<PostProcessor> make_template(const JsonView& description) {
+    return std::make_unique<Template>(description);
+}
+std::unique_ptr<PostProcessor> make_bert_processing(const JsonView& description) {
+    return std::make_unique<ClassifierProcessing>(description, false);
+}
+std::unique_ptr<PostProcessor> make_roberta_processing(const JsonView& description) {
+    return std::make_unique<ClassifierProcessing>(description, true);
+}
+
+}  // namespace headscope::tokenizer

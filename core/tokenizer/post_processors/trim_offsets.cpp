@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <algorithm>
+
+#include "core/tokenizer/post_processors/post_processor.h"
+#include "core/tokenizer/unicode.h"
+#include "core/tokenizer/utf8.h"
+
+namespace headscope::tokenizer {
+
+namespace {
+
+constexpr char32_t spelled_space = 0x120;  // of the byte-level alphabet
+
+bool is_blank(char32_t c) {
+    return c == spelled_space || is_space(c);
+}
+
+std::size_t leading_blanks(std::string_view piece) {
+    std::size_t count = 0;
+    for (std::size_t at = 0; at < piece.size(); ++count) {
+        const Decoded c = decode_utf8(piece, at);
+        if (!is_blank(c.point)) break;
+        at += c.length;
+    }
+    return count;
+}
+
+std::size_t trailing_blanks(std::string_view piece) {
+    std::size_t count = 0;
+    for (std::size_t end = piece.size(); end > 0; ++count) {
+        end = previous_utf8(piece, end);
+        if (!is_blank(decode_utf8(piece, end).point)) break;
+    }
+    return count;
+}
+
+// True if at least `count` characters lie before byte `end`.
+bool has_characters_before(std::string_view text, std::size_t end, std::size_t count) {
+    return end / 4 >= count || count_utf8(text.substr(0, end)) >= count;
+}
+
+class ByteLevel final : public PostProcessor {
+public:
+    explicit ByteLevel(const JsonView& description)
+        : add_prefix_space_(description.at("add_prefix_space").boolean()),
+          trim_(description.at("trim_offsets").boolean()) {}
+    void apply(Draft& draft, bool) const override {
+        if (trim_) trim_offsets(draft, add_prefix_space_);
+    }
+
+private:
+    bool add_prefix_space_;
+    bool trim_;
+};
+
+}  // namespace
+
+void trim_offsets(Draft& draft, bool add_prefix_space) {
+    for (std::size_t token = draft.begin; token < draft.end; ++token) {
+        const std::string_view piece = draft.piece(token - draft.begin);
+        std::size_t leading = leading_blanks(piece);
+        const std::size_t trailing = trailing_blanks(piece);
+        auto& [begin, end] = draft.encoding.offsets[token];
+        if (leading == 1 && add_prefix_space && (token == draft.begin || begin == 0)) leading = 0;
+        for (; leading > 0 && begin < end; --leading) {
+            begin += static_cast<std::int64_t>(utf8_length(draft.text[static_cast<std::size_t>(begin)]));
+        }
+        if (trailing > 0 && has_characters_before(draft.text, static_cast<std::size_t>(end), trailing)) {
+            for (std::size_t left = trailing; left > 0 && end > begin; --left) {
+                end = static_cast<std::int64_t>(previous_utf8(draft.text, static_cast<std::size_t>(end)));
+            }
+        }
+    }
+}
+
+std::unique_ptr<PostProcessor> make_byte_level_processing(const JsonView& description) {
+    return std::make_unique<ByteLevel>(description);
+}
+
+}  // namespace headscope::tokenizer

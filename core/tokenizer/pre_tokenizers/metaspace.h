@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <string>
+
+#include "core/base/json.h"
+
+namespace headscope::tokenizer {
+
+enum class PrependScheme : unsigned char { always, first, never };
+
+/// What Metaspace as a pre-tokeniser and as a decoder share, in old files and new.
+struct MetaspaceFields {
+    std::string replacement;  ///< one character, mostly U+2581
+    PrependScheme prepend = PrependScheme::always;
+};
+MetaspaceFields metaspace_fields(const JsonView& description);
+
+}  // namespace headscope::tokenizer

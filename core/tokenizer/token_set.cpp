@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/tokenizer/token_set.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace headscope::tokenizer {
+
+namespace {
+std::uint64_t edge(std::uint32_t node, unsigned char byte) {
+    return (static_cast<std::uint64_t>(node) << 8) | byte;
+}
+}  // namespace
+
+TokenSet::TokenSet() : nodes_(1) {}
+
+std::uint32_t TokenSet::child(std::uint32_t node, unsigned char byte) const {
+    if (node == 0) return roots_[byte];
+    const auto found = edges_.find(edge(node, byte));
+    return found == edges_.end() ? 0 : found->second;
+}
+
+void TokenSet::add(std::string_view text, std::int32_t value) {
+    std::uint32_t node = 0;
+    for (auto letter = text.rbegin(); letter != text.rend(); ++letter) {
+        const auto byte = static_cast<unsigned char>(*letter);
+        std::uint32_t next = child(node, byte);
+        if (next == 0) {
+            next = static_cast<std::uint32_t>(nodes_.size());
+            nodes_.push_back({0, 0, 0, node, byte});
+            if (node == 0) {
+                roots_[byte] = next;
+            } else {
+                edges_.emplace(edge(node, byte), next);
+            }
+        }
+        node = next;
+    }
+    if (nodes_[node].length == 0) {
+        nodes_[node].length = static_cast<std::uint32_t>(text.size());
+        nodes_[node].value = value;
+    }
+}
+
+void TokenSet::finish() {
+    // Nodes in order of depth, so that a node's fail link, which is shallower, is ready before the node.
+    std::vector<std::uint32_t> depth(nodes_.size(), 0);
+    for (std::size_t i = 1; i < nodes_.size(); ++i) depth[i] = depth[nodes_[i].parent] + 1;
+    std::vector<std::uint32_t> order(nodes_.size() - 1);
+    std::iota(order.begin(), order.end(), 1u);
+    std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return depth[a] < depth[b]; });
+    for (const std::uint32_t index : order) {
+        Node& node = nodes_[index];
+        if (node.parent == 0) continue;
+        std::uint32_t back = nodes_[node.parent].fail;
+        std::uint32_t next = child(back, node.byte);
+        while (next == 0 && back != 0) {
+            back = nodes_[back].fail;
+            next = child(back, node.byte);
+        }
+        node.fail = next;
+        if (node.length == 0 && next != 0) {
+            node.length = nodes_[next].length;
+            node.value = nodes_[next].value;
+        }
+    }
+}
+
+std::vector<TokenSet::Found> TokenSet::find(std::string_view text) const {
+    std::vector<Found> found;
+    if (empty()) return found;
+    std::uint32_t node = 0;
+    for (std::size_t at = text.size(); at-- > 0;) {
+        const auto byte = static_cast<unsigned char>(text[at]);
+        std::uint32_t next = child(node, byte);
+        while (next == 0 && node != 0) {
+            node = nodes_[node].fail;
+            next = child(node, byte);
+        }
+        node = next;
+        if (nodes_[node].length != 0) {
+            const auto begin = static_cast<std::uint32_t>(at);
+            found.push_back({begin, begin + nodes_[node].length, nodes_[node].value});
+        }
+    }
+    std::reverse(found.begin(), found.end());
+    std::uint32_t last = 0;
+    std::erase_if(found, [&](const Found& match) {
+        if (match.begin < last) return true;
+        last = match.end;
+        return false;
+    });
+    return found;
+}
+
+}  // namespace headscope::tokenizer

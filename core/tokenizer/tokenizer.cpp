@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/tokenizer/tokenizer.h"
+
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/base/input_file.h"
+#include "core/base/json.h"
+#include "core/tokenizer/byte_tokenizer.h"
+#include "core/tokenizer/pipeline.h"
+
+namespace headscope::tokenizer {
+
+namespace {
+
+// The largest tokenizers of 2026 have 260 000 pieces in 35 MB.
+constexpr std::uint64_t largest_file = 256'000'000;
+
+// The first component of this type, in a component itself or, through sequences, inside of it.
+std::optional<JsonView> find_type(const std::optional<JsonView>& component, std::string_view type) {
+    if (!component || !component->is_object()) return std::nullopt;
+    if (component->has("type") && component->at("type").is_string() && component->at("type").string() == type) {
+        return component;
+    }
+    for (const std::string_view members : {"normalizers", "pretokenizers", "decoders"}) {
+        const auto list = component->find(members);
+        if (!list || !list->is_array()) continue;
+        for (std::size_t i = 0; i < list->size(); ++i) {
+            if (auto found = find_type(list->at(i), type)) return found;
+        }
+    }
+    return std::nullopt;
+}
+
+PipelineParts read_parts(const JsonView& root) {
+    PipelineParts parts;
+    if (root.has("version") && root.at("version").string() != "1.0") {
+        root.at("version").refuse(ErrorCode::unsupported, "tokenizer.json of version 1.0");
+    }
+    const auto normalizer = root.find("normalizer");
+    const auto pre_tokenizer = root.find("pre_tokenizer");
+    const auto post_processor = root.find("post_processor");
+    const auto decoder = root.find("decoder");
+    parts.model = make_model(root.at("model"));
+    if (normalizer) parts.normalizer = make_normalizer(*normalizer);
+    if (pre_tokenizer) parts.pre_tokenizer = make_pre_tokenizer(*pre_tokenizer);
+    if (post_processor) parts.post_processor = make_post_processor(*post_processor);
+    if (decoder) parts.decoder = make_decoder(*decoder);
+    if (const auto added = root.find("added_tokens")) {
+        parts.added = AddedTokens(*added, parts.model->vocabulary(), parts.normalizer.get());
+    }
+    parts.spells_byte_level =
+        find_type(decoder, "ByteLevel") || find_type(pre_tokenizer, "ByteLevel") || find_type(normalizer, "ByteLevel");
+    const std::string_view lower_block = "\xE2\x96\x81";  // U+2581, sentencepiece's space
+    parts.space = std::string(lower_block);
+    for (const auto& component : {pre_tokenizer, decoder}) {
+        if (const auto metaspace = find_type(component, "Metaspace")) {
+            parts.space = metaspace->string_or("replacement", parts.space);
+            break;
+        }
+    }
+    return parts;
+}
+
+}  // namespace
+
+Tokenizer::~Tokenizer() = default;
+
+std::vector<std::string> Tokenizer::pieces(const Encoding& encoding) const {
+    std::vector<std::string> result;
+    result.reserve(encoding.ids.size());
+    for (const std::int32_t id : encoding.ids) result.push_back(piece(id));
+    for (const Encoding::Respelled& respelled : encoding.respelled) {
+        result.at(static_cast<std::size_t>(respelled.token)) = respelled.piece;
+    }
+    return result;
+}
+
+std::shared_ptr<const Tokenizer> Tokenizer::from_file(const std::filesystem::path& path) {
+    const std::string text = read_small_file(path, largest_file, "tokenizer");
+    return from_json(text, path.string());
+}
+
+std::shared_ptr<const Tokenizer> Tokenizer::from_json(std::string_view json, const std::string& where) {
+    const nlohmann::json document = parse_json(json, where);
+    return std::make_shared<Pipeline>(read_parts(JsonView(document, where)));
+}
+
+std::shared_ptr<const Tokenizer> Tokenizer::bytes() {
+    return std::make_shared<ByteTokenizer>();
+}
+
+}  // namespace headscope::tokenizer
