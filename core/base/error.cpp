@@ -67,9 +67,11 @@ Error current_error(std::string_view where) {
     } catch (const std::exception& error) {
         std::string_view text = error.what();
         text = text.substr(0, text.find('\n'));
-        return {ErrorCode::internal, std::string(where), "expected no error from a library", "found: " + escaped(text, 400)};
+        return {ErrorCode::internal, std::string(where), "expected no error from a library",
+                "found: " + escaped(text, 400)};
     } catch (...) {
-        return {ErrorCode::internal, std::string(where), "expected no error from a library", "found one of unknown type"};
+        return {ErrorCode::internal, std::string(where), "expected no error from a library",
+                "found one of unknown type"};
     }
 }
 

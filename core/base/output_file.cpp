@@ -18,6 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int most_partials = 99;
+constexpr std::uint64_t flush_bytes = 32U << 20U;
 constexpr std::size_t largest_write = std::size_t{1} << 30U;
 
 fs::path folder_of(const fs::path& path) {
@@ -113,7 +114,22 @@ void OutputFile::append(std::string_view bytes) {
         if (written < 0) throw os_error(errno, partial_, wish());
         if (written == 0) throw os_error(ENOSPC, partial_, wish());
         bytes.remove_prefix(static_cast<std::size_t>(written));
+        appended_ += static_cast<std::uint64_t>(written);
     }
+    flush_behind();
+}
+
+void OutputFile::flush_behind() {
+    if (appended_ - handed_on_ < flush_bytes) return;
+    // Hints only: the sync that counts is publish()'s, and errors show there.
+    const auto before = static_cast<off_t>(flushed_);
+    const auto start = static_cast<off_t>(handed_on_);
+    [[maybe_unused]] int ignored =
+        ::sync_file_range(descriptor_, before, start - before,
+                          SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
+    ignored = ::sync_file_range(descriptor_, start, static_cast<off_t>(appended_) - start, SYNC_FILE_RANGE_WRITE);
+    flushed_ = handed_on_;
+    handed_on_ = appended_;
 }
 
 void OutputFile::publish() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string>
@@ -42,6 +43,7 @@ public:
     const std::filesystem::path& target() const noexcept { return target_; }
 
     /// Appends bytes through a descriptor of the object's own, all or an Error. Not to be mixed with a writer by path.
+    /// Long files go to the disk as they come, so that publish() does not block for gigabytes.
     void append(std::string_view bytes);
     void append(const void* bytes, std::size_t size) { append({static_cast<const char*>(bytes), size}); }
 
@@ -58,6 +60,7 @@ public:
     static void check_target(const std::filesystem::path& target, std::span<const std::filesystem::path> inputs = {});
 
 private:
+    void flush_behind();
     std::string wish() const { return "expected to write this " + kind_; }
 
     std::filesystem::path target_;
@@ -65,6 +68,9 @@ private:
     std::vector<std::filesystem::path> inputs_;
     std::string kind_;
     int descriptor_ = -1;
+    std::uint64_t appended_ = 0;
+    std::uint64_t handed_on_ = 0;  ///< the disk was told to write what is before
+    std::uint64_t flushed_ = 0;    ///< the disk has written what is before
     bool keep_ = false;
     bool published_ = false;
 };
