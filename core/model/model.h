@@ -74,6 +74,16 @@ public:
     virtual std::unique_ptr<Cache> new_cache() const = 0;
 };
 
+/// What a checkpoint would be as a model: all checks of Model::build, and no weight read.
+struct Inspection {
+    ModelConfig config;
+    std::vector<Site> sites;
+    LoadReport report;
+    std::int64_t parameters = 0;
+    bool has_head = false;
+};
+Inspection inspect(const checkpoint::Checkpoint& checkpoint);
+
 /// Families by name, for `list families` and error texts.
 std::vector<std::string> known_families();
 

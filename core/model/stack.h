@@ -27,8 +27,9 @@ struct Layer {
 /// The one stack that every family is computed by: embedding, layers, final norm, head.
 class Stack final : public Model {
 public:
-    /// Checks the whole file against the family's recipe, then reads it.
-    Stack(const checkpoint::Checkpoint& file, checkpoint::LoadAs precision, Progress* progress,
+    /// Checks the whole file against the family's recipe, then reads it; without a precision it reads no weight, and
+    /// only the description can be asked for.
+    Stack(const checkpoint::Checkpoint& file, std::optional<checkpoint::LoadAs> precision, Progress* progress,
           const Cancellation* cancellation);
 
     const ModelConfig& config() const override { return config_; }

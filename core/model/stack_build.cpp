@@ -51,7 +51,7 @@ checkpoint::LoadAs choose_precision(const checkpoint::Checkpoint& file, checkpoi
 
 }  // namespace
 
-Stack::Stack(const checkpoint::Checkpoint& file, checkpoint::LoadAs precision, Progress* progress,
+Stack::Stack(const checkpoint::Checkpoint& file, std::optional<checkpoint::LoadAs> precision, Progress* progress,
              const Cancellation* cancellation) {
     const ConfigReader reader(file.config(), "config.json");
     const Family& family = find_family(reader);
@@ -62,7 +62,9 @@ Stack::Stack(const checkpoint::Checkpoint& file, checkpoint::LoadAs precision, P
     TensorPlan plan(file, config_, names);
     assemble(plan, names);
     report_ = plan.check();
-    parameters_ = plan.load(choose_precision(file, precision), progress, cancellation);
+    parameters_ = plan.elements();
+    if (!precision) return;
+    plan.load(choose_precision(file, *precision), progress, cancellation);
     if (head_.there && !head_.vocabulary.weight.defined()) head_.vocabulary.weight = embedding_.tokens;
 }
 
@@ -106,13 +108,30 @@ std::unique_ptr<Cache> Stack::new_cache() const {
     return std::make_unique<Cache>(std::move(caches));
 }
 
+namespace {
+
+void expect_config(const checkpoint::Checkpoint& file) {
+    if (file.has_config()) return;
+    throw Error(ErrorCode::mismatch, escaped(file.display_name()), "expected config.json beside the weights",
+                "found none");
+}
+
+}  // namespace
+
+Inspection inspect(const checkpoint::Checkpoint& checkpoint) {
+    try {
+        expect_config(checkpoint);
+        const Stack stack(checkpoint, std::nullopt, nullptr, nullptr);
+        return {stack.config(), stack.sites(), stack.report(), stack.parameters(), stack.has_head()};
+    } catch (...) {
+        throw current_error("model");
+    }
+}
+
 std::shared_ptr<Model> Model::build(const checkpoint::Checkpoint& checkpoint, checkpoint::LoadAs precision,
                                     Progress* progress, const Cancellation* cancellation) {
     try {
-        if (!checkpoint.has_config()) {
-            throw Error(ErrorCode::mismatch, escaped(checkpoint.display_name()),
-                        "expected config.json beside the weights", "found none");
-        }
+        expect_config(checkpoint);
         return std::make_shared<Stack>(checkpoint, precision, progress, cancellation);
     } catch (...) {
         throw current_error("model");

@@ -137,20 +137,23 @@ void TensorPlan::load_one(const Want& want, checkpoint::LoadAs precision) const 
     want.into->narrow(0, want.row, tensor.size(0)).copy_(tensor);
 }
 
-std::int64_t TensorPlan::load(checkpoint::LoadAs precision, Progress* progress, const Cancellation* cancellation) {
+std::int64_t TensorPlan::elements() const {
     std::set<std::string> counted;
-    std::int64_t elements = 0, all = 0;
+    std::int64_t elements = 0;
+    for (const Want& want : wants_)
+        if (counted.insert(want.tensor).second) elements += file_.tensors().at(want.tensor).elements;
+    return elements;
+}
+
+void TensorPlan::load(checkpoint::LoadAs precision, Progress* progress, const Cancellation* cancellation) {
+    std::int64_t done = 0, all = 0;
     for (const Want& want : wants_) all += file_.tensors().at(want.tensor).elements;
-    std::int64_t done = 0;
     for (const Want& want : wants_) {
         if (cancellation) cancellation->check();
-        const std::int64_t size = file_.tensors().at(want.tensor).elements;
         if (progress) progress->advance(static_cast<double>(done), static_cast<double>(all), "load " + want.tensor);
         load_one(want, precision);
-        done += size;
-        if (counted.insert(want.tensor).second) elements += size;
+        done += file_.tensors().at(want.tensor).elements;
     }
-    return elements;
 }
 
 }  // namespace headscope::model

@@ -53,8 +53,10 @@ public:
     /// Everything wanted is there with its shape and a type of weights; nothing of the file belongs to a layer that the
     /// configuration lacks. Fills in the report.
     LoadReport check();
-    /// Reads all tensors. Elements are counted once each.
-    std::int64_t load(checkpoint::LoadAs precision, Progress* progress, const Cancellation* cancellation);
+    /// Elements of all tensors that are wanted, each counted once.
+    std::int64_t elements() const;
+    /// Reads all tensors.
+    void load(checkpoint::LoadAs precision, Progress* progress, const Cancellation* cancellation);
 
 private:
     struct Want {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/families/families.h"
 
+#include <string>
 #include <vector>
+
+#include "core/model/model.h"
 
 namespace headscope::model {
 
@@ -13,6 +16,12 @@ const std::vector<const Family*>& families() {
         &kBert,
     };
     return all;
+}
+
+std::vector<std::string> known_families() {
+    std::vector<std::string> names;
+    for (const Family* family : families()) names.push_back(family->name);
+    return names;
 }
 
 }  // namespace headscope::model

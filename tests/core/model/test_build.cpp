@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What opening a model says: matched, missing, left over, and every disagreement between configuration and tensors.
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+
+#include "tests/core/base/error_matcher.h"
+#include "tests/core/model/tiny_checkpoint.h"
+
+using namespace headscope;
+using test::golden_model;
+using test::IsError;
+using test::TinyCheckpoint;
+
+namespace {
+
+void refuses(const TinyCheckpoint& checkpoint, ErrorCode code, const std::string& part) {
+    CAPTURE(part);
+    CHECK_THROWS_MATCHES(checkpoint.build(), Error, IsError(code, part));
+}
+
+TinyCheckpoint llama_with(const std::string& key, const nlohmann::json& value) {
+    TinyCheckpoint checkpoint = golden_model("llama").checkpoint;
+    checkpoint.config[key] = value;
+    return checkpoint;
+}
+
+bool has(const std::vector<std::string>& list, const std::string& item) {
+    return std::find(list.begin(), list.end(), item) != list.end();
+}
+
+}  // namespace
+
+TEST_CASE("A whole model reports that everything matched", "[model][build]") {
+    const auto golden = golden_model("llama");
+    const auto model = golden.checkpoint.build();
+    CHECK(model->report().matched == golden.checkpoint.tensors.size());
+    CHECK(model->report().missing.empty());
+    CHECK(model->report().left_over.empty());
+    std::int64_t elements = 0;
+    for (const auto& [name, shape] : golden.checkpoint.tensors) {
+        std::int64_t count = 1;
+        for (const std::int64_t size : shape) count *= size;
+        elements += count;
+    }
+    CHECK(model->parameters() == elements);
+    CHECK(model->mixers() == std::vector<std::string>{"standard", "standard"});
+    REQUIRE(model->sites().size() == 2);
+    const Site& site = model->sites()[1];
+    CHECK(site.layer == 1);
+    CHECK(site.heads == 4);
+    CHECK(site.key_value_heads == 2);
+    CHECK(site.key_size == 6);
+    CHECK(site.causal);
+    const auto filled_in = nlohmann::json::parse(model->config().to_json());
+    CHECK(filled_in.at("family") == "llama");
+    CHECK(filled_in.at("rope").at("theta") == 10000.0);
+    CHECK(filled_in.at("original") == golden.checkpoint.config);
+}
+
+TEST_CASE("Buffers of old files are left over, not errors", "[model][build]") {
+    const auto model = golden_model("gpt2-old-file").checkpoint.build();
+    CHECK(model->has_head());
+    CHECK(model->report().left_over ==
+          std::vector<std::string>{"h.0.attn.bias", "h.1.attn.bias", "h.1.attn.masked_bias"});
+    REQUIRE(model->report().notes.size() == 1);
+    const auto bert = golden_model("bert-old-names").checkpoint.build();
+    CHECK(bert->report().left_over ==
+          std::vector<std::string>{"bert.embeddings.position_ids", "bert.pooler.dense.weight"});
+}
+
+TEST_CASE("A file without a head gives a model without logits and says what it misses", "[model][build]") {
+    TinyCheckpoint llama = golden_model("llama").checkpoint;
+    llama.tensors.erase("lm_head.weight");
+    const auto model = llama.build();
+    CHECK_FALSE(model->has_head());
+    CHECK(has(model->report().missing, "lm_head.weight"));
+    const at::Tensor hidden = model->forward(golden_model("llama").batch);
+    CHECK_THROWS_MATCHES(model->logits(hidden.flatten(0, 1)), Error, IsError(ErrorCode::usage, "head"));
+
+    TinyCheckpoint bert = golden_model("bert").checkpoint;
+    std::erase_if(bert.tensors, [](const auto& tensor) { return tensor.first.rfind("cls.", 0) == 0; });
+    CHECK_FALSE(bert.build()->has_head());
+}
+
+TEST_CASE("A head that is in the file is read although the configuration ties it", "[model][build]") {
+    const auto golden = golden_model("llama");
+    TinyCheckpoint tied = golden.checkpoint;
+    tied.config["tie_word_embeddings"] = true;
+    const auto one = golden.checkpoint.build(), other = tied.build();
+    const at::Tensor hidden = one->forward(golden.batch).flatten(0, 1);
+    CHECK(one->logits(hidden).equal(other->logits(hidden)));
+    tied.tensors.erase("lm_head.weight");
+    CHECK_FALSE(tied.build()->logits(hidden).equal(one->logits(hidden)));
+}
+
+TEST_CASE("A missing tensor is named with the shape that is expected", "[model][build]") {
+    TinyCheckpoint checkpoint = golden_model("llama").checkpoint;
+    checkpoint.tensors.erase("model.layers.1.mlp.up_proj.weight");
+    refuses(
+        checkpoint, ErrorCode::mismatch,
+        "[model.layers.1.mlp.up_proj.weight] expected shape [27, 20] (intermediate_size; hidden_size); found no such");
+    checkpoint = golden_model("llama").checkpoint;
+    checkpoint.tensors.erase("model.embed_tokens.weight");
+    refuses(checkpoint, ErrorCode::mismatch, "[model.embed_tokens.weight]");
+}
+
+TEST_CASE("A tensor of another shape is named with both shapes", "[model][build]") {
+    TinyCheckpoint checkpoint = golden_model("llama").checkpoint;
+    checkpoint.tensors["model.layers.0.self_attn.k_proj.weight"] = {24, 20};
+    refuses(checkpoint, ErrorCode::mismatch,
+            "[model.layers.0.self_attn.k_proj.weight] expected shape [12, 20] (num_key_value_heads * head_dim; "
+            "hidden_size); found [24, 20] in model.safetensors");
+    checkpoint = golden_model("gpt2").checkpoint;
+    checkpoint.tensors["transformer.h.0.mlp.c_fc.weight"] = {72, 18};  // not transposed
+    refuses(checkpoint, ErrorCode::mismatch, "expected shape [18, 72] (n_embd; n_inner); found [72, 18]");
+    checkpoint = golden_model("bert").checkpoint;
+    checkpoint.config["vocab_size"] = 48;
+    refuses(checkpoint, ErrorCode::mismatch, "[bert.embeddings.word_embeddings.weight] expected shape [48, 20]");
+}
+
+TEST_CASE("Weights of integers are refused", "[model][build]") {
+    TinyCheckpoint checkpoint = golden_model("llama").checkpoint;
+    checkpoint.file_type = "I32";
+    refuses(checkpoint, ErrorCode::unsupported, "found I32");
+}
+
+TEST_CASE("The number of layers must be the file's", "[model][build]") {
+    refuses(llama_with("num_hidden_layers", 3), ErrorCode::mismatch, "[model.layers.2.input_layernorm.weight]");
+    refuses(llama_with("num_hidden_layers", 1), ErrorCode::mismatch, "num_hidden_layers");
+    refuses(llama_with("num_hidden_layers", 2000000000), ErrorCode::mismatch, "than the file has tensors");
+}
+
+TEST_CASE("Sizes that contradict each other are refused by their key", "[model][build]") {
+    refuses(llama_with("num_key_value_heads", 3), ErrorCode::mismatch, "num_key_value_heads] expected a divisor of");
+    refuses(llama_with("hidden_size", 0), ErrorCode::mismatch, "hidden_size] expected a whole number");
+    refuses(llama_with("hidden_size", -20), ErrorCode::mismatch, "found -20");
+    refuses(llama_with("hidden_size", 20.5), ErrorCode::mismatch, "found 20.5");
+    refuses(llama_with("hidden_size", "20"), ErrorCode::mismatch, "found \"20\"");
+    refuses(llama_with("hidden_size", 18446744073709551615ULL), ErrorCode::mismatch, "hidden_size");
+    refuses(llama_with("head_dim", 7), ErrorCode::mismatch, "even number of rotated dimensions");
+    refuses(llama_with("rms_norm_eps", 0), ErrorCode::mismatch, "rms_norm_eps] expected a number above 0");
+    refuses(llama_with("hidden_act", "snake"), ErrorCode::unsupported, "found \"snake\"");
+    refuses(llama_with("attention_bias", 1), ErrorCode::mismatch, "attention_bias] expected true or false");
+    TinyCheckpoint gpt2 = golden_model("gpt2").checkpoint;
+    gpt2.config["n_head"] = 4;
+    refuses(gpt2, ErrorCode::mismatch, "n_head] expected a divisor of n_embd (18)");
+    TinyCheckpoint qwen2 = golden_model("qwen2-windows").checkpoint;
+    qwen2.config["layer_types"] = {"full_attention"};
+    refuses(qwen2, ErrorCode::mismatch, "layer_types] expected a list of 3");
+}
+
+TEST_CASE("What is known not to be built is refused, not ignored", "[model][build]") {
+    TinyCheckpoint bert = golden_model("bert").checkpoint;
+    bert.config["position_embedding_type"] = "relative_key";
+    refuses(bert, ErrorCode::unsupported, "position_embedding_type");
+    TinyCheckpoint gpt2 = golden_model("gpt2").checkpoint;
+    gpt2.config["add_cross_attention"] = true;
+    refuses(gpt2, ErrorCode::unsupported, "add_cross_attention");
+}
+
+TEST_CASE("An unknown model type is named beside the known ones", "[model][build]") {
+    refuses(llama_with("model_type", "perceptron"), ErrorCode::unsupported,
+            "expected one of gpt2, llama, qwen2, bert; found \"perceptron\"");
+    TinyCheckpoint checkpoint = golden_model("llama").checkpoint;
+    checkpoint.config.erase("model_type");
+    refuses(checkpoint, ErrorCode::unsupported, "found none");
+    CHECK(model::known_families() == std::vector<std::string>{"gpt2", "llama", "qwen2", "bert"});
+}
+
+TEST_CASE("Half precision files compute in float32 unless asked otherwise", "[model][build]") {
+    const auto golden = golden_model("llama-tied-bf16-sharded");
+    CHECK(golden.checkpoint.build()->forward(golden.batch).scalar_type() == at::kFloat);
+    CHECK(golden.checkpoint.build(checkpoint::LoadAs::stored)->forward(golden.batch).scalar_type() == at::kBFloat16);
+    const auto half = golden_model("llama-backbone-f16");
+    CHECK(half.checkpoint.build(checkpoint::LoadAs::stored)->forward(half.batch).scalar_type() == at::kFloat);
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Models against transformers' eager float64 forward pass (tests/golden/models.py).
+#include <catch2/catch.hpp>
+
+#include <ATen/ops/eye.h>
+
+#include "core/mixers/attend.h"
+#include "tests/core/model/recording_probe.h"
+#include "tests/core/model/tiny_checkpoint.h"
+
+using namespace headscope;
+using checkpoint::LoadAs;
+using test::GoldenModel;
+using test::largest_difference;
+using test::largest_value;
+using test::RecordingProbe;
+
+namespace {
+
+/// Some cases run past max_position_embeddings on purpose.
+at::Tensor forward(model::Model& model, const GoldenModel& golden, model::Probe* probe = nullptr) {
+    model::ForwardOptions options;
+    options.beyond_positions = true;
+    options.probe = probe;
+    return model.forward(golden.batch, options);
+}
+
+at::Tensor all_logits(model::Model& model, const at::Tensor& hidden) {
+    return model.logits(hidden.flatten(0, 1)).unflatten(0, {hidden.size(0), hidden.size(1)});
+}
+
+void compare_logits(const GoldenModel& golden, LoadAs precision, double error) {
+    const auto model = golden.checkpoint.build(precision);
+    const at::Tensor logits = all_logits(*model, forward(*model, golden));
+    REQUIRE(logits.scalar_type() == at::kFloat);
+    REQUIRE(largest_value(golden.logits) > 0.1);
+    CHECK(largest_difference(logits, golden.logits, golden.batch.lengths) < error * largest_value(golden.logits));
+}
+
+const std::vector<std::string> kCases{
+    "gpt2",
+    "gpt2-old-file",
+    "llama",
+    "llama-tied-bf16-sharded",
+    "llama-backbone-f16",
+    "llama-rope-linear",
+    "llama-rope-dynamic",
+    "llama-rope-dynamic-short",
+    "llama-rope-yarn",
+    "llama-rope-yarn-mscale",
+    "llama-rope-longrope-long",
+    "llama-rope-longrope-short",
+    "llama-rope-llama3",
+    "llama-rope-proportional",
+    "qwen2",
+    "qwen2-windows",
+    "bert",
+    "bert-old-names",
+};
+
+}  // namespace
+
+TEST_CASE("Logits equal those of transformers in float32 and float64", "[model][golden]") {
+    for (const std::string& name : kCases) {
+        DYNAMIC_SECTION(name) {
+            const GoldenModel golden = test::golden_model(name);
+            compare_logits(golden, LoadAs::float32, test::kFloatError);
+            // transformers computes rotary tables and RMS norms in float32 whatever the model's type.
+            compare_logits(golden, LoadAs::float64, test::kFloatError);
+        }
+    }
+}
+
+TEST_CASE("Logits in bfloat16 are those of transformers to eight bits", "[model][golden]") {
+    for (const std::string name : {"gpt2", "llama", "qwen2", "bert"}) {
+        DYNAMIC_SECTION(name) {
+            compare_logits(test::golden_model(name), LoadAs::bfloat16, test::kBfloatError);
+        }
+    }
+}
+
+TEST_CASE("Hidden states equal those of transformers at every layer", "[model][golden]") {
+    for (const std::string name : {"gpt2", "llama", "bert"}) {
+        DYNAMIC_SECTION(name) {
+            const GoldenModel golden = test::golden_model(name);
+            const auto model = golden.checkpoint.build();
+            RecordingProbe probe(false, {"embedding", "hidden", "final_norm"});
+            forward(*model, golden, &probe);
+            const std::size_t layers = golden.hidden.size() - 1;
+            REQUIRE(layers == static_cast<std::size_t>(model->config().layers));
+            for (std::size_t boundary = 0; boundary <= layers; ++boundary) {
+                const bool last = boundary == layers;
+                const at::Tensor& ours = boundary == 0 ? probe.at("embedding")
+                                         : last        ? probe.at("final_norm")
+                                                       : probe.at("hidden", static_cast<std::int64_t>(boundary) - 1);
+                const at::Tensor& theirs = golden.hidden[boundary];
+                CHECK(largest_difference(ours, theirs, golden.batch.lengths) <
+                      test::kFloatError * largest_value(theirs));
+            }
+        }
+    }
+}
+
+TEST_CASE("Attention weights equal those of transformers' eager attention", "[model][golden]") {
+    for (const std::string name : {"gpt2", "llama", "qwen2-windows", "bert"}) {
+        DYNAMIC_SECTION(name) {
+            const GoldenModel golden = test::golden_model(name);
+            const auto model = golden.checkpoint.build();
+            RecordingProbe probe(true, {"nothing"});
+            forward(*model, golden, &probe);
+            REQUIRE(probe.sites.size() == golden.attention.size());
+            for (const RecordingProbe::Measured& site : probe.sites) {
+                // With the unit matrix as values, the output is the weights.
+                const std::int64_t keys = site.key.size(2);
+                const at::Tensor unit =
+                    at::eye(keys, at::kFloat).expand({site.key.size(0), site.key.size(1), keys, keys});
+                const at::Tensor weights = mixers::dense_attention(site.query, site.key, unit, site.rule);
+                const at::Tensor& theirs = golden.attention[static_cast<std::size_t>(site.site)];
+                CHECK(largest_difference(weights.transpose(1, 2), theirs.transpose(1, 2), golden.batch.lengths) <
+                      test::kFloatError);
+            }
+        }
+    }
+}

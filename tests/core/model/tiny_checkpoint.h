@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// Tiny checkpoints for tests, written from a list of shapes: every weight follows from its tensor's name by the formula
+// that tests/golden/models.py shares.
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+#include <nlohmann/json.hpp>
+
+#include "core/checkpoint/checkpoint.h"
+#include "core/model/model.h"
+#include "tests/core/base/temporary_folder.h"
+
+namespace headscope::test {
+
+/// What lies in a checkpoint's folder. Tests change a copy and see what opening it says.
+struct TinyCheckpoint {
+    nlohmann::json config;
+    std::map<std::string, std::vector<std::int64_t>> tensors;
+    std::string file_type = "F32";  ///< F32, F64, F16, BF16, I32
+    int shards = 1;
+
+    void write(const std::filesystem::path& folder) const;
+    std::shared_ptr<model::Model> build(checkpoint::LoadAs precision = checkpoint::LoadAs::float32) const;
+};
+
+/// A case of tests/golden/models/: a checkpoint, what it was given, and what transformers made of it in float64.
+struct GoldenModel {
+    TinyCheckpoint checkpoint;
+    model::Batch batch;
+    at::Tensor logits;                  ///< [B, L, V] float64
+    std::vector<at::Tensor> hidden;     ///< per layer boundary, [B, L, d]; the last is after the final norm; or empty
+    std::vector<at::Tensor> attention;  ///< per layer, [B, H, L, L]; or empty
+};
+GoldenModel golden_model(const std::string& name);
+
+/// The largest |a - b| over the real positions of a batch (all without lengths). Shapes [B, L, ..]; NaN gives infinity.
+double largest_difference(const at::Tensor& a, const at::Tensor& b, const std::vector<std::int64_t>& lengths = {});
+double largest_value(const at::Tensor& a);
+
+/// Bounds on the error of a tiny model's results, relative to their largest value. float32: some dozens of rounded
+/// operations one after the other; bfloat16: the same with 8 bits.
+constexpr double kFloatError = 64 * 1.1920929e-7;
+constexpr double kBfloatError = 16 * 3.90625e-3;
+
+}  // namespace headscope::test
