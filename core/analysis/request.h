@@ -28,12 +28,15 @@ struct AnalysisRequest {
     std::int64_t batch_tokens = 8192;  ///< sequences of equal length run together up to so many tokens
     std::string model_sha256;
     std::string settings_json;         ///< what the user asked for, stored with the results
-    std::string config_json;
+    std::string config_json;           ///< empty: the model's own
     std::uint64_t seed = 0;
+    std::string program_version;       ///< empty: the version that was built
 };
 
 /// Runs the model over all sequences and writes the analysis file, site by site as they come; publishes it at the end.
-/// Throws Error or Stopped; then no file of that name exists that was not there before.
+/// Memory holds one batch of hidden states and one site's statistics at a time. Progress counts multiplications.
+/// Throws Error or Stopped; then no file of that name exists that was not there before. What the model or the output
+/// path would refuse is refused before anything is computed. Call on the compute thread.
 void run(model::Model& model, const AnalysisRequest& request, const std::filesystem::path& output,
          std::vector<std::filesystem::path> inputs, Progress& progress, const Cancellation& cancellation);
 

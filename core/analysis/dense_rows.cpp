@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/analysis/dense_rows.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "core/analysis/tensor_values.h"
+#include "kernels/parallel.h"
+
+namespace headscope::analysis {
+namespace {
+
+constexpr std::int64_t block_bytes = std::int64_t{32} << 20U;
+constexpr std::int64_t rows_per_task = 16;
+
+}  // namespace
+
+void for_dense_rows(const model::AttentionRecord& record, std::int64_t b, const Cancellation& cancellation,
+                    const RowBlock& take) {
+    const at::Tensor query = kernel_tensor(record.query), key = kernel_tensor(record.key);
+    kernels::AttentionInput input;
+    input.query = kernel_view(query);
+    input.key = kernel_view(key);
+    input.value = input.key;   // attention_weights reads none
+    input.rule = &record.rule;
+    const std::int64_t queries = query.size(2), keys = key.size(2);
+    const std::int64_t step = std::clamp<std::int64_t>(block_bytes / (keys * 4), 1, queries);
+    std::vector<float> rows;
+    for (std::int64_t head = 0; head < query.size(1); ++head) {
+        for (std::int64_t first = 0; first < queries; first += step) {
+            const std::int64_t count = std::min(step, queries - first);
+            rows.resize(static_cast<std::size_t>(count * keys));
+            kernels::parallel_for((count + rows_per_task - 1) / rows_per_task, [&](std::int64_t task, int) {
+                cancellation.check();
+                const std::int64_t begin = task * rows_per_task, end = std::min(begin + rows_per_task, count);
+                kernels::attention_weights(input, record.statistics.row_constant, b, head, first + begin, first + end, 0,
+                                           keys, rows.data() + begin * keys);
+            });
+            take(head, first, rows);
+        }
+    }
+}
+
+}  // namespace headscope::analysis

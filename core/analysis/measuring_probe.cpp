@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/analysis/measuring_probe.h"
+
+#include <array>
+#include <utility>
+
+#include "core/analysis/dense_rows.h"
+
+namespace headscope::analysis {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, const char*>, 3> state_names{{{"query", "q"}, {"key", "k"}, {"value", "v"}}};
+
+bool is_state(std::string_view name) {
+    for (const auto& [announced, stored] : state_names) {
+        if (name == announced) return true;
+    }
+    return false;
+}
+
+}  // namespace
+
+MeasuringProbe::MeasuringProbe(store::AnalysisWriter& writer, const store::AnalysisHeader& header,
+                               const std::vector<std::int64_t>& sequences, const Cancellation& cancellation)
+    : writer_(writer), header_(header), sequences_(sequences), cancellation_(cancellation) {
+    self_.local_distances = header.local_distances;
+    self_.histogram_row_step = header.row_step();
+    cross_ = self_;
+    for (const std::int64_t s : sequences) {
+        const auto& ids = header.sequences[static_cast<std::size_t>(s)].ids;
+        self_.tokens.insert(self_.tokens.end(), ids.begin(), ids.end());
+    }
+}
+
+bool MeasuringProbe::layer_measured(std::int64_t layer) const {
+    return header_.measured_layers.empty() || header_.measured_layers.contains(static_cast<int>(layer));
+}
+
+bool MeasuringProbe::wants(std::string_view name, LayerIndex layer) const {
+    if (!header_.record.states) return false;
+    // A boundary belongs to the layers on both its sides.
+    if (name == "embedding") return layer_measured(0);
+    if (name == "hidden") return layer_measured(layer.value) || layer_measured(layer.value + 1);
+    return is_state(name) && layer_measured(layer.value);
+}
+
+void MeasuringProbe::announce(std::string_view name, LayerIndex layer, const at::Tensor& value) {
+    if (!wants(name, layer)) return;
+    if (name == "embedding") write_hidden(0, value);
+    else if (name == "hidden") write_hidden(layer.value + 1, value);
+    else states_.insert_or_assign(std::string(name), vector_statistics(value));
+}
+
+void MeasuringProbe::write_hidden(std::int64_t boundary, const at::Tensor& value) {
+    const VectorStatistics found = vector_statistics(value);
+    const auto length = static_cast<std::size_t>(value.size(1));
+    for (std::size_t b = 0; b < sequences_.size(); ++b) {
+        const auto row = [&](const std::vector<float>& all) { return std::span(all).subspan(b * length, length); };
+        writer_.write_hidden_state(sequences_[b], boundary, "hidden_norm", row(found.norm));
+        writer_.write_hidden_state(sequences_[b], boundary, "hidden_variance", row(found.variance));
+    }
+}
+
+const kernels::StatisticsRequest* MeasuringProbe::request(SiteIndex site) {
+    const Site& description = header_.sites.at(static_cast<std::size_t>(site.value));
+    if (!header_.measured(description)) return nullptr;
+    return description.kind == "self" && description.query_stream == description.key_stream ? &self_ : &cross_;
+}
+
+void MeasuringProbe::measured(const model::AttentionRecord& record) {
+    if (header_.record.states) write_states(record);
+    for (std::size_t row = 0; row < sequences_.size(); ++row) {
+        const auto b = static_cast<std::int64_t>(row);
+        if (header_.record.maps) write_map(record, b);
+        if (header_.record.attention) {
+            for_dense_rows(record, b, cancellation_, [&](std::int64_t head, std::int64_t first, std::span<const float> rows) {
+                writer_.write_attention_rows(sequences_[row], record.site.value, head, first, rows, record.key.size(2));
+            });
+        }
+        writer_.write_site(sequences_[row], record.site.value, record.statistics, b);
+    }
+}
+
+void MeasuringProbe::write_states(const model::AttentionRecord& record) {
+    for (const auto& [announced, stored] : state_names) {
+        const auto found = states_.find(announced);
+        if (found == states_.end()) continue;
+        const std::int64_t heads = announced == "query" ? record.description.heads : record.description.key_value_heads;
+        const VectorStatistics& values = found->second;
+        const std::size_t size = values.norm.size() / sequences_.size();   // heads * length
+        for (std::size_t b = 0; b < sequences_.size(); ++b) {
+            const auto row = [&](const std::vector<float>& all) { return std::span(all).subspan(b * size, size); };
+            writer_.write_state(sequences_[b], record.site.value, std::string(stored) + "_norm", row(values.norm), heads);
+            writer_.write_state(sequences_[b], record.site.value, std::string(stored) + "_variance", row(values.variance), heads);
+        }
+    }
+    states_.clear();
+}
+
+void MeasuringProbe::write_map(const model::AttentionRecord& record, std::int64_t b) {
+    const auto size = static_cast<std::size_t>(record.query.size(1) * record.query.size(2));
+    const auto constants = std::span(record.statistics.row_constant).subspan(static_cast<std::size_t>(b) * size, size);
+    writer_.write_map(sequences_[static_cast<std::size_t>(b)], record.site.value, float_values(record.query.select(0, b)),
+                      float_values(record.key.select(0, b)), constants, record.rule, b);
+}
+
+}  // namespace headscope::analysis

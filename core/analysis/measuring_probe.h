@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/analysis/tensor_values.h"
+#include "core/base/progress.h"
+#include "core/model/probe.h"
+#include "core/store/analysis_header.h"
+#include "core/store/analysis_writer.h"
+
+namespace headscope::analysis {
+
+/// Asks for the statistics of the measured sites and hands everything to the writer as it comes, so that memory holds
+/// one site at a time. One probe a batch.
+class MeasuringProbe final : public model::Probe {
+public:
+    /// `sequences`: which sequence each batch row is.
+    MeasuringProbe(store::AnalysisWriter& writer, const store::AnalysisHeader& header,
+                   const std::vector<std::int64_t>& sequences, const Cancellation& cancellation);
+
+    bool wants(std::string_view name, LayerIndex layer) const override;
+    void announce(std::string_view name, LayerIndex layer, const at::Tensor& value) override;
+    const kernels::StatisticsRequest* request(SiteIndex site) override;
+    void measured(const model::AttentionRecord& record) override;
+
+private:
+    bool layer_measured(std::int64_t layer) const;
+    void write_hidden(std::int64_t boundary, const at::Tensor& value);
+    void write_states(const model::AttentionRecord& record);
+    void write_map(const model::AttentionRecord& record, std::int64_t b);
+
+    store::AnalysisWriter& writer_;
+    const store::AnalysisHeader& header_;
+    const std::vector<std::int64_t>& sequences_;
+    const Cancellation& cancellation_;
+    kernels::StatisticsRequest self_, cross_;   ///< duplicate and induction scores need the same tokens on both sides
+    std::map<std::string, VectorStatistics, std::less<>> states_;   ///< "query", ...: of the site that comes next
+};
+
+}  // namespace headscope::analysis

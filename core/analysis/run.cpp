@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <chrono>
+#include <ctime>
+
+#include <c10/core/InferenceMode.h>
+
+#include "core/analysis/measuring_probe.h"
+#include "core/analysis/request.h"
+#include "core/analysis/work_plan.h"
+#include "core/base/error.h"
+#include "core/model/check_batch.h"
+#include "core/model/model.h"
+#include "core/store/analysis_writer.h"
+#include "kernels/backend.h"
+
+namespace headscope::analysis {
+namespace {
+
+std::string now_in_utc() {
+    const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+    std::tm time{};
+    ::gmtime_r(&now, &time);
+    char text[32];
+    std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &time);
+    return text;
+}
+
+void check_layers(const std::set<int>& layers, std::int64_t count, const char* where) {
+    for (const int layer : layers) {
+        if (layer < 0 || layer >= count) {
+            throw Error(ErrorCode::usage, where, "expected layers from 0 to " + std::to_string(count - 1),
+                        "found " + std::to_string(layer));
+        }
+    }
+}
+
+/// Layers that are measured: those asked for, less those left out. Empty: all.
+std::set<int> measured_layers(const AnalysisRequest& request, std::int64_t count) {
+    if (request.layers.empty() && request.skip_layers.empty()) return {};
+    std::set<int> measured;
+    for (int layer = 0; layer < count; ++layer) {
+        const bool asked = request.layers.empty() || request.layers.contains(layer);
+        if (asked && !request.skip_layers.contains(layer)) measured.insert(layer);
+    }
+    if (measured.empty()) {
+        throw Error(ErrorCode::usage, "--layers", "expected a layer that is not left out", "found none");
+    }
+    return measured;
+}
+
+store::AnalysisHeader make_header(const model::Model& model, const AnalysisRequest& request) {
+    const model::ModelConfig& config = model.config();
+    if (request.sequences.empty()) throw Error(ErrorCode::usage, "analysis", "expected a sequence of tokens", "found none");
+    for (const auto& sequence : request.sequences) {
+        if (sequence.ids.empty()) throw Error(ErrorCode::usage, "analysis", "expected at least one token in each sequence", "found none");
+    }
+    if (request.record.logits && !model.has_head()) {
+        throw Error(ErrorCode::usage, "--record logits", "expected a model with a head for the vocabulary", "found none");
+    }
+    check_layers(request.layers, config.layers, "--layers");
+    check_layers(request.skip_layers, config.layers, "--skip");
+    store::AnalysisHeader header;
+    header.program_version = request.program_version.empty() ? HEADSCOPE_VERSION : request.program_version;
+    header.created = now_in_utc();
+    header.model_name = config.name;
+    header.model_type = config.family;
+    header.model_sha256 = request.model_sha256;
+    header.config_json = request.config_json.empty() ? config.to_json() : request.config_json;
+    header.settings_json = request.settings_json.empty() ? "{}" : request.settings_json;
+    header.seed = request.seed;
+    header.mixers = model.mixers();
+    header.sites = model.sites();
+    header.sequences = request.sequences;
+    header.measured_layers = measured_layers(request, config.layers);
+    header.record = request.record;
+    header.hidden_boundaries = config.layers + 1;
+    header.vocabulary = config.vocabulary;
+    header.max_positions = config.max_positions;
+    header.histogram_row_step = request.all_rows ? 1 : 0;
+    header.maps_float16 = request.maps_float16;
+    return header;
+}
+
+/// Adds up the batches' costs and tells how far things are.
+class Meter {
+public:
+    Meter(Progress& progress, const std::vector<WorkBatch>& plan, std::int64_t layers) : progress_(progress) {
+        for (const WorkBatch& batch : plan) total_ += batch.layer_cost * static_cast<double>(layers) + batch.loss_cost;
+    }
+    void add(double cost, const std::string& what) {
+        done_ += cost;
+        progress_.advance(done_, total_, what);
+    }
+
+private:
+    Progress& progress_;
+    double done_ = 0, total_ = 0;
+};
+
+class Run {
+public:
+    Run(model::Model& model, const AnalysisRequest& request, const store::AnalysisHeader& header,
+        store::AnalysisWriter& writer, const Cancellation& cancellation)
+        : model_(model), request_(request), header_(header), writer_(writer), cancellation_(cancellation) {}
+
+    void batch(const WorkBatch& work, const std::string& name, Meter& meter) {
+        cancellation_.check();
+        const model::Batch batch = make_batch(header_.sequences, work.sequences);
+        MeasuringProbe probe(writer_, header_, work.sequences, cancellation_);
+        model::ForwardOptions options;
+        options.probe = &probe;
+        options.skip_layers = request_.skip_layers;
+        options.beyond_positions = request_.beyond_positions;
+        options.cancellation = &cancellation_;
+        const std::string layers = std::to_string(model_.config().layers);
+        options.after_layer = [&](int layer) {
+            meter.add(work.layer_cost, name + "layer " + std::to_string(layer) + " of " + layers);
+        };
+        const at::Tensor hidden = model_.forward(batch, options);
+        cancellation_.check();
+        if (!model_.has_head()) return;
+        const auto keep = [&](std::int64_t row, std::int64_t first, const at::Tensor& logits) {
+            if (header_.record.logits) writer_.write_logits(work.sequences[static_cast<std::size_t>(row)], first, float_values(logits));
+        };
+        if (model_.causal()) loss(work, batch, hidden, keep);
+        else if (header_.record.logits) all_logits(hidden, keep);
+        meter.add(work.loss_cost, name + "loss");
+    }
+
+private:
+    void loss(const WorkBatch& work, const model::Batch& batch, const at::Tensor& hidden,
+              const model::Model::LogitRows& keep) {
+        const model::Model::LogitRows rows = header_.record.logits ? keep : model::Model::LogitRows();
+        const at::Tensor loss = model_.next_token_loss(batch, hidden, rows, &cancellation_);
+        for (std::size_t b = 0; b < work.sequences.size(); ++b) {
+            writer_.write_loss(work.sequences[b], float_values(loss.select(0, static_cast<std::int64_t>(b))));
+        }
+    }
+
+    /// An encoder's: there is no next token, so no loss.
+    void all_logits(const at::Tensor& hidden, const model::Model::LogitRows& keep) {
+        const std::int64_t length = hidden.size(1), step = model_.logit_rows();
+        for (std::int64_t b = 0; b < hidden.size(0); ++b) {
+            for (std::int64_t first = 0; first < length; first += step) {
+                cancellation_.check();
+                keep(b, first, model_.logits(hidden.select(0, b).narrow(0, first, std::min(step, length - first))));
+            }
+        }
+    }
+
+    model::Model& model_;
+    const AnalysisRequest& request_;
+    const store::AnalysisHeader& header_;
+    store::AnalysisWriter& writer_;
+    const Cancellation& cancellation_;
+};
+
+void run_all(model::Model& model, const AnalysisRequest& request, const std::filesystem::path& output,
+             const std::vector<std::filesystem::path>& inputs, Progress& progress, const Cancellation& cancellation) {
+    const c10::InferenceMode inference;
+    const store::AnalysisHeader header = make_header(model, request);
+    const std::vector<WorkBatch> plan = plan_work(header.sequences, model.config(), request.batch_tokens, model.has_head());
+    // What the model would refuse is refused before a file appears.
+    for (const WorkBatch& work : plan) {
+        model::check_batch(make_batch(header.sequences, work.sequences), model.config(), 0, request.beyond_positions);
+    }
+    cancellation.check();
+    store::AnalysisWriter writer(output, header, inputs);
+    Meter meter(progress, plan, model.config().layers);
+    Run run(model, request, header, writer, cancellation);
+    for (std::size_t i = 0; i < plan.size(); ++i) {
+        std::string name;
+        if (plan.size() > 1) name = "batch " + std::to_string(i + 1) + " of " + std::to_string(plan.size()) + ", ";
+        run.batch(plan[i], name, meter);
+    }
+    cancellation.check();
+    writer.publish();
+}
+
+}  // namespace
+
+void run(model::Model& model, const AnalysisRequest& request, const std::filesystem::path& output,
+         std::vector<std::filesystem::path> inputs, Progress& progress, const Cancellation& cancellation) {
+    try {
+        run_all(model, request, output, inputs, progress, cancellation);
+    } catch (const kernels::Cancelled&) {
+        throw Stopped();
+    } catch (...) {
+        throw current_error("analysis");
+    }
+}
+
+}  // namespace headscope::analysis

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/model/config.h"
+#include "core/store/analysis_header.h"
+
+namespace headscope::analysis {
+
+/// Sequences of one length that run together, and what they cost in units that grow evenly with time.
+struct WorkBatch {
+    std::vector<std::int64_t> sequences;
+    std::int64_t length = 0;
+    double layer_cost = 0;   ///< of one layer
+    double loss_cost = 0;    ///< of the head and loss
+};
+
+/// Batches of at most `batch_tokens` tokens (or one sequence), in the order in which their first sequences come.
+std::vector<WorkBatch> plan_work(const std::vector<store::SequenceTokens>& sequences, const model::ModelConfig& config,
+                                 std::int64_t batch_tokens, bool with_head);
+
+}  // namespace headscope::analysis
