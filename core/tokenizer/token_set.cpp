@@ -7,7 +7,7 @@
 namespace headscope::tokenizer {
 
 namespace {
-std::uint64_t edge(std::uint32_t node, unsigned char byte) {
+std::uint64_t key(std::uint32_t node, unsigned char byte) {
     return (static_cast<std::uint64_t>(node) << 8) | byte;
 }
 }  // namespace
@@ -16,25 +16,26 @@ TokenSet::TokenSet() : nodes_(1) {}
 
 std::uint32_t TokenSet::child(std::uint32_t node, unsigned char byte) const {
     if (node == 0) return roots_[byte];
-    const auto found = edges_.find(edge(node, byte));
-    return found == edges_.end() ? 0 : found->second;
+    const auto begin = edges_.begin() + nodes_[node].first_edge;
+    const auto end = begin + nodes_[node].edge_count;
+    const auto found =
+        std::lower_bound(begin, end, byte, [](const Edge& edge, unsigned char b) { return edge.byte < b; });
+    return found != end && found->byte == byte ? found->child : 0;
 }
 
 void TokenSet::add(std::string_view text, std::int32_t value) {
     std::uint32_t node = 0;
     for (auto letter = text.rbegin(); letter != text.rend(); ++letter) {
         const auto byte = static_cast<unsigned char>(*letter);
-        std::uint32_t next = child(node, byte);
-        if (next == 0) {
-            next = static_cast<std::uint32_t>(nodes_.size());
-            nodes_.push_back({0, 0, 0, node, byte});
-            if (node == 0) {
-                roots_[byte] = next;
-            } else {
-                edges_.emplace(edge(node, byte), next);
-            }
+        const auto fresh = static_cast<std::uint32_t>(nodes_.size());
+        const auto [entry, added] = growing_.try_emplace(key(node, byte), fresh);
+        if (added) {
+            Node next;
+            next.parent = node;
+            next.byte = byte;
+            nodes_.push_back(next);
         }
-        node = next;
+        node = entry->second;
     }
     if (nodes_[node].length == 0) {
         nodes_[node].length = static_cast<std::uint32_t>(text.size());
@@ -43,6 +44,20 @@ void TokenSet::add(std::string_view text, std::int32_t value) {
 }
 
 void TokenSet::finish() {
+    std::vector<std::uint64_t> keys;
+    keys.reserve(growing_.size());
+    for (const auto& [key, child] : growing_) keys.push_back(key);
+    std::sort(keys.begin(), keys.end());
+    edges_.reserve(keys.size());
+    for (const std::uint64_t edge : keys) {
+        const auto byte = static_cast<unsigned char>(edge & 255);
+        const std::uint32_t next = growing_.at(edge);
+        Node& node = nodes_[edge >> 8];
+        if (edge >> 8 == 0) roots_[byte] = next;
+        if (node.edge_count++ == 0) node.first_edge = static_cast<std::uint32_t>(edges_.size());
+        edges_.push_back({next, byte});
+    }
+    growing_ = {};
     // Nodes in order of depth, so that a node's fail link, which is shallower, is ready before the node.
     std::vector<std::uint32_t> depth(nodes_.size(), 0);
     for (std::size_t i = 1; i < nodes_.size(); ++i) depth[i] = depth[nodes_[i].parent] + 1;

@@ -34,6 +34,12 @@ private:
         std::uint32_t length = 0;  ///< of the longest string that ends (backwards) here; 0 for none
         std::int32_t value = 0;
         std::uint32_t parent = 0;
+        std::uint32_t first_edge = 0;  ///< of edges_, once finished
+        std::uint16_t edge_count = 0;
+        unsigned char byte = 0;
+    };
+    struct Edge {
+        std::uint32_t child = 0;
         unsigned char byte = 0;
     };
 
@@ -41,7 +47,8 @@ private:
 
     std::vector<Node> nodes_;
     std::array<std::uint32_t, 256> roots_{};  ///< children of the root, which nearly every byte of a text asks for
-    std::unordered_map<std::uint64_t, std::uint32_t> edges_;
+    std::unordered_map<std::uint64_t, std::uint32_t> growing_;  ///< edges while strings are added
+    std::vector<Edge> edges_;                                   ///< node after node, by byte
 };
 
 }  // namespace headscope::tokenizer

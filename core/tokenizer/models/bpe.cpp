@@ -5,8 +5,11 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <span>
+#include <utility>
 
+#include "core/base/progress.h"
 #include "core/tokenizer/byte_level.h"
+#include "core/tokenizer/decoders/decoder.h"
 #include "core/tokenizer/models/merges.h"
 #include "core/tokenizer/models/model.h"
 #include "core/tokenizer/models/word_cache.h"
@@ -63,38 +66,15 @@ public:
     bool spells_bytes() const override { return byte_fallback_; }
 
     void tokenize(const Word& word, std::vector<Token>& tokens) const override {
-        static thread_local WordCache cache;
-        static thread_local SymbolList symbols;
-        const std::string_view text = word.text;
-        const std::uint64_t hash = text.size() <= WordCache::longest_word ? hash_bytes(text) + word.bytes : 0;
-        WordCache::Entry* const entry = text.size() <= WordCache::longest_word ? &cache.slot(number_, hash) : nullptr;
-        std::uint32_t at = word.begin;
-        if (entry != nullptr && WordCache::matches(*entry, hash, text)) {
-            for (std::size_t i = 0; i < entry->count; ++i) {
-                tokens.push_back({entry->ids[i], at, at + entry->lengths[i]});
-                at += entry->lengths[i];
+        if (ignore_merges_) {
+            const std::int32_t whole = word.bytes ? whole_.find(word.text) : vocabulary().id(word.text);
+            if (whole != none) {
+                tokens.push_back({whole, word.begin, word.begin + static_cast<std::uint32_t>(word.text.size())});
+                return;
             }
-            return;
         }
-        const std::size_t first = tokens.size();
-        if (const std::int32_t whole = ignore_merges_ ? whole_word(word) : none; whole != none) {
-            tokens.push_back({whole, at, at + static_cast<std::uint32_t>(text.size())});
-        } else {
-            symbols.clear(text.size());
-            if (word.bytes) {
-                for (const char byte : text) symbols.add(bytes_[static_cast<unsigned char>(byte)], 1);
-            } else {
-                add_characters(text, symbols);
-            }
-            symbols.merge(merges_, word.cancellation);
-            for (const SymbolList::Symbol& symbol : symbols.symbols()) {
-                if (symbol.length == 0) continue;
-                tokens.push_back({symbol.id, at, at + symbol.length});
-                at += symbol.length;
-            }
-            symbols.shrink();
-        }
-        if (entry != nullptr) remember(*entry, hash, text, std::span(tokens).subspan(first));
+        if (word.text.size() <= WordCache::longest_word || !can_part_) return merge_part(word, tokens);
+        part(word, tokens);
     }
 
 private:
@@ -121,6 +101,7 @@ private:
                 merges.at(i).refuse(ErrorCode::mismatch, "a second piece with the prefix");
             const std::int32_t result = known(pair.left + pair.right.substr(prefix_.size()));
             merges_.add(left, right, {rank++, result});
+            joints_.emplace_back(left, right);
         }
     }
 
@@ -136,15 +117,98 @@ private:
             std::snprintf(name, sizeof name, "<0x%02X>", byte);
             if (byte_fallback_) fallback_[byte] = vocabulary().id(name);
         }
+        for (unsigned c = 0; c < 128; ++c) ascii_[c] = vocabulary().id(std::string(1, static_cast<char>(c)));
         if (has_unknown_) unknown_id_ = vocabulary().id(unknown_);
+        prepare_parting();
         if (!ignore_merges_ || !works_on_bytes_) return;
         for (const Vocabulary::Entry& entry : vocabulary().entries()) {
             if (const auto bytes = spelled_bytes(entry.piece)) whole_.add(*bytes, entry.id);
         }
     }
 
-    std::int32_t whole_word(const Word& word) const {
-        return word.bytes ? whole_.find(word.text) : vocabulary().id(word.text);
+    // Merges cross the gap between two characters only if some merge joins a piece that ends with the one and a piece
+    // that begins with the other. Where none does, a long word falls into parts that have nothing to do with each
+    // other: models without a pre-tokeniser get a whole text as one word, but their pieces hold no space within.
+    void prepare_parting() {
+        can_part_ = prefix_.empty() && suffix_.empty();
+        bridges_.reserve(joints_.size());
+        for (const auto& [left, right] : joints_) {
+            const std::string_view before = vocabulary().piece(left);
+            const std::string_view after = vocabulary().piece(right);
+            // A byte or an unknown can be a symbol as a whole; a merge with them would not fit this reasoning.
+            can_part_ = can_part_ && !before.empty() && !after.empty() && !is_odd_symbol(left) && !is_odd_symbol(right);
+            if (!can_part_) break;
+            const std::int32_t last = vocabulary().id(before.substr(previous_utf8(before, before.size())));
+            const std::int32_t first = vocabulary().id(after.substr(0, utf8_length(after[0])));
+            if (last >= 0 && first >= 0) bridges_.add(last, first, {});
+        }
+        joints_ = {};
+    }
+
+    bool is_odd_symbol(std::int32_t id) const {
+        return (has_unknown_ && id == unknown_id_) ||
+               (byte_fallback_ && fallback_byte(vocabulary().piece(id)).has_value());
+    }
+
+    void part(const Word& word, std::vector<Token>& tokens) const {
+        const std::string_view text = word.text;
+        const auto merge = [&](std::size_t begin, std::size_t end) {
+            merge_part({text.substr(begin, end - begin), word.begin + static_cast<std::uint32_t>(begin), word.bytes,
+                        word.cancellation},
+                       tokens);
+        };
+        std::size_t begin = 0;
+        std::int32_t last = none;
+        for (std::size_t at = 0; at < text.size();) {
+            const std::size_t length = word.bytes ? 1 : utf8_length(text[at]);
+            const std::int32_t symbol =
+                word.bytes ? bytes_[static_cast<unsigned char>(text[at])] : character(text.substr(at, length));
+            if (last != none && symbol != none && bridges_.find(last, symbol) == nullptr) {
+                merge(begin, at);
+                begin = at;
+                if (word.cancellation != nullptr) word.cancellation->check();
+            }
+            last = symbol;
+            at += length;
+        }
+        merge(begin, text.size());
+    }
+
+    std::int32_t character(std::string_view spelling) const {
+        return spelling.size() == 1 ? ascii_[static_cast<unsigned char>(spelling[0])] : vocabulary().id(spelling);
+    }
+
+    // A word or an independent part of one, without ignore_merges.
+    void merge_part(const Word& word, std::vector<Token>& tokens) const {
+        static thread_local WordCache cache;
+        static thread_local SymbolList symbols;
+        const std::string_view text = word.text;
+        const bool is_short = text.size() <= WordCache::longest_word;
+        const std::uint64_t hash = is_short ? hash_bytes(text) + word.bytes : 0;
+        WordCache::Entry* const entry = is_short ? &cache.slot(number_, hash) : nullptr;
+        std::uint32_t at = word.begin;
+        if (entry != nullptr && WordCache::matches(*entry, hash, text)) {
+            for (std::size_t i = 0; i < entry->count; ++i) {
+                tokens.push_back({entry->ids[i], at, at + entry->lengths[i]});
+                at += entry->lengths[i];
+            }
+            return;
+        }
+        const std::size_t first = tokens.size();
+        symbols.clear(text.size());
+        if (word.bytes) {
+            for (const char byte : text) symbols.add(bytes_[static_cast<unsigned char>(byte)], 1);
+        } else {
+            add_characters(text, symbols);
+        }
+        symbols.merge(merges_, word.cancellation);
+        for (const SymbolList::Symbol& symbol : symbols.symbols()) {
+            if (symbol.length == 0) continue;
+            tokens.push_back({symbol.id, at, at + symbol.length});
+            at += symbol.length;
+        }
+        symbols.shrink();
+        if (entry != nullptr) remember(*entry, hash, text, std::span(tokens).subspan(first));
     }
 
     std::int32_t unknown_id() const {
@@ -214,6 +278,10 @@ private:
     std::string where_;
 
     MergeTable merges_;
+    MergeTable bridges_;                                         ///< characters that some merge joins
+    std::vector<std::pair<std::int32_t, std::int32_t>> joints_;  ///< the merges' pairs, until bridges_ is made
+    std::array<std::int32_t, 128> ascii_{};                      ///< the piece of each ASCII character
+    bool can_part_ = false;
     std::array<std::int32_t, 256> bytes_{};     ///< the piece of each byte-level character
     std::array<std::int32_t, 256> fallback_{};  ///< "<0x41>" and so on
     StringTable whole_;                         ///< byte-level pieces by the bytes they stand for
