@@ -11,8 +11,6 @@
 namespace headscope::kernels::cpu {
 namespace {
 
-constexpr int kLinearBins = 64;                                  // quarters from -8 to 8
-constexpr int kOuterBins = (kHistogramBins - kLinearBins) / 2;   // on each side, the open one among them
 constexpr int kLinearStart = kOuterBins;
 constexpr double kLinearEnd = 8.0;
 

@@ -19,12 +19,12 @@ void PackKeys(const PackTask& task) {
     const std::int64_t width = PanelWidth(), size = s.key_size;
     for (std::int64_t first = task.key_begin; first < task.key_end; first += width) {
         float* HWY_RESTRICT panel = task.packed + task.key_head * s.packed_head_stride + first * size;
-        for (std::int64_t c = 0; c < width; ++c) {
-            const std::int64_t j = first + c;
-            const bool real = j >= s.key_begin && j < s.key_end;
-            const std::int64_t row = task.key_head * s.key.head_stride + j * s.key.row_stride;
-            for (std::int64_t k = 0; k < size; ++k) panel[k * width + c] = real ? LoadElement(s.key, row + k) : 0.0f;
+        const std::int64_t begin = HWY_MAX(first, s.key_begin), end = HWY_MIN(first + width, s.key_end);
+        if (begin > first || end < first + width) {
+            for (std::int64_t x = 0; x < size * width; ++x) panel[x] = 0.0f;
         }
+        const std::int64_t row = task.key_head * s.key.head_stride + begin * s.key.row_stride;
+        ScatterRows(s.key, row, end - begin, size, 1.0f, width, panel + (begin - first));
     }
 }
 

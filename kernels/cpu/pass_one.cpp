@@ -81,6 +81,25 @@ HWY_INLINE void CountAbove(const float* HWY_RESTRICT t, std::int64_t begin, std:
     }
 }
 
+/// Counts a row's scores; whole vectors inside +-8 by their quarters, the others one by one.
+HWY_INLINE void CountRow(const float* HWY_RESTRICT t, std::int64_t begin, std::int64_t end, std::uint32_t* counts) {
+    const F32 d;
+    const hn::RebindToSigned<F32> di;
+    const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+    const V quarters = hn::Set(d, static_cast<float>(4.0 * kLn2)), limit = hn::Set(d, 0.5f * kLinearBins);
+    HWY_ALIGN std::int32_t bins[hn::MaxLanes(d)];
+    std::uint32_t* middle = counts + kOuterBins + kLinearBins / 2;
+    for (std::int64_t c = begin; c < end; c += lanes) {
+        const V x = hn::Mul(hn::Load(d, t + c), quarters);
+        if (!hn::AllTrue(d, hn::Lt(hn::Abs(x), limit))) {
+            count_scores(t + c, lanes, counts);
+            continue;
+        }
+        hn::Store(hn::ConvertTo(di, hn::Floor(x)), di, bins);
+        for (std::int64_t n = 0; n < lanes; ++n) ++middle[bins[n]];
+    }
+}
+
 /// A row's tile: extremes and moments of scores, and the online sums where the normaliser has such.
 template <class N, bool kMaskedTile, bool kStatistics>
 HWY_INLINE void SweepRow(const float* HWY_RESTRICT t, std::int64_t begin, std::int64_t end, std::int64_t pairs,
@@ -187,7 +206,7 @@ private:
             if constexpr (kStatistics) {
                 const std::int64_t i = block_.first + row + r;
                 if (task_.histogram != nullptr && i % task_.histogram_step == task_.histogram_step - 1) {
-                    count_scores(t + columns.begin, columns.end - columns.begin, counts_);
+                    CountRow(t, columns.begin, columns.end, counts_);
                 }
             }
         }

@@ -74,14 +74,17 @@ private:
         if (!Measures()) return;
         // Rows of one thumbnail row form a part, whose column sums are kept together.
         parts_ = 0;
+        int pieces = 0;
         for (int r = 0; r < task_.rows; ++r) {
             const std::int64_t cell = task_.totals != nullptr ? task_.totals->cell_row(task_.first_row + r) : 0;
-            if (r == 0 || cell != part_cell_[parts_ - 1]) {
-                part_cell_[parts_] = cell;
-                ++parts_;
-            }
-            part_of_[r] = parts_ - 1;
+            const bool fresh = r == 0 || cell != part_cell_[parts_ - 1];
+            if (fresh) part_cell_[parts_++] = cell;
+            const int in_group = r % kRows;
+            if (in_group == 0) first_piece_[r / kRows] = pieces;
+            if (fresh || in_group == 0) pieces_[pieces++] = {in_group, in_group, parts_ - 1};
+            ++pieces_[pieces - 1].end;
         }
+        first_piece_[groups_] = pieces;
     }
 
     void KeyBlock(std::int64_t key) {
@@ -164,7 +167,8 @@ private:
         tile.head = n;
         tile.part_sums = part_sums_;
         tile.part_maxima = part_maxima_;
-        tile.part_of = part_of_ + row;
+        tile.part_begin = pieces_ + first_piece_[g];
+        tile.part_end = pieces_ + first_piece_[g + 1];
         tile.distance = static_cast<float>(task_.first_row + row + s_.query_offset - key);
         double distance = 0.0;
         if (task_.diversity == nullptr)
@@ -270,7 +274,8 @@ private:
     TileView views_[kMaxBlockRows / kRows];
     int parts_ = 1;
     std::int64_t part_cell_[kMaxBlockRows];
-    int part_of_[kMaxBlockRows];
+    RowPart pieces_[kMaxBlockRows];  // parts, cut at groups
+    int first_piece_[kMaxBlockRows / kRows + 1];
     double diversity_ = 0.0;
 };
 

@@ -24,13 +24,26 @@ HWY_INLINE float LoadElement(const HeadMatrix& m, std::int64_t at) {
     return value;
 }
 
+/// out[k * width + r] = factor * element k of row r, the rows starting at element `first` of the matrix.
+HWY_INLINE void ScatterRows(const HeadMatrix& m, std::int64_t first, std::int64_t rows, std::int64_t size, float factor,
+                            std::int64_t width, float* HWY_RESTRICT out) {
+    for (std::int64_t r = 0; r < rows; ++r, ++out) {
+        const std::int64_t row = first + r * m.row_stride;
+        if (m.type == ElementType::float32) {
+            const float* HWY_RESTRICT from = static_cast<const float*>(m.data) + row;
+            for (std::int64_t k = 0; k < size; ++k) out[k * width] = factor * from[k];
+        } else {
+            for (std::int64_t k = 0; k < size; ++k) out[k * width] = factor * LoadElement(m, row + k);
+        }
+    }
+}
+
 /// Queries i .. i + rows - 1 of head h, times the scale, as [key_size][kRows]; rows that are missing are 0.
 HWY_INLINE void PackQueries(const Sequence& s, std::int64_t h, std::int64_t i, int rows, float* HWY_RESTRICT out) {
-    for (int r = 0; r < kRows; ++r) {
-        const std::int64_t row = h * s.query.head_stride + (i + r) * s.query.row_stride;
-        for (std::int64_t k = 0; k < s.key_size; ++k) {
-            out[k * kRows + r] = r < rows ? LoadElement(s.query, row + k) * s.query_factor : 0.0f;
-        }
+    const std::int64_t first = h * s.query.head_stride + i * s.query.row_stride;
+    ScatterRows(s.query, first, rows, s.key_size, s.query_factor, kRows, out);
+    for (std::int64_t k = 0; k < s.key_size; ++k) {
+        for (int r = rows; r < kRows; ++r) out[k * kRows + r] = 0.0f;
     }
 }
 

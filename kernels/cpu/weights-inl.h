@@ -7,11 +7,17 @@
 #define HEADSCOPE_KERNELS_CPU_WEIGHTS_INL_H
 #endif
 
+#include "hwy/cache_control.h"
 #include "hwy/contrib/math/math-inl.h"
 #include "kernels/cpu/scores-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace headscope::kernels::cpu::HWY_NAMESPACE {
+
+/// Rows [begin, end) of a tile whose column sums are kept together, under number `part` of the block.
+struct RowPart {
+    int begin, end, part;
+};
 
 /// Rows [0, rows) and columns [begin, end) of a tile of scores [kRows][kTileKeys] that become weights.
 struct WeighedTile {
@@ -21,8 +27,8 @@ struct WeighedTile {
     const float *shift, *factor;          ///< the rows' constants
     float *mean = nullptr, *squares = nullptr;  ///< across heads so far, [columns / lanes][kRows][lanes]
     std::int64_t head = 0;                ///< how many heads are in them
-    float *part_sums = nullptr, *part_maxima = nullptr;  ///< by part of the block's rows, [parts][kTileKeys]
-    const int* part_of = nullptr;         ///< each row's part
+    float *part_sums = nullptr, *part_maxima = nullptr;  ///< [parts of the block][kTileKeys]
+    const RowPart *part_begin = nullptr, *part_end = nullptr;  ///< those of this tile's rows
     float distance = 0.0f;                ///< position of row 0 less the tile's first key
 };
 
@@ -42,8 +48,8 @@ HWY_INLINE void WeighPlain(const WeighedTile& tile) {
 /// kSpread 0: one head alone; 1: the first of several, 2: a later one (Welford's update of mean and squared
 /// deviations across heads). Returns the sum of weight times distance (i' - j).
 ///
-/// Distances are taken relative to the first row: with S the column's sum over n rows and P the total of its running
-/// sums (n p_0 + ... + 1 p_(n-1)), sum_r r p_r = n S - P. That is one more addition a pair, and nothing cancels.
+/// Distances are taken from the row after a part's last: with S the column's sum over n rows and P the total of its
+/// running sums (n p_0 + ... + 1 p_(n-1)), sum_r (n - r) p_r = P. One more addition a pair, and nothing cancels.
 template <class N, int kSpread>
 HWY_INLINE double WeighAndMeasure(const WeighedTile& tile) {
     const F32 d;
@@ -54,11 +60,11 @@ HWY_INLINE double WeighAndMeasure(const WeighedTile& tile) {
         float* HWY_RESTRICT mean = tile.mean + c * kRows;
         float* HWY_RESTRICT squares = tile.squares + c * kRows;
         const V column_distance = hn::Sub(hn::Set(d, tile.distance - static_cast<float>(c)), hn::Iota(d, 0.0f));
-        int r = 0;
-        while (r < tile.rows) {
-            const int part = tile.part_of[r], first = r;
-            V sum = hn::Zero(d), running = hn::Zero(d), maximum = hn::Load(d, tile.part_maxima + part * kTileKeys + c);
-            for (; r < tile.rows && tile.part_of[r] == part; ++r) {
+        for (const RowPart* part = tile.part_begin; part != tile.part_end; ++part) {
+            float* sums = tile.part_sums + part->part * kTileKeys + c;
+            float* maxima = tile.part_maxima + part->part * kTileKeys + c;
+            V sum = hn::Zero(d), running = hn::Zero(d), maximum = hn::Load(d, maxima);
+            for (int r = part->begin; r < part->end; ++r) {
                 float* at = tile.scores + r * kTileKeys + c;
                 const V p = N::Weight(d, hn::Load(d, at), hn::Set(d, tile.shift[r]), hn::Set(d, tile.factor[r]));
                 hn::Store(p, d, at);
@@ -77,13 +83,10 @@ HWY_INLINE double WeighAndMeasure(const WeighedTile& tile) {
                               squares + r * lanes);
                 }
             }
-            float* sums = tile.part_sums + part * kTileKeys + c;
             hn::Store(hn::Add(hn::Load(d, sums), sum), d, sums);
-            hn::Store(maximum, d, tile.part_maxima + part * kTileKeys + c);
-            const V rows = hn::Set(d, static_cast<float>(r - first));
-            const V start = hn::Add(column_distance, hn::Set(d, static_cast<float>(first)));
-            moment = hn::MulAdd(sum, start, moment);
-            moment = hn::Add(moment, hn::Sub(hn::Mul(rows, sum), running));
+            hn::Store(maximum, d, maxima);
+            const V end = hn::Add(column_distance, hn::Set(d, static_cast<float>(part->end)));
+            moment = hn::Add(moment, hn::Sub(hn::Mul(sum, end), running));
         }
     }
     return double{Sum(d, moment)};
@@ -160,6 +163,16 @@ HWY_INLINE RowSums SumRow(const float* HWY_RESTRICT weights, std::int64_t begin,
     return {double{Sum(d, mass)}, double{Sum(d, squares)}, double{Sum(d, entropy)}, double{Sum(d, moment)}};
 }
 
+/// Rows that are fetched ahead of the copy below: models lay heads side by side, so rows are far apart in memory and
+/// the processor's own prefetching does not follow.
+inline constexpr std::int64_t kAhead = 12;
+
+HWY_INLINE void Prefetch(const HeadMatrix& m, std::int64_t at, std::int64_t size) {
+    const std::int64_t bytes = m.type == ElementType::float32 ? 4 : 2;
+    const char* from = static_cast<const char*>(m.data) + at * bytes;
+    for (std::int64_t x = 0; x < size * bytes; x += 64) hwy::Prefetch(from + x);
+}
+
 /// Values of keys key .. key + kTileKeys - 1 as float32 [kTileKeys][stride]; columns beyond the value's size, keys
 /// beyond the last and keys hidden by padding are 0, so that whatever padding holds stays out of O.
 HWY_INLINE void PackValues(const Sequence& s, std::int64_t head, std::int64_t key, std::int64_t width,
@@ -173,6 +186,7 @@ HWY_INLINE void PackValues(const Sequence& s, std::int64_t head, std::int64_t ke
         const std::int64_t j = key + x, row = head * s.value.head_stride + j * s.value.row_stride;
         std::int64_t c = 0;
         if (x < width && j >= s.key_begin && j < s.key_end) {
+            if (x + kAhead < width) Prefetch(s.value, row + kAhead * s.value.row_stride, s.value_size);
             if (s.value.type == ElementType::float32) {
                 const float* from = static_cast<const float*>(s.value.data) + row;
                 for (; c < whole; c += lanes) hn::Store(hn::LoadU(d, from + c), d, out + c);
