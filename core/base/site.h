@@ -11,15 +11,15 @@ namespace headscope {
 /// two branches is two sites. Mirrors /sites of an analysis file.
 struct Site {
     std::int32_t layer = 0;
-    std::string stack = "text";     ///< text, encoder, decoder
-    std::string kind = "self";      ///< self, cross
-    std::string branch;             ///< empty, softmax, linear
+    std::string stack = "text";  ///< text, encoder, decoder
+    std::string kind = "self";   ///< self, cross
+    std::string branch;          ///< empty, softmax, linear
     std::int32_t heads = 0;
     std::int32_t key_value_heads = 0;
-    std::int32_t key_size = 0;      ///< per head
-    std::int32_t value_size = 0;    ///< per head
+    std::int32_t key_size = 0;    ///< per head
+    std::int32_t value_size = 0;  ///< per head
     bool causal = true;
-    bool has_matrix = true;         ///< false: a layer without token mixing weights; its values are NaN
+    bool has_matrix = true;  ///< false: a layer without token mixing weights; its values are NaN
     std::string query_stream = "tokens";
     std::string key_stream = "tokens";
 };

@@ -30,8 +30,28 @@ namespace headscope::checkpoint {
 
 /// Element types of safetensors. Sizes in bits: some are smaller than a byte.
 enum class DataType {
-    boolean, f4, f6_e2m3, f6_e3m2, u8, i8, f8_e5m2, f8_e4m3, f8_e8m0, f8_e4m3fnuz, f8_e5m2fnuz,
-    i16, u16, f16, bf16, i32, u32, f32, c64, i64, u64, f64,
+    boolean,
+    f4,
+    f6_e2m3,
+    f6_e3m2,
+    u8,
+    i8,
+    f8_e5m2,
+    f8_e4m3,
+    f8_e8m0,
+    f8_e4m3fnuz,
+    f8_e5m2fnuz,
+    i16,
+    u16,
+    f16,
+    bf16,
+    i32,
+    u32,
+    f32,
+    c64,
+    i64,
+    u64,
+    f64,
 };
 std::string_view name(DataType type);  ///< "BF16", as safetensors writes it
 int bits(DataType type);
@@ -41,8 +61,8 @@ struct TensorInfo {
     DataType type = DataType::f32;
     std::vector<std::int64_t> shape;
     std::int64_t elements = 0;
-    std::size_t file = 0;        ///< index into Checkpoint::files()
-    std::uint64_t begin = 0;     ///< byte offset in that file
+    std::size_t file = 0;     ///< index into Checkpoint::files()
+    std::uint64_t begin = 0;  ///< byte offset in that file
     std::uint64_t bytes = 0;
 };
 
@@ -59,9 +79,9 @@ public:
     ~Checkpoint();
 
     const std::filesystem::path& path() const;
-    std::string display_name() const;                       ///< the folder's or file's name
+    std::string display_name() const;  ///< the folder's or file's name
     bool has_config() const;
-    const nlohmann::json& config() const;                   ///< config.json, an object
+    const nlohmann::json& config() const;  ///< config.json, an object
     const std::map<std::string, TensorInfo>& tensors() const;
     const std::vector<std::filesystem::path>& files() const;
     /// "tokenizer.json" beside the weights if it is there: a plain base name that ends at a regular file.

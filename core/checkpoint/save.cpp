@@ -13,6 +13,7 @@
 #include "core/base/json.h"
 #include "core/base/os_error.h"
 #include "core/base/output_folder.h"
+#include "core/base/text.h"
 #include "core/checkpoint/data_type.h"
 #include "core/checkpoint/torch_types.h"
 
@@ -38,6 +39,7 @@ public:
     }
 
     void run() {
+        check_space();
         write_weights();
         if (request_.config != nullptr) write_text("config.json", json_text(*request_.config));
         for (const fs::path& file : request_.side_files) copy(file);
@@ -50,6 +52,16 @@ public:
 
 private:
     using Shard = std::vector<const OutputTensor*>;
+
+    /// So that a long conversion fails at its start; that the space is still there later is nobody's promise.
+    void check_space() const {
+        std::error_code error;
+        const fs::space_info space = fs::space(folder_.partial_path(), error);
+        if (error || space.capacity == 0 || total_ <= static_cast<double>(space.available)) return;
+        throw Error(ErrorCode::io, shown(folder_.target()),
+                    "expected " + size_text(static_cast<std::uint64_t>(total_)) + " of free space on the disk",
+                    "found " + size_text(space.available));
+    }
 
     std::vector<Shard> shards() const {
         std::vector<Shard> all(1);

@@ -13,7 +13,7 @@
 namespace headscope::checkpoint {
 namespace {
 
-constexpr std::uint64_t largest_index = 64U << 20U;
+constexpr std::uint64_t largest_index = 32U << 20U;  // the largest models' have 15 MB
 constexpr std::size_t most_shards = 4096;
 
 using ShardNames = std::map<std::string, std::vector<std::string>>;  // file -> its tensors

@@ -220,6 +220,16 @@ TEST_CASE("A stopped or failed save leaves nothing", "[checkpoint][save]") {
         ::setrlimit(RLIMIT_FSIZE, &before);
         std::signal(SIGXFSZ, handler);
     }
+    SECTION("the disk has not enough space from the start") {
+        SaveRequest request;
+        request.destination = folder / "out";
+        bool asked = false;
+        request.tensors.push_back({{"a", DataType::u8, {std::int64_t{1} << 60}}, [&](const auto&) { asked = true; }});
+        NoProgress progress;
+        REQUIRE_THROWS_MATCHES(save_checkpoint(request, progress, Cancellation()), Error,
+                               IsError(ErrorCode::io, "expected 1.15 EB of free space on the disk"));
+        REQUIRE_FALSE(asked);
+    }
     SECTION("a tensor that gives too few or too many bytes") {
         SaveRequest request;
         request.destination = folder / "out";
