@@ -110,6 +110,7 @@ private:
             for (std::size_t i = 0; i < spec.dimensions.size(); ++i) {
                 attach_scale(created, scales.at(spec.dimensions[i]), i, where_ + ", " + spec.path);
             }
+            hdf5::check_writes(file_, where_);
             // Handles of large files run into tens of thousands: keep only what is written here.
             if (spec.fill == Fill::absent || spec.path == "/output/logits") datasets_[spec.path] = std::move(created);
         }

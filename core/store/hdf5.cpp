@@ -2,29 +2,24 @@
 #include "core/store/hdf5.h"
 
 #include <cerrno>
-#include <cstdlib>
 #include <string_view>
 
 #include "core/base/os_error.h"
+#include "core/store/hdf5_driver.h"
 
 namespace headscope::store::hdf5 {
 namespace {
 
 struct Failure {
     std::string innermost;
-    int system_error = 0;
     bool lock = false;
 };
 
-/// Walks from the innermost call outwards. HDF5 gives errno as text only: "... errno = 28, error message = ...".
+/// Walks from the innermost call outwards.
 herr_t collect(unsigned, const H5E_error2_t* error, void* out) {
     auto& failure = *static_cast<Failure*>(out);
     const std::string_view text = error->desc != nullptr ? error->desc : "";
     if (failure.innermost.empty()) failure.innermost = text;
-    constexpr std::string_view mark = "errno = ";
-    if (const auto at = text.find(mark); failure.system_error == 0 && at != std::string_view::npos) {
-        failure.system_error = std::atoi(std::string(text.substr(at + mark.size(), 8)).c_str());
-    }
     if (text.find("unable to lock file") != std::string_view::npos) failure.lock = true;
     return 0;
 }
@@ -38,6 +33,7 @@ Handle file_access(const std::string& where) {
     // The oldest format that holds the data: every HDF5 since 1.8 reads it, and it has no status flags, which would
     // keep a killed job's file from being opened.
     set(H5Pset_libver_bounds(list, H5F_LIBVER_EARLIEST, H5F_LIBVER_V18));
+    set(use_latching_driver(list));
     // Writes go straight to the system, so that nothing can fail later than the call that caused it.
     set(H5Pset_sieve_buf_size(list, 0));
     return list;
@@ -58,15 +54,16 @@ void prepare() {
 void fail(ErrorCode code, const std::string& where, const std::string& expected) {
     Failure failure;
     H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, collect, &failure);
+    const int number = system_error_on_stack();
     H5Eclear2(H5E_DEFAULT);
     if (failure.lock) {
         throw Error(ErrorCode::io, where, "expected a file that no other program holds open and a file system with locks",
-                    "found: " + (failure.system_error != 0 ? os_error_text(failure.system_error) : failure.innermost) +
+                    "found: " + (number != 0 ? os_error_text(number) : failure.innermost) +
                         " (HDF5_USE_FILE_LOCKING=FALSE in the environment turns HDF5's locks off)");
     }
-    if (failure.system_error != 0) {
-        throw Error(failure.system_error == ENOMEM ? ErrorCode::memory : ErrorCode::io, where, expected,
-                    os_error_text(failure.system_error));
+    if (number != 0) {
+        throw Error(number == ENOMEM ? ErrorCode::memory : ErrorCode::io, where, expected,
+                    os_error_text(number));
     }
     throw Error(code, where, expected,
                 failure.innermost.empty() ? "found an error without a description"
@@ -148,8 +145,15 @@ Handle open_file(const std::filesystem::path& path) {
                         "expected an HDF5 file"));
 }
 
+void check_writes(hid_t file, const std::string& where) {
+    if (const int number = write_failure(file); number != 0) {
+        throw Error(ErrorCode::io, where, "expected to write this analysis file", os_error_text(number));
+    }
+}
+
 void flush(hid_t file, const std::string& where) {
     check(H5Fflush(file, H5F_SCOPE_LOCAL), ErrorCode::io, where, "expected to write this analysis file");
+    check_writes(file, where);
 }
 
 }  // namespace headscope::store::hdf5

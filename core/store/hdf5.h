@@ -64,7 +64,9 @@ Result check(Result result, ErrorCode code, const std::string& where, const std:
 
 Handle create_file(const std::filesystem::path& path);
 Handle open_file(const std::filesystem::path& path);
-/// Flushes what the library holds to the operating system.
+/// Throws when any write to the file failed: single calls do not (hdf5_driver.h).
+void check_writes(hid_t file, const std::string& where);
+/// Flushes what the library holds to the operating system, and checks that all writes went well.
 void flush(hid_t file, const std::string& where);
 
 // Attributes (hdf5_attribute.cpp). Vectors of one element and scalars are told apart by `scalar`.

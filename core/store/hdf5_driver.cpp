@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/store/hdf5_driver.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <new>
+#include <string_view>
+
+namespace headscope::store::hdf5 {
+namespace {
+
+/// The library sees `base` and fills it in; it must come first.
+struct LatchingFile {
+    H5FD_t base;
+    H5FD_t* inner;
+    int failure;
+};
+
+LatchingFile* ours(H5FD_t* file) { return reinterpret_cast<LatchingFile*>(file); }
+const LatchingFile* ours(const H5FD_t* file) { return reinterpret_cast<const LatchingFile*>(file); }
+
+/// Remembers a failure and tells the library that there was none.
+herr_t latch(LatchingFile* file, herr_t result) {
+    if (result >= 0) return 0;
+    const int number = system_error_on_stack();
+    if (file->failure == 0) file->failure = number != 0 ? number : EIO;
+    H5Eclear2(H5E_DEFAULT);
+    return 0;
+}
+
+H5FD_t* open_file(const char* name, unsigned flags, hid_t, haddr_t most) {
+    const hid_t list = H5Pcreate(H5P_FILE_ACCESS);
+    if (list < 0) return nullptr;
+    H5FD_t* inner = H5Pset_fapl_sec2(list) < 0 ? nullptr : H5FDopen(name, flags, list, most);
+    H5Idec_ref(list);
+    if (inner == nullptr) return nullptr;
+    auto* file = new (std::nothrow) LatchingFile{{}, inner, 0};
+    if (file == nullptr) {
+        H5FDclose(inner);
+        return nullptr;
+    }
+    return &file->base;
+}
+
+herr_t close_file(H5FD_t* file) {
+    const herr_t result = H5FDclose(ours(file)->inner);
+    delete ours(file);
+    return result;
+}
+
+int compare(const H5FD_t* a, const H5FD_t* b) { return H5FDcmp(ours(a)->inner, ours(b)->inner); }
+
+herr_t query(const H5FD_t*, unsigned long* flags) {
+    // What the POSIX driver says; the last one keeps the driver's name out of the file.
+    *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
+             H5FD_FEAT_AGGREGATE_SMALLDATA | H5FD_FEAT_DEFAULT_VFD_COMPATIBLE;
+    return 0;
+}
+
+haddr_t get_eoa(const H5FD_t* file, H5FD_mem_t type) { return H5FDget_eoa(ours(file)->inner, type); }
+herr_t set_eoa(H5FD_t* file, H5FD_mem_t type, haddr_t address) { return H5FDset_eoa(ours(file)->inner, type, address); }
+haddr_t get_eof(const H5FD_t* file, H5FD_mem_t type) { return H5FDget_eof(ours(file)->inner, type); }
+
+herr_t get_handle(H5FD_t* file, hid_t, void** handle) {
+    *handle = &ours(file)->failure;
+    return 0;
+}
+
+herr_t read(H5FD_t* file, H5FD_mem_t type, hid_t transfer, haddr_t address, size_t size, void* to) {
+    return H5FDread(ours(file)->inner, type, transfer, address, size, to);
+}
+
+herr_t write(H5FD_t* file, H5FD_mem_t type, hid_t transfer, haddr_t address, size_t size, const void* from) {
+    if (ours(file)->failure != 0) return 0;
+    return latch(ours(file), H5FDwrite(ours(file)->inner, type, transfer, address, size, from));
+}
+
+herr_t flush(H5FD_t* file, hid_t transfer, hbool_t closing) {
+    if (ours(file)->failure != 0) return 0;
+    return latch(ours(file), H5FDflush(ours(file)->inner, transfer, closing));
+}
+
+herr_t truncate(H5FD_t* file, hid_t transfer, hbool_t closing) {
+    if (ours(file)->failure != 0) return 0;
+    return latch(ours(file), H5FDtruncate(ours(file)->inner, transfer, closing));
+}
+
+herr_t lock(H5FD_t* file, hbool_t exclusive) { return H5FDlock(ours(file)->inner, exclusive); }
+herr_t unlock(H5FD_t* file) { return H5FDunlock(ours(file)->inner); }
+
+const H5FD_class_t& driver_class() {
+    static const H5FD_class_t driver = [] {
+        H5FD_class_t d{};
+        d.name = "headscope";
+        d.maxaddr = (static_cast<haddr_t>(1) << (8 * sizeof(off_t) - 1)) - 1;
+        d.fc_degree = H5F_CLOSE_WEAK;
+        d.open = open_file;
+        d.close = close_file;
+        d.cmp = compare;
+        d.query = query;
+        d.get_eoa = get_eoa;
+        d.set_eoa = set_eoa;
+        d.get_eof = get_eof;
+        d.get_handle = get_handle;
+        d.read = read;
+        d.write = write;
+        d.flush = flush;
+        d.truncate = truncate;
+        d.lock = lock;
+        d.unlock = unlock;
+        const H5FD_mem_t map[H5FD_MEM_NTYPES] = H5FD_FLMAP_DICHOTOMY;
+        for (int i = 0; i < H5FD_MEM_NTYPES; ++i) d.fl_map[i] = map[i];
+        return d;
+    }();
+    return driver;
+}
+
+herr_t find_number(unsigned, const H5E_error2_t* error, void* out) {
+    auto& number = *static_cast<int*>(out);
+    const std::string_view text = error->desc != nullptr ? error->desc : "";
+    constexpr std::string_view mark = "errno = ";
+    const auto at = text.find(mark);
+    if (number == 0 && at != std::string_view::npos) number = std::atoi(text.data() + at + mark.size());
+    return 0;
+}
+
+}  // namespace
+
+herr_t use_latching_driver(hid_t access_list) {
+    // Registered once a process; the library gives drivers back when it ends.
+    static const hid_t driver = H5FDregister(&driver_class());
+    return driver < 0 ? -1 : H5Pset_driver(access_list, driver, nullptr);
+}
+
+int write_failure(hid_t file) {
+    void* failure = nullptr;
+    if (H5Fget_vfd_handle(file, H5P_DEFAULT, &failure) < 0 || failure == nullptr) return 0;
+    return *static_cast<const int*>(failure);
+}
+
+int system_error_on_stack() {
+    int number = 0;
+    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, find_number, &number);
+    return number;
+}
+
+}  // namespace headscope::store::hdf5

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <hdf5.h>
+
+namespace headscope::store::hdf5 {
+
+/// A file driver of ours over the library's POSIX one. It exists because HDF5 1.10 cannot survive a failed write: its
+/// cache keeps the block, the file cannot be closed, and the process crashes when it exits. Here the first failure of a
+/// write, flush or truncation is remembered and nothing more is written; the library goes on believing that all is
+/// well and closes in peace, while whoever writes asks after each step whether it is.
+///
+/// Sets it in a file access list. Negative on failure, as the library's own.
+herr_t use_latching_driver(hid_t access_list);
+
+/// errno's value of the first write to this file that failed; 0: all is well. EIO when the library gave no number.
+int write_failure(hid_t file);
+
+/// The error number in the text of the library's error stack, 0 when there is none. HDF5 keeps errno as text only.
+int system_error_on_stack();
+
+}  // namespace headscope::store::hdf5

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Files that our writer never makes. A good file is changed through HDF5 itself, then read.
+#include <catch2/catch.hpp>
+
+#include <hdf5.h>
+
+#include <fstream>
+#include <functional>
+
+#include "core/base/error.h"
+#include "core/store/analysis_file.h"
+#include "tests/core/store/synthetic_analysis.h"
+#include "tests/core/store/temporary_folder.h"
+
+using namespace headscope;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* target = "/indicators/entropy";   // [1, 3, 4] float64
+
+fs::path changed_file(const tests::TemporaryFolder& folder, const std::function<void(hid_t)>& change) {
+    const auto path = folder / "a.headscope.h5";
+    tests::write_synthetic_analysis(path);
+    const hid_t file = H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
+    REQUIRE(file >= 0);
+    change(file);
+    REQUIRE(H5Fclose(file) >= 0);
+    return path;
+}
+
+void replace(hid_t file, const char* name, hid_t type, std::vector<hsize_t> dims, hid_t list) {
+    REQUIRE(H5Ldelete(file, name, H5P_DEFAULT) >= 0);
+    const hid_t space = H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr);
+    const hid_t dataset = H5Dcreate2(file, name, type, space, H5P_DEFAULT, list, H5P_DEFAULT);
+    REQUIRE(dataset >= 0);
+    H5Dclose(dataset);
+    H5Sclose(space);
+}
+
+hid_t new_list() { return H5Pcreate(H5P_DATASET_CREATE); }
+
+hid_t allocated() {
+    const hid_t list = new_list();
+    H5Pset_alloc_time(list, H5D_ALLOC_TIME_EARLY);
+    return list;
+}
+
+/// The file opens, and the changed dataset is refused with a word that says why.
+void refuses_entropy(const std::function<void(hid_t)>& change, ErrorCode code, const std::string& word) {
+    const tests::TemporaryFolder folder;
+    const auto path = changed_file(folder, change);
+    const auto file = store::AnalysisFile::open(path);
+    try {
+        file->indicator("entropy");
+        FAIL("was read");
+    } catch (const Error& error) {
+        INFO(error.what());
+        CHECK(error.code() == code);
+        CHECK(error.found().find(word) != std::string::npos);
+        CHECK(error.where().find(target) != std::string::npos);
+    }
+    CHECK_THROWS_AS(file->check(), Error);
+    CHECK(file->indicator("sink").data.size() == 12);   // the others stay readable
+}
+
+}  // namespace
+
+TEST_CASE("Data outside the file is never read", "[store][hostile]") {
+    refuses_entropy([](hid_t file) {
+        H5Ldelete(file, target, H5P_DEFAULT);
+        H5Lcreate_external("/etc/passwd", "/x", file, target, H5P_DEFAULT, H5P_DEFAULT);
+    }, ErrorCode::unsupported, "another file");
+    refuses_entropy([](hid_t file) {
+        H5Ldelete(file, target, H5P_DEFAULT);
+        H5Lcreate_soft("/indicators/sink", file, target, H5P_DEFAULT, H5P_DEFAULT);
+    }, ErrorCode::unsupported, "soft link");
+    refuses_entropy([](hid_t file) {
+        const hid_t list = new_list();
+        H5Pset_external(list, "/etc/passwd", 0, H5F_UNLIMITED);
+        replace(file, target, H5T_IEEE_F64LE, {1, 3, 4}, list);
+    }, ErrorCode::unsupported, "external storage");
+    refuses_entropy([](hid_t file) {
+        const hid_t list = new_list();
+        const hsize_t dims[] = {1, 3, 4};
+        const hid_t space = H5Screate_simple(3, dims, nullptr);
+        REQUIRE(H5Pset_virtual(list, space, "other.h5", "/x", space) >= 0);
+        replace(file, target, H5T_IEEE_F64LE, {1, 3, 4}, list);
+    }, ErrorCode::unsupported, "virtual");
+}
+
+TEST_CASE("Datasets of other shapes, types and sizes are refused", "[store][hostile]") {
+    refuses_entropy([](hid_t file) { replace(file, target, H5T_IEEE_F64LE, {1, 3, 5}, allocated()); }, ErrorCode::format,
+                    "[1, 3, 5]");
+    refuses_entropy([](hid_t file) { replace(file, target, H5T_IEEE_F64LE, {3, 4}, allocated()); }, ErrorCode::format, "2");
+    refuses_entropy([](hid_t file) { replace(file, target, H5T_IEEE_F32LE, {1, 3, 4}, allocated()); }, ErrorCode::format,
+                    "another type");
+    refuses_entropy([](hid_t file) { replace(file, target, H5T_STD_REF_OBJ, {1, 3, 4}, allocated()); }, ErrorCode::format,
+                    "another type");
+    // More than the file could hold: never allocated, whatever its header says.
+    refuses_entropy([](hid_t file) { replace(file, target, H5T_IEEE_F64LE, {1000, 1000, 1000}, H5P_DEFAULT); },
+                    ErrorCode::format, "8000000000");
+    refuses_entropy([](hid_t file) {
+        const hid_t list = new_list();
+        const hsize_t chunk[] = {1, 3, 4};
+        H5Pset_chunk(list, 3, chunk);
+        replace(file, target, H5T_IEEE_F64LE, {2147483647, 2147483647, 2147483647}, list);
+    }, ErrorCode::format, "2147483647");
+    refuses_entropy([](hid_t file) {
+        const hid_t list = new_list();
+        const hsize_t chunk[] = {1, 3000, 4000};
+        H5Pset_chunk(list, 3, chunk);
+        const hsize_t dims[] = {1, 3, 4}, most[] = {H5S_UNLIMITED, H5S_UNLIMITED, H5S_UNLIMITED};
+        const hid_t space = H5Screate_simple(3, dims, most);
+        H5Ldelete(file, target, H5P_DEFAULT);
+        const hid_t dataset = H5Dcreate2(file, target, H5T_IEEE_F64LE, space, H5P_DEFAULT, list, H5P_DEFAULT);
+        REQUIRE(dataset >= 0);
+        H5Dclose(dataset);
+    }, ErrorCode::limit, "larger");
+    refuses_entropy([](hid_t file) {
+        const hid_t list = new_list();
+        const hsize_t chunk[] = {1, 3, 4};
+        H5Pset_chunk(list, 3, chunk);
+        H5Pset_nbit(list);
+        replace(file, target, H5T_IEEE_F64LE, {1, 3, 4}, list);
+    }, ErrorCode::unsupported, "filter 5");
+    refuses_entropy([](hid_t file) { H5Ldelete(file, target, H5P_DEFAULT); }, ErrorCode::format, "entropy");
+}
+
+TEST_CASE("A repacked file, chunked and deflated, is read", "[store][hostile]") {
+    const tests::TemporaryFolder folder;
+    const auto path = changed_file(folder, [](hid_t file) {
+        const hid_t list = new_list();
+        const hsize_t chunk[] = {1, 1, 4};
+        H5Pset_chunk(list, 3, chunk);
+        H5Pset_shuffle(list);
+        H5Pset_deflate(list, 6);
+        replace(file, target, H5T_IEEE_F64LE, {1, 3, 4}, list);
+        const hid_t dataset = H5Dopen2(file, target, H5P_DEFAULT);
+        const std::vector<double> values(12, 2.5);
+        REQUIRE(H5Dwrite(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) >= 0);
+        H5Dclose(dataset);
+    });
+    CHECK(store::AnalysisFile::open(path)->indicator("entropy").data == std::vector<double>(12, 2.5));
+}
+
+TEST_CASE("Headers that contradict themselves are refused when the file is opened", "[store][hostile]") {
+    const auto refuses = [](const std::function<void(hid_t)>& change) {
+        const tests::TemporaryFolder folder;
+        const auto path = changed_file(folder, change);
+        CHECK_THROWS_AS(store::AnalysisFile::open(path), Error);
+    };
+    const auto poke = [](const char* dataset, std::int32_t value) {
+        return [=](hid_t file) {
+            const hid_t id = H5Dopen2(file, dataset, H5P_DEFAULT);
+            const hid_t space = H5Dget_space(id);
+            std::vector<std::int32_t> values(static_cast<std::size_t>(H5Sget_simple_extent_npoints(space)), value);
+            REQUIRE(H5Dwrite(id, H5T_NATIVE_INT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) >= 0);
+            H5Sclose(space);
+            H5Dclose(id);
+        };
+    };
+    refuses(poke("/tokens/length", 25));
+    refuses(poke("/tokens/length", -1));
+    refuses(poke("/tokens/length", 3));
+    refuses(poke("/sites/layer", 3));
+    refuses(poke("/sites/heads", -4));
+    refuses(poke("/sites/heads", 2000000000));
+    refuses([](hid_t file) { H5Adelete(file, "format"); });
+    refuses([](hid_t file) { H5Adelete(file, "seed"); });
+    refuses([](hid_t file) {
+        const hid_t attribute = H5Aopen(file, "format_version", H5P_DEFAULT);
+        const std::int32_t version = 2;
+        H5Awrite(attribute, H5T_NATIVE_INT32, &version);
+        H5Aclose(attribute);
+    });
+    refuses([](hid_t file) { H5Ldelete(file, "/sites", H5P_DEFAULT); });
+    refuses([](hid_t file) { replace(file, "/tokens/ids", H5T_STD_I32LE, {1, 0}, H5P_DEFAULT); });
+}
+
+TEST_CASE("Files that are no analysis, or end early, are one Error", "[store][hostile]") {
+    const tests::TemporaryFolder folder;
+    CHECK_THROWS_AS(store::AnalysisFile::open(folder / "absent.h5"), Error);
+    CHECK_THROWS_AS(store::AnalysisFile::open(folder.path()), Error);
+    CHECK_THROWS_AS(store::AnalysisFile::open("/dev/null"), Error);
+    const auto path = folder / "a.headscope.h5", cut = folder / "cut.h5";
+    std::ofstream(cut) << "no HDF5 at all";
+    CHECK_THROWS_AS(store::AnalysisFile::open(cut), Error);
+    const hid_t empty = H5Fcreate((folder / "empty.h5").c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    H5Fclose(empty);
+    CHECK_THROWS_AS(store::AnalysisFile::open(folder / "empty.h5"), Error);
+
+    tests::write_synthetic_analysis(path);
+    const auto size = fs::file_size(path);
+    for (std::uintmax_t keep = 0; keep < size; keep += 1 + size / 97) {
+        fs::copy_file(path, cut, fs::copy_options::overwrite_existing);
+        fs::resize_file(cut, keep);
+        REQUIRE_THROWS_AS(store::AnalysisFile::open(cut), Error);
+    }
+}
