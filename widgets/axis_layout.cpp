@@ -113,7 +113,7 @@ void cell_ticks(PlacedAxis& placed, const Axis& axis, std::int64_t count, bool h
     const QFont font = figure_font(tick_points);
     const double cell = length / std::max<double>(1, static_cast<double>(count));
     if (!axis.cell_labels.empty() && std::ssize(axis.cell_labels) == count) {
-        const double points = std::min(tick_points, std::floor(cell * 0.9 * 4 / units_of_points(4.0)) / 4);
+        const double points = std::min(tick_points, std::floor(cell * 0.9 / units_of_points(1) * 4) / 4);
         // Line height is about 1.36 of the size; neighbours may share their leading, not their letters.
         if (points * 1.05 >= kSmallestToken) {
             placed.tokens = true;
@@ -163,7 +163,8 @@ PlacedAxis place_axis(const Panel& panel, bool horizontal, double length, double
     const QFont font = figure_font(tick_points);
     if (limits.cells) {
         double centre = 0.5;
-        if (std::holds_alternative<Mosaic>(panel.content)) {
+        if (const auto* mosaic = std::get_if<Mosaic>(&panel.content)) {
+            if (!mosaic->tile_labels.empty()) return placed;
             const double label = horizontal ? 0 : label_share;
             centre = label + (1 - kMosaicGap - label) / 2;
         }
@@ -199,7 +200,7 @@ PlacedAxis place_axis(const Panel& panel, bool horizontal, double length, double
             }
             return place;
         };
-        const double room = horizontal ? text_width(font, "−1000") * 1.5 : text_height(font) * 1.8;
+        const double room = horizontal ? text_width(font, "−1000") * 1.25 : text_height(font) * 1.8;
         const int wanted = std::clamp(static_cast<int>(length / room), 2, 9);
         for (const double value : round_ticks(axis.scale, value_at(low), value_at(high), wanted, axis.linear_range)) {
             all.emplace_back(scaled(axis.scale, value, axis.linear_range), number_label(value));
@@ -223,7 +224,9 @@ double axis_margin(const PlacedAxis& placed, const Axis& axis, bool horizontal, 
         }
         margin += most + kTickPadding + (placed.tokens ? 0 : kTickLength);
     }
-    if (placed.labels && !axis.label.empty()) margin += text_height(figure_font(tick_points)) + kLabelPadding;
+    if (placed.labels && !axis.label.empty()) {
+        margin += text_height(figure_font(tick_points)) + (horizontal ? 0 : kLabelPadding);
+    }
     return margin;
 }
 

@@ -5,7 +5,7 @@
 
 namespace headscope::widgets {
 
-inline constexpr double kTickLength = 7, kTickPadding = 5, kLabelPadding = 6;  // units
+inline constexpr double kTickLength = 7, kTickPadding = 5, kLabelPadding = 9;  // units
 inline constexpr double kSmallestToken = 4.5;                                  // points
 
 /// Limits and ticks of one axis of a panel whose plot is `length` units long; labels that would collide are thinned.

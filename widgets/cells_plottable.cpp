@@ -42,17 +42,15 @@ void draw_image(QCPPainter* painter, const QRectF& area, const Make& make) {
     painter->restore();
 }
 
-/// At most three digits that count, without a trailing unit or exponent where that can be helped.
-QString cell_text(double value, bool brief) {
+/// As many decimals as tell the values of a map apart whose largest is `most`; brief: one fewer, ".12" for "0.12".
+QString cell_text(double value, double most, bool brief) {
+    const int digits = most >= 100 ? 0 : (most >= 10 ? 1 : (most >= 0.1 ? 2 : (most >= 0.01 ? 3 : 4)));
     const double size = std::abs(value);
-    QString text;
-    if (size < 10) {
-        text = QString::number(size, 'f', brief ? 1 : 2);
-        if (size < 1 && brief) text = QString::number(size, 'f', 2).mid(1);
-    } else {
-        text = QString::number(size, 'f', size < 100 && !brief ? 1 : 0);
-    }
-    return value < 0 && size >= 0.005 ? "−" + text : text;
+    QString text = QString::number(size, 'f', std::max(0, digits - (brief && most >= 1 ? 1 : 0)));
+    const bool zero = text.toDouble() == 0;
+    if (brief && text.startsWith("0.")) text = text.mid(1);
+    if (zero) text = "0";
+    return value < 0 && !zero ? "−" + text : text;
 }
 
 }  // namespace
@@ -61,6 +59,9 @@ void CellsPlottable::draw(QCPPainter* painter) {
     const CellColours colours{map_.colours, colour_table(map_.colours.map, theme_.dark), theme_.none.rgb()};
     draw_image(painter, area(), [&](QSize pixels, bool exact) { return heat_map_image(map_, colours, pixels, exact); });
     if (map_.write_values) write_values(painter);
+    painter->setPen(QPen(theme_.line, 1.8, Qt::SolidLine, Qt::SquareCap, Qt::MiterJoin));
+    painter->setBrush(Qt::NoBrush);
+    painter->drawRect(area());
 }
 
 void CellsPlottable::write_values(QCPPainter* painter) const {
@@ -69,13 +70,17 @@ void CellsPlottable::write_values(QCPPainter* painter) const {
     const double width = plot.width() / static_cast<double>(map_.columns);
     const double height = plot.height() / static_cast<double>(map_.rows);
     const auto& table = colour_table(map_.colours.map, theme_.dark);
+    double most_value = 0;
+    for (const float value : map_.values) {
+        if (!std::isnan(value)) most_value = std::max(most_value, std::abs(static_cast<double>(value)));
+    }
     for (const bool brief : {false, true}) {
         double points = std::min(most_points_, std::floor(height * 0.62 / units_of_points(1) * 4) / 4);
         const auto widest = [&] {
             const QFont font = figure_font(points);
             double most = 0;
             for (const float value : map_.values) {
-                if (!std::isnan(value)) most = std::max(most, text_width(font, cell_text(value, brief)));
+                if (!std::isnan(value)) most = std::max(most, text_width(font, cell_text(value, most_value, brief)));
             }
             return most;
         };
@@ -89,7 +94,8 @@ void CellsPlottable::write_values(QCPPainter* painter) const {
             const QRectF cell(plot.left() + static_cast<double>(i % map_.columns) * width,
                               plot.top() + static_cast<double>(i / map_.columns) * height, width, height);
             const QColor below(colour_of(table, fraction(map_.colours, value), theme_.none.rgb()));
-            draw_text(painter, cell, cell_text(value, brief), font, readable_on(below), Qt::AlignCenter, false);
+            draw_text(painter, cell, cell_text(value, most_value, brief), font, readable_on(below), Qt::AlignCenter,
+                      false);
         }
         return;
     }

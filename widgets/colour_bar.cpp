@@ -18,7 +18,7 @@ constexpr double kBar = 9, kTick = 4, kPadding = 4, kLabelPadding = 5;  // units
 }  // namespace
 
 std::vector<std::pair<double, QString>> bar_ticks(const figures::ColourScale& scale, double length, double points) {
-    const int wanted = std::clamp(static_cast<int>(length / (text_height(figure_font(points)) * 1.9)), 2, 7);
+    const int wanted = std::clamp(static_cast<int>(length / (text_height(figure_font(points)) * 1.4)), 2, 7);
     std::vector<std::pair<double, QString>> ticks;
     for (const double value : round_ticks(scale.scale, scale.minimum, scale.maximum, wanted)) {
         ticks.emplace_back(fraction(scale, value), number_label(value));

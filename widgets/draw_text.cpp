@@ -2,10 +2,33 @@
 #include "widgets/draw_text.h"
 
 #include <QFontMetricsF>
+#include <QImage>
+#include <QPaintEngine>
 
 #include "widgets/fonts.h"
 
 namespace headscope::widgets {
+
+namespace {
+
+/// Qt leaves colour glyphs out of PDF files: put their pictures where they belong.
+void draw_emoji(QPainter* painter, const QPointF& baseline, const QString& text, const QFont& font) {
+    constexpr double kFiner = 4;
+    double ascent = 0;
+    for (const auto& run : emoji_runs(font, text, ascent)) {
+        const QRectF box = run.boundingRect().adjusted(-1, -1, 1, 1);
+        QImage image((box.size() * kFiner).toSize().expandedTo({1, 1}), QImage::Format_ARGB32_Premultiplied);
+        image.fill(Qt::transparent);
+        QPainter picture(&image);
+        picture.scale(image.width() / box.width(), image.height() / box.height());
+        picture.translate(-box.topLeft());
+        picture.drawGlyphRun({0, 0}, run);
+        picture.end();
+        painter->drawImage(box.translated(baseline - QPointF(0, ascent)), image);
+    }
+}
+
+}  // namespace
 
 void draw_text(QPainter* painter, const QRectF& rect, const QString& text, const QFont& font, const QColor& colour,
                Qt::Alignment alignment, bool turned) {
@@ -28,7 +51,9 @@ void draw_text(QPainter* painter, const QRectF& rect, const QString& text, const
     const double height = metrics.ascent() + metrics.descent();
     if (alignment & Qt::AlignVCenter) y += (box.height() - height) / 2;
     if (alignment & Qt::AlignBottom) y += box.height() - height;
-    painter->drawText(QPointF(x, y + metrics.ascent()), text);
+    const QPointF baseline(x, y + metrics.ascent());
+    painter->drawText(baseline, text);
+    if (painter->paintEngine()->type() == QPaintEngine::Pdf) draw_emoji(painter, baseline, text, font);
     painter->restore();
 }
 

@@ -36,7 +36,7 @@ public:
         y = add_legend(y);
         y = add_grid(y);
         y = add_notes(y);
-        layout_.size = QSizeF(units(style_.width_mm), std::ceil(y + units(1.2)));
+        layout_.size = QSizeF(std::round(units(style_.width_mm)), std::ceil(y + units(1.2)));
         return std::move(layout_);
     }
 
@@ -118,9 +118,8 @@ private:
         const Panel& panel = figure_.panels[index];
         PlacedPanel placed;
         placed.panel = &panel;
-        if (const auto* mosaic = std::get_if<Mosaic>(&panel.content); mosaic && !mosaic->tile_labels.empty()) {
-            const double pitch = plot.height() / static_cast<double>(mosaic->rows);
-            placed.label_share = std::min(0.4, text_height(figure_font(small_)) / pitch);
+        if (const double label = tile_label_height(panel); label > 0) {
+            placed.label_share = label * static_cast<double>(std::get<Mosaic>(panel.content).rows) / plot.height();
         }
         placed.x = place_axis(panel, true, plot.width(), small_, 0);
         placed.y = place_axis(panel, false, plot.height(), small_, placed.label_share);
@@ -130,9 +129,15 @@ private:
         return placed;
     }
 
+    /// Room above each tile of a mosaic whose tiles carry labels.
+    double tile_label_height(const Panel& panel) const {
+        const auto* mosaic = std::get_if<Mosaic>(&panel.content);
+        return mosaic == nullptr || mosaic->tile_labels.empty() ? 0 : text_height(figure_font(small_));
+    }
+
     Margins margins(QSizeF plot) const {
         Margins m;
-        const QFont title = figure_font(text_), small = figure_font(small_);
+        const QFont small = figure_font(small_);
         for (std::size_t i = 0; i < figure_.panels.size(); ++i) {
             const Panel& panel = figure_.panels[i];
             const PlacedPanel placed = place(i, plot);
@@ -147,10 +152,10 @@ private:
             if (const auto* scale = colours_of(panel); scale != nullptr && !figure_.shared_colours) {
                 right = std::max(right, units(1.2) + bar_width(*scale, bar_length(plot), small_));
             }
-            double top = panel.title.empty() ? 0 : text_height(title) + 3;
+            double top = panel.title.empty() ? 0 : title_height(panel);
             for (const auto& marker : panel.markers) {
                 if (marker.vertical && !marker.label.empty()) {
-                    top = std::max(top, (panel.title.empty() ? 0 : text_height(title) + 3) + text_height(small));
+                    top = std::max(top, (panel.title.empty() ? 0 : title_height(panel)) + text_height(small));
                 }
             }
             if (const auto* ridges = std::get_if<Ridges>(&panel.content)) {
@@ -164,6 +169,12 @@ private:
         if (!figure_.share_y) m.inner_left = m.left;
         if (!figure_.share_x) m.inner_bottom = m.bottom;
         return m;
+    }
+
+    /// The label at a colour bar's top end stands half above the plot.
+    double title_height(const Panel& panel) const {
+        const bool bar = colours_of(panel) != nullptr && !figure_.shared_colours;
+        return text_height(figure_font(text_)) + (bar ? 13 : 3);
     }
 
     static double bar_length(QSizeF plot) { return std::min(plot.height(), std::max(units(14), units(60))); }
@@ -185,6 +196,9 @@ private:
         double width = std::max(units(4), plot_width(m, shared_bar));
         if (figure_.widest_mm > 0) width = std::min(width, units(figure_.widest_mm));
         double height = figure_.panel_height_mm > 0 ? units(figure_.panel_height_mm) : width * figure_.panel_aspect;
+        if (const double label = tile_label_height(figure_.panels.front()); label > 0) {
+            height += label * static_cast<double>(std::get<Mosaic>(figure_.panels.front().content).rows);
+        }
         if (style_.height_mm > 0) {
             const auto rows = static_cast<double>(rows_);
             const double rest = units(style_.height_mm) - units(20) - rows * (m.top + m.bottom);

@@ -15,6 +15,7 @@
 #include "widgets/figure_layout.h"
 #include "widgets/figure_plot.h"
 #include "widgets/fonts.h"
+#include "widgets/quiet_qt.h"
 
 namespace headscope::widgets {
 namespace {
@@ -84,7 +85,7 @@ QByteArray svg(QCustomPlot& plot, const QSizeF& size, const std::string& title) 
         generator.setResolution(kUnitsPerInch);
         generator.setSize(size.toSize());
         generator.setViewBox(QRectF(QPointF(0, 0), size));
-        generator.setTitle(QString::fromStdString(title));
+        generator.setTitle(QString::fromStdString(title).toHtmlEscaped());  // Qt does not
         generator.setDescription("Headscope");
         draw(plot, &generator, size, 1, true);
     }
@@ -94,7 +95,7 @@ QByteArray svg(QCustomPlot& plot, const QSizeF& size, const std::string& title) 
     return bytes;
 }
 
-QByteArray png(QCustomPlot& plot, const QSizeF& size, double dpi) {
+QByteArray png(QCustomPlot& plot, const QSizeF& size, double dpi, const QColor& background) {
     const double scale = dpi / kUnitsPerInch;
     const QSize pixels(static_cast<int>(std::lround(size.width() * scale)),
                        static_cast<int>(std::lround(size.height() * scale)));
@@ -105,7 +106,7 @@ QByteArray png(QCustomPlot& plot, const QSizeF& size, double dpi) {
     }
     QImage image(pixels, QImage::Format_RGB32);
     if (image.isNull()) throw Error(ErrorCode::memory, "figure", "memory for its pixels", "none");
-    image.fill(Qt::white);
+    image.fill(background);
     draw(plot, &image, size, scale, false);
     const auto per_metre = static_cast<int>(std::lround(dpi / 0.0254));
     image.setDotsPerMeterX(per_metre);
@@ -139,12 +140,13 @@ std::string render_figure(const figures::FigureData& figure, const FigureStyle& 
     if (qApp == nullptr || QThread::currentThread() != qApp->thread()) {
         throw Error(ErrorCode::internal, "figure", "a QApplication and its thread", "neither");
     }
+    const QuietQt quiet;
     const FigureLayout layout = make_layout(figure, style);
     const auto plot = make_plot(layout, make_theme(style.dark));
     const std::string title = figure.title.empty() ? figure.recipe : figure.title;
     const QByteArray bytes = format == "pdf"   ? pdf(*plot, layout.size, title)
                              : format == "svg" ? svg(*plot, layout.size, title)
-                                               : png(*plot, layout.size, style.dpi);
+                                               : png(*plot, layout.size, style.dpi, make_theme(style.dark).background);
     return bytes.toStdString();
 }
 

@@ -83,6 +83,7 @@ private:
         set_axis(y, placed.y);
         if (const auto* map = std::get_if<HeatMap>(&placed.panel->content)) {
             new CellsPlottable(x, y, theme_, *map, layout_.tick_points);
+            for (auto* axis : box->axes()) axis->setBasePen(Qt::NoPen);
         } else if (const auto* mosaic = std::get_if<Mosaic>(&placed.panel->content)) {
             new MosaicPlottable(x, y, theme_, *mosaic, placed.label_share, layout_.tick_points);
             for (auto* axis : box->axes()) {

@@ -13,9 +13,11 @@
 namespace headscope::widgets {
 namespace {
 
+const QString kEmoji = "Noto Color Emoji";
+
 const QStringList& families() {
     static const QStringList list{"Noto Sans",          "DejaVu Sans",       "Noto Sans CJK SC",
-                                  "Noto Sans Symbols2", "Noto Sans Symbols", "Noto Color Emoji"};
+                                  "Noto Sans Symbols2", "Noto Sans Symbols", kEmoji};
     return list;
 }
 
@@ -53,7 +55,11 @@ QFont figure_font(double points, bool bold) {
 }
 
 QString font_family_list() {
-    return "'" + families().join("', '") + "', sans-serif";
+    // Without the emoji font: pango (rsvg, Inkscape) would take digits from it. Viewers find it for emoji by
+    // themselves.
+    QStringList list = families();
+    list.removeAll(kEmoji);
+    return "'" + list.join("', '") + "', sans-serif";
 }
 
 QString printable(const std::string& text) {
@@ -74,6 +80,21 @@ QString printable(const std::string& text) {
         shown += *found ? character : code_points(character);
     }
     return shown;
+}
+
+std::vector<QGlyphRun> emoji_runs(const QFont& font, const QString& text, double& ascent) {
+    std::vector<QGlyphRun> emoji;
+    // Everything below is in the first font or in another outline font; most labels end here.
+    if (std::all_of(text.begin(), text.end(), [](QChar c) { return c.unicode() < 0x2000; })) return emoji;
+    QTextLayout layout(text, font);
+    layout.beginLayout();
+    const QTextLine line = layout.createLine();
+    layout.endLayout();
+    ascent = line.ascent();
+    for (const auto& run : layout.glyphRuns()) {
+        if (run.rawFont().familyName() == kEmoji) emoji.push_back(run);
+    }
+    return emoji;
 }
 
 double text_width(const QFont& font, const QString& text) {

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <QFont>
+#include <QGlyphRun>
 #include <QString>
 #include <string>
+#include <vector>
 
 namespace headscope::widgets {
 
@@ -26,6 +28,10 @@ QString font_family_list();
 /// UTF-8 made fit to draw: characters for which no installed font has a glyph become "‹U+1234›", so that no figure
 /// holds an empty box. Needs a QGuiApplication.
 QString printable(const std::string& text);
+
+/// The glyphs of `text` that come from the colour emoji font, whose pictures a PDF file cannot hold as a font; placed
+/// relative to the start of the line, whose baseline lies `ascent` below.
+std::vector<QGlyphRun> emoji_runs(const QFont& font, const QString& text, double& ascent);
 
 double text_width(const QFont& font, const QString& text);
 double text_height(const QFont& font);  ///< ascent + descent

@@ -10,6 +10,8 @@
 namespace headscope::widgets {
 namespace {
 
+constexpr double kFlat = 0.6;  ///< units; lower ends of a ridge are its baseline
+
 QColor mixed(const QColor& a, const QColor& b, double share_of_a) {
     const auto mix = [&](double x, double y) { return x * share_of_a + y * (1 - share_of_a); };
     return QColor::fromRgbF(static_cast<float>(mix(a.redF(), b.redF())),
@@ -69,11 +71,11 @@ void RidgesPlottable::draw_ridge(QCPPainter* painter, const figures::Ridge& ridg
         const double left = across(ridge.edges[b]), right = across(ridge.edges[b + 1]);
         if (!(right > left)) continue;
         const double y = std::max(top, baseline - ridge.heights[b] * unit);
-        if (outline.isEmpty() && ridge.heights[b] <= 0) continue;
+        if (outline.isEmpty() && baseline - y < kFlat) continue;
         if (outline.isEmpty()) outline << QPointF(left, baseline);
         outline << QPointF(left, y) << QPointF(right, y);
     }
-    while (outline.size() > 2 && outline.last().y() >= baseline) outline.removeLast();
+    while (outline.size() > 2 && baseline - outline.last().y() < kFlat) outline.removeLast();
     if (!outline.isEmpty()) {
         outline << QPointF(outline.last().x(), baseline);
         painter->setPen(Qt::NoPen);

@@ -3,6 +3,8 @@
 
 #include <QApplication>
 
+#include "widgets/quiet_qt.h"
+
 namespace headscope::widgets {
 namespace {
 
@@ -15,6 +17,7 @@ char* arguments[] = {program_name, nullptr};
 
 void ensure_application() {
     if (QCoreApplication::instance() != nullptr) return;
+    const QuietQt quiet;
     qputenv("QT_QPA_PLATFORM", "offscreen");
     // Never destroyed: there is no place before Qt's own globals go at which nothing can draw any more.
     static auto* const application = new QApplication(argument_count, arguments);

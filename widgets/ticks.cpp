@@ -28,7 +28,8 @@ std::vector<double> linear_ticks(double low, double high, int wanted) {
 /// Powers of ten first, then 5 and 2 times them, each when it is far enough from those already there.
 std::vector<double> spread_ticks(ScaleKind scale, double low, double high, int wanted, double linear_range) {
     const auto place = [&](double value) { return figures::scaled(scale, value, linear_range); };
-    const double apart = (place(high) - place(low)) / std::max(1, wanted) * 0.8;
+    const double apart = (place(high) - place(low)) / std::max(1, wanted) * 0.7;
+    constexpr std::size_t kEnough = 5;
     std::vector<double> ticks;
     const auto offer = [&](double value) {
         if (value < low * (low > 0 ? 1 - 1e-9 : 1 + 1e-9) - 1e-300 || value > high * (high > 0 ? 1 + 1e-9 : 1 - 1e-9)) {
@@ -44,6 +45,7 @@ std::vector<double> spread_ticks(ScaleKind scale, double low, double high, int w
     if (!(largest > 0)) return {0};
     const int top = static_cast<int>(std::ceil(std::log10(largest)));
     for (const double factor : {1.0, 5.0, 2.0}) {
+        if (ticks.size() >= kEnough) break;
         for (int power = top; power > top - 14; --power) {
             const double value = factor * std::pow(10.0, power);
             offer(value);

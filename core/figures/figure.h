@@ -106,7 +106,7 @@ struct Ridges {
     std::vector<Ridge> ridges;
     std::vector<std::string> note_titles;  ///< columns at the right edge: outlier counts
     double highest = 0;                    ///< height that fills `overlap` rows; 0: each ridge its own
-    double overlap = 1.6;
+    double overlap = 1.3;
 };
 
 /// One polygon per series over named spokes; values 0..maximum, drawn clipped to it; NaN leaves the spoke out.

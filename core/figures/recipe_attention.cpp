@@ -154,6 +154,13 @@ Table attention_table(const std::vector<Map>& maps) {
              {pooled ? "largest_weight" : "weight", std::move(weight)}}};
 }
 
+std::vector<std::string> pieces(const store::AnalysisHeader& header, std::int64_t s, const std::string& stream) {
+    const auto other = header.streams.find(stream);
+    const auto& sequences = other == header.streams.end() ? header.sequences : other->second;
+    if (s >= std::ssize(sequences) || (other == header.streams.end() && stream != "tokens")) return {};
+    return sequences[static_cast<std::size_t>(s)].pieces;
+}
+
 /// Cells along a side: fewer for each of many maps.
 std::int64_t side(std::int64_t positions, std::int64_t maps, std::int64_t most) {
     const std::int64_t share =
@@ -180,7 +187,6 @@ FigureData attention(Files files, const FigureOptions& options) {
     for (std::size_t f = 0; f < files.size(); ++f) {
         const auto& file = *files[f];
         const auto s = chosen_sequence(file, chosen);
-        const auto& tokens = file.header().sequences[static_cast<std::size_t>(s)];
         const auto sites = chosen_sites(file, chosen);
         for (const auto site : sites) {
             const auto& about = file.header().sites[static_cast<std::size_t>(site)];
@@ -190,8 +196,8 @@ FigureData attention(Files files, const FigureOptions& options) {
                 Map map{names[f], about.layer, h, recorded_map.queries, recorded_map.keys, 0, 0, {}, {}, {}, 0};
                 map.rows = side(map.queries, expected, options.pixels);
                 map.columns = side(map.keys, expected, options.pixels);
-                if (about.query_stream == "tokens") map.query_tokens = tokens.pieces;
-                if (about.key_stream == "tokens") map.key_tokens = tokens.pieces;
+                map.query_tokens = pieces(file.header(), s, about.query_stream);
+                map.key_tokens = pieces(file.header(), s, about.key_stream);
                 const bool exact = map.rows == map.queries && map.columns == map.keys;
                 map.values =
                     exact ? exact_cells(recorded_map, h) : pooled_cells(recorded_map, h, map.rows, map.columns);

@@ -23,18 +23,18 @@ struct Known {
 };
 
 constexpr std::array kKnown{
-    Known{"entropy", "Entropy H", "nats", false},
+    Known{"entropy", "Entropy", "nats", false},
     Known{"entropy_row_mean", "Entropy per query", "nats", false},
-    Known{"concentration", "Concentration C", "Frobenius norm", false},
-    Known{"head_diversity", "Head diversity HD", "", true},
-    Known{"sink", "Sink S", "", true},
+    Known{"concentration", "Concentration", "Frobenius norm", false},
+    Known{"head_diversity", "Head diversity (by layer)", "", true},
+    Known{"sink", "Sink", "", true},
     Known{"local_focus", "Local focus", "", true},
-    Known{"density", "Density (mass off the first key)", "", true},
-    Known{"sparsity", "Sparsity (mass released)", "", true},
+    Known{"density", "Density", "", true},
+    Known{"sparsity", "Sparsity", "", true},
     Known{"zero_fraction", "Zero fraction", "", true},
     Known{"mean_distance", "Mean distance", "tokens", true},
-    Known{"duplicate", "Duplicate-token score", "", true},
-    Known{"induction", "Induction score", "", true},
+    Known{"duplicate", "Duplicate tokens", "", true},
+    Known{"induction", "Induction", "", true},
     Known{"virtual_sink", "Virtual sink", "", true},
     Known{"softmax_fraction", "Softmax fraction", "", true},
 };
@@ -101,7 +101,7 @@ void add_grids(std::vector<Grid>& grids, const store::AnalysisFile& file, const 
                                              ? std::to_string(distances[static_cast<std::size_t>(k)])
                                              : "#" + std::to_string(k);
             one.indicator += "_" + distance;
-            one.title += ", distance " + distance;
+            one.title += " " + distance;
         }
         for (const auto site : one.sites) {
             for (std::int64_t c = 0; c < one.columns; ++c) {
@@ -173,8 +173,6 @@ Panel panel(const Grid& grid, const std::vector<Grid>& grids, bool several_model
             drawn.x.ticks.push_back({static_cast<double>(c), std::to_string(grid.first_head + c)});
         }
         drawn.x.label = "head";
-    } else {
-        drawn.x.ticks.push_back({0.0, "all heads"});
     }
     drawn.y.label = "layer";
     drawn.content = std::move(map);
@@ -274,7 +272,7 @@ FigureData indicators(Files files, const FigureOptions& options) {
     figure.panel_aspect = std::clamp(
         static_cast<double>(rows) / static_cast<double>(std::max<std::int64_t>(columns, 4)), several ? 0.55 : 0.3, 1.5);
     if (std::ssize(shown) == 1) figure.widest_mm = std::max(40.0, static_cast<double>(columns) * 14);
-    figure.share_y = several_models && !several;
+    figure.share_x = figure.share_y = true;
     figure.notes = source_notes(files, options);
     figure.notes.emplace_back(several ? "Raw values; each indicator has its own linear colour scale."
                                       : "Raw values, linear colour scale. Grey: none.");

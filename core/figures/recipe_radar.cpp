@@ -183,7 +183,7 @@ FigureData radar(Files files, const FigureOptions& options) {
     }
     figure.columns = static_cast<std::int64_t>(blocks * models.size());
     figure.reflow = true;
-    figure.narrowest_mm = 17;
+    figure.narrowest_mm = 12.5;
     figure.widest_mm = 52;
     if (several) {
         figure.block_columns = static_cast<std::int64_t>(models.size());

@@ -196,8 +196,7 @@ FigureData thumbnails(Files files, const FigureOptions& options) {
     } else if (options.layer) {
         figure.title = "Attention of every head of layer " + std::to_string(*options.layer);
     }
-    const double label = wrapped ? 1.12 : 1.0;
-    figure.panel_aspect = static_cast<double>(mosaic.rows) / static_cast<double>(mosaic.columns) * label;
+    figure.panel_aspect = static_cast<double>(mosaic.rows) / static_cast<double>(mosaic.columns);
     figure.widest_mm = static_cast<double>(mosaic.columns) * 60;
     panel.content = std::move(mosaic);
     figure.panels.push_back(std::move(panel));

@@ -29,13 +29,21 @@ std::vector<std::int64_t> chosen_sites(const store::AnalysisFile& file, const Fi
     std::set<std::int32_t> layers;
     for (std::int64_t i = 0; i < std::ssize(sites); ++i) {
         const auto layer = sites[static_cast<std::size_t>(i)].layer;
+        const auto& measured = file.header().measured_layers;
+        if (!measured.empty() && !measured.contains(layer)) continue;
         layers.insert(layer);
         if (!options.layer || *options.layer == layer) chosen.push_back(i);
     }
     if (chosen.empty()) {
-        const std::string range = layers.empty() ? "a file with attention layers"
-                                                 : std::to_string(*layers.begin()) + " to " +
-                                                       std::to_string(*layers.rbegin()) + " of " + file_name(file);
+        // Gaps are possible: analyze --layers.
+        const bool whole = !layers.empty() && *layers.rbegin() - *layers.begin() + 1 == std::ssize(layers);
+        std::string range = layers.empty() ? "a file with attention layers" : "";
+        if (whole) {
+            range = std::to_string(*layers.begin()) + " to " + std::to_string(*layers.rbegin());
+        } else {
+            for (const auto layer : layers) range += (range.empty() ? "" : ", ") + std::to_string(layer);
+        }
+        range += " of " + file_name(file);
         throw Error(ErrorCode::usage, "--layer", range, options.layer ? std::to_string(*options.layer) : "none");
     }
     return chosen;

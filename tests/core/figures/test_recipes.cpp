@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <unistd.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+#include <sstream>
+
+#include "core/base/error.h"
+#include "core/figures/figure.h"
+#include "core/store/analysis_file.h"
+#include "kernels/attention.h"
+#include "tests/core/store/synthetic_analysis.h"
+
+using namespace headscope;
+using namespace headscope::figures;
+using File = std::shared_ptr<store::AnalysisFile>;
+
+namespace {
+
+/// A folder of its own, gone at the end.
+class Folder {
+public:
+    Folder() {
+        std::string name = (std::filesystem::temp_directory_path() / "headscope-figures-XXXXXX").string();
+        REQUIRE(mkdtemp(name.data()) != nullptr);
+        path_ = name;
+    }
+    ~Folder() { std::filesystem::remove_all(path_); }
+    File analysis(const std::string& name, const tests::SyntheticAnalysis& wish) const {
+        const auto path = path_ / (name + ".headscope.h5");
+        tests::write_synthetic_analysis(path, wish);
+        return store::AnalysisFile::open(path);
+    }
+    const std::filesystem::path& path() const { return path_; }
+
+private:
+    std::filesystem::path path_;
+};
+
+FigureData make(const std::string& recipe, const std::vector<File>& files, const FigureOptions& options = {}) {
+    return make_figure(recipe, files, options);
+}
+
+std::string refusal(const std::string& recipe, const std::vector<File>& files, const FigureOptions& options = {}) {
+    try {
+        make(recipe, files, options);
+    } catch (const Error& error) {
+        CHECK(error.code() == ErrorCode::usage);
+        return error.what();
+    }
+    return "";
+}
+
+std::size_t lines(const std::string& text) {
+    return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+bool noted(const FigureData& figure, const std::string& words) {
+    return std::any_of(figure.notes.begin(), figure.notes.end(),
+                       [&](const std::string& note) { return note.find(words) != std::string::npos; });
+}
+
+}  // namespace
+
+TEST_CASE("Every recipe is listed, unknown ones are refused with the list", "[figures]") {
+    std::set<std::string> names;
+    for (const auto& info : recipes()) {
+        names.insert(info.name);
+        CHECK(!info.description.empty());
+        CHECK(!info.needs.empty());
+    }
+    CHECK(names == std::set<std::string>{"attention", "indicators", "logits", "radar", "thumbnails"});
+    CHECK(refusal("pie", {}).find("radar, logits, attention, indicators, thumbnails") != std::string::npos);
+    CHECK(!refusal("radar", {}).empty());
+}
+
+TEST_CASE("The radar follows the paper's display rule over all layers of all models", "[figures][radar]") {
+    const Folder folder;
+    tests::SyntheticAnalysis wish;
+    const auto a = folder.analysis("a", wish);
+    wish.seed = 2;
+    wish.model_name = "other";
+    wish.layers = 5;
+    const auto b = folder.analysis("b", wish);
+    const auto figure = make("radar", {a, b});
+    CHECK(figure.column_labels == std::vector<std::string>{"synthetic", "other"});
+    double low = 1, high = 0;
+    std::size_t series = 0;
+    for (const auto& panel : figure.panels) {
+        const auto& radar = std::get<Radar>(panel.content);
+        CHECK(radar.spokes == std::vector<std::string>{"H", "C", "HD", "LF0", "LF1", "LF2", "LF3", "S"});
+        for (const auto& one : radar.series) {
+            ++series;
+            low = std::min(low, one.values[0]);
+            high = std::max(high, one.values[0]);
+        }
+    }
+    CHECK(series == 8);
+    CHECK(low == 0);
+    CHECK(high == 1);
+
+    // Absolute spokes of a's layer 1, by hand.
+    const auto sink = a->indicator("sink");
+    const auto focus = a->indicator("local_focus");
+    double mean_sink = 0, mean_focus = 0;
+    for (std::size_t h = 0; h < 4; ++h) {
+        mean_sink += sink.data[4 + h] / 4;
+        mean_focus += focus.data[(4 + h) * 4 + 2] / 4;
+    }
+    const auto one = make("radar", {a}, {.layer = 1, .head = {}, .sequence = {}});
+    REQUIRE(one.panels.size() == 1);
+    const auto& values = std::get<Radar>(one.panels[0].content).series.at(0).values;
+    CHECK(values[7] == Approx(mean_sink).epsilon(1e-12));
+    CHECK(values[5] == Approx(2 * mean_focus).epsilon(1e-12));
+    CHECK(lines(figure_csv(figure)) == 1 + 8 * 8);
+    CHECK(figure_csv(one).starts_with("model,layer,site,indicator,value,displayed\r\nsynthetic,1,1,entropy,"));
+}
+
+TEST_CASE("Logit ridges hold all scores: areas on the drawn axis are shares", "[figures][logits]") {
+    const Folder folder;
+    tests::SyntheticAnalysis wish;
+    wish.lengths = {600};
+    const auto file = folder.analysis("a", wish);
+    const auto layers = make("logits", {file});
+    REQUIRE(layers.panels.size() == 1);
+    const auto& ridges = std::get<Ridges>(layers.panels[0].content);
+    REQUIRE(ridges.ridges.size() == 3);
+    CHECK(layers.panels[0].x.scale == ScaleKind::symmetric_log);
+    for (const auto& ridge : ridges.ridges) {
+        double area = 0;
+        for (std::size_t b = 0; b < ridge.heights.size(); ++b) {
+            CHECK(ridge.edges[b + 1] >= ridge.edges[b]);
+            area += ridge.heights[b] * (scaled(ScaleKind::symmetric_log, ridge.edges[b + 1], 8) -
+                                        scaled(ScaleKind::symmetric_log, ridge.edges[b], 8));
+        }
+        CHECK(area == Approx(1).epsilon(1e-9));
+        CHECK(ridge.minimum < ridge.mean);
+        CHECK(ridge.mean < ridge.maximum);
+        CHECK(ridge.notes.size() == 3);
+    }
+    const auto heads = make("logits", {file}, {.layer = 2, .head = {}, .sequence = {}});
+    CHECK(std::get<Ridges>(heads.panels[0].content).ridges.size() == 4);
+    CHECK(heads.panels[0].y.label == "head");
+    CHECK(lines(figure_csv(heads)) == 1 + 4 * kernels::kHistogramBins);
+}
+
+TEST_CASE("Attention of a short text is exact, with tokens", "[figures][attention]") {
+    const Folder folder;
+    tests::SyntheticAnalysis wish;
+    wish.record.maps = true;
+    const auto file = folder.analysis("a", wish);
+    const auto figure = make("attention", {file}, {.layer = 1, .head = 3, .sequence = {}});
+    REQUIRE(figure.panels.size() == 1);
+    const auto& panel = figure.panels[0];
+    const auto& map = std::get<HeatMap>(panel.content);
+    REQUIRE(map.rows == 24);
+    REQUIRE(map.columns == 24);
+    CHECK(panel.markers.empty());
+    REQUIRE(panel.x.cell_labels.size() == 24);
+    CHECK(panel.x.cell_labels[0] == "␣the");
+    for (std::int64_t r = 0; r < 24; ++r) {
+        double sum = 0;
+        for (std::int64_t c = 0; c < 24; ++c) {
+            const float value = map.values[static_cast<std::size_t>(r * 24 + c)];
+            CHECK(std::isnan(value) == (c > r));
+            if (c <= r) sum += value;
+        }
+        CHECK(sum == Approx(1).epsilon(1e-5));
+    }
+    CHECK(lines(figure_csv(figure)) == 1 + 24 * 25 / 2);
+    CHECK(make("attention", {file}, {.layer = 1, .head = {}, .sequence = {}}).panels.size() == 4);
+}
+
+TEST_CASE("Attention of a long text is max-pooled and marks the trained positions", "[figures][attention]") {
+    const Folder folder;
+    tests::SyntheticAnalysis wish;
+    wish.lengths = {601};
+    wish.record.maps = true;
+    wish.max_positions = 300;
+    wish.layers = 1;
+    const auto file = folder.analysis("a", wish);
+    FigureOptions options{.layer = 0, .head = 2, .sequence = 0};
+    const auto exact = make("attention", {file}, options);
+    options.pixels = 64;
+    const auto pooled = make("attention", {file}, options);
+    const auto& all = std::get<HeatMap>(exact.panels[0].content);
+    const auto& map = std::get<HeatMap>(pooled.panels[0].content);
+    REQUIRE(all.rows == 601);
+    REQUIRE(map.rows == 64);
+    for (std::int64_t r = 0; r < 64; ++r) {
+        for (std::int64_t c = 0; c < 64; ++c) {
+            float most = std::nanf("");
+            for (std::int64_t i = 0; i < 601; ++i) {
+                if (i * 64 / 601 != r) continue;
+                for (std::int64_t j = 0; j <= i; ++j) {
+                    const float value = all.values[static_cast<std::size_t>(i * 601 + j)];
+                    if (j * 64 / 601 == c) most = std::isnan(most) ? value : std::max(most, value);
+                }
+            }
+            const float found = map.values[static_cast<std::size_t>(r * 64 + c)];
+            if (std::isnan(most) != std::isnan(found) || (!std::isnan(most) && std::abs(most - found) > 1e-6F)) {
+                FAIL("cell " << r << ", " << c << ": " << found << " instead of " << most);
+            }
+        }
+    }
+    REQUIRE(pooled.panels[0].markers.size() == 2);
+    CHECK(pooled.panels[0].markers[0].position == 300);
+    CHECK(pooled.panels[0].markers[0].label == "trained to 300");
+    CHECK(pooled.panels[0].x.cells_per_value == Approx(64.0 / 601));
+    CHECK(noted(pooled, "largest weight"));
+    CHECK(!noted(exact, "largest weight"));
+}
+
+TEST_CASE("Attention without recorded maps says which option records them", "[figures][attention]") {
+    const Folder folder;
+    const auto file = folder.analysis("a", {});
+    CHECK(refusal("attention", {file}).find("--record maps") != std::string::npos);
+}
+
+TEST_CASE("Indicators: one named, or all as small multiples", "[figures][indicators]") {
+    const Folder folder;
+    const auto file = folder.analysis("a", {});
+    FigureOptions options;
+    options.indicator = "sink";
+    const auto one = make("indicators", {file}, options);
+    REQUIRE(one.panels.size() == 1);
+    const auto& map = std::get<HeatMap>(one.panels[0].content);
+    CHECK(map.rows == 3);
+    CHECK(map.columns == 4);
+    CHECK(map.values[5] == Approx(file->indicator("sink").data[5]));
+    CHECK(lines(figure_csv(one)) == 1 + 12);
+
+    const auto all = make("indicators", {file});
+    CHECK(all.panels.size() > 10);
+    CHECK(noted(all, "Virtual sink"));  // NaN throughout: named, not drawn
+    const auto diversity = std::find_if(all.panels.begin(), all.panels.end(),
+                                        [](const Panel& p) { return p.title.starts_with("Head diversity"); });
+    REQUIRE(diversity != all.panels.end());
+    CHECK(std::get<HeatMap>(diversity->content).columns == 1);
+
+    options.indicator = "charm";
+    const auto words = refusal("indicators", {file}, options);
+    CHECK(words.find("entropy, ") != std::string::npos);
+    CHECK(words.find("charm") != std::string::npos);
+}
+
+TEST_CASE("Thumbnails of every head; none is lost, none made up", "[figures][thumbnails]") {
+    const Folder folder;
+    const auto file = folder.analysis("a", {});
+    const auto figure = make("thumbnails", {file});
+    const auto& mosaic = std::get<Mosaic>(figure.panels.at(0).content);
+    CHECK(mosaic.rows == 3);
+    CHECK(mosaic.columns == 4);
+    REQUIRE(mosaic.size == 24);
+    const auto stored = file->thumbnail("mean", 0, 2);
+    const auto tile = static_cast<std::size_t>(2 * 4 + 1) * 24 * 24;
+    CHECK(mosaic.values[tile + 10 * 24 + 3] == Approx(stored.data[24 * 24 + 10 * 24 + 3]));
+    CHECK(std::isnan(mosaic.values[tile + 10 * 24 + 11]));
+    const auto wrapped = make("thumbnails", {file}, {.layer = 1, .head = {}, .sequence = {}});
+    CHECK(std::get<Mosaic>(wrapped.panels.at(0).content).tile_labels.size() == 4);
+    FigureOptions options;
+    options.statistic = "median";
+    CHECK(!refusal("thumbnails", {file}, options).empty());
+}
+
+TEST_CASE("Layers, heads and sequences that a file lacks are refused with what it has", "[figures]") {
+    const Folder folder;
+    tests::SyntheticAnalysis wish;
+    wish.lengths = {24, 7};
+    const auto file = folder.analysis("a", wish);
+    for (const std::string recipe : {"radar", "logits", "indicators", "thumbnails"}) {
+        CHECK(refusal(recipe, {file}, {.layer = 3, .head = {}, .sequence = {}}).find("0 to 2") != std::string::npos);
+        CHECK(refusal(recipe, {file}, {.layer = {}, .head = 4, .sequence = {}}).find("0 to 3") != std::string::npos);
+        CHECK(refusal(recipe, {file}, {.layer = {}, .head = {}, .sequence = 2}).find("0 to 1") != std::string::npos);
+        CHECK(make(recipe, {file}, {.layer = {}, .head = {}, .sequence = 1}).panels.size() > 0);
+    }
+}
+
+TEST_CASE("Figures of a partial file draw what is done and say so", "[figures]") {
+    const Folder folder;
+    const tests::SyntheticAnalysis wish;
+    const auto path = folder.path() / "killed.headscope.h5";
+    auto writer = std::make_unique<store::AnalysisWriter>(path, tests::synthetic_header(wish));
+    tests::write_synthetic_layer(*writer, wish, 0, 0);
+    const auto copy = folder.path() / "copy.headscope.h5";
+    std::filesystem::copy_file(writer->partial_path(), copy);
+    writer.reset();
+    const auto file = store::AnalysisFile::open(copy);
+    REQUIRE(!file->complete());
+    for (const std::string recipe : {"radar", "logits", "indicators", "thumbnails"}) {
+        const auto figure = make(recipe, {file});
+        CHECK(noted(figure, "partial file, 1 of 3 layers done"));
+        CHECK(!figure_csv(figure).empty());
+    }
+}
+
+TEST_CASE("The largest models stay within reason", "[figures]") {
+    const Folder folder;
+    tests::SyntheticAnalysis wish;
+    wish.layers = 48;
+    wish.heads = 64;
+    wish.key_value_heads = 8;
+    wish.lengths = {150};
+    const auto file = folder.analysis("large", wish);
+    const auto figure = make("thumbnails", {file});
+    const auto& mosaic = std::get<Mosaic>(figure.panels.at(0).content);
+    CHECK(mosaic.values.size() < 7'000'000);
+    CHECK(mosaic.size >= 30);
+    CHECK(make("radar", {file}).panels.size() == 48);
+    CHECK(std::get<Ridges>(make("logits", {file}).panels[0].content).ridges.size() == 48);
+}

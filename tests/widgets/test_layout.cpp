@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <QFontMetricsF>
+#include <catch2/catch.hpp>
+
+#include "tests/widgets/sample_figures.h"
+#include "widgets/figure_layout.h"
+#include "widgets/fonts.h"
+#include "widgets/line_plottables.h"
+#include "widgets/offscreen.h"
+
+using namespace headscope;
+using namespace headscope::widgets;
+
+namespace {
+
+/// The box that a text's letters really fill.
+QRectF inked(const PlacedText& text) {
+    const double width = text_width(text.font, text.text);
+    const QRectF& r = text.rect;
+    if (text.turned) {
+        double bottom = r.bottom();
+        if (text.alignment & Qt::AlignHCenter) bottom -= (r.height() - width) / 2;
+        if (text.alignment & Qt::AlignRight) bottom -= r.height() - width;
+        return {r.left(), bottom - width, r.width(), width};
+    }
+    double left = r.left();
+    if (text.alignment & Qt::AlignHCenter) left += (r.width() - width) / 2;
+    if (text.alignment & Qt::AlignRight) left += r.width() - width;
+    return {left, r.top(), width, r.height()};
+}
+
+std::vector<figures::FigureData> all_figures() {
+    using namespace tests;
+    std::vector<figures::FigureData> all{sample_heat_map(12, true),
+                                         sample_heat_map(40, true),
+                                         sample_heat_map(4000, false),
+                                         sample_radars(4),
+                                         sample_radars(48),
+                                         sample_ridges(4),
+                                         sample_ridges(48),
+                                         sample_curves(),
+                                         sample_mosaic(4, 8, false),
+                                         sample_mosaic(48, 64, false),
+                                         sample_mosaic(2, 4, true),
+                                         sample_multiples(14)};
+    return all;
+}
+
+}  // namespace
+
+TEST_CASE("No text is cut off, overlaps another or lies on a plot", "[widgets][layout]") {
+    ensure_application();
+    const auto figures = all_figures();
+    for (std::size_t f = 0; f < figures.size(); ++f) {
+        for (const double width : {85.0, 180.0}) {
+            FigureStyle style;
+            style.width_mm = width;
+            const FigureLayout layout = make_layout(figures[f], style);
+            INFO("figure " << f << " at " << width << " mm");
+            REQUIRE(layout.panels.size() == figures[f].panels.size());
+            const QRectF page(QPointF(0, 0), layout.size);
+            std::vector<QRectF> boxes;
+            for (const auto& text : layout.texts) {
+                const QRectF box = inked(text);
+                INFO(text.text.toStdString());
+                CHECK(page.contains(box));
+                // A line's box has room above and below its letters.
+                const double spare = text_height(text.font) * 0.2;
+                const QRectF core =
+                    text.turned ? box.adjusted(spare, 2, -spare, -2) : box.adjusted(2, spare, -2, -spare);
+                bool clear = true;
+                for (const auto& other : boxes) clear = clear && !core.intersects(other);
+                CHECK(clear);
+                for (const auto& panel : layout.panels) {
+                    if (!panel.spoke_labels) CHECK(!core.intersects(panel.plot.adjusted(1, 1, -1, -1)));
+                }
+                boxes.push_back(core);
+            }
+            for (const auto& panel : layout.panels) {
+                CHECK(page.contains(panel.plot));
+                CHECK(panel.plot.width() > units(4));
+                for (const auto& other : layout.panels) {
+                    if (&other != &panel) CHECK(!panel.plot.intersects(other.plot));
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("Tokens are drawn where all of them fit, positions where not", "[widgets][layout]") {
+    ensure_application();
+    FigureStyle style;
+    CHECK(make_layout(tests::sample_heat_map(40, true), style).panels[0].x.tokens);
+    const auto many = make_layout(tests::sample_heat_map(300, true), style);
+    CHECK(!many.panels[0].x.tokens);
+    REQUIRE(many.panels[0].x.ticks.size() > 2);
+    CHECK(many.panels[0].x.ticks[1].second.toInt() > 0);
+}
+
+TEST_CASE("Characters without a glyph are named, others are kept", "[widgets][fonts]") {
+    ensure_application();
+    CHECK(printable("plain, äöü, ≤") == QString("plain, äöü, ≤"));
+    // Unassigned in every Unicode so far.
+    CHECK(printable("a\xF3\xA0\x84\x80z").contains("U+E0100") == false);
+    CHECK(printable("x\xF0\x9F\xBF\xBDy") == QString("x‹U+1FFFD›y"));
+}
+
+TEST_CASE("Segments are cut to a rectangle", "[widgets][clip]") {
+    const QRectF area(0, 0, 10, 10);
+    QPointF a(-5, 5), b(15, 5);
+    REQUIRE(clip_segment(area, a, b));
+    CHECK(a == QPointF(0, 5));
+    CHECK(b == QPointF(10, 5));
+    a = QPointF(-5, -5);
+    b = QPointF(-1, 20);
+    CHECK(!clip_segment(area, a, b));
+    a = QPointF(2, 3);
+    b = QPointF(4, 5);
+    REQUIRE(clip_segment(area, a, b));
+    CHECK(a == QPointF(2, 3));
+}

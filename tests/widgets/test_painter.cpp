@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <unistd.h>
+
+#include <QApplication>
+#include <QImage>
+#include <QRegularExpression>
+#include <QXmlStreamReader>
+#include <array>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "core/base/error.h"
+#include "tests/widgets/sample_figures.h"
+#include "widgets/figure_painter.h"
+#include "widgets/offscreen.h"
+
+using namespace headscope;
+using namespace headscope::widgets;
+
+namespace {
+
+class Folder {
+public:
+    Folder() {
+        std::string name = (std::filesystem::temp_directory_path() / "headscope-painter-XXXXXX").string();
+        REQUIRE(mkdtemp(name.data()) != nullptr);
+        path_ = name;
+    }
+    ~Folder() { std::filesystem::remove_all(path_); }
+    std::string file(const std::string& name) const { return (path_ / name).string(); }
+    std::size_t count() const {
+        return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(path_), {}));
+    }
+
+private:
+    std::filesystem::path path_;
+};
+
+std::vector<figures::FigureData> one_of_each() {
+    using namespace tests;
+    return {sample_heat_map(20, true), sample_heat_map(2000, false), sample_radars(5),   sample_ridges(12),
+            sample_curves(),           sample_mosaic(3, 4, false),   sample_multiples(5)};
+}
+
+/// All text nodes inside <text> elements; the reader refuses what is not well-formed XML.
+QStringList svg_texts(const std::string& svg) {
+    QXmlStreamReader reader(QByteArray::fromStdString(svg));
+    QStringList texts;
+    while (!reader.atEnd()) {
+        if (reader.readNext() == QXmlStreamReader::StartElement && reader.name() == u"text") {
+            texts += reader.readElementText().trimmed();
+        }
+    }
+    CHECK(reader.errorString().toStdString().empty());
+    return texts;
+}
+
+std::string output_of(const std::string& command) {
+    std::string text;
+    std::array<char, 256> buffer{};
+    FILE* pipe = popen(command.c_str(), "r");
+    REQUIRE(pipe != nullptr);
+    while (std::fgets(buffer.data(), static_cast<int>(buffer.size()), pipe) != nullptr) text += buffer.data();
+    CHECK(pclose(pipe) == 0);
+    return text;
+}
+
+}  // namespace
+
+TEST_CASE("An application on the offscreen platform is there in no time", "[widgets]") {
+    const auto start = std::chrono::steady_clock::now();
+    ensure_application();
+    ensure_application();
+    CHECK(std::chrono::steady_clock::now() - start < std::chrono::milliseconds(500));
+    CHECK(QApplication::platformName() == "offscreen");
+}
+
+TEST_CASE("Every kind of panel is drawn in every format, light and dark", "[widgets][painter]") {
+    ensure_application();
+    for (const auto& figure : one_of_each()) {
+        for (const bool dark : {false, true}) {
+            FigureStyle style;
+            style.dark = dark;
+            style.width_mm = dark ? 85 : 180;
+            style.dpi = 60;
+            CHECK(render_figure(figure, style, "pdf").starts_with("%PDF-"));
+            CHECK(render_figure(figure, style, "svg").find("</svg>") != std::string::npos);
+            CHECK(render_figure(figure, style, "png").starts_with("\x89PNG"));
+        }
+    }
+}
+
+TEST_CASE("PDF pages are true to size", "[widgets][painter]") {
+    ensure_application();
+    for (const double width : {85.0, 180.0}) {
+        FigureStyle style;
+        style.width_mm = width;
+        const std::string pdf = render_figure(tests::sample_curves(), style, "pdf");
+        const auto match = QRegularExpression(R"(MediaBox \[0 0 ([0-9.]+) ([0-9.]+)\])")
+                               .match(QString::fromLatin1(pdf.data(), static_cast<qsizetype>(pdf.size())));
+        REQUIRE(match.hasMatch());
+        // Qt rounds pages to whole points.
+        CHECK(match.captured(1).toDouble() == Approx(width * 72 / 25.4).margin(0.51));
+    }
+}
+
+TEST_CASE("PNG pictures have the pixels asked for", "[widgets][painter]") {
+    ensure_application();
+    FigureStyle style;
+    style.width_mm = 85;
+    for (const double dpi : {72.0, 300.0, 301.0}) {
+        style.dpi = dpi;
+        const std::string png = render_figure(tests::sample_heat_map(200, false), style, "png");
+        const QImage image = QImage::fromData(QByteArray::fromStdString(png), "PNG");
+        REQUIRE(!image.isNull());
+        CHECK(image.width() == Approx(85 / 25.4 * dpi).margin(1.5));
+        CHECK(image.dotsPerMeterX() == Approx(dpi / 0.0254).margin(1));
+    }
+}
+
+TEST_CASE("A diagonal one cell wide reaches the picture whole", "[widgets][painter]") {
+    ensure_application();
+    auto figure = tests::sample_heat_map(2000, false);
+    figure.panels[0].markers.clear();
+    FigureStyle style;
+    style.width_mm = 85;
+    style.dpi = 100;
+    const QImage image = QImage::fromData(QByteArray::fromStdString(render_figure(figure, style, "png")), "PNG");
+    // Every row of the map's interior has a pixel of the darkest colour.
+    int with = 0, without = 0;
+    for (int y = 0; y < image.height(); ++y) {
+        int none = 0, darkest = 0;
+        for (int x = 0; x < image.width(); ++x) {
+            const QColor c = image.pixelColor(x, y);
+            none += c == QColor(0xe9, 0xe9, 0xe9) ? 1 : 0;
+            darkest += c.lightness() < 80 && c.blue() > c.red() + 20 ? 1 : 0;
+        }
+        if (none < 8) continue;
+        (darkest > 0 ? with : without) += 1;
+    }
+    CHECK(with > 200);
+    CHECK(without == 0);
+}
+
+TEST_CASE("SVG keeps text as text, in named families, and is well-formed", "[widgets][painter]") {
+    ensure_application();
+    const std::string svg = render_figure(tests::sample_heat_map(20, true), {}, "svg");
+    const auto texts = svg_texts(svg);
+    for (const char* label :
+         {"␣the", "␣wind", "↵", "月光", "‹xE6›", "&<\">", "key", "query", "attention weight", "trained to here"}) {
+        INFO(label);
+        CHECK(texts.contains(QString(label)));
+    }
+    CHECK(texts.join(' ').contains("Attention & <more>, layer 1"));
+    CHECK(svg.find("'Noto Sans', 'DejaVu Sans'") != std::string::npos);
+    CHECK(svg.find("image-rendering:pixelated") != std::string::npos);
+    CHECK(svg.find("width=\"180.0") != std::string::npos);
+}
+
+TEST_CASE("The same figure gives the same bytes", "[widgets][painter]") {
+    ensure_application();
+    for (const std::string format : {"svg", "png", "pdf"}) {
+        for (const auto& figure : one_of_each()) {
+            CHECK(render_figure(figure, {}, format) == render_figure(figure, {}, format));
+        }
+    }
+}
+
+TEST_CASE("Nothing is drawn outside its plot: SVG from Qt clips nothing", "[widgets][painter]") {
+    ensure_application();
+    for (const auto& figure : {tests::sample_ridges(6), tests::sample_curves()}) {
+        const QString svg = QString::fromStdString(render_figure(figure, {}, "svg"));
+        const auto box = QRegularExpression(R"re(viewBox="0 0 ([0-9.]+) ([0-9.]+)")re").match(svg);
+        REQUIRE(box.hasMatch());
+        const double width = box.captured(1).toDouble();
+        auto lines = QRegularExpression(R"re(<polyline[^>]*points="([^"]+)")re").globalMatch(svg);
+        int points = 0;
+        while (lines.hasNext()) {
+            for (const auto& point : lines.next().captured(1).split(' ', Qt::SkipEmptyParts)) {
+                const double x = point.section(',', 0, 0).toDouble(), y = point.section(',', 1, 1).toDouble();
+                CHECK((x >= 0 && x <= width && y >= 0 && y <= box.captured(2).toDouble()));
+                ++points;
+            }
+        }
+        CHECK(points > 0);
+    }
+}
+
+TEST_CASE("Export writes a whole file or none", "[widgets][painter]") {
+    ensure_application();
+    const Folder folder;
+    const auto figure = tests::sample_curves();
+    export_figure(figure, {}, folder.file("a.SVG"));
+    CHECK(folder.count() == 1);
+    for (const std::string name : {"a", "a.jpg", "a.csv"}) {
+        try {
+            export_figure(figure, {}, folder.file(name));
+            FAIL("wrote " << name);
+        } catch (const Error& error) {
+            CHECK(error.code() == ErrorCode::usage);
+        }
+    }
+    try {
+        export_figure(figure, {}, folder.file("missing/a.pdf"));
+        FAIL("wrote into a folder that is not there");
+    } catch (const Error& error) {
+        CHECK(error.code() == ErrorCode::io);
+    }
+    CHECK_THROWS_AS(export_figure(figure, {}, "/dev/null.png/x.png"), Error);
+    std::filesystem::create_directory(folder.file("d.png"));
+    CHECK_THROWS_AS(export_figure(figure, {}, folder.file("d.png")), Error);
+    CHECK(folder.count() == 2);
+}
+
+TEST_CASE("Impossible styles are refused", "[widgets][painter]") {
+    ensure_application();
+    FigureStyle style;
+    style.width_mm = 0;
+    CHECK_THROWS_AS(render_figure(tests::sample_curves(), style, "pdf"), Error);
+    style.width_mm = 2000;
+    style.dpi = 2400;
+    CHECK_THROWS_AS(render_figure(tests::sample_curves(), style, "png"), Error);
+    CHECK_THROWS_AS(render_figure(tests::sample_curves(), {}, "bmp"), Error);
+}
+
+TEST_CASE("PDF files embed every font, and other programs read both vector formats", "[.slow]") {
+    ensure_application();
+    const Folder folder;
+    const auto figure = tests::sample_heat_map(20, true);
+    export_figure(figure, {}, folder.file("a.pdf"));
+    export_figure(figure, {}, folder.file("a.svg"));
+    if (std::system("command -v pdffonts rsvg-convert pdftotext > /dev/null 2>&1") != 0) {
+        WARN("skipped: poppler-utils and librsvg2-bin are not installed");
+        return;
+    }
+    const QString fonts = QString::fromStdString(output_of("pdffonts '" + folder.file("a.pdf") + "'"));
+    const auto rows = fonts.split('\n', Qt::SkipEmptyParts).mid(2);
+    CHECK(rows.size() >= 3);
+    for (const auto& row : rows) {
+        INFO(row.toStdString());
+        CHECK(QRegularExpression(R"(\s(yes)\s+(yes|no)\s+(yes|no)\s+\d+\s+\d+\s*$)").match(row).hasMatch());
+    }
+    CHECK(fonts.contains("NotoSans"));
+    CHECK(output_of("pdftotext '" + folder.file("a.pdf") + "' -").find("attention weight") != std::string::npos);
+    CHECK(output_of("rsvg-convert '" + folder.file("a.svg") + "' | head -c 4").substr(1, 3) == "PNG");
+}
