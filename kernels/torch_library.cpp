@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// torch.ops.headscope.attention: kernels::attention for Python and for torch's dispatcher. docs/operator.md explains
+// torch.ops.headscope: kernels::attention for Python and for torch's dispatcher. docs/operator.md explains
 // every argument and result. Boxed kernels read their arguments by the names of the schema, so that the schema is the
 // only list of them. This file alone includes torch/library.h.
 #ifndef AT_PER_OPERATOR_HEADERS
@@ -19,6 +19,7 @@
 
 #include "kernels/attention.h"
 #include "kernels/backend.h"
+#include "kernels/parallel.h"
 #include "kernels/score_rule.h"
 
 namespace headscope::kernels {
@@ -290,11 +291,19 @@ void attention_under_autograd(const c10::OperatorHandle& op, c10::DispatchKeySet
     op.redispatchBoxed(keys & c10::after_autograd_keyset, stack);
 }
 
+void set_threads_from_torch(std::int64_t number) {
+    constexpr std::int64_t most = 4096;
+    TORCH_CHECK_VALUE(number >= 0 && number <= most, "[threads] expected 0 (all processors) to ", most, "; found ",
+                      number);
+    set_threads(static_cast<int>(number));
+}
+
 }  // namespace
 }  // namespace headscope::kernels
 
 TORCH_LIBRARY(headscope, library) {
     library.def(headscope::kernels::kSchema, {at::Tag::pt2_compliant_tag});
+    library.def("set_threads(int threads) -> ()", &headscope::kernels::set_threads_from_torch);
 }
 
 TORCH_LIBRARY_IMPL(headscope, CPU, library) {

@@ -237,7 +237,7 @@ def measure(case):
 
 
 def t5_buckets(bidirectional, buckets, max_distance, reach):
-    """T5's bucket of every relative position (key - query) from -reach to reach (Raffel et al. 2020, published code)."""
+    """T5's bucket of every relative position (key - query) from -reach to reach (Raffel et al. 2020)."""
     result = []
     for relative in range(-reach, reach + 1):
         n, bucket, distance = buckets, 0, max(-relative, 0)

@@ -173,13 +173,15 @@ def main():
     for found, expected in zip(compiled, doubled(q, k, v)):
         check(torch.equal(found, expected), "torch.compile gives other numbers")
 
-    before = torch.get_num_threads()
     results = []
-    for threads in (1, 2):
-        torch.set_num_threads(threads)
-        results.append(attention(q, k, v, statistics=True))
-    torch.set_num_threads(before)
-    check(torch.equal(results[0][0], results[1][0]), "output depends on torch's number of threads")
+    for threads in (1, 2, 5, 0):
+        torch.ops.headscope.set_threads(threads)
+        results.append(attention(q, k, v, statistics=True, per_query=True))
+    for output, statistics in results[1:]:
+        check(torch.equal(output, results[0][0]), "the output depends on the number of threads")
+        for name, value in statistics.items():
+            same = torch.equal(value.nan_to_num(), results[0][1][name].nan_to_num())
+            check(same, f"{name} depends on the number of threads")
 
     for failure in FAILURES:
         print("FAILED", failure)

@@ -176,6 +176,22 @@ TEST_CASE("tiles of odd sizes around the vector's are right, and rows of whole t
     }
 }
 
+TEST_CASE("tiles are right on every SIMD target of this processor", "[tiles][targets]") {
+    struct BackToAuto {
+        ~BackToAuto() { force_backend("auto"); }
+    } const back_to_auto;
+    for (const std::string& name : available_backends()) {
+        INFO(name);
+        force_backend(name);
+        RandomAttention attention(2, 47, 19);
+        check_rectangle(attention.input(), constants_of(attention.input()), {0, 1, 3, 46, 0, 47});
+        check_map(attention, {0, 0, 0, 47, 0, 47}, 5, 9);
+        attention.rule.soft_cap = 1.5;
+        attention.rule.slopes = {0.5F, 0.125F};
+        check_rectangle(attention.input(), constants_of(attention.input()), {0, 1, 3, 46, 0, 47});
+    }
+}
+
 TEST_CASE("a map's pixels are the mean and the maximum of their cells", "[tiles][map]") {
     RandomAttention attention(2, 301, 16);
     check_map(attention, {0, 1, 0, 301, 0, 301}, 301, 301);
