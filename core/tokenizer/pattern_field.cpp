@@ -9,7 +9,7 @@ std::unique_ptr<Matcher> pattern_field(const JsonView& pattern) {
     if (const auto literal = pattern.find("String")) return literal_matcher(literal->string());
     if (const auto expression = pattern.find("Regex"))
         return pattern_matcher(expression->string(), expression->where());
-    pattern.refuse(ErrorCode::format, "a pattern {\"String\": ...} or {\"Regex\": ...}");
+    pattern.refuse(ErrorCode::format, "expected a pattern {\"String\": ...} or {\"Regex\": ...}");
 }
 
 char32_t character_field(const JsonView& character) {
@@ -18,7 +18,7 @@ char32_t character_field(const JsonView& character) {
         const Decoded c = decode_utf8(text, 0);
         if (c.length == text.size()) return c.point;
     }
-    character.refuse(ErrorCode::format, "a string of one character");
+    character.refuse(ErrorCode::format, "expected a string of one character");
 }
 
 SplitBehavior behavior_field(const JsonView& behavior) {
@@ -28,7 +28,8 @@ SplitBehavior behavior_field(const JsonView& behavior) {
     if (name == "MergedWithPrevious") return SplitBehavior::merged_with_previous;
     if (name == "MergedWithNext") return SplitBehavior::merged_with_next;
     if (name == "Contiguous") return SplitBehavior::contiguous;
-    behavior.refuse(ErrorCode::unsupported, "Removed, Isolated, MergedWithPrevious, MergedWithNext or Contiguous");
+    behavior.refuse(ErrorCode::unsupported,
+                    "expected Removed, Isolated, MergedWithPrevious, MergedWithNext or Contiguous");
 }
 
 }  // namespace headscope::tokenizer

@@ -24,12 +24,13 @@ struct AddedPlace {
 
 void check_text(std::string_view text) {
     if (text.size() > longest_text) {
-        throw Error(ErrorCode::limit, "text", "less than 2 GiB", std::to_string(text.size()) + " bytes");
+        throw Error(ErrorCode::limit, "text", "expected less than 2 GiB",
+                    "found " + std::to_string(text.size()) + " bytes");
     }
     const std::size_t invalid = find_invalid_utf8(text);
     if (invalid != std::string_view::npos) {
-        throw Error(ErrorCode::format, "text", "UTF-8",
-                    "\"" + escaped(text.substr(invalid, 1)) + "\" at byte " + std::to_string(invalid));
+        throw Error(ErrorCode::format, "text", "expected UTF-8",
+                    "found \"" + escaped(text.substr(invalid, 1)) + "\" at byte " + std::to_string(invalid));
     }
 }
 
@@ -98,6 +99,7 @@ Encoding Pipeline::encode(std::string_view text, bool add_special_tokens, const 
                              [](const AddedPlace& entry, std::size_t token) { return entry.token < token; });
         return place != added.end() && place->token == i ? place->text : model.vocabulary().piece(tokens[i].id);
     };
+    draft.spelling = [this](std::int32_t id) { return piece(id); };
     if (parts_.post_processor) parts_.post_processor->apply(draft, add_special_tokens);
     return std::move(draft.encoding);
 }

@@ -50,8 +50,9 @@ struct ParametersDeleter {
 
 RegexMatcher::RegexMatcher(const std::string& pattern, const std::string& where) : where_(where) {
     if (pattern.size() > longest_pattern) {
-        throw Error(ErrorCode::limit, where, "a pattern of at most " + std::to_string(longest_pattern) + " bytes",
-                    std::to_string(pattern.size()) + " bytes");
+        throw Error(ErrorCode::limit, where,
+                    "expected a pattern of at most " + std::to_string(longest_pattern) + " bytes",
+                    "found " + std::to_string(pattern.size()));
     }
     initialise();
     const std::string spelled = with_unicode_classes(pattern, where);
@@ -59,8 +60,8 @@ RegexMatcher::RegexMatcher(const std::string& pattern, const std::string& where)
     const int code = onig_new(&regex_, bytes(spelled.data()), bytes(spelled.data() + spelled.size()), ONIG_OPTION_NONE,
                               ONIG_ENCODING_UTF8, ONIG_SYNTAX_DEFAULT, &info);
     if (code != ONIG_NORMAL) {
-        throw Error(ErrorCode::format, where, "a regular expression",
-                    "\"" + escaped(pattern, 60) + "\": " + message(code, &info));
+        throw Error(ErrorCode::format, where, "expected a regular expression",
+                    "found \"" + escaped(pattern, 60) + "\": " + message(code, &info));
     }
 }
 
@@ -85,8 +86,9 @@ void RegexMatcher::find(std::string_view text, std::vector<Match>& matches) cons
                                                 parameters.get());
         if (code == ONIG_MISMATCH) return;
         if (code < 0) {
-            throw Error(ErrorCode::limit, where_, "a pattern that matches within the limits on steps and memory",
-                        message(code, nullptr) + " after byte " + std::to_string(at));
+            throw Error(ErrorCode::limit, where_,
+                        "expected a pattern that matches within the limits on steps and memory",
+                        "found " + message(code, nullptr) + " after byte " + std::to_string(at));
         }
         const auto first = static_cast<std::size_t>(region->beg[0]);
         const auto past = static_cast<std::size_t>(region->end[0]);

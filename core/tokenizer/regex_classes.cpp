@@ -121,8 +121,8 @@ private:
 std::string with_unicode_classes(std::string_view pattern, const std::string& where) {
     std::string spelled = Rewriter(pattern).run();
     if (spelled.size() > longest_spelling) {
-        throw Error(ErrorCode::limit, where, "a pattern with at most some hundred classes of characters",
-                    "\"" + escaped(pattern, 60) + "\"");
+        throw Error(ErrorCode::limit, where, "expected a pattern with at most some hundred classes of characters",
+                    "found \"" + escaped(pattern, 60) + "\"");
     }
     return spelled;
 }

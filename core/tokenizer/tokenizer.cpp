@@ -35,7 +35,7 @@ std::optional<JsonView> find_type(const std::optional<JsonView>& component, std:
 PipelineParts read_parts(const JsonView& root) {
     PipelineParts parts;
     if (root.has("version") && root.at("version").string() != "1.0") {
-        root.at("version").refuse(ErrorCode::unsupported, "tokenizer.json of version 1.0");
+        root.at("version").refuse(ErrorCode::unsupported, "expected tokenizer.json of version 1.0");
     }
     const auto normalizer = root.find("normalizer");
     const auto pre_tokenizer = root.find("pre_tokenizer");

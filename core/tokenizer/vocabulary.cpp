@@ -85,8 +85,8 @@ Vocabulary::Vocabulary(const JsonView& pieces) {
     table_.reserve(pieces_.size(), bytes);
     for (std::size_t i = 0; i < pieces_.size(); ++i) {
         if (i > 0 && pieces_[i].id == pieces_[i - 1].id) {
-            throw Error(ErrorCode::mismatch, pieces.where(), "one piece for each id",
-                        "id " + std::to_string(pieces_[i].id) + " for \"" + escaped(pieces_[i - 1].piece, 40) +
+            throw Error(ErrorCode::mismatch, pieces.where(), "expected one piece for each id",
+                        "found id " + std::to_string(pieces_[i].id) + " for \"" + escaped(pieces_[i - 1].piece, 40) +
                             "\" and \"" + escaped(pieces_[i].piece, 40) + "\"");
         }
         table_.add(pieces_[i].piece, pieces_[i].id);

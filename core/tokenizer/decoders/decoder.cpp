@@ -34,7 +34,7 @@ std::unique_ptr<Decoder> make_decoder(const JsonView& description) {
     if (name == "BPEDecoder") return make_bpe_decoder(description);
     if (name == "WordPiece") return make_word_piece_decoder(description);
     if (name == "CTC") return make_ctc_decoder(description);
-    type.refuse(ErrorCode::unsupported, "a known decoder");
+    type.refuse(ErrorCode::unsupported, "expected a known decoder");
 }
 
 }  // namespace headscope::tokenizer

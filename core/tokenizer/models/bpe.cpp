@@ -32,11 +32,11 @@ PairText read_pair(const JsonView& merges, std::size_t index, const Vocabulary& 
     if (merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string()) {
         return {merge[0].get<std::string>(), merge[1].get<std::string>()};
     }
-    if (!merge.is_string()) merges.at(index).refuse(ErrorCode::format, "a merge \"a b\" or [\"a\", \"b\"]");
+    if (!merge.is_string()) merges.at(index).refuse(ErrorCode::format, "expected a merge \"a b\" or [\"a\", \"b\"]");
     const std::string& text = merge.get_ref<const std::string&>();
     const std::size_t space = text.find(' ');
     if (space == std::string::npos || text.find(' ', space + 1) != std::string::npos) {
-        merges.at(index).refuse(ErrorCode::format, "two pieces with one space between them");
+        merges.at(index).refuse(ErrorCode::format, "expected two pieces with one space between them");
     }
     PairText pair{text.substr(0, space), text.substr(space + 1)};
     // A file that went through a system with other line ends.
@@ -80,7 +80,8 @@ public:
 private:
     void read_merges(const JsonView& merges) {
         const std::size_t count = merges.size();
-        if (count > std::numeric_limits<std::uint32_t>::max() / 2) merges.refuse(ErrorCode::limit, "fewer merges");
+        if (count > std::numeric_limits<std::uint32_t>::max() / 2)
+            merges.refuse(ErrorCode::limit, "expected fewer merges");
         merges_.reserve(count);
         std::uint32_t rank = 0;
         for (std::size_t i = 0; i < count; ++i) {
@@ -90,15 +91,15 @@ private:
             const auto known = [&](const std::string& piece) {
                 const std::int32_t id = vocabulary().id(piece);
                 if (id < 0) {
-                    throw Error(ErrorCode::mismatch, merges.at(i).where(), "pieces of the vocabulary",
-                                "\"" + escaped(piece, 60) + "\", which it lacks");
+                    throw Error(ErrorCode::mismatch, merges.at(i).where(), "expected pieces of the vocabulary",
+                                "found \"" + escaped(piece, 60) + "\", which it lacks");
                 }
                 return id;
             };
             const std::int32_t left = known(pair.left);
             const std::int32_t right = known(pair.right);
             if (pair.right.size() < prefix_.size())
-                merges.at(i).refuse(ErrorCode::mismatch, "a second piece with the prefix");
+                merges.at(i).refuse(ErrorCode::mismatch, "expected a second piece with the prefix");
             const std::int32_t result = known(pair.left + pair.right.substr(prefix_.size()));
             merges_.add(left, right, {rank++, result});
             joints_.emplace_back(left, right);
@@ -213,8 +214,8 @@ private:
 
     std::int32_t unknown_id() const {
         if (unknown_id_ < 0) {
-            throw Error(ErrorCode::mismatch, where_, "an unk_token of the vocabulary",
-                        "\"" + escaped(unknown_, 60) + "\"");
+            throw Error(ErrorCode::mismatch, where_, "expected an unk_token of the vocabulary",
+                        "found \"" + escaped(unknown_, 60) + "\"");
         }
         return unknown_id_;
     }

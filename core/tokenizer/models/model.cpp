@@ -21,8 +21,8 @@ std::unique_ptr<Model> make_model(const JsonView& description) {
     if (name == "BPE") return make_bpe(description);
     if (name == "WordPiece") return make_word_piece(description);
     if (name == "WordLevel") return make_word_level(description);
-    throw Error(ErrorCode::unsupported, description.where(), "a model of the kinds BPE, WordPiece, WordLevel",
-                "\"" + escaped(name, 60) + "\"");
+    throw Error(ErrorCode::unsupported, description.where(), "expected a model of the kinds BPE, WordPiece, WordLevel",
+                "found \"" + escaped(name, 60) + "\"");
 }
 
 }  // namespace headscope::tokenizer

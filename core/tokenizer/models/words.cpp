@@ -10,7 +10,8 @@ namespace {
 
 std::int32_t known(std::int32_t id, const std::string& where, const std::string& piece) {
     if (id < 0)
-        throw Error(ErrorCode::mismatch, where, "an unk_token of the vocabulary", "\"" + escaped(piece, 60) + "\"");
+        throw Error(ErrorCode::mismatch, where, "expected an unk_token of the vocabulary",
+                    "found \"" + escaped(piece, 60) + "\"");
     return id;
 }
 

@@ -40,7 +40,7 @@ std::unique_ptr<Normalizer> make_normalizer(const JsonView& description) {
     if (name == "Strip") return make_strip(description);
     if (name == "Prepend") return make_prepend(description);
     if (name == "Replace") return make_replace(description);
-    type.refuse(ErrorCode::unsupported, "a known normaliser");
+    type.refuse(ErrorCode::unsupported, "expected a known normaliser");
 }
 
 }  // namespace headscope::tokenizer

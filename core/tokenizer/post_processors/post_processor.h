@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/base/json.h"
 #include "core/tokenizer/tokenizer.h"
@@ -22,6 +24,14 @@ struct Draft {
     std::size_t end = 0;
     /// The spelling of the text's own token `begin + i`.
     std::function<std::string_view(std::size_t i)> piece;
+    /// The piece of an id.
+    std::function<std::string(std::int32_t id)> spelling;
+};
+
+/// A token that a post-processor puts in, by the name that the file gives it there.
+struct InsertedToken {
+    std::int32_t id = 0;
+    std::string name;
 };
 
 class PostProcessor {
@@ -45,6 +55,6 @@ std::unique_ptr<PostProcessor> make_byte_level_processing(const JsonView& descri
 void trim_offsets(Draft& draft, bool add_prefix_space);
 
 /// Puts tokens around those that are there.
-void surround(Draft& draft, std::span<const std::int32_t> before, std::span<const std::int32_t> after);
+void surround(Draft& draft, const std::vector<InsertedToken>& before, const std::vector<InsertedToken>& after);
 
 }  // namespace headscope::tokenizer

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include <span>
+#include <limits>
+#include <string>
 #include <vector>
 
 #include "core/tokenizer/post_processors/post_processor.h"
@@ -21,21 +22,26 @@ public:
             const JsonView part = single.at(i);
             if (const auto sequence = part.find("Sequence")) {
                 if (sequence->at("id").string() != "A" || seen) {
-                    part.refuse(ErrorCode::unsupported, "the sequence A, once, in a template for single texts");
+                    part.refuse(ErrorCode::unsupported,
+                                "expected the sequence A, once, in a template for single texts");
                 }
                 seen = true;
                 continue;
             }
             const std::string name = part.at("SpecialToken").at("id").string();
             if (!special.has(name)) {
-                throw Error(ErrorCode::mismatch, part.where(), "one of special_tokens",
-                            "\"" + escaped(name, 60) + "\"");
+                throw Error(ErrorCode::mismatch, part.where(), "expected one of special_tokens",
+                            "found \"" + escaped(name, 60) + "\"");
             }
-            for (const std::int64_t id : special.at(name).at("ids").integers(id_range)) {
-                (seen ? after_ : before_).push_back(static_cast<std::int32_t>(id));
+            const JsonView token = special.at(name);
+            const std::vector<std::int64_t> ids = token.at("ids").integers(id_range);
+            const std::vector<std::string> names = token.at("tokens").strings();
+            if (ids.size() != names.size()) token.refuse(ErrorCode::mismatch, "expected as many ids as tokens");
+            for (std::size_t k = 0; k < ids.size(); ++k) {
+                (seen ? after_ : before_).push_back({static_cast<std::int32_t>(ids[k]), names[k]});
             }
         }
-        if (!seen) single.refuse(ErrorCode::unsupported, "a template with the sequence A");
+        if (!seen) single.refuse(ErrorCode::unsupported, "expected a template with the sequence A");
     }
 
     void apply(Draft& draft, bool add_special_tokens) const override {
@@ -45,15 +51,14 @@ public:
     bool adds_tokens() const override { return !before_.empty() || !after_.empty(); }
 
 private:
-    std::vector<std::int32_t> before_;
-    std::vector<std::int32_t> after_;
+    std::vector<InsertedToken> before_;
+    std::vector<InsertedToken> after_;
 };
 
 // ["[SEP]", 102]
-std::int32_t token_field(const JsonView& pair) {
-    if (!pair.is_array() || pair.size() != 2) pair.refuse(ErrorCode::format, "a token and its id");
-    pair.at(std::size_t{0}).string();
-    return static_cast<std::int32_t>(pair.at(std::size_t{1}).integer(id_range));
+std::vector<InsertedToken> token_field(const JsonView& pair) {
+    if (!pair.is_array() || pair.size() != 2) pair.refuse(ErrorCode::format, "expected a token and its id");
+    return {{static_cast<std::int32_t>(pair.at(std::size_t{1}).integer(id_range)), pair.at(std::size_t{0}).string()}};
 }
 
 /// [CLS] and [SEP], and for RoBERTa tighter offsets.
@@ -67,14 +72,14 @@ public:
 
     void apply(Draft& draft, bool add_special_tokens) const override {
         if (trim_) trim_offsets(draft, add_prefix_space_);
-        if (add_special_tokens) surround(draft, {&first_, 1}, {&last_, 1});
+        if (add_special_tokens) surround(draft, first_, last_);
     }
     bool adds_first_token() const override { return true; }
     bool adds_tokens() const override { return true; }
 
 private:
-    std::int32_t first_;
-    std::int32_t last_;
+    std::vector<InsertedToken> first_;
+    std::vector<InsertedToken> last_;
     bool trim_;
     bool add_prefix_space_;
 };

@@ -16,12 +16,13 @@ MetaspaceFields metaspace_fields(const JsonView& description) {
     } else if (scheme == "never") {
         fields.prepend = PrependScheme::never;
     } else if (scheme != "always") {
-        description.at("prepend_scheme").refuse(ErrorCode::unsupported, "always, first or never");
+        description.at("prepend_scheme").refuse(ErrorCode::unsupported, "expected always, first or never");
     }
     // Files older than prepend_scheme say add_prefix_space.
     if (!description.boolean_or("add_prefix_space", true)) {
         if (description.has("prepend_scheme") && fields.prepend != PrependScheme::never) {
-            description.at("prepend_scheme").refuse(ErrorCode::mismatch, "never, as add_prefix_space is false");
+            description.at("prepend_scheme")
+                .refuse(ErrorCode::mismatch, "expected never, as add_prefix_space is false");
         }
         fields.prepend = PrependScheme::never;
     }

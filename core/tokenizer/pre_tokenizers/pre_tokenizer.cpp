@@ -37,7 +37,7 @@ std::unique_ptr<PreTokenizer> make_pre_tokenizer(const JsonView& description) {
     if (name == "BertPreTokenizer") return make_bert_pre_tokenizer();
     if (name == "Whitespace") return make_whitespace();
     if (name == "WhitespaceSplit") return make_whitespace_split();
-    type.refuse(ErrorCode::unsupported, "a known pre-tokeniser");
+    type.refuse(ErrorCode::unsupported, "expected a known pre-tokeniser");
 }
 
 }  // namespace headscope::tokenizer
