@@ -2,7 +2,9 @@
 #pragma once
 
 // The vocabulary of blocks: plain weights and functions of at:: that work on them, the same for every family. Shapes:
-// x is [.., d]; the last dimension is what a block works on. Nothing is written in place, so autograd may record it.
+// x is [.., d]; the last dimension is what a block works on. Inputs are never written to, and what autograd records is
+// not done in place. Long inputs are worked off in chunks of rows: that bounds the memory for what lies between two
+// products, and lets a large model heed a cancellation within a fraction of a second.
 
 #include <cstdint>
 
@@ -17,7 +19,7 @@ namespace headscope::model {
 struct Linear {
     at::Tensor weight;  ///< [out, in], perhaps a transposed view
     at::Tensor bias;    ///< [out] or undefined
-    at::Tensor operator()(const at::Tensor& x) const;
+    at::Tensor operator()(const at::Tensor& x, const Cancellation* cancellation = nullptr) const;
     void declare(TensorPlan& plan, const std::string& stem, const Dimension& out, const Dimension& in, bool with_bias);
 };
 
@@ -30,7 +32,8 @@ struct Norm {
     void declare(TensorPlan& plan, const std::string& stem, const Dimension& size, bool old_names);
 };
 
-at::Tensor activate(Activation activation, const at::Tensor& x);
+/// Takes over `x`: the result may be in its storage.
+at::Tensor activate(Activation activation, at::Tensor x);
 
 /// down(act(up x)), or down(act(gate x) * up x) with gate and up in one matrix.
 struct FeedForward {
@@ -38,7 +41,7 @@ struct FeedForward {
     bool gated = false;
     Linear up;  ///< gated: rows of gate, then rows of up
     Linear down;
-    at::Tensor operator()(const at::Tensor& x) const;
+    at::Tensor operator()(const at::Tensor& x, const Cancellation* cancellation = nullptr) const;
     void declare(TensorPlan& plan, const TensorNames& names);
 };
 

@@ -28,6 +28,7 @@ public:
         auto copy = std::make_unique<Cache>(std::move(copies));
         copy->length_ = length_;
         copy->batch_ = batch_;
+        copy->spoiled_ = spoiled_;
         return copy;
     }
 
@@ -38,11 +39,15 @@ public:
         batch_ = batch;
         length_ += tokens;
     }
+    /// A forward pass that ended early has filled some layers and not others: such a cache is refused from then on.
+    void spoil() { spoiled_ = true; }
+    bool spoiled() const { return spoiled_; }
 
 private:
     std::vector<std::unique_ptr<mixers::MixerCache>> layers_;
     std::int64_t length_ = 0;
     std::int64_t batch_ = 0;
+    bool spoiled_ = false;
 };
 
 }  // namespace headscope::model

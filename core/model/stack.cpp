@@ -17,7 +17,12 @@ void announce(Probe* probe, std::string_view name, LayerIndex layer, const at::T
     if (probe && probe->wants(name, layer)) probe->announce(name, layer, value);
 }
 
-void check_cache(const Cache& cache, const Batch& batch) {
+void check_cache(const Cache& cache, const ModelConfig& config, const Batch& batch) {
+    if (!config.causal) throw Error(ErrorCode::usage, "cache", "expected a causal model", "found an encoder");
+    if (cache.spoiled()) {
+        throw Error(ErrorCode::usage, "cache", "expected one whose passes all ended",
+                    "found one that was stopped within");
+    }
     if (!batch.lengths.empty()) {
         throw Error(ErrorCode::usage, "cache", "expected sequences of equal length", "found a padded batch");
     }
@@ -26,6 +31,13 @@ void check_cache(const Cache& cache, const Batch& batch) {
                     "found " + std::to_string(batch.ids.size(0)));
     }
 }
+
+struct SpoilUnlessDone {
+    Cache* cache;
+    ~SpoilUnlessDone() {
+        if (cache) cache->spoil();
+    }
+};
 
 bool padded(const Batch& batch) {
     for (const std::int64_t length : batch.lengths) {
@@ -39,7 +51,12 @@ bool padded(const Batch& batch) {
 at::Tensor Stack::forward(const Batch& batch, const ForwardOptions& options) {
     try {
         const c10::InferenceMode inference;
-        return run(batch, options);
+        check_batch(batch, config_, options.cache ? options.cache->length() : 0, options.beyond_positions);
+        if (options.cache) check_cache(*options.cache, config_, batch);
+        SpoilUnlessDone guard{options.cache};
+        at::Tensor hidden = run(batch, options);
+        guard.cache = nullptr;
+        return hidden;
     } catch (...) {
         throw current_error("model");
     }
@@ -47,11 +64,6 @@ at::Tensor Stack::forward(const Batch& batch, const ForwardOptions& options) {
 
 at::Tensor Stack::run(const Batch& batch, const ForwardOptions& options) {
     const std::int64_t held = options.cache ? options.cache->length() : 0;
-    check_batch(batch, config_, held, options.beyond_positions);
-    if (options.cache) {
-        if (!config_.causal) throw Error(ErrorCode::usage, "cache", "expected a causal model", "found an encoder");
-        check_cache(*options.cache, batch);
-    }
     const std::int64_t length = batch.ids.size(1);
 
     mixers::StackContext context;
@@ -101,12 +113,13 @@ at::Tensor Stack::run_layer(const Layer& layer, const at::Tensor& hidden, const 
     };
     const at::Tensor read = pre_norm ? layer.input_norm(hidden) : hidden;
     context.announce("input_norm", read);
-    const at::Tensor attention = layer.output(layer.mixer->forward(read, context, cache));
+    const at::Tensor attention = layer.output(layer.mixer->forward(read, context, cache), context.cancellation);
     context.announce("attention_output", attention);
     const at::Tensor middle = add(hidden, attention, layer.input_norm);
 
     if (context.cancellation) context.cancellation->check();
-    const at::Tensor update = layer.feed_forward(pre_norm ? layer.feed_forward_norm(middle) : middle);
+    const at::Tensor update =
+        layer.feed_forward(pre_norm ? layer.feed_forward_norm(middle) : middle, context.cancellation);
     context.announce("feed_forward_output", update);
     return add(middle, update, layer.feed_forward_norm);
 }

@@ -150,7 +150,8 @@ void TensorPlan::load(checkpoint::LoadAs precision, Progress* progress, const Ca
     for (const Want& want : wants_) all += file_.tensors().at(want.tensor).elements;
     for (const Want& want : wants_) {
         if (cancellation) cancellation->check();
-        if (progress) progress->advance(static_cast<double>(done), static_cast<double>(all), "load " + want.tensor);
+        if (progress)
+            progress->advance(static_cast<double>(done), static_cast<double>(all), "load " + escaped(want.tensor));
         load_one(want, precision);
         done += file_.tensors().at(want.tensor).elements;
     }

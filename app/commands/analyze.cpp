@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <set>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "app/console.h"
+#include "app/context.h"
+#include "app/loading.h"
+#include "app/resources.h"
+#include "core/analysis/input.h"
+#include "core/analysis/request.h"
+#include "core/analysis/summary.h"
+#include "core/base/error.h"
+#include "core/base/output_file.h"
+#include "core/model/model.h"
+#include "core/store/analysis_file.h"
+#include "kernels/backend.h"
+
+namespace headscope::app {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+struct Options {
+    std::vector<std::string> models, texts, files, tokens, examples, record;
+    std::string output, target, bos = "auto", layers, skip, dtype = "float32", device = "auto", kernels = "auto";
+    std::int64_t length = 0;
+    int threads = 0;
+    bool windows = false, repeat_token = false, beyond_positions = false, all_rows = false, maps_float16 = false,
+         json = false;
+};
+
+/// "0,2,5-8" -> {0, 2, 5, 6, 7, 8}. At most 100 000 of them: the rest is the model's to refuse.
+std::set<int> parse_layers(const std::string& option, const std::string& text) {
+    std::set<int> layers;
+    const auto refuse = [&] {
+        throw UsageError(option + ": a list like 0,2,5-8 is expected; found " + escaped(text));
+    };
+    const auto number = [&](std::string_view digits) {
+        int value = -1;
+        const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+        if (error != std::errc() || end != digits.data() + digits.size() || value < 0 || value > 100'000) refuse();
+        return value;
+    };
+    std::string_view rest = text;
+    while (!rest.empty()) {
+        const std::size_t comma = rest.find(',');
+        const std::string_view item = rest.substr(0, comma);
+        const std::size_t dash = item.find('-');
+        const int first = number(item.substr(0, dash));
+        const int last = dash == std::string_view::npos ? first : number(item.substr(dash + 1));
+        if (last < first) refuse();
+        for (int layer = first; layer <= last; ++layer) layers.insert(layer);
+        if (comma == std::string_view::npos) break;
+        rest.remove_prefix(comma + 1);
+        if (rest.empty()) refuse();
+    }
+    return layers;
+}
+
+void check_layers(const std::string& option, const std::set<int>& layers, std::int64_t count) {
+    if (!layers.empty() && *layers.rbegin() >= count)
+        throw Error(ErrorCode::limit, option, "expected layers from 0 to " + std::to_string(count - 1),
+                    "found " + std::to_string(*layers.rbegin()));
+}
+
+store::RecordLevels parse_record(const std::vector<std::string>& names) {
+    store::RecordLevels record;
+    for (const auto& name : names) {
+        if (name == "maps") record.maps = true;
+        else if (name == "attention") record.attention = true;
+        else if (name == "states") record.states = true;
+        else if (name == "logits") record.logits = true;
+        else if (name == "implicit") record.implicit = true;
+        else throw UsageError("--record: a list of maps, attention, states, logits, implicit is expected; found " + escaped(name));
+    }
+    return record;
+}
+
+/// With several models each gets a file of its own: NAME.MODEL.headscope.h5.
+fs::path output_for(const Options& options, const std::string& model_name) {
+    const fs::path output = options.output;
+    if (options.models.size() == 1) return output;
+    const std::string ending = ".headscope.h5";
+    std::string name = output.filename().string();
+    if (name.size() > ending.size() && name.compare(name.size() - ending.size(), ending.size(), ending) == 0)
+        name.resize(name.size() - ending.size());
+    return output.parent_path() / (name + "." + model_name + ending);
+}
+
+analysis::InputOptions input_options(const Options& options) {
+    analysis::InputOptions input;
+    input.texts = options.texts;
+    input.files.assign(options.files.begin(), options.files.end());
+    input.token_files.assign(options.tokens.begin(), options.tokens.end());
+    input.examples = options.examples;
+    if (!options.examples.empty()) input.resources = resource_folder();
+    input.first_token = options.bos == "yes"  ? analysis::FirstToken::yes
+                        : options.bos == "no" ? analysis::FirstToken::no
+                                              : analysis::FirstToken::automatic;
+    input.length = options.length;
+    input.windows = options.windows;
+    input.repeat_token = options.repeat_token;
+    return input;
+}
+
+json settings(const Options& options, const analysis::Input& input) {
+    return {{"record", options.record}, {"layers", options.layers}, {"skip", options.skip}, {"dtype", options.dtype},
+            {"device", "cpu"}, {"kernels", options.kernels}, {"threads", compute_threads()}, {"bos", options.bos},
+            {"first_token", input.first_token}, {"length", options.length}, {"windows", options.windows},
+            {"repeat_token", options.repeat_token}, {"beyond_positions", options.beyond_positions},
+            {"all_rows", options.all_rows}};
+}
+
+struct Done {
+    fs::path output;
+    std::string model;
+    analysis::Summary summary;
+    json settings;
+    std::size_t sequences = 0, tokens = 0;
+};
+
+Done analyse_one(const Options& options, const std::string& path, const Cancellation& cancellation) {
+    const auto checkpoint = checkpoint::Checkpoint::open(path);
+    const fs::path output = output_for(options, checkpoint->display_name());
+    const auto inspection = model::inspect(*checkpoint);
+    const std::set<int> layers = parse_layers("--layers", options.layers), skip = parse_layers("--skip", options.skip);
+    check_layers("--layers", layers, inspection.config.layers);
+    check_layers("--skip", skip, inspection.config.layers);
+    if (!options.target.empty())
+        throw Error(ErrorCode::unsupported, "--target", "expected a model with an encoder and a decoder",
+                    "found " + inspection.config.family);
+
+    const auto tokenizer = tokenizer_of(*checkpoint);
+    auto input_choice = input_options(options);
+    input_choice.vocabulary = inspection.config.vocabulary;
+    if (tokenizer) input_choice.first_token_id = analysis::beginning_token(*checkpoint, *tokenizer);
+    const auto input = analysis::read_input(input_choice, tokenizer.get(), &cancellation);
+    std::vector<fs::path> inputs = input.paths;
+    inputs.insert(inputs.end(), checkpoint->files().begin(), checkpoint->files().end());
+    for (const char* side : {"config.json", "tokenizer.json"})
+        if (const auto file = checkpoint->side_file(side)) inputs.push_back(*file);
+    OutputFile::check_target(output, inputs);
+
+    ConsoleProgress progress;
+    const auto model = model::Model::build(
+        *checkpoint, options.dtype == "bfloat16" ? checkpoint::LoadAs::bfloat16 : checkpoint::LoadAs::float32, &progress,
+        &cancellation);
+    Done done{output, checkpoint->display_name(), {}, settings(options, input), input.sequences.size(), 0};
+    analysis::AnalysisRequest request;
+    request.sequences = input.sequences;
+    for (const auto& sequence : input.sequences) done.tokens += sequence.ids.size();
+    request.record = parse_record(options.record);
+    request.layers = layers;
+    request.skip_layers = skip;
+    request.beyond_positions = options.beyond_positions;
+    request.all_rows = options.all_rows;
+    request.maps_float16 = options.maps_float16;
+    request.model_sha256 = checkpoint->fingerprint(cancellation);
+    request.config_json = model->config().to_json();
+    request.settings_json = done.settings.dump();
+    analysis::run(*model, request, output, inputs, progress, cancellation);
+    done.summary = analysis::summarise(*store::AnalysisFile::open(output));
+    return done;
+}
+
+json number(double value) { return std::isfinite(value) ? json(value) : json(); }
+
+json summary_json(const Done& done) {
+    json rows = json::array(), losses = json::array();
+    for (const auto& row : done.summary.rows) {
+        json values;
+        for (std::size_t c = 0; c < done.summary.columns.size(); ++c)
+            values[done.summary.columns[c]] = number(row.values[c]);
+        rows.push_back({{"layer", row.layer}, {"site", row.site}, {"heads", row.heads}, {"means", values}});
+    }
+    for (const double loss : done.summary.loss) losses.push_back(number(loss));
+    return {{"output", done.output.string()}, {"model", done.model}, {"sequences", done.sequences},
+            {"tokens", done.tokens}, {"loss", losses}, {"sites", rows}, {"settings", done.settings},
+            {"kernels", kernels::last_backend()}};
+}
+
+void run(const Options& options, const Cancellation& cancellation) {
+    if (options.windows && options.length <= 0) throw UsageError("--windows: a --length is expected beside it; found none");
+    parse_record(options.record);
+    configure_compute(options.threads, options.kernels, options.device);
+    json documents = json::array();
+    for (const auto& model : options.models) {
+        const Done done = analyse_one(options, model, cancellation);
+        if (options.json) {
+            documents.push_back(summary_json(done));
+            continue;
+        }
+        print(escaped(done.model) + ": " + std::to_string(done.sequences) +
+              (done.sequences == 1 ? " sequence, " : " sequences, ") + std::to_string(done.tokens) +
+              " tokens, first token " + done.settings["first_token"].get<std::string>() + "\n\n" +
+              analysis::summary_text(done.summary) + "\n" + escaped(done.output.string(), 4096) + "\n");
+    }
+    if (options.json) print_json(documents.size() == 1 ? documents[0] : documents);
+}
+
+}  // namespace
+
+void add_analyze(CLI::App& app, Context& context) {
+    auto* command = app.add_subcommand("analyze", "Measure every head of models on texts, into an analysis file");
+    auto options = std::make_shared<Options>();
+    command->add_option("models", options->models, "Checkpoints")->required();
+    command->add_option("-o,--output", options->output, "OUT.headscope.h5; with several models, one file each")->required();
+    command->add_option("--text", options->texts, "A text; may repeat")->group("Input")->expected(1)->take_all();
+    command->add_option("--file", options->files, "A text file; - is standard input; may repeat")->group("Input")->expected(1)->take_all();
+    command->add_option("--tokens", options->tokens, "A JSON array of arrays of ids; needs no tokenizer")->group("Input")->expected(1)->take_all();
+    command->add_option("--example", options->examples, "A bundled text; see headscope list examples")->group("Input")->expected(1)->take_all();
+    command->add_option("--target", options->target, "The decoder's side of an encoder-decoder")->group("Input");
+    command->add_option("--bos", options->bos, "The token before the text: yes, no, auto (as the tokenizer does)")
+        ->check(CLI::IsMember({"yes", "no", "auto"}))->group("Input");
+    command->add_option("--length", options->length, "Cut each sequence to so many tokens")
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24))->group("Input");
+    command->add_flag("--windows", options->windows, "Cut a long text into windows of --length instead")->group("Input");
+    command->add_flag("--repeat-token", options->repeat_token, "Replace every token by the text's first one")->group("Input");
+    command->add_option("--record", options->record, "Keep more: maps, attention, states, logits, implicit")
+        ->delimiter(',')->expected(1)->take_all();
+    command->add_option("--layers", options->layers, "Measure these layers only: 0,2,5-8");
+    command->add_option("--skip", options->skip, "Leave these blocks out of the model: 0,2,5-8");
+    command->add_option("--dtype", options->dtype, "Of weights and activations: float32 or bfloat16")
+        ->check(CLI::IsMember({"float32", "bfloat16"}));
+    command->add_option("--device", options->device, "cpu, cuda or auto")->check(CLI::IsMember({"cpu", "cuda", "auto"}));
+    command->add_option("--threads", options->threads, "0: all processors")->check(CLI::Range(0, 4096));
+    command->add_option("--kernels", options->kernels, "auto, reference or one of headscope list kernels");
+    command->add_flag("--beyond-positions", options->beyond_positions,
+                      "Let rotary and position-free models run past their limit; figures mark it");
+    command->add_flag("--all-rows", options->all_rows, "Histograms of every row");
+    command->add_flag("--maps-float16", options->maps_float16, "Half the space for --record maps, coarser weights");
+    command->add_flag("--json", options->json, "One JSON document instead of the table");
+    command->callback([&context, options] {
+        if (options->texts.empty() && options->files.empty() && options->tokens.empty() && options->examples.empty())
+            throw CLI::ValidationError("analyze", "a --text, --file, --tokens or --example is expected");
+        context.command = [&context, options] { run(*options, context.cancellation); };
+    });
+}
+
+}  // namespace headscope::app

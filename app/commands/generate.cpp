@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "app/console.h"
+#include "app/context.h"
+#include "app/loading.h"
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/model/generate.h"
+#include "core/model/model.h"
+
+namespace headscope::app {
+namespace {
+
+struct Options {
+    std::string model, prompt, dtype = "float32", kernels = "auto";
+    model::GenerateOptions choice;
+    int threads = 0;
+    bool json = false;
+};
+
+/// Prints text as tokens come, holding back bytes of a character that is not whole yet.
+class Stream {
+public:
+    Stream(const tokenizer::Tokenizer& tokenizer, std::vector<std::int32_t> ids)
+        : tokenizer_(tokenizer), ids_(std::move(ids)), shown_(tokenizer_.decode(ids_, true).size()) {}
+
+    void add(std::int64_t token) {
+        ids_.push_back(static_cast<std::int32_t>(token));
+        const std::string text = tokenizer_.decode(ids_, true);
+        const bool partial = text.size() >= 3 && text.compare(text.size() - 3, 3, "\xEF\xBF\xBD") == 0;
+        if (partial || text.size() <= shown_) return;
+        print(text.substr(shown_));
+        shown_ = text.size();
+    }
+
+private:
+    const tokenizer::Tokenizer& tokenizer_;
+    std::vector<std::int32_t> ids_;
+    std::size_t shown_;
+};
+
+void run(const Options& options, const Cancellation& cancellation) {
+    configure_compute(options.threads, options.kernels, "cpu");
+    const auto checkpoint = checkpoint::Checkpoint::open(options.model);
+    const auto tokenizer = tokenizer_of(*checkpoint);
+    if (!tokenizer)
+        throw Error(ErrorCode::io, escaped(options.model), "expected a tokenizer.json beside the weights", "found none");
+    const auto encoding = tokenizer->encode(options.prompt, true, &cancellation);
+    if (encoding.ids.empty()) throw Error(ErrorCode::usage, "--prompt", "expected a text of at least one token", "found none");
+    const auto model = model::Model::build(
+        *checkpoint, options.dtype == "bfloat16" ? checkpoint::LoadAs::bfloat16 : checkpoint::LoadAs::float32, nullptr,
+        &cancellation);
+    const std::vector<std::int64_t> prompt(encoding.ids.begin(), encoding.ids.end());
+    auto choice = options.choice;
+    choice.end_tokens = model::end_tokens(*checkpoint);
+    choice.cancellation = &cancellation;
+    std::unique_ptr<Stream> stream;
+    if (!options.json) {
+        print(options.prompt);
+        stream = std::make_unique<Stream>(*tokenizer, encoding.ids);
+        choice.on_token = [&](std::int64_t token) { stream->add(token); };
+    }
+    const auto added = model::generate(*model, prompt, choice);
+    if (options.json) {
+        const std::vector<std::int32_t> ids(added.begin(), added.end());
+        print_json({{"prompt_ids", prompt}, {"ids", added}, {"text", tokenizer->decode(ids, true)}});
+    } else {
+        print("\n");
+    }
+}
+
+}  // namespace
+
+void add_generate(CLI::App& app, Context& context) {
+    auto* command = app.add_subcommand("generate", "Continue a text, greedy or sampled");
+    auto options = std::make_shared<Options>();
+    command->add_option("model", options->model, "A checkpoint")->required();
+    command->add_option("--prompt", options->prompt, "The text to continue")->required();
+    command->add_option("--tokens", options->choice.tokens, "At most so many new tokens")->check(CLI::Range(1, 1 << 20));
+    command->add_option("--temperature", options->choice.temperature, "0: greedy")->check(CLI::Range(0.0, 100.0));
+    command->add_option("--top-k", options->choice.top_k, "Sample from the k likeliest; 0: all")->check(CLI::NonNegativeNumber);
+    command->add_option("--top-p", options->choice.top_p, "Sample from the likeliest that reach p")->check(CLI::Range(0.0, 1.0));
+    command->add_option("--seed", options->choice.seed, "Of the sampling");
+    command->add_option("--dtype", options->dtype, "float32 or bfloat16")->check(CLI::IsMember({"float32", "bfloat16"}));
+    command->add_option("--threads", options->threads, "0: all processors")->check(CLI::Range(0, 4096));
+    command->add_option("--kernels", options->kernels, "auto, reference or one of headscope list kernels");
+    command->add_flag("--beyond-positions", options->choice.beyond_positions, "Go on past the trained positions");
+    command->add_flag("--json", options->json, "One JSON document");
+    command->callback([&context, options] {
+        context.command = [&context, options] { run(*options, context.cancellation); };
+    });
+}
+
+}  // namespace headscope::app

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "app/console.h"
+#include "app/context.h"
+#include "app/resources.h"
+#include "core/figures/figure.h"
+#include "core/mixers/mixer.h"
+#include "core/model/model.h"
+#include "kernels/backend.h"
+
+namespace headscope::app {
+namespace {
+
+using Rows = std::vector<std::vector<std::string>>;
+
+Rows rows_of(const std::string& what) {
+    Rows rows;
+    if (what == "figures")
+        for (const auto& recipe : figures::recipes()) rows.push_back({recipe.name, recipe.description, recipe.needs});
+    if (what == "families")
+        for (const auto& name : model::known_families()) rows.push_back({name});
+    if (what == "mixers")
+        for (const auto& mixer : mixers::known_mixers()) rows.push_back({mixer.name, mixer.summary});
+    if (what == "kernels")
+        for (const auto& name : kernels::available_backends()) rows.push_back({name});
+    if (what == "examples")
+        for (const auto& name : example_names()) rows.push_back({name});
+    return rows;
+}
+
+}  // namespace
+
+void add_list(CLI::App& app, Context& context) {
+    auto* command = app.add_subcommand("list", "What there is: figures, mixers, families, kernels, examples, ...");
+    static std::string what;
+    static bool json = false;
+    command->add_option("what", what, "figures, mixers, families, presets, tasks, datasets, kernels, examples")
+        ->required()
+        ->check(CLI::IsMember({"figures", "mixers", "families", "presets", "tasks", "datasets", "kernels", "examples"}));
+    command->add_flag("--json", json, "One JSON document");
+    command->callback([&context] {
+        context.command = [] {
+            const Rows rows = rows_of(what);
+            if (json) {
+                nlohmann::json document = nlohmann::json::array();
+                for (const auto& row : rows) {
+                    nlohmann::json entry = {{"name", row[0]}};
+                    if (row.size() > 1) entry["description"] = row[1];
+                    if (row.size() > 2) entry["needs"] = row[2];
+                    document.push_back(entry);
+                }
+                print_json(document);
+            } else if (rows.empty()) {
+                print("No " + what + " in this version: they come with training and evaluation.\n");
+            } else {
+                std::vector<std::string> header{"name", "what it is", "needs"};
+                header.resize(rows[0].size());
+                print(format_table(header, rows));
+            }
+        };
+    });
+}
+
+}  // namespace headscope::app

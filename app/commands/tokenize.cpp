@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "app/console.h"
+#include "app/context.h"
+#include "app/loading.h"
+#include "core/analysis/input.h"
+#include "core/base/error.h"
+#include "core/tokenizer/tokenizer.h"
+
+namespace headscope::app {
+namespace {
+
+struct TokenizeOptions {
+    std::string model, text, file;
+    std::vector<std::int64_t> decode;
+    bool json = false, skip_special = false, plain = false;
+};
+
+void run_decode(const tokenizer::Tokenizer& tokenizer, const TokenizeOptions& options) {
+    std::vector<std::int32_t> ids;
+    for (const std::int64_t id : options.decode) {
+        if (id < 0 || id >= tokenizer.vocabulary_size())
+            throw Error(ErrorCode::limit, "--decode", "expected ids from 0 to " + std::to_string(tokenizer.vocabulary_size() - 1),
+                        "found " + std::to_string(id));
+        ids.push_back(static_cast<std::int32_t>(id));
+    }
+    const std::string text = tokenizer.decode(ids, options.skip_special);
+    if (options.json) print_json({{"text", text}});
+    else print(text + "\n");
+}
+
+void run_encode(const tokenizer::Tokenizer& tokenizer, const TokenizeOptions& options, const Cancellation& cancellation) {
+    const std::string text = options.file.empty() ? options.text : analysis::read_text_file(options.file);
+    const auto encoding = tokenizer.encode(text, !options.plain, &cancellation);
+    if (options.json) {
+        nlohmann::json pieces = nlohmann::json::array(), offsets = nlohmann::json::array();
+        for (std::size_t i = 0; i < encoding.ids.size(); ++i) {
+            pieces.push_back(tokenizer.piece(encoding.ids[i]));
+            offsets.push_back({encoding.offsets[i][0], encoding.offsets[i][1]});
+        }
+        print_json({{"ids", encoding.ids}, {"pieces", pieces}, {"offsets", offsets}});
+        return;
+    }
+    std::vector<std::vector<std::string>> rows;
+    for (std::size_t i = 0; i < encoding.ids.size(); ++i) {
+        const auto [begin, end] = encoding.offsets[i];
+        rows.push_back({std::to_string(i), std::to_string(encoding.ids[i]), escaped(tokenizer.piece(encoding.ids[i])),
+                        encoding.special[i] != 0 ? "added" : std::to_string(begin) + ".." + std::to_string(end)});
+    }
+    print(format_table({"position", "id", "piece", "bytes"}, rows));
+}
+
+}  // namespace
+
+void add_tokenize(CLI::App& app, Context& context) {
+    auto* command = app.add_subcommand("tokenize", "Ids and pieces of a text, or the text of ids");
+    auto options = std::make_shared<TokenizeOptions>();
+    command->add_option("model", options->model, "A checkpoint folder, or a tokenizer.json")->required();
+    auto* text = command->add_option("text", options->text, "The text");
+    auto* file = command->add_option("--file", options->file, "Read the text from a file; - is standard input");
+    auto* decode = command->add_option("--decode", options->decode, "Ids to turn into text")->expected(1, 1 << 20);
+    text->excludes(file)->excludes(decode);
+    file->excludes(decode);
+    command->add_flag("--skip-special", options->skip_special, "With --decode: leave special tokens out")->needs(decode);
+    command->add_flag("--plain", options->plain, "Add no special tokens");
+    command->add_flag("--json", options->json, "One JSON document: ids, pieces, offsets in bytes");
+    command->callback([&context, options, text, file, decode] {
+        if (text->count() + file->count() + decode->count() == 0)
+            throw CLI::ValidationError("tokenize", "a TEXT, --file or --decode is expected");
+        context.command = [&context, options, decode] {
+            const auto tokenizer = load_tokenizer(options->model);
+            if (decode->count() > 0) run_decode(*tokenizer, *options);
+            else run_encode(*tokenizer, *options, context.cancellation);
+        };
+    });
+}
+
+}  // namespace headscope::app

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "core/base/progress.h"
+
+namespace headscope::app {
+
+/// Progress on standard error: a bar with rate and time left on a terminal, one line a step otherwise.
+class ConsoleProgress final : public Progress {
+public:
+    ConsoleProgress();
+    ~ConsoleProgress() override;
+    void advance(double done, double total, const std::string& what) override;
+
+private:
+    using Clock = std::chrono::steady_clock;
+    bool terminal_;
+    Clock::time_point start_, last_;
+    std::string step_;
+};
+
+/// Ends a bar that is on the screen, so that the next line stands alone. Harmless without one.
+void finish_progress_line();
+
+/// Writes to standard output; throws Error (io) when that fails.
+void print(const std::string& text);
+void print_json(const nlohmann::json& document);
+
+/// Columns padded to their widest cell, two spaces between; numbers right-aligned by the caller's `right` flags.
+std::string format_table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows);
+
+std::string format_bytes(double bytes);        ///< "8.4 MB" (powers of 1000)
+std::string format_count(double count);        ///< "3.4M"
+std::string format_seconds(double seconds);    ///< "1:23", "12 s"
+
+}  // namespace headscope::app

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <functional>
+#include <stdexcept>
+#include <string>
+
+#include "core/base/progress.h"
+
+namespace CLI {
+class App;
+}
+
+namespace headscope::app {
+
+/// What every sub-command gets: the one cancellation flag (set by Ctrl-C) and the options that all share.
+struct Context {
+    Cancellation cancellation;
+    bool verbose = false;
+    std::string program;            ///< argv[0]
+    std::function<void()> command;  ///< what the parsed sub-command will do
+};
+
+/// Arguments that cannot be, found after parsing: exit status 2. What a file or the system refuses is an Error: 1.
+class UsageError : public std::invalid_argument {
+public:
+    using std::invalid_argument::invalid_argument;
+};
+
+// One function a sub-command, one file each in commands/: declares its options and sets context.command when chosen.
+void add_info(CLI::App& app, Context& context);
+void add_tokenize(CLI::App& app, Context& context);
+void add_analyze(CLI::App& app, Context& context);
+void add_export(CLI::App& app, Context& context);
+void add_generate(CLI::App& app, Context& context);
+void add_convert(CLI::App& app, Context& context);
+void add_list(CLI::App& app, Context& context);
+void add_bench(CLI::App& app, Context& context);
+
+}  // namespace headscope::app

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/loading.h"
+
+#include <sys/resource.h>
+
+#include <ATen/Parallel.h>
+
+#include "core/base/error.h"
+#include "kernels/backend.h"
+#include "kernels/parallel.h"
+
+namespace headscope::app {
+
+namespace fs = std::filesystem;
+
+std::shared_ptr<const tokenizer::Tokenizer> load_tokenizer(const fs::path& path) {
+    std::error_code ignored;
+    if (fs::is_directory(path, ignored)) {
+        const fs::path file = path / "tokenizer.json";
+        if (!fs::exists(file, ignored))
+            throw Error(ErrorCode::io, escaped(path.string()), "expected a tokenizer.json in this folder", "found none");
+        return tokenizer::Tokenizer::from_file(file);
+    }
+    if (path.extension() == ".safetensors") return load_tokenizer(path.has_parent_path() ? path.parent_path() : ".");
+    return tokenizer::Tokenizer::from_file(path);
+}
+
+std::shared_ptr<const tokenizer::Tokenizer> tokenizer_of(const checkpoint::Checkpoint& checkpoint) {
+    const auto file = checkpoint.side_file("tokenizer.json");
+    return file ? tokenizer::Tokenizer::from_file(*file) : nullptr;
+}
+
+void configure_compute(int threads, const std::string& kernels, const std::string& device) {
+    if (device == "cuda")
+        throw Error(ErrorCode::unsupported, "--device", "expected cpu, for this build has no GPU backend", "found cuda");
+    // LibTorch and our kernels share one OpenMP team on this thread: they must agree on its size.
+    kernels::set_threads(threads);
+    at::set_num_threads(kernels::threads());
+    if (kernels != "auto") kernels::force_backend(kernels);
+}
+
+int compute_threads() { return kernels::threads(); }
+
+double peak_memory() {
+    struct rusage usage = {};
+    getrusage(RUSAGE_SELF, &usage);
+    return static_cast<double>(usage.ru_maxrss) * 1024;
+}
+
+}  // namespace headscope::app

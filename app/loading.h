@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "core/checkpoint/checkpoint.h"
+#include "core/tokenizer/tokenizer.h"
+
+namespace headscope::app {
+
+/// The tokenizer of a checkpoint folder, of any file in it, or a tokenizer.json itself. Throws Error when there is none.
+std::shared_ptr<const tokenizer::Tokenizer> load_tokenizer(const std::filesystem::path& path);
+
+/// The tokenizer of an open checkpoint; null when it has none.
+std::shared_ptr<const tokenizer::Tokenizer> tokenizer_of(const checkpoint::Checkpoint& checkpoint);
+
+/// How the computation is set up, from --threads, --kernels and --device. Call once, before the first tensor.
+void configure_compute(int threads, const std::string& kernels, const std::string& device);
+int compute_threads();
+
+/// Peak resident memory of this process so far, bytes.
+double peak_memory();
+
+}  // namespace headscope::app
