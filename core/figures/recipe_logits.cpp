@@ -132,7 +132,8 @@ Ridge ridge(const Row& row, const std::vector<double>& edges, int colour) {
         double width = place(right) - place(left);
         // All scores alike: one bin, drawn in its own width.
         if (!(width > 0)) width = place(drawn.edges[b + 1]) - place(drawn.edges[b]);
-        const double share = row.total > 0 ? row.counts[b] / row.total : 0;
+        double share = row.total > 0 ? row.counts[b] / row.total : 0;
+        if (row.maximum > row.minimum && !(right > left)) share = 0;  // no score is out there
         drawn.heights.push_back(width > 0 ? share / width : 0);
         if (share > 0 && right > left) {
             drawn.edges[b] = left;

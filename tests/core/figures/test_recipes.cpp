@@ -55,6 +55,15 @@ std::string refusal(const std::string& recipe, const std::vector<File>& files, c
     return "";
 }
 
+FigureOptions chosen(std::optional<std::int64_t> layer, std::optional<std::int64_t> head,
+                     std::optional<std::int64_t> sequence) {
+    FigureOptions options;
+    options.layer = layer;
+    options.head = head;
+    options.sequence = sequence;
+    return options;
+}
+
 std::size_t lines(const std::string& text) {
     return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
 }
@@ -111,7 +120,7 @@ TEST_CASE("The radar follows the paper's display rule over all layers of all mod
         mean_sink += sink.data[4 + h] / 4;
         mean_focus += focus.data[(4 + h) * 4 + 2] / 4;
     }
-    const auto one = make("radar", {a}, {.layer = 1, .head = {}, .sequence = {}});
+    const auto one = make("radar", {a}, chosen(1, {}, {}));
     REQUIRE(one.panels.size() == 1);
     const auto& values = std::get<Radar>(one.panels[0].content).series.at(0).values;
     CHECK(values[7] == Approx(mean_sink).epsilon(1e-12));
@@ -137,12 +146,13 @@ TEST_CASE("Logit ridges hold all scores: areas on the drawn axis are shares", "[
             area += ridge.heights[b] * (scaled(ScaleKind::symmetric_log, ridge.edges[b + 1], 8) -
                                         scaled(ScaleKind::symmetric_log, ridge.edges[b], 8));
         }
-        CHECK(area == Approx(1).epsilon(1e-9));
+        // The made-up extremes leave out what lies beyond four deviations, 6e-5 of a normal distribution.
+        CHECK(area == Approx(1).epsilon(1e-4));
         CHECK(ridge.minimum < ridge.mean);
         CHECK(ridge.mean < ridge.maximum);
         CHECK(ridge.notes.size() == 3);
     }
-    const auto heads = make("logits", {file}, {.layer = 2, .head = {}, .sequence = {}});
+    const auto heads = make("logits", {file}, chosen(2, {}, {}));
     CHECK(std::get<Ridges>(heads.panels[0].content).ridges.size() == 4);
     CHECK(heads.panels[0].y.label == "head");
     CHECK(lines(figure_csv(heads)) == 1 + 4 * kernels::kHistogramBins);
@@ -153,7 +163,7 @@ TEST_CASE("Attention of a short text is exact, with tokens", "[figures][attentio
     tests::SyntheticAnalysis wish;
     wish.record.maps = true;
     const auto file = folder.analysis("a", wish);
-    const auto figure = make("attention", {file}, {.layer = 1, .head = 3, .sequence = {}});
+    const auto figure = make("attention", {file}, chosen(1, 3, {}));
     REQUIRE(figure.panels.size() == 1);
     const auto& panel = figure.panels[0];
     const auto& map = std::get<HeatMap>(panel.content);
@@ -172,7 +182,7 @@ TEST_CASE("Attention of a short text is exact, with tokens", "[figures][attentio
         CHECK(sum == Approx(1).epsilon(1e-5));
     }
     CHECK(lines(figure_csv(figure)) == 1 + 24 * 25 / 2);
-    CHECK(make("attention", {file}, {.layer = 1, .head = {}, .sequence = {}}).panels.size() == 4);
+    CHECK(make("attention", {file}, chosen(1, {}, {})).panels.size() == 4);
 }
 
 TEST_CASE("Attention of a long text is max-pooled and marks the trained positions", "[figures][attention]") {
@@ -183,7 +193,7 @@ TEST_CASE("Attention of a long text is max-pooled and marks the trained position
     wish.max_positions = 300;
     wish.layers = 1;
     const auto file = folder.analysis("a", wish);
-    FigureOptions options{.layer = 0, .head = 2, .sequence = 0};
+    FigureOptions options = chosen(0, 2, 0);
     const auto exact = make("attention", {file}, options);
     options.pixels = 64;
     const auto pooled = make("attention", {file}, options);
@@ -260,7 +270,7 @@ TEST_CASE("Thumbnails of every head; none is lost, none made up", "[figures][thu
     const auto tile = static_cast<std::size_t>(2 * 4 + 1) * 24 * 24;
     CHECK(mosaic.values[tile + 10 * 24 + 3] == Approx(stored.data[24 * 24 + 10 * 24 + 3]));
     CHECK(std::isnan(mosaic.values[tile + 10 * 24 + 11]));
-    const auto wrapped = make("thumbnails", {file}, {.layer = 1, .head = {}, .sequence = {}});
+    const auto wrapped = make("thumbnails", {file}, chosen(1, {}, {}));
     CHECK(std::get<Mosaic>(wrapped.panels.at(0).content).tile_labels.size() == 4);
     FigureOptions options;
     options.statistic = "median";
@@ -273,10 +283,10 @@ TEST_CASE("Layers, heads and sequences that a file lacks are refused with what i
     wish.lengths = {24, 7};
     const auto file = folder.analysis("a", wish);
     for (const std::string recipe : {"radar", "logits", "indicators", "thumbnails"}) {
-        CHECK(refusal(recipe, {file}, {.layer = 3, .head = {}, .sequence = {}}).find("0 to 2") != std::string::npos);
-        CHECK(refusal(recipe, {file}, {.layer = {}, .head = 4, .sequence = {}}).find("0 to 3") != std::string::npos);
-        CHECK(refusal(recipe, {file}, {.layer = {}, .head = {}, .sequence = 2}).find("0 to 1") != std::string::npos);
-        CHECK(make(recipe, {file}, {.layer = {}, .head = {}, .sequence = 1}).panels.size() > 0);
+        CHECK(refusal(recipe, {file}, chosen(3, {}, {})).find("0 to 2") != std::string::npos);
+        CHECK(refusal(recipe, {file}, chosen({}, 4, {})).find("0 to 3") != std::string::npos);
+        CHECK(refusal(recipe, {file}, chosen({}, {}, 2)).find("0 to 1") != std::string::npos);
+        CHECK(make(recipe, {file}, chosen({}, {}, 1)).panels.size() > 0);
     }
 }
 
