@@ -21,7 +21,7 @@ void for_dense_rows(const model::AttentionRecord& record, std::int64_t b, const 
     kernels::AttentionInput input;
     input.query = kernel_view(query);
     input.key = kernel_view(key);
-    input.value = input.key;   // attention_weights reads none
+    input.value = input.key;  // attention_weights reads none
     input.rule = &record.rule;
     const std::int64_t queries = query.size(2), keys = key.size(2);
     const std::int64_t step = std::clamp<std::int64_t>(block_bytes / (keys * 4), 1, queries);
@@ -33,8 +33,8 @@ void for_dense_rows(const model::AttentionRecord& record, std::int64_t b, const 
             kernels::parallel_for((count + rows_per_task - 1) / rows_per_task, [&](std::int64_t task, int) {
                 cancellation.check();
                 const std::int64_t begin = task * rows_per_task, end = std::min(begin + rows_per_task, count);
-                kernels::attention_weights(input, record.statistics.row_constant, b, head, first + begin, first + end, 0,
-                                           keys, rows.data() + begin * keys);
+                kernels::attention_weights(input, record.statistics.row_constant, b, head, first + begin, first + end,
+                                           0, keys, rows.data() + begin * keys);
             });
             take(head, first, rows);
         }

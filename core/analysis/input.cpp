@@ -74,20 +74,22 @@ private:
     /// Decides once what happens to the first token of every text.
     void prepare_texts() {
         if (tokenizer_ == nullptr) {
-            throw Error(ErrorCode::usage, "input", "expected a tokenizer.json beside the model, or token ids (--tokens)",
-                        "found neither");
+            throw Error(ErrorCode::usage, "input",
+                        "expected a tokenizer.json beside the model, or token ids (--tokens)", "found neither");
         }
         const bool adds = tokenizer_->adds_first_token();
         switch (options_.first_token) {
             case FirstToken::automatic:
                 input_.first_token = adds ? "added by the tokenizer" : "none, as the tokenizer does";
                 break;
-            case FirstToken::no: input_.first_token = adds ? "left out" : "none"; break;
+            case FirstToken::no:
+                input_.first_token = adds ? "left out" : "none";
+                break;
             case FirstToken::yes:
                 input_.first_token = adds ? "added by the tokenizer" : "added";
                 if (!adds && !options_.first_token_id) {
-                    throw Error(ErrorCode::usage, "--bos yes", "expected a model that names its first token (bos_token_id)",
-                                "found none");
+                    throw Error(ErrorCode::usage, "--bos yes",
+                                "expected a model that names its first token (bos_token_id)", "found none");
                 }
                 break;
         }
@@ -153,7 +155,8 @@ private:
     void cut(Tokenized whole) {
         if (options_.repeat_token) repeat_first(whole);
         const std::size_t size = whole.tokens.ids.size();
-        const std::size_t window = options_.length > 0 ? std::min(size, static_cast<std::size_t>(options_.length)) : size;
+        const std::size_t window =
+            options_.length > 0 ? std::min(size, static_cast<std::size_t>(options_.length)) : size;
         for (std::size_t begin = 0; begin < (options_.windows ? size : 1); begin += window) {
             input_.sequences.push_back(part(whole.tokens, begin, std::min(begin + window, size)));
         }
@@ -161,8 +164,8 @@ private:
 
     static void repeat_first(Tokenized& whole) {
         SequenceTokens& tokens = whole.tokens;
-        const auto first = static_cast<std::size_t>(
-            std::find(whole.inserted.begin(), whole.inserted.end(), 0) - whole.inserted.begin());
+        const auto first = static_cast<std::size_t>(std::find(whole.inserted.begin(), whole.inserted.end(), 0) -
+                                                    whole.inserted.begin());
         for (std::size_t i = first; i < tokens.ids.size(); ++i) {
             if (whole.inserted[i] != 0) continue;
             tokens.ids[i] = tokens.ids[first];
@@ -181,7 +184,7 @@ private:
         tokens.offsets.assign(whole.offsets.begin() + from, whole.offsets.begin() + to);
         std::int64_t first = static_cast<std::int64_t>(whole.text.size()), last = 0;
         for (const auto& [a, b] : tokens.offsets) {
-            if (a == b) continue;   // inserted tokens cover nothing
+            if (a == b) continue;  // inserted tokens cover nothing
             first = std::min(first, a);
             last = std::max(last, b);
         }

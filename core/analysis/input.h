@@ -26,22 +26,22 @@ namespace headscope::analysis {
 enum class FirstToken { automatic, yes, no };
 
 struct InputOptions {
-    std::vector<std::string> texts;                     ///< --text
-    std::vector<std::filesystem::path> files;           ///< --file; "-" is standard input
-    std::vector<std::string> examples;                  ///< --example: names of bundled texts
-    std::vector<std::filesystem::path> token_files;     ///< --tokens: JSON arrays of arrays of ids
-    std::filesystem::path resources;                    ///< the resources folder; needed for examples only
-    FirstToken first_token = FirstToken::automatic;     ///< --bos; lists of ids are taken as they are
-    std::optional<std::int32_t> first_token_id;         ///< for FirstToken::yes where the tokenizer adds none
-    std::int64_t length = 0;                            ///< --length: keep the first N tokens; 0: all
-    bool windows = false;                               ///< --windows: cut into windows of `length` instead
-    bool repeat_token = false;                          ///< --repeat-token
-    std::int64_t vocabulary = 0;                        ///< ids must be below it; 0: not checked
+    std::vector<std::string> texts;                  ///< --text
+    std::vector<std::filesystem::path> files;        ///< --file; "-" is standard input
+    std::vector<std::string> examples;               ///< --example: names of bundled texts
+    std::vector<std::filesystem::path> token_files;  ///< --tokens: JSON arrays of arrays of ids
+    std::filesystem::path resources;                 ///< the resources folder; needed for examples only
+    FirstToken first_token = FirstToken::automatic;  ///< --bos; lists of ids are taken as they are
+    std::optional<std::int32_t> first_token_id;      ///< for FirstToken::yes where the tokenizer adds none
+    std::int64_t length = 0;                         ///< --length: keep the first N tokens; 0: all
+    bool windows = false;                            ///< --windows: cut into windows of `length` instead
+    bool repeat_token = false;                       ///< --repeat-token
+    std::int64_t vocabulary = 0;                     ///< ids must be below it; 0: not checked
 };
 
 struct Input {
-    std::vector<store::SequenceTokens> sequences;       ///< texts, files, examples, token lists, in this order
-    std::vector<std::filesystem::path> paths;           ///< files that were read: no output may replace one
+    std::vector<store::SequenceTokens> sequences;  ///< texts, files, examples, token lists, in this order
+    std::vector<std::filesystem::path> paths;      ///< files that were read: no output may replace one
     /// What was done about the first token, for the settings and for people: "added by the tokenizer", "left out", ...
     std::string first_token;
 };

@@ -9,7 +9,8 @@
 namespace headscope::analysis {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, const char*>, 3> state_names{{{"query", "q"}, {"key", "k"}, {"value", "v"}}};
+constexpr std::array<std::pair<std::string_view, const char*>, 3> state_names{
+    {{"query", "q"}, {"key", "k"}, {"value", "v"}}};
 
 bool is_state(std::string_view name) {
     for (const auto& [announced, stored] : state_names) {
@@ -46,9 +47,12 @@ bool MeasuringProbe::wants(std::string_view name, LayerIndex layer) const {
 
 void MeasuringProbe::announce(std::string_view name, LayerIndex layer, const at::Tensor& value) {
     if (!wants(name, layer)) return;
-    if (name == "embedding") write_hidden(0, value);
-    else if (name == "hidden") write_hidden(layer.value + 1, value);
-    else states_.insert_or_assign(std::string(name), vector_statistics(value));
+    if (name == "embedding")
+        write_hidden(0, value);
+    else if (name == "hidden")
+        write_hidden(layer.value + 1, value);
+    else
+        states_.insert_or_assign(std::string(name), vector_statistics(value));
 }
 
 void MeasuringProbe::write_hidden(std::int64_t boundary, const at::Tensor& value) {
@@ -73,9 +77,11 @@ void MeasuringProbe::measured(const model::AttentionRecord& record) {
         const auto b = static_cast<std::int64_t>(row);
         if (header_.record.maps) write_map(record, b);
         if (header_.record.attention) {
-            for_dense_rows(record, b, cancellation_, [&](std::int64_t head, std::int64_t first, std::span<const float> rows) {
-                writer_.write_attention_rows(sequences_[row], record.site.value, head, first, rows, record.key.size(2));
-            });
+            for_dense_rows(record, b, cancellation_,
+                           [&](std::int64_t head, std::int64_t first, std::span<const float> rows) {
+                               writer_.write_attention_rows(sequences_[row], record.site.value, head, first, rows,
+                                                            record.key.size(2));
+                           });
         }
         writer_.write_site(sequences_[row], record.site.value, record.statistics, b);
     }
@@ -87,11 +93,13 @@ void MeasuringProbe::write_states(const model::AttentionRecord& record) {
         if (found == states_.end()) continue;
         const std::int64_t heads = announced == "query" ? record.description.heads : record.description.key_value_heads;
         const VectorStatistics& values = found->second;
-        const std::size_t size = values.norm.size() / sequences_.size();   // heads * length
+        const std::size_t size = values.norm.size() / sequences_.size();  // heads * length
         for (std::size_t b = 0; b < sequences_.size(); ++b) {
             const auto row = [&](const std::vector<float>& all) { return std::span(all).subspan(b * size, size); };
-            writer_.write_state(sequences_[b], record.site.value, std::string(stored) + "_norm", row(values.norm), heads);
-            writer_.write_state(sequences_[b], record.site.value, std::string(stored) + "_variance", row(values.variance), heads);
+            writer_.write_state(sequences_[b], record.site.value, std::string(stored) + "_norm", row(values.norm),
+                                heads);
+            writer_.write_state(sequences_[b], record.site.value, std::string(stored) + "_variance",
+                                row(values.variance), heads);
         }
     }
     states_.clear();
@@ -100,8 +108,9 @@ void MeasuringProbe::write_states(const model::AttentionRecord& record) {
 void MeasuringProbe::write_map(const model::AttentionRecord& record, std::int64_t b) {
     const auto size = static_cast<std::size_t>(record.query.size(1) * record.query.size(2));
     const auto constants = std::span(record.statistics.row_constant).subspan(static_cast<std::size_t>(b) * size, size);
-    writer_.write_map(sequences_[static_cast<std::size_t>(b)], record.site.value, float_values(record.query.select(0, b)),
-                      float_values(record.key.select(0, b)), constants, record.rule, b);
+    writer_.write_map(sequences_[static_cast<std::size_t>(b)], record.site.value,
+                      float_values(record.query.select(0, b)), float_values(record.key.select(0, b)), constants,
+                      record.rule, b);
 }
 
 }  // namespace headscope::analysis

@@ -37,8 +37,8 @@ private:
     const store::AnalysisHeader& header_;
     const std::vector<std::int64_t>& sequences_;
     const Cancellation& cancellation_;
-    kernels::StatisticsRequest self_, cross_;   ///< duplicate and induction scores need the same tokens on both sides
-    std::map<std::string, VectorStatistics, std::less<>> states_;   ///< "query", ...: of the site that comes next
+    kernels::StatisticsRequest self_, cross_;  ///< duplicate and induction scores need the same tokens on both sides
+    std::map<std::string, VectorStatistics, std::less<>> states_;  ///< "query", ...: of the site that comes next
 };
 
 }  // namespace headscope::analysis

@@ -20,17 +20,17 @@ namespace headscope::analysis {
 struct AnalysisRequest {
     std::vector<store::SequenceTokens> sequences;
     store::RecordLevels record;
-    std::set<int> layers;              ///< measured layers; empty: all
-    std::set<int> skip_layers;         ///< whole blocks left out
+    std::set<int> layers;       ///< measured layers; empty: all
+    std::set<int> skip_layers;  ///< whole blocks left out
     bool beyond_positions = false;
-    bool all_rows = false;             ///< histograms of every row
+    bool all_rows = false;  ///< histograms of every row
     bool maps_float16 = false;
     std::int64_t batch_tokens = 8192;  ///< sequences of equal length run together up to so many tokens
     std::string model_sha256;
-    std::string settings_json;         ///< what the user asked for, stored with the results
-    std::string config_json;           ///< empty: the model's own
+    std::string settings_json;  ///< what the user asked for, stored with the results
+    std::string config_json;    ///< empty: the model's own
     std::uint64_t seed = 0;
-    std::string program_version;       ///< empty: the version that was built
+    std::string program_version;  ///< empty: the version that was built
 };
 
 /// Runs the model over all sequences and writes the analysis file, site by site as they come; publishes it at the end.

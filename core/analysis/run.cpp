@@ -50,12 +50,15 @@ std::set<int> measured_layers(const AnalysisRequest& request, std::int64_t count
 
 store::AnalysisHeader make_header(const model::Model& model, const AnalysisRequest& request) {
     const model::ModelConfig& config = model.config();
-    if (request.sequences.empty()) throw Error(ErrorCode::usage, "analysis", "expected a sequence of tokens", "found none");
+    if (request.sequences.empty())
+        throw Error(ErrorCode::usage, "analysis", "expected a sequence of tokens", "found none");
     for (const auto& sequence : request.sequences) {
-        if (sequence.ids.empty()) throw Error(ErrorCode::usage, "analysis", "expected at least one token in each sequence", "found none");
+        if (sequence.ids.empty())
+            throw Error(ErrorCode::usage, "analysis", "expected at least one token in each sequence", "found none");
     }
     if (request.record.logits && !model.has_head()) {
-        throw Error(ErrorCode::usage, "--record logits", "expected a model with a head for the vocabulary", "found none");
+        throw Error(ErrorCode::usage, "--record logits", "expected a model with a head for the vocabulary",
+                    "found none");
     }
     check_layers(request.layers, config.layers, "--layers");
     check_layers(request.skip_layers, config.layers, "--skip");
@@ -120,10 +123,13 @@ public:
         cancellation_.check();
         if (!model_.has_head()) return;
         const auto keep = [&](std::int64_t row, std::int64_t first, const at::Tensor& logits) {
-            if (header_.record.logits) writer_.write_logits(work.sequences[static_cast<std::size_t>(row)], first, float_values(logits));
+            if (header_.record.logits)
+                writer_.write_logits(work.sequences[static_cast<std::size_t>(row)], first, float_values(logits));
         };
-        if (model_.causal()) loss(work, batch, hidden, keep);
-        else if (header_.record.logits) all_logits(hidden, keep);
+        if (model_.causal())
+            loss(work, batch, hidden, keep);
+        else if (header_.record.logits)
+            all_logits(hidden, keep);
         meter.add(work.loss_cost, name + "loss");
     }
 
@@ -159,7 +165,8 @@ void run_all(model::Model& model, const AnalysisRequest& request, const std::fil
              const std::vector<std::filesystem::path>& inputs, Progress& progress, const Cancellation& cancellation) {
     const c10::InferenceMode inference;
     const store::AnalysisHeader header = make_header(model, request);
-    const std::vector<WorkBatch> plan = plan_work(header.sequences, model.config(), request.batch_tokens, model.has_head());
+    const std::vector<WorkBatch> plan =
+        plan_work(header.sequences, model.config(), request.batch_tokens, model.has_head());
     // What the model would refuse is refused before a file appears.
     for (const WorkBatch& work : plan) {
         model::check_batch(make_batch(header.sequences, work.sequences), model.config(), 0, request.beyond_positions);

@@ -29,9 +29,11 @@ private:
 std::string site_name(const std::vector<Site>& sites, std::size_t index) {
     const Site& site = sites[index];
     const auto same = [&](const Site& other) { return other.layer == site.layer && other.stack == site.stack; };
-    const bool several_stacks = std::any_of(sites.begin(), sites.end(), [&](const Site& s) { return s.stack != site.stack; });
+    const bool several_stacks =
+        std::any_of(sites.begin(), sites.end(), [&](const Site& s) { return s.stack != site.stack; });
     std::string name = (several_stacks ? site.stack + " " : "") + std::to_string(site.layer);
-    if (std::count_if(sites.begin(), sites.end(), same) > 1) name += " " + (site.branch.empty() ? site.kind : site.branch);
+    if (std::count_if(sites.begin(), sites.end(), same) > 1)
+        name += " " + (site.branch.empty() ? site.kind : site.branch);
     return name;
 }
 
@@ -39,7 +41,11 @@ std::string cell(double value) {
     if (std::isnan(value)) return "-";
     char buffer[32];
     const double size = std::abs(value);
-    std::snprintf(buffer, sizeof buffer, size != 0 && (size < 1e-3 || size >= 1e5) ? "%.2e" : size < 10 ? "%.4f" : "%.2f", value);
+    std::snprintf(buffer, sizeof buffer,
+                  size != 0 && (size < 1e-3 || size >= 1e5) ? "%.2e"
+                  : size < 10                               ? "%.4f"
+                                                            : "%.2f",
+                  value);
     return buffer;
 }
 
@@ -53,13 +59,15 @@ Summary summarise(const store::AnalysisFile& file) {
         summary.rows.push_back({header.sites[i].layer, site_name(header.sites, i), header.sites[i].heads, {}});
     }
     // `values` is [sequence, site, cells]; column `offset` of each row of `columns` cells.
-    const auto add = [&](const std::string& name, const store::Values& values, std::size_t columns, std::size_t offset) {
+    const auto add = [&](const std::string& name, const store::Values& values, std::size_t columns,
+                         std::size_t offset) {
         summary.columns.push_back(name);
         const std::size_t cells = sequences * sites == 0 ? 0 : values.data.size() / (sequences * sites);
         for (std::size_t i = 0; i < sites; ++i) {
             Mean mean;
             for (std::size_t s = 0; s < sequences; ++s) {
-                for (std::size_t c = offset; c < cells; c += columns) mean.add(values.data[(s * sites + i) * cells + c]);
+                for (std::size_t c = offset; c < cells; c += columns)
+                    mean.add(values.data[(s * sites + i) * cells + c]);
             }
             summary.rows[i].values.push_back(mean.value());
         }

@@ -16,13 +16,13 @@ namespace headscope::analysis {
 struct Summary {
     struct Row {
         std::int32_t layer = 0;
-        std::string site;              ///< "0"; where a layer has several sites also "self", "cross" or the branch
+        std::string site;  ///< "0"; where a layer has several sites also "self", "cross" or the branch
         std::int32_t heads = 0;
-        std::vector<double> values;    ///< one per column
+        std::vector<double> values;  ///< one per column
     };
     std::vector<std::string> columns;  ///< names of indicators; local focus as local_focus_0, ...; score_maximum
     std::vector<Row> rows;
-    std::vector<double> loss;          ///< mean next-token loss of each sequence in nats; NaN where there is none
+    std::vector<double> loss;  ///< mean next-token loss of each sequence in nats; NaN where there is none
 };
 
 Summary summarise(const store::AnalysisFile& file);

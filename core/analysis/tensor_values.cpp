@@ -23,10 +23,11 @@ at::Tensor kernel_tensor(const at::Tensor& tensor) {
 
 kernels::TensorView kernel_view(const at::Tensor& tensor) {
     const bool bfloat16 = tensor.scalar_type() == at::kBFloat16;
-    return {tensor.const_data_ptr(),
-            bfloat16 ? kernels::ElementType::bfloat16 : kernels::ElementType::float32,
-            tensor.size(0), tensor.size(1), tensor.size(2), tensor.size(3),
-            tensor.stride(0), tensor.stride(1), tensor.stride(2)};
+    return {tensor.const_data_ptr(), bfloat16 ? kernels::ElementType::bfloat16 : kernels::ElementType::float32,
+            tensor.size(0),          tensor.size(1),
+            tensor.size(2),          tensor.size(3),
+            tensor.stride(0),        tensor.stride(1),
+            tensor.stride(2)};
 }
 
 VectorStatistics vector_statistics(const at::Tensor& vectors) {

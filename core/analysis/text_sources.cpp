@@ -55,7 +55,8 @@ std::vector<std::string> bundled_texts(const fs::path& resources) {
     std::vector<std::string> names;
     std::error_code error;
     for (const auto& entry : fs::directory_iterator(resources / "texts", error)) {
-        if (entry.path().extension() == ".txt" && ends_at_regular_file(entry.path())) names.push_back(entry.path().stem());
+        if (entry.path().extension() == ".txt" && ends_at_regular_file(entry.path()))
+            names.push_back(entry.path().stem());
     }
     std::sort(names.begin(), names.end());
     return names;

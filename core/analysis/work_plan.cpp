@@ -10,9 +10,11 @@ std::vector<WorkBatch> plan_work(const std::vector<store::SequenceTokens>& seque
     std::vector<WorkBatch> plan;
     for (std::size_t s = 0; s < sequences.size(); ++s) {
         const auto length = static_cast<std::int64_t>(sequences[s].ids.size());
-        const auto most = static_cast<std::size_t>(std::max<std::int64_t>(1, batch_tokens / std::max<std::int64_t>(1, length)));
+        const auto most =
+            static_cast<std::size_t>(std::max<std::int64_t>(1, batch_tokens / std::max<std::int64_t>(1, length)));
         // A full batch of this length is closed; the last one of it may still have room.
-        const auto open = std::find_if(plan.rbegin(), plan.rend(), [&](const WorkBatch& b) { return b.length == length; });
+        const auto open =
+            std::find_if(plan.rbegin(), plan.rend(), [&](const WorkBatch& b) { return b.length == length; });
         if (open == plan.rend() || open->sequences.size() >= most) {
             plan.push_back({{static_cast<std::int64_t>(s)}, length, 0, 0});
         } else {

@@ -13,8 +13,8 @@ namespace headscope::analysis {
 struct WorkBatch {
     std::vector<std::int64_t> sequences;
     std::int64_t length = 0;
-    double layer_cost = 0;   ///< of one layer
-    double loss_cost = 0;    ///< of the head and loss
+    double layer_cost = 0;  ///< of one layer
+    double loss_cost = 0;   ///< of the head and loss
 };
 
 /// Batches of at most `batch_tokens` tokens (or one sequence), in the order in which their first sequences come.

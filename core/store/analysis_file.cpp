@@ -81,14 +81,29 @@ struct AnalysisFile::Impl {
         Values values;
         values.shape.assign(count.begin() + static_cast<std::ptrdiff_t>(dropped), count.end());
         switch (wanted.type) {
-            case Type::float64: values.data = read<double>(wanted, start, count); break;
-            case Type::float32: values.data = widened(read<float>(wanted, start, count)); break;
-            case Type::uint64: values.data = widened(read<std::uint64_t>(wanted, start, count)); break;
-            case Type::int64: values.data = widened(read<std::int64_t>(wanted, start, count)); break;
-            case Type::int32: values.data = widened(read<std::int32_t>(wanted, start, count)); break;
-            case Type::int8: values.data = widened(read<std::int8_t>(wanted, start, count)); break;
-            case Type::float16: values.data = widened(floats(wanted, start, count)); break;
-            case Type::text: throw Error(ErrorCode::internal, where, "expected a numeric dataset", "found text");
+            case Type::float64:
+                values.data = read<double>(wanted, start, count);
+                break;
+            case Type::float32:
+                values.data = widened(read<float>(wanted, start, count));
+                break;
+            case Type::uint64:
+                values.data = widened(read<std::uint64_t>(wanted, start, count));
+                break;
+            case Type::int64:
+                values.data = widened(read<std::int64_t>(wanted, start, count));
+                break;
+            case Type::int32:
+                values.data = widened(read<std::int32_t>(wanted, start, count));
+                break;
+            case Type::int8:
+                values.data = widened(read<std::int8_t>(wanted, start, count));
+                break;
+            case Type::float16:
+                values.data = widened(floats(wanted, start, count));
+                break;
+            case Type::text:
+                throw Error(ErrorCode::internal, where, "expected a numeric dataset", "found text");
         }
         return values;
     }
@@ -142,9 +157,15 @@ std::shared_ptr<AnalysisFile> AnalysisFile::open(const std::filesystem::path& pa
     return std::shared_ptr<AnalysisFile>(new AnalysisFile(std::move(impl)));
 }
 
-const std::filesystem::path& AnalysisFile::path() const { return impl_->path; }
-const AnalysisHeader& AnalysisFile::header() const { return impl_->header; }
-bool AnalysisFile::complete() const { return impl_->complete == 1; }
+const std::filesystem::path& AnalysisFile::path() const {
+    return impl_->path;
+}
+const AnalysisHeader& AnalysisFile::header() const {
+    return impl_->header;
+}
+bool AnalysisFile::complete() const {
+    return impl_->complete == 1;
+}
 
 bool AnalysisFile::site_done(std::int64_t s, std::int64_t site) const {
     return impl_->block("/sites/done", {s, site}, {1, 1}, 2).data.front() == 1.0;
@@ -154,21 +175,32 @@ std::vector<std::string> AnalysisFile::indicators() const {
     const std::string group = "/indicators/";
     std::vector<std::string> names;
     for (const DatasetSpec& spec : impl_->schema.datasets) {
-        if (spec.path.starts_with(group) && spec.path != group + "column_mass") names.push_back(spec.path.substr(group.size()));
+        if (spec.path.starts_with(group) && spec.path != group + "column_mass")
+            names.push_back(spec.path.substr(group.size()));
     }
     return names;
 }
 
-Values AnalysisFile::indicator(const std::string& name) const { return impl_->all("/indicators/" + name); }
+Values AnalysisFile::indicator(const std::string& name) const {
+    return impl_->all("/indicators/" + name);
+}
 
 Values AnalysisFile::column_mass(std::int64_t s, std::int64_t site) const {
     return impl_->at("/indicators/column_mass", s, site);
 }
 
-std::vector<double> AnalysisFile::histogram_edges() const { return impl_->all("/logits/edges").data; }
-Values AnalysisFile::histogram(std::int64_t s, std::int64_t site) const { return impl_->at("/logits/counts", s, site); }
-std::int64_t AnalysisFile::histogram_row_step() const { return impl_->header.histogram_row_step; }
-Values AnalysisFile::score_statistic(const std::string& which) const { return impl_->all("/logits/" + which); }
+std::vector<double> AnalysisFile::histogram_edges() const {
+    return impl_->all("/logits/edges").data;
+}
+Values AnalysisFile::histogram(std::int64_t s, std::int64_t site) const {
+    return impl_->at("/logits/counts", s, site);
+}
+std::int64_t AnalysisFile::histogram_row_step() const {
+    return impl_->header.histogram_row_step;
+}
+Values AnalysisFile::score_statistic(const std::string& which) const {
+    return impl_->all("/logits/" + which);
+}
 
 Values AnalysisFile::thumbnail(const std::string& which, std::int64_t s, std::int64_t site) const {
     return impl_->at("/thumbnails/" + which, s, site);
@@ -208,11 +240,25 @@ std::optional<Values> AnalysisFile::parameters(const std::string& which) const {
 
 kernels::AttentionInput AnalysisFile::Map::input() const {
     kernels::AttentionInput input;
-    input.query = {query.data(), kernels::ElementType::float32, 1, heads, queries, key_size,
-                   heads * queries * key_size, queries * key_size, key_size};
-    input.key = {key.data(), kernels::ElementType::float32, 1, key_value_heads, keys, key_size,
-                 key_value_heads * keys * key_size, keys * key_size, key_size};
-    input.value = input.key;   // attention_weights reads no values; a view that is valid all the same
+    input.query = {query.data(),
+                   kernels::ElementType::float32,
+                   1,
+                   heads,
+                   queries,
+                   key_size,
+                   heads * queries * key_size,
+                   queries * key_size,
+                   key_size};
+    input.key = {key.data(),
+                 kernels::ElementType::float32,
+                 1,
+                 key_value_heads,
+                 keys,
+                 key_size,
+                 key_value_heads * keys * key_size,
+                 keys * key_size,
+                 key_size};
+    input.value = input.key;  // attention_weights reads no values; a view that is valid all the same
     input.rule = &rule;
     return input;
 }

@@ -32,14 +32,15 @@ public:
     bool site_done(std::int64_t s, std::int64_t site) const;
 
     std::vector<std::string> indicators() const;
-    Values indicator(const std::string& name) const;              ///< [S, n, H], head_diversity [S, n], local_focus [S, n, H, 4]
+    Values indicator(const std::string& name) const;  ///< [S, n, H], head_diversity [S, n], local_focus [S, n, H, 4]
     Values column_mass(std::int64_t s, std::int64_t site) const;  ///< [H, L]
     std::vector<double> histogram_edges() const;
-    Values histogram(std::int64_t s, std::int64_t site) const;    ///< [H, B]
+    Values histogram(std::int64_t s, std::int64_t site) const;  ///< [H, B]
     std::int64_t histogram_row_step() const;
-    Values score_statistic(const std::string& which) const;       ///< minimum, maximum, mean, variance: [S, n, H]; above: [S, n, H, 3]
+    Values score_statistic(
+        const std::string& which) const;  ///< minimum, maximum, mean, variance: [S, n, H]; above: [S, n, H, 3]
     Values thumbnail(const std::string& which, std::int64_t s, std::int64_t site) const;  ///< mean, maximum: [H, T, T]
-    Values loss(std::int64_t s) const;                            ///< [L]
+    Values loss(std::int64_t s) const;                                                    ///< [L]
     /// [L, vocabulary] rows [first, first + count); empty when logits were not recorded.
     std::optional<Values> logits(std::int64_t s, std::int64_t first, std::int64_t count) const;
     /// which: q_norm, ..., v_variance: [H, L]; hidden_norm, hidden_variance: [L], `site` being the boundary 0..layers.
@@ -48,8 +49,8 @@ public:
     /// Recorded dense weights of queries [first, first + count) of one head, [count, keys]; empty when not recorded.
     std::optional<Values> attention_rows(std::int64_t s, std::int64_t site, std::int64_t head, std::int64_t first,
                                          std::int64_t count) const;
-    std::optional<Values> token_types(std::int64_t s, std::int64_t site) const;   ///< [H, chunks]; -1: none
-    std::optional<Values> parameters(const std::string& which) const;             ///< offset [n, H], distance_bias [n, H, W]
+    std::optional<Values> token_types(std::int64_t s, std::int64_t site) const;  ///< [H, chunks]; -1: none
+    std::optional<Values> parameters(const std::string& which) const;  ///< offset [n, H], distance_bias [n, H, W]
 
     /// Everything to recompute any tile of one site's maps; empty when maps were not recorded.
     struct Map {

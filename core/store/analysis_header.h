@@ -15,8 +15,8 @@ namespace headscope::store {
 /// One analysed sequence, as /tokens stores it.
 struct SequenceTokens {
     std::vector<std::int32_t> ids;
-    std::vector<std::string> pieces;                      ///< surface forms
-    std::vector<std::array<std::int64_t, 2>> offsets;     ///< bytes in `text`
+    std::vector<std::string> pieces;                   ///< surface forms
+    std::vector<std::array<std::int64_t, 2>> offsets;  ///< bytes in `text`
     std::string text;
 };
 
@@ -28,33 +28,33 @@ struct RecordLevels {
 /// Everything about an analysis that is known before the first layer ran: fixes every dataset's shape, so that all of
 /// them are allocated when the file is created and a killed job leaves a file that opens.
 struct AnalysisHeader {
-    std::string program_version, created;                 ///< created: ISO 8601, UTC
+    std::string program_version, created;  ///< created: ISO 8601, UTC
     std::string model_name, model_type, model_sha256;
-    std::string config_json;                              ///< as stored, with every choice filled in
-    std::string settings_json;                            ///< the request: record, dtype, kernels, windows, ...
+    std::string config_json;    ///< as stored, with every choice filled in
+    std::string settings_json;  ///< the request: record, dtype, kernels, windows, ...
     std::uint64_t seed = 0;
-    std::vector<std::string> mixers;                      ///< per layer
+    std::vector<std::string> mixers;  ///< per layer
     std::vector<Site> sites;
     std::vector<SequenceTokens> sequences;
     /// Further token sequences by name, one of each per entry of `sequences`: what Site::query_stream and key_stream
     /// name when it is not "tokens".
     std::map<std::string, std::vector<SequenceTokens>> streams;
-    std::set<int> measured_layers;                        ///< empty: all; maps and attention exist for these only
+    std::set<int> measured_layers;  ///< empty: all; maps and attention exist for these only
     RecordLevels record;
     std::vector<std::int64_t> local_distances{0, 1, 2, 3};
-    std::int64_t hidden_boundaries = 0;                   ///< layers + 1, for /states/hidden_*; 0: none
-    std::int64_t vocabulary = 0;                          ///< for /output/logits
-    std::int64_t max_positions = 0;                       ///< 0: no limit; marked in figures when a sequence passes it
-    std::int64_t histogram_row_step = 0;                  ///< 0: by the longest sequence, see row_step()
+    std::int64_t hidden_boundaries = 0;   ///< layers + 1, for /states/hidden_*; 0: none
+    std::int64_t vocabulary = 0;          ///< for /output/logits
+    std::int64_t max_positions = 0;       ///< 0: no limit; marked in figures when a sequence passes it
+    std::int64_t histogram_row_step = 0;  ///< 0: by the longest sequence, see row_step()
     bool maps_float16 = false;
-    std::set<std::int64_t> implicit_sites;                ///< sites with an implicit matrix (linear mixers)
-    std::int64_t type_chunk = 0;                          ///< tokens per chunk of /token_types; 0: none
-    std::int64_t bias_window = 0;                         ///< W of /parameters/distance_bias; 0: none
+    std::set<std::int64_t> implicit_sites;  ///< sites with an implicit matrix (linear mixers)
+    std::int64_t type_chunk = 0;            ///< tokens per chunk of /token_types; 0: none
+    std::int64_t bias_window = 0;           ///< W of /parameters/distance_bias; 0: none
 
-    std::int64_t longest() const;                         ///< tokens of the longest sequence of any stream
+    std::int64_t longest() const;  ///< tokens of the longest sequence of any stream
     std::int32_t most_heads() const;
-    std::int64_t row_step() const;                        ///< of the histograms: 1 up to 1024 tokens, else 8
-    bool measured(const Site& site) const;                ///< it has a matrix, and its layer is measured
+    std::int64_t row_step() const;          ///< of the histograms: 1 up to 1024 tokens, else 8
+    bool measured(const Site& site) const;  ///< it has a matrix, and its layer is measured
     /// Tokens that the site's queries and keys have in sequence s. Throws Error (internal) for a stream that is absent.
     std::int64_t queries(std::int64_t s, const Site& site) const;
     std::int64_t keys(std::int64_t s, const Site& site) const;

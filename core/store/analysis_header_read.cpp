@@ -63,7 +63,8 @@ private:
         h_.record.maps = hdf5::exists(file_, "/maps") || H5Aexists(root, "map_type") > 0;
         if (!h_.record.maps) return;
         const std::string type = text("map_type");
-        if (type != "float32" && type != "float16") refuse("/maps", "expected map_type float32 or float16", "found another");
+        if (type != "float32" && type != "float16")
+            refuse("/maps", "expected map_type float32 or float16", "found another");
         h_.maps_float16 = type == "float16";
     }
 
@@ -99,7 +100,8 @@ private:
         auto opened = hdf5::open_dataset(file_, path, type, shape.size(), bytes_, where_);
         for (std::size_t i = 0; i < shape.size(); ++i) {
             if (shape[i] >= 0 && shape[i] != opened.shape[i]) {
-                refuse(path, "expected the shape " + hdf5::shape_text(shape), "found " + hdf5::shape_text(opened.shape));
+                refuse(path, "expected the shape " + hdf5::shape_text(shape),
+                       "found " + hdf5::shape_text(opened.shape));
             }
         }
         return opened;
@@ -111,7 +113,7 @@ private:
         const std::vector<std::int32_t> layers = integers("/sites/layer", {-1});
         const auto n = static_cast<std::int64_t>(layers.size());
         h_.sites.resize(layers.size());
-        const auto text = [&](const char* name, std::string Site::* member) {
+        const auto text = [&](const char* name, std::string Site::*member) {
             const auto values = texts(std::string("/sites/") + name, {n});
             for (std::size_t i = 0; i < values.size(); ++i) h_.sites[i].*member = values[i];
         };
@@ -119,7 +121,8 @@ private:
             const std::string path = std::string("/sites/") + name;
             const auto values = integers(path, {n});
             for (std::size_t i = 0; i < values.size(); ++i) {
-                if (values[i] < 0 || values[i] > most) refuse(path, "expected 0 to " + std::to_string(most), "found " + std::to_string(values[i]));
+                if (values[i] < 0 || values[i] > most)
+                    refuse(path, "expected 0 to " + std::to_string(most), "found " + std::to_string(values[i]));
                 h_.sites[i].*member = static_cast<std::remove_reference_t<decltype(h_.sites[i].*member)>>(values[i]);
             }
         };
@@ -142,7 +145,7 @@ private:
         bool all = true;
         for (std::size_t i = 0; i < measured.size(); ++i) all = all && (measured[i] != 0 || !h_.sites[i].has_matrix);
         if (all) return;
-        h_.measured_layers.insert(-1);   // an empty set would mean all
+        h_.measured_layers.insert(-1);  // an empty set would mean all
         for (std::size_t i = 0; i < measured.size(); ++i) {
             if (measured[i] != 0) h_.measured_layers.insert(h_.sites[i].layer);
         }
@@ -160,14 +163,16 @@ private:
         std::vector<SequenceTokens> sequences(lengths.size());
         for (std::size_t i = 0; i < lengths.size(); ++i) {
             if (lengths[i] < 0 || lengths[i] > longest) {
-                refuse(group + "/length", "expected 0 to " + std::to_string(longest), "found " + std::to_string(lengths[i]));
+                refuse(group + "/length", "expected 0 to " + std::to_string(longest),
+                       "found " + std::to_string(lengths[i]));
             }
             SequenceTokens& sequence = sequences[i];
             const auto first = static_cast<std::ptrdiff_t>(i) * longest;
             sequence.ids.assign(ids.begin() + first, ids.begin() + first + lengths[i]);
             sequence.pieces.assign(pieces.begin() + first, pieces.begin() + first + lengths[i]);
             for (std::ptrdiff_t t = first; t < first + lengths[i]; ++t) {
-                sequence.offsets.push_back({offsets[static_cast<std::size_t>(2 * t)], offsets[static_cast<std::size_t>(2 * t + 1)]});
+                sequence.offsets.push_back(
+                    {offsets[static_cast<std::size_t>(2 * t)], offsets[static_cast<std::size_t>(2 * t + 1)]});
             }
             sequence.text = text[i];
         }
@@ -176,7 +181,8 @@ private:
 
     void stream(const std::string& name) {
         if (name == "tokens" || h_.streams.contains(name)) return;
-        if (!is_stream_name(name)) refuse("/sites", "expected stream names of letters, digits and _", "found " + escaped(name));
+        if (!is_stream_name(name))
+            refuse("/sites", "expected stream names of letters, digits and _", "found " + escaped(name));
         h_.streams[name] = tokens("/streams/" + name, static_cast<std::int64_t>(h_.sequences.size()));
     }
 
@@ -185,7 +191,8 @@ private:
             return hdf5::open_dataset(file_, path, type, rank, bytes_, where_).shape;
         };
         const auto counts = hdf5::open_dataset(file_, "/logits/counts", Type::uint64, 4, bytes_, where_);
-        hdf5::read_attribute(counts.id, "row_step", Type::int64, &h_.histogram_row_step, 1, where_ + ", /logits/counts");
+        hdf5::read_attribute(counts.id, "row_step", Type::int64, &h_.histogram_row_step, 1,
+                             where_ + ", /logits/counts");
         if (h_.histogram_row_step < 1) refuse("/logits/counts", "expected a row_step of at least 1", "found less");
 
         const auto distances = open("/local_distance", Type::float64, {-1});
@@ -193,7 +200,8 @@ private:
         hdf5::read_block(distances.id, Type::float64, {0}, distances.shape, values.data(), where_);
         h_.local_distances.clear();
         for (const double value : values) {
-            if (!(value >= 0 && value < 1e9)) refuse("/local_distance", "expected distances of at least 0", "found another");
+            if (!(value >= 0 && value < 1e9))
+                refuse("/local_distance", "expected distances of at least 0", "found another");
             h_.local_distances.push_back(static_cast<std::int64_t>(value));
         }
         h_.record.attention = hdf5::exists(file_, "/attention");
@@ -201,8 +209,10 @@ private:
         h_.record.states = hdf5::exists(file_, "/states/q_norm");
         h_.record.logits = hdf5::exists(file_, "/output/logits");
         if (h_.record.logits) h_.vocabulary = shape("/output/logits", Type::float32, 3)[2];
-        if (hdf5::exists(file_, "/states/hidden_norm")) h_.hidden_boundaries = shape("/states/hidden_norm", Type::float32, 3)[1];
-        if (hdf5::exists(file_, "/parameters/distance_bias")) h_.bias_window = shape("/parameters/distance_bias", Type::float64, 3)[2];
+        if (hdf5::exists(file_, "/states/hidden_norm"))
+            h_.hidden_boundaries = shape("/states/hidden_norm", Type::float32, 3)[1];
+        if (hdf5::exists(file_, "/parameters/distance_bias"))
+            h_.bias_window = shape("/parameters/distance_bias", Type::float64, 3)[2];
         if (hdf5::exists(file_, "/token_types")) {
             const auto types = hdf5::open_dataset(file_, "/token_types", Type::int8, 4, bytes_, where_);
             hdf5::read_attribute(types.id, "chunk_size", Type::int64, &h_.type_chunk, 1, where_ + ", /token_types");

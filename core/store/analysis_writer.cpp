@@ -42,7 +42,8 @@ AnalysisHeader checked(const AnalysisHeader& header) {
     for (auto& [name, stream] : out.streams) {
         make_readable(stream);
         refuse_unless(is_stream_name(name), "expected stream names of letters, digits and _", "found another");
-        refuse_unless(stream.size() == out.sequences.size(), "expected as many sequences in each stream", "found others");
+        refuse_unless(stream.size() == out.sequences.size(), "expected as many sequences in each stream",
+                      "found others");
     }
     for (const SequenceTokens& sequence : out.sequences) {
         refuse_unless(sequence.pieces.empty() || sequence.pieces.size() == sequence.ids.size(),
@@ -57,7 +58,9 @@ AnalysisHeader checked(const AnalysisHeader& header) {
 
 struct AnalysisWriter::Impl {
     Impl(const std::filesystem::path& path, const AnalysisHeader& wanted, std::span<const std::filesystem::path> inputs)
-        : header(checked(wanted)), schema(make_schema(header)), output(path, inputs, "analysis"),
+        : header(checked(wanted)),
+          schema(make_schema(header)),
+          output(path, inputs, "analysis"),
           where(shown(output.target())) {
         hdf5::prepare();
         file = create_analysis(output.partial_path(), header, schema);
@@ -77,8 +80,8 @@ struct AnalysisWriter::Impl {
         std::size_t wanted = 1;
         for (const std::int64_t n : count) wanted *= static_cast<std::size_t>(n);
         if (size < wanted) {
-            throw Error(ErrorCode::internal, where + ", " + path,
-                        "expected " + std::to_string(wanted) + " values", "found " + std::to_string(size));
+            throw Error(ErrorCode::internal, where + ", " + path, "expected " + std::to_string(wanted) + " values",
+                        "found " + std::to_string(size));
         }
         hdf5::write_block(dataset(path), type, start, count, values, where + ", " + path);
     }
@@ -115,8 +118,12 @@ AnalysisWriter::AnalysisWriter(std::filesystem::path path, const AnalysisHeader&
 
 AnalysisWriter::~AnalysisWriter() = default;
 
-const std::filesystem::path& AnalysisWriter::partial_path() const { return impl_->output.partial_path(); }
-void AnalysisWriter::keep_partial() { impl_->output.keep_partial(); }
+const std::filesystem::path& AnalysisWriter::partial_path() const {
+    return impl_->output.partial_path();
+}
+void AnalysisWriter::keep_partial() {
+    impl_->output.keep_partial();
+}
 
 void AnalysisWriter::write_site(std::int64_t s, std::int64_t site, const kernels::Statistics& statistics,
                                 std::int64_t b) {
@@ -134,7 +141,8 @@ void AnalysisWriter::write_site(std::int64_t s, std::int64_t site, const kernels
         if (values.empty()) return;
         const auto row = static_cast<std::size_t>(heads * columns);
         const std::size_t first = row * static_cast<std::size_t>(b);
-        if (values.size() < first + row) throw Error(ErrorCode::internal, path, "expected all heads", "found fewer values");
+        if (values.size() < first + row)
+            throw Error(ErrorCode::internal, path, "expected all heads", "found fewer values");
         Shape start{s, site, 0}, count{1, 1, heads};
         if (columns != 1) {
             start.push_back(0);
@@ -162,7 +170,8 @@ void AnalysisWriter::write_site(std::int64_t s, std::int64_t site, const kernels
             const auto row = statistics.column_mass.begin() + (b * heads + h) * statistics.keys;
             mass.insert(mass.end(), row, row + keys);
         }
-        f.write("/indicators/column_mass", Type::float32, {s, site, 0, 0}, {1, 1, heads, keys}, mass.data(), mass.size());
+        f.write("/indicators/column_mass", Type::float32, {s, site, 0, 0}, {1, 1, heads, keys}, mass.data(),
+                mass.size());
     }
     per_head("/logits/counts", Type::uint64, statistics.histogram, kernels::kHistogramBins);
     per_head("/logits/minimum", Type::float64, statistics.score_minimum, 1);
@@ -182,7 +191,7 @@ void AnalysisWriter::write_site(std::int64_t s, std::int64_t site, const kernels
     };
     thumbnail("/thumbnails/mean", statistics.thumbnail_mean);
     thumbnail("/thumbnails/maximum", statistics.thumbnail_maximum);
-    f.flush();   // the mark comes after what it vouches for
+    f.flush();  // the mark comes after what it vouches for
     const std::int8_t done = 1;
     f.write("/sites/done", Type::int8, {s, site}, {1, 1}, &done, 1);
     f.flush();
@@ -211,7 +220,8 @@ void AnalysisWriter::write_map(std::int64_t s, std::int64_t site, std::span<cons
     const void* key_data = half ? static_cast<const void*>(rounded.key.data()) : k.data();
     f.write(group + "/query", type, zero, query_shape, query_data, q.size());
     f.write(group + "/key", type, zero, key_shape, key_data, k.size());
-    f.write(group + "/row_constant", Type::float32, {0, 0}, {d.heads, queries}, row_constant.data(), row_constant.size());
+    f.write(group + "/row_constant", Type::float32, {0, 0}, {d.heads, queries}, row_constant.data(),
+            row_constant.size());
     write_rule(hdf5::open_group(f.file, group, f.where), row, d.heads, f.where + ", " + group);
     f.flush();
 }
@@ -234,7 +244,8 @@ void AnalysisWriter::write_state(std::int64_t s, std::int64_t site, const std::s
                                  std::span<const float> values, std::int64_t heads) {
     impl_->site_at(s, site);
     const auto length = static_cast<std::int64_t>(values.size()) / std::max<std::int64_t>(heads, 1);
-    impl_->write("/states/" + which, Type::float32, {s, site, 0, 0}, {1, 1, heads, length}, values.data(), values.size());
+    impl_->write("/states/" + which, Type::float32, {s, site, 0, 0}, {1, 1, heads, length}, values.data(),
+                 values.size());
     impl_->flush();
 }
 
@@ -246,7 +257,8 @@ void AnalysisWriter::write_hidden_state(std::int64_t s, std::int64_t boundary, c
 }
 
 void AnalysisWriter::write_loss(std::int64_t s, std::span<const float> loss) {
-    impl_->write("/output/loss", Type::float32, {s, 0}, {1, static_cast<std::int64_t>(loss.size())}, loss.data(), loss.size());
+    impl_->write("/output/loss", Type::float32, {s, 0}, {1, static_cast<std::int64_t>(loss.size())}, loss.data(),
+                 loss.size());
     impl_->flush();
 }
 
@@ -261,7 +273,8 @@ void AnalysisWriter::write_token_types(std::int64_t s, std::int64_t site, std::s
                                        std::span<const double> fraction, std::int64_t heads) {
     const auto chunks = static_cast<std::int64_t>(types.size()) / std::max<std::int64_t>(heads, 1);
     impl_->write("/token_types", Type::int8, {s, site, 0, 0}, {1, 1, heads, chunks}, types.data(), types.size());
-    impl_->write("/indicators/softmax_fraction", Type::float64, {s, site, 0}, {1, 1, heads}, fraction.data(), fraction.size());
+    impl_->write("/indicators/softmax_fraction", Type::float64, {s, site, 0}, {1, 1, heads}, fraction.data(),
+                 fraction.size());
     impl_->flush();
 }
 

@@ -64,7 +64,9 @@ private:
         if (::statvfs(path_.c_str(), &disk) != 0) return;
         const double free = static_cast<double>(disk.f_bavail) * static_cast<double>(disk.f_frsize);
         if (bytes <= free) return;
-        const auto megabytes = [](double value) { return std::to_string(static_cast<std::int64_t>(value / 1e6)) + " MB"; };
+        const auto megabytes = [](double value) {
+            return std::to_string(static_cast<std::int64_t>(value / 1e6)) + " MB";
+        };
         throw Error(ErrorCode::io, where_, "expected " + megabytes(bytes) + " of free space for this analysis file",
                     "found " + megabytes(free));
     }
@@ -139,7 +141,8 @@ private:
         const DatasetSpec& spec = *schema_.find(path);
         std::vector<char> bytes(texts.size() * spec.text_bytes, '\0');
         for (std::size_t i = 0; i < texts.size(); ++i) {
-            std::copy(texts[i].begin(), texts[i].end(), bytes.begin() + static_cast<std::ptrdiff_t>(i * spec.text_bytes));
+            std::copy(texts[i].begin(), texts[i].end(),
+                      bytes.begin() + static_cast<std::ptrdiff_t>(i * spec.text_bytes));
         }
         hdf5::write_block(dataset(path), Type::text, hdf5::Shape(spec.shape.size(), 0), spec.shape, bytes.data(),
                           where_ + ", " + path, spec.text_bytes);
@@ -148,7 +151,7 @@ private:
     void model_and_sites() {
         write_texts("/model/config", {header_.config_json});
         write_texts("/model/mixer", header_.mixers);
-        const auto texts = [&](const char* name, std::string Site::* member) {
+        const auto texts = [&](const char* name, std::string Site::*member) {
             std::vector<std::string> values;
             for (const Site& site : header_.sites) values.push_back(site.*member);
             write_texts(std::string("/sites/") + name, values);

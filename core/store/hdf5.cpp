@@ -20,7 +20,7 @@ herr_t collect(unsigned, const H5E_error2_t* error, void* out) {
     auto& failure = *static_cast<Failure*>(out);
     const std::string_view text = error->desc != nullptr ? error->desc : "";
     if (failure.innermost.empty()) failure.innermost = text;
-    if (text.find("unable to lock file") != std::string_view::npos) failure.lock = true;
+    if (text.find("unable to lock") != std::string_view::npos) failure.lock = true;
     return 0;
 }
 
@@ -54,46 +54,61 @@ void prepare() {
 void fail(ErrorCode code, const std::string& where, const std::string& expected) {
     Failure failure;
     H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, collect, &failure);
-    const int number = system_error_on_stack();
+    int number = system_error_on_stack();
+    if (const int refusal = take_refusal(); number == 0) number = refusal;
     H5Eclear2(H5E_DEFAULT);
     if (failure.lock) {
-        throw Error(ErrorCode::io, where, "expected a file that no other program holds open and a file system with locks",
-                    "found: " + (number != 0 ? os_error_text(number) : failure.innermost) +
-                        " (HDF5_USE_FILE_LOCKING=FALSE in the environment turns HDF5's locks off)");
+        const std::string found = number == EAGAIN ? "found it held by another program"
+                                  : number != 0    ? os_error_text(number)
+                                                   : "found: " + escaped(failure.innermost);
+        throw Error(ErrorCode::io, where, "expected a file that nobody is writing and a file system with locks",
+                    found + " (HDF5_USE_FILE_LOCKING=FALSE in the environment turns HDF5's locks off)");
     }
     if (number != 0) {
-        throw Error(number == ENOMEM ? ErrorCode::memory : ErrorCode::io, where, expected,
-                    os_error_text(number));
+        throw Error(number == ENOMEM ? ErrorCode::memory : ErrorCode::io, where, expected, os_error_text(number));
     }
-    throw Error(code, where, expected,
-                failure.innermost.empty() ? "found an error without a description"
-                                          : "found: " + escaped(failure.innermost));
+    throw Error(
+        code, where, expected,
+        failure.innermost.empty() ? "found an error without a description" : "found: " + escaped(failure.innermost));
 }
 
 std::size_t type_size(Type type) {
     switch (type) {
-        case Type::int8: return 1;
-        case Type::float16: return 2;
+        case Type::int8:
+            return 1;
+        case Type::float16:
+            return 2;
         case Type::int32:
-        case Type::float32: return 4;
+        case Type::float32:
+            return 4;
         case Type::int64:
         case Type::uint64:
-        case Type::float64: return 8;
-        case Type::text: return 0;
+        case Type::float64:
+            return 8;
+        case Type::text:
+            return 0;
     }
     return 0;
 }
 
 std::string type_name(Type type) {
     switch (type) {
-        case Type::int8: return "int8";
-        case Type::int32: return "int32";
-        case Type::int64: return "int64";
-        case Type::uint64: return "uint64";
-        case Type::float16: return "float16";
-        case Type::float32: return "float32";
-        case Type::float64: return "float64";
-        case Type::text: return "fixed-length UTF-8 text";
+        case Type::int8:
+            return "int8";
+        case Type::int32:
+            return "int32";
+        case Type::int64:
+            return "int64";
+        case Type::uint64:
+            return "uint64";
+        case Type::float16:
+            return "float16";
+        case Type::float32:
+            return "float32";
+        case Type::float64:
+            return "float64";
+        case Type::text:
+            return "fixed-length UTF-8 text";
     }
     return {};
 }
@@ -104,12 +119,18 @@ Handle file_type(Type type, std::size_t text_bytes) {
     };
     const auto set = [](herr_t result) { check(result, ErrorCode::internal, "HDF5", "expected a type's properties"); };
     switch (type) {
-        case Type::int8: return copy(H5T_STD_I8LE);
-        case Type::int32: return copy(H5T_STD_I32LE);
-        case Type::int64: return copy(H5T_STD_I64LE);
-        case Type::uint64: return copy(H5T_STD_U64LE);
-        case Type::float32: return copy(H5T_IEEE_F32LE);
-        case Type::float64: return copy(H5T_IEEE_F64LE);
+        case Type::int8:
+            return copy(H5T_STD_I8LE);
+        case Type::int32:
+            return copy(H5T_STD_I32LE);
+        case Type::int64:
+            return copy(H5T_STD_I64LE);
+        case Type::uint64:
+            return copy(H5T_STD_U64LE);
+        case Type::float32:
+            return copy(H5T_IEEE_F32LE);
+        case Type::float64:
+            return copy(H5T_IEEE_F64LE);
         case Type::float16: {
             Handle half = copy(H5T_IEEE_F32LE);
             set(H5Tset_fields(half, 15, 10, 5, 0, 10));
@@ -128,8 +149,11 @@ Handle file_type(Type type, std::size_t text_bytes) {
     return {};
 }
 
-// Headscope runs on little-endian processors only (x86-64, AArch64): memory and file agree, and halves are moved as bits.
-Handle memory_type(Type type, std::size_t text_bytes) { return file_type(type, text_bytes); }
+// Headscope runs on little-endian processors only (x86-64, AArch64): memory and file agree, and halves are moved as
+// bits.
+Handle memory_type(Type type, std::size_t text_bytes) {
+    return file_type(type, text_bytes);
+}
 
 Handle create_file(const std::filesystem::path& path) {
     const std::string where = shown(path);
@@ -141,8 +165,8 @@ Handle create_file(const std::filesystem::path& path) {
 Handle open_file(const std::filesystem::path& path) {
     const std::string where = shown(path);
     const Handle access = file_access(where);
-    return Handle(check(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access), ErrorCode::format, where,
-                        "expected an HDF5 file"));
+    return Handle(
+        check(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access), ErrorCode::format, where, "expected an HDF5 file"));
 }
 
 void check_writes(hid_t file, const std::string& where) {

@@ -9,7 +9,9 @@ namespace {
 /// HDF5 keeps an attribute inside its object's header, whose messages end at 64 KiB.
 constexpr std::size_t largest_attribute = 60000;
 
-std::string place(const std::string& where, const std::string& name) { return where + ", attribute " + escaped(name); }
+std::string place(const std::string& where, const std::string& name) {
+    return where + ", attribute " + escaped(name);
+}
 
 Handle space_of(std::size_t count, bool scalar, const std::string& where) {
     const hsize_t size = count;
@@ -121,7 +123,8 @@ std::string read_text_attribute(hid_t object, const std::string& name, const std
     }
     const std::size_t size = H5Tget_size(stored);
     if (size == 0 || size > largest_attribute) {
-        throw Error(ErrorCode::format, place(where, name), "expected a short text", "found " + std::to_string(size) + " bytes");
+        throw Error(ErrorCode::format, place(where, name), "expected a short text",
+                    "found " + std::to_string(size) + " bytes");
     }
     std::string text(size, '\0');
     check(H5Aread(attribute, stored, text.data()), ErrorCode::format, place(where, name), expected);

@@ -75,7 +75,8 @@ void check_storage(hid_t dataset, std::uint64_t bytes, std::size_t element, std:
             const hsize_t size = dims[static_cast<std::size_t>(i)];
             if (size == 0 || chunk > largest_chunk / size) {
                 throw Error(ErrorCode::limit, at,
-                            "expected chunks of at most " + std::to_string(largest_chunk) + " bytes", "found larger ones");
+                            "expected chunks of at most " + std::to_string(largest_chunk) + " bytes",
+                            "found larger ones");
             }
             chunk *= size;
         }
@@ -96,7 +97,9 @@ void check_storage(hid_t dataset, std::uint64_t bytes, std::size_t element, std:
     }
 }
 
-std::vector<hsize_t> sizes(const Shape& shape) { return {shape.begin(), shape.end()}; }
+std::vector<hsize_t> sizes(const Shape& shape) {
+    return {shape.begin(), shape.end()};
+}
 
 /// Selects a block in a dataset's space; the memory's space for it.
 struct Selection {
@@ -121,7 +124,9 @@ Selection select(hid_t dataset, const Shape& start, const Shape& count, const st
     return selection;
 }
 
-bool is_empty(const Shape& count) { return std::find(count.begin(), count.end(), 0) != count.end(); }
+bool is_empty(const Shape& count) {
+    return std::find(count.begin(), count.end(), 0) != count.end();
+}
 
 }  // namespace
 
@@ -133,17 +138,15 @@ std::string shape_text(const Shape& shape) {
 
 bool exists(hid_t file, const std::string& path) {
     bool all = true;
-    for_each_step(path, [&](const std::string& step) {
-        all = all && H5Lexists(file, step.c_str(), H5P_DEFAULT) > 0;
-    });
+    for_each_step(path, [&](const std::string& step) { all = all && H5Lexists(file, step.c_str(), H5P_DEFAULT) > 0; });
     if (!all) H5Eclear2(H5E_DEFAULT);
     return all;
 }
 
 Handle open_group(hid_t file, const std::string& path, const std::string& where) {
     if (path != "/") check_links(file, path, where);
-    return Handle(check(H5Gopen2(file, path.c_str(), H5P_DEFAULT), ErrorCode::format, place(where, path),
-                        "expected a group"));
+    return Handle(
+        check(H5Gopen2(file, path.c_str(), H5P_DEFAULT), ErrorCode::format, place(where, path), "expected a group"));
 }
 
 CheckedDataset open_dataset(hid_t file, const std::string& path, Type type, std::size_t rank, std::uint64_t file_bytes,

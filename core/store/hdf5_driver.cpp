@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <new>
 #include <string_view>
+#include <utility>
 
 namespace headscope::store::hdf5 {
 namespace {
@@ -16,8 +17,15 @@ struct LatchingFile {
     int failure;
 };
 
-LatchingFile* ours(H5FD_t* file) { return reinterpret_cast<LatchingFile*>(file); }
-const LatchingFile* ours(const H5FD_t* file) { return reinterpret_cast<const LatchingFile*>(file); }
+LatchingFile* ours(H5FD_t* file) {
+    return reinterpret_cast<LatchingFile*>(file);
+}
+const LatchingFile* ours(const H5FD_t* file) {
+    return reinterpret_cast<const LatchingFile*>(file);
+}
+
+/// What the system said to the last open or lock that failed on this thread: the library's clean-up clears its stack.
+thread_local int refusal = 0;
 
 /// Remembers a failure and tells the library that there was none.
 herr_t latch(LatchingFile* file, herr_t result) {
@@ -32,6 +40,7 @@ H5FD_t* open_file(const char* name, unsigned flags, hid_t, haddr_t most) {
     const hid_t list = H5Pcreate(H5P_FILE_ACCESS);
     if (list < 0) return nullptr;
     H5FD_t* inner = H5Pset_fapl_sec2(list) < 0 ? nullptr : H5FDopen(name, flags, list, most);
+    if (inner == nullptr) refusal = system_error_on_stack();
     H5Idec_ref(list);
     if (inner == nullptr) return nullptr;
     auto* file = new (std::nothrow) LatchingFile{{}, inner, 0};
@@ -48,7 +57,9 @@ herr_t close_file(H5FD_t* file) {
     return result;
 }
 
-int compare(const H5FD_t* a, const H5FD_t* b) { return H5FDcmp(ours(a)->inner, ours(b)->inner); }
+int compare(const H5FD_t* a, const H5FD_t* b) {
+    return H5FDcmp(ours(a)->inner, ours(b)->inner);
+}
 
 herr_t query(const H5FD_t*, unsigned long* flags) {
     // What the POSIX driver says; the last one keeps the driver's name out of the file.
@@ -57,9 +68,15 @@ herr_t query(const H5FD_t*, unsigned long* flags) {
     return 0;
 }
 
-haddr_t get_eoa(const H5FD_t* file, H5FD_mem_t type) { return H5FDget_eoa(ours(file)->inner, type); }
-herr_t set_eoa(H5FD_t* file, H5FD_mem_t type, haddr_t address) { return H5FDset_eoa(ours(file)->inner, type, address); }
-haddr_t get_eof(const H5FD_t* file, H5FD_mem_t type) { return H5FDget_eof(ours(file)->inner, type); }
+haddr_t get_eoa(const H5FD_t* file, H5FD_mem_t type) {
+    return H5FDget_eoa(ours(file)->inner, type);
+}
+herr_t set_eoa(H5FD_t* file, H5FD_mem_t type, haddr_t address) {
+    return H5FDset_eoa(ours(file)->inner, type, address);
+}
+haddr_t get_eof(const H5FD_t* file, H5FD_mem_t type) {
+    return H5FDget_eof(ours(file)->inner, type);
+}
 
 herr_t get_handle(H5FD_t* file, hid_t, void** handle) {
     *handle = &ours(file)->failure;
@@ -85,8 +102,15 @@ herr_t truncate(H5FD_t* file, hid_t transfer, hbool_t closing) {
     return latch(ours(file), H5FDtruncate(ours(file)->inner, transfer, closing));
 }
 
-herr_t lock(H5FD_t* file, hbool_t exclusive) { return H5FDlock(ours(file)->inner, exclusive); }
-herr_t unlock(H5FD_t* file) { return H5FDunlock(ours(file)->inner); }
+herr_t lock(H5FD_t* file, hbool_t exclusive) {
+    const herr_t result = H5FDlock(ours(file)->inner, exclusive);
+    if (result < 0) refusal = system_error_on_stack();
+    return result;
+}
+
+herr_t unlock(H5FD_t* file) {
+    return H5FDunlock(ours(file)->inner);
+}
 
 const H5FD_class_t& driver_class() {
     static const H5FD_class_t driver = [] {
@@ -136,6 +160,10 @@ int write_failure(hid_t file) {
     void* failure = nullptr;
     if (H5Fget_vfd_handle(file, H5P_DEFAULT, &failure) < 0 || failure == nullptr) return 0;
     return *static_cast<const int*>(failure);
+}
+
+int take_refusal() {
+    return std::exchange(refusal, 0);
 }
 
 int system_error_on_stack() {

@@ -16,6 +16,9 @@ herr_t use_latching_driver(hid_t access_list);
 /// errno's value of the first write to this file that failed; 0: all is well. EIO when the library gave no number.
 int write_failure(hid_t file);
 
+/// errno's value of the last open or lock that failed on this thread, 0 when there is none; forgets it.
+int take_refusal();
+
 /// The error number in the text of the library's error stack, 0 when there is none. HDF5 keeps errno as text only.
 int system_error_on_stack();
 

@@ -40,7 +40,7 @@ RoundedMap round_map(std::span<const float> query, std::span<const float> key, c
     kernels::AttentionInput input;
     input.query = view(q, heads, queries, key_size);
     input.key = view(k, key_value_heads, keys, key_size);
-    input.value = input.key;   // no output is asked for
+    input.value = input.key;  // no output is asked for
     input.rule = &rule;
     kernels::StatisticsRequest request;
     request.local_distances.clear();

@@ -12,8 +12,8 @@ namespace headscope::store {
 /// Queries and keys rounded to float16 with row constants that belong to the rounded ones, so that rows of a map that
 /// is recomputed from them still sum to 1.
 struct RoundedMap {
-    std::vector<std::uint16_t> query, key;   ///< [H, Lq, dk], [G, Lk, dk], binary16
-    std::vector<float> row_constant;         ///< [H, Lq]
+    std::vector<std::uint16_t> query, key;  ///< [H, Lq, dk], [G, Lk, dk], binary16
+    std::vector<float> row_constant;        ///< [H, Lq]
 };
 
 /// `rule` is that of one batch row. Throws Error (limit) when a value lies beyond float16's 65504.

@@ -21,13 +21,13 @@ constexpr std::int64_t largest_position = std::int64_t{1} << 40U;
 
 struct Number {
     const char* name;
-    double ScoreRule::* member;
+    double ScoreRule::*member;
 };
 constexpr Number numbers[] = {{"scale", &ScoreRule::scale}, {"soft_cap", &ScoreRule::soft_cap}};
 
 struct Integer {
     const char* name;
-    std::int64_t ScoreRule::* member;
+    std::int64_t ScoreRule::*member;
 };
 constexpr Integer integers[] = {
     {"query_offset", &ScoreRule::query_offset}, {"window_left", &ScoreRule::window_left},
@@ -37,14 +37,14 @@ constexpr Integer integers[] = {
 
 struct PerHead {
     const char* name;
-    std::vector<float> ScoreRule::* member;
+    std::vector<float> ScoreRule::*member;
 };
 constexpr PerHead per_head[] = {{"slopes", &ScoreRule::slopes}, {"sink_logits", &ScoreRule::sink_logits}};
 
 /// Lengths of the one batch row; -1 where the rule has none.
 struct Length {
     const char* name;
-    std::vector<std::int64_t> ScoreRule::* member;
+    std::vector<std::int64_t> ScoreRule::*member;
 };
 constexpr Length lengths[] = {{"query_length", &ScoreRule::query_length},
                               {"key_begin", &ScoreRule::key_begin},
@@ -53,7 +53,9 @@ constexpr Length lengths[] = {{"query_length", &ScoreRule::query_length},
 std::string text(kernels::Normaliser normaliser) {
     return normaliser == kernels::Normaliser::sparsemax ? "sparsemax" : "softmax";
 }
-std::string text(kernels::BeyondTable beyond) { return beyond == kernels::BeyondTable::zero ? "zero" : "clamp"; }
+std::string text(kernels::BeyondTable beyond) {
+    return beyond == kernels::BeyondTable::zero ? "zero" : "clamp";
+}
 
 /// A dataset [head, columns] that only some models have; its second dimension gets a scale of its own.
 void write_table(hid_t group, const char* name, Type type, std::int64_t heads, std::int64_t columns, const void* values,
@@ -89,8 +91,10 @@ ScoreRule rule_of_row(const ScoreRule& rule, std::int64_t b, std::int64_t heads)
 
 void create_rule(hid_t group, std::int64_t heads, const std::string& where) {
     const ScoreRule neutral;
-    for (const Number& n : numbers) hdf5::write_attribute(group, n.name, Type::float64, &(neutral.*n.member), 1, true, where);
-    for (const Integer& n : integers) hdf5::write_attribute(group, n.name, Type::int64, &(neutral.*n.member), 1, true, where);
+    for (const Number& n : numbers)
+        hdf5::write_attribute(group, n.name, Type::float64, &(neutral.*n.member), 1, true, where);
+    for (const Integer& n : integers)
+        hdf5::write_attribute(group, n.name, Type::int64, &(neutral.*n.member), 1, true, where);
     for (const Length& n : lengths) {
         const std::int64_t all = -1;
         hdf5::write_attribute(group, n.name, Type::int64, &all, 1, true, where);
@@ -108,8 +112,10 @@ void create_rule(hid_t group, std::int64_t heads, const std::string& where) {
 }
 
 void write_rule(hid_t group, const ScoreRule& rule, std::int64_t heads, const std::string& where) {
-    for (const Number& n : numbers) hdf5::overwrite_attribute(group, n.name, Type::float64, &(rule.*n.member), 1, where);
-    for (const Integer& n : integers) hdf5::overwrite_attribute(group, n.name, Type::int64, &(rule.*n.member), 1, where);
+    for (const Number& n : numbers)
+        hdf5::overwrite_attribute(group, n.name, Type::float64, &(rule.*n.member), 1, where);
+    for (const Integer& n : integers)
+        hdf5::overwrite_attribute(group, n.name, Type::int64, &(rule.*n.member), 1, where);
     for (const Length& n : lengths) {
         const auto& values = rule.*n.member;
         const std::int64_t value = values.empty() ? -1 : values.front();
@@ -128,7 +134,8 @@ void write_rule(hid_t group, const ScoreRule& rule, std::int64_t heads, const st
 
     if (!rule.distance_bias.empty()) {
         ScaleSpec scale{"relative_position", rule.bias_length, "key position - query position", {}, "token"};
-        for (std::int64_t i = 0; i < rule.bias_length; ++i) scale.values.push_back(static_cast<double>(i - rule.bias_origin));
+        for (std::int64_t i = 0; i < rule.bias_length; ++i)
+            scale.values.push_back(static_cast<double>(i - rule.bias_origin));
         write_table(group, "distance_bias", Type::float32, heads, rule.bias_length, rule.distance_bias.data(), scale,
                     "what a score gets for its relative position", where);
     }
@@ -165,7 +172,8 @@ ScoreRule read_rule(hid_t file, const std::string& path, std::int64_t heads, std
         std::vector<float> values(static_cast<std::size_t>(heads));
         hdf5::read_attribute(group, n.name, Type::float32, values.data(), values.size(), at);
         const auto absent = std::count_if(values.begin(), values.end(), [](float value) { return std::isnan(value); });
-        if (absent != 0 && absent != heads) throw refusal(at, std::string("expected all or no ") + n.name, "found some");
+        if (absent != 0 && absent != heads)
+            throw refusal(at, std::string("expected all or no ") + n.name, "found some");
         if (absent == 0) rule.*n.member = std::move(values);
     }
     std::int32_t causal = 0;
@@ -174,13 +182,17 @@ ScoreRule read_rule(hid_t file, const std::string& path, std::int64_t heads, std
     rule.blocks.block_size = position("block_size");
 
     const std::string normaliser = hdf5::read_text_attribute(group, "normaliser", at);
-    if (normaliser == text(kernels::Normaliser::sparsemax)) rule.normaliser = kernels::Normaliser::sparsemax;
+    if (normaliser == text(kernels::Normaliser::sparsemax))
+        rule.normaliser = kernels::Normaliser::sparsemax;
     else if (normaliser != text(kernels::Normaliser::softmax)) {
-        throw Error(ErrorCode::unsupported, at, "expected the normaliser softmax or sparsemax", "found " + escaped(normaliser));
+        throw Error(ErrorCode::unsupported, at, "expected the normaliser softmax or sparsemax",
+                    "found " + escaped(normaliser));
     }
     const std::string beyond = hdf5::read_text_attribute(group, "beyond_table", at);
-    if (beyond == text(kernels::BeyondTable::zero)) rule.beyond_table = kernels::BeyondTable::zero;
-    else if (beyond != text(kernels::BeyondTable::clamp)) throw refusal(at, "expected beyond_table zero or clamp", "found " + escaped(beyond));
+    if (beyond == text(kernels::BeyondTable::zero))
+        rule.beyond_table = kernels::BeyondTable::zero;
+    else if (beyond != text(kernels::BeyondTable::clamp))
+        throw refusal(at, "expected beyond_table zero or clamp", "found " + escaped(beyond));
 
     const auto table = [&](const char* name, Type type) {
         auto opened = hdf5::open_dataset(file, path + "/" + name, type, 2, file_bytes, where);

@@ -16,7 +16,9 @@ using hdf5::Type;
 
 constexpr const char* wish = "expected to write this analysis file";
 
-std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+std::string base_name(const std::string& path) {
+    return path.substr(path.rfind('/') + 1);
+}
 
 /// Creation properties of every dataset: contiguous, allocated early, no times (they would differ between equal runs).
 Handle creation_list(Type type, Fill fill, const std::string& where) {
@@ -50,13 +52,13 @@ Handle create(hid_t file, const std::string& path, hid_t type, const hdf5::Shape
               const std::string& where) {
     const std::string at = where + ", " + path;
     const std::vector<hsize_t> sizes(shape.begin(), shape.end());
-    const Handle space(check(sizes.empty() ? H5Screate(H5S_SCALAR)
-                                           : H5Screate_simple(static_cast<int>(sizes.size()), sizes.data(), nullptr),
-                             ErrorCode::internal, at, "expected an HDF5 dataspace"));
+    const Handle space(check(
+        sizes.empty() ? H5Screate(H5S_SCALAR) : H5Screate_simple(static_cast<int>(sizes.size()), sizes.data(), nullptr),
+        ErrorCode::internal, at, "expected an HDF5 dataspace"));
     const Handle links(check(H5Pcreate(H5P_LINK_CREATE), ErrorCode::internal, at, "expected an HDF5 property list"));
     check(H5Pset_create_intermediate_group(links, 1), ErrorCode::internal, at, "expected HDF5 to take its settings");
-    return Handle(check(H5Dcreate2(file, path.c_str(), type, space, links, creation, H5P_DEFAULT), ErrorCode::io, at,
-                        wish));
+    return Handle(
+        check(H5Dcreate2(file, path.c_str(), type, space, links, creation, H5P_DEFAULT), ErrorCode::io, at, wish));
 }
 
 void describe(hid_t dataset, const std::string& path, const std::string& long_name, const std::string& units,
@@ -70,8 +72,8 @@ void describe(hid_t dataset, const std::string& path, const std::string& long_na
 
 Handle create_scale(hid_t file, const ScaleSpec& spec, const std::string& where) {
     const Type type = spec.values.empty() ? Type::int32 : Type::float64;
-    Handle scale = create(file, spec.path, hdf5::file_type(type), {spec.size}, creation_list(type, Fill::none, where),
-                          where);
+    Handle scale =
+        create(file, spec.path, hdf5::file_type(type), {spec.size}, creation_list(type, Fill::none, where), where);
     if (spec.values.empty()) {
         std::vector<std::int32_t> indices(static_cast<std::size_t>(spec.size));
         std::iota(indices.begin(), indices.end(), 0);

@@ -41,7 +41,8 @@ public:
         for (std::int64_t s = 0; s < sequences(); ++s) {
             if (header_.record.maps) maps(s);
             if (header_.record.attention) dense("/attention/", s, "attention weights, row = query");
-            if (header_.record.implicit) dense("/implicit_attention/", s, "implicit attention of a linear mixer, signed");
+            if (header_.record.implicit)
+                dense("/implicit_attention/", s, "implicit attention of a linear mixer, signed");
         }
         return std::move(schema_);
     }
@@ -88,7 +89,7 @@ private:
         for (const std::string& name : header_.mixers) mixer = std::max(mixer, name.size());
         add("/model/mixer", Type::text, {"/layer"}, "", "mixer of each layer").text_bytes = mixer;
 
-        const auto text = [&](const char* name, std::string Site::* member, const char* long_name) {
+        const auto text = [&](const char* name, std::string Site::*member, const char* long_name) {
             std::size_t bytes = 1;
             for (const Site& site : header_.sites) bytes = std::max(bytes, (site.*member).size());
             add(std::string("/sites/") + name, Type::text, {"/site"}, "", long_name).text_bytes = bytes;
@@ -109,7 +110,8 @@ private:
         number("causal", "1: a query sees no later key");
         number("has_matrix", "0: no attention matrix, all values absent");
         number("measured", "0: not measured, all values absent");
-        add("/sites/done", Type::int8, {"/sequence", "/site"}, "", "1: every value of the sequence at the site is written");
+        add("/sites/done", Type::int8, {"/sequence", "/site"}, "",
+            "1: every value of the sequence at the site is written");
     }
 
     void tokens(const std::string& group, const std::vector<SequenceTokens>& sequences) {
@@ -135,7 +137,8 @@ private:
         add("/indicators/column_mass", Type::float32, {"/sequence", "/site", "/head", "/token"}, "",
             std::string("mean weight that each key gets from the queries that may see it") + per_head);
         if (header_.type_chunk > 0) {
-            add("/indicators/softmax_fraction", Type::float64, heads, "", std::string("share of chunks typed softmax") + per_head);
+            add("/indicators/softmax_fraction", Type::float64, heads, "",
+                std::string("share of chunks typed softmax") + per_head);
         }
     }
 
@@ -162,7 +165,8 @@ private:
         if (!header_.record.logits) return;
         scale("/vocabulary", header_.vocabulary, "token id");
         add("/output/logits", Type::float32, {"/sequence", "/token", "/vocabulary"}, "",
-            "logits over the vocabulary; NaN past a sequence's end").fill = Fill::none;
+            "logits over the vocabulary; NaN past a sequence's end")
+            .fill = Fill::none;
     }
 
     void states() {
@@ -219,10 +223,12 @@ private:
             const std::string key = local_scale(group, "key_token", header_.keys(s, site), "key");
             const std::string feature = local_scale(group, "feature", site.key_size, "component of a head");
             const std::string base = map_group(s, i);
-            add(base + "/query", type, {head, query, feature}, "", "queries as they enter the scores").fill = Fill::none;
+            add(base + "/query", type, {head, query, feature}, "", "queries as they enter the scores").fill =
+                Fill::none;
             add(base + "/key", type, {kv, key, feature}, "", "keys as they enter the scores").fill = Fill::none;
             add(base + "/row_constant", Type::float32, {head, query}, "",
-                "what turns a score into a weight: log normaliser or threshold").fill = Fill::none;
+                "what turns a score into a weight: log normaliser or threshold")
+                .fill = Fill::none;
         }
     }
 
@@ -236,7 +242,8 @@ private:
                 {local_scale(group, "head", site.heads, "query head"),
                  local_scale(group, "query_token", header_.queries(s, site), "query"),
                  local_scale(group, "key_token", header_.keys(s, site), "key")},
-                "", long_name).fill = Fill::none;
+                "", long_name)
+                .fill = Fill::none;
         }
     }
 
@@ -265,11 +272,13 @@ const std::vector<IndicatorSpec>& simple_indicators() {
     return indicators;
 }
 
-Schema make_schema(const AnalysisHeader& header) { return Builder(header).build(); }
+Schema make_schema(const AnalysisHeader& header) {
+    return Builder(header).build();
+}
 
 const DatasetSpec* Schema::find(const std::string& path) const {
-    const auto found = std::find_if(datasets.begin(), datasets.end(),
-                                    [&](const DatasetSpec& spec) { return spec.path == path; });
+    const auto found =
+        std::find_if(datasets.begin(), datasets.end(), [&](const DatasetSpec& spec) { return spec.path == path; });
     return found == datasets.end() ? nullptr : &*found;
 }
 
@@ -280,7 +289,9 @@ bool is_stream_name(const std::string& name) {
     return !name.empty() && name.size() <= 64 && std::all_of(name.begin(), name.end(), good);
 }
 
-std::int64_t thumbnail_size(const AnalysisHeader& header) { return std::min(largest_thumbnail, header.longest()); }
+std::int64_t thumbnail_size(const AnalysisHeader& header) {
+    return std::min(largest_thumbnail, header.longest());
+}
 
 std::string map_group(std::int64_t s, std::int64_t site) {
     return "/maps/" + std::to_string(s) + "/" + std::to_string(site);

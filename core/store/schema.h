@@ -24,29 +24,29 @@ struct ScaleSpec {
     std::string path;
     std::int64_t size = 0;
     std::string long_name;
-    std::vector<double> values;   ///< empty: 0, 1, 2, ..., as int32; otherwise float64
+    std::vector<double> values;  ///< empty: 0, 1, 2, ..., as int32; otherwise float64
     std::string units;
 };
 
 enum class Fill {
-    absent,   ///< NaN, -1, empty text, 0 counts, written when the file is created
-    none,     ///< allocated, written once by whoever computes it: large things on request
+    absent,  ///< NaN, -1, empty text, 0 counts, written when the file is created
+    none,    ///< allocated, written once by whoever computes it: large things on request
 };
 
 struct DatasetSpec {
     std::string path;
     hdf5::Type type = hdf5::Type::float64;
-    std::vector<std::string> dimensions;   ///< paths of scales
+    std::vector<std::string> dimensions;  ///< paths of scales
     hdf5::Shape shape;
     std::string units, long_name;
     Fill fill = Fill::absent;
-    std::size_t text_bytes = 0;            ///< 0: any, when reading
+    std::size_t text_bytes = 0;  ///< 0: any, when reading
 };
 
 struct Schema {
     std::vector<ScaleSpec> scales;
     std::vector<DatasetSpec> datasets;
-    const DatasetSpec* find(const std::string& path) const;   ///< nullptr when the file has no such dataset
+    const DatasetSpec* find(const std::string& path) const;  ///< nullptr when the file has no such dataset
 };
 
 /// Everything that a file of this header holds.
@@ -55,7 +55,7 @@ Schema make_schema(const AnalysisHeader& header);
 /// One of the simple indicators: a dataset [sequence, site, head] of /indicators that comes from one statistic.
 struct IndicatorSpec {
     const char* name;
-    std::vector<double> kernels::Statistics::* values;
+    std::vector<double> kernels::Statistics::*values;
     const char* units;
     const char* long_name;
 };
@@ -64,8 +64,8 @@ const std::vector<IndicatorSpec>& simple_indicators();
 /// Stream names are parts of paths: letters, digits and underscores.
 bool is_stream_name(const std::string& name);
 std::int64_t thumbnail_size(const AnalysisHeader& header);
-std::string map_group(std::int64_t s, std::int64_t site);         ///< /maps/<s>/<site>
-std::string attention_path(std::int64_t s, std::int64_t site);    ///< /attention/<s>/<site>
-std::string implicit_path(std::int64_t s, std::int64_t site);     ///< /implicit_attention/<s>/<site>
+std::string map_group(std::int64_t s, std::int64_t site);       ///< /maps/<s>/<site>
+std::string attention_path(std::int64_t s, std::int64_t site);  ///< /attention/<s>/<site>
+std::string implicit_path(std::int64_t s, std::int64_t site);   ///< /implicit_attention/<s>/<site>
 
 }  // namespace headscope::store

@@ -18,7 +18,7 @@
 namespace headscope::tests {
 
 struct SyntheticAnalysis {
-    std::vector<std::int64_t> lengths{24};   ///< tokens of each sequence
+    std::vector<std::int64_t> lengths{24};  ///< tokens of each sequence
     std::int32_t layers = 3;
     std::int32_t heads = 4;
     std::int32_t key_value_heads = 2;
@@ -55,7 +55,8 @@ inline store::AnalysisHeader synthetic_header(const SyntheticAnalysis& a) {
         header.sites.push_back(site);
     }
     // Half a character and an ideograph: what labels have to bear.
-    const std::vector<std::string> words{" the", " wind", "ow", " of", " light", ",", " \xE6\x9C\x88", "\xE6", "\n", " sea"};
+    const std::vector<std::string> words{" the", " wind",         "ow",   " of", " light",
+                                         ",",    " \xE6\x9C\x88", "\xE6", "\n",  " sea"};
     for (const std::int64_t length : a.lengths) {
         store::SequenceTokens tokens;
         for (std::int64_t i = 0; i < length; ++i) {
@@ -98,7 +99,8 @@ inline kernels::Statistics synthetic_statistics(const SyntheticAnalysis& a, std:
         st.entropy_row_mean.push_back(row_entropy);
         st.concentration.push_back(std::sqrt(l * (sink * sink + (1 - sink) * (1 - sink) / (1.0 + width))));
         st.sink.push_back(sink);
-        for (int n = 0; n < 4; ++n) st.local_focus.push_back(n < length ? (1 - sink) * std::exp(-n / width) / (1.0 + width) : NAN);
+        for (int n = 0; n < 4; ++n)
+            st.local_focus.push_back(n < length ? (1 - sink) * std::exp(-n / width) / (1.0 + width) : NAN);
         st.density.push_back(1 - sink);
         st.sparsity.push_back(0.0);
         st.zero_fraction.push_back(0.1 * uniform(random));
@@ -113,7 +115,8 @@ inline kernels::Statistics synthetic_statistics(const SyntheticAnalysis& a, std:
         const double pairs = l * (l + 1) / 2;
         const auto below = [&](double x) { return 0.5 * std::erfc((mean - x) / (deviation * std::sqrt(2.0))); };
         for (std::size_t bin = 0; bin + 1 < edges.size(); ++bin) {
-            st.histogram.push_back(static_cast<std::uint64_t>(std::llround(pairs * (below(edges[bin + 1]) - below(edges[bin])))));
+            st.histogram.push_back(
+                static_cast<std::uint64_t>(std::llround(pairs * (below(edges[bin + 1]) - below(edges[bin])))));
         }
         st.score_minimum.push_back(mean - 4 * deviation);
         st.score_maximum.push_back(mean + 4 * deviation);
@@ -162,7 +165,8 @@ inline SyntheticMap synthetic_map(const SyntheticAnalysis& a, std::int64_t lengt
             double sum = 0;
             for (std::size_t j = 0; j < (a.causal ? i + 1 : n); ++j) {
                 double score = 0;
-                for (std::size_t c = 0; c < d; ++c) score += double(map.query[(h * n + i) * d + c]) * map.key[(g * n + j) * d + c];
+                for (std::size_t c = 0; c < d; ++c)
+                    score += double(map.query[(h * n + i) * d + c]) * map.key[(g * n + j) * d + c];
                 sum += std::exp(score * map.rule.scale);
             }
             map.row_constant.push_back(static_cast<float>(std::log(sum)));
@@ -184,7 +188,8 @@ inline void write_synthetic_layer(store::AnalysisWriter& writer, const Synthetic
         for (std::int64_t h = 0; a.record.attention && h < a.heads; ++h) {
             std::vector<float> rows(n * n, 0.0F);
             for (std::size_t i = 0; i < n; ++i) {
-                for (std::size_t j = 0; j <= (a.causal ? i : n - 1); ++j) rows[i * n + j] = 1.0F / static_cast<float>(a.causal ? i + 1 : n);
+                for (std::size_t j = 0; j <= (a.causal ? i : n - 1); ++j)
+                    rows[i * n + j] = 1.0F / static_cast<float>(a.causal ? i + 1 : n);
             }
             writer.write_attention_rows(s, layer, h, 0, rows, length);
         }
@@ -221,7 +226,8 @@ inline void write_synthetic_output(store::AnalysisWriter& writer, const Syntheti
 inline void write_synthetic_analysis(const std::filesystem::path& path, const SyntheticAnalysis& a = {}) {
     store::AnalysisWriter writer(path, synthetic_header(a));
     for (std::size_t s = 0; s < a.lengths.size(); ++s) {
-        for (std::int32_t layer = 0; layer < a.layers; ++layer) write_synthetic_layer(writer, a, static_cast<std::int64_t>(s), layer);
+        for (std::int32_t layer = 0; layer < a.layers; ++layer)
+            write_synthetic_layer(writer, a, static_cast<std::int64_t>(s), layer);
         write_synthetic_output(writer, a, static_cast<std::int64_t>(s));
     }
     writer.publish();

@@ -15,8 +15,10 @@ TEST_CASE("Every half survives the way through float", "[store]") {
     for (std::uint32_t bits = 0; bits <= 0xFFFFU; ++bits) {
         const auto half = static_cast<std::uint16_t>(bits);
         const float value = float_from_half(half);
-        if (std::isnan(value)) REQUIRE(std::isnan(float_from_half(half_from_float(value))));
-        else REQUIRE(half_from_float(value) == half);
+        if (std::isnan(value))
+            REQUIRE(std::isnan(float_from_half(half_from_float(value))));
+        else
+            REQUIRE(half_from_float(value) == half);
     }
 }
 
@@ -40,6 +42,6 @@ TEST_CASE("Bytes that are no UTF-8 are spelled out, the rest stays", "[store]") 
     REQUIRE(readable_utf8("a\xC3\xA9\xE6\x9C\x88\xF0\x9F\x98\x80\n") == "a\xC3\xA9\xE6\x9C\x88\xF0\x9F\x98\x80\n");
     REQUIRE(readable_utf8("\xE6\x9C") == "<0xE6><0x9C>");
     REQUIRE(readable_utf8("x\xFFy\xC3") == "x<0xFF>y<0xC3>");
-    REQUIRE(readable_utf8("\xED\xA0\x80") == "<0xED><0xA0><0x80>");   // a surrogate
+    REQUIRE(readable_utf8("\xED\xA0\x80") == "<0xED><0xA0><0x80>");  // a surrogate
     REQUIRE(readable_utf8("").empty());
 }

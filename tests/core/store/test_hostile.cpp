@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char* target = "/indicators/entropy";   // [1, 3, 4] float64
+constexpr const char* target = "/indicators/entropy";  // [1, 3, 4] float64
 
 fs::path changed_file(const tests::TemporaryFolder& folder, const std::function<void(hid_t)>& change) {
     const auto path = folder / "a.headscope.h5";
@@ -38,7 +38,9 @@ void replace(hid_t file, const char* name, hid_t type, std::vector<hsize_t> dims
     H5Sclose(space);
 }
 
-hid_t new_list() { return H5Pcreate(H5P_DATASET_CREATE); }
+hid_t new_list() {
+    return H5Pcreate(H5P_DATASET_CREATE);
+}
 
 hid_t allocated() {
     const hid_t list = new_list();
@@ -61,69 +63,99 @@ void refuses_entropy(const std::function<void(hid_t)>& change, ErrorCode code, c
         CHECK(error.where().find(target) != std::string::npos);
     }
     CHECK_THROWS_AS(file->check(), Error);
-    CHECK(file->indicator("sink").data.size() == 12);   // the others stay readable
+    CHECK(file->indicator("sink").data.size() == 12);  // the others stay readable
 }
 
 }  // namespace
 
 TEST_CASE("Data outside the file is never read", "[store][hostile]") {
-    refuses_entropy([](hid_t file) {
-        H5Ldelete(file, target, H5P_DEFAULT);
-        H5Lcreate_external("/etc/passwd", "/x", file, target, H5P_DEFAULT, H5P_DEFAULT);
-    }, ErrorCode::unsupported, "another file");
-    refuses_entropy([](hid_t file) {
-        H5Ldelete(file, target, H5P_DEFAULT);
-        H5Lcreate_soft("/indicators/sink", file, target, H5P_DEFAULT, H5P_DEFAULT);
-    }, ErrorCode::unsupported, "soft link");
-    refuses_entropy([](hid_t file) {
-        const hid_t list = new_list();
-        H5Pset_external(list, "/etc/passwd", 0, H5F_UNLIMITED);
-        replace(file, target, H5T_IEEE_F64LE, {1, 3, 4}, list);
-    }, ErrorCode::unsupported, "external storage");
-    refuses_entropy([](hid_t file) {
-        const hid_t list = new_list();
-        const hsize_t dims[] = {1, 3, 4};
-        const hid_t space = H5Screate_simple(3, dims, nullptr);
-        REQUIRE(H5Pset_virtual(list, space, "other.h5", "/x", space) >= 0);
-        replace(file, target, H5T_IEEE_F64LE, {1, 3, 4}, list);
-    }, ErrorCode::unsupported, "virtual");
+    refuses_entropy(
+        [](hid_t file) {
+            H5Ldelete(file, target, H5P_DEFAULT);
+            H5Lcreate_external("/etc/passwd", "/x", file, target, H5P_DEFAULT, H5P_DEFAULT);
+        },
+        ErrorCode::unsupported, "another file");
+    refuses_entropy(
+        [](hid_t file) {
+            H5Ldelete(file, target, H5P_DEFAULT);
+            H5Lcreate_soft("/indicators/sink", file, target, H5P_DEFAULT, H5P_DEFAULT);
+        },
+        ErrorCode::unsupported, "soft link");
+    refuses_entropy(
+        [](hid_t file) {
+            const hid_t list = new_list();
+            H5Pset_external(list, "/etc/passwd", 0, H5F_UNLIMITED);
+            replace(file, target, H5T_IEEE_F64LE, {1, 3, 4}, list);
+        },
+        ErrorCode::unsupported, "external storage");
+    refuses_entropy(
+        [](hid_t file) {
+            const hid_t list = new_list();
+            const hsize_t dims[] = {1, 3, 4};
+            const hid_t space = H5Screate_simple(3, dims, nullptr);
+            REQUIRE(H5Pset_virtual(list, space, "other.h5", "/x", space) >= 0);
+            replace(file, target, H5T_IEEE_F64LE, {1, 3, 4}, list);
+        },
+        ErrorCode::unsupported, "virtual");
 }
 
 TEST_CASE("Datasets of other shapes, types and sizes are refused", "[store][hostile]") {
-    refuses_entropy([](hid_t file) { replace(file, target, H5T_IEEE_F64LE, {1, 3, 5}, allocated()); }, ErrorCode::format,
-                    "[1, 3, 5]");
-    refuses_entropy([](hid_t file) { replace(file, target, H5T_IEEE_F64LE, {3, 4}, allocated()); }, ErrorCode::format, "2");
-    refuses_entropy([](hid_t file) { replace(file, target, H5T_IEEE_F32LE, {1, 3, 4}, allocated()); }, ErrorCode::format,
-                    "another type");
-    refuses_entropy([](hid_t file) { replace(file, target, H5T_STD_REF_OBJ, {1, 3, 4}, allocated()); }, ErrorCode::format,
-                    "another type");
+    refuses_entropy(
+        [](hid_t file) {
+            replace(file, target, H5T_IEEE_F64LE, {1, 3, 5}, allocated());
+        },
+        ErrorCode::format, "[1, 3, 5]");
+    refuses_entropy(
+        [](hid_t file) {
+            replace(file, target, H5T_IEEE_F64LE, {3, 4}, allocated());
+        },
+        ErrorCode::format, "2");
+    refuses_entropy(
+        [](hid_t file) {
+            replace(file, target, H5T_IEEE_F32LE, {1, 3, 4}, allocated());
+        },
+        ErrorCode::format, "another type");
+    refuses_entropy(
+        [](hid_t file) {
+            replace(file, target, H5T_STD_REF_OBJ, {1, 3, 4}, allocated());
+        },
+        ErrorCode::format, "another type");
     // More than the file could hold: never allocated, whatever its header says.
-    refuses_entropy([](hid_t file) { replace(file, target, H5T_IEEE_F64LE, {1000, 1000, 1000}, H5P_DEFAULT); },
-                    ErrorCode::format, "8000000000");
-    refuses_entropy([](hid_t file) {
-        const hid_t list = new_list();
-        const hsize_t chunk[] = {1, 3, 4};
-        H5Pset_chunk(list, 3, chunk);
-        replace(file, target, H5T_IEEE_F64LE, {2147483647, 2147483647, 2147483647}, list);
-    }, ErrorCode::format, "2147483647");
-    refuses_entropy([](hid_t file) {
-        const hid_t list = new_list();
-        const hsize_t chunk[] = {1, 3000, 4000};
-        H5Pset_chunk(list, 3, chunk);
-        const hsize_t dims[] = {1, 3, 4}, most[] = {H5S_UNLIMITED, H5S_UNLIMITED, H5S_UNLIMITED};
-        const hid_t space = H5Screate_simple(3, dims, most);
-        H5Ldelete(file, target, H5P_DEFAULT);
-        const hid_t dataset = H5Dcreate2(file, target, H5T_IEEE_F64LE, space, H5P_DEFAULT, list, H5P_DEFAULT);
-        REQUIRE(dataset >= 0);
-        H5Dclose(dataset);
-    }, ErrorCode::limit, "larger");
-    refuses_entropy([](hid_t file) {
-        const hid_t list = new_list();
-        const hsize_t chunk[] = {1, 3, 4};
-        H5Pset_chunk(list, 3, chunk);
-        H5Pset_nbit(list);
-        replace(file, target, H5T_IEEE_F64LE, {1, 3, 4}, list);
-    }, ErrorCode::unsupported, "filter 5");
+    refuses_entropy(
+        [](hid_t file) {
+            replace(file, target, H5T_IEEE_F64LE, {1000, 1000, 1000}, H5P_DEFAULT);
+        },
+        ErrorCode::format, "8000000000");
+    refuses_entropy(
+        [](hid_t file) {
+            const hid_t list = new_list();
+            const hsize_t chunk[] = {1, 3, 4};
+            H5Pset_chunk(list, 3, chunk);
+            replace(file, target, H5T_IEEE_F64LE, {2147483647, 2147483647, 2147483647}, list);
+        },
+        ErrorCode::format, "2147483647");
+    refuses_entropy(
+        [](hid_t file) {
+            const hid_t list = new_list();
+            const hsize_t chunk[] = {1, 3000, 4000};
+            H5Pset_chunk(list, 3, chunk);
+            const hsize_t dims[] = {1, 3, 4}, most[] = {H5S_UNLIMITED, H5S_UNLIMITED, H5S_UNLIMITED};
+            const hid_t space = H5Screate_simple(3, dims, most);
+            H5Ldelete(file, target, H5P_DEFAULT);
+            const hid_t dataset = H5Dcreate2(file, target, H5T_IEEE_F64LE, space, H5P_DEFAULT, list, H5P_DEFAULT);
+            REQUIRE(dataset >= 0);
+            H5Dclose(dataset);
+        },
+        ErrorCode::limit, "larger");
+    refuses_entropy(
+        [](hid_t file) {
+            const hid_t list = new_list();
+            const hsize_t chunk[] = {1, 3, 4};
+            H5Pset_chunk(list, 3, chunk);
+            H5Pset_nbit(list);
+            replace(file, target, H5T_IEEE_F64LE, {1, 3, 4}, list);
+        },
+        ErrorCode::unsupported, "filter 5");
     refuses_entropy([](hid_t file) { H5Ldelete(file, target, H5P_DEFAULT); }, ErrorCode::format, "entropy");
 }
 

@@ -14,7 +14,9 @@ using Shape = std::vector<std::int64_t>;
 
 namespace {
 
-bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+bool same(double a, double b) {
+    return a == b || (std::isnan(a) && std::isnan(b));
+}
 
 tests::SyntheticAnalysis everything() {
     tests::SyntheticAnalysis a;
@@ -69,7 +71,7 @@ TEST_CASE("The header comes back as it was given", "[store]") {
         CHECK(found.sequences[s].offsets == expected.sequences[s].offsets);
         CHECK(found.sequences[s].text == expected.sequences[s].text);
     }
-    CHECK(found.sequences[0].pieces[1] == "<0xE6>");   // half a character is spelled out
+    CHECK(found.sequences[0].pieces[1] == "<0xE6>");  // half a character is spelled out
     CHECK(found.sequences[0].pieces[8] == " \xE6\x9C\x88");
 }
 
@@ -99,20 +101,24 @@ TEST_CASE("Every value comes back where it was written, and NaN where nothing wa
             for (std::size_t h = 0; h < 4; ++h) REQUIRE(entropy.data[at * 4 + h] == st.entropy[h]);
             for (std::size_t i = 0; i < 16; ++i) REQUIRE(same(focus.data[at * 16 + i], st.local_focus[i]));
             REQUIRE(diversity.data[at] == st.head_diversity[0]);
-            for (std::size_t i = 0; i < 12; ++i) REQUIRE(above.data[at * 12 + i] == static_cast<double>(st.score_above[i]));
+            for (std::size_t i = 0; i < 12; ++i)
+                REQUIRE(above.data[at * 12 + i] == static_cast<double>(st.score_above[i]));
 
             const auto mass = file->column_mass(s, site);
             REQUIRE(mass.shape == Shape{4, 24});
             for (std::int64_t h = 0; h < 4; ++h) {
                 for (std::int64_t j = 0; j < 24; ++j) {
                     const double found = mass.data[static_cast<std::size_t>(h * 24 + j)];
-                    if (j < length) REQUIRE(found == st.column_mass[static_cast<std::size_t>(h * length + j)]);
-                    else REQUIRE(std::isnan(found));
+                    if (j < length)
+                        REQUIRE(found == st.column_mass[static_cast<std::size_t>(h * length + j)]);
+                    else
+                        REQUIRE(std::isnan(found));
                 }
             }
             const auto histogram = file->histogram(s, site);
             REQUIRE(histogram.shape == Shape{4, kernels::kHistogramBins});
-            for (std::size_t i = 0; i < st.histogram.size(); ++i) REQUIRE(histogram.data[i] == static_cast<double>(st.histogram[i]));
+            for (std::size_t i = 0; i < st.histogram.size(); ++i)
+                REQUIRE(histogram.data[i] == static_cast<double>(st.histogram[i]));
 
             const auto thumbnail = file->thumbnail("maximum", s, site);
             REQUIRE(thumbnail.shape == Shape{4, 24, 24});
@@ -120,15 +126,20 @@ TEST_CASE("Every value comes back where it was written, and NaN where nothing wa
                 for (std::int64_t i = 0; i < 24; ++i) {
                     for (std::int64_t j = 0; j < 24; ++j) {
                         const double found = thumbnail.data[static_cast<std::size_t>((h * 24 + i) * 24 + j)];
-                        if (i >= length || j >= length) REQUIRE(std::isnan(found));
-                        else REQUIRE(found == store::float_from_half(store::half_from_float(
-                                 st.thumbnail_maximum[static_cast<std::size_t>((h * length + i) * length + j)])));
+                        if (i >= length || j >= length)
+                            REQUIRE(std::isnan(found));
+                        else
+                            REQUIRE(
+                                found ==
+                                store::float_from_half(store::half_from_float(
+                                    st.thumbnail_maximum[static_cast<std::size_t>((h * length + i) * length + j)])));
                     }
                 }
             }
             const auto map = file->map(s, site);
             REQUIRE(map.has_value());
-            const auto made = tests::synthetic_map(a, length, a.seed + 17 * static_cast<std::uint64_t>(s) + static_cast<std::uint64_t>(site));
+            const auto made = tests::synthetic_map(
+                a, length, a.seed + 17 * static_cast<std::uint64_t>(s) + static_cast<std::uint64_t>(site));
             REQUIRE(map->query == made.query);
             REQUIRE(map->key == made.key);
             REQUIRE(map->row_constant == made.row_constant);
@@ -142,7 +153,7 @@ TEST_CASE("Every value comes back where it was written, and NaN where nothing wa
             REQUIRE(key_norm.has_value());
             REQUIRE(key_norm->shape == Shape{4, 24});
             REQUIRE(key_norm->data[static_cast<std::size_t>(24 + length - 1)] == 1.0 + site);
-            REQUIRE(std::isnan(key_norm->data[2 * 24]));   // a head that keys lack
+            REQUIRE(std::isnan(key_norm->data[2 * 24]));  // a head that keys lack
         }
         const auto loss = file->loss(s);
         REQUIRE(loss.shape == Shape{24});
@@ -152,7 +163,8 @@ TEST_CASE("Every value comes back where it was written, and NaN where nothing wa
         const auto logits = file->logits(s, 0, 24);
         REQUIRE(logits.has_value());
         REQUIRE(logits->shape == Shape{24, 32});
-        for (std::int64_t i = 0; i < 24; ++i) REQUIRE(std::isnan(logits->data[static_cast<std::size_t>(i * 32 + 5)]) == (i >= length));
+        for (std::int64_t i = 0; i < 24; ++i)
+            REQUIRE(std::isnan(logits->data[static_cast<std::size_t>(i * 32 + 5)]) == (i >= length));
         REQUIRE(file->state("hidden_norm", s, 3)->data.at(0) == 3.0);
     }
 }
@@ -219,7 +231,8 @@ TEST_CASE("What mixers of later families have is stored too", "[store]") {
     header.bias_window = 6;
     const tests::TemporaryFolder folder;
     store::AnalysisWriter writer(folder / "a.headscope.h5", header);
-    writer.write_token_types(0, 1, std::vector<std::int8_t>{0, 1, 1, 1, 0, 0}, std::vector<double>{1.0 / 3, 2.0 / 3}, 2);
+    writer.write_token_types(0, 1, std::vector<std::int8_t>{0, 1, 1, 1, 0, 0}, std::vector<double>{1.0 / 3, 2.0 / 3},
+                             2);
     writer.write_parameters(0, std::vector<double>(4, 0.5), std::vector<double>(24, -1.5));
     writer.write_implicit_rows(0, 1, 0, 9, std::vector<float>(10, -2.0F), 10);
     writer.publish();

@@ -75,8 +75,10 @@ TEST_CASE("A process that dies between sites leaves a partial file that holds th
         const auto expected = tests::synthetic_statistics(a, 40, site, a.seed);
         for (std::size_t h = 0; h < 4; ++h) {
             const double found = entropy.data[static_cast<std::size_t>(site) * 4 + h];
-            if (site < written) CHECK(found == expected.entropy[h]);
-            else CHECK(std::isnan(found));
+            if (site < written)
+                CHECK(found == expected.entropy[h]);
+            else
+                CHECK(std::isnan(found));
         }
         CHECK(file->map(0, site).has_value() == (site < written));
         if (site >= written) continue;
@@ -219,6 +221,6 @@ TEST_CASE("Statistics of other sizes than the site's are refused", "[store]") {
     CHECK_THROWS_AS(writer.write_site(0, 0, tests::synthetic_statistics(a, 23, 0, 1), 0), Error);
     CHECK_THROWS_AS(writer.write_site(0, 0, tests::synthetic_statistics(a, 24, 0, 1), 1), Error);
     CHECK_THROWS_AS(writer.write_site(1, 0, tests::synthetic_statistics(a, 24, 0, 1), 0), Error);
-    CHECK_THROWS_AS(writer.write_logits(0, 0, std::vector<float>(32)), Error);   // not recorded
+    CHECK_THROWS_AS(writer.write_logits(0, 0, std::vector<float>(32)), Error);  // not recorded
     CHECK_THROWS_AS(writer.write_loss(0, std::vector<float>(25)), Error);
 }

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// A model of random projections: enough of one to be measured. It has rotary-free causal or full attention with grouped
+// heads, announces what real models announce, and can be told to stop or fail in the middle.
+
+#include <functional>
+#include <stdexcept>
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/randn.h>
+#include <ATen/CPUGeneratorImpl.h>
+
+#include "core/model/cache.h"
+#include "core/model/model.h"
+#include "kernels/attention.h"
+
+namespace headscope::tests {
+
+class FakeModel final : public model::Model {
+public:
+    struct Options {
+        std::int64_t layers = 3, heads = 4, key_value_heads = 2, size = 8, vocabulary = 40, positions = 64;
+        bool causal = true, head = true;
+    };
+
+    explicit FakeModel(Options options) : o_(options) {
+        config_.family = "fake";
+        config_.name = "fake";
+        config_.vocabulary = o_.vocabulary;
+        config_.hidden = o_.heads * o_.size;
+        config_.feed_forward = config_.hidden;
+        config_.layers = o_.layers;
+        config_.heads = o_.heads;
+        config_.key_value_heads = o_.key_value_heads;
+        config_.head_size = o_.size;
+        config_.max_positions = o_.positions;
+        config_.causal = o_.causal;
+        config_.original_json = "{}";
+        auto generator = at::detail::createCPUGenerator(7);
+        const auto random = [&](std::int64_t rows, std::int64_t columns) {
+            return at::randn({rows, columns}, generator, at::TensorOptions(at::kFloat)) / 4;
+        };
+        embedding_ = random(o_.vocabulary, config_.hidden) * 4;
+        for (std::int64_t layer = 0; layer < o_.layers; ++layer) {
+            q_.push_back(random(o_.heads * o_.size, config_.hidden));
+            k_.push_back(random(o_.key_value_heads * o_.size, config_.hidden));
+            v_.push_back(random(o_.key_value_heads * o_.size, config_.hidden));
+            Site site;
+            site.layer = static_cast<std::int32_t>(layer);
+            site.heads = static_cast<std::int32_t>(o_.heads);
+            site.key_value_heads = static_cast<std::int32_t>(o_.key_value_heads);
+            site.key_size = site.value_size = static_cast<std::int32_t>(o_.size);
+            site.causal = o_.causal;
+            sites_.push_back(site);
+        }
+    }
+
+    std::function<void(std::int64_t layer)> before_layer;   ///< may throw, cancel, or look at the files
+    std::vector<std::int64_t> batch_sizes;                  ///< of every forward pass
+
+    const model::ModelConfig& config() const override { return config_; }
+    const std::vector<Site>& sites() const override { return sites_; }
+    std::vector<std::string> mixers() const override {
+        return std::vector<std::string>(static_cast<std::size_t>(o_.layers), "standard");
+    }
+    const model::LoadReport& report() const override { return report_; }
+    std::int64_t parameters() const override { return 0; }
+    bool causal() const override { return o_.causal; }
+    bool has_head() const override { return o_.head; }
+    std::unique_ptr<model::Cache> new_cache() const override { return nullptr; }
+
+    at::Tensor logits(const at::Tensor& rows, model::Probe*) override { return rows.matmul(embedding_.t()); }
+
+    at::Tensor forward(const model::Batch& batch, const model::ForwardOptions& options) override {
+        batch_sizes.push_back(batch.ids.size(0));
+        at::Tensor hidden = embedding_.index_select(0, batch.ids.flatten()).view({batch.ids.size(0), batch.ids.size(1), -1});
+        announce(options.probe, "embedding", -1, hidden);
+        for (std::int64_t layer = 0; layer < o_.layers; ++layer) {
+            if (before_layer) before_layer(layer);
+            if (options.cancellation != nullptr) options.cancellation->check();
+            if (!options.skip_layers.contains(static_cast<int>(layer))) {
+                hidden = hidden + attend(hidden, layer, options);
+                announce(options.probe, "hidden", layer, hidden);
+            }
+            if (options.after_layer) options.after_layer(static_cast<int>(layer));
+        }
+        return hidden;
+    }
+
+private:
+    static void announce(model::Probe* probe, std::string_view name, std::int64_t layer, const at::Tensor& value) {
+        if (probe != nullptr && probe->wants(name, LayerIndex(layer))) probe->announce(name, LayerIndex(layer), value);
+    }
+
+    at::Tensor attend(const at::Tensor& hidden, std::int64_t layer, const model::ForwardOptions& options) {
+        const auto heads = [&](const at::Tensor& weight) {
+            return hidden.matmul(weight.t()).unflatten(2, {weight.size(0) / o_.size, o_.size}).transpose(1, 2);
+        };
+        const auto l = static_cast<std::size_t>(layer);
+        const at::Tensor q = heads(q_[l]), k = heads(k_[l]), v = heads(v_[l]);
+        announce(options.probe, "query", layer, q);
+        announce(options.probe, "key", layer, k);
+        announce(options.probe, "value", layer, v);
+        kernels::ScoreRule rule;
+        rule.scale = 0.5;
+        rule.causal = o_.causal;
+        const auto view = [](const at::Tensor& t) {
+            return kernels::TensorView{t.const_data_ptr(), kernels::ElementType::float32, t.size(0), t.size(1), t.size(2),
+                                       t.size(3), t.stride(0), t.stride(1), t.stride(2)};
+        };
+        kernels::AttentionInput input{view(q), view(k), view(v), &rule,
+                                      options.cancellation != nullptr ? options.cancellation->flag() : nullptr};
+        at::Tensor out = at::empty({q.size(0), q.size(1), q.size(2), o_.size}, at::kFloat);
+        const kernels::OutputView to{out.mutable_data_ptr<float>(), out.stride(0), out.stride(1), out.stride(2)};
+        const auto* request = options.probe != nullptr ? options.probe->request(SiteIndex(layer)) : nullptr;
+        kernels::Statistics statistics;
+        kernels::attention(input, to, request, request != nullptr ? &statistics : nullptr);
+        if (request != nullptr) options.probe->measured({SiteIndex(layer), sites_[l], q, k, v, out, rule, statistics});
+        return out.transpose(1, 2).flatten(2);
+    }
+
+    Options o_;
+    model::ModelConfig config_;
+    model::LoadReport report_;
+    std::vector<Site> sites_;
+    at::Tensor embedding_;
+    std::vector<at::Tensor> q_, k_, v_;
+};
+
+}  // namespace headscope::tests

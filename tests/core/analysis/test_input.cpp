@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <catch2/catch.hpp>
+
+#include <fstream>
+
+#include "core/analysis/input.h"
+#include "core/base/error.h"
+#include "core/tokenizer/tokenizer.h"
+#include "tests/core/store/temporary_folder.h"
+
+using namespace headscope;
+using Ids = std::vector<std::int32_t>;
+using Offset = std::array<std::int64_t, 2>;
+
+namespace {
+
+/// Bytes as ids, between <s> (256) and </s> (257) when special tokens are added.
+class Framed final : public tokenizer::Tokenizer {
+public:
+    explicit Framed(bool first = true) : first_(first) {}
+    tokenizer::Encoding encode(std::string_view text, bool special, const Cancellation*) const override {
+        tokenizer::Encoding out;
+        const auto add = [&](std::int32_t id, std::int64_t begin, std::int64_t end, bool inserted) {
+            out.ids.push_back(id);
+            out.offsets.push_back({begin, end});
+            out.special.push_back(inserted ? 1 : 0);
+        };
+        if (special && first_) add(256, 0, 0, true);
+        for (std::size_t i = 0; i < text.size(); ++i) {
+            if (text[i] == ' ') continue;   // dropped, as WordPiece does
+            add(static_cast<unsigned char>(text[i]), static_cast<std::int64_t>(i), static_cast<std::int64_t>(i) + 1, false);
+        }
+        if (special) add(257, 0, 0, true);
+        return out;
+    }
+    std::string decode(std::span<const std::int32_t>, bool) const override { return {}; }
+    std::string piece(std::int32_t id) const override { return surface(id); }
+    std::string surface(std::int32_t id) const override {
+        if (id == 256) return "<s>";
+        if (id == 257) return "</s>";
+        return {static_cast<char>(id)};
+    }
+    std::int64_t vocabulary_size() const override { return 258; }
+    std::optional<std::int32_t> id_of(std::string_view) const override { return std::nullopt; }
+    bool adds_first_token() const override { return first_; }
+
+private:
+    bool first_;
+};
+
+analysis::InputOptions text_options(const std::string& text) {
+    analysis::InputOptions options;
+    options.texts = {text};
+    return options;
+}
+
+void write(const std::filesystem::path& path, const std::string& content) { std::ofstream(path, std::ios::binary) << content; }
+
+ErrorCode refusal(const analysis::InputOptions& options, const tokenizer::Tokenizer* tokenizer) {
+    try {
+        analysis::read_input(options, tokenizer);
+    } catch (const Error& error) {
+        INFO(error.what());
+        return error.code();
+    }
+    FAIL("was not refused");
+    return ErrorCode::internal;
+}
+
+}  // namespace
+
+TEST_CASE("A text becomes ids, pieces and offsets", "[analysis]") {
+    const Framed tokenizer;
+    const auto input = analysis::read_input(text_options("ab c"), &tokenizer);
+    REQUIRE(input.sequences.size() == 1);
+    const auto& tokens = input.sequences[0];
+    CHECK(tokens.ids == Ids{256, 'a', 'b', 'c', 257});
+    CHECK(tokens.pieces == std::vector<std::string>{"<s>", "a", "b", "c", "</s>"});
+    CHECK(tokens.offsets[3] == Offset{3, 4});
+    CHECK(tokens.text == "ab c");
+    CHECK(input.first_token == "added by the tokenizer");
+}
+
+TEST_CASE("The first token is left out or added as asked", "[analysis]") {
+    const Framed framed, bare(false);
+    auto options = text_options("ab");
+    options.first_token = analysis::FirstToken::no;
+    CHECK(analysis::read_input(options, &framed).sequences[0].ids == Ids{'a', 'b', 257});
+    CHECK(analysis::read_input(options, &bare).sequences[0].ids == Ids{'a', 'b', 257});
+    options.first_token = analysis::FirstToken::yes;
+    CHECK(analysis::read_input(options, &framed).sequences[0].ids == Ids{256, 'a', 'b', 257});
+    CHECK(refusal(options, &bare) == ErrorCode::usage);
+    options.first_token_id = 255;
+    const auto input = analysis::read_input(options, &bare);
+    CHECK(input.sequences[0].ids == Ids{255, 'a', 'b', 257});
+    CHECK(input.first_token == "added");
+}
+
+TEST_CASE("A length cuts, and windows cut a long text into parts with their own text", "[analysis]") {
+    const Framed tokenizer;
+    auto options = text_options("abc \xE6\x9C\x88xyz");
+    options.length = 3;
+    auto input = analysis::read_input(options, &tokenizer);
+    REQUIRE(input.sequences.size() == 1);
+    CHECK(input.sequences[0].ids == Ids{256, 'a', 'b'});
+    CHECK(input.sequences[0].text == "ab");
+
+    options.windows = true;
+    options.length = 5;   // <s> a b c E6 | 9C 88 x y z | </s>
+    input = analysis::read_input(options, &tokenizer);
+    REQUIRE(input.sequences.size() == 3);
+    CHECK(input.sequences[0].text == "abc \xE6\x9C\x88");   // characters stay whole
+    CHECK(input.sequences[1].text == "\xE6\x9C\x88xyz");
+    CHECK(input.sequences[1].offsets[0] == Offset{1, 2});
+    CHECK(input.sequences[1].offsets[4] == Offset{5, 6});
+    CHECK(input.sequences[2].ids == Ids{257});
+    CHECK(input.sequences[2].text.empty());
+
+    options.length = 100;
+    CHECK(analysis::read_input(options, &tokenizer).sequences.size() == 1);
+    options.length = 0;
+    CHECK(refusal(options, &tokenizer) == ErrorCode::usage);
+}
+
+TEST_CASE("Repeating replaces every token of the text by its first", "[analysis]") {
+    const Framed tokenizer;
+    auto options = text_options("xyz");
+    options.repeat_token = true;
+    const auto tokens = analysis::read_input(options, &tokenizer).sequences.at(0);
+    CHECK(tokens.ids == Ids{256, 'x', 'x', 'x', 257});
+    CHECK(tokens.pieces[3] == "x");
+    CHECK(tokens.offsets[3] == Offset{0, 1});
+}
+
+TEST_CASE("Lists of ids need no tokenizer", "[analysis]") {
+    const tests::TemporaryFolder folder;
+    analysis::InputOptions options;
+    options.token_files = {folder / "ids.json"};
+    options.vocabulary = 100;
+    write(folder / "ids.json", "[[1, 2, 3], [99]]");
+    auto input = analysis::read_input(options, nullptr);
+    REQUIRE(input.sequences.size() == 2);
+    CHECK(input.sequences[0].ids == Ids{1, 2, 3});
+    CHECK(input.sequences[1].pieces == std::vector<std::string>{"99"});
+    CHECK(input.paths == options.token_files);
+
+    const Framed tokenizer;
+    write(folder / "ids.json", "[[97, 98]]");
+    input = analysis::read_input(options, &tokenizer);
+    CHECK(input.sequences[0].text == "ab");
+    CHECK(input.sequences[0].offsets[1] == Offset{1, 2});
+
+    for (const char* bad : {"", "[]", "[[]]", "[1, 2]", "{\"a\": 1}", "[[1, 100]]", "[[-1]]", "[[1.5]]", "[[true]]", "[[1]", "[[\"1\"]]",
+                            "[[99999999999999999999]]"}) {
+        INFO(bad);
+        write(folder / "ids.json", bad);
+        CHECK_THROWS_AS(analysis::read_input(options, nullptr), Error);
+    }
+}
+
+TEST_CASE("Files and bundled texts are read whole and checked", "[analysis]") {
+    const Framed tokenizer;
+    const tests::TemporaryFolder folder;
+    std::filesystem::create_directory(folder / "texts");
+    write(folder / "texts/night.txt", "by night\n");
+    write(folder / "texts/notes.md", "no text");
+    write(folder / "a.txt", "abc");
+    analysis::InputOptions options;
+    options.resources = folder.path();
+    options.files = {folder / "a.txt"};
+    options.examples = {"night"};
+    options.texts = {"t"};
+    const auto input = analysis::read_input(options, &tokenizer);
+    REQUIRE(input.sequences.size() == 3);
+    CHECK(input.sequences[0].text == "t");
+    CHECK(input.sequences[1].text == "abc");
+    CHECK(input.sequences[2].text == "by night\n");
+    CHECK(input.paths.size() == 2);
+    CHECK(analysis::bundled_texts(folder.path()) == std::vector<std::string>{"night"});
+
+    options.examples = {"../a"};
+    CHECK(refusal(options, &tokenizer) == ErrorCode::usage);
+    options.examples.clear();
+    options.files = {folder / "absent.txt"};
+    CHECK(refusal(options, &tokenizer) == ErrorCode::io);
+    write(folder / "a.txt", "ab\xFFz");
+    options.files = {folder / "a.txt"};
+    CHECK(refusal(options, &tokenizer) == ErrorCode::format);
+    write(folder / "a.txt", "");
+    CHECK(refusal(options, &tokenizer) == ErrorCode::usage);
+}
+
+TEST_CASE("Nothing to analyse is refused", "[analysis]") {
+    const Framed tokenizer;
+    CHECK(refusal({}, &tokenizer) == ErrorCode::usage);
+    CHECK(refusal(text_options(""), &tokenizer) == ErrorCode::usage);
+    CHECK(refusal(text_options("   "), &tokenizer) == ErrorCode::usage);   // only inserted tokens are left
+    CHECK(refusal(text_options("a"), nullptr) == ErrorCode::usage);
+    auto options = text_options("a");
+    options.vocabulary = 97;   // 'a' is 97
+    CHECK(refusal(options, &tokenizer) == ErrorCode::mismatch);
+    CHECK(refusal(text_options("a\xC0"), &tokenizer) == ErrorCode::format);
+}

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <numeric>
+
+#include "core/analysis/request.h"
+#include "core/base/error.h"
+#include "core/store/analysis_file.h"
+#include "tests/core/analysis/fake_model.h"
+#include "tests/core/store/temporary_folder.h"
+
+using namespace headscope;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr double float_epsilon = 1.2e-7;
+
+store::SequenceTokens sequence(std::int64_t length, std::int32_t start) {
+    store::SequenceTokens tokens;
+    for (std::int64_t i = 0; i < length; ++i) {
+        tokens.ids.push_back(static_cast<std::int32_t>((start + 3 * i + i * i) % 40));
+        tokens.pieces.push_back("t" + std::to_string(tokens.ids.back()));
+        tokens.offsets.push_back({0, 0});
+    }
+    return tokens;
+}
+
+analysis::AnalysisRequest request_for(const std::vector<std::int64_t>& lengths) {
+    analysis::AnalysisRequest request;
+    for (const std::int64_t length : lengths) {
+        request.sequences.push_back(sequence(length, static_cast<std::int32_t>(request.sequences.size())));
+    }
+    return request;
+}
+
+std::shared_ptr<store::AnalysisFile> analyse(tests::FakeModel& model, const analysis::AnalysisRequest& request,
+                                             const fs::path& path) {
+    NoProgress progress;
+    const Cancellation cancellation;
+    analysis::run(model, request, path, {}, progress, cancellation);
+    return store::AnalysisFile::open(path);
+}
+
+std::size_t files_in(const fs::path& folder) {
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
+}
+
+/// Every indicator, histogram and thumbnail of two files, sequence a of one and b of the other.
+void require_same_numbers(const store::AnalysisFile& one, std::int64_t a, const store::AnalysisFile& other, std::int64_t b) {
+    const auto n = one.header().sites.size();
+    for (const std::string& name : one.indicators()) {
+        const auto x = one.indicator(name), y = other.indicator(name);
+        const std::size_t cells = x.data.size() / one.header().sequences.size();
+        INFO(name);
+        for (std::size_t i = 0; i < cells; ++i) {
+            const double u = x.data[static_cast<std::size_t>(a) * cells + i], v = y.data[static_cast<std::size_t>(b) * cells + i];
+            REQUIRE(std::isnan(u) == std::isnan(v));
+            // The projections' GEMM may round otherwise for another batch size; 64 operations deep.
+            if (!std::isnan(u)) REQUIRE(u == Approx(v).epsilon(64 * float_epsilon).margin(64 * float_epsilon));
+        }
+    }
+    for (std::size_t site = 0; site < n; ++site) {
+        const auto x = one.column_mass(a, static_cast<std::int64_t>(site)), y = other.column_mass(b, static_cast<std::int64_t>(site));
+        for (std::size_t i = 0; i < std::min(x.data.size(), y.data.size()); ++i) {
+            if (!std::isnan(x.data[i]) && !std::isnan(y.data[i])) REQUIRE(x.data[i] == Approx(y.data[i]).margin(64 * float_epsilon));
+        }
+    }
+}
+
+}  // namespace
+
+TEST_CASE("Sequences of equal length run together and come out as if alone", "[analysis]") {
+    tests::FakeModel model({});
+    const tests::TemporaryFolder folder;
+    auto request = request_for({9, 5, 9, 9, 5, 1});
+    request.batch_tokens = 20;
+    const auto all = analyse(model, request, folder / "all.headscope.h5");
+    CHECK(model.batch_sizes == std::vector<std::int64_t>{2, 2, 1, 1});
+    for (std::size_t s = 0; s < request.sequences.size(); ++s) {
+        analysis::AnalysisRequest alone;
+        alone.sequences = {request.sequences[s]};
+        const auto one = analyse(model, alone, folder / "one.headscope.h5");
+        require_same_numbers(*all, static_cast<std::int64_t>(s), *one, 0);
+        const auto x = all->loss(static_cast<std::int64_t>(s)).data, y = one->loss(0).data;
+        for (std::size_t i = 0; i < 9; ++i) {
+            const bool exists = i + 1 < request.sequences[s].ids.size();
+            REQUIRE(std::isnan(x[i]) == !exists);
+            if (exists) REQUIRE(x[i] == Approx(y[i]).epsilon(256 * float_epsilon));
+        }
+    }
+}
+
+TEST_CASE("Maps, dense rows, states and logits agree with one another", "[analysis]") {
+    const bool causal = GENERATE(true, false);
+    tests::FakeModel model({.causal = causal});
+    const tests::TemporaryFolder folder;
+    auto request = request_for({17, 33, 17});
+    request.record = {true, true, true, true, false};
+    const auto file = analyse(model, request, folder / "a.headscope.h5");
+    const auto entropy = file->indicator("entropy"), sink = file->indicator("sink");
+    for (std::int64_t s = 0; s < 3; ++s) {
+        const auto length = static_cast<std::int64_t>(request.sequences[static_cast<std::size_t>(s)].ids.size());
+        for (std::int64_t site = 0; site < 3; ++site) {
+            const auto map = file->map(s, site);
+            REQUIRE(map.has_value());
+            const auto norms = file->state("q_norm", s, site);
+            for (std::int64_t h = 0; h < 4; ++h) {
+                const auto rows = file->attention_rows(s, site, h, 0, length);
+                REQUIRE(rows.has_value());
+                std::vector<float> again(static_cast<std::size_t>(length * length));
+                kernels::attention_weights(map->input(), map->row_constant, 0, h, 0, length, 0, length, again.data());
+                double plain_entropy = 0, first = 0;
+                for (std::int64_t i = 0; i < length; ++i) {
+                    double sum = 0;
+                    for (std::int64_t j = 0; j < length; ++j) {
+                        const double weight = rows->data[static_cast<std::size_t>(i * length + j)];
+                        REQUIRE(weight == again[static_cast<std::size_t>(i * length + j)]);
+                        sum += weight;
+                        if (weight > 0) plain_entropy -= weight * std::log(weight);
+                    }
+                    REQUIRE(sum == Approx(1).epsilon(64 * float_epsilon));
+                    first += rows->data[static_cast<std::size_t>(i * length)];
+                    // The fake model's rows of q are what it announced: no rotary in between.
+                    double square = 0;
+                    for (std::int64_t c = 0; c < 8; ++c) {
+                        const double x = map->query[static_cast<std::size_t>((h * length + i) * 8 + c)];
+                        square += x * x;
+                    }
+                    REQUIRE(norms->data[static_cast<std::size_t>(h * 33 + i)] == Approx(std::sqrt(square)).epsilon(16 * float_epsilon));
+                }
+                const auto at = static_cast<std::size_t>((s * 3 + site) * 4 + h);
+                CHECK(entropy.data[at] == Approx(plain_entropy).epsilon(256 * float_epsilon));
+                CHECK(sink.data[at] == Approx(first / static_cast<double>(length)).epsilon(64 * float_epsilon));
+            }
+        }
+        const auto logits = file->logits(s, 0, 33)->data;
+        const auto loss = file->loss(s).data;
+        for (std::int64_t i = 0; i < 33; ++i) {
+            const bool exists = causal && i + 1 < length;
+            REQUIRE(std::isnan(logits[static_cast<std::size_t>(i * 40)]) == (i >= length));
+            REQUIRE(std::isnan(loss[static_cast<std::size_t>(i)]) == !exists);
+            if (!exists) continue;
+            double sum = 0;
+            for (std::size_t v = 0; v < 40; ++v) sum += std::exp(logits[static_cast<std::size_t>(i * 40) + v]);
+            const auto next = static_cast<std::size_t>(request.sequences[static_cast<std::size_t>(s)].ids[static_cast<std::size_t>(i + 1)]);
+            const double expected = std::log(sum) - logits[static_cast<std::size_t>(i * 40) + next];
+            CHECK(loss[static_cast<std::size_t>(i)] == Approx(expected).epsilon(64 * float_epsilon).margin(64 * float_epsilon * 40));
+        }
+        for (std::int64_t boundary = 0; boundary <= 3; ++boundary) {
+            CHECK(std::isfinite(file->state("hidden_variance", s, boundary)->data[static_cast<std::size_t>(length - 1)]));
+        }
+    }
+}
+
+TEST_CASE("Only the layers asked for are measured, and skipped ones are left out", "[analysis]") {
+    tests::FakeModel model({});
+    const tests::TemporaryFolder folder;
+    auto request = request_for({12});
+    request.record.maps = request.record.states = true;
+    request.layers = {0, 1};
+    request.skip_layers = {1};
+    const auto file = analyse(model, request, folder / "a.headscope.h5");
+    const auto sink = file->indicator("sink");
+    for (std::int64_t site = 0; site < 3; ++site) {
+        CHECK(file->site_done(0, site) == (site == 0));
+        CHECK(std::isnan(sink.data[static_cast<std::size_t>(site * 4)]) == (site != 0));
+        CHECK(file->map(0, site).has_value() == (site == 0));
+        CHECK(std::isnan(file->state("v_norm", 0, site)->data[0]) == (site != 0));
+    }
+    CHECK(std::isfinite(file->loss(0).data[0]));
+    request.layers = {3};
+    CHECK_THROWS_AS(analyse(model, request, folder / "b.headscope.h5"), Error);
+    request.layers = {1};
+    CHECK_THROWS_AS(analyse(model, request, folder / "b.headscope.h5"), Error);   // asked for and left out
+    CHECK(files_in(folder.path()) == 1);
+}
+
+TEST_CASE("Histograms count every allowed pair, of sampled rows where the text is long", "[analysis]") {
+    tests::FakeModel model({.layers = 1, .positions = 0});
+    const tests::TemporaryFolder folder;
+    const auto counted = [&](std::int64_t length, bool all_rows) {
+        auto request = request_for({length});
+        request.all_rows = all_rows;
+        const auto file = analyse(model, request, folder / "a.headscope.h5");
+        const auto counts = file->histogram(0, 0).data;
+        return std::pair(std::accumulate(counts.begin(), counts.begin() + kernels::kHistogramBins, 0.0), file->histogram_row_step());
+    };
+    CHECK(counted(1024, false) == std::pair(1024.0 * 1025 / 2, std::int64_t{1}));
+    CHECK(counted(1025, true) == std::pair(1025.0 * 1026 / 2, std::int64_t{1}));
+    double sampled = 0;
+    for (int i = 7; i < 1025; i += 8) sampled += i + 1;
+    CHECK(counted(1025, false) == std::pair(sampled, std::int64_t{8}));
+}
+
+TEST_CASE("A cancelled run ends in Stopped and leaves nothing", "[analysis]") {
+    tests::FakeModel model({});
+    const tests::TemporaryFolder folder;
+    Cancellation cancellation;
+    NoProgress progress;
+    model.before_layer = [&](std::int64_t layer) {
+        CHECK(files_in(folder.path()) == 1);   // the partial file
+        if (layer == 2) cancellation.request();
+    };
+    CHECK_THROWS_AS(analysis::run(model, request_for({12}), folder / "a.headscope.h5", {}, progress, cancellation), Stopped);
+    CHECK(files_in(folder.path()) == 0);
+}
+
+TEST_CASE("A run that fails is one Error and leaves nothing", "[analysis]") {
+    tests::FakeModel model({});
+    const tests::TemporaryFolder folder;
+    model.before_layer = [](std::int64_t layer) {
+        if (layer == 1) throw std::bad_alloc();
+    };
+    try {
+        analyse(model, request_for({12}), folder / "a.headscope.h5");
+        FAIL("went through");
+    } catch (const Error& error) {
+        CHECK(error.code() == ErrorCode::memory);
+    }
+    CHECK(files_in(folder.path()) == 0);
+}
+
+TEST_CASE("What cannot be analysed is refused before a file appears", "[analysis]") {
+    tests::FakeModel model({.head = false});
+    bool ran = false;
+    model.before_layer = [&](std::int64_t) { ran = true; };
+    const tests::TemporaryFolder folder;
+    const auto refused = [&](const analysis::AnalysisRequest& request) {
+        CHECK_THROWS_AS(analyse(model, request, folder / "a.headscope.h5"), Error);
+    };
+    refused(request_for({}));
+    refused(request_for({5, 0}));
+    refused(request_for({5, 65}));   // beyond the positions
+    auto request = request_for({5});
+    request.sequences[0].ids[3] = 40;
+    refused(request);
+    request = request_for({5});
+    request.record.logits = true;
+    refused(request);
+    CHECK_FALSE(ran);
+    CHECK(files_in(folder.path()) == 0);
+}
+
+TEST_CASE("Progress grows evenly and ends at its total", "[analysis]") {
+    struct Recorder final : Progress {
+        void advance(double done, double total, const std::string& what) override {
+            CHECK(done >= last);
+            CHECK_FALSE(what.empty());
+            last = done;
+            CHECK((of == 0 || of == total));
+            of = total;
+            ++calls;
+        }
+        double last = 0, of = 0;
+        int calls = 0;
+    } recorder;
+    tests::FakeModel model({});
+    const tests::TemporaryFolder folder;
+    const Cancellation cancellation;
+    analysis::run(model, request_for({12, 30, 12}), folder / "a.headscope.h5", {}, recorder, cancellation);
+    CHECK(recorder.calls == 8);   // two batches of three layers and a loss
+    CHECK(recorder.last == Approx(recorder.of));
+}
