@@ -55,7 +55,8 @@ std::vector<Site> StandardMixer::sites() const {
 
 at::Tensor StandardMixer::forward(const at::Tensor& normed, const StackContext& context, MixerCache* cache) const {
     // [B, L, heads, size]; views of the one product, told apart by head.
-    const at::Tensor all = query_key_value_(normed).unflatten(2, {heads_ + 2 * key_value_heads_, head_size_});
+    const at::Tensor all =
+        query_key_value_(normed, context.cancellation).unflatten(2, {heads_ + 2 * key_value_heads_, head_size_});
     const at::Tensor query_key = all.narrow(2, 0, heads_ + key_value_heads_);
     at::Tensor value = all.narrow(2, heads_ + key_value_heads_, key_value_heads_).transpose(1, 2);
     const auto query_of = [this](const at::Tensor& both) { return both.narrow(2, 0, heads_).transpose(1, 2); };

@@ -94,4 +94,12 @@ TEST_CASE("Caches belong to causal models and sequences of equal length", "[mode
     refuses(*decoder, of_length(1), ErrorCode::usage, "expected 2 sequences", options);
     refuses(*decoder, of_length(5, 2), ErrorCode::limit, "found 65", options);
     CHECK_NOTHROW(decoder->forward(of_length(4, 2), options));
+
+    Cancellation cancellation;
+    options.cancellation = &cancellation;
+    options.after_layer = [&](int) { cancellation.request(); };
+    cache = decoder->new_cache();
+    options.cache = cache.get();
+    CHECK_THROWS_AS(decoder->forward(of_length(4), options), Stopped);
+    refuses(*decoder, of_length(4), ErrorCode::usage, "stopped within", options);
 }

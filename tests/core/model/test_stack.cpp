@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
-#include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/zeros.h>
 
 #include "tests/core/model/recording_probe.h"
@@ -131,4 +131,18 @@ TEST_CASE("Chunks of logits stay below 64 MB", "[model][stack]") {
     const std::int64_t bytes = model->logit_rows() * 37 * 4;
     CHECK(bytes <= 64 << 20);
     CHECK(bytes > 63 << 20);
+}
+
+TEST_CASE("Many rows are worked off in chunks that join without a seam", "[model][stack]") {
+    for (const char* name : {"llama", "bert"}) {
+        test::TinyCheckpoint checkpoint = golden_model(name).checkpoint;
+        checkpoint.config["max_position_embeddings"] = 2100;
+        if (name == std::string("bert")) checkpoint.tensors["bert.embeddings.position_embeddings.weight"] = {2100, 20};
+        const auto model = checkpoint.build();
+        const at::Tensor ids = at::arange(2 * 2100, at::kLong).mul(11).remainder(37).view({2, 2100});
+        const at::Tensor together = model->forward({ids, {}, {}});  // 4200 rows: more than a chunk has
+        for (std::int64_t s = 0; s < 2; ++s) {
+            check_close(together.narrow(0, s, 1), model->forward({ids.narrow(0, s, 1), {}, {}}));
+        }
+    }
 }
