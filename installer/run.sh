@@ -11,7 +11,7 @@ mkdir -p out
 "$headscope" analyze "$sample" --example lantern --record maps,states -o out/sample.headscope.h5
 for figure in radar logits indicators thumbnails attention; do
     options=()
-    [ "$figure" = attention ] && options=(--layer 2 --head 5)
+    [ "$figure" = attention ] && options=(--layer 2 --head 0)
     for ending in pdf svg png csv; do
         "$headscope" export out/sample.headscope.h5 --figure "$figure" "${options[@]}" -o "out/$figure.$ending"
     done
