@@ -1,0 +1,327 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Reads an analysis file with h5py and xarray alone and checks it against docs/file-formats.md.
+
+    read_analysis.py FILE...
+
+Every dataset's path, shape, type, dimension labels and scales; what must be NaN, -1 or 0 and what must not; maps against
+dense weights and row sums. Prints OK, or what is wrong, with exit status 1. Partial files are checked as far as their
+sites are done.
+"""
+
+import json
+import sys
+
+import h5py
+import numpy as np
+import xarray
+
+ATTRIBUTES = {
+    "format": str, "format_version": np.int32, "program_version": str, "created": str, "model_name": str,
+    "model_type": str, "model_sha256": str, "settings": str, "seed": np.uint64, "max_positions": np.int64,
+    "complete": np.int32,
+}
+PER_HEAD = (
+    "entropy", "entropy_row_mean", "concentration", "sink", "density", "sparsity", "zero_fraction", "mean_distance",
+    "duplicate", "induction", "virtual_sink",
+)
+SITE_NUMBERS = ("layer", "heads", "key_value_heads", "key_size", "value_size", "causal", "has_matrix", "measured")
+SITE_TEXTS = ("stack", "kind", "branch", "query_stream", "key_stream")
+HEADS = ("sequence", "site", "head")
+BINS = 166
+
+
+class Checker:
+    def __init__(self, file):
+        self.file, self.problems = file, []
+        self.seen = set()
+
+    def demand(self, holds, text):
+        if not holds:
+            self.problems.append(text)
+
+    def dataset(self, path, shape, dtype, dimensions):
+        """One dataset as documented; dtype "text" is fixed-length UTF-8."""
+        if path not in self.file:
+            self.problems.append(f"{path}: absent")
+            return None
+        dataset = self.file[path]
+        self.seen.add(path.lstrip("/"))
+        self.demand(dataset.shape == tuple(shape), f"{path}: shape {dataset.shape}, expected {tuple(shape)}")
+        if dtype == "text":
+            kind = h5py.check_string_dtype(dataset.dtype)
+            self.demand(kind is not None and kind.encoding == "utf-8" and kind.length is not None,
+                        f"{path}: type {dataset.dtype}, expected fixed-length UTF-8")
+            dataset.asstr()[()]  # every text decodes
+        else:
+            self.demand(dataset.dtype == np.dtype(dtype), f"{path}: type {dataset.dtype}, expected {dtype}")
+        self.demand("long_name" in dataset.attrs, f"{path}: no long_name")
+        for axis, wanted in enumerate(dimensions):
+            dimension = dataset.dims[axis]
+            self.demand(dimension.label == wanted, f"{path}: dimension {axis} labelled {dimension.label!r}, expected {wanted!r}")
+            self.demand(len(dimension) == 1, f"{path}: dimension {axis} has {len(dimension)} scales")
+            if len(dimension) == 1:
+                self.demand(dimension[0].shape == (dataset.shape[axis],), f"{path}: scale of dimension {axis} has another size")
+        return dataset
+
+    def finite(self, path, values, wanted):
+        """`wanted` says where a value must exist; elsewhere it must be NaN."""
+        values = np.asarray(values, dtype=np.float64)
+        wrong = np.isnan(values) == np.broadcast_to(wanted, values.shape)
+        self.demand(not wrong.any(), f"{path}: {int(wrong.sum())} values are NaN where they exist, or the reverse")
+
+
+def check_file(path):
+    with h5py.File(path, "r") as file:
+        check = Checker(file)
+        check_attributes(check)
+        sizes = check_tokens_and_sites(check)
+        if not check.problems:
+            check_numbers(check, sizes)
+            check_scores(check, sizes)
+            check_output(check, sizes)
+            if "states" in file:
+                check_states(check, sizes)
+            for s in range(sizes["S"]):
+                check_maps_and_attention(check, sizes, s)
+            check_nothing_else(check)
+        groups = ["/"]
+        file.visititems(lambda name, item: groups.append(name) if isinstance(item, h5py.Group) else None)
+    check_xarray(check, path, groups)
+    return check.problems
+
+
+def check_attributes(check):
+    for name, kind in ATTRIBUTES.items():
+        value = check.file.attrs.get(name)
+        check.demand(isinstance(value, kind), f"attribute {name}: {type(value).__name__}, expected {kind.__name__}")
+    check.demand(check.file.attrs.get("format") == "headscope-analysis", "attribute format: another format")
+    check.demand(check.file.attrs.get("format_version") == 1, "attribute format_version: not 1")
+    for text in (check.file.attrs.get("settings"), check.file["model/config"].asstr()[()]):
+        try:
+            json.loads(text)
+        except (TypeError, ValueError) as error:
+            check.problems.append(f"settings or configuration: no JSON: {error}")
+
+
+def check_tokens_and_sites(check):
+    file = check.file
+    count, longest = file["tokens/ids"].shape
+    layers, sites = file["model/mixer"].shape[0], file["sites/layer"].shape[0]
+    check.dataset("/model/config", (), "text", ())
+    check.dataset("/model/mixer", (layers,), "text", ("layer",))
+    for name in SITE_NUMBERS:
+        check.dataset(f"/sites/{name}", (sites,), "int32", ("site",))
+    for name in SITE_TEXTS:
+        check.dataset(f"/sites/{name}", (sites,), "text", ("site",))
+    check.dataset("/sites/done", (count, sites), "int8", ("sequence", "site"))
+    for group in ("tokens", *(f"streams/{name}" for name in file.get("streams", ()))):
+        ids = check.dataset(f"/{group}/ids", (count, longest), "int32", ("sequence", "token"))
+        lengths = check.dataset(f"/{group}/length", (count,), "int32", ("sequence",))
+        check.dataset(f"/{group}/piece", (count, longest), "text", ("sequence", "token"))
+        offsets = check.dataset(f"/{group}/offset", (count, longest, 2), "int32", ("sequence", "token", "bound"))
+        texts = check.dataset(f"/{group}/text", (count,), "text", ("sequence",))
+        if None in (ids, lengths, offsets, texts):
+            continue
+        beyond = np.arange(longest) >= lengths[()][:, None]
+        check.demand(((ids[()] == -1) == beyond).all(), f"/{group}/ids: -1 elsewhere than past the ends")
+        check.demand((offsets[()][beyond] == -1).all(), f"/{group}/offset: not -1 past the ends")
+        for s in range(count):
+            used = offsets[s, : lengths[s]]
+            check.demand((used[:, 0] <= used[:, 1]).all() and used.max(initial=0) <= len(texts.asstr()[s].encode()),
+                         f"/{group}/offset: beyond text {s}")
+    done = file["sites/done"][()].astype(bool)
+    if file.attrs["complete"] == 1:
+        check.demand((done == (file["sites/measured"][()] != 0)).all(), "/sites/done: not all measured sites are done")
+    heads = file["sites/heads"][()]
+    return {"S": count, "n": sites, "H": int(heads.max(initial=0)), "L": longest, "layers": layers, "done": done,
+            "heads": np.arange(heads.max(initial=0)) < heads[:, None], "lengths": file["tokens/length"][()]}
+
+
+def stream_length(check, stream, s):
+    return int(check.file["tokens/length" if stream == "tokens" else f"streams/{stream}/length"][s])
+
+
+def check_numbers(check, z):
+    shape = (z["S"], z["n"], z["H"])
+    exists = z["done"][:, :, None] & z["heads"]
+    for name in PER_HEAD:
+        dataset = check.dataset(f"/indicators/{name}", shape, "float64", HEADS)
+        if dataset is not None and name not in ("virtual_sink", "duplicate", "induction"):
+            check.finite(f"/indicators/{name}", dataset[()], exists)
+    check.dataset("/indicators/head_diversity", shape[:2], "float64", HEADS[:2])
+    distances = check.file["local_distance"].shape[0]
+    focus = check.dataset("/indicators/local_focus", (*shape, distances), "float64", (*HEADS, "local_distance"))
+    mass = check.dataset("/indicators/column_mass", (*shape, z["L"]), "float32", (*HEADS, "token"))
+    self_sites = check.file["sites/kind"].asstr()[()] == "self"
+    tokens = np.arange(z["L"]) < z["lengths"][:, None]
+    if mass is not None:
+        check.finite("/indicators/column_mass", mass[()][:, self_sites],
+                     (exists[..., None] & tokens[:, None, None, :])[:, self_sites])
+    if focus is not None:
+        near = check.file["local_distance"][()] < z["lengths"][:, None]
+        check.finite("/indicators/local_focus", focus[()][:, self_sites],
+                     (exists[..., None] & near[:, None, None, :])[:, self_sites])
+    size = min(128, z["L"])
+    for name in ("mean", "maximum"):
+        thumbnails = check.dataset(f"/thumbnails/{name}", (*shape, size, size), "float16",
+                                   (*HEADS, "thumbnail_query", "thumbnail_key"))
+        if thumbnails is not None:
+            own = np.arange(size) < np.minimum(128, z["lengths"])[:, None]
+            blocks = own[:, :, None] & own[:, None, :]
+            check.finite(f"/thumbnails/{name}", thumbnails[()][:, self_sites],
+                         (exists[..., None, None] & blocks[:, None, None])[:, self_sites])
+
+
+def check_scores(check, z):
+    shape = (z["S"], z["n"], z["H"])
+    edges = check.dataset("/logits/edges", (BINS + 1,), "float64", ("edge",))
+    counts = check.dataset("/logits/counts", (*shape, BINS), "uint64", (*HEADS, "bin"))
+    above = check.dataset("/logits/above", (*shape, 3), "uint64", (*HEADS, "threshold"))
+    for name in ("minimum", "maximum", "mean", "variance"):
+        values = check.dataset(f"/logits/{name}", shape, "float64", HEADS)
+        if values is not None:
+            check.finite(f"/logits/{name}", values[()], z["done"][:, :, None] & z["heads"])
+    if edges is None or counts is None or above is None:
+        return
+    inner = edges[1:-1]
+    check.demand(edges[0] == -np.inf and edges[BINS] == np.inf and (np.diff(inner) > 0).all(), "/logits/edges: not rising")
+    tail = 8 * 10 ** (np.arange(51) / 16)
+    expected = np.concatenate([-tail[::-1], np.arange(-31, 32) * 0.25, tail])
+    check.demand(inner.shape == expected.shape and np.allclose(inner, expected, rtol=1e-14), "/logits/edges: other edges")
+    step = int(counts.attrs["row_step"])
+    causal = check.file["sites/causal"][()] != 0
+    windows = "sliding_window" in check.file["model/config"].asstr()[()]
+    for s, length in enumerate(z["lengths"]):
+        rows = np.arange(step - 1, length, step)
+        for site in np.flatnonzero(z["done"][s]):
+            if check.file["sites/kind"].asstr()[site] != "self":
+                continue
+            pairs = int((rows + 1).sum() if causal[site] else len(rows) * length)
+            found = counts[s, site].sum(axis=-1)[z["heads"][site]].astype(np.int64)
+            right = (found <= pairs).all() if windows else (found == pairs).all()
+            check.demand(right, f"/logits/counts: sequence {s} site {site}: {found} pairs, expected {pairs}")
+            ordered = np.diff(above[s, site].astype(np.int64), axis=-1) <= 0
+            check.demand(ordered.all(), f"/logits/above: sequence {s} site {site}: not falling")
+
+
+def check_output(check, z):
+    loss = check.dataset("/output/loss", (z["S"], z["L"]), "float32", ("sequence", "token"))
+    if loss is not None:
+        beyond = np.arange(z["L"]) >= z["lengths"][:, None] - 1
+        check.demand(np.isnan(loss[()][beyond]).all(), "/output/loss: numbers at or past the last token")
+    if "logits" in check.file["output"]:
+        vocabulary = check.file["vocabulary"].shape[0]
+        logits = check.dataset("/output/logits", (z["S"], z["L"], vocabulary), "float32", ("sequence", "token", "vocabulary"))
+        if check.file.attrs["complete"] == 1:
+            check.finite("/output/logits", logits[:, :, 0], np.arange(z["L"]) < z["lengths"][:, None])
+
+
+def check_states(check, z):
+    key_heads = np.arange(z["H"]) < check.file["sites/key_value_heads"][()][:, None]
+    tokens = np.arange(z["L"]) < z["lengths"][:, None]
+    for name in "qkv":
+        for what in ("norm", "variance"):
+            path = f"/states/{name}_{what}"
+            values = check.dataset(path, (z["S"], z["n"], z["H"], z["L"]), "float32", (*HEADS, "token"))
+            own = z["heads"] if name == "q" else key_heads
+            if values is not None:
+                check.finite(path, values[()], z["done"][:, :, None, None] & own[..., None] & tokens[:, None, None, :])
+    if "hidden_norm" in check.file["states"]:
+        for what in ("norm", "variance"):
+            check.dataset(f"/states/hidden_{what}", (z["S"], z["layers"] + 1, z["L"]), "float32",
+                          ("sequence", "boundary", "token"))
+
+
+def check_maps_and_attention(check, z, s):
+    file = check.file
+    for site in np.flatnonzero(file["sites/measured"][()]):
+        heads, groups, size = (int(file[f"sites/{name}"][site]) for name in ("heads", "key_value_heads", "key_size"))
+        queries = stream_length(check, file["sites/query_stream"].asstr()[site], s)
+        keys = stream_length(check, file["sites/key_stream"].asstr()[site], s)
+        weights = None
+        if "attention" in file:
+            path = f"/attention/{s}/{site}"
+            weights = check.dataset(path, (heads, queries, keys), "float32", ("head", "query_token", "key_token"))
+            if weights is not None and z["done"][s, site]:
+                check_rows(check, path, weights[()])
+        if "maps" in file:
+            group = f"/maps/{s}/{site}"
+            kind = file.attrs["map_type"]
+            query = check.dataset(f"{group}/query", (heads, queries, size), kind, ("head", "query_token", "feature"))
+            key = check.dataset(f"{group}/key", (groups, keys, size), kind, ("key_value_head", "key_token", "feature"))
+            constant = check.dataset(f"{group}/row_constant", (heads, queries), "float32", ("head", "query_token"))
+            if None in (query, key, constant):
+                continue
+            check.demand(query.chunks is None and key.chunks is None, f"{group}: not contiguous")
+            if z["done"][s, site] and plain(file[group].attrs):
+                again = recomputed(file[group])
+                check_rows(check, group, again)
+                if weights is not None and kind == "float32":
+                    worst = float(np.abs(again - weights[()]).max(initial=0))
+                    check.demand(worst < 1e-4, f"{group}: differs from the dense weights by {worst}")
+
+
+def plain(rule):
+    """Only a scale and the causal mask: what recomputed() knows."""
+    return (rule["normaliser"] in (b"softmax", "softmax") and rule["soft_cap"] == 0 and rule["window_left"] < 0
+            and rule["window_right"] < 0 and rule["block_size"] == 0 and np.isnan(rule["slopes"]).all()
+            and np.isnan(rule["sink_logits"]).all() and rule["key_length"] < 0 and rule["bias_origin"] == 0)
+
+
+def recomputed(group):
+    query, key = group["query"][()].astype(np.float64), group["key"][()].astype(np.float64)
+    key = np.repeat(key, query.shape[0] // key.shape[0], axis=0)
+    scores = group.attrs["scale"] * query @ key.transpose(0, 2, 1)
+    weights = np.exp(scores - group["row_constant"][()].astype(np.float64)[..., None])
+    if group.attrs["causal"]:
+        rows = np.arange(query.shape[1])[:, None] + group.attrs["query_offset"]
+        weights[:, np.arange(key.shape[1])[None, :] > rows] = 0
+    return weights
+
+
+def check_rows(check, path, weights):
+    sums = weights.astype(np.float64).sum(axis=-1)
+    check.demand((weights >= 0).all() and (sums < 1 + 1e-3).all(), f"{path}: weights below 0 or rows above 1")
+
+
+def check_nothing_else(check):
+    """What is neither documented above nor a dimension scale."""
+    others = []
+
+    def visit(name, item):
+        if isinstance(item, h5py.Dataset) and name not in check.seen and not item.is_scale:
+            others.append(name)
+
+    check.file.visititems(visit)
+    known = ("token_types", "parameters/", "implicit_attention/", "indicators/softmax_fraction", "maps/")
+    check.demand(all(name.startswith(known) for name in others), f"undocumented datasets: {others}")
+
+
+def check_xarray(check, path, groups):
+    for group in groups:
+        with xarray.open_dataset(path, group=group, engine="h5netcdf") as dataset:
+            dataset.load()
+            for name, variable in dataset.variables.items():
+                phony = [dimension for dimension in variable.dims if str(dimension).startswith("phony")]
+                check.demand(not phony, f"xarray: {group}/{name} has dimensions without a scale: {phony}")
+    with xarray.open_dataset(path, group="tokens", engine="h5netcdf") as tokens:
+        check.demand(all(isinstance(text, str) for text in tokens["text"].values), "xarray: texts are not str")
+
+
+def main():
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    failed = False
+    for path in sys.argv[1:]:
+        problems = check_file(path)
+        for problem in problems:
+            print(f"{path}: {problem}")
+        failed |= bool(problems)
+    if failed:
+        sys.exit(1)
+    print("OK")
+
+
+if __name__ == "__main__":
+    main()
