@@ -23,6 +23,7 @@ TEST_CASE("arguments that cannot be exit with 2 and one line", "[app][usage]") {
         {"analyze", model, "--text", "In the beginning", "-o", out, "--threads", "-1"},
         {"analyze", model, "--text", "In the beginning", "-o", out, "--length", "0"},
         {"analyze", model, "--text", "In the beginning", "-o", out, "--bos", "perhaps"},
+        {"analyze", model, "--text", "In the beginning", "-o", out, "--windows"},
         {"export", "--figure", "radar", "-o", (folder / "x.pdf").string()},
         {"export", out, "-o", (folder / "x.pdf").string()},
         {"export", out, "--figure", "radar", "-o", (folder / "x.docx").string()},

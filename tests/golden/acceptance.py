@@ -18,6 +18,8 @@ import tempfile
 import time
 from pathlib import Path
 
+sys.path.append(sys.path.pop(0))  # packages first: a script here is called tokenizers.py
+
 import h5py
 import numpy as np
 import torch
@@ -29,7 +31,7 @@ import oracle
 import random_models
 import stored
 
-RECORD = "attention,logits,states,maps"
+RECORD = ("attention", "states", "maps", "logits")   # the last one only of models with a head
 
 
 def draw_tokens(case, vocabulary, seed):
@@ -52,7 +54,8 @@ def as_analysed(case, sequences):
     return sequences
 
 
-def command_line(program, model, tokens, output, case, record=RECORD):
+def command_line(program, model, tokens, output, case, head):
+    record = ",".join(RECORD if head else RECORD[:-1])
     arguments = [program, "analyze", str(model), "--tokens", str(tokens), "-o", str(output), "--record", record]
     if case.windows:
         arguments += ["--length", str(case.windows), "--windows"]
@@ -143,11 +146,11 @@ def traces(folder, sequences, skip=()):
     return pairs
 
 
-def analyse(program, model, sequences, output, case):
-    """Runs the program. None, or a Verdict that says how it failed."""
+def analyse(program, model, sequences, output, case, head=True):
+    """Runs the program; `head`: the model has one. None, or a Verdict that says how it failed."""
     tokens = output.with_suffix(".json")
     tokens.write_text(json.dumps(sequences))
-    command = command_line(program, model, tokens, output, case)
+    command = command_line(program, model, tokens, output, case, head)
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     except subprocess.TimeoutExpired:
@@ -174,7 +177,7 @@ def run_case(case, arguments, folder):
         if case.row_step or case.layers or case.skip:
             return None
         stored.write_stand_in(output, single)
-    elif failed := analyse(arguments.headscope, model, drawn, output, case):
+    elif failed := analyse(arguments.headscope, model, drawn, output, case, exact[0].logits is not None):
         return failed
     verdict = compare(output, exact, tolerances, case, layers)
     if arguments.self_check and case.name in ("gpt2", "llama", "bert-masked-lm"):

@@ -18,6 +18,8 @@ import time
 import zipfile
 from pathlib import Path
 
+sys.path.append(sys.path.pop(0))  # packages first: a script here is called tokenizers.py
+
 import h5py
 import tokenizers
 
@@ -109,7 +111,7 @@ def main():
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         output = folder / "minilm.headscope.h5"
-        verdict = acceptance.analyse(arguments.headscope, model, sequences, output, case)
+        verdict = acceptance.analyse(arguments.headscope, model, sequences, output, case, head=False)
         if verdict is None:
             check_text_input(tokens, arguments.headscope, model, folder, sequences)
             verdict = acceptance.compare(output, exact, comparison.Tolerances(exact, single), case, len(exact[0].sites))
