@@ -20,10 +20,13 @@ constexpr double kBar = 9, kTick = 4, kPadding = 4, kLabelPadding = 5;  // units
 std::vector<std::pair<double, QString>> bar_ticks(const figures::ColourScale& scale, double length, double points) {
     const int wanted = std::clamp(static_cast<int>(length / (text_height(figure_font(points)) * 1.4)), 2, 7);
     std::vector<std::pair<double, QString>> ticks;
-    for (const double value : round_ticks(scale.scale, scale.minimum, scale.maximum, wanted)) {
-        ticks.emplace_back(fraction(scale, value), number_label(value));
+    // A range may hold fewer round numbers than are wanted.
+    for (int more = 0; more < 4 && ticks.size() < 2; ++more) {
+        ticks.clear();
+        for (const double value : round_ticks(scale.scale, scale.minimum, scale.maximum, wanted + more)) {
+            ticks.emplace_back(fraction(scale, value), number_label(value));
+        }
     }
-    // A range that holds fewer than two round numbers is labelled at its ends.
     if (ticks.size() < 2 && scale.maximum > scale.minimum) {
         return {{0.0, number_label(scale.minimum)}, {1.0, number_label(scale.maximum)}};
     }

@@ -26,19 +26,20 @@ constexpr int kLongestSide = 32767;    ///< QImage, QPainter
 
 void check(const FigureStyle& style) {
     const auto demand = [](bool good, const char* where, const char* expected, double found) {
-        if (!good) throw Error(ErrorCode::usage, where, expected, std::to_string(found));
+        if (!good) throw Error(ErrorCode::usage, where, expected, "found " + std::to_string(found));
     };
-    demand(style.width_mm >= 30 && style.width_mm <= 2000, "figure width", "30 to 2000 mm", style.width_mm);
+    demand(style.width_mm >= 30 && style.width_mm <= 2000, "figure width", "expected 30 to 2000 mm", style.width_mm);
     demand(style.height_mm == 0 || (style.height_mm >= 20 && style.height_mm <= 4000), "figure height",
-           "0 or 20 to 4000 mm", style.height_mm);
-    demand(style.font_points >= 4 && style.font_points <= 40, "figure font", "4 to 40 points", style.font_points);
-    demand(style.dpi >= 20 && style.dpi <= 2400, "figure resolution", "20 to 2400 dpi", style.dpi);
+           "expected 20 to 4000 mm, or 0", style.height_mm);
+    demand(style.font_points >= 3 && style.font_points <= 40, "figure font", "expected 3 to 40 points",
+           style.font_points);
+    demand(style.dpi >= 20 && style.dpi <= 2400, "figure resolution", "expected 20 to 2400 dpi", style.dpi);
 }
 
 void draw(QCustomPlot& plot, QPaintDevice* device, const QSizeF& size, double scale, bool vector) {
     QCPPainter painter;
     if (!painter.begin(device)) {
-        throw Error(ErrorCode::memory, "figure", "a device to draw on", "it could not be opened");
+        throw Error(ErrorCode::memory, "figure", "expected a device to draw on", "found that it could not be opened");
     }
     painter.setRenderHints(QPainter::Antialiasing | QPainter::TextAntialiasing | QPainter::LosslessImageRendering);
     if (vector) painter.setMode(QCPPainter::pmVectorized);
@@ -101,11 +102,11 @@ QByteArray png(QCustomPlot& plot, const QSizeF& size, double dpi, const QColor& 
                        static_cast<int>(std::lround(size.height() * scale)));
     const double area = static_cast<double>(pixels.width()) * pixels.height();
     if (std::max(pixels.width(), pixels.height()) > kLongestSide || area > kMostPixels) {
-        throw Error(ErrorCode::limit, "figure", "at most 32767 pixels a side and 400 million pixels",
-                    std::to_string(pixels.width()) + " x " + std::to_string(pixels.height()));
+        throw Error(ErrorCode::limit, "figure", "expected at most 32767 pixels a side and 400 million pixels",
+                    "found " + std::to_string(pixels.width()) + " x " + std::to_string(pixels.height()));
     }
     QImage image(pixels, QImage::Format_RGB32);
-    if (image.isNull()) throw Error(ErrorCode::memory, "figure", "memory for its pixels", "none");
+    if (image.isNull()) throw Error(ErrorCode::memory, "figure", "expected memory for its pixels", "found none");
     image.fill(background);
     draw(plot, &image, size, scale, false);
     const auto per_metre = static_cast<int>(std::lround(dpi / 0.0254));
@@ -115,7 +116,7 @@ QByteArray png(QCustomPlot& plot, const QSizeF& size, double dpi, const QColor& 
     QBuffer buffer(&bytes);
     buffer.open(QIODevice::WriteOnly);
     if (!image.save(&buffer, "PNG"))
-        throw Error(ErrorCode::internal, "figure", "a PNG file", "it could not be encoded");
+        throw Error(ErrorCode::internal, "figure", "expected a PNG file", "found that it could not be encoded");
     return bytes;
 }
 
@@ -127,8 +128,8 @@ std::string ending(const std::string& path) {
 
 void check_format(const std::string& format, const std::string& where) {
     if (format != "pdf" && format != "svg" && format != "png") {
-        throw Error(ErrorCode::usage, where, "a name that ends in .pdf, .svg or .png",
-                    format.empty() ? "none" : escaped(format));
+        throw Error(ErrorCode::usage, where, "expected a name that ends in .pdf, .svg or .png",
+                    "found " + (format.empty() ? std::string("none") : escaped(format)));
     }
 }
 
@@ -138,7 +139,8 @@ std::string render_figure(const figures::FigureData& figure, const FigureStyle& 
     check_format(format, "figure");
     check(style);
     if (qApp == nullptr || QThread::currentThread() != qApp->thread()) {
-        throw Error(ErrorCode::internal, "figure", "a QApplication and its thread", "neither");
+        throw Error(ErrorCode::internal, "figure", "expected a QApplication and its thread",
+                    "found another thread or none");
     }
     const QuietQt quiet;
     const FigureLayout layout = make_layout(figure, style);

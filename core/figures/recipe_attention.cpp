@@ -30,20 +30,20 @@ struct Map {
 store::AnalysisFile::Map recorded(const store::AnalysisFile& file, std::int64_t s, std::int64_t site) {
     if (!file.header().record.maps) {
         throw Error(ErrorCode::usage, "figure attention of " + file_name(file),
-                    "a file with maps: analyze with --record maps", "none recorded");
+                    "expected a file with maps: analyze with --record maps", "found none recorded");
     }
     if (!file.header().sites[static_cast<std::size_t>(site)].has_matrix) {
         throw Error(ErrorCode::usage, "figure attention, layer " + site_label(file, site),
-                    "a layer with an attention matrix", "one that mixes tokens without");
+                    "expected a layer with an attention matrix", "found one that mixes tokens without");
     }
     if (!file.site_done(s, site)) {
         throw Error(ErrorCode::usage, "figure attention, layer " + site_label(file, site) + " of " + file_name(file),
-                    "a layer that is done", "the file ends before it");
+                    "expected a layer that is done", "found a partial file that ends before it");
     }
     auto map = file.map(s, site);
     if (!map) {
         throw Error(ErrorCode::usage, "figure attention, layer " + site_label(file, site) + " of " + file_name(file),
-                    "a layer whose map was recorded", "none");
+                    "expected a layer whose map was recorded", "found none");
     }
     return std::move(*map);
 }

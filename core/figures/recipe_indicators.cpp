@@ -12,6 +12,7 @@
 namespace headscope::figures {
 namespace {
 
+constexpr double kRounding = 1e-6;  ///< sparsity of a softmax is 0 but for this
 constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
 
 /// How an indicator is called and scaled; those not listed show their own name and range.
@@ -25,11 +26,11 @@ struct Known {
 constexpr std::array kKnown{
     Known{"entropy", "Entropy", "nats", false},
     Known{"entropy_row_mean", "Entropy per query", "nats", false},
-    Known{"concentration", "Concentration", "Frobenius norm", false},
+    Known{"concentration", "Concentration", "", false},
     Known{"head_diversity", "Head diversity (by layer)", "", true},
     Known{"sink", "Sink", "", true},
     Known{"local_focus", "Local focus", "", true},
-    Known{"density", "Density", "", true},
+    Known{"density", "Density", "", false},
     Known{"sparsity", "Sparsity", "", true},
     Known{"zero_fraction", "Zero fraction", "", true},
     Known{"mean_distance", "Mean distance", "tokens", true},
@@ -55,6 +56,12 @@ struct Grid {
     bool per_layer = false;
     std::vector<double> values;  ///< [sites, columns]
 };
+
+/// What a softmax never does: release mass, or give weights that vanish.
+bool all_zero(const Grid& grid) {
+    return std::all_of(grid.values.begin(), grid.values.end(),
+                       [](double v) { return std::isnan(v) || std::abs(v) < kRounding; });
+}
 
 bool all_missing(const Grid& grid) {
     return std::all_of(grid.values.begin(), grid.values.end(), [](double v) { return std::isnan(v); });
@@ -134,9 +141,7 @@ Extent extent(const std::vector<Grid>& grids, const std::string& indicator) {
 }
 
 ColourScale colour_scale(const Grid& grid, Extent all) {
-    constexpr double kRounding = 1e-6;  // sparsity of a softmax is 0 but for rounding
     ColourScale scale;
-    scale.label = grid.unit;
     if (!(all.low <= all.high)) return scale;
     if (all.low < -kRounding && all.high > kRounding) {
         scale.map = ColourMap::diverging;
@@ -154,15 +159,16 @@ ColourScale colour_scale(const Grid& grid, Extent all) {
 
 Panel panel(const Grid& grid, const std::vector<Grid>& grids, bool several_models, bool several) {
     Panel drawn;
-    if (several) drawn.title = grid.title;
-    if (several_models) drawn.title = several ? grid.title + " · " + grid.model : grid.model;
+    const std::string name = grid.title + (grid.unit.empty() ? "" : " (" + grid.unit + ")");
+    if (several) drawn.title = name;
+    if (several_models) drawn.title = several ? name + " · " + grid.model : grid.model;
     HeatMap map;
     map.rows = std::ssize(grid.sites);
     map.columns = grid.columns;
     map.write_values = true;
     map.pooling = Pooling::mean;
     map.colours = colour_scale(grid, extent(grids, grid.indicator));
-    if (!several) map.colours.label = grid.title + (grid.unit.empty() ? "" : " (" + grid.unit + ")");
+    if (!several) map.colours.label = name;
     for (const double value : grid.values)
         map.values.push_back(std::isfinite(value) ? static_cast<float>(value) : kNone);
     for (std::int64_t r = 0; r < map.rows; ++r) {
@@ -218,10 +224,16 @@ std::vector<std::string> chosen_names(const store::AnalysisFile& file, const Fig
     if (wanted == names.end()) {
         std::string list;
         for (const auto& name : names) list += (list.empty() ? "" : ", ") + name;
-        throw Error(ErrorCode::usage, "--indicator", "one of " + list + " of " + file_name(file),
-                    escaped(options.indicator));
+        throw Error(ErrorCode::usage, "--indicator", "expected one of " + list + " of " + file_name(file),
+                    "found " + escaped(options.indicator));
     }
     return {*wanted};
+}
+
+std::string listed(const std::vector<std::string>& names) {
+    std::string list;
+    for (const auto& name : names) list += (list.empty() ? "" : "; ") + name;
+    return list;
 }
 
 }  // namespace
@@ -234,13 +246,20 @@ FigureData indicators(Files files, const FigureOptions& options) {
     }
     const bool one_wish = !options.indicator.empty();
     std::vector<Grid> shown;
-    std::vector<std::string> missing;
+    std::vector<std::string> missing, zero;
     for (const auto& grid : grids) {
-        if (!one_wish && all_missing(grid)) {
-            if (std::find(missing.begin(), missing.end(), grid.title) == missing.end()) missing.push_back(grid.title);
-        } else {
+        // What one model lacks is shown as none beside the others.
+        const auto of_all = [&](bool (*property)(const Grid&)) {
+            return std::all_of(grids.begin(), grids.end(),
+                               [&](const Grid& other) { return other.indicator != grid.indicator || property(other); });
+        };
+        const bool none = of_all(all_missing);
+        if (one_wish || !(none || of_all(all_zero))) {
             shown.push_back(grid);
+            continue;
         }
+        auto& left_out = none ? missing : zero;
+        if (std::find(left_out.begin(), left_out.end(), grid.title) == left_out.end()) left_out.push_back(grid.title);
     }
     if (shown.empty()) shown = grids;
     // The same indicator of all models side by side.
@@ -272,15 +291,15 @@ FigureData indicators(Files files, const FigureOptions& options) {
     figure.panel_aspect = std::clamp(
         static_cast<double>(rows) / static_cast<double>(std::max<std::int64_t>(columns, 4)), several ? 0.55 : 0.3, 1.5);
     if (std::ssize(shown) == 1) figure.widest_mm = std::max(40.0, static_cast<double>(columns) * 14);
-    figure.share_x = figure.share_y = true;
+    figure.share_y =
+        std::all_of(shown.begin(), shown.end(), [&](const Grid& g) { return g.labels == shown.front().labels; });
+    figure.share_x =
+        std::all_of(shown.begin(), shown.end(), [&](const Grid& g) { return g.per_layer || g.columns == columns; });
     figure.notes = source_notes(files, options);
     figure.notes.emplace_back(several ? "Raw values; each indicator has its own linear colour scale."
                                       : "Raw values, linear colour scale. Grey: none.");
-    if (!missing.empty()) {
-        std::string list;
-        for (const auto& name : missing) list += (list.empty() ? "" : "; ") + name;
-        figure.notes.push_back("Not defined for this model, and left out: " + list + ".");
-    }
+    if (!missing.empty()) figure.notes.push_back("Not defined for this model, and left out: " + listed(missing) + ".");
+    if (!zero.empty()) figure.notes.push_back("Zero throughout, and left out: " + listed(zero) + ".");
     figure.table = [grids = std::move(grids)] { return indicators_table(grids); };
     return figure;
 }

@@ -95,6 +95,12 @@ double displayed(const Raw& raw, std::size_t spoke, const Extents& extents) {
     return high > low ? (raw[spoke] - low) / (high - low) : 0.5;
 }
 
+/// Blocks of columns side by side, so that the figure is about as high as wide; no more than twelve plots in a row.
+std::size_t blocks_of(std::size_t rows, std::size_t models) {
+    const auto square = std::ceil(std::sqrt(0.7 * static_cast<double>(rows) / static_cast<double>(models)));
+    return std::clamp<std::size_t>(static_cast<std::size_t>(square), 1, std::max<std::size_t>(1, 12 / models));
+}
+
 Table radar_table(const std::vector<Model>& models, const Extents& extents) {
     std::vector<std::string> model, site, indicator;
     std::vector<std::int64_t> layer;
@@ -155,8 +161,7 @@ FigureData radar(Files files, const FigureOptions& options) {
     const bool several = models.size() > 1;
     // Models in columns; many layers continue in further blocks of columns.
     const std::size_t blocks =
-        several ? std::max<std::size_t>(1, std::min(8 / models.size(), (rows + 3) / 4))
-                : std::min<std::size_t>(8, std::max<std::size_t>(1, rows > 12 ? 6 : (rows > 4 ? 4 : rows)));
+        several ? blocks_of(rows, models.size()) : (rows > 12 ? 6 : (rows > 4 ? 4 : std::max<std::size_t>(1, rows)));
     const std::size_t lines = (rows + blocks - 1) / blocks;
     bool clipped = false;
     for (std::size_t line = 0; line < lines; ++line) {
@@ -168,7 +173,7 @@ FigureData radar(Files files, const FigureOptions& options) {
                 Radar plot;
                 plot.spokes.assign(kSymbols.begin(), kSymbols.end());
                 if (i < models[m].raw.size()) {
-                    panel.title = (rows > 12 || several ? "" : "Layer ") + models[m].labels[i];
+                    panel.title = "Layer " + models[m].labels[i];
                     Radar::Series series{models[m].name, {}, static_cast<int>(m)};
                     for (std::size_t k = 0; k < kSpokes; ++k) {
                         series.values.push_back(displayed(models[m].raw[i], k, extents));

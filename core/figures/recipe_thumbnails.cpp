@@ -134,10 +134,11 @@ ColourScale shared_scale(const std::vector<Tile>& tiles, const std::string& stat
 
 FigureData thumbnails(Files files, const FigureOptions& options) {
     if (options.statistic != "mean" && options.statistic != "maximum") {
-        throw Error(ErrorCode::usage, "--statistic", "mean or maximum", escaped(options.statistic));
+        throw Error(ErrorCode::usage, "--statistic", "expected mean or maximum", "found " + escaped(options.statistic));
     }
     if (files.size() != 1) {
-        throw Error(ErrorCode::usage, "figure thumbnails", "one analysis file", std::to_string(files.size()));
+        throw Error(ErrorCode::usage, "figure thumbnails", "expected one analysis file",
+                    "found " + std::to_string(files.size()));
     }
     const auto& file = *files.front();
     const auto s = chosen_sequence(file, options);

@@ -39,16 +39,18 @@ FigureData make_figure(const std::string& recipe, Files files, const FigureOptio
     if (entry == kRecipes.end()) {
         std::string known;
         for (const auto& e : kRecipes) known += (known.empty() ? "" : ", ") + std::string(e.name);
-        throw Error(ErrorCode::usage, "--figure", "one of " + known, escaped(recipe));
+        throw Error(ErrorCode::usage, "--figure", "expected one of " + known, "found " + escaped(recipe));
     }
-    if (files.empty()) throw Error(ErrorCode::usage, "figure " + recipe, "at least one analysis file", "none");
+    if (files.empty())
+        throw Error(ErrorCode::usage, "figure " + recipe, "expected at least one analysis file", "found none");
     FigureData figure = entry->make(files, options);
     figure.recipe = recipe;
     return figure;
 }
 
 std::string figure_csv(const FigureData& figure) {
-    if (!figure.table) throw Error(ErrorCode::internal, "figure " + figure.recipe, "a table of its numbers", "none");
+    if (!figure.table)
+        throw Error(ErrorCode::internal, "figure " + figure.recipe, "expected a table of its numbers", "found none");
     return csv(figure.table());
 }
 

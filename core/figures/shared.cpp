@@ -17,8 +17,9 @@ std::int64_t chosen_sequence(const store::AnalysisFile& file, const FigureOption
     const std::int64_t s = options.sequence.value_or(0);
     const auto count = std::ssize(file.header().sequences);
     if (s < 0 || s >= count) {
-        throw Error(ErrorCode::usage, "--sequence", "0 to " + std::to_string(count - 1) + " of " + file_name(file),
-                    std::to_string(s));
+        throw Error(ErrorCode::usage, "--sequence",
+                    "expected 0 to " + std::to_string(count - 1) + " of " + file_name(file),
+                    "found " + std::to_string(s));
     }
     return s;
 }
@@ -44,7 +45,8 @@ std::vector<std::int64_t> chosen_sites(const store::AnalysisFile& file, const Fi
             for (const auto layer : layers) range += (range.empty() ? "" : ", ") + std::to_string(layer);
         }
         range += " of " + file_name(file);
-        throw Error(ErrorCode::usage, "--layer", range, options.layer ? std::to_string(*options.layer) : "none");
+        throw Error(ErrorCode::usage, "--layer", "expected " + range,
+                    "found " + (options.layer ? std::to_string(*options.layer) : "none"));
     }
     return chosen;
 }
@@ -53,8 +55,8 @@ void check_head(const store::AnalysisFile& file, std::int64_t site, const Figure
     if (!options.head) return;
     const auto heads = file.header().sites[static_cast<std::size_t>(site)].heads;
     if (*options.head < 0 || *options.head >= heads) {
-        throw Error(ErrorCode::usage, "--head", "0 to " + std::to_string(heads - 1) + " of " + file_name(file),
-                    std::to_string(*options.head));
+        throw Error(ErrorCode::usage, "--head", "expected 0 to " + std::to_string(heads - 1) + " of " + file_name(file),
+                    "found " + std::to_string(*options.head));
     }
 }
 

@@ -52,8 +52,8 @@ std::string csv(const Table& table) {
     for (std::size_t c = 0; c < table.columns.size(); ++c) {
         const auto& column = table.columns[c];
         if (length(column) != rows) {
-            throw Error(ErrorCode::internal, "table column " + column.name, std::to_string(rows) + " values",
-                        std::to_string(length(column)));
+            throw Error(ErrorCode::internal, "table column " + column.name,
+                        "expected " + std::to_string(rows) + " values", "found " + std::to_string(length(column)));
         }
         if (c > 0) text += ',';
         text += quoted(column.name);
