@@ -12,8 +12,8 @@ namespace headscope::kernels {
 namespace {
 
 void check_output(const AttentionInput& input, OutputView output) {
-    const bool overlaps = output.data != nullptr &&
-                          (output.data == input.query.data || output.data == input.key.data || output.data == input.value.data);
+    const bool overlaps = output.data != nullptr && (output.data == input.query.data || output.data == input.key.data ||
+                                                     output.data == input.value.data);
     if (overlaps) throw Error("output", "memory of its own", "an input's");
 }
 

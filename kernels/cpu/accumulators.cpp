@@ -24,10 +24,12 @@ ColumnTotals::ColumnTotals(std::int64_t heads, std::int64_t query_end, std::int6
       key_end_(key_end),
       thumbnail_rows_(thumbnail_rows),
       thumbnail_columns_(thumbnail_columns) {
-    // Weights are at most 1 (and a little, by rounding): a cell's or column's sum stays below 2^62.
-    const auto terms = static_cast<std::uint64_t>(std::max<std::int64_t>(query_end, 1)) *
-                       static_cast<std::uint64_t>(
-                           thumbnail_columns > 0 ? divide_up(std::max<std::int64_t>(key_end - key_begin, 1), thumbnail_columns) : 1);
+    // Weights are at most 1 (and a little, by rounding), so no column's and no cell's sum reaches 2^62.
+    const std::int64_t keys = key_end - key_begin;
+    const std::int64_t in_cell = thumbnail_rows > 0 && thumbnail_columns > 0
+                                     ? divide_up(query_end, thumbnail_rows) * divide_up(keys, thumbnail_columns)
+                                     : 0;
+    const auto terms = static_cast<std::uint64_t>(std::max<std::int64_t>({query_end, in_cell, 1}));
     scale_ = std::ldexp(1.0, 61 - static_cast<int>(std::bit_width(terms)));
     sums_.assign(static_cast<std::size_t>(heads * (key_end - key_begin)), 0);
     cell_sums_.assign(static_cast<std::size_t>(heads * thumbnail_rows * thumbnail_columns), 0);
@@ -64,7 +66,8 @@ void ColumnTotals::add(std::int64_t h, std::int64_t cell_row, std::int64_t key, 
                        const float* maxima) {
     const std::int64_t begin = std::max(key, key_begin_), end = std::min(key + count, key_end_);
     if (begin >= end) return;
-    const auto stripe = static_cast<std::size_t>((h * 7 + key / kTileKeys) % static_cast<std::int64_t>(stripes_.size()));
+    const auto stripe =
+        static_cast<std::size_t>((h * 7 + key / kTileKeys) % static_cast<std::int64_t>(stripes_.size()));
     const std::lock_guard lock(stripes_[stripe]);
     std::int64_t* column = sums_.data() + h * (key_end_ - key_begin_) - key_begin_;
     if (thumbnail_columns_ == 0) {
@@ -95,9 +98,11 @@ double ColumnTotals::column_sum(std::int64_t h, std::int64_t j) const {
 
 double ColumnTotals::cell_mean(std::int64_t h, std::int64_t row, std::int64_t column) const {
     const std::int64_t rows = first_query(row + 1) - first_query(row);
-    const std::int64_t columns = first_key_[static_cast<std::size_t>(column) + 1] - first_key_[static_cast<std::size_t>(column)];
+    const std::int64_t columns =
+        first_key_[static_cast<std::size_t>(column) + 1] - first_key_[static_cast<std::size_t>(column)];
     if (rows <= 0 || columns <= 0) return 0.0;
-    return from_fixed(cell_sums_[static_cast<std::size_t>(cell(h, row, column))], h) / static_cast<double>(rows * columns);
+    return from_fixed(cell_sums_[static_cast<std::size_t>(cell(h, row, column))], h) /
+           static_cast<double>(rows * columns);
 }
 
 float ColumnTotals::cell_maximum(std::int64_t h, std::int64_t row, std::int64_t column) const {

@@ -41,12 +41,12 @@ private:
 
     std::int64_t query_end_, key_begin_, key_end_, thumbnail_rows_, thumbnail_columns_;
     double scale_;
-    std::vector<std::int64_t> sums_;        // [heads, keys from key_begin]
-    std::vector<std::int64_t> cell_sums_;   // [heads, thumbnail rows, thumbnail columns]
+    std::vector<std::int64_t> sums_;       // [heads, keys from key_begin]
+    std::vector<std::int64_t> cell_sums_;  // [heads, thumbnail rows, thumbnail columns]
     std::vector<float> cell_maxima_;
-    std::vector<std::int64_t> first_key_;   // [thumbnail columns + 1]
-    std::vector<std::uint8_t> broken_;      // [heads]: a weight was not finite, so the sums are NaN
-    std::array<std::mutex, 64> stripes_;    // by head and key
+    std::vector<std::int64_t> first_key_;  // [thumbnail columns + 1]
+    std::vector<std::uint8_t> broken_;     // [heads]: a weight was not finite, so the sums are NaN
+    std::array<std::mutex, 64> stripes_;   // by head and key
     std::mutex broken_mutex_;
 };
 

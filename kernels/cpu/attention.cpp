@@ -55,6 +55,10 @@ public:
         plan.set_packed_keys(packed_.data(), packed_stride_);
         sequence_ = &plan.sequence();
         pack();
+        if (request_ == nullptr && input_.rule->normaliser == Normaliser::softmax) {
+            plain(b);
+            return;
+        }
         SequenceResults results;
         histograms_.assign(request_ != nullptr && request_->histogram ? static_cast<std::size_t>(heads_) : 0, {});
         if (request_ != nullptr) prepare(results);
@@ -68,7 +72,8 @@ public:
                   b, *out_);
         for (std::size_t h = 0; h < histograms_.size(); ++h) {
             const auto at = (static_cast<std::size_t>(b * heads_) + h) * kHistogramBins;
-            std::copy(histograms_[h].begin(), histograms_[h].end(), out_->histogram.begin() + static_cast<std::ptrdiff_t>(at));
+            std::copy(histograms_[h].begin(), histograms_[h].end(),
+                      out_->histogram.begin() + static_cast<std::ptrdiff_t>(at));
         }
     }
 
@@ -97,7 +102,8 @@ private:
         const std::int64_t parts = (input_.key.length + kPackedKeys - 1) / kPackedKeys;
         parallel_for(input_.key.heads * parts, [&](std::int64_t index, int) {
             const std::int64_t begin = index % parts * kPackedKeys;
-            pack_keys({sequence_, index / parts, begin, std::min(begin + kPackedKeys, input_.key.length), packed_.data()});
+            pack_keys(
+                {sequence_, index / parts, begin, std::min(begin + kPackedKeys, input_.key.length), packed_.data()});
         });
     }
 
@@ -118,6 +124,19 @@ private:
         return values.empty() ? nullptr : values.data() + b * heads_ * queries_;
     }
 
+    void plain(std::int64_t b) {
+        const std::int64_t floats = plain_scratch(*sequence_, block_rows_);
+        parallel_for(output_.data != nullptr ? heads_ * blocks_ : 0, [&](std::int64_t index, int worker) {
+            check_cancelled();
+            const FlushDenormals guard;
+            const std::int64_t h = index % heads_, first_row = (blocks_ - 1 - index / heads_) * block_rows_;
+            plain_attention({sequence_, h, first_row, rows_from(first_row),
+                             output_.data + b * output_.batch_stride + h * output_.head_stride, output_.row_stride,
+                             scratch(worker, floats)});
+        });
+        check_cancelled();
+    }
+
     void first_pass(std::int64_t b, SequenceResults& results) {
         const bool panel = input_.rule->normaliser == Normaliser::sparsemax;
         const std::int64_t floats = pass_one_scratch(*sequence_, block_rows_, panel);
@@ -133,7 +152,8 @@ private:
             task.head = h;
             task.first_row = block * block_rows_;
             task.rows = rows_from(task.first_row);
-            task.constants = {at(shift_.data()), at(factor_.data()), request_ != nullptr ? at(minimum_.data()) : nullptr};
+            task.constants = {at(shift_.data()), at(factor_.data()),
+                              request_ != nullptr ? at(minimum_.data()) : nullptr};
             if (request_ != nullptr) {
                 task.row_constant = at(at_sequence(out_->row_constant, b));
                 task.query_entropy = at(at_sequence(out_->query_entropy, b));
@@ -154,8 +174,9 @@ private:
         std::unique_ptr<TokenRuns> runs;
         if (request_ != nullptr && !request_->tokens.empty()) {
             const auto keys = static_cast<std::size_t>(input_.key.length);
-            runs = std::make_unique<TokenRuns>(std::span(request_->tokens).subspan(static_cast<std::size_t>(b) * keys, keys),
-                                               sequence_->key_begin, sequence_->key_end);
+            runs = std::make_unique<TokenRuns>(
+                std::span(request_->tokens).subspan(static_cast<std::size_t>(b) * keys, keys), sequence_->key_begin,
+                sequence_->key_end);
         }
         parallel_for(parts * blocks_, [&](std::int64_t index, int worker) {
             check_cancelled();

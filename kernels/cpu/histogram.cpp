@@ -53,7 +53,8 @@ private:
 };
 
 int bin_of(const OuterBins& outer, double s) {
-    if (s >= -kLinearEnd && s < kLinearEnd) return kLinearStart + kLinearBins / 2 + static_cast<int>(std::floor(s * 4.0));
+    if (s >= -kLinearEnd && s < kLinearEnd)
+        return kLinearStart + kLinearBins / 2 + static_cast<int>(std::floor(s * 4.0));
     if (s >= kLinearEnd) return kLinearStart + kLinearBins + outer.steps<true>(s);
     return kLinearStart - 1 - outer.steps<false>(-s);
 }

@@ -13,7 +13,7 @@ namespace headscope::kernels::cpu {
 
 using HistogramCounts = std::array<std::uint64_t, kHistogramBins>;
 
-inline constexpr int kLinearBins = 64;                                ///< quarters from -8 to 8
+inline constexpr int kLinearBins = 64;                                 ///< quarters from -8 to 8
 inline constexpr int kOuterBins = (kHistogramBins - kLinearBins) / 2;  ///< on each side, the open one among them
 
 /// Counts the scores t[0, n) (base 2; masked ones are left out, and NaN) into `counts`.

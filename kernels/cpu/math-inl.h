@@ -21,7 +21,7 @@ using V = hn::Vec<F32>;
 /// minimax one of degree 5 on [-1/2, 1/2] with constant term 1.
 HWY_INLINE V PowerOfTwo(F32 d, V u) {
     const hn::RebindToSigned<F32> di;
-    u = hn::Max(hn::Set(d, -127.0f), u);  // in this order: the second operand survives if it is NaN
+    u = hn::Max(hn::Set(d, -127.0f), u);      // in this order: the second operand survives if it is NaN
     const V magic = hn::Set(d, 12582912.0f);  // 1.5 * 2^23: adding it leaves the nearest integer in the low bits
     const V shifted = hn::Add(u, magic);
     const V f = hn::Sub(u, hn::Sub(shifted, magic));
@@ -34,10 +34,14 @@ HWY_INLINE V PowerOfTwo(F32 d, V u) {
     return hn::BitCast(d, hn::Add(hn::BitCast(di, p), exponent));
 }
 
-HWY_INLINE float Sum(F32 d, V v) { return hn::GetLane(hn::SumOfLanes(d, v)); }
+HWY_INLINE float Sum(F32 d, V v) {
+    return hn::GetLane(hn::SumOfLanes(d, v));
+}
 
 /// Lanes that are not the mark of a masked pair; NaN scores count as allowed, so that they show.
-HWY_INLINE hn::Mask<F32> Allowed(F32 d, V t) { return hn::Not(hn::Eq(t, hn::Set(d, kMasked))); }
+HWY_INLINE hn::Mask<F32> Allowed(F32 d, V t) {
+    return hn::Not(hn::Eq(t, hn::Set(d, kMasked)));
+}
 
 }  // namespace headscope::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

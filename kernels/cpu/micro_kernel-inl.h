@@ -42,7 +42,9 @@ HWY_INLINE void MultiplyTwo(std::index_sequence<R...>, const float* HWY_RESTRICT
     for (std::int64_t k = 0; k < steps; ++k) {
         const V b_left = hn::Load(d, b), b_right = hn::Load(d, b + lanes);
         V x;
-        ((x = hn::Set(d, a[static_cast<int>(R) * kARow]), left[R] = hn::MulAdd(x, b_left, left[R]), right[R] = hn::MulAdd(x, b_right, right[R])), ...);
+        ((x = hn::Set(d, a[static_cast<int>(R) * kARow]), left[R] = hn::MulAdd(x, b_left, left[R]),
+          right[R] = hn::MulAdd(x, b_right, right[R])),
+         ...);
         a += kAStep;
         b += b_stride;
     }

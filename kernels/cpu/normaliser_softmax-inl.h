@@ -2,7 +2,8 @@
 // Included once per SIMD target.
 //
 // What a normaliser tells the loops:
-//   kSweep            what the first pass does for its row constants: `online` (sums over key blocks that can be carried
+//   kSweep            what the first pass does for its row constants: `online` (sums over key blocks that can be
+//   carried
 //                     on), `panel` (a search on a whole row of scores), `none` (there are none to find)
 //   Weight(t, a, b)   the weight of a score from the row's two constants, in both passes and in the output
 //   kEntropyOnline    the first pass gives entropy, squares and mass; otherwise the second takes them from the weights

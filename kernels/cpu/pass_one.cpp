@@ -69,7 +69,8 @@ HWY_INLINE void CountAbove(const float* HWY_RESTRICT t, std::int64_t begin, std:
     const F32 d;
     const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
     const float log2e = static_cast<float>(kLog2E);
-    const V bound0 = hn::Set(d, 10.0f * log2e), bound1 = hn::Set(d, 100.0f * log2e), bound2 = hn::Set(d, 1000.0f * log2e);
+    const V bound0 = hn::Set(d, 10.0f * log2e), bound1 = hn::Set(d, 100.0f * log2e),
+            bound2 = hn::Set(d, 1000.0f * log2e);
     for (std::int64_t c = begin; c < end; c += lanes) {
         const V x = hn::Load(d, t + c);
         const V magnitude = hn::IfThenElseZero(Allowed(d, x), hn::Abs(x));
@@ -140,7 +141,7 @@ public:
     explicit BlockPass(const PassOneTask& task) : task_(task), s_(*task.sequence) {
         groups_ = (task.rows + kRows - 1) / kRows;
         queries_ = task.scratch;
-        scores_ = queries_ + groups_ * kRows * ((s_.key_size + 15) / 16 * 16);
+        scores_ = queries_ + groups_ * kRows * pad_to_line(s_.key_size);
         stride_ = N::kSweep == Sweep::panel ? (s_.keys + kTileKeys - 1) / kTileKeys * kTileKeys : kTileKeys;
     }
 
@@ -175,7 +176,7 @@ public:
 
 private:
     int RowsOf(int g) const { return HWY_MIN(kRows, task_.rows - g * kRows); }
-    float* QueriesOf(int g) const { return queries_ + g * kRows * ((s_.key_size + 15) / 16 * 16); }
+    float* QueriesOf(int g) const { return queries_ + g * kRows * pad_to_line(s_.key_size); }
     bool Cancelled() const { return s_.cancel != nullptr && s_.cancel->load(std::memory_order_relaxed); }
     const float* SinkLogit() const { return s_.sink_logits == nullptr ? nullptr : s_.sink_logits + task_.head; }
 
@@ -287,10 +288,9 @@ void pass_one(const PassOneTask& task) {
 }
 
 std::int64_t pass_one_scratch(const Sequence& s, std::int64_t rows, bool panel) {
-    constexpr std::int64_t most_rows = 12;
-    const std::int64_t padded_rows = (rows + most_rows - 1) / most_rows * most_rows;
+    const std::int64_t padded_rows = (rows + kMostRows - 1) / kMostRows * kMostRows;
     const std::int64_t stride = panel ? (s.keys + kTileKeys - 1) / kTileKeys * kTileKeys : kTileKeys;
-    return padded_rows * ((s.key_size + 15) / 16 * 16) + most_rows * stride;
+    return padded_rows * pad_to_line(s.key_size) + kMostRows * stride;
 }
 
 }  // namespace headscope::kernels::cpu

@@ -12,6 +12,7 @@
 #include "kernels/cpu/normaliser_softmax-inl.h"
 #include "kernels/cpu/normaliser_sparsemax-inl.h"
 #include "kernels/cpu/scores-inl.h"
+#include "kernels/cpu/values-inl.h"
 #include "kernels/cpu/weights-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -24,8 +25,8 @@ public:
     explicit WeightPass(const PassTwoTask& task) : task_(task), s_(*task.sequence) {
         heads_ = task.head_end - task.head_begin;
         groups_ = (task.rows + kRows - 1) / kRows;
-        query_stride_ = kRows * ((s_.key_size + 15) / 16 * 16);
-        value_stride_ = (s_.value_size + 15) / 16 * 16;
+        query_stride_ = kRows * pad_to_line(s_.key_size);
+        value_stride_ = pad_to_line(s_.value_size);
         float* next = task.scratch;
         const auto take = [&next](std::int64_t floats) {
             float* at = next;
@@ -120,8 +121,8 @@ private:
             for (int g = 0; g < groups_; ++g) {
                 if (!views_[g].any) continue;
                 const Columns columns = RoundToPanels(views_[g]);
-                diversity_ += SumOfDeviations(squares_ + g * kRows * kTileKeys, RowsOf(g), columns.begin, columns.end,
-                                              heads_);
+                diversity_ +=
+                    SumOfDeviations(squares_ + g * kRows * kTileKeys, RowsOf(g), columns.begin, columns.end, heads_);
             }
         }
     }
@@ -300,11 +301,10 @@ void pass_two(const PassTwoTask& task) {
 }
 
 std::int64_t pass_two_scratch(const Sequence& s, std::int64_t rows, std::int64_t heads) {
-    constexpr std::int64_t most_rows = 12;
-    const std::int64_t padded = (rows + most_rows - 1) / most_rows * most_rows;
-    const std::int64_t key_size = (s.key_size + 15) / 16 * 16, value_size = (s.value_size + 15) / 16 * 16;
+    const std::int64_t padded = (rows + kMostRows - 1) / kMostRows * kMostRows;
+    const std::int64_t key_size = pad_to_line(s.key_size), value_size = pad_to_line(s.value_size);
     return heads * padded * (key_size + value_size) + kTileKeys * value_size +
-           (most_rows + 2 * padded + 2 * rows) * kTileKeys;
+           (kMostRows + 2 * padded + 2 * rows) * kTileKeys;
 }
 
 }  // namespace headscope::kernels::cpu

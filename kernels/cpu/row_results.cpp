@@ -7,13 +7,14 @@
 
 namespace headscope::kernels::cpu {
 
-void raise_maximum(OnlineRow& row, float maximum) {
+float raise_maximum(OnlineRow& row, float maximum) {
     const double gap = double{row.maximum} - double{maximum};
     const double a = std::exp2(gap);
     row.t = a > 0.0 ? a * (row.t + gap * row.z) : 0.0;
     row.z *= a;
     row.f *= a * a;
     row.maximum = maximum;
+    return static_cast<float>(a);
 }
 
 RowResult finish_softmax(const OnlineRow& row, const float* sink_logit) {
@@ -37,6 +38,11 @@ RowResult finish_softmax(const OnlineRow& row, const float* sink_logit) {
     result.squares = end.f / (total * total);
     result.sink_share = sink / total;
     return result;
+}
+
+float output_factor(const OnlineRow& row, const float* sink_logit) {
+    const RowResult result = finish_softmax(row, sink_logit);
+    return static_cast<float>(std::exp2(double{row.maximum} - double{result.shift}) * double{result.factor});
 }
 
 double sparsemax_step(double sum, std::int64_t count, double threshold, const double* sink) {

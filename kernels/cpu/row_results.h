@@ -24,8 +24,8 @@ struct OnlineRow {
     double z = 0.0, t = 0.0, f = 0.0;
     std::int64_t pairs = 0;
 };
-/// Moves a row's sums to a new maximum. T first, since it needs the old Z.
-void raise_maximum(OnlineRow& row, float maximum);
+/// Moves a row's sums to a new maximum; returns the factor by which weights shrink. T first, since it needs the old Z.
+float raise_maximum(OnlineRow& row, float maximum);
 
 /// What is known of a row once its constants are.
 struct RowResult {
@@ -35,6 +35,9 @@ struct RowResult {
 };
 /// `sink_logit`: null, or the row's logit without a value (base 2). A row without pairs gives weights of 0.
 RowResult finish_softmax(const OnlineRow& row, const float* sink_logit);
+
+/// What the sum of 2^(t - row.maximum) v must be multiplied by.
+float output_factor(const OnlineRow& row, const float* sink_logit);
 
 /// What is read off a row's weights where the first pass cannot know it.
 struct RowSums {

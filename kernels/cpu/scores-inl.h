@@ -14,7 +14,9 @@
 HWY_BEFORE_NAMESPACE();
 namespace headscope::kernels::cpu::HWY_NAMESPACE {
 
-HWY_INLINE std::int64_t PanelWidth() { return static_cast<std::int64_t>(2 * hn::Lanes(F32())); }
+HWY_INLINE std::int64_t PanelWidth() {
+    return static_cast<std::int64_t>(2 * hn::Lanes(F32()));
+}
 
 HWY_INLINE float LoadElement(const HeadMatrix& m, std::int64_t at) {
     if (m.type == ElementType::float32) return static_cast<const float*>(m.data)[at];
@@ -51,7 +53,8 @@ HWY_INLINE void PackQueries(const Sequence& s, std::int64_t h, std::int64_t i, i
 HWY_INLINE void MultiplyKeys(const Sequence& s, std::int64_t h, const float* queries, std::int64_t key,
                              std::int64_t begin, std::int64_t end, float* HWY_RESTRICT scores, std::int64_t stride) {
     const std::int64_t width = PanelWidth();
-    const float* panel = s.packed_keys + h / (s.heads / s.key_heads) * s.packed_head_stride + (key + begin) * s.key_size;
+    const float* panel =
+        s.packed_keys + h / (s.heads / s.key_heads) * s.packed_head_stride + (key + begin) * s.key_size;
     for (std::int64_t c = begin; c < end; c += width, panel += width * s.key_size) {
         MultiplyTwo<1, kRows>(RowIndices(), queries, panel, width, s.key_size, false, scores + c, stride);
     }
@@ -100,8 +103,9 @@ HWY_INLINE void ScoreTile(const Sequence& s, std::int64_t h, const BlockRows& ro
     MultiplyKeys(s, h, queries, key, columns.begin, columns.end, scores, stride);
     AdjustScores(s, h, rows.first + row, count, key, columns.begin, columns.end, scores, stride);
     for (int r = 0; r < count; ++r) {
-        allowed[r] = columns.masked ? mask_row(s, h, rows, row + r, key, columns.begin, columns.end, scores + r * stride)
-                                    : columns.end - columns.begin;
+        allowed[r] = columns.masked
+                         ? mask_row(s, h, rows, row + r, key, columns.begin, columns.end, scores + r * stride)
+                         : columns.end - columns.begin;
     }
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// One sequence of a batch as the vector loops see it: plain numbers and pointers, no inline functions (this header is
-// read by code that is compiled once per SIMD target).
+// One sequence of a batch as the vector loops see it: plain numbers and pointers. No inline functions but constexpr
+// ones: this header is read by code that is compiled once per SIMD target.
 //
 // Scores are kept in base 2: t = s * log2(e), the factor being folded into the queries, so that every exponential is
 // a power of two. Biases, caps and sink logits are scaled alike.
@@ -15,13 +15,19 @@
 
 namespace headscope::kernels::cpu {
 
-inline constexpr float kMasked = -1e30F;          ///< t of a pair that is not allowed; never -inf, since 0 * inf is NaN
-inline constexpr std::int64_t kTileKeys = 256;    ///< columns of a tile
-inline constexpr std::int64_t kMaxBlockRows = 96; ///< rows of a query block at most; a multiple of every target's rows
+inline constexpr float kMasked = -1e30F;        ///< t of a pair that is not allowed; never -inf, since 0 * inf is NaN
+inline constexpr std::int64_t kTileKeys = 256;  ///< columns of a tile
+inline constexpr std::int64_t kMaxBlockRows = 96;  ///< rows of a query block at most; a multiple of every target's rows
+inline constexpr std::int64_t kMostRows = 12;      ///< rows of a register block on the widest target
 inline constexpr double kLog2E = 1.4426950408889634;
 inline constexpr double kLn2 = 0.6931471805599453;
 inline constexpr float kSmallestNormal = 0x1p-126F;
 inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+/// Floats up to a multiple of 16: whole vectors on every target, whole cache lines.
+constexpr std::int64_t pad_to_line(std::int64_t floats) {
+    return (floats + 15) / 16 * 16;
+}
 
 /// [heads, length, size] of one sequence; strides in elements.
 struct HeadMatrix {

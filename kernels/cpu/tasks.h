@@ -30,11 +30,21 @@ struct PassOneTask {
     int rows = 0;
     // At row 0 of this head:
     RowConstants constants;
-    float* row_constant = nullptr;                           ///< null: not wanted
+    float* row_constant = nullptr;                             ///< null: not wanted
     float *query_entropy = nullptr, *query_squares = nullptr;  ///< null: not wanted
-    BlockScores* scores = nullptr;                           ///< null: no statistics
-    HistogramCounts* histogram = nullptr;                    ///< of this head; null: none
+    BlockScores* scores = nullptr;                             ///< null: no statistics
+    HistogramCounts* histogram = nullptr;                      ///< of this head; null: none
     std::int64_t histogram_step = 1;
+    float* scratch = nullptr;
+};
+
+/// O alone, of one head's query block; softmax.
+struct PlainTask {
+    const Sequence* sequence = nullptr;
+    std::int64_t head = 0, first_row = 0;
+    int rows = 0;
+    float* output = nullptr;  ///< row 0 of this head
+    std::int64_t output_stride = 0;
     float* scratch = nullptr;
 };
 
@@ -44,14 +54,14 @@ struct PassTwoTask {
     Normaliser normaliser = Normaliser::softmax;
     std::int64_t head_begin = 0, head_end = 0, first_row = 0;
     int rows = 0;
-    RowConstants constants;   ///< [heads, queries]
-    OutputView output;        ///< of this sequence, batch_stride unused; data null: not wanted
+    RowConstants constants;  ///< [heads, queries]
+    OutputView output;       ///< of this sequence, batch_stride unused; data null: not wanted
     // Statistics, all null without a request:
     BlockWeights* weights = nullptr;  ///< one per head of the task
     double* local = nullptr;          ///< [heads of the task, distances]
     const std::int64_t* distances = nullptr;
     std::int64_t distance_count = 0;
-    double* diversity = nullptr;      ///< sum over pairs of the standard deviation across heads; null: not wanted
+    double* diversity = nullptr;  ///< sum over pairs of the standard deviation across heads; null: not wanted
     ColumnTotals* totals = nullptr;
     const TokenRuns* tokens = nullptr;
     float *query_entropy = nullptr, *query_squares = nullptr, *query_sink = nullptr, *query_distance = nullptr;
@@ -69,11 +79,13 @@ struct TargetInfo {
 TargetInfo target_info();
 
 /// Floats of aligned scratch that a task of so many rows and heads needs on any target.
+std::int64_t plain_scratch(const Sequence& s, std::int64_t rows);
 std::int64_t pass_one_scratch(const Sequence& s, std::int64_t rows, bool panel);
 std::int64_t pass_two_scratch(const Sequence& s, std::int64_t rows, std::int64_t heads);
 
-// Run the chosen SIMD target (pack.cpp, pass_one.cpp, pass_two.cpp). They return early once the cancel flag is set.
+// Run the chosen SIMD target (the files of their names). They return early once the cancel flag is set.
 void pack_keys(const PackTask& task);
+void plain_attention(const PlainTask& task);
 void pass_one(const PassOneTask& task);
 void pass_two(const PassTwoTask& task);
 

@@ -39,8 +39,8 @@ void TokenRuns::find(std::int64_t position, int rows, std::int64_t key, std::int
         const auto number = static_cast<std::size_t>(token_number_[static_cast<std::size_t>(i)]);
         const auto end = runs_.begin() + first_run_[number + 1];
         const std::int64_t stop = std::min(key + count, i + 1);  // neither score looks beyond the query
-        auto run = std::partition_point(runs_.begin() + first_run_[number], end,
-                                        [key](const Run& x) { return x.end < key; });
+        auto run =
+            std::partition_point(runs_.begin() + first_run_[number], end, [key](const Run& x) { return x.end < key; });
         for (; run != end && run->begin < stop; ++run) {
             const std::int64_t begin = std::max(run->begin, key), last = std::min({run->end, stop, i});
             if (begin < last) add(out.duplicate, r, begin, last);

@@ -22,8 +22,8 @@ void find_rows(const Sequence& s, std::int64_t first, int count, BlockRows& rows
 
 /// How rows [row_begin, row_end) of a block see the tile of keys [key, key + count). Columns count from `key`.
 struct TileView {
-    bool any = false;      ///< some pair is allowed, block visibility aside
-    bool partial = false;  ///< some pair is not, or block visibility has a say
+    bool any = false;                 ///< some pair is allowed, block visibility aside
+    bool partial = false;             ///< some pair is not, or block visibility has a say
     std::int64_t begin = 0, end = 0;  ///< columns that some row sees, block visibility aside
 };
 TileView view_tile(const Sequence& s, const BlockRows& rows, int row_begin, int row_end, std::int64_t key,

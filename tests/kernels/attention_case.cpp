@@ -28,9 +28,9 @@ float from_bfloat16(std::uint16_t x) {
 
 /// Bounds of rounding for one case.
 struct Tolerance {
-    double score = 0.0;   ///< of a score
-    double weight = 0.0;  ///< of a weight or of a sum of weights, relative to 1
-    double largest = 0.0; ///< the largest |score| bound
+    double score = 0.0;    ///< of a score
+    double weight = 0.0;   ///< of a weight or of a sum of weights, relative to 1
+    double largest = 0.0;  ///< the largest |score| bound
 };
 
 Tolerance tolerance_of(const AttentionCase& c) {
@@ -111,7 +111,8 @@ void compare_counts(const AttentionCase& c, const Result& found, const Result& e
         }
         for (std::size_t k = 0; k < 3; ++k) {
             const auto at = static_cast<std::size_t>(site) * 3 + k;
-            const auto off = static_cast<std::int64_t>(a.score_above[at]) - static_cast<std::int64_t>(e.score_above[at]);
+            const auto off =
+                static_cast<std::int64_t>(a.score_above[at]) - static_cast<std::int64_t>(e.score_above[at]);
             INFO("head " << site << ", scores above 10^" << k + 1);
             REQUIRE(std::abs(off) <= near(all, std::pow(10.0, static_cast<double>(k) + 1.0)));
         }
@@ -142,7 +143,8 @@ AttentionCase::AttentionCase(const Shape& shape, std::uint32_t seed, ElementType
 
 TensorView AttentionCase::view(const Matrix& m) const {
     const void* data = type_ == ElementType::float32 ? static_cast<const void*>(m.single.data()) : m.half.data();
-    return {data, type_, shape_.batch, m.heads, m.length, m.size, m.length * m.heads * m.size, m.size, m.heads * m.size};
+    return {data,   type_,           shape_.batch, m.heads, m.length, m.size, m.length * m.heads * m.size,
+            m.size, m.heads * m.size};
 }
 
 AttentionInput AttentionCase::input() const {

@@ -48,39 +48,58 @@ std::vector<std::pair<std::string, Option>> options() {
     return {
         {"causal", [](AttentionCase&) {}},
         {"everything visible", [](AttentionCase& c) { c.rule.causal = false; }},
-        {"soft cap", [](AttentionCase& c) { c.rule.soft_cap = 1.5; c.rule.scale *= 4.0; }},
-        {"slopes", [=](AttentionCase& c) {
+        {"soft cap",
+         [](AttentionCase& c) {
+             c.rule.soft_cap = 1.5;
+             c.rule.scale *= 4.0;
+         }},
+        {"slopes",
+         [=](AttentionCase& c) {
              for (std::size_t h = 0; h < heads_of(c); ++h) c.rule.slopes.push_back(0.25F / static_cast<float>(h + 1));
          }},
-        {"distance bias, clamped", [=](AttentionCase& c) {
+        {"distance bias, clamped",
+         [=](AttentionCase& c) {
              c.rule.bias_length = 9;
              c.rule.bias_origin = 5;
-             for (std::size_t n = 0; n < heads_of(c) * 9; ++n) c.rule.distance_bias.push_back(0.3F * static_cast<float>(n % 7) - 1.0F);
+             for (std::size_t n = 0; n < heads_of(c) * 9; ++n)
+                 c.rule.distance_bias.push_back(0.3F * static_cast<float>(n % 7) - 1.0F);
              c.rule.causal = false;
          }},
-        {"distance bias, zero beyond", [=](AttentionCase& c) {
+        {"distance bias, zero beyond",
+         [=](AttentionCase& c) {
              c.rule.bias_length = 4;
              c.rule.bias_origin = 3;
              c.rule.beyond_table = BeyondTable::zero;
-             for (std::size_t n = 0; n < heads_of(c) * 4; ++n) c.rule.distance_bias.push_back(0.5F * static_cast<float>(n % 5) - 1.0F);
+             for (std::size_t n = 0; n < heads_of(c) * 4; ++n)
+                 c.rule.distance_bias.push_back(0.5F * static_cast<float>(n % 5) - 1.0F);
          }},
-        {"sink logits", [=](AttentionCase& c) {
-             for (std::size_t h = 0; h < heads_of(c); ++h) c.rule.sink_logits.push_back(static_cast<float>(h) * 2.5F - 1.0F);
+        {"sink logits",
+         [=](AttentionCase& c) {
+             for (std::size_t h = 0; h < heads_of(c); ++h)
+                 c.rule.sink_logits.push_back(static_cast<float>(h) * 2.5F - 1.0F);
          }},
         {"window", [](AttentionCase& c) { c.rule.window_left = 17; }},
-        {"window and first keys", [](AttentionCase& c) { c.rule.window_left = 20; c.rule.first_keys = 3; }},
-        {"window on both sides", [](AttentionCase& c) {
+        {"window and first keys",
+         [](AttentionCase& c) {
+             c.rule.window_left = 20;
+             c.rule.first_keys = 3;
+         }},
+        {"window on both sides",
+         [](AttentionCase& c) {
              c.rule.causal = false;
              c.rule.window_left = 30;
              c.rule.window_right = 5;
          }},
-        {"visible blocks", [](AttentionCase& c) {
+        {"visible blocks",
+         [](AttentionCase& c) {
              auto& blocks = c.rule.blocks;
              blocks.block_size = 20;
              blocks.blocks = (c.shape().keys + 19) / 20;
-             for (std::int64_t n = 0; n < c.shape().batch * c.shape().heads * blocks.blocks; ++n) blocks.visible.push_back(n % 3 == 1);
+             for (std::int64_t n = 0; n < c.shape().batch * c.shape().heads * blocks.blocks; ++n)
+                 blocks.visible.push_back(n % 3 == 1);
          }},
-        {"padding", [](AttentionCase& c) {
+        {"padding",
+         [](AttentionCase& c) {
              for (std::int64_t b = 0; b < c.shape().batch; ++b) {
                  c.rule.query_length.push_back(c.shape().queries - c.shape().queries / 3 * b);
                  c.rule.key_begin.push_back(c.shape().keys / 5 * b);
@@ -88,17 +107,21 @@ std::vector<std::pair<std::string, Option>> options() {
              }
          }},
         {"sparsemax", [](AttentionCase& c) { c.rule.normaliser = Normaliser::sparsemax; }},
-        {"sparsemax, everything visible, sharp", [](AttentionCase& c) {
+        {"sparsemax, everything visible, sharp",
+         [](AttentionCase& c) {
              c.rule.normaliser = Normaliser::sparsemax;
              c.rule.causal = false;
              c.rule.scale *= 10.0;
          }},
-        {"sparsemax with sink logits", [=](AttentionCase& c) {
+        {"sparsemax with sink logits",
+         [=](AttentionCase& c) {
              c.rule.normaliser = Normaliser::sparsemax;
-             for (std::size_t h = 0; h < heads_of(c); ++h) c.rule.sink_logits.push_back(0.4F - static_cast<float>(h) * 0.3F);
+             for (std::size_t h = 0; h < heads_of(c); ++h)
+                 c.rule.sink_logits.push_back(0.4F - static_cast<float>(h) * 0.3F);
          }},
         {"sharp rows with vanishing weights", [](AttentionCase& c) { c.rule.scale *= 90.0; }},
-        {"histogram of every fifth row, small thumbnails", [](AttentionCase& c) {
+        {"histogram of every fifth row, small thumbnails",
+         [](AttentionCase& c) {
              c.request.histogram_row_step = 5;
              c.request.thumbnail_size = 7;
              c.request.local_distances = {0, 5, 1000};
@@ -107,7 +130,8 @@ std::vector<std::pair<std::string, Option>> options() {
     };
 }
 
-AttentionCase make(const Shape& shape, const std::pair<std::string, Option>& option, ElementType type = ElementType::float32) {
+AttentionCase make(const Shape& shape, const std::pair<std::string, Option>& option,
+                   ElementType type = ElementType::float32) {
     AttentionCase c(shape, static_cast<std::uint32_t>(shape.queries * 31 + shape.heads * 7 + shape.key_size), type);
     c.request.per_query = true;
     if (shape.queries == shape.keys) c.request.tokens = some_tokens(shape, 11);

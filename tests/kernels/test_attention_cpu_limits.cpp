@@ -33,7 +33,8 @@ struct Threads {
 AttentionCase full_case(const Shape& shape) {
     AttentionCase c(shape, 5);
     c.request.per_query = true;
-    for (std::int64_t n = 0; n < shape.batch * shape.keys; ++n) c.request.tokens.push_back(static_cast<std::int32_t>(n % 7));
+    for (std::int64_t n = 0; n < shape.batch * shape.keys; ++n)
+        c.request.tokens.push_back(static_cast<std::int32_t>(n % 7));
     return c;
 }
 
@@ -59,7 +60,8 @@ TEST_CASE("the bits are the same for every thread count and team", "[attention][
     }
 }
 
-TEST_CASE("an offset of a thousand costs the indicators nothing but the scores' own rounding", "[attention][numerics]") {
+TEST_CASE("an offset of a thousand costs the indicators nothing but the scores' own rounding",
+          "[attention][numerics]") {
     AttentionCase c = full_case({1, 2, 2, 200, 200, 16, 16});
     const AttentionCase original = c;
     for (std::int64_t h = 0; h < 2; ++h) {
