@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include <catch2/catch.hpp>
+#include "tests/core/model/catch_with_torch.h"
 
 #include <cmath>
 #include <limits>
