@@ -92,7 +92,7 @@ void RidgesPlottable::draw_ridge(QCPPainter* painter, const figures::Ridge& ridg
     if (std::isfinite(ridge.mean)) {
         painter->setPen(QPen(theme_.background, 1.2));
         painter->setBrush(colour);
-        painter->drawEllipse(QPointF(across(ridge.mean), baseline), 4.2, 4.2);
+        painter->drawEllipse(QPointF(across(ridge.mean), baseline), 5.5, 5.5);
     }
 }
 

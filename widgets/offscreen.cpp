@@ -2,6 +2,7 @@
 #include "widgets/offscreen.h"
 
 #include <QApplication>
+#include <clocale>
 
 #include "widgets/quiet_qt.h"
 
@@ -22,6 +23,8 @@ void ensure_application() {
     // Never destroyed: there is no place before Qt's own globals go at which nothing can draw any more.
     static auto* const application = new QApplication(argument_count, arguments);
     Q_UNUSED(application)
+    // Qt takes over the user's locale; a decimal comma must not get into files that the program writes.
+    std::setlocale(LC_NUMERIC, "C");
 }
 
 }  // namespace headscope::widgets

@@ -183,7 +183,7 @@ FigureData attention(Files files, const FigureOptions& options) {
             expected += chosen.head ? 1 : file->header().sites[static_cast<std::size_t>(site)].heads;
         }
     }
-    bool pooled = false, logarithmic = false;
+    bool pooled = false, logarithmic = false, square_root = false;
     for (std::size_t f = 0; f < files.size(); ++f) {
         const auto& file = *files[f];
         const auto s = chosen_sequence(file, chosen);
@@ -202,7 +202,9 @@ FigureData attention(Files files, const FigureOptions& options) {
                 map.values =
                     exact ? exact_cells(recorded_map, h) : pooled_cells(recorded_map, h, map.rows, map.columns);
                 pooled |= !exact;
-                logarithmic |= std::max(map.queries, map.keys) > kShort;
+                const bool is_long = std::max(map.queries, map.keys) > kShort;
+                logarithmic |= is_long;
+                square_root |= !is_long;
                 const std::int64_t limit = file.header().max_positions;
                 if (limit > 0 && std::max(map.queries, map.keys) > limit) map.limit = limit;
                 std::string title = files.size() > 1 ? names[f] : "";
@@ -232,8 +234,14 @@ FigureData attention(Files files, const FigureOptions& options) {
                std::get<HeatMap>(figure.panels.front().content).colours.scale;
     });
     figure.notes = source_notes(files, options);
-    std::string how = logarithmic ? "Logarithmic colour scale; smaller weights than its end are drawn as its end."
-                                  : "Colour by the square root of the weight.";
+    std::string how;
+    if (square_root) {
+        how = "Colour by the square root of the weight" +
+              (logarithmic ? " up to " + std::to_string(kShort) + " tokens. " : std::string("."));
+    }
+    if (logarithmic)
+        how += square_root ? "Beyond, logarithmic; smaller weights than the scale's end are drawn as its end."
+                           : "Logarithmic colour scale; smaller weights than its end are drawn as its end.";
     how += " Grey: not allowed by the mask.";
     if (pooled) how += " Each cell shows the largest weight of the pairs under it.";
     figure.notes.push_back(how);

@@ -291,6 +291,7 @@ FigureData indicators(Files files, const FigureOptions& options) {
     figure.panel_aspect = std::clamp(
         static_cast<double>(rows) / static_cast<double>(std::max<std::int64_t>(columns, 4)), several ? 0.55 : 0.3, 1.5);
     if (std::ssize(shown) == 1) figure.widest_mm = std::max(40.0, static_cast<double>(columns) * 14);
+    figure.shared_colours = !several;  // one indicator: one scale for all models
     figure.share_y =
         std::all_of(shown.begin(), shown.end(), [&](const Grid& g) { return g.labels == shown.front().labels; });
     figure.share_x =

@@ -189,7 +189,7 @@ FigureData radar(Files files, const FigureOptions& options) {
     figure.columns = static_cast<std::int64_t>(blocks * models.size());
     figure.reflow = true;
     figure.narrowest_mm = 12.5;
-    figure.widest_mm = 52;
+    figure.widest_mm = several ? 40 : 52;
     if (several) {
         figure.block_columns = static_cast<std::int64_t>(models.size());
         for (const auto& model : models) figure.column_labels.push_back(model.name);

@@ -42,8 +42,8 @@ private:
 
 std::vector<figures::FigureData> one_of_each() {
     using namespace tests;
-    return {sample_heat_map(20, true), sample_heat_map(2000, false), sample_radars(5),   sample_ridges(12),
-            sample_curves(),           sample_mosaic(3, 4, false),   sample_multiples(5)};
+    return {sample_heat_map(20, true), sample_heat_map(700, false), sample_radars(5),   sample_ridges(12),
+            sample_curves(),           sample_mosaic(3, 4, false),  sample_multiples(5)};
 }
 
 /// All text nodes inside <text> elements; the reader refuses what is not well-formed XML.
@@ -150,8 +150,9 @@ TEST_CASE("SVG keeps text as text, in named families, and is well-formed", "[wid
     ensure_application();
     const std::string svg = render_figure(tests::sample_heat_map(20, true), {}, "svg");
     const auto texts = svg_texts(svg);
+    // A label in two fonts is two text elements.
     for (const char* label :
-         {"␣the", "␣wind", "↵", "月光", "‹xE6›", "&<\">", "key", "query", "attention weight", "trained to here"}) {
+         {"␣", "the", "wind", "↵", "月光", "‹xE6›", "&<\">", "key", "query", "attention weight", "trained to here"}) {
         INFO(label);
         CHECK(texts.contains(QString(label)));
     }
@@ -163,9 +164,12 @@ TEST_CASE("SVG keeps text as text, in named families, and is well-formed", "[wid
 
 TEST_CASE("The same figure gives the same bytes", "[widgets][painter]") {
     ensure_application();
+    FigureStyle style;
+    style.width_mm = 85;
+    style.dpi = 80;
     for (const std::string format : {"svg", "png", "pdf"}) {
         for (const auto& figure : one_of_each()) {
-            CHECK(render_figure(figure, {}, format) == render_figure(figure, {}, format));
+            CHECK(render_figure(figure, style, format) == render_figure(figure, style, format));
         }
     }
 }
