@@ -7,11 +7,11 @@
 #include <functional>
 #include <stdexcept>
 
+#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/randn.h>
-#include <ATen/CPUGeneratorImpl.h>
 
 #include "core/model/cache.h"
 #include "core/model/model.h"
@@ -58,8 +58,8 @@ public:
         }
     }
 
-    std::function<void(std::int64_t layer)> before_layer;   ///< may throw, cancel, or look at the files
-    std::vector<std::int64_t> batch_sizes;                  ///< of every forward pass
+    std::function<void(std::int64_t layer)> before_layer;  ///< may throw, cancel, or look at the files
+    std::vector<std::int64_t> batch_sizes;                 ///< of every forward pass
 
     const model::ModelConfig& config() const override { return config_; }
     const std::vector<Site>& sites() const override { return sites_; }
@@ -76,7 +76,8 @@ public:
 
     at::Tensor forward(const model::Batch& batch, const model::ForwardOptions& options) override {
         batch_sizes.push_back(batch.ids.size(0));
-        at::Tensor hidden = embedding_.index_select(0, batch.ids.flatten()).view({batch.ids.size(0), batch.ids.size(1), -1});
+        at::Tensor hidden =
+            embedding_.index_select(0, batch.ids.flatten()).view({batch.ids.size(0), batch.ids.size(1), -1});
         announce(options.probe, "embedding", -1, hidden);
         for (std::int64_t layer = 0; layer < o_.layers; ++layer) {
             if (before_layer) before_layer(layer);
@@ -108,8 +109,11 @@ private:
         rule.scale = 0.5;
         rule.causal = o_.causal;
         const auto view = [](const at::Tensor& t) {
-            return kernels::TensorView{t.const_data_ptr(), kernels::ElementType::float32, t.size(0), t.size(1), t.size(2),
-                                       t.size(3), t.stride(0), t.stride(1), t.stride(2)};
+            return kernels::TensorView{t.const_data_ptr(), kernels::ElementType::float32,
+                                       t.size(0),          t.size(1),
+                                       t.size(2),          t.size(3),
+                                       t.stride(0),        t.stride(1),
+                                       t.stride(2)};
         };
         kernels::AttentionInput input{view(q), view(k), view(v), &rule,
                                       options.cancellation != nullptr ? options.cancellation->flag() : nullptr};

@@ -27,8 +27,9 @@ public:
         };
         if (special && first_) add(256, 0, 0, true);
         for (std::size_t i = 0; i < text.size(); ++i) {
-            if (text[i] == ' ') continue;   // dropped, as WordPiece does
-            add(static_cast<unsigned char>(text[i]), static_cast<std::int64_t>(i), static_cast<std::int64_t>(i) + 1, false);
+            if (text[i] == ' ') continue;  // dropped, as WordPiece does
+            add(static_cast<unsigned char>(text[i]), static_cast<std::int64_t>(i), static_cast<std::int64_t>(i) + 1,
+                false);
         }
         if (special) add(257, 0, 0, true);
         return out;
@@ -54,7 +55,9 @@ analysis::InputOptions text_options(const std::string& text) {
     return options;
 }
 
-void write(const std::filesystem::path& path, const std::string& content) { std::ofstream(path, std::ios::binary) << content; }
+void write(const std::filesystem::path& path, const std::string& content) {
+    std::ofstream(path, std::ios::binary) << content;
+}
 
 ErrorCode refusal(const analysis::InputOptions& options, const tokenizer::Tokenizer* tokenizer) {
     try {
@@ -106,10 +109,10 @@ TEST_CASE("A length cuts, and windows cut a long text into parts with their own 
     CHECK(input.sequences[0].text == "ab");
 
     options.windows = true;
-    options.length = 5;   // <s> a b c E6 | 9C 88 x y z | </s>
+    options.length = 5;  // <s> a b c E6 | 9C 88 x y z | </s>
     input = analysis::read_input(options, &tokenizer);
     REQUIRE(input.sequences.size() == 3);
-    CHECK(input.sequences[0].text == "abc \xE6\x9C\x88");   // characters stay whole
+    CHECK(input.sequences[0].text == "abc \xE6\x9C\x88");  // characters stay whole
     CHECK(input.sequences[1].text == "\xE6\x9C\x88xyz");
     CHECK(input.sequences[1].offsets[0] == Offset{1, 2});
     CHECK(input.sequences[1].offsets[4] == Offset{5, 6});
@@ -150,8 +153,8 @@ TEST_CASE("Lists of ids need no tokenizer", "[analysis]") {
     CHECK(input.sequences[0].text == "ab");
     CHECK(input.sequences[0].offsets[1] == Offset{1, 2});
 
-    for (const char* bad : {"", "[]", "[[]]", "[1, 2]", "{\"a\": 1}", "[[1, 100]]", "[[-1]]", "[[1.5]]", "[[true]]", "[[1]", "[[\"1\"]]",
-                            "[[99999999999999999999]]"}) {
+    for (const char* bad : {"", "[]", "[[]]", "[1, 2]", "{\"a\": 1}", "[[1, 100]]", "[[-1]]", "[[1.5]]", "[[true]]",
+                            "[[1]", "[[\"1\"]]", "[[99999999999999999999]]"}) {
         INFO(bad);
         write(folder / "ids.json", bad);
         CHECK_THROWS_AS(analysis::read_input(options, nullptr), Error);
@@ -194,10 +197,10 @@ TEST_CASE("Nothing to analyse is refused", "[analysis]") {
     const Framed tokenizer;
     CHECK(refusal({}, &tokenizer) == ErrorCode::usage);
     CHECK(refusal(text_options(""), &tokenizer) == ErrorCode::usage);
-    CHECK(refusal(text_options("   "), &tokenizer) == ErrorCode::usage);   // only inserted tokens are left
+    CHECK(refusal(text_options("   "), &tokenizer) == ErrorCode::usage);  // only inserted tokens are left
     CHECK(refusal(text_options("a"), nullptr) == ErrorCode::usage);
     auto options = text_options("a");
-    options.vocabulary = 97;   // 'a' is 97
+    options.vocabulary = 97;  // 'a' is 97
     CHECK(refusal(options, &tokenizer) == ErrorCode::mismatch);
     CHECK(refusal(text_options("a\xC0"), &tokenizer) == ErrorCode::format);
 }

@@ -22,7 +22,8 @@ TEST_CASE("The table holds means over heads and sequences, and dashes where noth
     REQUIRE(summary.columns.at(6) == "local_focus_2");
     double sink = 0, focus = 0;
     for (std::int64_t s = 0; s < 2; ++s) {
-        const auto st = tests::synthetic_statistics(a, a.lengths[static_cast<std::size_t>(s)], 2, a.seed + 17 * static_cast<std::uint64_t>(s));
+        const auto st = tests::synthetic_statistics(a, a.lengths[static_cast<std::size_t>(s)], 2,
+                                                    a.seed + 17 * static_cast<std::uint64_t>(s));
         for (std::size_t h = 0; h < 4; ++h) {
             sink += st.sink[h] / 8;
             focus += st.local_focus[h * 4 + 2] / 8;
