@@ -138,7 +138,7 @@ private:
     }
 
     void first_pass(std::int64_t b, SequenceResults& results) {
-        const bool panel = input_.rule->normaliser == Normaliser::sparsemax;
+        const bool panel = sweep_of(input_.rule->normaliser) == Sweep::panel;
         const std::int64_t floats = pass_one_scratch(*sequence_, block_rows_, panel);
         // Last blocks first: under a causal mask they are the longest.
         parallel_for(heads_ * blocks_, [&](std::int64_t index, int worker) {

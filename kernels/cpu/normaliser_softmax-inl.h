@@ -2,12 +2,12 @@
 // Included once per SIMD target.
 //
 // What a normaliser tells the loops:
-//   kSweep            what the first pass does for its row constants: `online` (sums over key blocks that can be
-//   carried
-//                     on), `panel` (a search on a whole row of scores), `none` (there are none to find)
-//   Weight(t, a, b)   the weight of a score from the row's two constants, in both passes and in the output
-//   kEntropyOnline    the first pass gives entropy, squares and mass; otherwise the second takes them from the weights
-// and with `online` Rescale/Finish below, with `panel` Search (see normaliser_sparsemax-inl.h).
+//   kSweep           what the first pass does for its row constants (row_results.h).
+//                    online: sums over key blocks that can be carried on, by Add and Finish;
+//                    panel: Search on a whole row of scores; none: Finish alone
+//   Weight(t, a, b)  the weight of a score from the row's two constants
+//   MayVanish        a cheap test: false if the weight of that score is certainly above 2^-126
+//   kEntropyOnline   the first pass gives entropy, squares and mass; otherwise the second takes them from the weights
 #if defined(HEADSCOPE_KERNELS_CPU_NORMALISER_SOFTMAX_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEADSCOPE_KERNELS_CPU_NORMALISER_SOFTMAX_INL_H
 #undef HEADSCOPE_KERNELS_CPU_NORMALISER_SOFTMAX_INL_H
@@ -22,11 +22,18 @@ HWY_BEFORE_NAMESPACE();
 namespace headscope::kernels::cpu::HWY_NAMESPACE {
 
 struct Softmax {
-    static constexpr Sweep kSweep = Sweep::online;
+    static constexpr Sweep kSweep = sweep_of(Normaliser::softmax);
     static constexpr bool kEntropyOnline = true;
 
     static HWY_INLINE V Weight(F32 d, V t, V shift, V factor) {
         return hn::Mul(PowerOfTwo(d, hn::Sub(t, shift)), factor);
+    }
+
+    /// A factor is one over a row's sum, so it is above 2^-36 for any row that fits into memory.
+    static HWY_INLINE bool MayVanish(float t, float shift, float) { return t - shift < -90.0f; }
+
+    static HWY_INLINE RowResult Finish(const OnlineRow& row, const float* sink_logit) {
+        return finish_softmax(row, sink_logit);
     }
 
     /// Adds the scores [begin, end) of a row whose maximum so far is `maximum`: with u = t - maximum the sums

@@ -15,12 +15,16 @@ namespace headscope::kernels::cpu::HWY_NAMESPACE {
 
 /// Martins and Astudillo 2016 (arXiv 1602.02068): A = max(s - tau, 0) with tau such that the row sums to 1.
 struct Sparsemax {
-    static constexpr Sweep kSweep = Sweep::panel;
+    static constexpr Sweep kSweep = sweep_of(Normaliser::sparsemax);
     static constexpr bool kEntropyOnline = false;
 
     static HWY_INLINE V Weight(F32 d, V t, V shift, V threshold) {
         const V excess = hn::Sub(hn::Sub(t, shift), threshold);
         return hn::Mul(hn::Max(hn::Zero(d), excess), hn::Set(d, static_cast<float>(kLn2)));
+    }
+
+    static HWY_INLINE bool MayVanish(float t, float shift, float threshold) {
+        return (t - shift) - threshold < 2.0f * kSmallestNormal;
     }
 
     /// The exact threshold of a row of n scores (masked ones among them): from the lowest it can have, one below the

@@ -9,8 +9,7 @@
 #define HWY_TARGET_INCLUDE "kernels/cpu/pass_one.cpp"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-#include "kernels/cpu/normaliser_softmax-inl.h"
-#include "kernels/cpu/normaliser_sparsemax-inl.h"
+#include "kernels/cpu/normalisers-inl.h"
 #include "kernels/cpu/scores-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -169,7 +168,7 @@ public:
                 if (Cancelled()) return;
                 for (int g = 0; g < groups_; ++g) Tile(g, key, scores_);
             }
-            for (int r = 0; r < task_.rows; ++r) Finish(r, finish_softmax(rows_[r], SinkLogit()));
+            for (int r = 0; r < task_.rows; ++r) Finish(r, N::Finish(rows_[r], SinkLogit()));
         }
         if constexpr (kStatistics) FinishBlock();
     }
@@ -260,18 +259,17 @@ private:
 };
 
 template <class N>
-HWY_INLINE void RunBlock(const PassOneTask& task) {
-    if (task.scores != nullptr)
-        BlockPass<N, true>(task).Run();
-    else
-        BlockPass<N, false>(task).Run();
-}
+struct FirstPass {
+    static void Run(const PassOneTask& task) {
+        if (task.scores != nullptr)
+            BlockPass<N, true>(task).Run();
+        else
+            BlockPass<N, false>(task).Run();
+    }
+};
 
 void PassOne(const PassOneTask& task) {
-    if (task.normaliser == Normaliser::softmax)
-        RunBlock<Softmax>(task);
-    else
-        RunBlock<Sparsemax>(task);
+    RunNormaliser<FirstPass>(task);
 }
 
 }  // namespace

@@ -9,8 +9,7 @@
 #define HWY_TARGET_INCLUDE "kernels/cpu/pass_two.cpp"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-#include "kernels/cpu/normaliser_softmax-inl.h"
-#include "kernels/cpu/normaliser_sparsemax-inl.h"
+#include "kernels/cpu/normalisers-inl.h"
 #include "kernels/cpu/scores-inl.h"
 #include "kernels/cpu/values-inl.h"
 #include "kernels/cpu/weights-inl.h"
@@ -280,11 +279,13 @@ private:
     double diversity_ = 0.0;
 };
 
+template <class N>
+struct SecondPass {
+    static void Run(const PassTwoTask& task) { WeightPass<N>(task).Run(); }
+};
+
 void PassTwo(const PassTwoTask& task) {
-    if (task.normaliser == Normaliser::softmax)
-        WeightPass<Softmax>(task).Run();
-    else
-        WeightPass<Sparsemax>(task).Run();
+    RunNormaliser<SecondPass>(task);
 }
 
 }  // namespace

@@ -13,6 +13,10 @@ namespace headscope::kernels::cpu {
 /// What the first pass must do to find a normaliser's row constants.
 enum class Sweep : std::uint8_t { online, panel, none };
 
+constexpr Sweep sweep_of(Normaliser normaliser) {
+    return normaliser == Normaliser::sparsemax ? Sweep::panel : Sweep::online;
+}
+
 /// Sums over the scores of one row in one tile.
 struct TileSums {
     float z = 0.0F, t = 0.0F, f = 0.0F, squared_deviations = 0.0F;

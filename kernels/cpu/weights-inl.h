@@ -119,7 +119,7 @@ HWY_INLINE void MaskTile(float* HWY_RESTRICT scores, std::int64_t begin, std::in
 /// Whether the smallest weight of a row counts as zero. False for a row that sees no key (minimum +inf).
 template <class N>
 HWY_INLINE bool HasZeros(float minimum, float shift, float factor) {
-    if (!(minimum <= -kMasked)) return false;
+    if (!(minimum <= -kMasked) || !N::MayVanish(minimum, shift, factor)) return false;
     const F32 d;
     return hn::GetLane(N::Weight(d, hn::Set(d, minimum), hn::Set(d, shift), hn::Set(d, factor))) < kSmallestNormal;
 }
