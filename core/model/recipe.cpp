@@ -35,8 +35,9 @@ std::vector<std::int64_t> read_windows(const ConfigReader& reader, std::int64_t 
         reader.refuse("layer_types", "a list of " + std::to_string(layers) + ", one for each layer");
     }
     for (const std::string& type : types) {
-        if (type == "sliding_attention" && window == 0)
-            reader.refuse("sliding_window", "a size for the sliding layers");
+        if (type == "sliding_attention" && window == 0) {
+            reader.refuse("layer_types", "no sliding_attention, as no sliding_window is in use");
+        }
         if (type != "sliding_attention" && type != "full_attention") {
             reader.unsupported("layer_types", "full_attention and sliding_attention only");
         }

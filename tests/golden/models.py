@@ -15,7 +15,10 @@ Needs torch 2.14, transformers 5.23, safetensors.
 import argparse
 import json
 import pathlib
+import sys
 import tempfile
+
+sys.path.append(sys.path.pop(0))  # packages before scripts of their name: tokenizers.py lies beside this file
 
 import safetensors.torch
 import torch
@@ -126,7 +129,7 @@ def llama(**changes):
 
 
 def llama_rope(name, length, rope, **changes):
-    config = llama(rope_parameters=rope, head_dim=8, num_hidden_layers=1, **changes)
+    config = llama(rope_parameters=rope, num_hidden_layers=1, **{"head_dim": 8, **changes})
     return case("llama-" + name, transformers.LlamaForCausalLM, config, [ids(length, 37)])
 
 
@@ -162,9 +165,11 @@ def cases():
                      max_position_embeddings=16)
     yield llama_rope("rope-yarn", 24, {"rope_type": "yarn", "factor": 4.0, "rope_theta": 100.0,
                                        "original_max_position_embeddings": 16})
+    # Large enough a head for the ramp between beta_fast and beta_slow to have steps.
     yield llama_rope("rope-yarn-mscale", 24, {"rope_type": "yarn", "factor": 4.0, "rope_theta": 1000.0, "mscale": 1.1,
                                               "mscale_all_dim": 0.7, "beta_fast": 8, "beta_slow": 2, "truncate": False,
-                                              "original_max_position_embeddings": 16})
+                                              "original_max_position_embeddings": 64},
+                     head_dim=24, max_position_embeddings=256)
     longrope = {"rope_type": "longrope", "rope_theta": 100.0, "short_factor": [1.0, 1.1, 1.3, 1.6],
                 "long_factor": [1.0, 2.0, 3.0, 4.5], "original_max_position_embeddings": 16}
     yield llama_rope("rope-longrope-long", 24, dict(longrope))

@@ -122,3 +122,49 @@ TEST_CASE("Attention weights equal those of transformers' eager attention", "[mo
         }
     }
 }
+
+TEST_CASE("A setting read wrongly would show: each one of these changes the logits", "[model][golden]") {
+    struct Change {
+        const char* name;
+        const char* pointer;
+        nlohmann::json value;
+    };
+    const std::vector<Change> changes{
+        {"gpt2", "/activation_function", "gelu"},
+        {"gpt2", "/scale_attn_weights", false},
+        {"gpt2-old-file", "/scale_attn_by_inverse_layer_idx", false},
+        {"llama", "/rope_theta", 9000.0},
+        {"llama", "/rms_norm_eps", 1e-3},
+        {"llama-tied-bf16-sharded", "/hidden_act", "gelu"},
+        {"llama-rope-linear", "/rope_parameters/factor", 2.0},
+        {"llama-rope-dynamic", "/rope_parameters/factor", 2.0},
+        {"llama-rope-dynamic", "/max_position_embeddings", 18},
+        {"llama-rope-yarn", "/rope_parameters/attention_factor", 1.0},
+        {"llama-rope-yarn", "/rope_parameters/factor", 5.0},
+        {"llama-rope-yarn", "/rope_parameters/original_max_position_embeddings", 20},
+        {"llama-rope-yarn-mscale", "/rope_parameters/mscale", 1.2},
+        {"llama-rope-yarn-mscale", "/rope_parameters/mscale_all_dim", 0.6},
+        {"llama-rope-yarn-mscale", "/rope_parameters/beta_fast", 4},
+        {"llama-rope-yarn-mscale", "/rope_parameters/truncate", true},
+        {"llama-rope-longrope-long", "/rope_parameters/long_factor", {1.0, 2.0, 3.0, 4.0}},
+        {"llama-rope-longrope-long", "/rope_parameters/original_max_position_embeddings", 24},
+        {"llama-rope-longrope-short", "/rope_parameters/factor", 5.0},
+        {"llama-rope-llama3", "/rope_parameters/low_freq_factor", 1.5},
+        {"llama-rope-llama3", "/rope_parameters/factor", 4.0},
+        {"llama-rope-proportional", "/rope_parameters/partial_rotary_factor", 1.0},
+        {"qwen2-windows", "/sliding_window", 5},
+        {"qwen2-windows", "/layer_types/0", "sliding_attention"},
+        {"bert", "/hidden_act", "gelu_new"},
+        {"bert", "/is_decoder", true},
+        {"bert", "/layer_norm_eps", 1e-3},
+    };
+    for (const Change& change : changes) {
+        CAPTURE(change.name, change.pointer);
+        GoldenModel golden = test::golden_model(change.name);
+        golden.checkpoint.config[nlohmann::json::json_pointer(change.pointer)] = change.value;
+        const auto model = golden.checkpoint.build();
+        const double difference =
+            largest_difference(all_logits(*model, forward(*model, golden)), golden.logits, golden.batch.lengths);
+        CHECK(difference > 2 * test::kFloatError * largest_value(golden.logits));
+    }
+}
