@@ -91,7 +91,7 @@ TEST_CASE("Ctrl-C keeps an older output", "[app][interrupt]") {
 TEST_CASE("a killed job leaves the layers that were done whole, and no output", "[app][interrupt]") {
     using headscope::store::AnalysisFile;
     TemporaryFolder folder, out;
-    const auto tokens = write_tokens(folder / "ids.json", {900});
+    const auto tokens = write_tokens(folder / "ids.json", {500});
     const auto job = [&](const fs::path& output) {
         return std::vector<std::string>{"analyze", sample().string(), "--tokens", tokens.string(),
                                         "-o",      output.string()};

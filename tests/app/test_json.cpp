@@ -101,7 +101,9 @@ TEST_CASE("greedy generation is the same every time and as long as asked", "[app
 }
 
 TEST_CASE("HEADSCOPE_KERNELS chooses the kernel that runs", "[app][json]") {
-    const std::vector<std::string> arguments{"bench", sample().string(), "--length", "65", "--repeat", "1", "--json"};
+    TemporaryFolder folder;
+    const std::vector<std::string> arguments{
+        "analyze", sample().string(), "--text", kText, "--json", "-o", (folder / "x.headscope.h5").string()};
     CHECK(document(arguments, {.environment = {"HEADSCOPE_KERNELS=reference"}}).at("kernels") == "reference");
     CHECK(document(arguments).at("kernels") != "reference");
 }
