@@ -6,12 +6,18 @@
 #include "core/base/error.h"
 
 namespace headscope::model {
+namespace {
+// Bounds on what is computed or allocated from a configuration before the file's tensors are compared with it.
+constexpr std::int64_t kMostLayers = 100'000;
+constexpr std::int64_t kWidestHeads = std::int64_t{1} << 31;
+}  // namespace
 
 void read_sizes(ModelConfig& config, const ConfigReader& reader, const SizeKeys& keys,
                 std::int64_t feed_forward_default) {
     config.vocabulary = reader.size(keys.vocabulary);
     config.hidden = reader.size(keys.hidden);
     config.layers = reader.size(keys.layers);
+    if (config.layers > kMostLayers) reader.refuse(keys.layers, "at most " + std::to_string(kMostLayers));
     config.heads = reader.size(keys.heads);
     config.key_value_heads = reader.size(keys.key_value_heads, config.heads);
     if (config.heads % config.key_value_heads != 0) {
@@ -23,6 +29,9 @@ void read_sizes(ModelConfig& config, const ConfigReader& reader, const SizeKeys&
         reader.refuse(keys.heads, "a divisor of " + keys.hidden + " (" + std::to_string(config.hidden) + ")");
     } else {
         config.head_size = config.hidden / config.heads;
+    }
+    if (config.heads * config.head_size > kWidestHeads) {
+        reader.refuse(keys.head_size, "heads of at most 2^31 numbers together");
     }
     config.feed_forward = feed_forward_default > 0 ? reader.size(keys.feed_forward, feed_forward_default)
                                                    : reader.size(keys.feed_forward);

@@ -130,7 +130,9 @@ TEST_CASE("Weights of integers are refused", "[model][build]") {
 TEST_CASE("The number of layers must be the file's", "[model][build]") {
     refuses(llama_with("num_hidden_layers", 3), ErrorCode::mismatch, "[model.layers.2.input_layernorm.weight]");
     refuses(llama_with("num_hidden_layers", 1), ErrorCode::mismatch, "num_hidden_layers");
-    refuses(llama_with("num_hidden_layers", 2000000000), ErrorCode::mismatch, "than the file has tensors");
+    refuses(llama_with("num_hidden_layers", 90000), ErrorCode::mismatch, "than the file has tensors");
+    refuses(llama_with("num_hidden_layers", 2000000000), ErrorCode::mismatch,
+            "num_hidden_layers] expected at most 100000");
 }
 
 TEST_CASE("Sizes that contradict each other are refused by their key", "[model][build]") {
@@ -140,6 +142,7 @@ TEST_CASE("Sizes that contradict each other are refused by their key", "[model][
     refuses(llama_with("hidden_size", 20.5), ErrorCode::mismatch, "found 20.5");
     refuses(llama_with("hidden_size", "20"), ErrorCode::mismatch, "found \"20\"");
     refuses(llama_with("hidden_size", 18446744073709551615ULL), ErrorCode::mismatch, "hidden_size");
+    refuses(llama_with("head_dim", 2000000000), ErrorCode::mismatch, "head_dim] expected heads of at most 2^31");
     refuses(llama_with("head_dim", 7), ErrorCode::mismatch, "even number of rotated dimensions");
     refuses(llama_with("rms_norm_eps", 0), ErrorCode::mismatch, "rms_norm_eps] expected a number above 0");
     refuses(llama_with("hidden_act", "snake"), ErrorCode::unsupported, "found \"snake\"");
