@@ -2,6 +2,7 @@
 #include "kernels/cpu/accumulators.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -13,6 +14,12 @@ namespace {
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) {
     return (a + b - 1) / b;
+}
+
+void raise(std::atomic_ref<float> maximum, float x) {
+    float seen = maximum.load(std::memory_order_relaxed);
+    while (seen < x && !maximum.compare_exchange_weak(seen, x, std::memory_order_relaxed)) {
+    }
 }
 
 }  // namespace
@@ -86,9 +93,21 @@ void ColumnTotals::add(std::int64_t h, std::int64_t cell_row, std::int64_t key, 
             maximum = std::max(maximum, maxima[j - key]);
         }
         const auto at = static_cast<std::size_t>(cell(h, cell_row, c));
-        cell_sums_[at] += sum;
-        cell_maxima_[at] = std::max(cell_maxima_[at], maximum);
+        if (inside_tile(c)) {
+            cell_sums_[at] += sum;
+            cell_maxima_[at] = std::max(cell_maxima_[at], maximum);
+        } else {
+            // The neighbouring tile's lock is another one.
+            std::atomic_ref(cell_sums_[at]).fetch_add(sum, std::memory_order_relaxed);
+            raise(std::atomic_ref(cell_maxima_[at]), maximum);
+        }
     }
+}
+
+bool ColumnTotals::inside_tile(std::int64_t column) const {
+    const std::int64_t first = first_key_[static_cast<std::size_t>(column)];
+    const std::int64_t last = first_key_[static_cast<std::size_t>(column) + 1] - 1;
+    return first / kTileKeys == last / kTileKeys;
 }
 
 double ColumnTotals::column_sum(std::int64_t h, std::int64_t j) const {

@@ -34,6 +34,8 @@ public:
 
 private:
     std::int64_t fixed(double x, std::int64_t h);
+    /// Whether a thumbnail column's keys lie in one tile, so that its tile's lock guards it.
+    bool inside_tile(std::int64_t column) const;
     double from_fixed(std::int64_t sum, std::int64_t h) const;
     std::int64_t cell(std::int64_t h, std::int64_t row, std::int64_t column) const {
         return (h * thumbnail_rows_ + row) * thumbnail_columns_ + column;
@@ -46,7 +48,7 @@ private:
     std::vector<float> cell_maxima_;
     std::vector<std::int64_t> first_key_;  // [thumbnail columns + 1]
     std::vector<std::uint8_t> broken_;     // [heads]: a weight was not finite, so the sums are NaN
-    std::array<std::mutex, 64> stripes_;   // by head and key
+    std::array<std::mutex, 64> stripes_;   // by head and tile of keys
     std::mutex broken_mutex_;
 };
 
