@@ -16,7 +16,12 @@ void draw_emoji(QPainter* painter, const QPointF& baseline, const QString& text,
     constexpr double kFiner = 4;
     double ascent = 0;
     for (const auto& run : emoji_runs(font, text, ascent)) {
-        const QRectF box = run.boundingRect().adjusted(-1, -1, 1, 1);
+        // Not the run's own bounds: those of colour glyphs change once they have been drawn.
+        const double size = font.pixelSize();
+        const auto places = run.positions();
+        if (places.isEmpty()) continue;
+        const QRectF box(QPointF(places.front().x() - 0.1 * size, places.front().y() - 1.1 * size),
+                         QPointF(places.back().x() + 1.5 * size, places.front().y() + 0.4 * size));
         QImage image((box.size() * kFiner).toSize().expandedTo({1, 1}), QImage::Format_ARGB32_Premultiplied);
         image.fill(Qt::transparent);
         QPainter picture(&image);
@@ -43,7 +48,7 @@ void draw_text(QPainter* painter, const QRectF& rect, const QString& text, const
         box = QRectF(0, 0, rect.height(), rect.width());
     }
     const QFontMetricsF metrics(font);
-    const double width = metrics.horizontalAdvance(text);
+    const double width = text_width(font, text);
     double x = box.left();
     if (alignment & Qt::AlignHCenter) x += (box.width() - width) / 2;
     if (alignment & Qt::AlignRight) x += box.width() - width;
@@ -52,8 +57,9 @@ void draw_text(QPainter* painter, const QRectF& rect, const QString& text, const
     if (alignment & Qt::AlignVCenter) y += (box.height() - height) / 2;
     if (alignment & Qt::AlignBottom) y += box.height() - height;
     const QPointF baseline(x, y + metrics.ascent());
-    painter->drawText(baseline, text);
+    // First: drawing colour glyphs settles their metrics, which the file's font table repeats.
     if (painter->paintEngine()->type() == QPaintEngine::Pdf) draw_emoji(painter, baseline, text, font);
+    painter->drawText(baseline, text);
     painter->restore();
 }
 

@@ -98,7 +98,24 @@ std::vector<QGlyphRun> emoji_runs(const QFont& font, const QString& text, double
 }
 
 double text_width(const QFont& font, const QString& text) {
-    return QFontMetricsF(font).horizontalAdvance(text);
+    // Qt's advances of colour glyphs change once they have been drawn: those count as what their font says, 1.245 em.
+    constexpr double kEmojiAdvance = 1.245;
+    const QFontMetricsF metrics(font);
+    double ascent = 0;
+    if (emoji_runs(font, text, ascent).empty()) return metrics.horizontalAdvance(text);
+    QString plain;
+    double width = 0;
+    QTextBoundaryFinder finder(QTextBoundaryFinder::Grapheme, text);
+    qsizetype begin = 0;
+    while (finder.toNextBoundary() > 0) {
+        const QString character = text.mid(begin, finder.position() - begin);
+        begin = finder.position();
+        if (emoji_runs(font, character, ascent).empty())
+            plain += character;
+        else
+            width += kEmojiAdvance * font.pixelSize();
+    }
+    return width + metrics.horizontalAdvance(plain);
 }
 
 double text_height(const QFont& font) {

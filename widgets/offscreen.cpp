@@ -2,6 +2,7 @@
 #include "widgets/offscreen.h"
 
 #include <QApplication>
+#include <QHashFunctions>
 #include <clocale>
 
 #include "widgets/quiet_qt.h"
@@ -20,6 +21,8 @@ void ensure_application() {
     if (QCoreApplication::instance() != nullptr) return;
     const QuietQt quiet;
     qputenv("QT_QPA_PLATFORM", "offscreen");
+    // PDF files list their fonts in the order of a hash.
+    QHashSeed::setDeterministicGlobalSeed();
     // Never destroyed: there is no place before Qt's own globals go at which nothing can draw any more.
     static auto* const application = new QApplication(argument_count, arguments);
     Q_UNUSED(application)
