@@ -4,6 +4,7 @@
 #include <QFontMetricsF>
 #include <QImage>
 #include <QPaintEngine>
+#include <QTextBoundaryFinder>
 
 #include "widgets/fonts.h"
 
@@ -11,26 +12,46 @@ namespace headscope::widgets {
 
 namespace {
 
-/// Qt leaves colour glyphs out of PDF files: put their pictures where they belong.
-void draw_emoji(QPainter* painter, const QPointF& baseline, const QString& text, const QFont& font) {
+/// The picture of one colour glyph, its line starting at `baseline`.
+void draw_picture(QPainter* painter, const QPointF& baseline, const QString& character, const QFont& font) {
     constexpr double kFiner = 4;
+    const double size = font.pixelSize();
+    const QRectF box(-0.1 * size, -1.1 * size, 1.6 * size, 1.5 * size);
+    QImage image((box.size() * kFiner).toSize().expandedTo({1, 1}), QImage::Format_ARGB32_Premultiplied);
+    image.fill(Qt::transparent);
+    QPainter picture(&image);
+    picture.scale(image.width() / box.width(), image.height() / box.height());
+    picture.setFont(font);
+    picture.drawText(-box.topLeft(), character);
+    picture.end();
+    painter->drawImage(box.translated(baseline), image);
+}
+
+/// Qt leaves colour glyphs out of PDF files, and having met them there no longer draws them anywhere else: so they
+/// never get there, their pictures do.
+void draw_with_pictures(QPainter* painter, QPointF baseline, const QString& text, const QFont& font) {
+    QString plain;
+    const auto flush = [&] {
+        if (plain.isEmpty()) return;
+        painter->drawText(baseline, plain);
+        baseline.rx() += text_width(font, plain);
+        plain.clear();
+    };
+    QTextBoundaryFinder finder(QTextBoundaryFinder::Grapheme, text);
+    qsizetype begin = 0;
     double ascent = 0;
-    for (const auto& run : emoji_runs(font, text, ascent)) {
-        // Not the run's own bounds: those of colour glyphs change once they have been drawn.
-        const double size = font.pixelSize();
-        const auto places = run.positions();
-        if (places.isEmpty()) continue;
-        const QRectF box(QPointF(places.front().x() - 0.1 * size, places.front().y() - 1.1 * size),
-                         QPointF(places.back().x() + 1.5 * size, places.front().y() + 0.4 * size));
-        QImage image((box.size() * kFiner).toSize().expandedTo({1, 1}), QImage::Format_ARGB32_Premultiplied);
-        image.fill(Qt::transparent);
-        QPainter picture(&image);
-        picture.scale(image.width() / box.width(), image.height() / box.height());
-        picture.translate(-box.topLeft());
-        picture.drawGlyphRun({0, 0}, run);
-        picture.end();
-        painter->drawImage(box.translated(baseline - QPointF(0, ascent)), image);
+    while (finder.toNextBoundary() > 0) {
+        const QString character = text.mid(begin, finder.position() - begin);
+        begin = finder.position();
+        if (emoji_runs(font, character, ascent).empty()) {
+            plain += character;
+            continue;
+        }
+        flush();
+        draw_picture(painter, baseline, character, font);
+        baseline.rx() += text_width(font, character);
     }
+    flush();
 }
 
 }  // namespace
@@ -57,9 +78,13 @@ void draw_text(QPainter* painter, const QRectF& rect, const QString& text, const
     if (alignment & Qt::AlignVCenter) y += (box.height() - height) / 2;
     if (alignment & Qt::AlignBottom) y += box.height() - height;
     const QPointF baseline(x, y + metrics.ascent());
-    // First: drawing colour glyphs settles their metrics, which the file's font table repeats.
-    if (painter->paintEngine()->type() == QPaintEngine::Pdf) draw_emoji(painter, baseline, text, font);
-    painter->drawText(baseline, text);
+    double ascent = 0;
+    const bool pictures =
+        painter->paintEngine()->type() == QPaintEngine::Pdf && !emoji_runs(font, text, ascent).empty();
+    if (pictures)
+        draw_with_pictures(painter, baseline, text, font);
+    else
+        painter->drawText(baseline, text);
     painter->restore();
 }
 

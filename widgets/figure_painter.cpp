@@ -7,7 +7,6 @@
 #include <QPdfWriter>
 #include <QSvgGenerator>
 #include <QThread>
-#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
@@ -121,13 +120,6 @@ QByteArray png(QCustomPlot& plot, const QSizeF& size, double dpi, const QColor& 
     return bytes;
 }
 
-bool has_emoji(const FigureLayout& layout) {
-    return std::any_of(layout.texts.begin(), layout.texts.end(), [](const PlacedText& text) {
-        double ascent = 0;
-        return !emoji_runs(text.font, text.text, ascent).empty();
-    });
-}
-
 std::string ending(const std::string& path) {
     std::string end = std::filesystem::path(path).extension().string();
     for (char& c : end) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -151,13 +143,7 @@ std::string render_figure(const figures::FigureData& figure, const FigureStyle& 
                     "found another thread or none");
     }
     const QuietQt quiet;
-    FigureLayout layout = make_layout(figure, style);
-    if (has_emoji(layout)) {
-        // Qt measures colour glyphs otherwise before they were first drawn than after it: a picture to nowhere settles
-        // it, so that a figure does not depend on what was drawn before it.
-        pdf(*make_plot(layout, make_theme(style.dark)), layout.size, "");
-        layout = make_layout(figure, style);
-    }
+    const FigureLayout layout = make_layout(figure, style);
     const auto plot = make_plot(layout, make_theme(style.dark));
     const std::string title = figure.title.empty() ? figure.recipe : figure.title;
     const QByteArray bytes = format == "pdf"   ? pdf(*plot, layout.size, title)
