@@ -36,10 +36,11 @@ void run_decode(const tokenizer::Tokenizer& tokenizer, const TokenizeOptions& op
 void run_encode(const tokenizer::Tokenizer& tokenizer, const TokenizeOptions& options, const Cancellation& cancellation) {
     const std::string text = options.file.empty() ? options.text : analysis::read_text_file(options.file);
     const auto encoding = tokenizer.encode(text, !options.plain, &cancellation);
+    const std::vector<std::string> spelled = tokenizer.pieces(encoding);
     if (options.json) {
         nlohmann::json pieces = nlohmann::json::array(), offsets = nlohmann::json::array();
         for (std::size_t i = 0; i < encoding.ids.size(); ++i) {
-            pieces.push_back(tokenizer.piece(encoding.ids[i]));
+            pieces.push_back(spelled[i]);
             offsets.push_back({encoding.offsets[i][0], encoding.offsets[i][1]});
         }
         print_json({{"ids", encoding.ids}, {"pieces", pieces}, {"offsets", offsets}});
@@ -48,7 +49,7 @@ void run_encode(const tokenizer::Tokenizer& tokenizer, const TokenizeOptions& op
     std::vector<std::vector<std::string>> rows;
     for (std::size_t i = 0; i < encoding.ids.size(); ++i) {
         const auto [begin, end] = encoding.offsets[i];
-        rows.push_back({std::to_string(i), std::to_string(encoding.ids[i]), escaped(tokenizer.piece(encoding.ids[i])),
+        rows.push_back({std::to_string(i), std::to_string(encoding.ids[i]), escaped(spelled[i]),
                         encoding.special[i] != 0 ? "added" : std::to_string(begin) + ".." + std::to_string(end)});
     }
     print(format_table({"position", "id", "piece", "bytes"}, rows));

@@ -8,7 +8,7 @@
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 
-#include <catch2/catch.hpp>
+#include "tests/catch_with_torch.h"
 #include <cmath>
 #include <map>
 

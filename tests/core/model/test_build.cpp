@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What opening a model says: matched, missing, left over, and every disagreement between configuration and tensors.
-#include "tests/core/model/catch_with_torch.h"
+#include "tests/catch_with_torch.h"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Decoding with caches against the full forward pass, and generation.
-#include "tests/core/model/catch_with_torch.h"
+#include "tests/catch_with_torch.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>

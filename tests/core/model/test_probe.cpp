@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A model taken apart through its probe, and put together again.
-#include "tests/core/model/catch_with_torch.h"
+#include "tests/catch_with_torch.h"
 
 #include <cmath>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Both generations of rotary configuration, and what is wrong with them.
-#include "tests/core/model/catch_with_torch.h"
+#include "tests/catch_with_torch.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The forward pass as a whole: padding, skipped layers, cancelling, progress, loss.
-#include "tests/core/model/catch_with_torch.h"
+#include "tests/catch_with_torch.h"
 
 #include <cmath>
 

@@ -6,4 +6,6 @@
 #include <c10/util/Logging.h>
 #undef CHECK
 
+#include <ATen/core/Tensor.h>
+
 #include <catch2/catch.hpp>
