@@ -18,8 +18,8 @@ import indicators as oracle_indicators
 EPSILON = 2.0**-23  # float32
 HALF = 2.0**-11  # half a unit of float16: thumbnails are stored so
 VANISHING = EPSILON**2  # sums of weights are kept beside others of size 1, in float64: less than this is nothing
-NOISE = 8.0
-FLOOR = 16.0
+NOISE = 4.0
+FLOOR = 8.0
 
 STATES = ("q", "k", "v")
 

@@ -88,16 +88,17 @@ def write_stand_in(path, traces):
     arrays["sites/layer"] = np.arange(sites, dtype=np.int32)
     arrays["sites/heads"] = np.full(sites, heads, dtype=np.int32)
     arrays["logits/edges"] = oracle_indicators.histogram_edges()
+    row_step = oracle_indicators.default_row_step(longest)
     for s, trace in enumerate(traces):
-        fill_sequence(arrays, s, trace)
+        fill_sequence(arrays, s, trace, row_step)
     with h5py.File(path, "w") as file:
         file.attrs["complete"] = 1
         for name, array in arrays.items():
             file[name] = array
-        file["logits/counts"].attrs["row_step"] = oracle_indicators.default_row_step(longest)
+        file["logits/counts"].attrs["row_step"] = row_step
 
 
-def fill_sequence(arrays, s, trace):
+def fill_sequence(arrays, s, trace, row_step):
     length = len(trace.tokens)
     arrays["tokens/ids"][s, :length] = trace.tokens
     for n, site in enumerate(trace.sites):
@@ -108,7 +109,7 @@ def fill_sequence(arrays, s, trace):
         scores = oracle_indicators.score_statistics(site.scores, site.allowed)
         for name in (*SCORES, "above"):
             arrays[f"logits/{name}"][s, n] = scores[name]
-        arrays["logits/counts"][s, n] = oracle_indicators.histogram(site.scores, site.allowed)
+        arrays["logits/counts"][s, n] = oracle_indicators.histogram(site.scores, site.allowed, row_step)
         for which, blocks in oracle_indicators.thumbnails(site.weights).items():
             arrays[f"thumbnails/{which}"][s, n, :, : blocks.shape[1], : blocks.shape[2]] = blocks
         for name in STATES:
