@@ -80,7 +80,8 @@ int run_command_line(int argc, char** argv) {
         }
         catch_signals(context.cancellation);
         context.command();
-        if (std::fflush(stdout) != 0) throw Error(ErrorCode::io, "standard output", "expected to write all output", "found an error");
+        if (std::fflush(stdout) != 0)
+            throw Error(ErrorCode::io, "standard output", "expected to write all output", "found an error");
         return 0;
     } catch (const UsageError& error) {
         std::fprintf(stderr, "headscope: [usage] %s\n", error.what());

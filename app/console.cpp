@@ -33,7 +33,9 @@ bool is_number(const std::string& text) {
 
 ConsoleProgress::ConsoleProgress() : terminal_(isatty(STDERR_FILENO) == 1), start_(Clock::now()), last_(start_) {}
 
-ConsoleProgress::~ConsoleProgress() { finish_progress_line(); }
+ConsoleProgress::~ConsoleProgress() {
+    finish_progress_line();
+}
 
 void ConsoleProgress::advance(double done, double total, const std::string& what) {
     const auto now = Clock::now();
@@ -91,7 +93,8 @@ std::string format_table(const std::vector<std::string>& header, const std::vect
         std::string out;
         for (std::size_t c = 0; c < cells.size() && c < widths.size(); ++c) {
             const std::string pad(widths[c] - display_width(cells[c]), ' ');
-            const bool right = heading ? !rows.empty() && c < rows[0].size() && is_number(rows[0][c]) : is_number(cells[c]);
+            const bool right =
+                heading ? !rows.empty() && c < rows[0].size() && is_number(rows[0][c]) : is_number(cells[c]);
             if (c > 0) out += "  ";
             out += right ? pad + cells[c] : cells[c] + pad;
         }
@@ -103,38 +106,15 @@ std::string format_table(const std::vector<std::string>& header, const std::vect
     return text;
 }
 
-namespace {
-
-std::string scaled(double value, const char* const* units, int count, const char* separator) {
-    int unit = 0;
-    while (unit + 1 < count && std::fabs(value) >= 999.5) {
-        value /= 1000;
-        ++unit;
-    }
-    char buffer[32];
-    std::snprintf(buffer, sizeof buffer, unit == 0 || value >= 99.95 ? "%.0f%s%s" : "%.1f%s%s", value, separator,
-                  units[unit]);
-    return buffer;
-}
-
-}  // namespace
-
-std::string format_bytes(double bytes) {
-    static const char* const units[] = {"B", "kB", "MB", "GB", "TB"};
-    return scaled(bytes, units, 5, " ");
-}
-
-std::string format_count(double count) {
-    static const char* const units[] = {"", "k", "M", "B", "T"};
-    return scaled(count, units, 5, "");
-}
-
 std::string format_seconds(double seconds) {
     char buffer[32];
     const long whole = std::lround(seconds);
-    if (whole < 60) std::snprintf(buffer, sizeof buffer, "%ld s", whole);
-    else if (whole < 3600) std::snprintf(buffer, sizeof buffer, "%ld:%02ld min", whole / 60, whole % 60);
-    else std::snprintf(buffer, sizeof buffer, "%ld:%02ld h", whole / 3600, whole / 60 % 60);
+    if (whole < 60)
+        std::snprintf(buffer, sizeof buffer, "%ld s", whole);
+    else if (whole < 3600)
+        std::snprintf(buffer, sizeof buffer, "%ld:%02ld min", whole / 60, whole % 60);
+    else
+        std::snprintf(buffer, sizeof buffer, "%ld:%02ld h", whole / 3600, whole / 60 % 60);
     return buffer;
 }
 

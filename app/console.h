@@ -35,8 +35,6 @@ void print_json(const nlohmann::json& document);
 /// Columns padded to their widest cell, two spaces between; numbers right-aligned by the caller's `right` flags.
 std::string format_table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows);
 
-std::string format_bytes(double bytes);        ///< "8.4 MB" (powers of 1000)
-std::string format_count(double count);        ///< "3.4M"
-std::string format_seconds(double seconds);    ///< "1:23", "12 s"
+std::string format_seconds(double seconds);  ///< "1:23", "12 s"
 
 }  // namespace headscope::app

@@ -18,7 +18,8 @@ std::shared_ptr<const tokenizer::Tokenizer> load_tokenizer(const fs::path& path)
     if (fs::is_directory(path, ignored)) {
         const fs::path file = path / "tokenizer.json";
         if (!fs::exists(file, ignored))
-            throw Error(ErrorCode::io, escaped(path.string()), "expected a tokenizer.json in this folder", "found none");
+            throw Error(ErrorCode::io, escaped(path.string()), "expected a tokenizer.json in this folder",
+                        "found none");
         return tokenizer::Tokenizer::from_file(file);
     }
     if (path.extension() == ".safetensors") return load_tokenizer(path.has_parent_path() ? path.parent_path() : ".");
@@ -32,14 +33,17 @@ std::shared_ptr<const tokenizer::Tokenizer> tokenizer_of(const checkpoint::Check
 
 void configure_compute(int threads, const std::string& kernels, const std::string& device) {
     if (device == "cuda")
-        throw Error(ErrorCode::unsupported, "--device", "expected cpu, for this build has no GPU backend", "found cuda");
+        throw Error(ErrorCode::unsupported, "--device", "expected cpu, for this build has no GPU backend",
+                    "found cuda");
     // LibTorch and our kernels share one OpenMP team on this thread: they must agree on its size.
     kernels::set_threads(threads);
     at::set_num_threads(kernels::threads());
     if (kernels != "auto") kernels::force_backend(kernels);
 }
 
-int compute_threads() { return kernels::threads(); }
+int compute_threads() {
+    return kernels::threads();
+}
 
 double peak_memory() {
     struct rusage usage = {};

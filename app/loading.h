@@ -10,7 +10,8 @@
 
 namespace headscope::app {
 
-/// The tokenizer of a checkpoint folder, of any file in it, or a tokenizer.json itself. Throws Error when there is none.
+/// The tokenizer of a checkpoint folder, of any file in it, or a tokenizer.json itself. Throws Error when there is
+/// none.
 std::shared_ptr<const tokenizer::Tokenizer> load_tokenizer(const std::filesystem::path& path);
 
 /// The tokenizer of an open checkpoint; null when it has none.

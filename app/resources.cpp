@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/resources.h"
 
-#include <algorithm>
 #include <cstdlib>
+#include <vector>
 
 #include "core/base/error.h"
 
@@ -21,15 +21,6 @@ fs::path resource_folder() {
         if (fs::is_directory(candidate / "texts", ignored)) return candidate;
     throw Error(ErrorCode::io, "resources", "expected a folder with texts/ at " + escaped(candidates.front().string()),
                 "found none; set HEADSCOPE_RESOURCES");
-}
-
-std::vector<std::string> example_names() {
-    std::vector<std::string> names;
-    std::error_code ignored;
-    for (const auto& entry : fs::directory_iterator(resource_folder() / "texts", ignored))
-        if (entry.path().extension() == ".txt") names.push_back(entry.path().stem().string());
-    std::sort(names.begin(), names.end());
-    return names;
 }
 
 }  // namespace headscope::app

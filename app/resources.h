@@ -2,16 +2,11 @@
 #pragma once
 
 #include <filesystem>
-#include <string>
-#include <vector>
 
 namespace headscope::app {
 
 /// The folder resources/: $HEADSCOPE_RESOURCES, else beside the installed program (../share/headscope), else the one of
 /// the checkout that the program was built in. Throws Error (io) when none of them exists.
 std::filesystem::path resource_folder();
-
-/// Bundled texts, without ".txt", sorted.
-std::vector<std::string> example_names();
 
 }  // namespace headscope::app

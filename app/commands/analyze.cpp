@@ -40,9 +40,7 @@ struct Options {
 /// "0,2,5-8" -> {0, 2, 5, 6, 7, 8}. At most 100 000 of them: the rest is the model's to refuse.
 std::set<int> parse_layers(const std::string& option, const std::string& text) {
     std::set<int> layers;
-    const auto refuse = [&] {
-        throw UsageError(option + ": a list like 0,2,5-8 is expected; found " + escaped(text));
-    };
+    const auto refuse = [&] { throw UsageError(option + ": a list like 0,2,5-8 is expected; found " + escaped(text)); };
     const auto number = [&](std::string_view digits) {
         int value = -1;
         const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
@@ -74,12 +72,19 @@ void check_layers(const std::string& option, const std::set<int>& layers, std::i
 store::RecordLevels parse_record(const std::vector<std::string>& names) {
     store::RecordLevels record;
     for (const auto& name : names) {
-        if (name == "maps") record.maps = true;
-        else if (name == "attention") record.attention = true;
-        else if (name == "states") record.states = true;
-        else if (name == "logits") record.logits = true;
-        else if (name == "implicit") record.implicit = true;
-        else throw UsageError("--record: a list of maps, attention, states, logits, implicit is expected; found " + escaped(name));
+        if (name == "maps")
+            record.maps = true;
+        else if (name == "attention")
+            record.attention = true;
+        else if (name == "states")
+            record.states = true;
+        else if (name == "logits")
+            record.logits = true;
+        else if (name == "implicit")
+            record.implicit = true;
+        else
+            throw UsageError("--record: a list of maps, attention, states, logits, implicit is expected; found " +
+                             escaped(name));
     }
     return record;
 }
@@ -112,10 +117,19 @@ analysis::InputOptions input_options(const Options& options) {
 }
 
 json settings(const Options& options, const analysis::Input& input) {
-    return {{"record", options.record}, {"layers", options.layers}, {"skip", options.skip}, {"dtype", options.dtype},
-            {"device", "cpu"}, {"kernels", options.kernels}, {"threads", compute_threads()}, {"bos", options.bos},
-            {"first_token", input.first_token}, {"length", options.length}, {"windows", options.windows},
-            {"repeat_token", options.repeat_token}, {"beyond_positions", options.beyond_positions},
+    return {{"record", options.record},
+            {"layers", options.layers},
+            {"skip", options.skip},
+            {"dtype", options.dtype},
+            {"device", "cpu"},
+            {"kernels", options.kernels},
+            {"threads", compute_threads()},
+            {"bos", options.bos},
+            {"first_token", input.first_token},
+            {"length", options.length},
+            {"windows", options.windows},
+            {"repeat_token", options.repeat_token},
+            {"beyond_positions", options.beyond_positions},
             {"all_rows", options.all_rows}};
 }
 
@@ -151,8 +165,8 @@ Done analyse_one(const Options& options, const std::string& path, const Cancella
 
     ConsoleProgress progress;
     const auto model = model::Model::build(
-        *checkpoint, options.dtype == "bfloat16" ? checkpoint::LoadAs::bfloat16 : checkpoint::LoadAs::float32, &progress,
-        &cancellation);
+        *checkpoint, options.dtype == "bfloat16" ? checkpoint::LoadAs::bfloat16 : checkpoint::LoadAs::float32,
+        &progress, &cancellation);
     Done done{output, checkpoint->display_name(), {}, settings(options, input), input.sequences.size(), 0};
     analysis::AnalysisRequest request;
     request.sequences = input.sequences;
@@ -171,7 +185,9 @@ Done analyse_one(const Options& options, const std::string& path, const Cancella
     return done;
 }
 
-json number(double value) { return std::isfinite(value) ? json(value) : json(); }
+json number(double value) {
+    return std::isfinite(value) ? json(value) : json();
+}
 
 json summary_json(const Done& done) {
     json rows = json::array(), losses = json::array();
@@ -182,13 +198,19 @@ json summary_json(const Done& done) {
         rows.push_back({{"layer", row.layer}, {"site", row.site}, {"heads", row.heads}, {"means", values}});
     }
     for (const double loss : done.summary.loss) losses.push_back(number(loss));
-    return {{"output", done.output.string()}, {"model", done.model}, {"sequences", done.sequences},
-            {"tokens", done.tokens}, {"loss", losses}, {"sites", rows}, {"settings", done.settings},
+    return {{"output", done.output.string()},
+            {"model", done.model},
+            {"sequences", done.sequences},
+            {"tokens", done.tokens},
+            {"loss", losses},
+            {"sites", rows},
+            {"settings", done.settings},
             {"kernels", kernels::last_backend()}};
 }
 
 void run(const Options& options, const Cancellation& cancellation) {
-    if (options.windows && options.length <= 0) throw UsageError("--windows: a --length is expected beside it; found none");
+    if (options.windows && options.length <= 0)
+        throw UsageError("--windows: a --length is expected beside it; found none");
     parse_record(options.record);
     configure_compute(options.threads, options.kernels, options.device);
     json documents = json::array();
@@ -212,25 +234,42 @@ void add_analyze(CLI::App& app, Context& context) {
     auto* command = app.add_subcommand("analyze", "Measure every head of models on texts, into an analysis file");
     auto options = std::make_shared<Options>();
     command->add_option("models", options->models, "Checkpoints")->required();
-    command->add_option("-o,--output", options->output, "OUT.headscope.h5; with several models, one file each")->required();
+    command->add_option("-o,--output", options->output, "OUT.headscope.h5; with several models, one file each")
+        ->required();
     command->add_option("--text", options->texts, "A text; may repeat")->group("Input")->expected(1)->take_all();
-    command->add_option("--file", options->files, "A text file; - is standard input; may repeat")->group("Input")->expected(1)->take_all();
-    command->add_option("--tokens", options->tokens, "A JSON array of arrays of ids; needs no tokenizer")->group("Input")->expected(1)->take_all();
-    command->add_option("--example", options->examples, "A bundled text; see headscope list examples")->group("Input")->expected(1)->take_all();
+    command->add_option("--file", options->files, "A text file; - is standard input; may repeat")
+        ->group("Input")
+        ->expected(1)
+        ->take_all();
+    command->add_option("--tokens", options->tokens, "A JSON array of arrays of ids; needs no tokenizer")
+        ->group("Input")
+        ->expected(1)
+        ->take_all();
+    command->add_option("--example", options->examples, "A bundled text; see headscope list examples")
+        ->group("Input")
+        ->expected(1)
+        ->take_all();
     command->add_option("--target", options->target, "The decoder's side of an encoder-decoder")->group("Input");
     command->add_option("--bos", options->bos, "The token before the text: yes, no, auto (as the tokenizer does)")
-        ->check(CLI::IsMember({"yes", "no", "auto"}))->group("Input");
+        ->check(CLI::IsMember({"yes", "no", "auto"}))
+        ->group("Input");
     command->add_option("--length", options->length, "Cut each sequence to so many tokens")
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24))->group("Input");
-    command->add_flag("--windows", options->windows, "Cut a long text into windows of --length instead")->group("Input");
-    command->add_flag("--repeat-token", options->repeat_token, "Replace every token by the text's first one")->group("Input");
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24))
+        ->group("Input");
+    command->add_flag("--windows", options->windows, "Cut a long text into windows of --length instead")
+        ->group("Input");
+    command->add_flag("--repeat-token", options->repeat_token, "Replace every token by the text's first one")
+        ->group("Input");
     command->add_option("--record", options->record, "Keep more: maps, attention, states, logits, implicit")
-        ->delimiter(',')->expected(1)->take_all();
+        ->delimiter(',')
+        ->expected(1)
+        ->take_all();
     command->add_option("--layers", options->layers, "Measure these layers only: 0,2,5-8");
     command->add_option("--skip", options->skip, "Leave these blocks out of the model: 0,2,5-8");
     command->add_option("--dtype", options->dtype, "Of weights and activations: float32 or bfloat16")
         ->check(CLI::IsMember({"float32", "bfloat16"}));
-    command->add_option("--device", options->device, "cpu, cuda or auto")->check(CLI::IsMember({"cpu", "cuda", "auto"}));
+    command->add_option("--device", options->device, "cpu, cuda or auto")
+        ->check(CLI::IsMember({"cpu", "cuda", "auto"}));
     command->add_option("--threads", options->threads, "0: all processors")->check(CLI::Range(0, 4096));
     command->add_option("--kernels", options->kernels, "auto, reference or one of headscope list kernels");
     command->add_flag("--beyond-positions", options->beyond_positions,

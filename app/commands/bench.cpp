@@ -101,11 +101,17 @@ void run(const Options& options, const Cancellation& cancellation) {
         throw;
     }
     fs::remove_all(folder);
-    const nlohmann::json document = {
-        {"length", options.length},     {"repeat", options.repeat},       {"threads", compute_threads()},
-        {"kernels", kernels::last_backend()}, {"plain_seconds", plain_seconds}, {"analysis_seconds", analysis_seconds},
-        {"plain_median", median(plain_seconds)}, {"analysis_median", median(analysis_seconds)},
-        {"ratio_median", median(ratios)}, {"peak_memory_plain", plain_memory}, {"peak_memory", peak_memory()}};
+    const nlohmann::json document = {{"length", options.length},
+                                     {"repeat", options.repeat},
+                                     {"threads", compute_threads()},
+                                     {"kernels", kernels::last_backend()},
+                                     {"plain_seconds", plain_seconds},
+                                     {"analysis_seconds", analysis_seconds},
+                                     {"plain_median", median(plain_seconds)},
+                                     {"analysis_median", median(analysis_seconds)},
+                                     {"ratio_median", median(ratios)},
+                                     {"peak_memory_plain", plain_memory},
+                                     {"peak_memory", peak_memory()}};
     if (options.json) {
         print_json(document);
         return;
@@ -122,13 +128,16 @@ void add_bench(CLI::App& app, Context& context) {
     command->add_option("model", options->model, "A checkpoint")->required();
     command->add_option("--length", options->length, "Tokens")->check(CLI::Range(1, 1 << 20));
     command->add_option("--repeat", options->repeat, "Pairs that count")->check(CLI::Range(1, 1000));
-    command->add_option("--what", options->what, "both, plain, analysis")->check(CLI::IsMember({"both", "plain", "analysis"}));
+    command->add_option("--what", options->what, "both, plain, analysis")
+        ->check(CLI::IsMember({"both", "plain", "analysis"}));
     command->add_option("--threads", options->threads, "0: all processors")->check(CLI::Range(0, 4096));
     command->add_option("--kernels", options->kernels, "As for analyze");
-    command->add_option("--dtype", options->dtype, "float32 or bfloat16")->check(CLI::IsMember({"float32", "bfloat16"}));
+    command->add_option("--dtype", options->dtype, "float32 or bfloat16")
+        ->check(CLI::IsMember({"float32", "bfloat16"}));
     command->add_flag("--beyond-positions", options->beyond, "As for analyze");
     command->add_flag("--json", options->json, "One JSON document");
-    command->callback([&context, options] { context.command = [&context, options] { run(*options, context.cancellation); }; });
+    command->callback(
+        [&context, options] { context.command = [&context, options] { run(*options, context.cancellation); }; });
 }
 
 }  // namespace headscope::app

@@ -72,14 +72,17 @@ void run_export(const ExportOptions& options) {
     std::vector<fs::path> inputs(options.files.begin(), options.files.end());
     for (const auto& path : inputs) files.push_back(store::AnalysisFile::open(path));
     const auto figure = figures::make_figure(options.figure, files, options.choice);
-    if (ending == ".csv") write_text(options.output, figures::figure_csv(figure), inputs);
-    else draw(figure, options, inputs);
+    if (ending == ".csv")
+        write_text(options.output, figures::figure_csv(figure), inputs);
+    else
+        draw(figure, options, inputs);
 }
 
 }  // namespace
 
 void add_export(CLI::App& app, Context& context) {
-    auto* command = app.add_subcommand("export", "Draw a figure of analysis files as PDF, SVG or PNG, or its numbers as CSV");
+    auto* command =
+        app.add_subcommand("export", "Draw a figure of analysis files as PDF, SVG or PNG, or its numbers as CSV");
     auto options = std::make_shared<ExportOptions>();
     command->add_option("files", options->files, "Analysis files (*.headscope.h5)")->required();
     command->add_option("--figure", options->figure, "A recipe; see headscope list figures")->required();
@@ -92,7 +95,8 @@ void add_export(CLI::App& app, Context& context) {
         ->check(CLI::IsMember({"mean", "maximum"}));
     command->add_option("--pixels", options->choice.pixels, "attention: most cells along a side, pooled beyond")
         ->check(CLI::Range(16, 8192));
-    command->add_option("--width", options->width, "Width in mm (85: one column; 180: two)")->check(CLI::Range(30.0, 2000.0));
+    command->add_option("--width", options->width, "Width in mm (85: one column; 180: two)")
+        ->check(CLI::Range(30.0, 2000.0));
     command->add_option("--height", options->height, "Height in mm; default follows from the panels")
         ->check(CLI::Range(20.0, 2000.0));
     command->add_option("--font-size", options->font, "Points")->check(CLI::Range(3.0, 40.0));

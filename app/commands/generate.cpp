@@ -48,9 +48,11 @@ void run(const Options& options, const Cancellation& cancellation) {
     const auto checkpoint = checkpoint::Checkpoint::open(options.model);
     const auto tokenizer = tokenizer_of(*checkpoint);
     if (!tokenizer)
-        throw Error(ErrorCode::io, escaped(options.model), "expected a tokenizer.json beside the weights", "found none");
+        throw Error(ErrorCode::io, escaped(options.model), "expected a tokenizer.json beside the weights",
+                    "found none");
     const auto encoding = tokenizer->encode(options.prompt, true, &cancellation);
-    if (encoding.ids.empty()) throw Error(ErrorCode::usage, "--prompt", "expected a text of at least one token", "found none");
+    if (encoding.ids.empty())
+        throw Error(ErrorCode::usage, "--prompt", "expected a text of at least one token", "found none");
     const auto model = model::Model::build(
         *checkpoint, options.dtype == "bfloat16" ? checkpoint::LoadAs::bfloat16 : checkpoint::LoadAs::float32, nullptr,
         &cancellation);
@@ -80,19 +82,22 @@ void add_generate(CLI::App& app, Context& context) {
     auto options = std::make_shared<Options>();
     command->add_option("model", options->model, "A checkpoint")->required();
     command->add_option("--prompt", options->prompt, "The text to continue")->required();
-    command->add_option("--tokens", options->choice.tokens, "At most so many new tokens")->check(CLI::Range(1, 1 << 20));
+    command->add_option("--tokens", options->choice.tokens, "At most so many new tokens")
+        ->check(CLI::Range(1, 1 << 20));
     command->add_option("--temperature", options->choice.temperature, "0: greedy")->check(CLI::Range(0.0, 100.0));
-    command->add_option("--top-k", options->choice.top_k, "Sample from the k likeliest; 0: all")->check(CLI::NonNegativeNumber);
-    command->add_option("--top-p", options->choice.top_p, "Sample from the likeliest that reach p")->check(CLI::Range(0.0, 1.0));
+    command->add_option("--top-k", options->choice.top_k, "Sample from the k likeliest; 0: all")
+        ->check(CLI::NonNegativeNumber);
+    command->add_option("--top-p", options->choice.top_p, "Sample from the likeliest that reach p")
+        ->check(CLI::Range(0.0, 1.0));
     command->add_option("--seed", options->choice.seed, "Of the sampling");
-    command->add_option("--dtype", options->dtype, "float32 or bfloat16")->check(CLI::IsMember({"float32", "bfloat16"}));
+    command->add_option("--dtype", options->dtype, "float32 or bfloat16")
+        ->check(CLI::IsMember({"float32", "bfloat16"}));
     command->add_option("--threads", options->threads, "0: all processors")->check(CLI::Range(0, 4096));
     command->add_option("--kernels", options->kernels, "auto, reference or one of headscope list kernels");
     command->add_flag("--beyond-positions", options->choice.beyond_positions, "Go on past the trained positions");
     command->add_flag("--json", options->json, "One JSON document");
-    command->callback([&context, options] {
-        context.command = [&context, options] { run(*options, context.cancellation); };
-    });
+    command->callback(
+        [&context, options] { context.command = [&context, options] { run(*options, context.cancellation); }; });
 }
 
 }  // namespace headscope::app

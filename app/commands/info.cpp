@@ -29,7 +29,10 @@ bool looks_like_hdf5(const fs::path& path) {
 }
 
 json shape_json(const checkpoint::TensorInfo& tensor) {
-    return {{"name", tensor.name}, {"type", checkpoint::name(tensor.type)}, {"shape", tensor.shape}, {"bytes", tensor.bytes}};
+    return {{"name", tensor.name},
+            {"type", checkpoint::name(tensor.type)},
+            {"shape", tensor.shape},
+            {"bytes", tensor.bytes}};
 }
 
 /// What a checkpoint is, without reading a weight. What cannot be opened as a model is told as a problem: its tensors
@@ -44,8 +47,8 @@ json describe_checkpoint(const fs::path& path) {
         parameters += static_cast<std::uint64_t>(tensor.elements);
     }
     for (const auto& file : checkpoint->files()) files.push_back(file.filename().string());
-    json document = {{"kind", "checkpoint"}, {"name", checkpoint->display_name()}, {"files", files},
-                     {"tensor_count", tensors.size()}, {"stored_elements", parameters}, {"bytes", bytes}};
+    json document = {{"kind", "checkpoint"},           {"name", checkpoint->display_name()}, {"files", files},
+                     {"tensor_count", tensors.size()}, {"stored_elements", parameters},      {"bytes", bytes}};
     if (!checkpoint->has_config()) {
         problems.push_back("no config.json: the tensors can be listed, the model cannot be run");
     } else {
@@ -90,13 +93,26 @@ json describe_analysis(const fs::path& path) {
     for (std::size_t s = 0; s < header.sequences.size(); ++s)
         for (std::size_t n = 0; n < header.sites.size(); ++n)
             done += file->site_done(static_cast<std::int64_t>(s), static_cast<std::int64_t>(n)) ? 1 : 0;
-    return {{"kind", "analysis"}, {"name", path.filename().string()}, {"model", header.model_name},
-            {"family", header.model_type}, {"created", header.created}, {"program_version", header.program_version},
-            {"complete", file->complete()}, {"layers", header.mixers.size()}, {"sites", header.sites.size()},
-            {"sites_done", done}, {"heads", header.most_heads()}, {"sequence_lengths", sequences},
-            {"record", {{"maps", header.record.maps}, {"attention", header.record.attention},
-                        {"states", header.record.states}, {"logits", header.record.logits}}},
-            {"indicators", file->indicators()}, {"model_sha256", header.model_sha256}, {"problems", json::array()}};
+    return {{"kind", "analysis"},
+            {"name", path.filename().string()},
+            {"model", header.model_name},
+            {"family", header.model_type},
+            {"created", header.created},
+            {"program_version", header.program_version},
+            {"complete", file->complete()},
+            {"layers", header.mixers.size()},
+            {"sites", header.sites.size()},
+            {"sites_done", done},
+            {"heads", header.most_heads()},
+            {"sequence_lengths", sequences},
+            {"record",
+             {{"maps", header.record.maps},
+              {"attention", header.record.attention},
+              {"states", header.record.states},
+              {"logits", header.record.logits}}},
+            {"indicators", file->indicators()},
+            {"model_sha256", header.model_sha256},
+            {"problems", json::array()}};
 }
 
 std::string value_text(const json& value) {
@@ -124,10 +140,35 @@ std::string value_text(const json& value) {
 }
 
 void print_description(const json& document, bool tensors) {
-    static const char* const kOrder[] = {"kind", "name", "model", "family", "created", "complete", "layers", "sites",
-        "sites_done", "heads", "key_value_heads", "head_size", "hidden_size", "vocabulary", "max_positions", "causal",
-        "parameters", "tensor_count", "bytes", "files", "tokenizer", "sequence_lengths", "record", "indicators",
-        "matched", "missing", "left_over", "notes", "problems"};
+    static const char* const kOrder[] = {"kind",
+                                         "name",
+                                         "model",
+                                         "family",
+                                         "created",
+                                         "complete",
+                                         "layers",
+                                         "sites",
+                                         "sites_done",
+                                         "heads",
+                                         "key_value_heads",
+                                         "head_size",
+                                         "hidden_size",
+                                         "vocabulary",
+                                         "max_positions",
+                                         "causal",
+                                         "parameters",
+                                         "tensor_count",
+                                         "bytes",
+                                         "files",
+                                         "tokenizer",
+                                         "sequence_lengths",
+                                         "record",
+                                         "indicators",
+                                         "matched",
+                                         "missing",
+                                         "left_over",
+                                         "notes",
+                                         "problems"};
     std::string text;
     for (const char* key : kOrder) {
         if (!document.contains(key)) continue;
@@ -143,8 +184,8 @@ void print_description(const json& document, bool tensors) {
         for (const auto& tensor : document["tensors"]) {
             std::string shape;
             for (const auto& size : tensor["shape"]) shape += (shape.empty() ? "" : " x ") + size.dump();
-            rows.push_back({escaped(tensor["name"].get<std::string>()), tensor["type"], shape.empty() ? "scalar" : shape,
-                            size_text(tensor["bytes"].get<std::uint64_t>())});
+            rows.push_back({escaped(tensor["name"].get<std::string>()), tensor["type"],
+                            shape.empty() ? "scalar" : shape, size_text(tensor["bytes"].get<std::uint64_t>())});
         }
         text += "\n" + format_table({"tensor", "type", "shape", "size"}, rows);
     }
@@ -160,15 +201,18 @@ void add_info(CLI::App& app, Context& context) {
         bool json = false, tensors = false;
     };
     auto options = std::make_shared<Options>();
-    command->add_option("path", options->path, "A checkpoint folder, a .safetensors file, an analysis file")->required();
+    command->add_option("path", options->path, "A checkpoint folder, a .safetensors file, an analysis file")
+        ->required();
     command->add_flag("--json", options->json, "One JSON document");
     command->add_flag("--tensors", options->tensors, "List every tensor");
     command->callback([&context, options] {
         context.command = [options] {
             const json document =
                 looks_like_hdf5(options->path) ? describe_analysis(options->path) : describe_checkpoint(options->path);
-            if (options->json) print_json(document);
-            else print_description(document, options->tensors || !document.value("problems", json::array()).empty());
+            if (options->json)
+                print_json(document);
+            else
+                print_description(document, options->tensors || !document.value("problems", json::array()).empty());
         };
     });
 }

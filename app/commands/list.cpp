@@ -5,6 +5,7 @@
 #include "app/console.h"
 #include "app/context.h"
 #include "app/resources.h"
+#include "core/analysis/input.h"
 #include "core/figures/figure.h"
 #include "core/mixers/mixer.h"
 #include "core/model/model.h"
@@ -26,7 +27,7 @@ Rows rows_of(const std::string& what) {
     if (what == "kernels")
         for (const auto& name : kernels::available_backends()) rows.push_back({name});
     if (what == "examples")
-        for (const auto& name : example_names()) rows.push_back({name});
+        for (const auto& name : analysis::bundled_texts(resource_folder())) rows.push_back({name});
     return rows;
 }
 
@@ -38,7 +39,8 @@ void add_list(CLI::App& app, Context& context) {
     static bool json = false;
     command->add_option("what", what, "figures, mixers, families, presets, tasks, datasets, kernels, examples")
         ->required()
-        ->check(CLI::IsMember({"figures", "mixers", "families", "presets", "tasks", "datasets", "kernels", "examples"}));
+        ->check(
+            CLI::IsMember({"figures", "mixers", "families", "presets", "tasks", "datasets", "kernels", "examples"}));
     command->add_flag("--json", json, "One JSON document");
     command->callback([&context] {
         context.command = [] {

@@ -24,16 +24,20 @@ void run_decode(const tokenizer::Tokenizer& tokenizer, const TokenizeOptions& op
     std::vector<std::int32_t> ids;
     for (const std::int64_t id : options.decode) {
         if (id < 0 || id >= tokenizer.vocabulary_size())
-            throw Error(ErrorCode::limit, "--decode", "expected ids from 0 to " + std::to_string(tokenizer.vocabulary_size() - 1),
+            throw Error(ErrorCode::limit, "--decode",
+                        "expected ids from 0 to " + std::to_string(tokenizer.vocabulary_size() - 1),
                         "found " + std::to_string(id));
         ids.push_back(static_cast<std::int32_t>(id));
     }
     const std::string text = tokenizer.decode(ids, options.skip_special);
-    if (options.json) print_json({{"text", text}});
-    else print(text + "\n");
+    if (options.json)
+        print_json({{"text", text}});
+    else
+        print(text + "\n");
 }
 
-void run_encode(const tokenizer::Tokenizer& tokenizer, const TokenizeOptions& options, const Cancellation& cancellation) {
+void run_encode(const tokenizer::Tokenizer& tokenizer, const TokenizeOptions& options,
+                const Cancellation& cancellation) {
     const std::string text = options.file.empty() ? options.text : analysis::read_text_file(options.file);
     const auto encoding = tokenizer.encode(text, !options.plain, &cancellation);
     const std::vector<std::string> spelled = tokenizer.pieces(encoding);
@@ -66,7 +70,8 @@ void add_tokenize(CLI::App& app, Context& context) {
     auto* decode = command->add_option("--decode", options->decode, "Ids to turn into text")->expected(1, 1 << 20);
     text->excludes(file)->excludes(decode);
     file->excludes(decode);
-    command->add_flag("--skip-special", options->skip_special, "With --decode: leave special tokens out")->needs(decode);
+    command->add_flag("--skip-special", options->skip_special, "With --decode: leave special tokens out")
+        ->needs(decode);
     command->add_flag("--plain", options->plain, "Add no special tokens");
     command->add_flag("--json", options->json, "One JSON document: ids, pieces, offsets in bytes");
     command->callback([&context, options, text, file, decode] {
@@ -74,8 +79,10 @@ void add_tokenize(CLI::App& app, Context& context) {
             throw CLI::ValidationError("tokenize", "a TEXT, --file or --decode is expected");
         context.command = [&context, options, decode] {
             const auto tokenizer = load_tokenizer(options->model);
-            if (decode->count() > 0) run_decode(*tokenizer, *options);
-            else run_encode(*tokenizer, *options, context.cancellation);
+            if (decode->count() > 0)
+                run_decode(*tokenizer, *options);
+            else
+                run_encode(*tokenizer, *options, context.cancellation);
         };
     });
 }
