@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/loading.h"
 
-#include <sys/resource.h>
+#include <fstream>
 
 #include <ATen/Parallel.h>
 
@@ -46,9 +46,11 @@ int compute_threads() {
 }
 
 double peak_memory() {
-    struct rusage usage = {};
-    getrusage(RUSAGE_SELF, &usage);
-    return static_cast<double>(usage.ru_maxrss) * 1024;
+    // Not getrusage: its peak of a spawned program includes the parent's.
+    std::ifstream status("/proc/self/status");
+    for (std::string line; std::getline(status, line);)
+        if (line.rfind("VmHWM:", 0) == 0) return std::stod(line.substr(6)) * 1024;
+    return 0;
 }
 
 }  // namespace headscope::app

@@ -211,7 +211,10 @@ json summary_json(const Done& done) {
 void run(const Options& options, const Cancellation& cancellation) {
     if (options.windows && options.length <= 0)
         throw UsageError("--windows: a --length is expected beside it; found none");
-    parse_record(options.record);
+    if (parse_record(options.record).implicit)
+        throw Error(ErrorCode::unsupported, "--record",
+                    "expected maps, attention, states or logits, for no mixer of this version has an implicit matrix",
+                    "found implicit");
     configure_compute(options.threads, options.kernels, options.device);
     json documents = json::array();
     for (const auto& model : options.models) {
@@ -260,7 +263,7 @@ void add_analyze(CLI::App& app, Context& context) {
         ->group("Input");
     command->add_flag("--repeat-token", options->repeat_token, "Replace every token by the text's first one")
         ->group("Input");
-    command->add_option("--record", options->record, "Keep more: maps, attention, states, logits, implicit")
+    command->add_option("--record", options->record, "Keep more: maps, attention, states, logits")
         ->delimiter(',')
         ->expected(1)
         ->take_all();

@@ -18,7 +18,6 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.path.append(sys.path.pop(0))  # packages first: a script here is called tokenizers.py
 
 import h5py
 import numpy as np

@@ -15,10 +15,7 @@ Needs torch 2.14, transformers 5.23, safetensors.
 import argparse
 import json
 import pathlib
-import sys
 import tempfile
-
-sys.path.append(sys.path.pop(0))  # packages before scripts of their name: tokenizers.py lies beside this file
 
 import safetensors.torch
 import torch

@@ -11,6 +11,8 @@ ModelConfig read_llama(const ConfigReader& reader, std::int64_t default_position
     config.max_positions = reader.size(keys.positions, default_positions);
     config.positions = PositionKind::rotary;
     config.rope = read_rope(reader, config.max_positions, config.head_size);
+    // transformers' Llama and Qwen2 turn the whole head in the default kind, whatever partial_rotary_factor says.
+    if (config.rope.type == "default") config.rope.partial = 1.0;
     config.norm = NormKind::rms;
     config.norm_epsilon = reader.positive("rms_norm_eps", 1e-6);
     config.activation = read_activation(reader, "hidden_act", "silu");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the `tokenizers` library makes of awkward texts (tests/golden/tokenizers.py) against what we make of them.
+// What the `tokenizers` library makes of awkward texts (tests/golden/tokenizer_files.py) against what we make of them.
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <nlohmann/json.hpp>

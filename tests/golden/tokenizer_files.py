@@ -4,17 +4,14 @@
 makes of awkward texts with them. Run by hand; its output is committed and tests/core/tokenizer/test_golden.cpp reads it.
 
     pip install tokenizers==0.23.3
-    python3 tests/golden/tokenizers.py
+    python3 tests/golden/tokenizer_files.py
 """
 import json
 import random
-import sys
 from pathlib import Path
 
-# This file's own name would hide the package.
-sys.path = [p for p in sys.path if Path(p or ".").resolve() != Path(__file__).resolve().parent]
-from tokenizers import (AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers,  # noqa: E402
-                        processors, trainers)
+from tokenizers import (AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors,
+                        trainers)
 
 OUT = Path(__file__).resolve().parent / "tokenizer"
 
