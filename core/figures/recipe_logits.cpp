@@ -24,6 +24,7 @@ struct Row {
     double minimum = kNone, maximum = kNone, mean = kNone;
     std::array<double, 3> above{0, 0, 0};
     double total = 0;
+    bool undefined = false;  ///< some scores are infinite or NaN
 };
 
 struct Model {
@@ -41,7 +42,8 @@ public:
           minimum_(file.score_statistic("minimum")),
           maximum_(file.score_statistic("maximum")),
           mean_(file.score_statistic("mean")),
-          above_(file.score_statistic("above")) {}
+          above_(file.score_statistic("above")),
+          edges_(file.histogram_edges()) {}
 
     Row row(std::int64_t site, std::int64_t first, std::int64_t last) const {
         Row row;
@@ -51,21 +53,37 @@ public:
         row.counts.assign(static_cast<std::size_t>(bins), 0.0);
         double sum = 0;
         int heads = 0;
+        const bool measured =
+            file_.header().sites[static_cast<std::size_t>(site)].has_matrix && file_.site_done(s_, site);
+        const auto widen = [&](double low, double high) {
+            row.minimum = std::isnan(row.minimum) ? low : std::min(row.minimum, low);
+            row.maximum = std::isnan(row.maximum) ? high : std::max(row.maximum, high);
+        };
         for (std::int64_t h = first; h < last; ++h) {
             for (std::int64_t b = 0; b < bins; ++b) {
                 const double count = histogram.data[static_cast<std::size_t>(h * bins + b)];
                 if (count > 0) row.counts[static_cast<std::size_t>(b)] += count;
             }
             const auto at = static_cast<std::size_t>((s_ * minimum_.shape[1] + site) * minimum_.shape[2] + h);
-            if (std::isnan(minimum_.data[at])) continue;
-            row.minimum = heads == 0 ? minimum_.data[at] : std::min(row.minimum, minimum_.data[at]);
-            row.maximum = heads == 0 ? maximum_.data[at] : std::max(row.maximum, maximum_.data[at]);
-            sum += mean_.data[at];
+            const double low = minimum_.data[at], high = maximum_.data[at];
             for (std::size_t k = 0; k < 3; ++k) row.above[k] += std::max(0.0, above_.data[at * 3 + k]);
-            ++heads;
+            if (std::isfinite(low) && std::isfinite(high) && std::isfinite(mean_.data[at]) && low <= high) {
+                widen(low, high);
+                sum += mean_.data[at];
+                ++heads;
+            } else if (measured) {
+                // Where the extremes say nothing (NaN scores leave the minimum above the maximum), the bins do.
+                row.undefined = true;
+                for (std::int64_t b = 1; b + 1 < bins; ++b) {
+                    if (!(histogram.data[static_cast<std::size_t>(h * bins + b)] > 0)) continue;
+                    widen(edges_[static_cast<std::size_t>(b)], edges_[static_cast<std::size_t>(b) + 1]);
+                }
+                if (std::isfinite(low) && low <= high) widen(low, low);
+                if (std::isfinite(high) && low <= high) widen(high, high);
+            }
         }
         // Every head of a site has the same pairs, so the mean of means is the mean.
-        if (heads > 0) row.mean = sum / heads;
+        if (heads > 0 && !row.undefined) row.mean = sum / heads;
         for (const double count : row.counts) row.total += count;
         return row;
     }
@@ -74,6 +92,7 @@ private:
     const store::AnalysisFile& file_;
     std::int64_t s_;
     store::Values minimum_, maximum_, mean_, above_;
+    std::vector<double> edges_;
 };
 
 Model read(const store::AnalysisFile& file, const std::string& name, const FigureOptions& options) {
@@ -122,16 +141,18 @@ std::vector<double> finite_edges(const std::vector<double>& edges, const Row& ro
 
 Ridge ridge(const Row& row, const std::vector<double>& edges, int colour) {
     Ridge drawn{row.name, finite_edges(edges, row), {}, row.minimum, row.maximum, row.mean, {}, {}, colour};
+    const double least_width = std::log(10.0) / 16;  // of the bins beyond +-kLinear
     for (std::size_t b = 0; b < row.counts.size(); ++b) {
-        // The bins at the ends of the data are cut to it: what they hold lies on this side of the extremes.
+        // The height is of the whole bin, or an extreme just past an edge would make a tall spike of a few scores;
+        // only what is drawn is cut to the extremes.
         double left = drawn.edges[b], right = drawn.edges[b + 1];
         if (!std::isnan(row.minimum)) {
             left = std::clamp(left, row.minimum, std::max(row.minimum, row.maximum));
             right = std::clamp(right, row.minimum, std::max(row.minimum, row.maximum));
         }
-        double width = place(right) - place(left);
-        // All scores alike: one bin, drawn in its own width.
-        if (!(width > 0)) width = place(drawn.edges[b + 1]) - place(drawn.edges[b]);
+        double width = place(drawn.edges[b + 1]) - place(drawn.edges[b]);
+        const bool outermost = std::isinf(edges[b]) || std::isinf(edges[b + 1]);
+        if (outermost) width = std::max(width, least_width);
         double share = row.total > 0 ? row.counts[b] / row.total : 0;
         if (row.maximum > row.minimum && !(right > left)) share = 0;  // no score is out there
         drawn.heights.push_back(width > 0 ? share / width : 0);
@@ -254,6 +275,21 @@ FigureData logits(Files files, const FigureOptions& options) {
         std::string("Symmetric-log axis, linear within ±8; heights are shares per unit of the drawn axis") +
         (common > 0 ? ", so that equal areas are equal shares." : "; each row is scaled to its own peak.") +
         " Line: minimum to maximum; dot: mean. At the right: how many scores are so large.");
+    for (const auto& model : models) {
+        std::vector<std::string> undefined;
+        for (const auto& row : model.rows) {
+            if (row.undefined) undefined.push_back(row.name);
+        }
+        if (undefined.empty()) continue;
+        const bool heads =
+            options.layer && figure.panels[static_cast<std::size_t>(&model - models.data())].y.label == "head";
+        std::string note = (models.size() > 1 ? model.name + ": infinite" : std::string("Infinite")) +
+                           " or undefined scores in " + (heads ? "head " : "layer ");
+        constexpr std::size_t kNamed = 12;
+        for (std::size_t i = 0; i < std::min(kNamed, undefined.size()); ++i) note += (i > 0 ? ", " : "") + undefined[i];
+        if (undefined.size() > kNamed) note += " and " + std::to_string(undefined.size() - kNamed) + " more";
+        figure.notes.push_back(note + "; only finite ones are drawn.");
+    }
     for (const auto& model : models) {
         if (model.row_step <= 1) continue;
         figure.notes.push_back((models.size() > 1 ? model.name + ": s" : std::string("S")) +
