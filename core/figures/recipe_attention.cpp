@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/figures/recipe.h"
 #include "core/figures/token_text.h"
+#include "kernels/score_rule.h"
 #include "kernels/tiles.h"
 
 namespace headscope::figures {
@@ -48,15 +49,48 @@ store::AnalysisFile::Map recorded(const store::AnalysisFile& file, std::int64_t 
     return std::move(*map);
 }
 
-/// Every cell, those that the mask hides as NaN.
-std::vector<float> exact_cells(const store::AnalysisFile::Map& map, std::int64_t head) {
-    const auto input = map.input();
-    std::vector<float> weights(static_cast<std::size_t>(map.queries * map.keys)), scores(weights.size());
-    kernels::attention_weights(input, map.row_constant, 0, head, 0, map.queries, 0, map.keys, weights.data());
-    kernels::attention_scores(input, 0, head, 0, map.queries, 0, map.keys, scores.data());
-    for (std::size_t i = 0; i < weights.size(); ++i) {
-        if (scores[i] == -std::numeric_limits<float>::infinity()) weights[i] = kNone;
+/// NaN into every cell under which the rule allows no pair: future, window, blocks, padding.
+void hide_forbidden(const store::AnalysisFile::Map& map, std::int64_t head, std::int64_t rows, std::int64_t columns,
+                    std::vector<float>& values) {
+    const kernels::ScoreRule& rule = map.rule;
+    const auto bounds = kernels::sequence_bounds(rule, 0, map.queries, map.keys);
+    // Per row of cells: +1 where a range of allowed keys begins, -1 behind its end.
+    std::vector<std::int64_t> change(static_cast<std::size_t>(columns) + 1);
+    const auto allow = [&](std::int64_t begin, std::int64_t end) {
+        if (begin >= end) return;
+        ++change[static_cast<std::size_t>(begin * columns / map.keys)];
+        --change[static_cast<std::size_t>((end - 1) * columns / map.keys) + 1];
+    };
+    const std::int64_t block = rule.blocks.block_size;
+    const auto allow_blocks = [&](std::int64_t i, std::int64_t begin, std::int64_t end) {
+        if (block == 0) return allow(begin, end);
+        for (std::int64_t at = begin; at < end; at = (at / block + 1) * block) {
+            if (kernels::block_visible(rule, 0, head, map.heads, i, at / block))
+                allow(at, std::min(end, (at / block + 1) * block));
+        }
+    };
+    std::int64_t i = 0;
+    for (std::int64_t r = 0; r < rows; ++r) {
+        std::fill(change.begin(), change.end(), 0);
+        for (; i < map.queries && i * rows / map.queries == r; ++i) {
+            const auto keys = kernels::key_range(rule, bounds, i);
+            // Beside a window the first keys are seen, those in between are not.
+            const std::int64_t window = rule.window_left < 0 ? keys.begin : i + rule.query_offset - rule.window_left;
+            allow_blocks(i, keys.begin, std::min(keys.end, std::min(rule.first_keys, window)));
+            allow_blocks(i, std::max(keys.begin, window), keys.end);
+        }
+        std::int64_t ranges = 0;
+        for (std::int64_t c = 0; c < columns; ++c) {
+            ranges += change[static_cast<std::size_t>(c)];
+            if (ranges == 0) values[static_cast<std::size_t>(r * columns + c)] = kNone;
+        }
     }
+}
+
+std::vector<float> exact_cells(const store::AnalysisFile::Map& map, std::int64_t head) {
+    std::vector<float> weights(static_cast<std::size_t>(map.queries * map.keys));
+    kernels::attention_weights(map.input(), map.row_constant, 0, head, 0, map.queries, 0, map.keys, weights.data());
+    hide_forbidden(map, head, map.queries, map.keys, weights);
     return weights;
 }
 
@@ -65,15 +99,7 @@ std::vector<float> pooled_cells(const store::AnalysisFile::Map& map, std::int64_
     std::vector<float> most(static_cast<std::size_t>(rows * columns));
     kernels::attention_map(map.input(), map.row_constant, {0, head, 0, map.queries, 0, map.keys}, rows, columns,
                            nullptr, most.data());
-    if (!map.rule.causal) return most;
-    for (std::int64_t r = 0; r < rows; ++r) {
-        // The last query of a row of cells sees furthest.
-        const std::int64_t last = ((r + 1) * map.queries + rows - 1) / rows - 1 + map.rule.query_offset;
-        for (std::int64_t c = 0; c < columns; ++c) {
-            const std::int64_t first_key = (c * map.keys + columns - 1) / columns;
-            if (first_key > last) most[static_cast<std::size_t>(r * columns + c)] = kNone;
-        }
-    }
+    hide_forbidden(map, head, rows, columns, most);
     return most;
 }
 
@@ -224,7 +250,14 @@ FigureData attention(Files files, const FigureOptions& options) {
     figure.columns = count <= 3 ? count : (count <= 16 ? 4 : 8);
     figure.reflow = true;
     figure.narrowest_mm = count <= 3 ? 50 : (count <= 16 ? 26 : 18);
-    figure.share_x = figure.share_y = count > 3;
+    // Labels of one map serve another only where both show the same text in the same cells.
+    figure.share_x = figure.share_y = count > 3 && std::all_of(maps.begin(), maps.end(), [&](const Map& map) {
+                                          const Map& first = maps.front();
+                                          return map.queries == first.queries && map.keys == first.keys &&
+                                                 map.rows == first.rows && map.columns == first.columns &&
+                                                 map.query_tokens == first.query_tokens &&
+                                                 map.key_tokens == first.key_tokens;
+                                      });
     figure.panel_aspect =
         std::clamp(static_cast<double>(maps.front().queries) / static_cast<double>(maps.front().keys), 0.3, 2.0);
     if (count == 1) figure.widest_mm = 150;
