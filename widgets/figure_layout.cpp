@@ -100,6 +100,8 @@ private:
 
     bool is_radar() const { return std::holds_alternative<Radar>(figure_.panels.front().content); }
 
+    bool is_mosaic() const { return std::holds_alternative<Mosaic>(figure_.panels.front().content); }
+
     /// Right of a ridge panel: width of each column of notes.
     std::vector<double> note_widths(const Ridges& ridges) const {
         const QFont font = figure_font(small_);
@@ -162,6 +164,8 @@ private:
                 double notes = 0;
                 for (const double width : note_widths(*ridges)) notes += width;
                 right = std::max(right, notes);
+                if (!ridges->note_titles.empty())
+                    top = std::max(top, (panel.title.empty() ? 0 : title_height(panel)) + text_height(small));
             }
             m.right = std::max(m.right, right);
             m.top = std::max(m.top, top);
@@ -204,6 +208,13 @@ private:
             const double rest = units(style_.height_mm) - units(20) - rows * (m.top + m.bottom);
             height = std::max(units(6), rest / rows);
             if (is_radar()) width = height = std::min(width, height);
+            if (is_mosaic()) {
+                // Square cells: what the labels of the tiles do not take is shared in the figure's own proportions.
+                const double labels = tile_label_height(figure_.panels.front()) *
+                                      static_cast<double>(std::get<Mosaic>(figure_.panels.front().content).rows);
+                width = std::max(units(4), std::min(width, (height - labels) / figure_.panel_aspect));
+                height = width * figure_.panel_aspect + labels;
+            }
         }
         return {width, height};
     }
@@ -211,8 +222,14 @@ private:
     double shared_bar_width(QSizeF plot) const {
         const auto* scale = colours_of(figure_.panels.front());
         if (scale == nullptr || !figure_.shared_colours) return 0;
-        return units(2.5) +
-               bar_width(*scale, bar_length({plot.width(), plot.height() * static_cast<double>(rows_)}), small_);
+        return units(2.5) + bar_width(*scale, shared_bar_length(plot.height() * static_cast<double>(rows_)), small_);
+    }
+
+    /// Beside a low plot the bar stays long enough for its turned label; the page grows with it.
+    double shared_bar_length(double height) const {
+        const auto* scale = colours_of(figure_.panels.front());
+        const double label = text_width(figure_font(small_), printable(scale->label)) + units(1.0);
+        return std::max({bar_length({0, height}), std::min(units(60), label), units(12)});
     }
 
     /// Columns, then sizes: margins depend on which ticks fit, ticks on sizes. Three rounds settle it.
@@ -274,9 +291,10 @@ private:
         }
         if (bar > 0) {
             const double bottom = y - m.bottom;
-            const double length = bar_length({plot.width(), bottom - grid_top});
+            const double length = shared_bar_length(bottom - grid_top);
             layout_.shared_bar =
                 QRectF(std::min(right_, start + width + bar) - bar + units(2.5), grid_top, bar - units(2.5), length);
+            y = std::max(y, grid_top + length + text_height(figure_font(small_)) / 2);
         }
         return y;
     }
@@ -368,9 +386,8 @@ private:
                 add_text({x, y - text_height(f) / 2, widths[n], text_height(f)}, text, f,
                          Qt::AlignRight | Qt::AlignVCenter, ink);
             };
-            const double first = plot.top() + (0 - placed.y.high) * row;
-            line(std::max(plot.top() + text_height(small) / 2, first - row * 0.5 - text_height(small)),
-                 printable(ridges.note_titles[n]), small, Ink::muted);
+            // Above the plot (margins() keeps the room), so that it cannot meet the first row's.
+            line(plot.top() - text_height(small) / 2, printable(ridges.note_titles[n]), small, Ink::muted);
             for (std::size_t i = 0; i < ridges.ridges.size(); ++i) {
                 const auto& ridge = ridges.ridges[i];
                 const bool strong = n < ridge.strong.size() && ridge.strong[n];

@@ -161,7 +161,8 @@ FigureData radar(Files files, const FigureOptions& options) {
     const bool several = models.size() > 1;
     // Models in columns; many layers continue in further blocks of columns.
     const std::size_t blocks =
-        several ? blocks_of(rows, models.size()) : (rows > 12 ? 6 : (rows > 4 ? 4 : std::max<std::size_t>(1, rows)));
+        several ? blocks_of(rows, models.size())
+                : (rows > 48 ? 10 : (rows > 12 ? 6 : (rows > 4 ? 4 : std::max<std::size_t>(1, rows))));
     const std::size_t lines = (rows + blocks - 1) / blocks;
     bool clipped = false;
     for (std::size_t line = 0; line < lines; ++line) {
@@ -189,7 +190,9 @@ FigureData radar(Files files, const FigureOptions& options) {
     figure.columns = static_cast<std::int64_t>(blocks * models.size());
     figure.reflow = true;
     figure.narrowest_mm = 12.5;
-    figure.widest_mm = several ? 40 : 52;
+    // A page stays about as high as A4; a line is a plot and its title.
+    figure.widest_mm =
+        std::clamp(230.0 / static_cast<double>(std::max<std::size_t>(1, lines)) - 6.0, 12.5, several ? 40.0 : 52.0);
     if (several) {
         figure.block_columns = static_cast<std::int64_t>(models.size());
         for (const auto& model : models) figure.column_labels.push_back(model.name);

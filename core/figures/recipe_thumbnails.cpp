@@ -198,7 +198,9 @@ FigureData thumbnails(Files files, const FigureOptions& options) {
         figure.title = "Attention of every head of layer " + std::to_string(*options.layer);
     }
     figure.panel_aspect = static_cast<double>(mosaic.rows) / static_cast<double>(mosaic.columns);
-    figure.widest_mm = static_cast<double>(mosaic.columns) * 60;
+    // A page stays about as high as A4, labels of the tiles included, however many layers there are.
+    const double highest_mm = std::max(60.0, 235.0 - (wrapped ? 3.5 * static_cast<double>(mosaic.rows) : 0.0));
+    figure.widest_mm = std::min(static_cast<double>(mosaic.columns) * 60, highest_mm / figure.panel_aspect);
     panel.content = std::move(mosaic);
     figure.panels.push_back(std::move(panel));
     figure.shared_colours = true;
