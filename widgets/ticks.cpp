@@ -21,7 +21,14 @@ std::vector<double> linear_ticks(double low, double high, int wanted) {
         }
     }
     std::vector<double> ticks;
-    for (double i = std::ceil(low / step - 1e-9); i * step <= high + step * 1e-9; ++i) ticks.push_back(i * step);
+    // Counted in integers: far from zero a step can be too small to change a double.
+    constexpr int kMost = 1000;
+    const double first = std::ceil(low / step - 1e-9);
+    for (int i = 0; i < kMost; ++i) {
+        const double tick = (first + i) * step;
+        if (!(tick <= high + step * 1e-9)) break;
+        if (ticks.empty() || tick > ticks.back()) ticks.push_back(tick);
+    }
     return ticks;
 }
 
