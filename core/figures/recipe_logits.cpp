@@ -53,8 +53,8 @@ public:
         row.counts.assign(static_cast<std::size_t>(bins), 0.0);
         double sum = 0;
         int heads = 0;
-        const bool measured =
-            file_.header().sites[static_cast<std::size_t>(site)].has_matrix && file_.site_done(s_, site);
+        const auto& about = file_.header().sites[static_cast<std::size_t>(site)];
+        const bool measured = file_.header().measured(about) && file_.site_done(s_, site);
         const auto widen = [&](double low, double high) {
             row.minimum = std::isnan(row.minimum) ? low : std::min(row.minimum, low);
             row.maximum = std::isnan(row.maximum) ? high : std::max(row.maximum, high);

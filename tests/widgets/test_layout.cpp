@@ -37,11 +37,13 @@ std::vector<figures::FigureData> all_figures() {
                                          sample_radars(4),
                                          sample_radars(48),
                                          sample_ridges(4),
+                                         sample_ridges(24),
                                          sample_ridges(48),
                                          sample_curves(),
                                          sample_mosaic(4, 8, false),
                                          sample_mosaic(48, 64, false),
                                          sample_mosaic(2, 4, true),
+                                         sample_mosaic(2, 64, false),
                                          sample_multiples(14)};
     return all;
 }

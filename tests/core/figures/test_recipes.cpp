@@ -14,6 +14,7 @@
 #include "core/figures/figure.h"
 #include "core/store/analysis_file.h"
 #include "kernels/attention.h"
+#include "kernels/score_rule.h"
 #include "tests/core/store/synthetic_analysis.h"
 
 using namespace headscope;
@@ -244,6 +245,79 @@ TEST_CASE("Attention of a long text is max-pooled and marks the trained position
     CHECK(!noted(exact, "largest weight"));
 }
 
+TEST_CASE("Grey cells are those without an allowed pair: window, first keys, blocks", "[figures][attention]") {
+    const Folder folder;
+    tests::SyntheticAnalysis wish;
+    wish.lengths = {150};
+    wish.record.maps = true;
+    wish.layers = 1;
+    auto map = tests::synthetic_map(wish, 150, 1);
+    map.rule.window_left = 40;
+    map.rule.first_keys = 3;
+    SECTION("window and first keys") {}
+    SECTION("not causal") {
+        map.rule.causal = false;
+        map.rule.window_right = 11;
+    }
+    SECTION("blocks") {
+        map.rule.blocks = {16, 10, std::vector<std::uint8_t>(40, 0)};
+        for (std::size_t i = 0; i < 40; i += 3) map.rule.blocks.visible[i] = 1;
+    }
+    const auto path = folder.path() / "w.headscope.h5";
+    {
+        store::AnalysisWriter writer(path, tests::synthetic_header(wish));
+        writer.write_map(0, 0, map.query, map.key, map.row_constant, map.rule, 0);
+        writer.write_site(0, 0, tests::synthetic_statistics(wish, 150, 0, 1), 0);
+        tests::write_synthetic_output(writer, wish, 0);
+        writer.publish();
+    }
+    const auto file = store::AnalysisFile::open(path);
+    const auto bounds = kernels::sequence_bounds(map.rule, 0, 150, 150);
+    for (const std::int64_t side : {150, 32}) {
+        FigureOptions options = chosen(0, 1, 0);
+        options.pixels = side;
+        const auto figure = make("attention", {file}, options);
+        const auto& cells = std::get<HeatMap>(figure.panels.at(0).content);
+        REQUIRE(cells.rows == side);
+        std::vector<bool> seen(cells.values.size(), false);
+        for (std::int64_t i = 0; i < 150; ++i) {
+            for (std::int64_t j = 0; j < 150; ++j) {
+                if (kernels::allowed(map.rule, bounds, 0, 1, 4, i, j))
+                    seen[static_cast<std::size_t>(i * side / 150 * side + j * side / 150)] = true;
+            }
+        }
+        std::size_t wrong = 0;
+        for (std::size_t c = 0; c < seen.size(); ++c) wrong += seen[c] == std::isnan(cells.values[c]) ? 1 : 0;
+        CHECK(wrong == 0);
+        CHECK(std::count(seen.begin(), seen.end(), false) > side);
+    }
+}
+
+TEST_CASE("Infinite and undefined scores are named and spoil no axis", "[figures][logits]") {
+    const Folder folder;
+    const tests::SyntheticAnalysis wish;
+    const auto path = folder.path() / "i.headscope.h5";
+    {
+        store::AnalysisWriter writer(path, tests::synthetic_header(wish));
+        for (std::int32_t layer = 0; layer < 3; ++layer) {
+            auto st = tests::synthetic_statistics(wish, 24, layer, 1);
+            if (layer == 1) st.score_maximum[2] = INFINITY;
+            if (layer == 2) st.score_minimum[0] = st.score_maximum[0] = st.score_mean[0] = NAN;
+            writer.write_site(0, layer, st, 0);
+        }
+        tests::write_synthetic_output(writer, wish, 0);
+        writer.publish();
+    }
+    const auto figure = make("logits", {store::AnalysisFile::open(path)});
+    CHECK(noted(figure, "Infinite or undefined scores in layer 1, 2;"));
+    REQUIRE(figure.panels.at(0).x.range.has_value());
+    CHECK(std::abs(figure.panels[0].x.range->first) < 100);
+    CHECK(figure.panels[0].x.range->second < 100);
+    for (const auto& ridge : std::get<Ridges>(figure.panels[0].content).ridges) {
+        for (const double height : ridge.heights) CHECK(std::isfinite(height));
+    }
+}
+
 TEST_CASE("Attention without recorded maps says which option records them", "[figures][attention]") {
     const Folder folder;
     const auto file = folder.analysis("a", {});
@@ -341,5 +415,9 @@ TEST_CASE("The largest models stay within reason", "[figures]") {
     CHECK(mosaic.values.size() < 7'000'000);
     CHECK(mosaic.size >= 30);
     CHECK(make("radar", {file}).panels.size() == 48);
+    wish.layers = 90;
+    wish.heads = wish.key_value_heads = 2;
+    const auto deep = make("thumbnails", {folder.analysis("deep", wish)});
+    CHECK(deep.widest_mm * deep.panel_aspect <= 250);
     CHECK(std::get<Ridges>(make("logits", {file}).panels[0].content).ridges.size() == 48);
 }
