@@ -32,6 +32,7 @@ void catch_signals(Cancellation& cancellation) {
     action.sa_handler = on_signal;
     action.sa_flags = SA_RESTART;
     for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
+    std::signal(SIGPIPE, SIG_IGN);  // a reader that went away is an error of write() too: clean up, then end
     std::signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error of write(), not a death
 }
 

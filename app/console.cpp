@@ -39,6 +39,8 @@ ConsoleProgress::~ConsoleProgress() {
 
 void ConsoleProgress::advance(double done, double total, const std::string& what) {
     const auto now = Clock::now();
+    if (done < last_done_) start_ = now;  // another job: its rate is its own
+    last_done_ = done;
     if (!terminal_) {
         // One line a step, but not one for each of a thousand quick ones.
         if (what == step_ || (!step_.empty() && now - last_ < std::chrono::milliseconds(500))) return;

@@ -23,6 +23,7 @@ private:
     bool terminal_;
     Clock::time_point start_, last_;
     std::string step_;
+    double last_done_ = 0;
 };
 
 /// Ends a bar that is on the screen, so that the next line stands alone. Harmless without one.
@@ -32,7 +33,7 @@ void finish_progress_line();
 void print(const std::string& text);
 void print_json(const nlohmann::json& document);
 
-/// Columns padded to their widest cell, two spaces between; numbers right-aligned by the caller's `right` flags.
+/// Columns padded to their widest cell, two spaces between; columns of numbers to the right.
 std::string format_table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows);
 
 std::string format_seconds(double seconds);  ///< "1:23", "12 s"

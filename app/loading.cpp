@@ -5,6 +5,7 @@
 
 #include <ATen/Parallel.h>
 
+#include "app/context.h"
 #include "core/base/error.h"
 #include "kernels/backend.h"
 #include "kernels/parallel.h"
@@ -38,7 +39,12 @@ void configure_compute(int threads, const std::string& kernels, const std::strin
     // LibTorch and our kernels share one OpenMP team on this thread: they must agree on its size.
     kernels::set_threads(threads);
     at::set_num_threads(kernels::threads());
-    if (kernels != "auto") kernels::force_backend(kernels);
+    if (kernels == "auto") return;
+    try {
+        kernels::force_backend(kernels);
+    } catch (const kernels::Error& error) {
+        throw UsageError("--kernels: " + error.expected() + "; " + error.found());
+    }
 }
 
 int compute_threads() {

@@ -5,6 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 preset=$1
 shift
+export CCACHE_DIR=${CCACHE_DIR:-$PWD/.deps/ccache}   # nothing outside the checkout is written
 mkdir -p "build/$preset"
 log=build/$preset/build.log
 # Two jobs for each 4 GiB: a file that includes LibTorch takes up to 1.4 GB.

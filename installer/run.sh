@@ -5,6 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 installer/setup.sh
 installer/build.sh release headscope
+export XDG_CACHE_HOME=${XDG_CACHE_HOME:-$PWD/.deps/cache}   # fingerprints of weight files
 headscope=build/release/bin/headscope
 sample=resources/samples/llama-kjv-shakespeare
 mkdir -p out

@@ -27,13 +27,14 @@ wanted_packages() {
 }
 
 install_packages() {
-    if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+    if ! grep -q '^ID=debian' /etc/os-release 2>/dev/null || ! grep -q '^VERSION_ID="\?1[2-9]' /etc/os-release ||
+        ! command -v apt-get >/dev/null; then
         missing_tools=""
         for tool in g++ cmake ninja pkg-config python3; do
             command -v "$tool" >/dev/null || missing_tools="$missing_tools $tool"
         done
         cat >&2 <<EOF
-setup.sh: this system has no apt, so its packages are yours to install. Wanted, by their Debian 12 names and versions
+setup.sh: this is not Debian 12 or newer, so the packages are yours to install. Wanted, by their Debian 12 names and versions
 (other distributions name them alike): g++ 12 or newer with C++20, cmake 3.25, ninja, pkg-config, python3 with pip;
 catch2 2.13 (not 3), CLI11 2.x, HDF5 1.10 or newer with its C++ interface, highway (libhwy) 1.0, oniguruma 6.9,
 OpenSSL 3 (libcrypto), utf8proc 2.8, nlohmann-json 3.11; for figures Qt 6.4 (base, svg) and QCustomPlot 2.1 built for
@@ -73,7 +74,7 @@ install_libtorch() {
     say "Fetching LibTorch (570 MB, once)"
     rm -rf .deps/wheels .deps/libtorch.partial
     # pip checks each file against the hash in wheels.txt before it is kept.
-    "$python" -m pip download --quiet --disable-pip-version-check --no-deps --require-hashes --only-binary=:all: \
+    "$python" -m pip download --quiet --no-cache-dir --disable-pip-version-check --no-deps --require-hashes --only-binary=:all: \
         --python-version 3.11 --implementation cp --abi cp311 \
         --platform manylinux_2_28_x86_64 --platform manylinux_2_25_x86_64 --platform manylinux2014_x86_64 \
         --dest .deps/wheels -r installer/wheels.txt ||

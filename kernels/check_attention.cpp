@@ -63,6 +63,8 @@ void check_biases(const ScoreRule& rule, std::int64_t heads) {
     check_finite("sink_logits", rule.sink_logits);
     expect(rule.bias_length >= 0 && rule.bias_length < kLargestSize, "distance_bias", "a length of at least 0",
            std::to_string(rule.bias_length));
+    expect(rule.bias_origin > -kLargestSize && rule.bias_origin < kLargestSize, "bias_origin",
+           "a column near the table", std::to_string(rule.bias_origin));
     expect(rule.distance_bias.size() == static_cast<std::size_t>(heads * rule.bias_length), "distance_bias",
            std::to_string(heads) + " x " + std::to_string(rule.bias_length) + " values [heads, bias_length]",
            std::to_string(rule.distance_bias.size()));

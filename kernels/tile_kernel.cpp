@@ -177,10 +177,17 @@ void finish_row(const tile::Context& context, std::int64_t i, KeyRange range, fl
     const auto constant = hn::Set(d, context.job.row_constant[i]);
     const auto zero = hn::Zero(d);
     if (rule.normaliser == Normaliser::softmax) {
-        // No weight exceeds 1: what rounding adds is cut off.
-        each_vector(range, row, [&](auto s, std::int64_t) { return hn::Exp(d, hn::Min(hn::Sub(s, constant), zero)); });
+        // No weight exceeds 1: what rounding adds is cut off. A score that is no number stays none, though neither
+        // minimum nor exponential would keep it.
+        each_vector(range, row, [&](auto s, std::int64_t) {
+            const auto x = hn::Sub(s, constant);
+            return hn::IfThenElse(hn::Eq(x, x), hn::Exp(d, hn::Min(x, zero)), x);
+        });
     } else {
-        each_vector(range, row, [&](auto s, std::int64_t) { return hn::Max(hn::Sub(s, constant), zero); });
+        each_vector(range, row, [&](auto s, std::int64_t) {
+            const auto x = hn::Sub(s, constant);
+            return hn::IfThenElse(hn::Eq(x, x), hn::Max(x, zero), x);
+        });
     }
     context.mask(i, range, 0.0F, row);
 }

@@ -2,6 +2,8 @@
 #include "kernels/tiles.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -134,7 +136,10 @@ private:
                 const std::int64_t to = row * columns_ + c;
                 if (mean_ != nullptr)
                     mean_[to] = static_cast<float>(pixel_sum_[from] / static_cast<double>(tall * wide));
-                if (maximum_ != nullptr) maximum_[to] = pixel_maximum_[from];
+                // A sum keeps what is no number, a maximum does not.
+                const bool broken = std::isnan(pixel_sum_[from]);
+                if (maximum_ != nullptr)
+                    maximum_[to] = broken ? std::numeric_limits<float>::quiet_NaN() : pixel_maximum_[from];
             }
         }
     }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <set>
@@ -18,6 +19,7 @@
 #include "core/analysis/summary.h"
 #include "core/base/error.h"
 #include "core/base/output_file.h"
+#include "core/base/text.h"
 #include "core/model/model.h"
 #include "core/store/analysis_file.h"
 #include "kernels/backend.h"
@@ -89,15 +91,22 @@ store::RecordLevels parse_record(const std::vector<std::string>& names) {
     return record;
 }
 
-/// With several models each gets a file of its own: NAME.MODEL.headscope.h5.
-fs::path output_for(const Options& options, const std::string& model_name) {
+/// With several models each gets a file of its own, NAME.MODEL.headscope.h5; models of one name are numbered.
+std::vector<fs::path> outputs_for(const Options& options, const std::vector<std::string>& model_names) {
     const fs::path output = options.output;
-    if (options.models.size() == 1) return output;
+    if (model_names.size() == 1) return {output};
     const std::string ending = ".headscope.h5";
     std::string name = output.filename().string();
     if (name.size() > ending.size() && name.compare(name.size() - ending.size(), ending.size(), ending) == 0)
         name.resize(name.size() - ending.size());
-    return output.parent_path() / (name + "." + model_name + ending);
+    std::vector<fs::path> outputs;
+    for (const auto& model : model_names) {
+        fs::path candidate = output.parent_path() / (name + "." + model + ending);
+        for (int number = 2; std::find(outputs.begin(), outputs.end(), candidate) != outputs.end(); ++number)
+            candidate = output.parent_path() / (name + "." + model + "-" + std::to_string(number) + ending);
+        outputs.push_back(candidate);
+    }
+    return outputs;
 }
 
 analysis::InputOptions input_options(const Options& options) {
@@ -116,8 +125,14 @@ analysis::InputOptions input_options(const Options& options) {
     return input;
 }
 
-json settings(const Options& options, const analysis::Input& input) {
-    return {{"record", options.record},
+json settings(const Options& options, const std::string& model, const analysis::Input& input) {
+    return {{"model", model},
+            {"texts", options.texts.size()},
+            {"files", options.files},
+            {"tokens", options.tokens},
+            {"examples", options.examples},
+            {"maps_float16", options.maps_float16},
+            {"record", options.record},
             {"layers", options.layers},
             {"skip", options.skip},
             {"dtype", options.dtype},
@@ -125,7 +140,7 @@ json settings(const Options& options, const analysis::Input& input) {
             {"kernels", options.kernels},
             {"threads", compute_threads()},
             {"bos", options.bos},
-            {"first_token", input.first_token},
+            {"first_token", input.first_token.empty() ? "as given" : input.first_token},
             {"length", options.length},
             {"windows", options.windows},
             {"repeat_token", options.repeat_token},
@@ -139,11 +154,21 @@ struct Done {
     analysis::Summary summary;
     json settings;
     std::size_t sequences = 0, tokens = 0;
+    std::string note;
 };
 
-Done analyse_one(const Options& options, const std::string& path, const Cancellation& cancellation) {
-    const auto checkpoint = checkpoint::Checkpoint::open(path);
-    const fs::path output = output_for(options, checkpoint->display_name());
+/// What the file held besides the model, in a line; empty when there is nothing to say.
+std::string loading_note(const model::LoadReport& report) {
+    std::string text;
+    if (!report.left_over.empty())
+        text = std::to_string(report.left_over.size()) + " tensors left over: " + list_text(report.left_over, 3);
+    for (const auto& note : report.notes) text += (text.empty() ? "" : "; ") + escaped(note);
+    return text;
+}
+
+Done analyse_one(const Options& options, const std::string& path,
+                 const std::shared_ptr<const checkpoint::Checkpoint>& checkpoint, const fs::path& output,
+                 const Cancellation& cancellation) {
     const auto inspection = model::inspect(*checkpoint);
     const std::set<int> layers = parse_layers("--layers", options.layers), skip = parse_layers("--skip", options.skip);
     check_layers("--layers", layers, inspection.config.layers);
@@ -167,7 +192,8 @@ Done analyse_one(const Options& options, const std::string& path, const Cancella
     const auto model = model::Model::build(
         *checkpoint, options.dtype == "bfloat16" ? checkpoint::LoadAs::bfloat16 : checkpoint::LoadAs::float32,
         &progress, &cancellation);
-    Done done{output, checkpoint->display_name(), {}, settings(options, input), input.sequences.size(), 0};
+    Done done{output, checkpoint->display_name(),   {}, settings(options, path, input), input.sequences.size(),
+              0,      loading_note(model->report())};
     analysis::AnalysisRequest request;
     request.sequences = input.sequences;
     for (const auto& sequence : input.sequences) done.tokens += sequence.ids.size();
@@ -205,7 +231,8 @@ json summary_json(const Done& done) {
             {"loss", losses},
             {"sites", rows},
             {"settings", done.settings},
-            {"kernels", kernels::last_backend()}};
+            {"kernels", kernels::last_backend()},
+            {"note", done.note}};
 }
 
 void run(const Options& options, const Cancellation& cancellation) {
@@ -217,16 +244,24 @@ void run(const Options& options, const Cancellation& cancellation) {
                     "found implicit");
     configure_compute(options.threads, options.kernels, options.device);
     json documents = json::array();
+    std::vector<std::shared_ptr<const checkpoint::Checkpoint>> checkpoints;
+    std::vector<std::string> names;
     for (const auto& model : options.models) {
-        const Done done = analyse_one(options, model, cancellation);
+        checkpoints.push_back(checkpoint::Checkpoint::open(model));
+        names.push_back(checkpoints.back()->display_name());
+    }
+    const std::vector<fs::path> outputs = outputs_for(options, names);
+    for (const auto& output : outputs) OutputFile::check_target(output);
+    for (std::size_t i = 0; i < checkpoints.size(); ++i) {
+        const Done done = analyse_one(options, options.models[i], checkpoints[i], outputs[i], cancellation);
         if (options.json) {
             documents.push_back(summary_json(done));
             continue;
         }
         print(escaped(done.model) + ": " + std::to_string(done.sequences) +
               (done.sequences == 1 ? " sequence, " : " sequences, ") + std::to_string(done.tokens) +
-              " tokens, first token " + done.settings["first_token"].get<std::string>() + "\n\n" +
-              analysis::summary_text(done.summary) + "\n" + escaped(done.output.string(), 4096) + "\n");
+              " tokens, first token " + done.settings["first_token"].get<std::string>() + "\n" +
+              (done.note.empty() ? "" : done.note + "\n") + "\n" + analysis::summary_text(done.summary) + "\n" + escaped(done.output.string(), 4096) + "\n");
     }
     if (options.json) print_json(documents.size() == 1 ? documents[0] : documents);
 }

@@ -13,10 +13,11 @@ namespace headscope::app {
 namespace {
 
 struct ConvertOptions {
-    std::string source, destination, type = "float32";
+    std::string source, destination, type = "stored";
 };
 
 checkpoint::LoadAs type_of(const std::string& name) {
+    if (name == "stored") return checkpoint::LoadAs::stored;
     if (name == "bfloat16") return checkpoint::LoadAs::bfloat16;
     return name == "float16" ? checkpoint::LoadAs::float16 : checkpoint::LoadAs::float32;
 }
@@ -28,15 +29,17 @@ void add_convert(CLI::App& app, Context& context) {
     auto options = std::make_shared<ConvertOptions>();
     command->add_option("source", options->source, "A checkpoint")->required();
     command->add_option("destination", options->destination, "A new folder")->required();
-    command->add_option("--dtype", options->type, "float32, bfloat16 or float16; integers stay as they are")
-        ->check(CLI::IsMember({"float32", "bfloat16", "float16"}));
+    command
+        ->add_option("--dtype", options->type,
+                     "float32, bfloat16 or float16; default: as stored. Integers stay as they are")
+        ->check(CLI::IsMember({"stored", "float32", "bfloat16", "float16"}));
     command->callback([&context, options] {
         context.command = [&context, options] {
             const auto source = checkpoint::Checkpoint::open(options->source);
             ConsoleProgress progress;
             checkpoint::convert(*source, options->destination, type_of(options->type), progress, context.cancellation);
-            print(escaped(options->destination) + ": " + std::to_string(source->tensors().size()) + " tensors as " +
-                  options->type + "\n");
+            print(escaped(options->destination) + ": " + std::to_string(source->tensors().size()) + " tensors, " +
+                  (options->type == "stored" ? "as they were" : options->type) + "\n");
         };
     });
 }

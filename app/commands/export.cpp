@@ -63,15 +63,19 @@ void draw(const figures::FigureData& figure, const ExportOptions& options, const
 #endif
 }
 
-void run_export(const ExportOptions& options) {
+void run_export(const ExportOptions& options, const Cancellation& cancellation) {
     const std::string ending = ending_of(options.output);
     if (ending != ".pdf" && ending != ".svg" && ending != ".png" && ending != ".csv")
         throw UsageError("-o: an output that ends in .pdf, .svg, .png or .csv is expected; found " +
                          (options.output.empty() ? std::string("none") : escaped(options.output)));
     std::vector<std::shared_ptr<store::AnalysisFile>> files;
     std::vector<fs::path> inputs(options.files.begin(), options.files.end());
-    for (const auto& path : inputs) files.push_back(store::AnalysisFile::open(path));
+    for (const auto& path : inputs) {
+        cancellation.check();
+        files.push_back(store::AnalysisFile::open(path));
+    }
     const auto figure = figures::make_figure(options.figure, files, options.choice);
+    cancellation.check();
     if (ending == ".csv")
         write_text(options.output, figures::figure_csv(figure), inputs);
     else
@@ -107,7 +111,7 @@ void add_export(CLI::App& app, Context& context) {
         if (options->layer >= 0) options->choice.layer = options->layer;
         if (options->head >= 0) options->choice.head = options->head;
         if (options->sequence >= 0) options->choice.sequence = options->sequence;
-        context.command = [options] { run_export(*options); };
+        context.command = [&context, options] { run_export(*options, context.cancellation); };
     });
 }
 

@@ -51,7 +51,7 @@ void run(const Options& options, const Cancellation& cancellation) {
         throw Error(ErrorCode::io, escaped(options.model), "expected a tokenizer.json beside the weights",
                     "found none");
     const auto encoding = tokenizer->encode(options.prompt, true, &cancellation);
-    if (encoding.ids.empty())
+    if (options.prompt.empty() || encoding.ids.empty())
         throw Error(ErrorCode::usage, "--prompt", "expected a text of at least one token", "found none");
     const auto model = model::Model::build(
         *checkpoint, options.dtype == "bfloat16" ? checkpoint::LoadAs::bfloat16 : checkpoint::LoadAs::float32, nullptr,
@@ -88,7 +88,7 @@ void add_generate(CLI::App& app, Context& context) {
     command->add_option("--top-k", options->choice.top_k, "Sample from the k likeliest; 0: all")
         ->check(CLI::NonNegativeNumber);
     command->add_option("--top-p", options->choice.top_p, "Sample from the likeliest that reach p")
-        ->check(CLI::Range(0.0, 1.0));
+        ->check(CLI::Range(1e-9, 1.0));
     command->add_option("--seed", options->choice.seed, "Of the sampling");
     command->add_option("--dtype", options->dtype, "float32 or bfloat16")
         ->check(CLI::IsMember({"float32", "bfloat16"}));

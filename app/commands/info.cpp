@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <memory>
+#include <string_view>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -10,6 +12,7 @@
 #include "app/context.h"
 #include "app/loading.h"
 #include "core/base/error.h"
+#include "core/base/input_file.h"
 #include "core/base/text.h"
 #include "core/model/model.h"
 #include "core/store/analysis_file.h"
@@ -20,12 +23,14 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-/// HDF5's signature: at byte 0 in every file that we write.
+/// By HDF5's signature, at byte 0 in every file that we write. A folder, a pipe or a device is none.
 bool looks_like_hdf5(const fs::path& path) {
-    std::error_code ignored;
-    if (!fs::is_regular_file(path, ignored)) return false;
-    const std::string ending = path.extension().string();
-    return ending == ".h5" || ending == ".hdf5" || ending == ".partial";
+    if (!is_regular_file(path)) return false;
+    const InputFile file(path);
+    std::array<char, 8> begin{};
+    if (file.size() < begin.size()) return false;
+    file.read(0, begin.data(), begin.size());
+    return std::string_view(begin.data(), begin.size()) == "\x89HDF\r\n\x1a\n";
 }
 
 json shape_json(const checkpoint::TensorInfo& tensor) {

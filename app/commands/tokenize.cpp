@@ -38,7 +38,8 @@ void run_decode(const tokenizer::Tokenizer& tokenizer, const TokenizeOptions& op
 
 void run_encode(const tokenizer::Tokenizer& tokenizer, const TokenizeOptions& options,
                 const Cancellation& cancellation) {
-    const std::string text = options.file.empty() ? options.text : analysis::read_text_file(options.file);
+    const std::string text =
+        options.file.empty() ? options.text : analysis::read_text_file(options.file, &cancellation);
     const auto encoding = tokenizer.encode(text, !options.plain, &cancellation);
     const std::vector<std::string> spelled = tokenizer.pieces(encoding);
     if (options.json) {

@@ -51,12 +51,12 @@ public:
         }
         for (const auto& file : options_.files) {
             if (file != "-") input_.paths.push_back(file);
-            add_text(read_text_file(file), file == "-" ? "standard input" : shown(file));
+            add_text(read_text_file(file, cancellation_), file == "-" ? "standard input" : shown(file));
         }
         for (const std::string& name : options_.examples) {
             const auto path = bundled_text_path(options_.resources, name);
             input_.paths.push_back(path);
-            add_text(read_text_file(path), shown(path));
+            add_text(read_text_file(path, cancellation_), shown(path));
         }
         for (const auto& file : options_.token_files) {
             input_.paths.push_back(file);

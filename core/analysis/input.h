@@ -56,7 +56,7 @@ Input read_input(const InputOptions& options, const tokenizer::Tokenizer* tokeni
                  const Cancellation* cancellation = nullptr);
 
 /// A whole text file, checked to be UTF-8; "-" reads standard input to its end.
-std::string read_text_file(const std::filesystem::path& path);
+std::string read_text_file(const std::filesystem::path& path, const Cancellation* cancellation = nullptr);
 
 /// Names of the bundled texts, resources/texts/NAME.txt, sorted.
 std::vector<std::string> bundled_texts(const std::filesystem::path& resources);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/analysis/text_sources.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,10 +23,15 @@ namespace fs = std::filesystem;
 constexpr std::uint64_t largest_text = std::uint64_t{1} << 30U;
 constexpr std::uint64_t largest_token_file = std::uint64_t{256} << 20U;
 
-std::string read_standard_input() {
+std::string read_standard_input(const Cancellation* cancellation) {
     std::string text;
     std::vector<char> buffer(std::size_t{1} << 16U);
     for (;;) {
+        // A terminal or a pipe may stay silent for ever: look up for a stop now and then.
+        struct pollfd input = {STDIN_FILENO, POLLIN, 0};
+        const int ready = ::poll(&input, 1, 200);
+        if (cancellation) cancellation->check();
+        if (ready == 0 || (ready < 0 && errno == EINTR)) continue;
         const ssize_t count = ::read(STDIN_FILENO, buffer.data(), buffer.size());
         if (count < 0 && errno == EINTR) continue;
         if (count < 0) throw os_error(errno, "standard input", "expected a text");
@@ -40,9 +46,9 @@ std::string read_standard_input() {
 
 }  // namespace
 
-std::string read_text_file(const fs::path& path) {
+std::string read_text_file(const fs::path& path, const Cancellation* cancellation) {
     const bool standard = path == "-";
-    std::string text = standard ? read_standard_input() : read_small_file(path, largest_text, "text file");
+    std::string text = standard ? read_standard_input(cancellation) : read_small_file(path, largest_text, "text file");
     const std::size_t invalid = find_invalid_utf8(text);
     if (invalid != std::string::npos) {
         throw Error(ErrorCode::format, standard ? "standard input" : shown(path), "expected text in UTF-8",

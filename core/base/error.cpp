@@ -67,6 +67,12 @@ Error current_error(std::string_view where) {
     } catch (const std::exception& error) {
         std::string_view text = error.what();
         text = text.substr(0, text.find('\n'));
+        // The kernels, which know nothing of core, speak the same language: "[where] expected; found".
+        const std::size_t place = text.find("] "), half = text.find("; ", place == text.npos ? 0 : place);
+        if (text.starts_with('[') && place != text.npos && half != text.npos) {
+            return {ErrorCode::usage, std::string(text.substr(1, place - 1)),
+                    std::string(text.substr(place + 2, half - place - 2)), std::string(text.substr(half + 2))};
+        }
         return {ErrorCode::internal, std::string(where), "expected no error from a library",
                 "found: " + escaped(text, 400)};
     } catch (...) {

@@ -107,6 +107,13 @@ std::vector<std::string> source_notes(Files files, const FigureOptions& options)
     }
     notes.push_back(source + ".");
     for (std::size_t f = 0; f < files.size(); ++f) {
+        const auto s = static_cast<std::size_t>(chosen_sequence(*files[f], options));
+        const auto limit = files[f]->header().max_positions;
+        const auto tokens = std::ssize(files[f]->header().sequences[s].ids);
+        if (limit > 0 && tokens > limit)
+            notes.push_back(labels[f] + ": beyond the trained " + std::to_string(limit) + " positions.");
+    }
+    for (std::size_t f = 0; f < files.size(); ++f) {
         if (files[f]->complete()) continue;
         const auto s = chosen_sequence(*files[f], options);
         const auto sites = std::ssize(files[f]->header().sites);

@@ -2,13 +2,14 @@
 #include "core/model/generate.h"
 
 #include <algorithm>
-#include <fstream>
 
 #include <ATen/ops/tensor.h>
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "core/base/json.h"
 #include "core/model/cache.h"
+#include "core/model/check_batch.h"
 #include "core/model/model.h"
 #include "core/model/sampling.h"
 
@@ -48,6 +49,8 @@ std::vector<std::int64_t> read_end_tokens(const nlohmann::json& config) {
 
 std::vector<std::int64_t> generate(Model& model, std::span<const std::int64_t> prompt, const GenerateOptions& options) {
     check(model, prompt, options);
+    check_batch({at::tensor(std::vector<std::int64_t>(prompt.begin(), prompt.end()), at::kLong).unsqueeze(0), {}, {}},
+                model.config(), 0, options.beyond_positions);
     const std::unique_ptr<Cache> cache = model.new_cache();
     ForwardOptions forward;
     forward.cache = cache.get();
@@ -75,8 +78,7 @@ std::vector<std::int64_t> generate(Model& model, std::span<const std::int64_t> p
 
 std::vector<std::int64_t> end_tokens(const checkpoint::Checkpoint& checkpoint) {
     if (const auto path = checkpoint.side_file("generation_config.json")) {
-        std::ifstream file(*path);
-        const nlohmann::json config = nlohmann::json::parse(file, nullptr, false);
+        const nlohmann::json config = read_json_file(*path, std::uint64_t{1} << 20U, "generation configuration");
         if (std::vector<std::int64_t> tokens = read_end_tokens(config); !tokens.empty()) return tokens;
     }
     return checkpoint.has_config() ? read_end_tokens(checkpoint.config()) : std::vector<std::int64_t>{};

@@ -7,6 +7,7 @@
 #include <ATen/ops/empty.h>
 
 #include "core/base/error.h"
+#include "core/base/text.h"
 
 namespace headscope::model {
 namespace {
@@ -117,14 +118,23 @@ void TensorPlan::check_left_overs() {
 }
 
 LoadReport TensorPlan::check() {
+    std::set<std::string> absent;
+    for (const Want& want : wants_)
+        if (!has(want.tensor)) absent.insert(want.tensor);
+    if (absent.size() > 1) {
+        throw Error(
+            ErrorCode::mismatch, escaped(file_.display_name()), "expected every tensor that config.json asks for",
+            "found none of these " + std::to_string(absent.size()) + ": " + list_text({absent.begin(), absent.end()}));
+    }
     for (const Want& want : wants_) check_one(want);
     check_left_overs();
     report_.matched = wants_.size();
     return report_;
 }
 
-void TensorPlan::load_one(const Want& want, checkpoint::LoadAs precision) const {
-    at::Tensor tensor = file_.load(want.tensor, precision);
+void TensorPlan::load_one(const Want& want, checkpoint::LoadAs precision, const Cancellation* cancellation) const {
+    at::Tensor tensor =
+        cancellation ? file_.load(want.tensor, precision, *cancellation) : file_.load(want.tensor, precision);
     if (want.row < 0) {
         *want.into = want.transposed ? tensor.t() : tensor;
         return;
@@ -152,7 +162,7 @@ void TensorPlan::load(checkpoint::LoadAs precision, Progress* progress, const Ca
         if (cancellation) cancellation->check();
         if (progress)
             progress->advance(static_cast<double>(done), static_cast<double>(all), "load " + escaped(want.tensor));
-        load_one(want, precision);
+        load_one(want, precision, cancellation);
         done += file_.tensors().at(want.tensor).elements;
     }
 }

@@ -68,7 +68,7 @@ private:
     };
     void check_one(const Want& want) const;
     void check_left_overs();
-    void load_one(const Want& want, checkpoint::LoadAs precision) const;
+    void load_one(const Want& want, checkpoint::LoadAs precision, const Cancellation* cancellation) const;
 
     const checkpoint::Checkpoint& file_;
     const ModelConfig& config_;

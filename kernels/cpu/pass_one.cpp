@@ -241,6 +241,8 @@ private:
                 sums_.minimum = HWY_MIN(sums_.minimum, minimum_[r]);
                 sums_.maximum = HWY_MAX(sums_.maximum, rows_[r].maximum);
             }
+            // Scores that are no numbers enter no extreme, but the sum keeps them: there is no minimum then.
+            if (sums_.sum != sums_.sum) sums_.minimum = sums_.maximum = static_cast<float>(sums_.sum);
         }
         *task_.scores = sums_;
         if (task_.histogram != nullptr) add_counts(counts_, *task_.histogram);

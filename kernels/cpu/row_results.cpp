@@ -50,6 +50,7 @@ double sparsemax_step(double sum, std::int64_t count, double threshold, const do
         sum += *sink;
         ++count;
     }
+    if (std::isnan(sum)) return sum;  // ends the search: such a row has no threshold
     // Thresholds rise towards the root of a convex function; rounding may not turn the last step back.
     return count > 0 ? std::max(threshold, (sum - kLog2E) / static_cast<double>(count)) : threshold;
 }

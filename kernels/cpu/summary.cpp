@@ -51,8 +51,9 @@ void summarise_scores(const BlockScores* blocks, std::int64_t count, std::size_t
         const BlockScores& block = blocks[x];
         moments.add(block);
         if (block.pairs == 0) continue;
-        minimum = std::min(minimum, block.minimum);
-        maximum = std::max(maximum, block.maximum);
+        // Written so that NaN, once there, stays.
+        minimum = std::isnan(block.minimum) || block.minimum < minimum ? block.minimum : minimum;
+        maximum = std::isnan(block.maximum) || block.maximum > maximum ? block.maximum : maximum;
         for (std::size_t k = 0; k < 3; ++k) out.score_above[site * 3 + k] += block.above[k];
     }
     if (moments.count == 0.0) return;

@@ -68,6 +68,13 @@ TEST_CASE("a text longer than the model's positions names the limit and the way 
     CHECK(out.names() == std::vector<std::string>{"x.headscope.h5"});
 }
 
+TEST_CASE("a prompt longer than the model's positions is refused, and an empty one", "[app][input]") {
+    std::string prompt;
+    for (int i = 0; i < 1100; ++i) prompt += "the ";
+    check_refusal(run_headscope({"generate", sample().string(), "--prompt", prompt}), "--beyond-positions");
+    check_refusal(run_headscope({"generate", sample().string(), "--prompt", ""}));
+}
+
 TEST_CASE("empty texts and missing files are refused", "[app][input]") {
     TemporaryFolder folder;
     const auto empty = write_file(folder / "empty.txt", "");

@@ -30,6 +30,16 @@ TEST_CASE("an analysis leaves its file, a table and nothing else", "[app][output
     CHECK(std::count(outcome.out.begin(), outcome.out.end(), '\n') >= 5);  // a heading and four layers
 }
 
+TEST_CASE("several models leave a file each, also when they have one name", "[app][output]") {
+    TemporaryFolder folder;
+    fs::create_directory(folder / "other");
+    fs::copy(sample(), folder / "other" / sample().filename(), fs::copy_options::recursive);
+    check_success(run_headscope({"analyze", sample().string(), (folder / "other" / sample().filename()).string(),
+                                 "--text", kText, "-o", (folder / "two.headscope.h5").string()}));
+    const std::string stem = "two." + sample().filename().string();
+    CHECK(folder.names() == std::vector<std::string>{"other", stem + "-2.headscope.h5", stem + ".headscope.h5"});
+}
+
 TEST_CASE("an existing output is replaced when the job ends well, and kept when it fails", "[app][output]") {
     TemporaryFolder folder;
     const auto output = write_file(folder / "x.headscope.h5", "an older file");

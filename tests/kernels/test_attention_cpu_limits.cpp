@@ -142,6 +142,10 @@ TEST_CASE("a score that is not a number shows in the output instead of vanishing
         REQUIRE_FALSE(std::isnan(result.output[19 * 8]));
         REQUIRE(std::isnan(result.output[20 * 8]));
         REQUIRE(std::isnan(result.output[39 * 8]));
+        if (!measured) continue;
+        REQUIRE(std::isnan(result.statistics.score_minimum[0]));
+        REQUIRE(std::isnan(result.statistics.score_maximum[0]));
+        REQUIRE(std::isnan(result.statistics.entropy[0]));
     }
 }
 

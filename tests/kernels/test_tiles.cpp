@@ -220,6 +220,21 @@ TEST_CASE("a one-cell diagonal survives being zoomed out", "[tiles][map]") {
     }
 }
 
+TEST_CASE("a score that is not a number shows in tiles and maps instead of vanishing", "[tiles][map]") {
+    RandomAttention attention(1, 100, 8);
+    attention.key[20 * 8] = std::numeric_limits<float>::quiet_NaN();
+    const AttentionInput input = attention.input();
+    const std::vector<float> constants(100, 0.5F);
+    std::vector<float> weights(100 * 100), mean(10 * 10), maximum(10 * 10);
+    attention_weights(input, constants, 0, 0, 0, 100, 0, 100, weights.data());
+    CHECK(std::isnan(weights[50 * 100 + 20]));
+    CHECK_FALSE(std::isnan(weights[50 * 100 + 21]));
+    attention_map(input, constants, {0, 0, 0, 100, 0, 100}, 10, 10, mean.data(), maximum.data());
+    CHECK(std::isnan(mean[5 * 10 + 2]));
+    CHECK(std::isnan(maximum[5 * 10 + 2]));
+    CHECK_FALSE(std::isnan(maximum[5 * 10 + 3]));
+}
+
 TEST_CASE("a map has the same bits for every number of threads", "[tiles][map][threads]") {
     const RandomAttention attention(1, 700, 24);
     const std::vector<float> constants = constants_of(attention.input());
