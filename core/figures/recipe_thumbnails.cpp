@@ -205,9 +205,11 @@ FigureData thumbnails(Files files, const FigureOptions& options) {
     figure.panels.push_back(std::move(panel));
     figure.shared_colours = true;
     figure.notes = source_notes(files, options);
-    figure.notes.push_back("Rows of a map are queries, columns keys. One logarithmic colour scale for all heads; " +
-                           std::string(options.statistic == "maximum" ? "the largest weight" : "the mean weight") +
-                           " of each block of the text, smaller ones than the scale's end drawn as its end.");
+    figure.notes.push_back(
+        "Rows of a map are queries, columns keys. One logarithmic colour scale for all heads; " +
+        std::string(options.statistic == "maximum" ? "the largest weight" : "the mean weight") +
+        " of each block of the text, smaller ones than the scale's end drawn as its end, as are blocks that a "
+        "window or padding hides. Grey: the future of causal layers, or no value.");
     figure.table = [tiles, statistic = options.statistic] { return thumbnails_table(tiles, statistic); };
     return figure;
 }
