@@ -186,5 +186,5 @@ TEST_CASE("End tokens come from generation_config.json, else config.json", "[mod
     test::write_file(folder / "generation_config.json", R"({"eos_token_id": 7})");
     CHECK(tokens() == of_generation);
     test::write_file(folder / "generation_config.json", "not JSON");
-    CHECK(tokens() == of_config);
+    CHECK_THROWS_MATCHES(tokens(), Error, IsError(ErrorCode::format, "generation_config.json"));
 }
