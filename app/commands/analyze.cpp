@@ -159,10 +159,10 @@ struct Done {
 
 /// What the file held besides the model, in a line; empty when there is nothing to say.
 std::string loading_note(const model::LoadReport& report) {
-    std::string text;
-    if (!report.left_over.empty())
-        text = std::to_string(report.left_over.size()) + " tensors left over: " + list_text(report.left_over, 3);
-    for (const auto& note : report.notes) text += (text.empty() ? "" : "; ") + escaped(note);
+    if (report.left_over.empty()) return "";
+    std::string text =
+        std::to_string(report.left_over.size()) + " tensors left over: " + list_text(report.left_over, 3);
+    for (const auto& note : report.notes) text += "; " + escaped(note);
     return text;
 }
 
@@ -261,7 +261,8 @@ void run(const Options& options, const Cancellation& cancellation) {
         print(escaped(done.model) + ": " + std::to_string(done.sequences) +
               (done.sequences == 1 ? " sequence, " : " sequences, ") + std::to_string(done.tokens) +
               " tokens, first token " + done.settings["first_token"].get<std::string>() + "\n" +
-              (done.note.empty() ? "" : done.note + "\n") + "\n" + analysis::summary_text(done.summary) + "\n" + escaped(done.output.string(), 4096) + "\n");
+              (done.note.empty() ? "" : done.note + "\n") + "\n" + analysis::summary_text(done.summary) + "\n" +
+              escaped(done.output.string(), 4096) + "\n");
     }
     if (options.json) print_json(documents.size() == 1 ? documents[0] : documents);
 }

@@ -62,9 +62,12 @@ void run(const Options& options, const Cancellation& cancellation) {
     choice.cancellation = &cancellation;
     std::unique_ptr<Stream> stream;
     if (!options.json) {
-        print(options.prompt);
         stream = std::make_unique<Stream>(*tokenizer, encoding.ids);
-        choice.on_token = [&](std::int64_t token) { stream->add(token); };
+        choice.on_token = [&, first = true](std::int64_t token) mutable {
+            if (first) print(options.prompt);  // not before the model has taken it
+            first = false;
+            stream->add(token);
+        };
     }
     const auto added = model::generate(*model, prompt, choice);
     if (options.json) {
