@@ -125,7 +125,10 @@ TEST_CASE("a killed job leaves the layers that were done whole, and no output", 
         }
         REQUIRE(names.size() == 1);
         const auto partial = AnalysisFile::open(killed / names.front());
-        CHECK_FALSE(partial->complete());
+        if (partial->complete()) {  // killed between its last layer and its renaming: too late as well
+            share *= 0.8;
+            continue;
+        }
         int done = 0;
         const auto entropy = partial->indicator("entropy"), expected = complete->indicator("entropy");
         REQUIRE(entropy.shape == expected.shape);
