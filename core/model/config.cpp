@@ -28,6 +28,8 @@ const char* name(PositionKind kind) {
             return "learned";
         case PositionKind::rotary:
             return "rotary";
+        case PositionKind::alibi:
+            return "alibi";
     }
     return "";
 }

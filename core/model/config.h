@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,14 +11,19 @@ namespace headscope::model {
 
 enum class NormKind { layer, rms };
 enum class Activation { gelu, gelu_tanh, silu, relu };
-enum class PositionKind { none, learned, rotary };
+enum class PositionKind { none, learned, rotary, alibi };
+
+/// Norms of query and key before the scores: of each head for itself (Qwen3), or of all heads' numbers together (OLMo
+/// 2).
+enum class QueryKeyNorm { none, each_head, all_heads };
 
 /// rope_scaling / rope_parameters of transformers, every kind it knows for texts: default, linear, dynamic, yarn,
 /// longrope, llama3, proportional.
 struct RopeConfig {
     std::string type = "default";
     double theta = 10000.0;
-    double partial = 1.0;  ///< share of the head that is rotated
+    double partial = 1.0;      ///< share of the head that is rotated
+    bool interleaved = false;  ///< pairs are neighbours (GPT-J), not first half with second half
     double factor = 1.0;
     double low_frequency_factor = 1.0, high_frequency_factor = 4.0;  // llama3
     double beta_fast = 32.0, beta_slow = 1.0;                        // yarn
@@ -44,6 +50,8 @@ struct ModelConfig {
     bool positions_are_a_table = false;  ///< learned: --beyond-positions cannot work
     bool causal = true;
     bool pre_norm = true;  ///< false: x = norm(x + f(x)), the original Transformer's
+    /// x + f(norm x) + g(norm' x), from one input; g shares f's norm where the family has no name for another (GPT-J).
+    bool parallel_residual = false;
     bool embedding_norm = false;
     bool final_norm = true;
     bool query_key_value_bias = false;
@@ -54,15 +62,26 @@ struct ModelConfig {
     bool tied_head = false;
     NormKind norm = NormKind::layer;
     double norm_epsilon = 1e-5;
+    double norm_gain_offset = 0.0;  ///< 1: the gain is 1 + w (Gemma)
+    bool first_input_norm = true;   ///< false: layer 0 reads the embedding as it is (ModernBERT)
+    QueryKeyNorm query_key_norm = QueryKeyNorm::none;
     Activation activation = Activation::gelu;
     bool gated_feed_forward = false;
     PositionKind positions = PositionKind::learned;
+    std::int64_t position_offset = 0;  ///< row of the position table that the first token reads
     RopeConfig rope;
-    std::vector<std::int64_t> windows;    ///< per layer, keys with i - j < W; 0: none. Empty: none anywhere
-    double attention_scale = 0;           ///< 0: 1 / sqrt(head_size)
-    bool scale_by_inverse_layer = false;  ///< layer l (from 0) divides its scores by l + 1
-    std::vector<std::string> mixers;      ///< per layer; empty: "standard" everywhere
+    std::optional<RopeConfig> window_rope;  ///< of the layers that have a window, where theirs is another one
+    std::int64_t embedding_size = 0;        ///< of the table, projected to `hidden`; 0: hidden itself
+    double embedding_scale = 1.0;
+    std::vector<std::int64_t> windows;  ///< per layer, keys with |i - j| < W; 0: none. Empty: none anywhere
+    bool sink_logits = false;           ///< one learned logit without a value per head in each row's denominator
+    std::int64_t experts = 0, experts_per_token = 0;  ///< of each feed-forward; 0: a plain one
+    double attention_scale = 0;                       ///< 0: 1 / sqrt(head_size)
+    bool scale_by_inverse_layer = false;              ///< layer l (from 0) divides its scores by l + 1
+    std::vector<std::string> mixers;                  ///< per layer; empty: "standard" everywhere
     double soft_cap = 0, final_soft_cap = 0;
+    /// Of an encoder-decoder: this is the decoder, and what it looks at by cross-attention is
+    std::shared_ptr<const ModelConfig> encoder;
     std::string original_json;  ///< config.json as it was read
     std::string to_json() const;
 };

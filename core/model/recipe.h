@@ -26,19 +26,28 @@ struct SizeKeys {
     std::string token_types = "type_vocab_size";
 };
 
-/// How query, key and value lie in one fused tensor's output columns.
-enum class FusedLayout { concatenated };
+/// How query, key and value lie in one fused tensor's output columns: all queries, all keys, all values; or head by
+/// head the query, key and value of one (NeoX, BLOOM).
+enum class FusedLayout { concatenated, by_head };
 
 /// Names of one layer's parts, following TensorNames::layer. An empty name: the family has no such part. A linear part
 /// or norm is "<name>.weight" and, where the ModelConfig says so, "<name>.bias".
 struct LayerNames {
-    std::string input_norm;
-    std::string query, key, value;  ///< three parts, or
-    std::string query_key_value;    ///< one
+    std::string input_norm;             ///< before the mixer, or of the residual sum (ModelConfig::pre_norm)
+    std::string attention_update_norm;  ///< of what the mixer returns, before it is added (Gemma 2, OLMo 2)
+    std::string query_norm, key_norm;   ///< ModelConfig::query_key_norm
+    std::string sinks;                  ///< a whole name, ModelConfig::sink_logits
+    std::string query, key, value;      ///< three parts, or
+    std::string query_key_value;        ///< one
     FusedLayout fused_layout = FusedLayout::concatenated;
     std::string output;
     std::string feed_forward_norm;
     std::string gate, up, down;  ///< gate: gated feed-forwards only
+    std::string gate_up;         ///< gate's rows, then up's, in one
+    std::string feed_forward_update_norm;
+    std::string router;                                                         ///< of experts
+    std::string expert_gate_up, expert_down;                                    ///< all experts' in one: whole names
+    std::string cross_norm, cross_query, cross_key, cross_value, cross_output;  ///< of a decoder that has an encoder
 };
 
 struct TensorNames {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/stack.h"
 
-#include <ATen/TensorOperators.h>
 #include <c10/core/InferenceMode.h>
 
 #include "core/base/error.h"
@@ -63,65 +62,14 @@ at::Tensor Stack::forward(const Batch& batch, const ForwardOptions& options) {
 }
 
 at::Tensor Stack::run(const Batch& batch, const ForwardOptions& options) {
-    const std::int64_t held = options.cache ? options.cache->length() : 0;
-    const std::int64_t length = batch.ids.size(1);
-
     mixers::StackContext context;
     context.sites = &sites_;
-    context.first_position = held;
     context.lengths = padded(batch) ? &batch.lengths : nullptr;
     context.probe = options.probe;
     context.cancellation = options.cancellation;
-    RotaryTable rotation, history;
-    if (rotary_) {
-        const at::ScalarType type = embedding_.tokens.scalar_type();
-        rotation = rotary_->table(held, length, type);
-        context.rotary = &*rotary_;
-        context.rotation = &rotation;
-        if (options.cache && rotary_->depends_on_length()) {
-            history = rotary_->table(0, held + length, type);
-            context.history_rotation = &history;
-        }
-    }
-
-    at::Tensor hidden = embedding_(batch, held);
-    context.input_embedding = hidden;
-    announce(options.probe, "embedding", kNoLayer, hidden);
-    for (std::size_t number = 0; number < layers_.size(); ++number) {
-        if (options.cancellation) options.cancellation->check();
-        if (options.skip_layers.count(static_cast<int>(number)) == 0) {
-            context.layer = LayerIndex(static_cast<std::int64_t>(number));
-            context.site = SiteIndex(layers_[number].first_site);
-            hidden =
-                run_layer(layers_[number], hidden, context, options.cache ? &options.cache->layer(number) : nullptr);
-            announce(options.probe, "hidden", context.layer, hidden);
-        }
-        if (options.after_layer) options.after_layer(static_cast<int>(number));
-    }
-    if (options.cache) options.cache->advance(batch.ids.size(0), length);
-    hidden = final_norm_(hidden);
-    announce(options.probe, "final_norm", kNoLayer, hidden);
+    const at::Tensor hidden = text_.run(batch, options, context);
+    if (options.cache) options.cache->advance(batch.ids.size(0), batch.ids.size(1));
     return hidden;
-}
-
-at::Tensor Stack::run_layer(const Layer& layer, const at::Tensor& hidden, const mixers::StackContext& context,
-                            mixers::MixerCache* cache) const {
-    const bool pre_norm = config_.pre_norm;
-    const auto add = [pre_norm](const at::Tensor& residual, const at::Tensor& update, const Norm& norm) {
-        const at::Tensor sum = residual + update;
-        return pre_norm ? sum : norm(sum);
-    };
-    const at::Tensor read = pre_norm ? layer.input_norm(hidden) : hidden;
-    context.announce("input_norm", read);
-    const at::Tensor attention = layer.output(layer.mixer->forward(read, context, cache), context.cancellation);
-    context.announce("attention_output", attention);
-    const at::Tensor middle = add(hidden, attention, layer.input_norm);
-
-    if (context.cancellation) context.cancellation->check();
-    const at::Tensor update =
-        layer.feed_forward(pre_norm ? layer.feed_forward_norm(middle) : middle, context.cancellation);
-    context.announce("feed_forward_output", update);
-    return add(middle, update, layer.feed_forward_norm);
 }
 
 at::Tensor Stack::logits(const at::Tensor& hidden_rows, Probe* probe) {

@@ -6,25 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "core/mixers/mixer.h"
 #include "core/model/blocks.h"
 #include "core/model/model.h"
-#include "core/model/rotary.h"
+#include "core/model/tower.h"
 
 namespace headscope::model {
 
-/// One block: a mixer with its output projection, and a feed-forward; each with its norm before it (pre-norm) or after
-/// the residual sum (post-norm).
-struct Layer {
-    Norm input_norm;
-    std::unique_ptr<mixers::Mixer> mixer;
-    Linear output;
-    Norm feed_forward_norm;
-    FeedForward feed_forward;
-    std::int64_t first_site = 0;
-};
-
-/// The one stack that every family is computed by: embedding, layers, final norm, head.
+/// What every plain family is computed by: a tower and a head.
 class Stack final : public Model {
 public:
     /// Checks the whole file against the family's recipe, then reads it; without a precision it reads no weight, and
@@ -44,16 +32,10 @@ public:
     std::unique_ptr<Cache> new_cache() const override;
 
 private:
-    void assemble(class TensorPlan& plan, TensorNames& names);
     at::Tensor run(const Batch& batch, const ForwardOptions& options);
-    at::Tensor run_layer(const Layer& layer, const at::Tensor& hidden, const mixers::StackContext& context,
-                         mixers::MixerCache* cache) const;
 
     ModelConfig config_;
-    Embedding embedding_;
-    std::optional<Rotary> rotary_;
-    std::vector<Layer> layers_;
-    Norm final_norm_;
+    Tower text_;
     Head head_;
     std::vector<Site> sites_;
     LoadReport report_;

@@ -33,11 +33,6 @@ std::string find_prefix(const checkpoint::Checkpoint& file, const TensorNames& n
     return names.prefixes.front();
 }
 
-std::string numbered(const std::string& pattern, std::int64_t layer) {
-    std::string name = pattern;
-    return name.replace(name.find("{}"), 2, std::to_string(layer));
-}
-
 /// "stored" computes in what the file mostly is; half precision and mixtures go to float32.
 checkpoint::LoadAs choose_precision(const checkpoint::Checkpoint& file, checkpoint::LoadAs asked) {
     if (asked != checkpoint::LoadAs::stored) return asked;
@@ -59,52 +54,26 @@ Stack::Stack(const checkpoint::Checkpoint& file, std::optional<checkpoint::LoadA
     TensorNames names = family.names(config_);
     names.prefix = find_prefix(file, names);
 
-    TensorPlan plan(file, config_, names);
-    assemble(plan, names);
+    TensorPlan plan(file);
+    plan.begin_tower(config_, names);
+    text_.declare(plan, names, 0, sites_);
+    head_.declare(plan, names);
     report_ = plan.check();
     parameters_ = plan.elements();
     if (!precision) return;
     plan.load(choose_precision(file, *precision), progress, cancellation);
-    if (head_.there && !head_.vocabulary.weight.defined()) head_.vocabulary.weight = embedding_.tokens;
-}
-
-void Stack::assemble(TensorPlan& plan, TensorNames& names) {
-    const Dimension hidden{config_.hidden, names.keys.hidden};
-    embedding_.declare(plan, names);
-    if (config_.positions == PositionKind::rotary)
-        rotary_.emplace(config_.rope, config_.head_size, config_.max_positions);
-    layers_.resize(static_cast<std::size_t>(config_.layers));
-    for (std::int64_t number = 0; number < config_.layers; ++number) {
-        Layer& layer = layers_[static_cast<std::size_t>(number)];
-        names.layer_stem = names.prefix + numbered(names.layer, number);
-        layer.mixer = mixers::make_mixer(config_.mixers.at(static_cast<std::size_t>(number)), config_, number);
-        layer.first_site = static_cast<std::int64_t>(sites_.size());
-        for (Site site : layer.mixer->sites()) {
-            site.layer = static_cast<std::int32_t>(number);
-            sites_.push_back(site);
-        }
-        layer.input_norm.declare(plan, names.layer_stem + names.in_layer.input_norm, hidden, names.old_norm_names);
-        layer.mixer->declare(plan, names);
-        layer.output.declare(plan, names.layer_stem + names.in_layer.output, hidden,
-                             {layer.mixer->output_size(), names.keys.heads + " * " + names.keys.head_size},
-                             config_.output_bias);
-        layer.feed_forward_norm.declare(plan, names.layer_stem + names.in_layer.feed_forward_norm, hidden,
-                                        names.old_norm_names);
-        layer.feed_forward.declare(plan, names);
-    }
-    if (config_.final_norm) final_norm_.declare(plan, names.prefix + names.final_norm, hidden, names.old_norm_names);
-    head_.declare(plan, names);
+    if (head_.there && !head_.vocabulary.weight.defined()) head_.vocabulary.weight = text_.embedding().tokens;
 }
 
 std::vector<std::string> Stack::mixers() const {
     std::vector<std::string> names;
-    for (const Layer& layer : layers_) names.push_back(layer.mixer->name());
+    for (const Layer& layer : text_.layers()) names.push_back(layer.mixer->name());
     return names;
 }
 
 std::unique_ptr<Cache> Stack::new_cache() const {
     std::vector<std::unique_ptr<mixers::MixerCache>> caches;
-    for (const Layer& layer : layers_) caches.push_back(layer.mixer->new_cache());
+    for (const Layer& layer : text_.layers()) caches.push_back(layer.mixer->new_cache());
     return std::make_unique<Cache>(std::move(caches));
 }
 

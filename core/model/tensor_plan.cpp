@@ -51,13 +51,14 @@ bool ends_with(const std::string& text, const std::string& end) {
 
 }  // namespace
 
-TensorPlan::TensorPlan(const checkpoint::Checkpoint& file, const ModelConfig& config, const TensorNames& names)
-    : file_(file),
-      config_(config),
-      keys_(names.keys),
-      transposed_(names.transposed),
-      layer_begin_(names.prefix + names.layer.substr(0, names.layer.find("{}"))),
-      buffers_(names.buffers) {}
+void TensorPlan::begin_tower(const ModelConfig& config, const TensorNames& names) {
+    config_ = &config;
+    keys_ = names.keys;
+    transposed_ = names.transposed;
+    if (const std::size_t number = names.layer.find("{}"); number != std::string::npos)
+        towers_.push_back({names.prefix + names.layer.substr(0, number), config.layers, names.keys.layers});
+    buffers_.insert(buffers_.end(), names.buffers.begin(), names.buffers.end());
+}
 
 bool TensorPlan::has(const std::string& tensor) const {
     return file_.tensors().count(tensor) != 0;
@@ -106,9 +107,10 @@ void TensorPlan::check_left_overs() {
     std::size_t buffers = 0;
     for (const auto& [name, info] : file_.tensors()) {
         if (wanted.count(name) != 0) continue;
-        if (layer_number(name, layer_begin_) >= config_.layers) {
-            throw Error(ErrorCode::mismatch, "config.json: " + keys_.layers, "expected as many layers as the file has",
-                        "found " + std::to_string(config_.layers) + ", and the tensor " + escaped(name));
+        for (const TowerLayers& tower : towers_) {
+            if (layer_number(name, tower.begin) < tower.layers) continue;
+            throw Error(ErrorCode::mismatch, "config.json: " + tower.key, "expected as many layers as the file has",
+                        "found " + std::to_string(tower.layers) + ", and the tensor " + escaped(name));
         }
         report_.left_over.push_back(name);
         const auto is_end = [&name = name](const std::string& end) { return ends_with(name, end); };

@@ -31,9 +31,12 @@ struct Dimension {
 
 class TensorPlan {
 public:
-    TensorPlan(const checkpoint::Checkpoint& file, const ModelConfig& config, const TensorNames& names);
+    explicit TensorPlan(const checkpoint::Checkpoint& file) : file_(file) {}
 
-    const ModelConfig& config() const { return config_; }
+    /// What is declared from here on belongs to a tower with this configuration, which must outlive the plan.
+    void begin_tower(const ModelConfig& config, const TensorNames& names);
+
+    const ModelConfig& config() const { return *config_; }
     const SizeKeys& keys() const { return keys_; }
     bool has(const std::string& tensor) const;
 
@@ -71,10 +74,15 @@ private:
     void load_one(const Want& want, checkpoint::LoadAs precision, const Cancellation* cancellation) const;
 
     const checkpoint::Checkpoint& file_;
-    const ModelConfig& config_;
+    struct TowerLayers {
+        std::string begin;  ///< what stands before a layer's number in every name of the tower
+        std::int64_t layers;
+        std::string key;  ///< of config.json
+    };
+    const ModelConfig* config_ = nullptr;
     SizeKeys keys_;
-    bool transposed_;
-    std::string layer_begin_;  ///< what stands before a layer's number in every name of the backbone
+    bool transposed_ = false;
+    std::vector<TowerLayers> towers_;
     std::vector<std::string> buffers_;
     std::vector<Want> wants_;
     LoadReport report_;
