@@ -12,10 +12,28 @@ const char* name(Activation activation) {
             return "gelu";
         case Activation::gelu_tanh:
             return "gelu_tanh";
+        case Activation::gelu_quick:
+            return "gelu_quick";
         case Activation::silu:
             return "silu";
         case Activation::relu:
             return "relu";
+        case Activation::relu_squared:
+            return "relu_squared";
+        case Activation::tanh:
+            return "tanh";
+    }
+    return "";
+}
+
+const char* name(QueryKeyNorm norm) {
+    switch (norm) {
+        case QueryKeyNorm::none:
+            return "none";
+        case QueryKeyNorm::each_head:
+            return "each_head";
+        case QueryKeyNorm::all_heads:
+            return "all_heads";
     }
     return "";
 }
@@ -35,7 +53,12 @@ const char* name(PositionKind kind) {
 }
 
 nlohmann::json to_json(const RopeConfig& rope) {
-    nlohmann::json json{{"type", rope.type}, {"theta", rope.theta}, {"partial", rope.partial}, {"factor", rope.factor}};
+    nlohmann::json json{{"type", rope.type},
+                        {"theta", rope.theta},
+                        {"partial", rope.partial},
+                        {"interleaved", rope.interleaved},
+                        {"factor", rope.factor}};
+    if (rope.size > 0) json["size"] = rope.size;
     if (rope.type == "llama3") {
         json["low_frequency_factor"] = rope.low_frequency_factor;
         json["high_frequency_factor"] = rope.high_frequency_factor;
@@ -73,11 +96,23 @@ std::string ModelConfig::to_json() const {
         {"max_positions", max_positions},
         {"positions", model::name(positions)},
         {"positions_are_a_table", positions_are_a_table},
+        {"position_offset", position_offset},
+        {"position_padding", position_padding},
         {"causal", causal},
         {"pre_norm", pre_norm},
+        {"parallel_residual", parallel_residual},
         {"norm", norm == NormKind::rms ? "rms" : "layer"},
         {"norm_epsilon", norm_epsilon},
+        {"norm_gain_offset", norm_gain_offset},
+        {"query_key_norm", model::name(query_key_norm)},
+        {"norm_affine", norm_affine},
+        {"norm_bias", norm_bias},
+        {"first_input_norm", first_input_norm},
+        {"residual_after_norm", residual_after_norm},
         {"embedding_norm", embedding_norm},
+        {"embedding_size", embedding_size},
+        {"embedding_sum_projected", embedding_sum_projected},
+        {"embedding_scale", embedding_scale},
         {"final_norm", final_norm},
         {"activation", model::name(activation)},
         {"gated_feed_forward", gated_feed_forward},
@@ -86,15 +121,26 @@ std::string ModelConfig::to_json() const {
         {"feed_forward_bias", feed_forward_bias},
         {"head_bias", head_bias},
         {"head_transform", head_transform},
+        {"head_transform_bias", head_transform_bias},
+        {"head_activation", model::name(head_activation.value_or(activation))},
         {"tied_head", tied_head},
         {"attention_scale", attention_scale},
         {"scale_by_inverse_layer", scale_by_inverse_layer},
+        {"sink_logits", sink_logits},
         {"soft_cap", soft_cap},
         {"final_soft_cap", final_soft_cap},
+        {"shared_layers", shared_layers},
         {"windows", windows},
         {"mixers", mixers},
     };
+    if (experts > 0) {
+        json["experts"] = experts;
+        json["experts_per_token"] = experts_per_token;
+        json["expert_limit"] = expert_limit;
+        json["expert_slope"] = expert_slope;
+    }
     if (positions == PositionKind::rotary) json["rope"] = model::to_json(rope);
+    if (window_rope) json["window_rope"] = model::to_json(*window_rope);
     json["original"] = nlohmann::json::parse(original_json, nullptr, false);
     return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
 }

@@ -10,7 +10,7 @@
 namespace headscope::model {
 
 enum class NormKind { layer, rms };
-enum class Activation { gelu, gelu_tanh, silu, relu };
+enum class Activation { gelu, gelu_tanh, gelu_quick, silu, relu, relu_squared, tanh };
 enum class PositionKind { none, learned, rotary, alibi };
 
 /// Norms of query and key before the scores: of each head for itself (Qwen3), or of all heads' numbers together (OLMo
@@ -23,6 +23,7 @@ struct RopeConfig {
     std::string type = "default";
     double theta = 10000.0;
     double partial = 1.0;      ///< share of the head that is rotated
+    std::int64_t size = 0;     ///< how much of the head is, where a family says it so; 0: `partial` of it
     bool interleaved = false;  ///< pairs are neighbours (GPT-J), not first half with second half
     double factor = 1.0;
     double low_frequency_factor = 1.0, high_frequency_factor = 4.0;  // llama3
@@ -52,6 +53,9 @@ struct ModelConfig {
     bool pre_norm = true;  ///< false: x = norm(x + f(x)), the original Transformer's
     /// x + f(norm x) + g(norm' x), from one input; g shares f's norm where the family has no name for another (GPT-J).
     bool parallel_residual = false;
+    /// Pre-norm: what an update is added to is what the norm returned (BLOOM's
+    /// apply_residual_connection_post_layernorm).
+    bool residual_after_norm = false;
     bool embedding_norm = false;
     bool final_norm = true;
     bool query_key_value_bias = false;
@@ -59,9 +63,13 @@ struct ModelConfig {
     bool feed_forward_bias = false;
     bool head_bias = false;       ///< one number for each entry of the vocabulary
     bool head_transform = false;  ///< dense, activation and norm before the vocabulary (BERT's)
+    bool head_transform_bias = true;
+    std::optional<Activation> head_activation;  ///< of that transform, where it is another one
     bool tied_head = false;
     NormKind norm = NormKind::layer;
     double norm_epsilon = 1e-5;
+    bool norm_affine = true;        ///< false: norms have neither gain nor bias
+    bool norm_bias = true;          ///< of layer norms
     double norm_gain_offset = 0.0;  ///< 1: the gain is 1 + w (Gemma)
     bool first_input_norm = true;   ///< false: layer 0 reads the embedding as it is (ModernBERT)
     QueryKeyNorm query_key_norm = QueryKeyNorm::none;
@@ -69,13 +77,21 @@ struct ModelConfig {
     bool gated_feed_forward = false;
     PositionKind positions = PositionKind::learned;
     std::int64_t position_offset = 0;  ///< row of the position table that the first token reads
+    /// Tokens with this id read the row before that and are not counted (RoBERTa); -1: none.
+    std::int64_t position_padding = -1;
     RopeConfig rope;
     std::optional<RopeConfig> window_rope;  ///< of the layers that have a window, where theirs is another one
     std::int64_t embedding_size = 0;        ///< of the table, projected to `hidden`; 0: hidden itself
-    double embedding_scale = 1.0;
+    /// What is projected: the sum of all embeddings after its norm, with a bias (ALBERT); else the token's alone (OPT).
+    bool embedding_sum_projected = false;
+    double embedding_scale = 1.0;  ///< of the token's embedding, before anything is added to it
+    /// Per layer, which of the file's layers it is, where several are the same one (ALBERT). Empty: each its own.
+    std::vector<std::int64_t> shared_layers;
     std::vector<std::int64_t> windows;  ///< per layer, keys with |i - j| < W; 0: none. Empty: none anywhere
     bool sink_logits = false;           ///< one learned logit without a value per head in each row's denominator
     std::int64_t experts = 0, experts_per_token = 0;  ///< of each feed-forward; 0: a plain one
+    /// An expert's gate g and other half u, cut at this limit, make (u + 1) g sigmoid(slope g).
+    double expert_limit = 0, expert_slope = 1;
     double attention_scale = 0;                       ///< 0: 1 / sqrt(head_size)
     bool scale_by_inverse_layer = false;              ///< layer l (from 0) divides its scores by l + 1
     std::vector<std::string> mixers;                  ///< per layer; empty: "standard" everywhere

@@ -55,14 +55,19 @@ struct TensorNames {
     /// What may stand before every name of the backbone; the first one under which the token embedding is found.
     std::vector<std::string> prefixes{""};
     std::string token_embedding, position_embedding, token_type_embedding, embedding_norm;
-    std::string layer;  ///< "layers.{}.", {} being the layer's number
+    std::string embedding_projection;  ///< ModelConfig::embedding_size, from it to hidden
+    std::string layer;                 ///< "layers.{}.", {} being the layer's number
+    /// Instead, each of the file's layers by its own name: what ModelConfig::shared_layers counts.
+    std::vector<std::string> listed_layers;
     LayerNames in_layer;
     std::string final_norm;
-    bool transposed = false;      ///< linear weights are stored [in, out] (GPT-2's Conv1D)
-    bool old_norm_names = false;  ///< norms may be called gamma and beta (files made with TensorFlow)
+    std::string output_projection;  ///< from hidden back to ModelConfig::embedding_size, before the head (OPT)
+    bool transposed = false;        ///< linear weights are stored [in, out] (GPT-2's Conv1D)
+    bool old_norm_names = false;    ///< norms may be called gamma and beta (files made with TensorFlow)
 
     // The head's names have no prefix.
     std::string head;                    ///< "<head>.weight" unless tied
+    std::string old_head;                ///< what older files call it; empty: the same
     std::vector<std::string> head_bias;  ///< alternatives, whole names
     std::string head_transform, head_transform_norm;
 
@@ -88,10 +93,26 @@ struct Family {
 void read_sizes(ModelConfig& config, const ConfigReader& reader, const SizeKeys& keys,
                 std::int64_t feed_forward_default = 0);
 
+/// What a family's configuration means where it leaves a size out; 0: what read_sizes says.
+struct SizeDefaults {
+    std::int64_t key_value_heads = 0, head_size = 0;
+};
+void read_sizes(ModelConfig& config, const ConfigReader& reader, const SizeKeys& keys, const SizeDefaults& defaults);
+
+/// Refuses groups of heads and heads of a size of their own, for families that know neither.
+void refuse_groups(const ModelConfig& config, const ConfigReader& reader, const SizeKeys& keys);
+
+/// sliding_window: `otherwise` where the file has none, 0 (no window) where it is null.
+std::int64_t read_window(const ConfigReader& reader, std::int64_t otherwise);
+
 /// Windows per layer from layer_types ("full_attention", "sliding_attention"), or from `first_windowed` on where there
 /// is no such list. Empty when no layer has one.
 std::vector<std::int64_t> read_windows(const ConfigReader& reader, std::int64_t layers, std::int64_t window,
                                        std::int64_t first_windowed);
+
+/// The same where layers 0, 2, 4 ... have the window unless there is a list.
+std::vector<std::int64_t> read_alternating_windows(const ConfigReader& reader, std::int64_t layers,
+                                                   std::int64_t window);
 
 /// Refuses what changes the computation and is not built: "expected false or absent".
 void require_false(const ConfigReader& reader, const std::string& key);
