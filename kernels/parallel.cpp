@@ -138,14 +138,15 @@ int threads() {
 }
 
 void set_team(Team team) {
-    team_of_thread = kOpenMpAllowed ? team : Team::pool;
+    team_of_thread = team == Team::openmp && !kOpenMpAllowed ? Team::pool : team;
 }
 
 void parallel_for(std::int64_t count, const Body& body) {
     if (count <= 0) return;
     // A body that calls an operator again works alone: its team is already busy.
     const bool nested = inside_body;
-    const int workers = nested ? 1 : static_cast<int>(std::min<std::int64_t>(threads(), count));
+    const bool alone = nested || team_of_thread == Team::alone;
+    const int workers = alone ? 1 : static_cast<int>(std::min<std::int64_t>(threads(), count));
     Loop loop(count, body);
     if (workers == 1) {
         loop.work(0);

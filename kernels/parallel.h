@@ -11,8 +11,9 @@ void set_threads(int threads);
 int threads();
 
 /// Which team runs the work: OpenMP's (shared with LibTorch: right on the one compute thread) or a pool of std::threads
-/// (right on tile workers, and the only one under TSan, since libgomp is not instrumented). A property of the calling thread.
-enum class Team { openmp, pool };
+/// (right on other threads, and the only one under TSan, since libgomp is not instrumented), or nobody but the caller
+/// (right on tile workers, of which there are as many as processors). A property of the calling thread.
+enum class Team { openmp, pool, alone };
 void set_team(Team team);
 
 /// Runs body(index, worker) for every index in [0, count), dynamically scheduled in rising order, worker < threads().

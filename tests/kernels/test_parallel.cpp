@@ -88,6 +88,16 @@ TEST_CASE("a loop inside a loop runs on its own thread", "[parallel]") {
     }
 }
 
+TEST_CASE("alone means that the calling thread does everything, also with many threads allowed", "[parallel]") {
+    const Settings settings(Team::alone, 7);
+    const std::thread::id caller = std::this_thread::get_id();
+    int runs = 0;  // not atomic: ThreadSanitizer would see a second thread
+    parallel_for(100, [&](std::int64_t, int worker) {
+        if (worker == 0 && std::this_thread::get_id() == caller) ++runs;
+    });
+    CHECK(runs == 100);
+}
+
 TEST_CASE("several threads may each use a pool of their own", "[parallel]") {
     const Settings settings(Team::openmp, 2);
     std::atomic<int> runs{0};

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/tiles/head_map.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/base/error.h"
+#include "kernels/parallel.h"
+#include "kernels/score_rule.h"
+#include "kernels/tiles.h"
+
+namespace headscope::tiles {
+namespace {
+
+constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
+
+template <class T>
+std::vector<T> part(const std::vector<T>& all, std::int64_t index, std::int64_t size) {
+    if (all.empty()) return {};
+    const auto first = all.begin() + index * size;
+    return {first, first + size};
+}
+
+}  // namespace
+
+kernels::ScoreRule rule_of_head(const kernels::ScoreRule& rule, std::int64_t b, std::int64_t h, std::int64_t heads) {
+    kernels::ScoreRule own = rule;
+    own.slopes = part(rule.slopes, h, 1);
+    own.sink_logits = part(rule.sink_logits, h, 1);
+    own.distance_bias = part(rule.distance_bias, h, rule.bias_length);
+    own.blocks.visible = part(rule.blocks.visible, b * heads + h, rule.blocks.blocks);
+    own.query_length = part(rule.query_length, b, 1);
+    own.key_begin = part(rule.key_begin, b, 1);
+    own.key_length = part(rule.key_length, b, 1);
+    return own;
+}
+
+HeadMap::HeadMap(std::vector<float> query, std::vector<float> key, std::vector<float> row_constant,
+                 std::int64_t key_size, kernels::ScoreRule rule)
+    : query_(std::move(query)),
+      key_(std::move(key)),
+      row_constant_(std::move(row_constant)),
+      queries_(static_cast<std::int64_t>(row_constant_.size())),
+      keys_(key_size > 0 ? static_cast<std::int64_t>(key_.size()) / key_size : 0),
+      key_size_(key_size),
+      rule_(std::move(rule)) {
+    const auto fits = [key_size](const std::vector<float>& values, std::int64_t rows) {
+        return rows > 0 && static_cast<std::int64_t>(values.size()) == rows * key_size;
+    };
+    if (!fits(query_, queries_) || !fits(key_, keys_)) {
+        throw Error(ErrorCode::internal, "map", "expected queries and keys of " + std::to_string(key_size) + " numbers",
+                    "found " + std::to_string(query_.size()) + " for " + std::to_string(queries_) + " queries, " +
+                        std::to_string(key_.size()) + " for keys");
+    }
+    kernels::check_attention(input(), /*with_value=*/false);
+}
+
+kernels::AttentionInput HeadMap::input(const std::atomic<bool>* cancel) const {
+    const auto view = [this](const std::vector<float>& values, std::int64_t length) {
+        kernels::TensorView v;
+        v.data = values.data();
+        v.batch = v.heads = 1;
+        v.length = length;
+        v.size = v.row_stride = key_size_;
+        v.batch_stride = v.head_stride = length * key_size_;
+        return v;
+    };
+    kernels::AttentionInput input;
+    input.query = view(query_, queries_);
+    input.key = view(key_, keys_);
+    input.rule = &rule_;
+    input.cancel = cancel;
+    return input;
+}
+
+std::int64_t HeadMap::bytes() const {
+    return static_cast<std::int64_t>((query_.size() + key_.size() + row_constant_.size()) * sizeof(float));
+}
+
+void HeadMap::pool_whole(const Cells& cells, std::int64_t rows, std::int64_t columns, std::int64_t stride, float* mean,
+                         float* extreme, const std::atomic<bool>& cancel) const {
+    if (rows == 0 || columns == 0) return;
+    const auto size = static_cast<std::size_t>(rows * columns);
+    std::vector<float> means(size), maxima(size);
+    kernels::attention_map(input(&cancel), row_constant_,
+                           {0, 0, cells.q_begin, cells.q_end, cells.k_begin, cells.k_end}, rows, columns, means.data(),
+                           maxima.data());
+    for (std::int64_t r = 0; r < rows; ++r) {
+        std::copy_n(means.begin() + r * columns, columns, mean + r * stride);
+        std::copy_n(maxima.begin() + r * columns, columns, extreme + r * stride);
+    }
+}
+
+void HeadMap::pool(const Cells& cells, int level, std::int64_t stride, float* mean, float* extreme,
+                   const std::atomic<bool>& cancel) const {
+    kernels::set_team(kernels::Team::alone);
+    // Whole pixels first; what is left at the end makes one pixel of fewer cells in each direction.
+    const std::int64_t rows = cells.queries() >> level, columns = cells.keys() >> level;
+    const std::int64_t q_whole = cells.q_begin + (rows << level), k_whole = cells.k_begin + (columns << level);
+    const std::int64_t rest_rows = q_whole < cells.q_end ? 1 : 0, rest_columns = k_whole < cells.k_end ? 1 : 0;
+    const auto quarter = [&](Cells part, std::int64_t r, std::int64_t c, std::int64_t n, std::int64_t m) {
+        pool_whole(part, n, m, stride, mean + r * stride + c, extreme + r * stride + c, cancel);
+    };
+    quarter({cells.q_begin, q_whole, cells.k_begin, k_whole}, 0, 0, rows, columns);
+    quarter({cells.q_begin, q_whole, k_whole, cells.k_end}, 0, columns, rows, rest_columns);
+    quarter({q_whole, cells.q_end, cells.k_begin, k_whole}, rows, 0, rest_rows, columns);
+    quarter({q_whole, cells.q_end, k_whole, cells.k_end}, rows, columns, rest_rows, rest_columns);
+    hide(cells, level, stride, mean, extreme);
+}
+
+void HeadMap::hide(const Cells& cells, int level, std::int64_t stride, float* mean, float* extreme) const {
+    const auto bounds = kernels::sequence_bounds(rule_, 0, queries_, keys_);
+    const std::int64_t columns = pixels(cells.keys(), level), block = rule_.blocks.block_size;
+    // Per row of pixels: +1 where a range of allowed keys begins, -1 behind its end.
+    std::vector<std::int64_t> change(static_cast<std::size_t>(columns) + 1);
+    const auto allow = [&](std::int64_t begin, std::int64_t end) {
+        begin = std::max(begin, cells.k_begin);
+        end = std::min(end, cells.k_end);
+        if (begin >= end) return;
+        ++change[static_cast<std::size_t>((begin - cells.k_begin) >> level)];
+        --change[static_cast<std::size_t>((end - 1 - cells.k_begin) >> level) + 1];
+    };
+    const auto allow_blocks = [&](std::int64_t i, std::int64_t begin, std::int64_t end) {
+        if (block == 0) return allow(begin, end);
+        for (std::int64_t at = begin; at < end; at = (at / block + 1) * block) {
+            if (kernels::block_visible(rule_, 0, 0, 1, i, at / block))
+                allow(at, std::min(end, (at / block + 1) * block));
+        }
+    };
+    std::int64_t i = cells.q_begin;
+    for (std::int64_t r = 0; i < cells.q_end; ++r) {
+        std::fill(change.begin(), change.end(), 0);
+        const std::int64_t end = std::min(cells.q_end, cells.q_begin + ((r + 1) << level));
+        for (; i < end; ++i) {
+            const auto range = kernels::key_range(rule_, bounds, i);
+            // Beside a window the first keys are seen, those in between are not.
+            const std::int64_t window =
+                rule_.window_left < 0 ? range.begin : i + rule_.query_offset - rule_.window_left;
+            allow_blocks(i, range.begin, std::min(range.end, std::min(rule_.first_keys, window)));
+            allow_blocks(i, std::max(range.begin, window), range.end);
+        }
+        std::int64_t ranges = 0;
+        for (std::int64_t c = 0; c < columns; ++c) {
+            ranges += change[static_cast<std::size_t>(c)];
+            if (ranges == 0) mean[r * stride + c] = extreme[r * stride + c] = kNone;
+        }
+    }
+}
+
+std::vector<float> HeadMap::values(const Cells& cells) const {
+    std::vector<float> out(static_cast<std::size_t>(cells.queries() * cells.keys()));
+    std::vector<float> same(out.size());
+    kernels::attention_weights(input(), row_constant_, 0, 0, cells.q_begin, cells.q_end, cells.k_begin, cells.k_end,
+                               out.data());
+    hide(cells, 0, cells.keys(), same.data(), out.data());
+    return out;
+}
+
+std::vector<float> HeadMap::scores(const Cells& cells) const {
+    std::vector<float> out(static_cast<std::size_t>(cells.queries() * cells.keys()));
+    kernels::attention_scores(input(), 0, 0, cells.q_begin, cells.q_end, cells.k_begin, cells.k_end, out.data());
+    for (float& s : out)
+        if (s == -std::numeric_limits<float>::infinity()) s = kNone;
+    return out;
+}
+
+}  // namespace headscope::tiles
