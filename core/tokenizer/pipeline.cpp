@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t longest_text = std::numeric_limits<std::int32_t>::max();
 constexpr std::size_t words_per_check = 1024;
 
-// A token that is an added token: where it stands, and how it reads there.
+// A token that is an added token, or unknown text: where it stands, and how it reads there.
 struct AddedPlace {
     std::size_t token = 0;
     std::string_view text;
@@ -67,6 +67,7 @@ Encoding Pipeline::encode(std::string_view text, bool add_special_tokens, const 
     std::vector<Token> tokens;
     tokens.reserve(pieces.list().size() + pieces.list().size() / 4);
     std::vector<AddedPlace> added;
+    const std::int32_t unknown = model.unknown_shown_as_text();
     std::size_t words = 0;
     for (const Piece& piece : pieces.list()) {
         if (cancellation != nullptr && ++words % words_per_check == 0) cancellation->check();
@@ -74,7 +75,12 @@ Encoding Pipeline::encode(std::string_view text, bool add_special_tokens, const 
             added.push_back({tokens.size(), pieces.view(piece)});
             tokens.push_back({piece.id, piece.begin, piece.end});
         } else {
+            const std::size_t first = tokens.size();
             model.tokenize({pieces.view(piece), piece.begin, pieces.stands_for_bytes(), cancellation}, tokens);
+            if (unknown == no_id) continue;
+            for (std::size_t i = first; i < tokens.size(); ++i) {
+                if (tokens[i].id == unknown) added.push_back({i, pieces.view({tokens[i].begin, tokens[i].end})});
+            }
         }
     }
 

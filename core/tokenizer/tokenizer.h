@@ -33,7 +33,8 @@ struct Encoding {
         std::int64_t token = 0;  ///< index in ids
         std::string piece;
     };
-    /// Added tokens that took white space around them along, so that their piece here is not piece(id). In order.
+    /// Tokens whose piece here is not piece(id): added tokens that took white space around them along, unknown text of
+    /// a unigram model. In order.
     std::vector<Respelled> respelled;
 };
 

@@ -2,34 +2,11 @@
 #include "core/tokenizer/vocabulary.h"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace headscope::tokenizer {
-
-namespace {
-
-std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
-    __extension__ using Wide = unsigned __int128;
-    const Wide product = static_cast<Wide>(a) * b;
-    return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
-}
-
-}  // namespace
-
-std::uint64_t hash_bytes(std::string_view bytes) {
-    std::uint64_t hash = 0x9E3779B97F4A7C15ull ^ bytes.size();
-    std::size_t at = 0;
-    for (; at + 8 <= bytes.size(); at += 8) {
-        std::uint64_t part = 0;
-        std::memcpy(&part, bytes.data() + at, 8);
-        hash = mix(hash ^ part, 0xA0761D6478BD642Full);
-    }
-    std::uint64_t rest = 0;
-    if (at < bytes.size()) std::memcpy(&rest, bytes.data() + at, bytes.size() - at);
-    return mix(hash ^ rest, 0xE7037ED1A0B428DBull);
-}
 
 void StringTable::reserve(std::size_t count, std::size_t bytes) {
     characters_.reserve(bytes);
@@ -91,6 +68,13 @@ Vocabulary::Vocabulary(const JsonView& pieces) {
         }
         table_.add(pieces_[i].piece, pieces_[i].id);
     }
+}
+
+Vocabulary::Vocabulary(std::vector<VocabularyEntry> pieces) : pieces_(std::move(pieces)) {
+    std::size_t bytes = 0;
+    for (const Entry& entry : pieces_) bytes += entry.piece.size();
+    table_.reserve(pieces_.size(), bytes);
+    for (auto entry = pieces_.rbegin(); entry != pieces_.rend(); ++entry) table_.add(entry->piece, entry->id);
 }
 
 const Vocabulary::Entry* Vocabulary::find(std::int32_t id) const {

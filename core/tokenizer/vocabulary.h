@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/base/json.h"
+#include "core/tokenizer/hashing.h"
 
 namespace headscope::tokenizer {
 
@@ -36,10 +37,17 @@ private:
     std::vector<std::uint32_t> slots_;  ///< entry + 1, 0 for free
 };
 
+struct VocabularyEntry {
+    std::int32_t id = 0;
+    std::string piece;
+};
+
 class Vocabulary {
 public:
     /// The object {"piece": id, ...}. Ids are whole numbers from 0 to 2^31 - 2, no two pieces share one.
     explicit Vocabulary(const JsonView& pieces);
+    /// Pieces by id: 0, 1, 2... Of equal spellings the last one is found.
+    explicit Vocabulary(std::vector<VocabularyEntry> pieces);
 
     std::int32_t id(std::string_view piece) const { return table_.find(piece); }  ///< or -1
     bool has(std::int32_t id) const { return find(id) != nullptr; }
@@ -48,10 +56,7 @@ public:
     std::size_t count() const noexcept { return pieces_.size(); }
     std::int64_t highest_id() const noexcept { return pieces_.empty() ? -1 : pieces_.back().id; }
 
-    struct Entry {
-        std::int32_t id = 0;
-        std::string piece;
-    };
+    using Entry = VocabularyEntry;
     const std::vector<Entry>& entries() const noexcept { return pieces_; }  ///< by id
 
 private:
@@ -60,8 +65,5 @@ private:
     std::vector<Entry> pieces_;
     StringTable table_;
 };
-
-/// A hash of few and many bytes alike, for tables that no adversary profits from.
-std::uint64_t hash_bytes(std::string_view bytes);
 
 }  // namespace headscope::tokenizer

@@ -19,9 +19,11 @@ std::unique_ptr<Model> make_model(const JsonView& description) {
     description.object();
     const std::string name = description.has("type") ? description.at("type").string() : kind_by_fields(description);
     if (name == "BPE") return make_bpe(description);
+    if (name == "Unigram") return make_unigram(description);
     if (name == "WordPiece") return make_word_piece(description);
     if (name == "WordLevel") return make_word_level(description);
-    throw Error(ErrorCode::unsupported, description.where(), "expected a model of the kinds BPE, WordPiece, WordLevel",
+    throw Error(ErrorCode::unsupported, description.where(),
+                "expected a model of the kinds BPE, Unigram, WordPiece, WordLevel",
                 "found \"" + escaped(name, 60) + "\"");
 }
 

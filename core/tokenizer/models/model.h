@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/base/json.h"
@@ -35,12 +36,15 @@ struct Word {
 class Model {
 public:
     explicit Model(const JsonView& vocabulary) : vocabulary_(vocabulary) {}
+    explicit Model(Vocabulary vocabulary) : vocabulary_(std::move(vocabulary)) {}
     virtual ~Model() = default;
 
     /// Adds the tokens of a word that is not empty.
     virtual void tokenize(const Word& word, std::vector<Token>& tokens) const = 0;
     /// True if words may come as bytes (Word::bytes).
     virtual bool works_on_bytes() const { return false; }
+    /// The id whose tokens read as the text they stand for, not as the vocabulary spells it; -1 for none.
+    virtual std::int32_t unknown_shown_as_text() const { return -1; }
     /// True if "<0x41>" is the byte 41 when it is shown.
     virtual bool spells_bytes() const { return false; }
 
@@ -55,6 +59,7 @@ private:
 std::unique_ptr<Model> make_model(const JsonView& description);
 
 std::unique_ptr<Model> make_bpe(const JsonView& description);
+std::unique_ptr<Model> make_unigram(const JsonView& description);
 std::unique_ptr<Model> make_word_piece(const JsonView& description);
 std::unique_ptr<Model> make_word_level(const JsonView& description);
 

@@ -37,6 +37,7 @@ std::unique_ptr<Normalizer> make_normalizer(const JsonView& description) {
     if (name == "StripAccents") return make_strip_accents();
     if (name == "Nmt") return make_nmt();
     if (name == "ByteLevel") return make_byte_level_normalizer();
+    if (name == "Precompiled") return make_precompiled(description);
     if (name == "Strip") return make_strip(description);
     if (name == "Prepend") return make_prepend(description);
     if (name == "Replace") return make_replace(description);

@@ -26,6 +26,7 @@ std::unique_ptr<Normalizer> make_lowercase();
 std::unique_ptr<Normalizer> make_strip_accents();
 std::unique_ptr<Normalizer> make_nmt();
 std::unique_ptr<Normalizer> make_byte_level_normalizer();
+std::unique_ptr<Normalizer> make_precompiled(const JsonView& description);
 std::unique_ptr<Normalizer> make_strip(const JsonView& description);
 std::unique_ptr<Normalizer> make_prepend(const JsonView& description);
 std::unique_ptr<Normalizer> make_replace(const JsonView& description);

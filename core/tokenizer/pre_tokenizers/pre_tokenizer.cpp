@@ -35,6 +35,7 @@ std::unique_ptr<PreTokenizer> make_pre_tokenizer(const JsonView& description) {
     if (name == "CharDelimiterSplit") return make_character_delimiter(description);
     if (name == "FixedLength") return make_fixed_length(description);
     if (name == "BertPreTokenizer") return make_bert_pre_tokenizer();
+    if (name == "UnicodeScripts") return make_unicode_scripts();
     if (name == "Whitespace") return make_whitespace();
     if (name == "WhitespaceSplit") return make_whitespace_split();
     type.refuse(ErrorCode::unsupported, "expected a known pre-tokeniser");

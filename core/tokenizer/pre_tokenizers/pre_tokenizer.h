@@ -29,6 +29,7 @@ std::unique_ptr<PreTokenizer> make_digits(const JsonView& description);
 std::unique_ptr<PreTokenizer> make_character_delimiter(const JsonView& description);
 std::unique_ptr<PreTokenizer> make_fixed_length(const JsonView& description);
 std::unique_ptr<PreTokenizer> make_bert_pre_tokenizer();
+std::unique_ptr<PreTokenizer> make_unicode_scripts();
 std::unique_ptr<PreTokenizer> make_whitespace();
 std::unique_ptr<PreTokenizer> make_whitespace_split();
 

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <array>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "core/base/text.h"
+#include "core/tokenizer/normalizers/normalizer.h"
+#include "core/tokenizer/segments.h"
+#include "core/tokenizer/utf8.h"
+
+namespace headscope::tokenizer {
+
+namespace {
+
+std::optional<std::string> decoded_base64(std::string_view text) {
+    static constexpr std::string_view alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    std::array<std::int8_t, 256> values{};
+    values.fill(-1);
+    for (std::size_t i = 0; i < alphabet.size(); ++i) {
+        values[static_cast<unsigned char>(alphabet[i])] = static_cast<std::int8_t>(i);
+    }
+    if (text.size() % 4 != 0) return std::nullopt;
+    for (int padding = 0; padding < 2 && text.ends_with('='); ++padding) text.remove_suffix(1);
+    std::string bytes;
+    bytes.reserve(text.size() / 4 * 3);
+    std::uint32_t bits = 0;
+    int count = 0;
+    for (const char letter : text) {
+        const int value = values[static_cast<unsigned char>(letter)];
+        if (value < 0) return std::nullopt;
+        bits = bits << 6 | static_cast<std::uint32_t>(value);
+        count += 6;
+        if (count < 8) continue;
+        count -= 8;
+        bytes.push_back(static_cast<char>(static_cast<unsigned char>(bits >> count & 0xFF)));
+    }
+    if (count >= 6 || (bits & ((1u << count) - 1)) != 0) return std::nullopt;  // letters or bits that nobody wrote
+    return bytes;
+}
+
+/// Sentencepiece's rules: a map from short strings to strings, compiled into a double array (Aoe 1989, as darts-clone
+/// lays it out): a count of bytes, that many bytes of 32-bit units, then the results, each ended by NUL.
+class CharacterMap {
+public:
+    explicit CharacterMap(const JsonView& field) : where_(field.where()) {
+        const auto bytes = decoded_base64(field.string());
+        if (!bytes) field.refuse(ErrorCode::format, "expected base64");
+        std::uint32_t size = 0;
+        if (bytes->size() < sizeof size)
+            field.refuse(ErrorCode::format, "expected a character map of at least 4 bytes");
+        std::memcpy(&size, bytes->data(), sizeof size);  // little endian, as every machine that this is built for
+        size -= size % 4;
+        if (size > bytes->size() - sizeof size) {
+            throw Error(ErrorCode::format, where_, "expected a trie of " + std::to_string(size) + " bytes",
+                        "found " + std::to_string(bytes->size() - sizeof size));
+        }
+        units_.resize(size / 4);
+        std::memcpy(units_.data(), bytes->data() + sizeof size, size);
+        texts_ = bytes->substr(sizeof size + size);
+        if (const std::size_t bad = find_invalid_utf8(texts_); bad != std::string::npos) {
+            throw Error(ErrorCode::format, where_, "expected results in UTF-8",
+                        "found none at byte " + std::to_string(sizeof size + size + bad) + " of the map");
+        }
+        for (unsigned byte = 1; byte < 128; ++byte) {
+            const char letter = static_cast<char>(byte);
+            begins_[byte] = find({&letter, 1}).has_value();
+        }
+    }
+
+    /// What the shortest beginning of `text` that has a rule becomes.
+    std::optional<std::string_view> find(std::string_view text) const {
+        std::size_t node = offset(unit(0));
+        for (const char letter : text) {
+            const auto byte = static_cast<unsigned char>(letter);
+            if (byte == 0) break;
+            node ^= byte;
+            const std::uint32_t own = unit(node);
+            if ((own & 0x800000FFu) != byte) break;
+            node ^= offset(own);
+            if ((own >> 8 & 1) != 0) return result(unit(node) & 0x7FFFFFFFu);
+        }
+        return std::nullopt;
+    }
+
+    bool changes_ascii(char letter) const { return begins_[static_cast<unsigned char>(letter)]; }
+
+private:
+    [[noreturn]] void refuse(const std::string& found) const {
+        throw Error(ErrorCode::format, where_, "expected a trie whose links stay inside it", "found " + found);
+    }
+
+    std::uint32_t unit(std::size_t at) const {
+        if (at >= units_.size()) {
+            refuse("one to unit " + std::to_string(at) + " of " + std::to_string(units_.size()));
+        }
+        return units_[at];
+    }
+
+    static std::size_t offset(std::uint32_t unit) {
+        return static_cast<std::size_t>(unit >> 10) << ((unit & (1u << 9)) >> 6);
+    }
+
+    std::string_view result(std::size_t at) const {
+        if (at > texts_.size() || (at < texts_.size() && is_continuation(texts_[at]))) {
+            refuse("one to byte " + std::to_string(at) + " of the results");
+        }
+        const std::size_t end = texts_.find('\0', at);
+        return std::string_view(texts_).substr(at, end == std::string::npos ? end : end - at);
+    }
+
+    std::string where_;
+    std::vector<std::uint32_t> units_;
+    std::string texts_;
+    std::array<bool, 256> begins_{};  ///< ASCII characters that have a rule
+};
+
+/// The normalisation that came with a sentencepiece model. The reference looks up whole grapheme clusters of up to 5
+/// bytes first, and takes the rule of their beginning for all of them; then character by character.
+class Precompiled final : public Normalizer {
+public:
+    explicit Precompiled(const JsonView& description) : map_(description.at("precompiled_charsmap")) {}
+
+    void apply(AlignedText& text) const override {
+        const std::string& old = text.text();
+        bool changes_any = false;
+        for (std::size_t at = 0; at < old.size() && !changes_any; ++at) {
+            changes_any = static_cast<signed char>(old[at]) < 0 || map_.changes_ascii(old[at]);
+        }
+        if (!changes_any) return;
+
+        std::vector<Change> changes;
+        changes.reserve(old.size());
+        changes_any = false;
+        walk(old, [&](std::string_view part, const std::optional<std::string_view>& result) {
+            if (!result) {
+                for (std::size_t at = 0; at < part.size();) {
+                    const Decoded c = decode_utf8(part, at);
+                    changes.push_back({c.point, 0});
+                    at += c.length;
+                }
+                return;
+            }
+            changes_any = true;
+            put(part, *result, changes);
+        });
+        if (changes_any) text.transform(changes);
+    }
+
+private:
+    template <class Take>
+    void walk(std::string_view text, const Take& take) const {
+        constexpr std::size_t longest_cluster = 5;
+        for (std::size_t begin = 0; begin < text.size();) {
+            const std::size_t end = cluster_end(text, begin);
+            if (end - begin <= longest_cluster) {
+                const std::string_view cluster = text.substr(begin, end - begin);
+                if (const auto result = map_.find(cluster)) {
+                    take(cluster, result);
+                    begin = end;
+                    continue;
+                }
+            }
+            while (begin < end) {
+                const std::string_view character = text.substr(begin, utf8_length(text[begin]));
+                take(character, map_.find(character));
+                begin += character.size();
+            }
+        }
+    }
+
+    // The reference's alignment: the result's characters stand for the part's one by one; those beyond are inserted.
+    // Of missing ones the last character there is makes up - which may be one of an earlier part.
+    static void put(std::string_view part, std::string_view result, std::vector<Change>& changes) {
+        const auto old_count = static_cast<std::int32_t>(count_utf8(part));
+        std::int32_t count = 0;
+        for (std::size_t at = 0; at < result.size(); ++count) {
+            const Decoded c = decode_utf8(result, at);
+            changes.push_back({c.point, count < old_count ? 0 : 1});
+            at += c.length;
+        }
+        if (count < old_count && !changes.empty()) changes.back().kind += count - old_count;
+    }
+
+    CharacterMap map_;
+};
+
+}  // namespace
+
+std::unique_ptr<Normalizer> make_precompiled(const JsonView& description) {
+    return std::make_unique<Precompiled>(description);
+}
+
+}  // namespace headscope::tokenizer

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Tokenizes in bulk for tests/golden/tokenizer_differential.py. One JSON document a line, in and out:
+//   {"load": "tokenizer.json or folder"}   -> {"size": 30522}
+//   {"encode": "text", "add": true}        -> {"ids": [...], "offsets": [...], "pieces": [...], "special": [...]}
+//   {"decode": [1, 2], "skip": false}      -> {"text": "..."}
+// and {"error": "..."} for whatever is refused.
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "core/base/error.h"
+#include "core/tokenizer/tokenizer.h"
+
+using nlohmann::json;
+using namespace headscope;
+using tokenizer::Tokenizer;
+
+namespace {
+
+json encoded(const Tokenizer& tokenizer, const json& request) {
+    const auto encoding = tokenizer.encode(request.at("encode").get<std::string>(), request.at("add"));
+    json offsets = json::array();
+    for (const auto& [begin, end] : encoding.offsets) {
+        offsets.push_back(begin);
+        offsets.push_back(end);
+    }
+    return {{"ids", encoding.ids},
+            {"offsets", offsets},
+            {"pieces", tokenizer.pieces(encoding)},
+            {"special", encoding.special}};
+}
+
+json answer(std::shared_ptr<const Tokenizer>& tokenizer, const json& request) {
+    if (request.contains("load")) {
+        const std::filesystem::path path = request.at("load").get<std::string>();
+        tokenizer.reset();
+        tokenizer = Tokenizer::from_file(path);
+        return {{"size", tokenizer->vocabulary_size()}};
+    }
+    if (!tokenizer) return {{"error", "nothing is loaded"}};
+    if (request.contains("encode")) return encoded(*tokenizer, request);
+    const auto ids = request.at("decode").get<std::vector<std::int32_t>>();
+    return {{"text", tokenizer->decode(ids, request.at("skip"))}};
+}
+
+}  // namespace
+
+int main() {
+    std::ios::sync_with_stdio(false);
+    std::shared_ptr<const Tokenizer> tokenizer;
+    for (std::string line; std::getline(std::cin, line);) {
+        json result;
+        try {
+            result = answer(tokenizer, json::parse(line));
+        } catch (const Error& error) {
+            result = {{"error", error.what()}};
+        }
+        std::cout << result.dump(-1, ' ', false, json::error_handler_t::replace) << std::endl;
+    }
+}
