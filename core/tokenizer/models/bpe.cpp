@@ -203,11 +203,10 @@ private:
             add_characters(text, symbols);
         }
         symbols.merge(merges_, word.cancellation);
-        for (const SymbolList::Symbol& symbol : symbols.symbols()) {
-            if (symbol.length == 0) continue;
-            tokens.push_back({symbol.id, at, at + symbol.length});
-            at += symbol.length;
-        }
+        symbols.each([&](std::int32_t id, std::uint32_t length) {
+            tokens.push_back({id, at, at + length});
+            at += length;
+        });
         symbols.shrink();
         if (entry != nullptr) remember(*entry, hash, text, std::span(tokens).subspan(first));
     }

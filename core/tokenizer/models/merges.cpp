@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/tokenizer/models/merges.h"
 
-#include <algorithm>
-
 #include "core/base/progress.h"
+#include "core/tokenizer/hashing.h"
 
 namespace headscope::tokenizer {
 
@@ -11,12 +10,11 @@ void MergeTable::reserve(std::size_t count) {
     std::size_t size = 16;
     while (size < count * 2 + 2) size *= 2;
     slots_.assign(size, Slot{});
+    results_.reserve(count);
 }
 
 std::size_t MergeTable::slot_of(std::uint64_t pair) const {
-    std::uint64_t hash = pair * 0x9E3779B97F4A7C15ull;
-    hash ^= hash >> 32;
-    std::size_t slot = hash & (slots_.size() - 1);
+    std::size_t slot = hash_number(pair) & (slots_.size() - 1);
     while (slots_[slot].pair != free_slot && slots_[slot].pair != pair) slot = (slot + 1) & (slots_.size() - 1);
     return slot;
 }
@@ -24,6 +22,8 @@ std::size_t MergeTable::slot_of(std::uint64_t pair) const {
 void MergeTable::add(std::int32_t left, std::int32_t right, Merge merge) {
     const std::uint64_t pair = pair_of(left, right);
     slots_[slot_of(pair)] = {pair, merge};
+    results_.resize(merge.rank + std::size_t{1}, -1);
+    results_[merge.rank] = merge.result;
 }
 
 const Merge* MergeTable::find(std::int32_t left, std::int32_t right) const {
@@ -31,53 +31,58 @@ const Merge* MergeTable::find(std::int32_t left, std::int32_t right) const {
     return slot.pair == free_slot ? nullptr : &slot.merge;
 }
 
-void SymbolList::add(std::int32_t id, std::uint32_t length) {
-    const auto index = static_cast<std::int32_t>(symbols_.size());
-    if (index > 0) symbols_.back().next = index;
-    symbols_.push_back({id, length, index - 1, -1});
-}
-
-void SymbolList::propose(const MergeTable& merges, std::int32_t left) {
-    const Symbol& symbol = symbols_[static_cast<std::size_t>(left)];
-    const Merge* merge = merges.find(symbol.id, symbols_[static_cast<std::size_t>(symbol.next)].id);
-    if (merge != nullptr) heap_.push_back({merge->rank, static_cast<std::uint32_t>(left), merge->result});
-}
-
 void SymbolList::merge(const MergeTable& merges, const Cancellation* cancellation) {
+    constexpr std::uint32_t long_word = 4096;  // measured: the heap is as fast up to here
+    if (size_ <= long_word) {
+        few_.clear();
+        merge_with(few_, merges, cancellation);
+    } else {
+        many_.clear();
+        merge_with(many_, merges, cancellation);
+    }
+}
+
+template <class Queue>
+void SymbolList::merge_with(Queue& queue, const MergeTable& merges, const Cancellation* cancellation) {
     constexpr std::size_t steps_per_check = 1 << 14;
-    heap_.clear();
-    for (std::size_t i = 0; i + 1 < symbols_.size(); ++i) propose(merges, static_cast<std::int32_t>(i));
-    std::make_heap(heap_.begin(), heap_.end(), later);
-    for (std::size_t step = 1; !heap_.empty(); ++step) {
-        if (cancellation != nullptr && step % steps_per_check == 0) cancellation->check();
-        const Candidate best = heap_.front();
-        std::pop_heap(heap_.begin(), heap_.end(), later);
-        heap_.pop_back();
-        Symbol& left = symbols_[best.position];
-        if (left.length == 0 || left.next < 0) continue;
-        Symbol& right = symbols_[static_cast<std::size_t>(left.next)];
+    std::size_t step = 0;
+    const auto look = [&] {
+        if (++step % steps_per_check == 0 && cancellation != nullptr) cancellation->check();
+    };
+    const auto propose = [&](std::uint32_t left, std::uint32_t right) {
+        if (const Merge* merge = merges.find(slots_[left].id, slots_[right].id)) queue.push({merge->rank, left});
+    };
+    for (std::uint32_t at = 0, next = 0; at < size_; at = next) {
+        look();
+        next = at + slots_[at].length;
+        if (next < size_) propose(at, next);
+    }
+    while (!queue.empty()) {
+        look();
+        const WaitingMerge best = queue.pop();
+        Slot& left = slots_[best.place];
+        if (left.id == no_symbol) continue;
+        const std::uint32_t place = best.place + left.length;
+        if (place >= size_) continue;
+        Slot& right = slots_[place];
         // The pair may have changed since; what counts, as in the reference, is that it still makes the same piece.
         const Merge* merge = merges.find(left.id, right.id);
-        if (merge == nullptr || merge->result != best.result) continue;
-        left.id = best.result;
-        left.length += right.length;
-        left.next = right.next;
-        right.length = 0;
-        if (left.next >= 0)
-            symbols_[static_cast<std::size_t>(left.next)].previous = static_cast<std::int32_t>(best.position);
-        const std::size_t before = heap_.size();
-        if (left.previous >= 0) propose(merges, left.previous);
-        if (heap_.size() != before) std::push_heap(heap_.begin(), heap_.end(), later);
-        const std::size_t between = heap_.size();
-        if (left.next >= 0) propose(merges, static_cast<std::int32_t>(best.position));
-        if (heap_.size() != between) std::push_heap(heap_.begin(), heap_.end(), later);
+        const std::int32_t result = merges.result(best.rank);
+        if (merge == nullptr || merge->result != result) continue;
+        const std::uint32_t length = left.length + right.length;
+        right.id = no_symbol;
+        slots_[best.place + length - 1].length = length;
+        left = {result, length};
+        if (best.place > 0) propose(best.place - slots_[best.place - 1].length, best.place);
+        if (best.place + length < size_) propose(best.place, best.place + length);
     }
 }
 
 void SymbolList::shrink() {
     constexpr std::size_t usual = 1 << 14;
-    if (symbols_.capacity() > usual) std::vector<Symbol>().swap(symbols_);
-    if (heap_.capacity() > usual) std::vector<Candidate>().swap(heap_);
+    if (slots_.size() <= usual) return;
+    std::vector<Slot>().swap(slots_);
+    many_.clear();
 }
 
 }  // namespace headscope::tokenizer

@@ -2,10 +2,12 @@
 #pragma once
 
 // Byte-pair encoding's merges (Sennrich et al. 2016) and how they are applied to a word: the pair of lowest rank first,
-// of equal ones the leftmost, by a heap, so that a word of n symbols costs n log n.
+// of equal ones the leftmost, so that a word of n symbols costs n log n at most, and about n where few ranks occur.
 
 #include <cstdint>
 #include <vector>
+
+#include "core/tokenizer/models/merge_queue.h"
 
 namespace headscope {
 class Cancellation;
@@ -22,9 +24,11 @@ struct Merge {
 class MergeTable {
 public:
     void reserve(std::size_t count);
-    /// Of equal pairs the last counts.
+    /// Of equal pairs the last counts. Ranks come in ascending order.
     void add(std::int32_t left, std::int32_t right, Merge merge);
     const Merge* find(std::int32_t left, std::int32_t right) const;
+    /// The piece that merges of this rank make.
+    std::int32_t result(std::uint32_t rank) const { return results_[rank]; }
 
 private:
     struct Slot {
@@ -38,42 +42,47 @@ private:
     std::size_t slot_of(std::uint64_t pair) const;
 
     std::vector<Slot> slots_;
+    std::vector<std::int32_t> results_;  ///< by rank
 };
 
-/// A word while it is merged. Reused from word to word: the memory stays.
+/// A word while it is merged: 8 bytes a byte of the word. Reused from word to word: the memory stays.
 class SymbolList {
 public:
-    struct Symbol {
-        std::int32_t id = 0;
-        std::uint32_t length = 0;  ///< bytes of the word; 0: merged into the one before
-        std::int32_t previous = -1;
-        std::int32_t next = -1;
-    };
-
-    /// Makes room for a word of at most `most` symbols.
-    void clear(std::size_t most) {
-        symbols_.clear();
-        symbols_.reserve(most);
+    /// Makes room for a word of at most `bytes` bytes.
+    void clear(std::size_t bytes) {
+        size_ = 0;
+        if (slots_.size() < bytes) slots_.resize(bytes);
     }
-    void add(std::int32_t id, std::uint32_t length);
+    /// A symbol at the end, which stands for `length` > 0 bytes.
+    void add(std::int32_t id, std::uint32_t length) {
+        slots_[size_ + length - 1].length = length;
+        slots_[size_] = {id, length};
+        size_ += length;
+    }
     void merge(const MergeTable& merges, const Cancellation* cancellation);
-    const std::vector<Symbol>& symbols() const noexcept { return symbols_; }
+    /// Calls take(id, bytes) for every symbol from left to right.
+    template <class Take>
+    void each(const Take& take) const {
+        for (std::uint32_t at = 0; at < size_; at += slots_[at].length) take(slots_[at].id, slots_[at].length);
+    }
     /// Gives memory back after a word of unusual length.
     void shrink();
 
 private:
-    struct Candidate {
-        std::uint32_t rank = 0;
-        std::uint32_t position = 0;
-        std::int32_t result = 0;
+    // A symbol lies at its first byte; its last byte has the length too, so that what follows finds its begin.
+    struct Slot {
+        std::int32_t id = 0;  ///< no_symbol: merged into the one before
+        std::uint32_t length = 0;
     };
-    static bool later(const Candidate& a, const Candidate& b) {
-        return a.rank != b.rank ? a.rank > b.rank : a.position > b.position;
-    }
-    void propose(const MergeTable& merges, std::int32_t left);
+    static constexpr std::int32_t no_symbol = -1;
 
-    std::vector<Symbol> symbols_;
-    std::vector<Candidate> heap_;
+    template <class Queue>
+    void merge_with(Queue& queue, const MergeTable& merges, const Cancellation* cancellation);
+
+    std::vector<Slot> slots_;
+    std::uint32_t size_ = 0;  ///< bytes that the symbols stand for
+    SmallMergeQueue few_;
+    LargeMergeQueue many_;
 };
 
 }  // namespace headscope::tokenizer
