@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// gpt-oss (arXiv 2508.10925): a mixture of experts, a learned sink logit for each head, windows on every other layer.
+#include "core/model/families/families.h"
+
+namespace headscope::model {
+namespace {
+
+/// What a file without rotary parameters means.
+RopeConfig published_rope(const ConfigReader& reader) {
+    RopeConfig rope;
+    rope.type = "yarn";
+    rope.theta = reader.positive("rope_theta", 150000.0);
+    rope.factor = 32.0;
+    rope.truncate = false;
+    rope.original_positions = 4096;
+    return rope;
+}
+
+ModelConfig read(const ConfigReader& reader) {
+    SizeDefaults sizes;
+    sizes.key_value_heads = 8;
+    sizes.head_size = 64;
+    RopeDefaults rope;
+    rope.theta = 150000.0;
+    ModelConfig config = read_llama(reader, 131072, sizes, rope);
+    if (!reader.has("rope_scaling") && !reader.has("rope_parameters")) config.rope = published_rope(reader);
+    config.norm_epsilon = reader.positive("rms_norm_eps", 1e-5);
+    config.query_key_value_bias = config.output_bias = reader.boolean("attention_bias", true);
+    config.sink_logits = true;
+    config.windows = read_alternating_windows(reader, config.layers, read_window(reader, 128));
+    config.experts =
+        reader.has("num_local_experts") ? reader.size("num_local_experts") : reader.size("num_experts", 128);
+    config.experts_per_token = reader.size("num_experts_per_tok", 4);
+    if (config.experts_per_token > config.experts)
+        reader.refuse("num_experts_per_tok", "no more than there are experts");
+    config.expert_slope = reader.number("swiglu_alpha", 1.702);
+    config.expert_limit = reader.positive("swiglu_limit", 7.0);
+    return config;
+}
+
+TensorNames names(const ModelConfig& config) {
+    TensorNames names = llama_names(config);
+    names.in_layer.sinks = "self_attn.sinks";
+    names.in_layer.router = "mlp.router";
+    names.in_layer.expert_gate_up = "mlp.experts.gate_up_proj";
+    names.in_layer.expert_down = "mlp.experts.down_proj";
+    return names;
+}
+
+}  // namespace
+
+const Family kGptOss{
+    "gpt_oss", {"gpt_oss"}, "gpt-oss: mixture of experts, sink logits, windows on every other layer", read, names};
+
+}  // namespace headscope::model
