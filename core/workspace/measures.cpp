@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/workspace/measures.h"
+
+#include <algorithm>
+#include <array>
+
+namespace headscope::workspace {
+namespace {
+
+constexpr std::string_view kDeconstructing = "Deconstructing Attention, section 4.4";
+constexpr std::string_view kLazy = "Lazy Attention";
+constexpr std::string_view kLogits = "Deconstructing Attention, Fig. 2 and 6";
+constexpr std::string_view kOurs = "Headscope";
+
+// One measure a line or two, as a table.
+// clang-format off
+constexpr std::array kMeasures{
+    Measure{"entropy", "Entropy", "nats", "Minus the sum of A log A over all pairs.", kDeconstructing},
+    Measure{"entropy_row_mean", "Entropy per query", "nats", "Entropy divided by the number of queries: comparable between lengths.", kDeconstructing},
+    Measure{"concentration", "Concentration", "", "Frobenius norm of the attention matrix.", kDeconstructing},
+    Measure{"head_diversity", "Head diversity", "", "Standard deviation of a weight between the layer's heads, averaged over all pairs.", kDeconstructing, true},
+    Measure{"sink", "Sink", "", "Mean weight on the first key.", kDeconstructing},
+    Measure{"local_focus_0", "Local focus, itself", "", "Mean weight of a query on its own position.", kDeconstructing},
+    Measure{"local_focus_1", "Local focus, 1 back", "", "Mean weight of a query on the key before it.", kDeconstructing},
+    Measure{"local_focus_2", "Local focus, 2 back", "", "Mean weight of a query on the key two before it.", kDeconstructing},
+    Measure{"local_focus_3", "Local focus, 3 back", "", "Mean weight of a query on the key three before it.", kDeconstructing},
+    Measure{"density", "Density", "", "Mean mass of a query on keys other than the first.", kLazy},
+    Measure{"sparsity", "Sparsity", "", "Mass that a query releases: 1 - density - sink; 0 for softmax.", kLazy},
+    Measure{"zero_fraction", "Zero fraction", "", "Share of allowed pairs with a weight below 2^-126.", kOurs},
+    Measure{"mean_distance", "Mean distance", "tokens", "Distance from query to key, weighted by attention.", kOurs},
+    Measure{"duplicate", "Duplicate tokens", "", "Mean weight on earlier copies of the query's token.", kOurs},
+    Measure{"induction", "Induction", "", "Mean weight on what followed earlier copies of the query's token.", kOurs},
+    Measure{"virtual_sink", "Virtual sink", "", "Mean share of the learned sink logit.", "gpt-oss"},
+    Measure{"softmax_fraction", "Softmax fraction", "", "Share of chunks that use softmax attention.", "NAtS-L, Fig. 5 and 8"},
+    Measure{"score_minimum", "Smallest logit", "", "Smallest score before the normaliser.", kLogits},
+    Measure{"score_maximum", "Largest logit", "", "Largest score before the normaliser.", kLogits},
+    Measure{"score_mean", "Mean logit", "", "Mean score before the normaliser over all allowed pairs.", kLogits},
+    Measure{"score_variance", "Logit variance", "", "Variance of the scores before the normaliser over all allowed pairs.", kLogits},
+    Measure{"above_10", "Logits beyond 10", "", "Number of scores above 10 in absolute value.", kLogits},
+    Measure{"above_100", "Logits beyond 100", "", "Number of scores above 100 in absolute value.", kLogits},
+    Measure{"above_1000", "Logits beyond 1000", "", "Number of scores above 1000 in absolute value.", kLogits},
+};
+// clang-format on
+
+}  // namespace
+
+std::span<const Measure> measures() {
+    return kMeasures;
+}
+
+const Measure* find_measure(std::string_view name) {
+    const auto* found =
+        std::find_if(kMeasures.begin(), kMeasures.end(), [&](const Measure& m) { return m.name == name; });
+    return found == kMeasures.end() ? nullptr : found;
+}
+
+}  // namespace headscope::workspace
