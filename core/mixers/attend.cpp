@@ -86,6 +86,17 @@ at::Tensor library_attention(const at::Tensor& query, const at::Tensor& key, con
                                             !sees_all, rule.scale, query.size(1) != key.size(1));
 }
 
+/// The table's values at `relative` [Lq, Lk] = key - query -> [H, Lq, Lk].
+at::Tensor distance_biases(const kernels::ScoreRule& rule, const at::Tensor& relative,
+                           const at::TensorOptions& options) {
+    const at::Tensor table = at::tensor(rule.distance_bias, options).view({-1, rule.bias_length});
+    const at::Tensor column = relative + rule.bias_origin;
+    const at::Tensor inside = column.clamp(0, rule.bias_length - 1);
+    at::Tensor bias =
+        table.index_select(1, inside.flatten()).view({table.size(0), relative.size(0), relative.size(1)});
+    return rule.beyond_table == kernels::BeyondTable::zero ? bias.masked_fill(column != inside, 0) : bias;
+}
+
 at::Tensor side_by_side(const at::Tensor& heads) {
     return heads.transpose(1, 2).flatten(2);
 }
@@ -142,8 +153,8 @@ at::Tensor attend(const at::Tensor& query, const at::Tensor& key, const at::Tens
 
 at::Tensor dense_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                            const kernels::ScoreRule& rule) {
-    if (!rule.distance_bias.empty() || rule.blocks.block_size != 0 || rule.normaliser != kernels::Normaliser::softmax) {
-        throw Error(ErrorCode::unsupported, "attention", "expected a softmax of scale, cap, slopes and windows",
+    if (rule.blocks.block_size != 0 || rule.normaliser != kernels::Normaliser::softmax) {
+        throw Error(ErrorCode::unsupported, "attention", "expected a softmax of scale, cap, biases and windows",
                     "found a rule that only the fused operator knows");
     }
     const std::int64_t heads = query.size(1), groups = key.size(1), queries = query.size(2), keys = key.size(2);
@@ -156,6 +167,7 @@ at::Tensor dense_attention(const at::Tensor& query, const at::Tensor& key, const
         const at::Tensor slopes = at::tensor(rule.slopes, query.options()).view({heads, 1, 1});
         scores = scores - slopes * (i - j).to(query.scalar_type());
     }
+    if (rule.bias_length > 0) scores = scores + distance_biases(rule, j - i, query.options());
     if (rule.soft_cap > 0) scores = (scores / rule.soft_cap).tanh() * rule.soft_cap;
 
     at::Tensor allowed = at::ones({queries, keys}, at::kBool);

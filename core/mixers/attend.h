@@ -24,7 +24,7 @@ at::Tensor attend(const at::Tensor& query, const at::Tensor& key, const at::Tens
                   const kernels::ScoreRule& rule, SiteIndex site, const StackContext& context);
 
 /// The same by the book: builds the matrix, in the inputs' type, out of operators that autograd knows. Everything of a
-/// ScoreRule but sparsemax, distance biases and block visibility (Error(unsupported)). Returns [B, H, Lq, dv].
+/// ScoreRule but sparsemax and block visibility (Error(unsupported)). Returns [B, H, Lq, dv].
 at::Tensor dense_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                            const kernels::ScoreRule& rule);
 

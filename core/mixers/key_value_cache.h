@@ -13,6 +13,7 @@ public:
 
     /// key [B, G, L, dk], value [B, G, L, dv]: copied behind what is held.
     void append(const at::Tensor& key, const at::Tensor& value);
+    bool empty() const { return held_ == 0; }
     at::Tensor key() const;    ///< [B, G, held, dk], a view
     at::Tensor value() const;  ///< [B, G, held, dv], a view
 

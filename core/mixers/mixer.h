@@ -49,6 +49,7 @@ struct StackContext {
     at::Tensor guide;   ///< [1, Lg, d] the guide stream's normed input at this layer, or undefined
     at::Tensor memory;  ///< [B, Lk, d] the encoder's output (cross-attention), or undefined
     const std::vector<std::int64_t>* memory_lengths = nullptr;
+    const kernels::ScoreRule* shared_bias = nullptr;  ///< its distance bias is every self-attention's of the tower (T5)
     model::Probe* probe = nullptr;
     const Cancellation* cancellation = nullptr;
 

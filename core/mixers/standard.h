@@ -21,9 +21,16 @@ public:
     std::unique_ptr<MixerCache> new_cache() const override;
 
 private:
+    void declare_norms(model::TensorPlan& plan, const model::TensorNames& names);
     std::int64_t heads_, key_value_heads_, head_size_;
     kernels::ScoreRule rule_;
+    /// Query and key after their norms, [B, L, heads + key_value_heads, size] like the input.
+    at::Tensor with_norms(const at::Tensor& query_key) const;
+
     model::Linear query_key_value_;  ///< rows: query heads, key heads, value heads
+    model::Norm query_norm_, key_norm_;
+    bool norms_of_all_heads_ = false;
+    at::Tensor sinks_;  ///< [heads] or undefined
 };
 
 }  // namespace headscope::mixers

@@ -14,6 +14,26 @@ struct Batch {
     at::Tensor ids;                     ///< [B, L] int64
     std::vector<std::int64_t> lengths;  ///< [B] or empty: all L
     at::Tensor token_types;             ///< [B, L] int64 or undefined: zeros (BERT)
+
+    /// Of an encoder-decoder, whose encoder reads `ids`: what its decoder reads, [B, Lt] int64, the start token first.
+    /// With a cache that holds tokens already, `ids` are left out.
+    at::Tensor target{};
+    std::vector<std::int64_t> target_lengths{};  ///< [B] or empty: all Lt
+
+    bool padded() const { return shorter(lengths, ids); }
+    bool target_padded() const { return shorter(target_lengths, target); }
+
+    /// The tokens whose hidden states forward() returns and whose successors the head predicts.
+    const at::Tensor& predicted() const { return target.defined() ? target : ids; }
+    const std::vector<std::int64_t>& predicted_lengths() const { return target.defined() ? target_lengths : lengths; }
+
+private:
+    static bool shorter(const std::vector<std::int64_t>& lengths, const at::Tensor& ids) {
+        for (const std::int64_t length : lengths) {
+            if (length != ids.size(1)) return true;
+        }
+        return false;
+    }
 };
 
 }  // namespace headscope::model

@@ -12,6 +12,7 @@
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/relu.h>
+#include <ATen/ops/sigmoid.h>
 #include <ATen/ops/silu.h>
 #include <ATen/ops/tanh.h>
 
@@ -57,26 +58,30 @@ void Linear::declare(TensorPlan& plan, const std::string& stem, const Dimension&
 }
 
 at::Tensor Norm::operator()(const at::Tensor& x) const {
-    if (!weight.defined()) return x;
-    if (kind == NormKind::layer) return at::layer_norm(x, {weight.size(0)}, weight, bias, epsilon);
+    if (affine && !weight.defined()) return x;
+    if (kind == NormKind::layer) return at::layer_norm(x, {x.size(-1)}, weight, bias, epsilon);
     // at::rms_norm of LibTorch 2.14 is not fused on processors: 22 ms for [2048, 768] on two cores where this takes
     // 0.2 ms. As in the reference, bfloat16 is normalised in float32 and rounded before the gain.
     const at::Tensor wide = x.scalar_type() == at::kBFloat16 ? x.to(at::kFloat) : x;
     const at::Tensor length = at::linalg_vector_norm(wide, 2, at::IntArrayRef{-1}, true);
     const at::Tensor scale = (length * length / static_cast<double>(x.size(-1)) + epsilon).rsqrt();
+    if (gain_offset != 0) return (wide * scale * (weight.to(wide.scalar_type()) + gain_offset)).to(x.scalar_type());
     return (wide * scale).to(x.scalar_type()) * weight;
 }
 
 void Norm::declare(TensorPlan& plan, const std::string& stem, const Dimension& size, bool old_names) {
     kind = plan.config().norm;
     epsilon = plan.config().norm_epsilon;
+    gain_offset = plan.config().norm_gain_offset;
+    affine = plan.config().norm_affine;
+    if (!affine) return;
     const auto names = [&](const char* name, const char* old_name) {
         std::vector<std::string> list{stem + "." + name};
         if (old_names) list.push_back(stem + "." + old_name);
         return list;
     };
     plan.want(&weight, names("weight", "gamma"), {size});
-    if (kind == NormKind::layer) plan.want(&bias, names("bias", "beta"), {size});
+    if (kind == NormKind::layer && plan.config().norm_bias) plan.want(&bias, names("bias", "beta"), {size});
 }
 
 at::Tensor activate(Activation activation, at::Tensor x) {
@@ -86,15 +91,22 @@ at::Tensor activate(Activation activation, at::Tensor x) {
             return in_place ? at::gelu_(x) : at::gelu(x);
         case Activation::gelu_tanh:
             return in_place ? at::gelu_(x, "tanh") : at::gelu(x, "tanh");
+        case Activation::gelu_quick:
+            return x * at::sigmoid(1.702 * x);
         case Activation::silu:
             return in_place ? at::silu_(x) : at::silu(x);
         case Activation::relu:
             return in_place ? at::relu_(x) : at::relu(x);
+        case Activation::relu_squared:
+            return at::relu(x).square();
+        case Activation::tanh:
+            return in_place ? at::tanh_(x) : at::tanh(x);
     }
     return x;
 }
 
 at::Tensor FeedForward::operator()(const at::Tensor& x, const Cancellation* cancellation) const {
+    if (experts.per_token > 0) return experts(x, cancellation);
     const auto apply = [this](const at::Tensor& rows) {
         const at::Tensor inner = up(rows);
         if (!gated) return down(activate(activation, inner));
@@ -108,13 +120,20 @@ at::Tensor FeedForward::operator()(const at::Tensor& x, const Cancellation* canc
 
 void FeedForward::declare(TensorPlan& plan, const TensorNames& names) {
     const ModelConfig& config = plan.config();
+    if (config.experts > 0) {
+        experts.declare(plan, names);
+        return;
+    }
     const Dimension hidden{config.hidden, plan.keys().hidden};
     const Dimension inner{config.feed_forward, plan.keys().feed_forward};
     const std::string gate_stem = names.layer_stem + names.in_layer.gate;
     const std::string up_stem = names.layer_stem + names.in_layer.up;
     activation = config.activation;
     gated = config.gated_feed_forward;
-    if (gated) {
+    if (gated && !names.in_layer.gate_up.empty()) {
+        up.declare(plan, names.layer_stem + names.in_layer.gate_up, {2 * config.feed_forward, "2 * " + inner.keys},
+                   hidden, config.feed_forward_bias);
+    } else if (gated) {
         const std::int64_t rows = 2 * config.feed_forward;
         plan.want_rows(&up.weight, gate_stem + ".weight", {inner, hidden}, 0, rows);
         plan.want_rows(&up.weight, up_stem + ".weight", {inner, hidden}, config.feed_forward, rows);
@@ -128,46 +147,83 @@ void FeedForward::declare(TensorPlan& plan, const TensorNames& names) {
     down.declare(plan, names.layer_stem + names.in_layer.down, hidden, inner, config.feed_forward_bias);
 }
 
+at::Tensor Embedding::position_rows(const at::Tensor& ids, std::int64_t first_position) const {
+    if (position_padding_ < 0) return positions.narrow(0, first_position + position_offset_, ids.size(1));
+    const at::Tensor counted = ids.ne(position_padding_).to(at::kLong);
+    return at::embedding(positions, (counted.cumsum(1) + first_position) * counted + (position_offset_ - 1));
+}
+
 at::Tensor Embedding::operator()(const Batch& batch, std::int64_t first_position) const {
     at::Tensor x = at::embedding(tokens, batch.ids);
+    if (scale_ != 1) x = x * scale_;
+    if (projection.weight.defined() && !sum_projected_) x = projection(x);
     if (token_types.defined()) {
         x = x +
             (batch.token_types.defined() ? at::embedding(token_types, batch.token_types) : token_types.select(0, 0));
     }
-    if (positions.defined()) x = x + positions.narrow(0, first_position, batch.ids.size(1));
-    return norm(x);
+    if (positions.defined()) x = x + position_rows(batch.ids, first_position);
+    x = norm(x);
+    return sum_projected_ ? projection(x) : x;
 }
 
 void Embedding::declare(TensorPlan& plan, const TensorNames& names) {
     const ModelConfig& config = plan.config();
     const Dimension hidden{config.hidden, plan.keys().hidden};
-    plan.want(&tokens, {names.prefix + names.token_embedding + ".weight"},
-              {{config.vocabulary, plan.keys().vocabulary}, hidden});
+    const Dimension entry =
+        config.embedding_size > 0 ? Dimension{config.embedding_size, plan.keys().embedding} : hidden;
+    const Dimension added = config.embedding_sum_projected ? entry : hidden;
+    scale_ = config.embedding_scale;
+    sum_projected_ = config.embedding_sum_projected;
+    position_offset_ = config.position_offset;
+    position_padding_ = config.position_padding;
+    std::vector<std::string> tables{names.prefix + names.token_embedding + ".weight"};
+    if (!names.shared_embedding.empty()) tables.push_back(names.prefix + names.shared_embedding + ".weight");
+    plan.want(&tokens, tables, {{config.vocabulary, plan.keys().vocabulary}, entry});
     if (config.positions == PositionKind::learned) {
         plan.want(&positions, {names.prefix + names.position_embedding + ".weight"},
-                  {{config.max_positions, plan.keys().positions}, hidden});
+                  {{config.position_offset + config.max_positions, plan.keys().positions}, added});
     }
     if (config.token_types > 0) {
         plan.want(&token_types, {names.prefix + names.token_type_embedding + ".weight"},
-                  {{config.token_types, plan.keys().token_types}, hidden});
+                  {{config.token_types, plan.keys().token_types}, added});
     }
-    if (config.embedding_norm) norm.declare(plan, names.prefix + names.embedding_norm, hidden, names.old_norm_names);
+    if (config.embedding_norm) norm.declare(plan, names.prefix + names.embedding_norm, added, names.old_norm_names);
+    if (config.embedding_size > 0) {
+        projection.declare(plan, names.prefix + names.embedding_projection, hidden, entry,
+                           config.embedding_sum_projected);
+    }
 }
 
 at::Tensor Head::operator()(const at::Tensor& rows) const {
-    at::Tensor x = rows;
+    at::Tensor x = scale == 1 ? rows : rows * scale;
+    if (projection.weight.defined()) x = projection(x);
     if (transform.weight.defined()) x = transform_norm(activate(activation, transform(x)));
     x = vocabulary(x).to(at::kFloat);
+    if (logits_bias.defined()) x = x + logits_bias;
     return soft_cap > 0 ? (x / soft_cap).tanh() * soft_cap : x;
 }
 
 void Head::declare(TensorPlan& plan, const TensorNames& names) {
     const ModelConfig& config = plan.config();
+    if (names.head.empty()) {
+        plan.note("no head for the vocabulary: no logits");
+        return;
+    }
     const Dimension hidden{config.hidden, plan.keys().hidden};
     const Dimension entries{config.vocabulary, plan.keys().vocabulary};
+    const Dimension entry =
+        config.embedding_size > 0 ? Dimension{config.embedding_size, plan.keys().embedding} : hidden;
     std::vector<std::string> needed;
-    if (!config.tied_head) needed.push_back(names.head + ".weight");
+    const bool old =
+        !plan.has(names.head + ".weight") && !names.old_head.empty() && plan.has(names.old_head + ".weight");
+    const std::string weight = (old ? names.old_head : names.head) + ".weight";
+    if (!config.tied_head) needed.push_back(weight);
     if (config.head_transform) needed.push_back(names.head_transform + ".weight");
+    if (config.head_bias) {
+        const auto found = std::find_if(names.head_bias.begin(), names.head_bias.end(),
+                                        [&plan](const std::string& tensor) { return plan.has(tensor); });
+        needed.push_back(found == names.head_bias.end() ? names.head_bias.front() : *found);
+    }
     for (const std::string& tensor : needed) {
         if (!plan.has(tensor)) plan.note_missing(tensor);
     }
@@ -176,18 +232,27 @@ void Head::declare(TensorPlan& plan, const TensorNames& names) {
         plan.note("no head for the vocabulary in the file: no logits");
         return;
     }
-    activation = config.activation;
+    activation = config.head_activation.value_or(config.activation);
+    scale = config.head_scale;
     soft_cap = config.final_soft_cap;
     // A tied head that is in the file all the same is read: files whose two copies differ exist, and mean both.
-    if (plan.has(names.head + ".weight")) {
-        plan.want(&vocabulary.weight, {names.head + ".weight"}, {entries, hidden});
+    if (plan.has(weight)) {
+        plan.want(&vocabulary.weight, {weight}, {entries, entry});
     } else {
+        // Of two towers, what they share is meant, which the decoder may have a copy of.
+        const std::string shared = names.prefix + names.shared_embedding + ".weight";
+        if (!names.shared_embedding.empty() && plan.has(shared))
+            plan.want(&vocabulary.weight, {shared}, {entries, entry});
         plan.note("the head shares the token embedding");
     }
+    if (!names.logits_bias.empty() && plan.has(names.logits_bias))
+        plan.want(&logits_bias, {names.logits_bias}, {{1, "one row"}, entries});
     if (config.head_bias) plan.want(&vocabulary.bias, names.head_bias, {entries});
+    if (!names.output_projection.empty() && config.embedding_size > 0)
+        projection.declare(plan, names.prefix + names.output_projection, entry, hidden, false);
     if (config.head_transform) {
-        transform.declare(plan, names.head_transform, hidden, hidden, true);
-        transform_norm.declare(plan, names.head_transform_norm, hidden, names.old_norm_names);
+        transform.declare(plan, names.head_transform, entry, hidden, config.head_transform_bias);
+        transform_norm.declare(plan, names.head_transform_norm, entry, names.old_norm_names);
     }
 }
 

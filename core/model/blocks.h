@@ -11,6 +11,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "core/model/config.h"
+#include "core/model/experts.h"
 #include "core/model/recipe.h"
 #include "core/model/tensor_plan.h"
 
@@ -26,8 +27,10 @@ struct Linear {
 struct Norm {
     NormKind kind = NormKind::layer;
     double epsilon = 1e-5;
-    at::Tensor weight;  ///< [d]; undefined: no norm, x is returned as it is
-    at::Tensor bias;    ///< [d] or undefined
+    double gain_offset = 0;  ///< of RMS norms
+    at::Tensor weight;       ///< [d]; undefined: no norm, x is returned as it is
+    at::Tensor bias;         ///< [d] or undefined
+    bool affine = true;      ///< false: a norm that has neither
     at::Tensor operator()(const at::Tensor& x) const;
     void declare(TensorPlan& plan, const std::string& stem, const Dimension& size, bool old_names);
 };
@@ -41,27 +44,39 @@ struct FeedForward {
     bool gated = false;
     Linear up;  ///< gated: rows of gate, then rows of up
     Linear down;
+    Experts experts;  ///< in place of up and down, where there are any
     at::Tensor operator()(const at::Tensor& x, const Cancellation* cancellation = nullptr) const;
     void declare(TensorPlan& plan, const TensorNames& names);
 };
 
 /// What the first layer reads, of a Batch.
 struct Embedding {
-    at::Tensor tokens;       ///< [vocabulary, d]
-    at::Tensor positions;    ///< [max positions, d] or undefined
-    at::Tensor token_types;  ///< [types, d] or undefined
+    at::Tensor tokens;       ///< [vocabulary, e]
+    at::Tensor positions;    ///< [offset + max positions, d], or e (ALBERT), or undefined
+    at::Tensor token_types;  ///< [types, d], or e, or undefined
     Norm norm;
+    Linear projection;  ///< [d, e]; weight undefined: e = d
     at::Tensor operator()(const Batch& batch, std::int64_t first_position) const;
     void declare(TensorPlan& plan, const TensorNames& names);
+
+private:
+    at::Tensor position_rows(const at::Tensor& ids, std::int64_t first_position) const;
+
+    bool sum_projected_ = false;
+    double scale_ = 1.0;
+    std::int64_t position_offset_ = 0, position_padding_ = -1;
 };
 
 /// From hidden rows to the vocabulary.
 struct Head {
     bool there = false;
+    Linear projection;  ///< [e, d] of OPT's small embeddings; weight undefined: none
     Activation activation = Activation::gelu;
     Linear transform;  ///< BERT's dense layer before the vocabulary; weight undefined: none
     Norm transform_norm;
-    Linear vocabulary;  ///< a tied one shares Embedding::tokens
+    Linear vocabulary;       ///< a tied one shares Embedding::tokens
+    at::Tensor logits_bias;  ///< [1, vocabulary] or undefined
+    double scale = 1;        ///< of the rows
     double soft_cap = 0;
     at::Tensor operator()(const at::Tensor& rows) const;  ///< [N, d] -> [N, V] float32
     /// Declares what the file has; a head that is absent is reported as missing and leaves `there` false.

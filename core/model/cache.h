@@ -50,4 +50,22 @@ private:
     bool spoiled_ = false;
 };
 
+/// One forward pass over a cache (null: none): it is spoiled unless the pass is done.
+class CachePass {
+public:
+    explicit CachePass(Cache* cache) : cache_(cache) {}
+    CachePass(const CachePass&) = delete;
+    CachePass& operator=(const CachePass&) = delete;
+    ~CachePass() {
+        if (cache_) cache_->spoil();
+    }
+    void done(std::int64_t batch, std::int64_t tokens) {
+        if (cache_) cache_->advance(batch, tokens);
+        cache_ = nullptr;
+    }
+
+private:
+    Cache* cache_;
+};
+
 }  // namespace headscope::model

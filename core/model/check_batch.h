@@ -6,9 +6,15 @@
 
 namespace headscope::model {
 
+class Cache;
+
 /// Refuses a batch that the model cannot read, before anything is computed: shapes and types (usage), ids and token
 /// types out of range (limit, with sequence, position and id), and positions past the model's (limit; names
-/// --beyond-positions where that would work). `held`: tokens that a cache holds already.
+/// --beyond-positions where that would work). `held`: tokens that a cache holds already, an encoder-decoder's of its
+/// target.
 void check_batch(const Batch& batch, const ModelConfig& config, std::int64_t held, bool beyond_positions);
+
+/// Refuses (usage) a cache that the batch cannot continue: of an encoder, spoiled, with padding, of another batch size.
+void check_cache(const Cache& cache, const ModelConfig& config, const Batch& batch);
 
 }  // namespace headscope::model

@@ -48,6 +48,8 @@ const char* name(PositionKind kind) {
             return "rotary";
         case PositionKind::alibi:
             return "alibi";
+        case PositionKind::bucketed:
+            return "bucketed";
     }
     return "";
 }
@@ -130,6 +132,7 @@ std::string ModelConfig::to_json() const {
         {"soft_cap", soft_cap},
         {"final_soft_cap", final_soft_cap},
         {"shared_layers", shared_layers},
+        {"group_layers", group_layers},
         {"windows", windows},
         {"mixers", mixers},
     };
@@ -141,6 +144,16 @@ std::string ModelConfig::to_json() const {
     }
     if (positions == PositionKind::rotary) json["rope"] = model::to_json(rope);
     if (window_rope) json["window_rope"] = model::to_json(*window_rope);
+    if (positions == PositionKind::bucketed) {
+        json["distance_buckets"] = distance_buckets;
+        json["farthest_bucket"] = farthest_bucket;
+    }
+    json["head_scale"] = head_scale;
+    if (encoder) {
+        json["encoder"] = nlohmann::json::parse(encoder->to_json(), nullptr, false);
+        json["encoder"].erase("original");
+        json["decoder_start"] = decoder_start;
+    }
     json["original"] = nlohmann::json::parse(original_json, nullptr, false);
     return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
 }

@@ -11,7 +11,7 @@ namespace headscope::model {
 
 enum class NormKind { layer, rms };
 enum class Activation { gelu, gelu_tanh, gelu_quick, silu, relu, relu_squared, tanh };
-enum class PositionKind { none, learned, rotary, alibi };
+enum class PositionKind { none, learned, rotary, alibi, bucketed };
 
 /// Norms of query and key before the scores: of each head for itself (Qwen3), or of all heads' numbers together (OLMo
 /// 2).
@@ -87,6 +87,7 @@ struct ModelConfig {
     double embedding_scale = 1.0;  ///< of the token's embedding, before anything is added to it
     /// Per layer, which of the file's layers it is, where several are the same one (ALBERT). Empty: each its own.
     std::vector<std::int64_t> shared_layers;
+    std::int64_t group_layers = 1;      ///< how many of those the file numbers together
     std::vector<std::int64_t> windows;  ///< per layer, keys with |i - j| < W; 0: none. Empty: none anywhere
     bool sink_logits = false;           ///< one learned logit without a value per head in each row's denominator
     std::int64_t experts = 0, experts_per_token = 0;  ///< of each feed-forward; 0: a plain one
@@ -96,9 +97,17 @@ struct ModelConfig {
     bool scale_by_inverse_layer = false;              ///< layer l (from 0) divides its scores by l + 1
     std::vector<std::string> mixers;                  ///< per layer; empty: "standard" everywhere
     double soft_cap = 0, final_soft_cap = 0;
+    /// PositionKind::bucketed (T5): a bias of the scores by distance, one table for all layers of a tower; distances
+    /// from `farthest_bucket` on share one entry.
+    std::int64_t distance_buckets = 0, farthest_bucket = 0;
+    double head_scale = 1.0;  ///< of the hidden states that the head reads
     /// Of an encoder-decoder: this is the decoder, and what it looks at by cross-attention is
     std::shared_ptr<const ModelConfig> encoder;
+    std::int64_t decoder_start = -1;  ///< the token that every text of such a decoder begins with; -1: not known
     std::string original_json;  ///< config.json as it was read
+
+    /// Layers of the whole model, as files and the command line number them: the encoder's come first.
+    std::int64_t all_layers() const { return layers + (encoder ? encoder->layers : 0); }
     std::string to_json() const;
 };
 

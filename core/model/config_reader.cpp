@@ -42,6 +42,11 @@ bool ConfigReader::has(const std::string& key) const {
     return find(key) != nullptr;
 }
 
+bool ConfigReader::is_null(const std::string& key) const {
+    const auto it = object_->find(key);
+    return it != object_->end() && it->is_null();
+}
+
 std::int64_t ConfigReader::count(const std::string& key, std::int64_t otherwise) const {
     const auto* value = find(key);
     if (!value) return otherwise;
@@ -130,14 +135,21 @@ std::optional<ConfigReader> ConfigReader::object(const std::string& key) const {
 }
 
 Activation read_activation(const ConfigReader& reader, const std::string& key, const std::string& otherwise) {
-    const std::string name = reader.text(key, otherwise);
+    return activation_named(reader.text(key, otherwise), reader, key);
+}
+
+Activation activation_named(const std::string& name, const ConfigReader& reader, const std::string& key) {
     if (name == "gelu" || name == "gelu_python") return Activation::gelu;
-    if (name == "gelu_new" || name == "gelu_fast" || name == "gelu_pytorch_tanh" || name == "gelu_python_tanh") {
+    if (name == "gelu_new" || name == "gelu_fast" || name == "gelu_pytorch_tanh" || name == "gelu_python_tanh" ||
+        name == "gelu_accurate") {
         return Activation::gelu_tanh;
     }
     if (name == "silu" || name == "swish") return Activation::silu;
+    if (name == "quick_gelu") return Activation::gelu_quick;
     if (name == "relu") return Activation::relu;
-    reader.unsupported(key, "gelu, gelu_new, gelu_fast, gelu_pytorch_tanh, silu, swish or relu");
+    if (name == "relu2") return Activation::relu_squared;
+    if (name == "tanh") return Activation::tanh;
+    reader.unsupported(key, "gelu, gelu_new, gelu_fast, gelu_pytorch_tanh, quick_gelu, silu, swish, relu, relu2 or tanh");
 }
 
 }  // namespace headscope::model

@@ -21,6 +21,7 @@ public:
     ConfigReader(const nlohmann::json& object, std::string where);
 
     bool has(const std::string& key) const;
+    bool is_null(const std::string& key) const;  ///< there, and null: what some keys of transformers mean "off" by
     std::int64_t size(const std::string& key) const;  ///< required, 1 .. 2^31
     std::int64_t size(const std::string& key, std::int64_t otherwise) const;
     std::int64_t count(const std::string& key, std::int64_t otherwise) const;  ///< may be 0
@@ -48,9 +49,21 @@ private:
 
 /// hidden_act and its kin by transformers' names.
 Activation read_activation(const ConfigReader& reader, const std::string& key, const std::string& otherwise);
+/// One by its name, which was read under `key`.
+Activation activation_named(const std::string& name, const ConfigReader& reader, const std::string& key);
+
+/// What a family calls the two numbers beside rope_scaling, and what they are where the file has none.
+struct RopeDefaults {
+    std::string layer_type;  ///< which one's numbers, where there are several sets by layer_types
+    std::string theta_key = "rope_theta";
+    std::string partial_key = "partial_rotary_factor";
+    double theta = 10000.0;
+    double partial = 1.0;
+};
 
 /// Both generations: rope_parameters, and rope_scaling with rope_theta and partial_rotary_factor beside it.
 /// `max_positions` and `head_size` are what the model has: kinds that take their length from it read it there.
-RopeConfig read_rope(const ConfigReader& reader, std::int64_t max_positions, std::int64_t head_size);
+RopeConfig read_rope(const ConfigReader& reader, std::int64_t max_positions, std::int64_t head_size,
+                     const RopeDefaults& defaults = {});
 
 }  // namespace headscope::model

@@ -16,17 +16,39 @@
 namespace headscope::model {
 namespace {
 
-void check(const Model& model, std::span<const std::int64_t> prompt, const GenerateOptions& options) {
+at::Tensor one_sequence(const std::vector<std::int64_t>& ids) {
+    return at::tensor(ids, at::kLong).unsqueeze(0);
+}
+
+/// The prompt; to an encoder-decoder's encoder, with the start token for its decoder.
+Batch first_batch(const ModelConfig& config, std::span<const std::int64_t> prompt) {
+    Batch batch;
+    batch.ids = one_sequence({prompt.begin(), prompt.end()});
+    if (config.encoder) batch.target = one_sequence({config.decoder_start});
+    return batch;
+}
+
+Batch next_batch(const ModelConfig& config, std::int64_t token) {
+    Batch batch;
+    (config.encoder ? batch.target : batch.ids) = one_sequence({token});
+    return batch;
+}
+
+void check(bool causal, bool has_head, const ModelConfig& config, std::span<const std::int64_t> prompt,
+           const GenerateOptions& options) {
     const auto refuse = [](const std::string& expected, const std::string& found) {
         throw Error(ErrorCode::usage, "generate", "expected " + expected, "found " + found);
     };
-    if (!model.causal()) refuse("a decoder", "an encoder, which predicts no next token");
-    if (!model.has_head()) refuse("a model with a head for the vocabulary", "none in the file");
+    if (!causal) refuse("a decoder", "an encoder, which predicts no next token");
+    if (!has_head) refuse("a model with a head for the vocabulary", "none in the file");
     if (prompt.empty()) refuse("a prompt of at least one token", "none");
     if (options.temperature < 0) refuse("a temperature of 0 or more", std::to_string(options.temperature));
     if (options.top_k < 0) refuse("a top-k of 0 or more", std::to_string(options.top_k));
     if (!(options.top_p > 0 && options.top_p <= 1))
         refuse("a top-p above 0 and at most 1", std::to_string(options.top_p));
+    if (config.encoder && config.decoder_start < 0)
+        refuse("a model that names the token its decoder starts with (decoder_start_token_id)", "none");
+    check_batch(first_batch(config, prompt), config, 0, options.beyond_positions);
 }
 
 /// Room for new tokens: the last one need not be read again, so it may stand just past the last position.
@@ -47,10 +69,12 @@ std::vector<std::int64_t> read_end_tokens(const nlohmann::json& config) {
 
 }  // namespace
 
+void check_prompt(const Inspection& inspection, std::span<const std::int64_t> prompt, const GenerateOptions& options) {
+    check(inspection.config.causal, inspection.has_head, inspection.config, prompt, options);
+}
+
 std::vector<std::int64_t> generate(Model& model, std::span<const std::int64_t> prompt, const GenerateOptions& options) {
-    check(model, prompt, options);
-    check_batch({at::tensor(std::vector<std::int64_t>(prompt.begin(), prompt.end()), at::kLong).unsqueeze(0), {}, {}},
-                model.config(), 0, options.beyond_positions);
+    check(model.causal(), model.has_head(), model.config(), prompt, options);
     const std::unique_ptr<Cache> cache = model.new_cache();
     ForwardOptions forward;
     forward.cache = cache.get();
@@ -58,20 +82,21 @@ std::vector<std::int64_t> generate(Model& model, std::span<const std::int64_t> p
     forward.cancellation = options.cancellation;
     Random random(options.seed);
 
-    const std::int64_t limit = std::min(
-        options.tokens, room(model.config(), static_cast<std::int64_t>(prompt.size()), options.beyond_positions));
-    std::vector<std::int64_t> read(prompt.begin(), prompt.end());
+    const ModelConfig& config = model.config();
+    Batch batch = first_batch(config, prompt);
+    const std::int64_t limit =
+        std::min(options.tokens, room(config, batch.predicted().size(1), options.beyond_positions));
     std::vector<std::int64_t> made;
     while (static_cast<std::int64_t>(made.size()) < limit) {
         if (options.cancellation) options.cancellation->check();
-        const at::Tensor hidden = model.forward({at::tensor(read, at::kLong).unsqueeze(0), {}, {}}, forward);
+        const at::Tensor hidden = model.forward(batch, forward);
         const at::Tensor row = model.logits(hidden.select(0, 0).narrow(0, hidden.size(1) - 1, 1)).contiguous();
         const std::span<const float> logits(row.const_data_ptr<float>(), static_cast<std::size_t>(row.numel()));
         const std::int64_t token = choose_token(logits, options.temperature, options.top_k, options.top_p, random);
         made.push_back(token);
         if (options.on_token) options.on_token(token);
         if (std::find(options.end_tokens.begin(), options.end_tokens.end(), token) != options.end_tokens.end()) break;
-        read.assign(1, token);
+        batch = next_batch(config, token);
     }
     return made;
 }

@@ -16,6 +16,7 @@
 namespace headscope::model {
 
 class Model;
+struct Inspection;
 
 struct GenerateOptions {
     std::int64_t tokens = 100;  ///< at most so many new ones
@@ -29,9 +30,13 @@ struct GenerateOptions {
     std::function<void(std::int64_t token)> on_token;  ///< called as each new token is known
 };
 
-/// The new tokens that follow `prompt` (not empty). Stops at an end token, at `tokens`, or at the model's last
+/// The new tokens that follow `prompt` (not empty): of an encoder-decoder, what its decoder says to the prompt, after
+/// its start token. Stops at an end token, at `tokens`, or at the model's last
 /// position.
 std::vector<std::int64_t> generate(Model& model, std::span<const std::int64_t> prompt, const GenerateOptions& options);
+
+/// What generate() refuses before its first token, found from the checkpoint's description: before weights are read.
+void check_prompt(const Inspection& inspection, std::span<const std::int64_t> prompt, const GenerateOptions& options);
 
 /// eos_token_id of generation_config.json, else of config.json: none, one or several.
 std::vector<std::int64_t> end_tokens(const checkpoint::Checkpoint& checkpoint);

@@ -33,10 +33,12 @@ at::Tensor Model::next_token_loss(const Batch& batch, const at::Tensor& hidden, 
                                   const Cancellation* cancellation) {
     try {
         const c10::InferenceMode inference;
-        const std::int64_t sequences = batch.ids.size(0), length = batch.ids.size(1), step = logit_rows();
+        const at::Tensor& ids = batch.predicted();
+        const std::vector<std::int64_t>& lengths = batch.predicted_lengths();
+        const std::int64_t sequences = ids.size(0), length = ids.size(1), step = logit_rows();
         at::Tensor loss = at::full({sequences, length}, std::numeric_limits<float>::quiet_NaN(), at::kFloat);
         for (std::int64_t s = 0; s < sequences; ++s) {
-            const std::int64_t real = batch.lengths.empty() ? length : batch.lengths.at(static_cast<std::size_t>(s));
+            const std::int64_t real = lengths.empty() ? length : lengths.at(static_cast<std::size_t>(s));
             for (std::int64_t first = 0; first < real; first += step) {
                 if (cancellation) cancellation->check();
                 const std::int64_t count = std::min(step, real - first);
@@ -44,7 +46,7 @@ at::Tensor Model::next_token_loss(const Batch& batch, const at::Tensor& hidden, 
                 if (rows) rows(s, first, chunk);
                 const std::int64_t followed = std::min(count, real - 1 - first);
                 if (followed <= 0) continue;
-                const at::Tensor targets = batch.ids.select(0, s).narrow(0, first + 1, followed);
+                const at::Tensor targets = ids.select(0, s).narrow(0, first + 1, followed);
                 loss.select(0, s)
                     .narrow(0, first, followed)
                     .copy_(cross_entropy(chunk.narrow(0, 0, followed), targets));

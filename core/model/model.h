@@ -48,7 +48,7 @@ public:
                                         Progress* progress = nullptr, const Cancellation* cancellation = nullptr);
     virtual ~Model() = default;
 
-    virtual const ModelConfig& config() const = 0;
+    virtual const ModelConfig& config() const = 0;  ///< of an encoder-decoder the decoder's, with the encoder's in it
     virtual const std::vector<Site>& sites() const = 0;
     virtual std::vector<std::string> mixers() const = 0;  ///< the mixer's name, per layer
     virtual const LoadReport& report() const = 0;
@@ -56,7 +56,8 @@ public:
     virtual bool causal() const = 0;
     virtual bool has_head() const = 0;  ///< logits over the vocabulary are possible
 
-    /// Final hidden states [B, L, d], after the final norm. Checks ids and lengths first.
+    /// Final hidden states [B, L, d], after the final norm; of an encoder-decoder its decoder's, for Batch::target.
+    /// Checks ids and lengths first.
     virtual at::Tensor forward(const Batch& batch, const ForwardOptions& options = {}) = 0;
 
     /// Vocabulary rows for hidden rows [N, d] -> [N, V] float32; call it in chunks of rows (16 384 x 50 304 logits

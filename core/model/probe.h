@@ -32,7 +32,9 @@ struct AttentionRecord {
 /// "query_rotated", "key_rotated" (with rotary positions only), "head_output" [B, H, L, dv], "attention_output" (after
 /// the output projection, before the residual sum), "feed_forward_output" (likewise), "hidden" (the block's output)
 /// [B, L, d]; "final_norm" (what forward() returns, also where a family has no norm there); "logits" (rows of the
-/// vocabulary, in chunks; see Model::logits).
+/// vocabulary, in chunks; see Model::logits). An encoder-decoder's encoder comes first, its ends being
+/// "encoder_embedding" and "encoder_final_norm". A decoder's layer with cross-attention announces "cross_input_norm",
+/// that site's "query", "key", "value" and "head_output", and "cross_output" after what its own tokens' site did.
 ///
 /// Values of padded positions (beyond a sequence's length) are finite and mean nothing.
 class Probe {

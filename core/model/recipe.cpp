@@ -7,24 +7,28 @@
 
 namespace headscope::model {
 namespace {
-// Bounds on what is computed or allocated from a configuration before the file's tensors are compared with it.
-constexpr std::int64_t kMostLayers = 100'000;
+// As kMostLayers, of the numbers that the heads of a token have together.
 constexpr std::int64_t kWidestHeads = std::int64_t{1} << 31;
 }  // namespace
 
+namespace {
+
 void read_sizes(ModelConfig& config, const ConfigReader& reader, const SizeKeys& keys,
-                std::int64_t feed_forward_default) {
+                std::int64_t feed_forward_default, const SizeDefaults& defaults) {
     config.vocabulary = reader.size(keys.vocabulary);
     config.hidden = reader.size(keys.hidden);
     config.layers = reader.size(keys.layers);
     if (config.layers > kMostLayers) reader.refuse(keys.layers, "at most " + std::to_string(kMostLayers));
     config.heads = reader.size(keys.heads);
-    config.key_value_heads = reader.size(keys.key_value_heads, config.heads);
+    const bool own_groups = defaults.key_value_heads > 0 && !reader.is_null(keys.key_value_heads);
+    config.key_value_heads = reader.size(keys.key_value_heads, own_groups ? defaults.key_value_heads : config.heads);
     if (config.heads % config.key_value_heads != 0) {
         reader.refuse(keys.key_value_heads, "a divisor of " + keys.heads + " (" + std::to_string(config.heads) + ")");
     }
     if (reader.has(keys.head_size)) {
         config.head_size = reader.size(keys.head_size);
+    } else if (defaults.head_size > 0 && !reader.is_null(keys.head_size)) {
+        config.head_size = defaults.head_size;
     } else if (config.hidden % config.heads != 0) {
         reader.refuse(keys.heads, "a divisor of " + keys.hidden + " (" + std::to_string(config.hidden) + ")");
     } else {
@@ -37,8 +41,36 @@ void read_sizes(ModelConfig& config, const ConfigReader& reader, const SizeKeys&
                                                    : reader.size(keys.feed_forward);
 }
 
-std::vector<std::int64_t> read_windows(const ConfigReader& reader, std::int64_t layers, std::int64_t window,
-                                       std::int64_t first_windowed) {
+}  // namespace
+
+void read_sizes(ModelConfig& config, const ConfigReader& reader, const SizeKeys& keys,
+                std::int64_t feed_forward_default) {
+    read_sizes(config, reader, keys, feed_forward_default, SizeDefaults{});
+}
+
+void read_sizes(ModelConfig& config, const ConfigReader& reader, const SizeKeys& keys, const SizeDefaults& defaults) {
+    read_sizes(config, reader, keys, 0, defaults);
+}
+
+void refuse_groups(const ModelConfig& config, const ConfigReader& reader, const SizeKeys& keys) {
+    if (config.key_value_heads != config.heads) {
+        reader.unsupported(keys.key_value_heads, "none: this family has no groups of heads");
+    }
+    if (config.head_size * config.heads != config.hidden) {
+        reader.refuse(keys.head_size, keys.hidden + " / " + keys.heads);
+    }
+}
+
+std::int64_t read_window(const ConfigReader& reader, std::int64_t otherwise) {
+    return reader.is_null("sliding_window") ? 0 : reader.size("sliding_window", otherwise);
+}
+
+namespace {
+
+/// `sliding(layer)` says which layers have the window where there is no list.
+template <class F>
+std::vector<std::int64_t> read_windows_by(const ConfigReader& reader, std::int64_t layers, std::int64_t window,
+                                          F sliding) {
     const std::vector<std::string> types = reader.texts("layer_types");
     if (!types.empty() && static_cast<std::int64_t>(types.size()) != layers) {
         reader.refuse("layer_types", "a list of " + std::to_string(layers) + ", one for each layer");
@@ -51,15 +83,41 @@ std::vector<std::int64_t> read_windows(const ConfigReader& reader, std::int64_t 
             reader.unsupported("layer_types", "full_attention and sliding_attention only");
         }
     }
-    // Without a limit in reach of any layer there is nothing to list; `layers` is checked against the file only later.
-    if (window == 0 || (types.empty() && first_windowed >= layers)) return {};
+    if (window == 0) return {};
     std::vector<std::int64_t> windows;
     for (std::int64_t layer = 0; layer < layers; ++layer) {
-        const bool sliding =
-            types.empty() ? layer >= first_windowed : types[static_cast<std::size_t>(layer)] == "sliding_attention";
-        windows.push_back(sliding ? window : 0);
+        const bool here =
+            types.empty() ? sliding(layer) : types[static_cast<std::size_t>(layer)] == "sliding_attention";
+        windows.push_back(here ? window : 0);
     }
     return windows;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> read_windows(const ConfigReader& reader, std::int64_t layers, std::int64_t window,
+                                       std::int64_t first_windowed) {
+    // Without a window in reach of any layer there is nothing to list.
+    const bool none = !reader.has("layer_types") && first_windowed >= layers;
+    return read_windows_by(reader, layers, none ? 0 : window,
+                           [first_windowed](std::int64_t layer) { return layer >= first_windowed; });
+}
+
+std::vector<std::int64_t> read_alternating_windows(const ConfigReader& reader, std::int64_t layers,
+                                                   std::int64_t window) {
+    return read_windows_by(reader, layers, window, [](std::int64_t layer) { return layer % 2 == 0; });
+}
+
+std::vector<std::int64_t> read_windows_between(const ConfigReader& reader, std::int64_t layers, std::int64_t window,
+                                               std::int64_t every) {
+    return read_windows_by(reader, layers, window, [every](std::int64_t layer) { return layer % every != 0; });
+}
+
+std::string present_key(const ConfigReader& reader, const std::vector<std::string>& keys) {
+    for (const std::string& key : keys) {
+        if (reader.has(key)) return key;
+    }
+    return keys.back();
 }
 
 void require_false(const ConfigReader& reader, const std::string& key) {
@@ -74,7 +132,8 @@ const Family& find_family(const ConfigReader& reader) {
         if (std::find(types.begin(), types.end(), type) != types.end()) return *family;
         for (const std::string& name : types) known += (known.empty() ? "" : ", ") + name;
     }
-    reader.unsupported("model_type", "one of " + known);
+    reader.unsupported("model_type", "one of " + known +
+                                         (reader.has("auto_map") ? " (code of its own, auto_map, is never run)" : ""));
 }
 
 }  // namespace headscope::model

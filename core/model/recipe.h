@@ -24,6 +24,9 @@ struct SizeKeys {
     std::string feed_forward = "intermediate_size";
     std::string positions = "max_position_embeddings";
     std::string token_types = "type_vocab_size";
+    std::string experts = "num_local_experts";
+    std::string distance_buckets = "relative_attention_num_buckets";
+    std::string embedding = "embedding_size";
 };
 
 /// How query, key and value lie in one fused tensor's output columns: all queries, all keys, all values; or head by
@@ -55,10 +58,19 @@ struct TensorNames {
     /// What may stand before every name of the backbone; the first one under which the token embedding is found.
     std::vector<std::string> prefixes{""};
     std::string token_embedding, position_embedding, token_type_embedding, embedding_norm;
+    std::string shared_embedding;      ///< both towers' tokens, where `token_embedding` is not in the file
+    std::string bucket_bias;           ///< PositionKind::bucketed
     std::string embedding_projection;  ///< ModelConfig::embedding_size, from it to hidden
     std::string layer;                 ///< "layers.{}.", {} being the layer's number
     /// Instead, each of the file's layers by its own name: what ModelConfig::shared_layers counts.
     std::vector<std::string> listed_layers;
+    /// Where they are numbered: the file may have no more than `count` after `begin`.
+    struct Numbered {
+        std::string begin;
+        std::int64_t count = 0;
+        std::string key;  ///< of config.json
+    };
+    std::vector<Numbered> numbered;
     LayerNames in_layer;
     std::string final_norm;
     std::string output_projection;  ///< from hidden back to ModelConfig::embedding_size, before the head (OPT)
@@ -69,6 +81,7 @@ struct TensorNames {
     std::string head;                    ///< "<head>.weight" unless tied
     std::string old_head;                ///< what older files call it; empty: the same
     std::vector<std::string> head_bias;  ///< alternatives, whole names
+    std::string logits_bias;             ///< a whole name, [1, vocabulary], if the file has it (BART)
     std::string head_transform, head_transform_norm;
 
     /// Ends of names that old files carry and nobody needs: mask buffers, position ids, rotary frequencies.
@@ -85,7 +98,16 @@ struct Family {
     std::string summary;                   ///< a line for people
     ModelConfig (*read)(const ConfigReader& reader);
     TensorNames (*names)(const ModelConfig& config);
+    /// Of an encoder-decoder, whose `names` are the decoder's and the head's.
+    TensorNames (*encoder_names)(const ModelConfig& encoder) = nullptr;
 };
+
+/// More layers than any file has: a bound on what is computed or allocated from a configuration before the file's
+/// tensors are compared with it.
+inline constexpr std::int64_t kMostLayers = 100'000;
+
+/// The first of `keys` that config.json has, else the last: sizes that go by several names.
+std::string present_key(const ConfigReader& reader, const std::vector<std::string>& keys);
 
 /// The sizes that every family has, checked against each other: heads divide into key-value heads, and head_size is
 /// head_dim or hidden / heads (which must divide). The feed-forward's is `feed_forward_default` where the file has
@@ -113,6 +135,10 @@ std::vector<std::int64_t> read_windows(const ConfigReader& reader, std::int64_t 
 /// The same where layers 0, 2, 4 ... have the window unless there is a list.
 std::vector<std::int64_t> read_alternating_windows(const ConfigReader& reader, std::int64_t layers,
                                                    std::int64_t window);
+
+/// The same where every layer but 0, `every`, 2 * `every` ... has the window unless there is a list.
+std::vector<std::int64_t> read_windows_between(const ConfigReader& reader, std::int64_t layers, std::int64_t window,
+                                               std::int64_t every);
 
 /// Refuses what changes the computation and is not built: "expected false or absent".
 void require_false(const ConfigReader& reader, const std::string& key);

@@ -69,18 +69,26 @@ void read_scaling(RopeConfig& rope, const ConfigReader& scaling, std::int64_t ma
 
 }  // namespace
 
-RopeConfig read_rope(const ConfigReader& reader, std::int64_t max_positions, std::int64_t head_size) {
+RopeConfig read_rope(const ConfigReader& reader, std::int64_t max_positions, std::int64_t head_size,
+                     const RopeDefaults& defaults) {
     const std::string place = reader.has("rope_scaling") ? "rope_scaling" : "rope_parameters";
-    const std::optional<ConfigReader> scaling = reader.object(place);
-    const ConfigReader& inner = scaling ? *scaling : reader;
+    std::optional<ConfigReader> scaling = reader.object(place);
     if (scaling && !scaling->has("rope_type") && !scaling->has("type") &&
         (scaling->has_object("full_attention") || scaling->has_object("sliding_attention"))) {
-        reader.unsupported(place, "one set of rotary parameters for all layers");
+        if (defaults.layer_type.empty()) reader.unsupported(place, "one set of rotary parameters for all layers");
+        scaling = scaling->object(defaults.layer_type);
+    } else if (scaling && !defaults.layer_type.empty() && place == "rope_parameters") {
+        reader.unsupported(place, "a set of rotary parameters for each kind of layer");
     }
+    const ConfigReader& inner = scaling ? *scaling : reader;
 
     RopeConfig rope;
-    rope.theta = inner.positive("rope_theta", reader.positive("rope_theta", 10000.0));
-    rope.partial = inner.positive("partial_rotary_factor", reader.positive("partial_rotary_factor", 1.0));
+    rope.theta = reader.positive(defaults.theta_key, defaults.theta);
+    rope.partial = reader.positive(defaults.partial_key, defaults.partial);
+    if (scaling) {
+        rope.theta = scaling->positive("rope_theta", rope.theta);
+        rope.partial = scaling->positive("partial_rotary_factor", rope.partial);
+    }
     if (rope.partial > 1) inner.refuse("partial_rotary_factor", "a number above 0 and at most 1");
     if (scaling) rope.type = scaling->text("rope_type", scaling->text("type", "default"));
     if (rope.type == "su") rope.type = "longrope";  // Phi-3's first name for it

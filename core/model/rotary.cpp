@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <vector>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
@@ -12,6 +13,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/mul.h>
 #include <ATen/ops/pow.h>
+#include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
@@ -104,7 +106,9 @@ double magnitude(const RopeConfig& config) {
 Rotary::Rotary(const RopeConfig& config, std::int64_t head_size, std::int64_t max_positions)
     : config_(config), size_(head_size), max_positions_(max_positions) {
     // The proportional kind turns whole heads: it has frequencies of 0 in place of a part that is left out.
-    if (config_.type != "proportional") {
+    if (config_.size > 0) {
+        size_ = config_.size;
+    } else if (config_.type != "proportional") {
         size_ = static_cast<std::int64_t>(static_cast<double>(head_size) * config_.partial);
     }
 }
@@ -138,16 +142,23 @@ at::Tensor Rotary::rotate(const at::Tensor& heads, const RotaryTable& table) con
     const std::int64_t rest = heads.size(-1) - size_;
     const at::Tensor cosine = table.cosine.unsqueeze(1);
     const at::Tensor sine = table.sine.unsqueeze(1);
-    const at::Tensor first = heads.narrow(-1, 0, half);
-    const at::Tensor second = heads.narrow(-1, half, half);
+    // The numbers that are turned together, as two views [B, L, N, size / 2].
+    const auto partner = [&](const at::Tensor& of, std::int64_t which) {
+        const at::Tensor turned = of.narrow(-1, 0, size_);
+        return config_.interleaved ? turned.unflatten(-1, {half, 2}).select(-1, which)
+                                   : turned.narrow(-1, which * half, half);
+    };
+    const at::Tensor first = partner(heads, 0);
+    const at::Tensor second = partner(heads, 1);
     if (at::GradMode::is_enabled() && heads.requires_grad()) {
-        return at::cat({first * cosine - second * sine, second * cosine + first * sine, heads.narrow(-1, size_, rest)},
-                       -1);
+        const std::vector<at::Tensor> both{first * cosine - second * sine, second * cosine + first * sine};
+        const at::Tensor turned = config_.interleaved ? at::stack(both, -1).flatten(-2) : at::cat(both, -1);
+        return at::cat({turned, heads.narrow(-1, size_, rest)}, -1);
     }
     // Four passes into one new tensor; half of the temporaries and of the time of the expression above.
     at::Tensor rotated = at::empty(heads.sizes(), heads.options());
-    at::Tensor rotated_first = rotated.narrow(-1, 0, half);
-    at::Tensor rotated_second = rotated.narrow(-1, half, half);
+    at::Tensor rotated_first = partner(rotated, 0);
+    at::Tensor rotated_second = partner(rotated, 1);
     at::mul_out(rotated_first, first, cosine);
     rotated_first.addcmul_(second, sine, -1);
     at::mul_out(rotated_second, second, cosine);

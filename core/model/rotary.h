@@ -30,8 +30,8 @@ public:
     /// Whether the angle of a position depends on the text's length. Caches then keep keys unrotated.
     bool depends_on_length() const;
 
-    /// `heads` [B, L, N, size], rotated by halves (the first half of the rotated part pairs with the second) -> new
-    /// tensor of that shape.
+    /// `heads` [B, L, N, size] -> new tensor of that shape. The first half of the rotated part pairs with the second,
+    /// or each number with its neighbour (RopeConfig::interleaved).
     at::Tensor rotate(const at::Tensor& heads, const RotaryTable& table) const;
 
 private:

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/model/blocks.h"
+#include "core/model/build.h"
 #include "core/model/model.h"
 #include "core/model/tower.h"
 
@@ -15,10 +16,10 @@ namespace headscope::model {
 /// What every plain family is computed by: a tower and a head.
 class Stack final : public Model {
 public:
-    /// Checks the whole file against the family's recipe, then reads it; without a precision it reads no weight, and
-    /// only the description can be asked for.
-    Stack(const checkpoint::Checkpoint& file, std::optional<checkpoint::LoadAs> precision, Progress* progress,
-          const Cancellation* cancellation);
+    /// Checks the whole file against the blueprint, then reads it; without a precision it reads no weight, and only the
+    /// description can be asked for.
+    Stack(Blueprint blueprint, const checkpoint::Checkpoint& file, std::optional<checkpoint::LoadAs> precision,
+          Progress* progress, const Cancellation* cancellation);
 
     const ModelConfig& config() const override { return config_; }
     const std::vector<Site>& sites() const override { return sites_; }
@@ -32,8 +33,6 @@ public:
     std::unique_ptr<Cache> new_cache() const override;
 
 private:
-    at::Tensor run(const Batch& batch, const ForwardOptions& options);
-
     ModelConfig config_;
     Tower text_;
     Head head_;

@@ -8,11 +8,15 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/checkpoint/torch_types.h"
+#include "core/model/mxfp4.h"
 
 namespace headscope::model {
 namespace {
 
 using checkpoint::DataType;
+
+constexpr std::int64_t kGroup = 32;  ///< numbers that share a scale in MXFP4
 
 bool is_weight_type(DataType type) {
     return type == DataType::f16 || type == DataType::bf16 || type == DataType::f32 || type == DataType::f64;
@@ -57,6 +61,8 @@ void TensorPlan::begin_tower(const ModelConfig& config, const TensorNames& names
     transposed_ = names.transposed;
     if (const std::size_t number = names.layer.find("{}"); number != std::string::npos)
         towers_.push_back({names.prefix + names.layer.substr(0, number), config.layers, names.keys.layers});
+    for (const TensorNames::Numbered& parts : names.numbered)
+        towers_.push_back({names.prefix + parts.begin, parts.count, parts.key});
     buffers_.insert(buffers_.end(), names.buffers.begin(), names.buffers.end());
 }
 
@@ -80,6 +86,33 @@ void TensorPlan::want_rows(at::Tensor* into, const std::string& tensor, std::vec
     wants_.push_back({into, tensor, std::move(shape), false, row, rows});
 }
 
+void TensorPlan::want_by_head(at::Tensor* into, const std::string& tensor, std::vector<Dimension> shape,
+                              std::int64_t heads, std::int64_t parts) {
+    wants_.push_back({into, tensor, std::move(shape), false, -1, 0, heads, parts});
+}
+
+void TensorPlan::want_experts(at::Tensor* into, const std::string& tensor, const Dimension& experts,
+                              const Dimension& in, const Dimension& out) {
+    const std::string blocks = tensor + "_blocks", scales = tensor + "_scales";
+    if (has(tensor) || !has(blocks)) {
+        wants_.push_back({into, tensor, {experts, in, out}});
+        return;
+    }
+    if (in.size % kGroup != 0) {
+        throw Error(ErrorCode::mismatch, escaped(blocks),
+                    "expected " + in.keys + " to be a multiple of 32, as packed numbers are",
+                    "found " + std::to_string(in.size));
+    }
+    const Dimension groups{in.size / kGroup, in.keys + " / 32"};
+    Want numbers{into, blocks, {experts, out, groups, {kGroup / 2, "32 numbers of 4 bits"}}};
+    numbers.scales = scales;
+    numbers.packed = true;
+    wants_.push_back(std::move(numbers));
+    Want factors{nullptr, scales, {experts, out, groups}};
+    factors.packed = true;
+    wants_.push_back(std::move(factors));
+}
+
 void TensorPlan::check_one(const Want& want) const {
     const auto found = file_.tensors().find(want.tensor);
     const std::string where = escaped(want.tensor);
@@ -95,7 +128,11 @@ void TensorPlan::check_one(const Want& want) const {
         throw Error(ErrorCode::mismatch, where, expected_text(want.shape),
                     "found " + shape_text(info.shape) + " in " + escaped(file));
     }
-    if (!is_weight_type(info.type)) {
+    if (want.packed && info.type != DataType::u8) {
+        throw Error(ErrorCode::unsupported, where, "expected packed weights of type U8",
+                    "found " + std::string(checkpoint::name(info.type)));
+    }
+    if (!want.packed && !is_weight_type(info.type)) {
         throw Error(ErrorCode::unsupported, where, "expected weights of type F16, BF16, F32 or F64",
                     "found " + std::string(checkpoint::name(info.type)) + " (quantised models are not read)");
     }
@@ -135,8 +172,22 @@ LoadReport TensorPlan::check() {
 }
 
 void TensorPlan::load_one(const Want& want, checkpoint::LoadAs precision, const Cancellation* cancellation) const {
+    if (want.into == nullptr) return;
+    if (want.packed) {
+        const auto read = [&](const std::string& name) {
+            return cancellation ? file_.load(name, checkpoint::LoadAs::stored, *cancellation) : file_.load(name);
+        };
+        const auto type = checkpoint::torch_type(checkpoint::loaded_type(DataType::bf16, precision)).value();
+        *want.into = unpack_mxfp4(read(want.tensor), read(want.scales), type, cancellation).transpose(1, 2);
+        return;
+    }
     at::Tensor tensor =
         cancellation ? file_.load(want.tensor, precision, *cancellation) : file_.load(want.tensor, precision);
+    if (want.heads > 0) {
+        const at::Tensor grouped = tensor.unflatten(0, {want.heads, want.parts, -1}).transpose(0, 1);
+        *want.into = grouped.reshape(tensor.sizes());
+        return;
+    }
     if (want.row < 0) {
         *want.into = want.transposed ? tensor.t() : tensor;
         return;
@@ -149,22 +200,37 @@ void TensorPlan::load_one(const Want& want, checkpoint::LoadAs precision, const 
     want.into->narrow(0, want.row, tensor.size(0)).copy_(tensor);
 }
 
+std::int64_t TensorPlan::elements(const Want& want) const {
+    const std::int64_t stored = file_.tensors().at(want.tensor).elements;
+    if (!want.packed) return stored;
+    return want.scales.empty() ? 0 : 2 * stored;
+}
+
 std::int64_t TensorPlan::elements() const {
     std::set<std::string> counted;
     std::int64_t elements = 0;
     for (const Want& want : wants_)
-        if (counted.insert(want.tensor).second) elements += file_.tensors().at(want.tensor).elements;
+        if (counted.insert(want.tensor).second) elements += this->elements(want);
     return elements;
 }
 
 void TensorPlan::load(checkpoint::LoadAs precision, Progress* progress, const Cancellation* cancellation) {
     std::int64_t done = 0, all = 0;
+    std::map<std::string, const Want*> read;
     for (const Want& want : wants_) all += file_.tensors().at(want.tensor).elements;
     for (const Want& want : wants_) {
         if (cancellation) cancellation->check();
         if (progress)
             progress->advance(static_cast<double>(done), static_cast<double>(all), "load " + escaped(want.tensor));
-        load_one(want, precision, cancellation);
+        // What two towers share is read once and lies in memory once.
+        const bool whole = want.row < 0 && want.heads == 0;
+        const auto [first, is_new] = read.emplace(want.tensor, &want);
+        if (!is_new && whole && first->second->row < 0 && first->second->heads == 0 &&
+            first->second->transposed == want.transposed) {
+            *want.into = *first->second->into;
+        } else {
+            load_one(want, precision, cancellation);
+        }
         done += file_.tensors().at(want.tensor).elements;
     }
 }

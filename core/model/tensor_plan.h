@@ -49,6 +49,16 @@ public:
     void want_rows(at::Tensor* into, const std::string& tensor, std::vector<Dimension> shape, std::int64_t row,
                    std::int64_t rows);
 
+    /// A fused tensor whose rows come head by head, `parts` pieces in each (FusedLayout::by_head), regrouped on
+    /// reading: the first piece of all heads, then the second.
+    void want_by_head(at::Tensor* into, const std::string& tensor, std::vector<Dimension> shape, std::int64_t heads,
+                      std::int64_t parts);
+
+    /// Matrices [experts, in, out] of all experts in one tensor of that name; or, as gpt-oss is published, packed in
+    /// "<tensor>_blocks" and "<tensor>_scales" (core/model/mxfp4.h), and unpacked on reading.
+    void want_experts(at::Tensor* into, const std::string& tensor, const Dimension& experts, const Dimension& in,
+                      const Dimension& out);
+
     /// An optional part that the file lacks, for the report.
     void note_missing(const std::string& tensor) { report_.missing.push_back(tensor); }
     void note(const std::string& text) { report_.notes.push_back(text); }
@@ -67,9 +77,13 @@ private:
         std::string tensor;
         std::vector<Dimension> shape;  ///< as the file has it
         bool transposed = false;
-        std::int64_t row = -1, rows = 0;  ///< of a fused tensor; -1: none
+        std::int64_t row = -1, rows = 0;    ///< of a fused tensor; -1: none
+        std::int64_t heads = 0, parts = 0;  ///< rows to regroup; 0: none
+        std::string scales{};               ///< of packed numbers: the tensor that goes with this one
+        bool packed = false;                ///< bytes, in MXFP4; without `scales`: these are the scales
     };
     void check_one(const Want& want) const;
+    std::int64_t elements(const Want& want) const;
     void check_left_overs();
     void load_one(const Want& want, checkpoint::LoadAs precision, const Cancellation* cancellation) const;
 

@@ -3,6 +3,7 @@
 
 #include <ATen/TensorOperators.h>
 
+#include "core/mixers/cross.h"
 #include "core/model/cache.h"
 #include "core/model/tensor_plan.h"
 
@@ -22,77 +23,163 @@ std::string numbered(const std::string& pattern, std::int64_t layer) {
 
 }  // namespace
 
-void Tower::declare(TensorPlan& plan, TensorNames names, std::int64_t first_layer, std::vector<Site>& sites) {
+void Tower::declare(TensorPlan& plan, TensorNames names, TowerPlace place, std::vector<Site>& sites) {
     config_ = &plan.config();
-    first_layer_ = first_layer;
+    place_ = std::move(place);
     const Dimension hidden{config_->hidden, names.keys.hidden};
     embedding_.declare(plan, names);
     if (config_->positions == PositionKind::rotary)
         rotary_.emplace(config_->rope, config_->head_size, config_->max_positions);
-    layers_.resize(static_cast<std::size_t>(config_->layers));
+    if (config_->window_rope) window_rotary_.emplace(*config_->window_rope, config_->head_size, config_->max_positions);
+    if (config_->positions == PositionKind::bucketed) {
+        plan.want(&bucket_bias_, {names.prefix + names.bucket_bias + ".weight"},
+                  {{config_->distance_buckets, names.keys.distance_buckets}, {config_->heads, names.keys.heads}});
+    }
+    const std::vector<std::int64_t>& shared = config_->shared_layers;
+    layers_.resize(shared.empty() ? static_cast<std::size_t>(config_->layers) : names.listed_layers.size());
+    for (std::size_t number = 0; number < layers_.size(); ++number) {
+        names.layer_stem = names.prefix + (shared.empty() ? numbered(names.layer, static_cast<std::int64_t>(number))
+                                                          : names.listed_layers[number]);
+        declare_layer(plan, names, static_cast<std::int64_t>(number));
+    }
     for (std::int64_t number = 0; number < config_->layers; ++number) {
-        Layer& layer = layers_[static_cast<std::size_t>(number)];
-        names.layer_stem = names.prefix + numbered(names.layer, number);
-        const auto norm = [&](Norm& into, const std::string& name) {
-            if (!name.empty()) into.declare(plan, names.layer_stem + name, hidden, names.old_norm_names);
-        };
-        layer.mixer = mixers::make_mixer(config_->mixers.at(static_cast<std::size_t>(number)), *config_, number);
-        layer.first_site = static_cast<std::int64_t>(sites.size());
-        for (Site site : layer.mixer->sites()) {
-            site.layer = static_cast<std::int32_t>(first_layer + number);
-            sites.push_back(site);
-        }
-        norm(layer.input_norm, names.in_layer.input_norm);
-        layer.mixer->declare(plan, names);
-        layer.output.declare(plan, names.layer_stem + names.in_layer.output, hidden,
-                             {layer.mixer->output_size(), names.keys.heads + " * " + names.keys.head_size},
-                             config_->output_bias);
-        norm(layer.attention_update_norm, names.in_layer.attention_update_norm);
-        norm(layer.feed_forward_norm, names.in_layer.feed_forward_norm);
-        layer.feed_forward.declare(plan, names);
-        norm(layer.feed_forward_update_norm, names.in_layer.feed_forward_update_norm);
+        const auto index = static_cast<std::size_t>(number);
+        order_.push_back(shared.empty() ? index : static_cast<std::size_t>(shared.at(index)));
+        first_sites_.push_back(static_cast<std::int64_t>(sites.size()));
+        const Layer& layer = layers_[order_.back()];
+        add_sites(*layer.mixer, number, sites);
+        if (layer.cross) add_sites(*layer.cross, number, sites);
     }
     if (config_->final_norm) final_norm_.declare(plan, names.prefix + names.final_norm, hidden, names.old_norm_names);
+}
+
+void Tower::add_sites(const mixers::Mixer& mixer, std::int64_t number, std::vector<Site>& sites) const {
+    for (Site site : mixer.sites()) {
+        site.layer = static_cast<std::int32_t>(place_.first_layer + number);
+        site.stack = place_.stack;
+        site.query_stream = place_.stream;
+        site.key_stream = site.kind == "cross" ? place_.memory_stream : place_.stream;
+        sites.push_back(site);
+    }
+}
+
+void Tower::declare_layer(TensorPlan& plan, const TensorNames& names, std::int64_t number) {
+    const Dimension hidden{config_->hidden, names.keys.hidden};
+    Layer& layer = layers_[static_cast<std::size_t>(number)];
+    const auto norm = [&](Norm& into, const std::string& name) {
+        if (!name.empty()) into.declare(plan, names.layer_stem + name, hidden, names.old_norm_names);
+    };
+    layer.mixer = mixers::make_mixer(config_->mixers.at(static_cast<std::size_t>(number)), *config_, number);
+    if (number > 0 || config_->first_input_norm) norm(layer.input_norm, names.in_layer.input_norm);
+    layer.mixer->declare(plan, names);
+    layer.output.declare(plan, names.layer_stem + names.in_layer.output, hidden,
+                         {layer.mixer->output_size(), names.keys.heads + " * " + names.keys.head_size},
+                         config_->output_bias);
+    norm(layer.attention_update_norm, names.in_layer.attention_update_norm);
+    if (config_->encoder) {
+        layer.cross = std::make_unique<mixers::CrossMixer>(*config_);
+        norm(layer.cross_norm, names.in_layer.cross_norm);
+        layer.cross->declare(plan, names);
+        layer.cross_output.declare(plan, names.layer_stem + names.in_layer.cross_output, hidden,
+                                   {layer.cross->output_size(), names.keys.heads + " * " + names.keys.head_size},
+                                   config_->output_bias);
+    }
+    norm(layer.feed_forward_norm, names.in_layer.feed_forward_norm);
+    layer.feed_forward.declare(plan, names);
+    norm(layer.feed_forward_update_norm, names.in_layer.feed_forward_update_norm);
+}
+
+std::vector<const Layer*> Tower::layers() const {
+    std::vector<const Layer*> list;
+    for (const std::size_t index : order_) list.push_back(&layers_[index]);
+    return list;
+}
+
+void Tower::Rotation::enter(mixers::StackContext& context) const {
+    context.rotary = rotary;
+    context.rotation = rotary ? &here : nullptr;
+    context.history_rotation = history.cosine.defined() ? &history : nullptr;
+}
+
+Tower::Rotation Tower::rotation(const std::optional<Rotary>& rotary, std::int64_t held, std::int64_t length,
+                                bool cached) const {
+    Rotation rotation;
+    if (!rotary) return rotation;
+    const at::ScalarType type = embedding_.tokens.scalar_type();
+    rotation.rotary = &*rotary;
+    rotation.here = rotary->table(held, length, type);
+    if (cached && rotary->depends_on_length()) rotation.history = rotary->table(0, held + length, type);
+    return rotation;
 }
 
 at::Tensor Tower::run(const Batch& batch, const ForwardOptions& options, mixers::StackContext context) const {
     const std::int64_t held = options.cache ? options.cache->length() : 0;
     const std::int64_t length = batch.ids.size(1);
     context.first_position = held;
-    RotaryTable rotation, history;
-    if (rotary_) {
-        const at::ScalarType type = embedding_.tokens.scalar_type();
-        rotation = rotary_->table(held, length, type);
-        context.rotary = &*rotary_;
-        context.rotation = &rotation;
-        if (options.cache && rotary_->depends_on_length()) {
-            history = rotary_->table(0, held + length, type);
-            context.history_rotation = &history;
-        }
+    const Rotation anywhere = rotation(rotary_, held, length, options.cache != nullptr);
+    const Rotation in_windows = rotation(window_rotary_, held, length, options.cache != nullptr);
+
+    kernels::ScoreRule bias;
+    if (bucket_bias_.defined()) {
+        const at::Tensor table = bucket_bias_.to(at::kFloat).contiguous();
+        kernels::set_bucketed_bias(bias, {table.const_data_ptr<float>(), static_cast<std::size_t>(table.numel())},
+                                   table.size(0), table.size(1), config_->farthest_bucket, !config_->causal, length,
+                                   held + length);
+        context.shared_bias = &bias;
     }
 
     at::Tensor hidden = embedding_(batch, held);
     context.input_embedding = hidden;
-    announce(options.probe, "embedding", kNoLayer, hidden);
-    for (std::size_t number = 0; number < layers_.size(); ++number) {
+    // An encoder-decoder announces both towers' ends: its decoder's are what forward() is about.
+    const std::string prefix = place_.stack == "encoder" ? "encoder_" : "";
+    announce(options.probe, prefix + "embedding", kNoLayer, hidden);
+    std::size_t next_cache = 0;
+    const auto take_cache = [&] { return options.cache ? &options.cache->layer(next_cache++) : nullptr; };
+    for (std::size_t number = 0; number < order_.size(); ++number) {
         if (options.cancellation) options.cancellation->check();
-        context.layer = LayerIndex(first_layer_ + static_cast<std::int64_t>(number));
-        context.site = SiteIndex(layers_[number].first_site);
+        context.layer = LayerIndex(place_.first_layer + static_cast<std::int64_t>(number));
+        context.site = SiteIndex(first_sites_[number]);
+        (in_windows.rotary && config_->windows.at(number) > 0 ? in_windows : anywhere).enter(context);
         const auto counted = static_cast<int>(context.layer.value);
+        const Layer& layer = layers_[order_[number]];
+        LayerCaches caches{take_cache(), nullptr};
+        if (layer.cross) caches.cross = take_cache();
         if (options.skip_layers.count(counted) == 0) {
-            mixers::MixerCache* cache = options.cache ? &options.cache->layer(number) : nullptr;
-            hidden = run_layer(layers_[number], hidden, context, cache);
+            hidden = run_layer(layer, hidden, context, caches);
             announce(options.probe, "hidden", context.layer, hidden);
         }
         if (options.after_layer) options.after_layer(counted);
     }
     hidden = final_norm_(hidden);
-    announce(options.probe, "final_norm", kNoLayer, hidden);
+    announce(options.probe, prefix + "final_norm", kNoLayer, hidden);
     return hidden;
 }
 
-at::Tensor Tower::run_layer(const Layer& layer, const at::Tensor& hidden, const mixers::StackContext& context,
+void Tower::add_caches(std::vector<std::unique_ptr<mixers::MixerCache>>& caches) const {
+    for (const Layer* layer : layers()) {
+        caches.push_back(layer->mixer->new_cache());
+        if (layer->cross) caches.push_back(layer->cross->new_cache());
+    }
+}
+
+void Tower::add_mixers(std::vector<std::string>& names) const {
+    for (const Layer* layer : layers()) names.push_back(layer->mixer->name());
+}
+
+at::Tensor Tower::add_cross(const Layer& layer, const at::Tensor& hidden, mixers::StackContext context,
                             mixers::MixerCache* cache) const {
+    if (context.cancellation) context.cancellation->check();
+    context.site = SiteIndex(context.site.value + static_cast<std::int64_t>(layer.mixer->sites().size()));
+    const at::Tensor read = config_->pre_norm ? layer.cross_norm(hidden) : hidden;
+    context.announce("cross_input_norm", read);
+    const at::Tensor update = layer.cross_output(layer.cross->forward(read, context, cache), context.cancellation);
+    context.announce("cross_output", update);
+    const at::Tensor sum = hidden + update;
+    return config_->pre_norm ? sum : layer.cross_norm(sum);
+}
+
+at::Tensor Tower::run_layer(const Layer& layer, const at::Tensor& hidden, const mixers::StackContext& context,
+                            const LayerCaches& caches) const {
     const bool pre_norm = config_->pre_norm;
     const auto add = [pre_norm](const at::Tensor& residual, const at::Tensor& update, const Norm& norm) {
         const at::Tensor sum = residual + update;
@@ -101,15 +188,23 @@ at::Tensor Tower::run_layer(const Layer& layer, const at::Tensor& hidden, const 
     const at::Tensor read = pre_norm ? layer.input_norm(hidden) : hidden;
     context.announce("input_norm", read);
     const at::Tensor attention =
-        layer.attention_update_norm(layer.output(layer.mixer->forward(read, context, cache), context.cancellation));
+        layer.attention_update_norm(layer.output(layer.mixer->forward(read, context, caches.own), context.cancellation));
     context.announce("attention_output", attention);
-    const at::Tensor middle = add(hidden, attention, layer.input_norm);
-
-    if (context.cancellation) context.cancellation->check();
-    const at::Tensor update = layer.feed_forward_update_norm(
-        layer.feed_forward(pre_norm ? layer.feed_forward_norm(middle) : middle, context.cancellation));
-    context.announce("feed_forward_output", update);
-    return add(middle, update, layer.feed_forward_norm);
+    const auto feed_forward = [&](const at::Tensor& input) {
+        if (context.cancellation) context.cancellation->check();
+        const at::Tensor update = layer.feed_forward_update_norm(layer.feed_forward(input, context.cancellation));
+        context.announce("feed_forward_output", update);
+        return update;
+    };
+    if (config_->parallel_residual) {
+        const bool own_norm = layer.feed_forward_norm.weight.defined();
+        return feed_forward(own_norm ? layer.feed_forward_norm(hidden) : read) + attention + hidden;
+    }
+    const bool after_norm = config_->residual_after_norm;
+    at::Tensor middle = add(after_norm ? read : hidden, attention, layer.input_norm);
+    if (layer.cross) middle = add_cross(layer, middle, context, caches.cross);
+    const at::Tensor input = pre_norm ? layer.feed_forward_norm(middle) : middle;
+    return add(after_norm ? input : middle, feed_forward(input), layer.feed_forward_norm);
 }
 
 }  // namespace headscope::model

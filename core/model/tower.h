@@ -26,31 +26,66 @@ struct Layer {
     Norm feed_forward_norm;
     FeedForward feed_forward;
     Norm feed_forward_update_norm;
-    std::int64_t first_site = 0;
+
+    // Of a decoder that has an encoder, after the mixer of its own tokens:
+    Norm cross_norm;
+    std::unique_ptr<mixers::Mixer> cross;  ///< null: none
+    Linear cross_output;
+};
+
+/// Where a tower stands in its model, and what its sites say of it.
+struct TowerPlace {
+    std::int64_t first_layer = 0;  ///< what the layers' numbers begin with
+    std::string stack = "text";
+    std::string stream = "tokens";         ///< the token sequence that it reads
+    std::string memory_stream = "tokens";  ///< the one that cross-attention looks at
 };
 
 class Tower {
 public:
-    /// Declares every tensor; the tower's layers are numbered from `first_layer` on in `sites`, which its sites join.
-    void declare(TensorPlan& plan, TensorNames names, std::int64_t first_layer, std::vector<Site>& sites);
+    /// Declares every tensor; the tower's sites join `sites`.
+    void declare(TensorPlan& plan, TensorNames names, TowerPlace place, std::vector<Site>& sites);
 
     /// Final hidden states [B, L, d]. `context` comes with what surrounds the tower (sites, lengths, memory, probe,
     /// cancellation); the tower fills in the rest.
     at::Tensor run(const Batch& batch, const ForwardOptions& options, mixers::StackContext context) const;
 
+    /// Adds the caches of every layer, in the order in which run() takes them from ForwardOptions::cache.
+    void add_caches(std::vector<std::unique_ptr<mixers::MixerCache>>& caches) const;
+    void add_mixers(std::vector<std::string>& names) const;  ///< the mixer's name, per layer
+
     const Embedding& embedding() const { return embedding_; }
-    const std::vector<Layer>& layers() const { return layers_; }
+    /// In the order in which they are run; one that is shared comes again (ModelConfig::shared_layers).
+    std::vector<const Layer*> layers() const;
 
 private:
+    /// Rotary positions of one call: the tables for its tokens, and from position 0 on where caches need that.
+    struct Rotation {
+        const Rotary* rotary = nullptr;
+        RotaryTable here, history;
+        void enter(mixers::StackContext& context) const;
+    };
+    Rotation rotation(const std::optional<Rotary>& rotary, std::int64_t held, std::int64_t length, bool cached) const;
+    void declare_layer(TensorPlan& plan, const TensorNames& names, std::int64_t number);
+    struct LayerCaches {
+        mixers::MixerCache* own = nullptr;
+        mixers::MixerCache* cross = nullptr;
+    };
+    void add_sites(const mixers::Mixer& mixer, std::int64_t number, std::vector<Site>& sites) const;
     at::Tensor run_layer(const Layer& layer, const at::Tensor& hidden, const mixers::StackContext& context,
+                         const LayerCaches& caches) const;
+    at::Tensor add_cross(const Layer& layer, const at::Tensor& hidden, mixers::StackContext context,
                          mixers::MixerCache* cache) const;
 
     const ModelConfig* config_ = nullptr;
     Embedding embedding_;
-    std::optional<Rotary> rotary_;
-    std::vector<Layer> layers_;
+    std::optional<Rotary> rotary_, window_rotary_;
+    std::vector<Layer> layers_;              ///< of the file
+    std::vector<std::size_t> order_;         ///< which of them is run, by layer number
+    std::vector<std::int64_t> first_sites_;  ///< by layer number
     Norm final_norm_;
-    std::int64_t first_layer_ = 0;
+    at::Tensor bucket_bias_;  ///< [buckets, heads] of PositionKind::bucketed, or undefined
+    TowerPlace place_;
 };
 
 }  // namespace headscope::model

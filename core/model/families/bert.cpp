@@ -3,9 +3,8 @@
 #include "core/model/families/families.h"
 
 namespace headscope::model {
-namespace {
 
-ModelConfig read(const ConfigReader& reader) {
+ModelConfig read_bert(const ConfigReader& reader) {
     const SizeKeys keys;
     require_false(reader, "add_cross_attention");
     if (reader.text("position_embedding_type", "absolute") != "absolute") {
@@ -29,7 +28,7 @@ ModelConfig read(const ConfigReader& reader) {
     return config;
 }
 
-TensorNames names(const ModelConfig&) {
+TensorNames bert_names(const ModelConfig&) {
     TensorNames names;
     names.prefixes = {"bert.", ""};
     names.token_embedding = "embeddings.word_embeddings";
@@ -47,15 +46,14 @@ TensorNames names(const ModelConfig&) {
     names.in_layer.feed_forward_norm = "output.LayerNorm";
     names.old_norm_names = true;
     names.head = "cls.predictions.decoder";
-    names.head_bias = {"cls.predictions.bias", "cls.predictions.decoder.bias"};
+    names.head_bias = {"cls.predictions.decoder.bias", "cls.predictions.bias"};
     names.head_transform = "cls.predictions.transform.dense";
     names.head_transform_norm = "cls.predictions.transform.LayerNorm";
-    names.buffers = {"embeddings.position_ids"};
+    names.buffers = {"embeddings.position_ids", "embeddings.token_type_ids"};
     return names;
 }
 
-}  // namespace
-
-const Family kBert{"bert", {"bert"}, "BERT: encoder, post-norm, token types, head for masked words", read, names};
+const Family kBert{
+    "bert", {"bert"}, "BERT: encoder, post-norm, token types, head for masked words", read_bert, bert_names};
 
 }  // namespace headscope::model

@@ -14,6 +14,22 @@ const std::vector<const Family*>& families() {
         &kLlama,
         &kQwen2,
         &kBert,
+        &kRoberta,
+        &kDistilbert,
+        &kAlbert,
+        &kModernBert,
+        &kOpt,
+        &kBloom,
+        &kGptNeox,
+        &kMistral,
+        &kQwen3,
+        &kGemma2,
+        &kPhi,
+        &kGptj,
+        &kOlmo2,
+        &kGptOss,
+        &kT5,
+        &kBart,
     };
     return all;
 }

@@ -19,8 +19,7 @@ ModelConfig read(const ConfigReader& reader) {
     require_false(reader, "add_cross_attention");
     ModelConfig config;
     read_sizes(config, reader, keys(), 4 * reader.size(keys().hidden));
-    if (config.key_value_heads != config.heads) reader.unsupported("num_key_value_heads", "none: GPT-2 has no groups");
-    if (config.head_size * config.heads != config.hidden) reader.refuse("head_dim", "n_embd / n_head");
+    refuse_groups(config, reader, keys());
     config.max_positions = reader.size(keys().positions, 1024);
     config.positions = PositionKind::learned;
     config.positions_are_a_table = true;

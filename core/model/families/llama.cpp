@@ -4,14 +4,16 @@
 
 namespace headscope::model {
 
-ModelConfig read_llama(const ConfigReader& reader, std::int64_t default_positions) {
+ModelConfig read_llama(const ConfigReader& reader, std::int64_t default_positions, const SizeDefaults& sizes,
+                       const RopeDefaults& rope) {
     const SizeKeys keys;
     ModelConfig config;
-    read_sizes(config, reader, keys);
+    read_sizes(config, reader, keys, sizes);
     config.max_positions = reader.size(keys.positions, default_positions);
     config.positions = PositionKind::rotary;
-    config.rope = read_rope(reader, config.max_positions, config.head_size);
-    // transformers' Llama and Qwen2 turn the whole head in the default kind, whatever partial_rotary_factor says.
+    config.rope = read_rope(reader, config.max_positions, config.head_size, rope);
+    // transformers' Llama and its relatives turn the whole head in the default kind, whatever partial_rotary_factor
+    // says.
     if (config.rope.type == "default") config.rope.partial = 1.0;
     config.norm = NormKind::rms;
     config.norm_epsilon = reader.positive("rms_norm_eps", 1e-6);

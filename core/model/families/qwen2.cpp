@@ -10,7 +10,7 @@ ModelConfig read(const ConfigReader& reader) {
     config.query_key_value_bias = true;
     config.output_bias = config.feed_forward_bias = false;
     const bool windows = reader.boolean("use_sliding_window", false);
-    config.windows = read_windows(reader, config.layers, windows ? reader.count("sliding_window", 4096) : 0,
+    config.windows = read_windows(reader, config.layers, windows ? read_window(reader, 4096) : 0,
                                   reader.count("max_window_layers", 28));
     return config;
 }

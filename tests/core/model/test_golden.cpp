@@ -56,6 +56,45 @@ const std::vector<std::string> kCases{
     "qwen2-windows",
     "bert",
     "bert-old-names",
+    "bert-untied",
+    "roberta",
+    "roberta-old-names",
+    "roberta-untied",
+    "xlm-roberta-bf16",
+    "camembert",
+    "data2vec-text",
+    "distilbert",
+    "distilbert-old-names",
+    "albert",
+    "albert-groups-untied",
+    "albert-old-names",
+    "modernbert",
+    "modernbert-biases",
+    "modernbert-old",
+    "opt",
+    "opt-small-embedding-post-norm",
+    "opt-plain-norms",
+    "opt-old-file",
+    "bloom",
+    "bloom-old-file",
+    "neox",
+    "neox-serial-old",
+    "neox-plain-tied",
+    "mistral",
+    "mistral-no-window-old",
+    "qwen3",
+    "qwen3-windows-biases",
+    "gemma2",
+    "gemma2-uncapped-old",
+    "phi",
+    "phi-key-norm-old",
+    "gptj",
+    "gptj-tied-old",
+    "olmo2",
+    "olmo2-biases-old",
+    "gpt-oss",
+    "gpt-oss-limit-old",
+    "gpt-oss-packed",
 };
 
 }  // namespace
@@ -80,7 +119,9 @@ TEST_CASE("Logits in bfloat16 are those of transformers to eight bits", "[model]
 }
 
 TEST_CASE("Hidden states equal those of transformers at every layer", "[model][golden]") {
-    for (const std::string name : {"gpt2", "llama", "bert"}) {
+    for (const std::string name :
+         {"gpt2", "llama", "bert", "roberta", "distilbert", "albert", "albert-groups-untied", "modernbert", "opt",
+          "bloom", "neox", "qwen3", "gemma2", "phi", "gptj", "olmo2", "gpt-oss"}) {
         DYNAMIC_SECTION(name) {
             const GoldenModel golden = test::golden_model(name);
             const auto model = golden.checkpoint.build();
@@ -102,7 +143,26 @@ TEST_CASE("Hidden states equal those of transformers at every layer", "[model][g
 }
 
 TEST_CASE("Attention weights equal those of transformers' eager attention", "[model][golden]") {
-    for (const std::string name : {"gpt2", "llama", "qwen2-windows", "bert"}) {
+    for (const std::string name : {"gpt2",
+                                   "llama",
+                                   "qwen2-windows",
+                                   "bert",
+                                   "roberta",
+                                   "distilbert",
+                                   "albert",
+                                   "modernbert",
+                                   "modernbert-biases",
+                                   "opt",
+                                   "opt-small-embedding-post-norm",
+                                   "bloom",
+                                   "neox",
+                                   "mistral",
+                                   "qwen3",
+                                   "gemma2",
+                                   "phi",
+                                   "gptj",
+                                   "olmo2",
+                                   "gpt-oss"}) {
         DYNAMIC_SECTION(name) {
             const GoldenModel golden = test::golden_model(name);
             const auto model = golden.checkpoint.build();
@@ -157,6 +217,47 @@ TEST_CASE("A setting read wrongly would show: each one of these changes the logi
         {"bert", "/hidden_act", "gelu_new"},
         {"bert", "/is_decoder", true},
         {"bert", "/layer_norm_eps", 1e-3},
+        {"neox", "/use_parallel_residual", false},
+        {"neox", "/rope_parameters/partial_rotary_factor", 1.0},
+        {"neox-serial-old", "/rotary_emb_base", 50.0},
+        {"neox-serial-old", "/rotary_pct", 1.0},
+        {"mistral", "/sliding_window", nullptr},
+        {"qwen3", "/rms_norm_eps", 1e-2},
+        {"qwen3-windows-biases", "/use_sliding_window", false},
+        {"qwen3-windows-biases", "/max_window_layers", 0},
+        {"gemma2", "/attn_logit_softcapping", nullptr},
+        {"gemma2", "/final_logit_softcapping", nullptr},
+        {"gemma2", "/query_pre_attn_scalar", 6},
+        {"gemma2", "/hidden_activation", "silu"},
+        {"gemma2-uncapped-old", "/sliding_window", 4},
+        {"phi", "/rope_parameters/partial_rotary_factor", 1.0},
+        {"phi-key-norm-old", "/partial_rotary_factor", 1.0},
+        {"gptj", "/rotary_dim", 12},
+        {"gptj-tied-old", "/activation_function", "relu2"},
+        {"olmo2", "/rms_norm_eps", 1e-2},
+        {"gpt-oss", "/num_experts_per_tok", 1},
+        {"gpt-oss", "/layer_types/1", "sliding_attention"},
+        {"gpt-oss", "/rope_parameters/factor", 2.0},
+        {"gpt-oss-limit-old", "/swiglu_limit", 0.2},
+        {"gpt-oss-limit-old", "/swiglu_alpha", 1.702},
+        {"gpt-oss-limit-old", "/rope_theta", 10000.0},
+        {"roberta", "/layer_norm_eps", 1e-3},
+        {"roberta", "/hidden_act", "gelu"},
+        {"distilbert", "/activation", "gelu_new"},
+        {"albert", "/hidden_act", "gelu"},
+        {"albert-groups-untied", "/num_hidden_layers", 4},
+        {"modernbert", "/local_attention", 4},
+        {"modernbert", "/layer_types/1", "full_attention"},
+        {"modernbert", "/norm_eps", 1e-2},
+        {"modernbert-old", "/global_attn_every_n_layers", 3},
+        {"modernbert-old", "/local_rope_theta", 60.0},
+        {"modernbert-old", "/global_rope_theta", 500.0},
+        {"modernbert-biases", "/classifier_activation", "relu"},
+        {"modernbert-biases", "/rope_parameters/sliding_attention/rope_theta", 60.0},
+        {"opt", "/activation_function", "gelu"},
+        {"opt", "/_remove_final_layer_norm", true},
+        {"bloom", "/apply_residual_connection_post_layernorm", true},
+        {"bloom-old-file", "/layer_norm_epsilon", 1e-5},
     };
     for (const Change& change : changes) {
         CAPTURE(change.name, change.pointer);

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/model/build.h"
+
+#include <algorithm>
+#include <memory>
+
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/base/json.h"
+#include "core/model/encoder_decoder.h"
+#include "core/model/model.h"
+#include "core/model/stack.h"
+
+namespace headscope::model {
+namespace {
+
+constexpr std::uint64_t kLargestGenerationConfig = std::uint64_t{1} << 20U;
+
+/// Layers are made before tensors are checked one by one: their number must be one that the file's tensors justify.
+void check_layers(const checkpoint::Checkpoint& file, const ConfigReader& reader, const ModelConfig& config,
+                  const TensorNames& names) {
+    const std::size_t layers =
+        config.shared_layers.empty() ? static_cast<std::size_t>(config.layers) : names.listed_layers.size();
+    if (layers > file.tensors().size()) {
+        throw Error(ErrorCode::mismatch, reader.where(names.keys.layers),
+                    "expected no more layers than the file has tensors (" + std::to_string(file.tensors().size()) + ")",
+                    "found " + std::to_string(layers));
+    }
+}
+
+void fill_mixers(ModelConfig& config) {
+    if (config.mixers.empty()) config.mixers.assign(static_cast<std::size_t>(config.layers), "standard");
+}
+
+std::string find_prefix(const checkpoint::Checkpoint& file, const TensorNames& names) {
+    for (const std::string& prefix : names.prefixes) {
+        for (const std::string& table : {names.token_embedding, names.shared_embedding}) {
+            if (!table.empty() && file.tensors().count(prefix + table + ".weight") != 0) return prefix;
+        }
+    }
+    return names.prefixes.front();
+}
+
+/// Whether any tensor belongs to a layer of this tower, under any prefix.
+bool has_layers(const checkpoint::Checkpoint& file, const TensorNames& names) {
+    const std::string stem = names.layer.substr(0, names.layer.find("{}"));
+    for (const std::string& prefix : names.prefixes) {
+        const auto at = file.tensors().lower_bound(prefix + stem);
+        if (at != file.tensors().end() && at->first.compare(0, prefix.size() + stem.size(), prefix + stem) == 0)
+            return true;
+    }
+    return false;
+}
+
+/// A file of the encoder alone (T5EncoderModel) says so; one that lost its decoder does not.
+bool encoder_alone(const ConfigReader& reader) {
+    if (!reader.boolean("is_encoder_decoder", true)) return true;
+    const std::vector<std::string> classes = reader.texts("architectures");
+    return std::any_of(classes.begin(), classes.end(), [](const std::string& name) {
+        constexpr std::string_view end = "EncoderModel";
+        return name.size() >= end.size() && name.compare(name.size() - end.size(), end.size(), end) == 0;
+    });
+}
+
+/// The start token stands in config.json, or since transformers 5 in generation_config.json.
+void find_decoder_start(const checkpoint::Checkpoint& file, const ConfigReader& reader, ModelConfig& config) {
+    const auto path = file.side_file("generation_config.json");
+    if (!path || reader.has("decoder_start_token_id")) return;
+    const nlohmann::json document = read_json_file(*path, kLargestGenerationConfig, "generation configuration");
+    if (!document.is_object()) return;
+    const ConfigReader generation(document, "generation_config.json");
+    if (generation.has("decoder_start_token_id")) config.decoder_start = generation.count("decoder_start_token_id", 0);
+}
+
+void check_decoder_start(const ConfigReader& reader, const ModelConfig& config) {
+    if (config.decoder_start >= config.vocabulary)
+        reader.refuse("decoder_start_token_id", "a token below " + std::to_string(config.vocabulary));
+}
+
+void expect_config(const checkpoint::Checkpoint& file) {
+    if (file.has_config()) return;
+    throw Error(ErrorCode::mismatch, escaped(file.display_name()), "expected config.json beside the weights",
+                "found none");
+}
+
+std::shared_ptr<Model> make_model(const checkpoint::Checkpoint& file, std::optional<checkpoint::LoadAs> precision,
+                                  Progress* progress, const Cancellation* cancellation) {
+    expect_config(file);
+    Blueprint blueprint = make_blueprint(file);
+    if (blueprint.encoder_names)
+        return std::make_shared<EncoderDecoder>(std::move(blueprint), file, precision, progress, cancellation);
+    return std::make_shared<Stack>(std::move(blueprint), file, precision, progress, cancellation);
+}
+
+}  // namespace
+
+Blueprint make_blueprint(const checkpoint::Checkpoint& file) {
+    const ConfigReader reader(file.config(), "config.json");
+    const Family& family = find_family(reader);
+    Blueprint made;
+    made.config = family.read(reader);
+    made.names = family.names(made.config);
+    if (made.config.encoder) {
+        auto encoder = std::make_shared<ModelConfig>(*made.config.encoder);
+        encoder->family = family.name;
+        made.encoder_names = family.encoder_names(*encoder);
+        made.encoder_names->prefix = find_prefix(file, *made.encoder_names);
+        check_layers(file, reader, *encoder, *made.encoder_names);
+        fill_mixers(*encoder);
+        made.config.encoder = encoder;
+        if (!has_layers(file, made.names) && encoder_alone(reader)) {
+            made.config = *encoder;
+            made.names = *std::exchange(made.encoder_names, std::nullopt);
+            made.notes.push_back("the file holds an encoder alone");
+        } else {
+            find_decoder_start(file, reader, made.config);
+            check_decoder_start(reader, made.config);
+        }
+    }
+    if (reader.has("auto_map")) made.notes.push_back("config.json names code of its own (auto_map): none is run");
+    made.names.prefix = find_prefix(file, made.names);
+    check_layers(file, reader, made.config, made.names);
+    fill_mixers(made.config);
+    made.config.family = family.name;
+    made.config.name = file.display_name();
+    made.config.original_json = file.config().dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    return made;
+}
+
+checkpoint::LoadAs choose_precision(const checkpoint::Checkpoint& file, checkpoint::LoadAs asked) {
+    if (asked != checkpoint::LoadAs::stored) return asked;
+    const auto all = [&file](checkpoint::DataType type) {
+        return std::all_of(file.tensors().begin(), file.tensors().end(),
+                           [type](const auto& tensor) { return tensor.second.type == type; });
+    };
+    if (all(checkpoint::DataType::bf16)) return checkpoint::LoadAs::bfloat16;
+    return all(checkpoint::DataType::f64) ? checkpoint::LoadAs::float64 : checkpoint::LoadAs::float32;
+}
+
+Inspection inspect(const checkpoint::Checkpoint& checkpoint) {
+    try {
+        const auto model = make_model(checkpoint, std::nullopt, nullptr, nullptr);
+        return {model->config(), model->sites(), model->report(), model->parameters(), model->has_head()};
+    } catch (...) {
+        throw current_error("model");
+    }
+}
+
+std::shared_ptr<Model> Model::build(const checkpoint::Checkpoint& checkpoint, checkpoint::LoadAs precision,
+                                    Progress* progress, const Cancellation* cancellation) {
+    try {
+        return make_model(checkpoint, precision, progress, cancellation);
+    } catch (...) {
+        throw current_error("model");
+    }
+}
+
+}  // namespace headscope::model

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// BART (Lewis et al., arXiv 1910.13461): an encoder and a decoder with cross-attention, post-norm, learned positions
+// from row 2 on.
+#include "core/model/families/families.h"
+
+#include <cmath>
+#include <memory>
+
+namespace headscope::model {
+namespace {
+
+SizeKeys keys(const std::string& side) {
+    SizeKeys keys;
+    keys.hidden = "d_model";
+    keys.layers = side + "_layers";
+    keys.heads = side + "_attention_heads";
+    keys.key_value_heads = side + "_attention_heads";
+    keys.head_size = "d_model / " + side + "_attention_heads";
+    keys.feed_forward = side + "_ffn_dim";
+    return keys;
+}
+
+ModelConfig read_side(const ConfigReader& reader, const std::string& side) {
+    ModelConfig config;
+    read_sizes(config, reader, keys(side));
+    config.max_positions = reader.size("max_position_embeddings", 1024);
+    config.positions = PositionKind::learned;
+    config.positions_are_a_table = true;
+    config.position_offset = 2;
+    config.embedding_norm = true;
+    config.embedding_scale =
+        reader.boolean("scale_embedding", false) ? std::sqrt(static_cast<double>(config.hidden)) : 1.0;
+    config.pre_norm = config.final_norm = false;
+    config.norm = NormKind::layer;
+    config.activation = read_activation(reader, "activation_function", "gelu");
+    config.query_key_value_bias = config.output_bias = config.feed_forward_bias = true;
+    return config;
+}
+
+ModelConfig read(const ConfigReader& reader) {
+    // What fairseq's relatives of BART changed, in files of before model_type told them apart.
+    for (const char* key : {"normalize_before", "add_final_layer_norm", "static_position_embeddings"})
+        require_false(reader, key);
+    ModelConfig encoder = read_side(reader, "encoder");
+    encoder.causal = false;
+    ModelConfig decoder = read_side(reader, "decoder");
+    decoder.encoder = std::make_shared<ModelConfig>(encoder);
+    decoder.tied_head = reader.boolean("tie_word_embeddings", true);
+    decoder.decoder_start = reader.count("decoder_start_token_id", 2);
+    return decoder;
+}
+
+TensorNames tower_names(const std::string& tower) {
+    TensorNames names;
+    names.keys = keys(tower);
+    names.prefixes = {"model.", ""};
+    names.token_embedding = tower + ".embed_tokens";
+    names.shared_embedding = "shared";
+    names.position_embedding = tower + ".embed_positions";
+    names.embedding_norm = tower + ".layernorm_embedding";
+    names.layer = tower + ".layers.{}.";
+    names.in_layer.query = "self_attn.q_proj";
+    names.in_layer.key = "self_attn.k_proj";
+    names.in_layer.value = "self_attn.v_proj";
+    names.in_layer.output = "self_attn.out_proj";
+    names.in_layer.input_norm = "self_attn_layer_norm";
+    names.in_layer.up = "fc1";
+    names.in_layer.down = "fc2";
+    names.in_layer.feed_forward_norm = "final_layer_norm";
+    return names;
+}
+
+TensorNames encoder_names(const ModelConfig&) {
+    return tower_names("encoder");
+}
+
+TensorNames names(const ModelConfig&) {
+    TensorNames names = tower_names("decoder");
+    names.in_layer.cross_norm = "encoder_attn_layer_norm";
+    names.in_layer.cross_query = "encoder_attn.q_proj";
+    names.in_layer.cross_key = "encoder_attn.k_proj";
+    names.in_layer.cross_value = "encoder_attn.v_proj";
+    names.in_layer.cross_output = "encoder_attn.out_proj";
+    names.head = "lm_head";
+    names.logits_bias = "final_logits_bias";
+    names.buffers = {"encoder.version", "decoder.version"};
+    return names;
+}
+
+}  // namespace
+
+const Family kBart{"bart", {"bart"}, "BART: encoder and decoder, post-norm, learned positions",
+                   read,   names,    encoder_names};
+
+}  // namespace headscope::model

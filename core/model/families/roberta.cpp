@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// RoBERTa (Liu et al., arXiv 1907.11692) and the models that transformers computes by the same code under other names:
+// BERT's layers; positions count the tokens that are no padding, from the row after the padding's; a head of its own.
+#include "core/model/families/families.h"
+
+namespace headscope::model {
+namespace {
+
+ModelConfig read(const ConfigReader& reader) {
+    const SizeKeys keys;
+    require_false(reader, "is_decoder");
+    ModelConfig config = read_bert(reader);
+    const std::int64_t padding = reader.count("pad_token_id", 1);
+    if (padding >= config.vocabulary) reader.refuse("pad_token_id", "an id of the vocabulary");
+    config.position_padding = padding;
+    config.position_offset = padding + 1;
+    if (config.max_positions <= config.position_offset) {
+        reader.refuse(keys.positions, "more than pad_token_id + 1 (" + std::to_string(config.position_offset) + ")");
+    }
+    config.max_positions -= config.position_offset;
+    config.head_activation = Activation::gelu;
+    return config;
+}
+
+TensorNames names(const ModelConfig& config) {
+    TensorNames names = bert_names(config);
+    names.prefixes = {"roberta.", "data2vec_text.", ""};
+    names.head = "lm_head.decoder";
+    names.head_bias = {"lm_head.decoder.bias", "lm_head.bias"};
+    names.head_transform = "lm_head.dense";
+    names.head_transform_norm = "lm_head.layer_norm";
+    return names;
+}
+
+}  // namespace
+
+const Family kRoberta{"roberta",
+                      {"roberta", "xlm-roberta", "camembert", "data2vec-text"},
+                      "RoBERTa, XLM-RoBERTa, CamemBERT: BERT with positions that skip padding",
+                      read,
+                      names};
+
+}  // namespace headscope::model
