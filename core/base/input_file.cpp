@@ -9,13 +9,14 @@
 #include <cerrno>
 #include <utility>
 
+#include "core/base/cancellation_scope.h"
 #include "core/base/os_error.h"
 #include "core/base/text.h"
 
 namespace headscope {
 namespace {
 
-constexpr std::size_t largest_read = std::size_t{1} << 30U;
+constexpr std::size_t largest_read = std::size_t{16} << 20U;  // a fraction of a second, after which a stop is seen
 
 std::int64_t nanoseconds(const timespec& time) {
     return time.tv_sec * std::int64_t{1'000'000'000} + time.tv_nsec;
@@ -47,6 +48,7 @@ InputFile::InputFile(std::filesystem::path path, std::string kind) : path_(std::
         throw Error(ErrorCode::io, shown(path_), "expected a " + kind_, "found " + file_kind(status.st_mode));
     }
     size_ = static_cast<std::uint64_t>(status.st_size);
+    stored_ = status.st_blocks > 0 ? static_cast<std::uint64_t>(status.st_blocks) * 512 : size_;
     modified_ = nanoseconds(status.st_mtim);
     changed_ = nanoseconds(status.st_ctim);
 }
@@ -60,6 +62,7 @@ InputFile::InputFile(InputFile&& other) noexcept
       kind_(std::move(other.kind_)),
       descriptor_(std::exchange(other.descriptor_, -1)),
       size_(other.size_),
+      stored_(other.stored_),
       modified_(other.modified_),
       changed_(other.changed_) {}
 
@@ -71,6 +74,7 @@ void InputFile::read(std::uint64_t offset, void* to, std::size_t size) const {
     }
     auto* out = static_cast<char*>(to);
     while (size > 0) {
+        check_cancellation();
         const ssize_t got = ::pread(descriptor_, out, std::min(size, largest_read), static_cast<off_t>(offset));
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) throw os_error(errno, path_, "expected to read byte " + std::to_string(offset));
@@ -89,6 +93,13 @@ std::string InputFile::read_all(std::uint64_t limit) const {
     if (size_ > limit) {
         throw Error(ErrorCode::limit, shown(path_), "expected a " + kind_ + " of at most " + size_text(limit),
                     "found " + size_text(size_));
+    }
+    if (size_ == 0) {
+        char first = 0;
+        if (::pread(descriptor_, &first, 1, 0) > 0) {
+            throw Error(ErrorCode::io, shown(path_), "expected a " + kind_ + " of a known size",
+                        "found one that the system makes up as it is read, as those of /proc");
+        }
     }
     std::string text(static_cast<std::size_t>(size_), '\0');
     read(0, text.data(), text.size());

@@ -10,7 +10,8 @@ namespace headscope {
 
 /// A regular file opened for reading by position; symbolic links are followed. Never mapped: a file that shrinks ends
 /// in an Error, not in SIGBUS. Folders, pipes, sockets and devices are refused without blocking or touching them.
-/// Errors: Error io; mismatch when the file changed under the reader. Threads: const members from several at once.
+/// Errors: Error io; mismatch when the file changed under the reader; Stopped within a CancellationScope. Threads:
+/// const members from several at once.
 class InputFile {
 public:
     /// `kind` names the file in errors: "weight file", "configuration".
@@ -22,6 +23,10 @@ public:
     const std::filesystem::path& path() const noexcept { return path_; }
     /// Bytes, when it was opened.
     std::uint64_t size() const noexcept { return size_; }
+
+    /// Bytes that the disk holds of it: fewer than size() where it has holes. size() where the file system does not
+    /// say.
+    std::uint64_t stored() const noexcept { return stored_; }
 
     /// Reads exactly `size` bytes from byte `offset`; an Error if the file ends before.
     void read(std::uint64_t offset, void* to, std::size_t size) const;
@@ -42,6 +47,7 @@ private:
     std::string kind_;
     int descriptor_ = -1;
     std::uint64_t size_ = 0;
+    std::uint64_t stored_ = 0;
     std::int64_t modified_ = 0;  ///< nanoseconds since 1970
     std::int64_t changed_ = 0;   ///< nanoseconds since 1970
 };

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "core/base/cancellation_scope.h"
 #include "core/base/text.h"
 
 namespace headscope {
@@ -36,6 +37,8 @@ private:
     const char* at_;
     const char** reached_;
 };
+
+constexpr std::size_t events_between_looks = 4096;
 
 std::string reason(std::string_view text) {
     // "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error while parsing ...": the end of it
@@ -117,6 +120,7 @@ private:
     }
     template <class Call>
     bool at(const Call& call) {
+        if (++events_seen_ % events_between_looks == 0) check_cancellation();
         events_.position_ = first_byte_ + here();
         call();
         return true;
@@ -128,6 +132,7 @@ private:
     JsonEvents& events_;
     std::size_t first_byte_;
     int depth_ = 0;
+    std::size_t events_seen_ = 0;
 };
 
 void read_json_events(std::string_view text, const std::string& where, JsonEvents& events, std::size_t first_byte) {

@@ -39,7 +39,8 @@ constexpr int deepest_json = 64;  ///< nested arrays and objects
 
 /// One JSON value (RFC 8259) and nothing but white space around it: valid UTF-8 without byte order mark, no comments,
 /// NaN or Infinity, no number beyond float64, at most deepest_json nested containers. Iterative; memory besides the
-/// handler's is that of the longest string. Throws Error format, `where` and the byte (from `first_byte` on) as place.
+/// handler's is that of the longest string. Throws Error format, `where` and the byte (from `first_byte` on) as place;
+/// and Stopped within a CancellationScope.
 void read_json_events(std::string_view text, const std::string& where, JsonEvents& events, std::size_t first_byte = 0);
 
 }  // namespace headscope

@@ -78,6 +78,9 @@ void OutputFile::check_target(const fs::path& target, std::span<const fs::path> 
         throw Error(ErrorCode::usage, shown(folder), "expected a folder for the output",
                     "found " + file_kind(parent->st_mode));
     }
+    if (::access(folder.c_str(), W_OK | X_OK) != 0) {
+        throw os_error(errno, folder, "expected a folder that may be written");
+    }
 }
 
 OutputFile::OutputFile(const fs::path& target, std::span<const fs::path> inputs, std::string kind)

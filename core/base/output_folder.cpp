@@ -2,6 +2,7 @@
 #include "core/base/output_folder.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -59,6 +60,9 @@ void OutputFolder::check_target(const fs::path& destination, std::span<const fs:
     if (!S_ISDIR(status.st_mode)) {
         throw Error(ErrorCode::usage, shown(parent), "expected a folder for the output",
                     "found " + file_kind(status.st_mode));
+    }
+    if (::access(parent.c_str(), W_OK | X_OK) != 0) {
+        throw os_error(errno, parent, "expected a folder that may be written");
     }
 }
 

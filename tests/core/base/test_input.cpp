@@ -3,8 +3,12 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <nlohmann/json.hpp>
+#include <thread>
 
+#include "core/base/cancellation_scope.h"
 #include "core/base/input_file.h"
+#include "core/base/json.h"
 #include "core/base/sha256.h"
 #include "core/base/text.h"
 #include "tests/core/base/error_matcher.h"
@@ -62,6 +66,43 @@ TEST_CASE("A file that is cut or written while it is read is an error, not a sig
         fs::rename(folder / "b", folder / "a");
         REQUIRE(file.read_all(10000) == std::string(10000, 'x'));
     }
+}
+
+TEST_CASE("Files that the system makes up as they are read are refused, not taken for empty", "[base][input]") {
+    REQUIRE_THROWS_MATCHES(read_small_file("/proc/self/status", 1U << 20U), Error, IsError(ErrorCode::io, "/proc"));
+}
+
+TEST_CASE("A file with holes tells what of it is stored", "[base][input]") {
+    const TemporaryFolder folder;
+    const InputFile plain(write_file(folder / "a", std::string(100'000, 'x')));
+    REQUIRE(plain.stored() >= 100'000);
+    write_file(folder / "b", "x");
+    fs::resize_file(folder / "b", std::uintmax_t{1} << 40U);
+    REQUIRE(InputFile(folder / "b").stored() < (1U << 20U));
+}
+
+TEST_CASE("Reading stops where its thread's scope was asked to, and only there", "[base][input]") {
+    const TemporaryFolder folder;
+    const InputFile file(write_file(folder / "a", "0123456789"));
+    std::string json = "[0";
+    for (int i = 0; i < 10000; ++i) json += ",0";
+    json += "]";
+    Cancellation outer, inner;
+    REQUIRE_FALSE(cancellation_requested());
+    {
+        const CancellationScope scope(outer);
+        {
+            const CancellationScope innermost(inner);
+            inner.request();
+            REQUIRE_THROWS_AS(file.read_all(10), Stopped);
+            REQUIRE_THROWS_AS(parse_json(json, "x"), Stopped);
+        }
+        REQUIRE(file.read_all(10) == "0123456789");
+        outer.request();
+        REQUIRE_THROWS_AS(parse_json(json, "x"), Stopped);
+        std::thread([&] { REQUIRE_FALSE(cancellation_requested()); }).join();
+    }
+    REQUIRE(parse_json(json, "x").size() == 10001);
 }
 
 TEST_CASE("SHA-256 agrees with the standard's examples, in pieces and of files", "[base][sha256]") {
