@@ -137,19 +137,21 @@ private:
             const double score = best[at - settled].score;
             const std::size_t character = utf8_length(text[at]);
             bool has_character = false;
-            const auto arrive = [&](std::size_t length, double added, std::int32_t id) {
+            const auto wins = [&](std::size_t length, double added) {
                 reach = std::max(reach, at + length);
                 if (best.size() <= at + length - settled) best.resize(at + length - settled + 1);
-                Step& step = best[at + length - settled];
-                if (step.begin == nowhere || score + added > step.score) {
-                    step = {score + added, id, static_cast<std::uint32_t>(at)};
-                }
+                const Step& step = best[at + length - settled];
+                return step.begin == nowhere || score + added > step.score;
+            };
+            const auto arrive = [&](std::size_t length, double added, std::int32_t id) {
+                best[at + length - settled] = {score + added, id, static_cast<std::uint32_t>(at)};
             };
             trie_.find(text.substr(at), [&](std::size_t length, std::int32_t id) {
-                arrive(length, scores_[static_cast<std::size_t>(id)], id);
+                const double added = scores_[static_cast<std::size_t>(id)];
+                if (wins(length, added)) arrive(length, added, id);
                 has_character = has_character || length == character;
             });
-            if (!has_character) arrive(character, unknown_score_, unknown_id());
+            if (!has_character && wins(character, unknown_score_)) arrive(character, unknown_score_, unknown_id());
             at += character;
         }
         settle(best, settled, text.size(), tail, tokens);

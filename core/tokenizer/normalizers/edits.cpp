@@ -48,8 +48,14 @@ public:
     void apply(AlignedText& text) const override {
         if (text.size() == 0) return;
         AlignedBuilder builder(text);
-        builder.put(prefix_, text.span(0));
-        builder.copy(0, text.size());
+        if (prefix_.empty()) {  // the reference's alignment takes the first character for an inserted one then
+            const std::size_t first = utf8_length(text.text()[0]);
+            builder.put(std::string_view(text.text()).substr(0, first), {text.origin(), text.origin()});
+            builder.copy(first, text.size());
+        } else {
+            builder.put(prefix_, text.span(0));
+            builder.copy(0, text.size());
+        }
         text = builder.finish();
     }
 
