@@ -10,11 +10,11 @@
 
 #include "core/base/json.h"
 #include "core/base/os_error.h"
-#include "core/base/text.h"
 #include "core/checkpoint/fingerprint.h"
 #include "core/checkpoint/shards.h"
 #include "core/checkpoint/tensor_reader.h"
 #include "core/checkpoint/torch_types.h"
+#include "core/checkpoint/weights_in.h"
 
 namespace headscope::checkpoint {
 
@@ -28,58 +28,16 @@ struct Checkpoint::Impl {
     std::vector<InputFile> open_files;
     std::vector<fs::path> files;
     std::map<std::string, TensorInfo> tensors;
+    std::map<std::string, std::string> unreadable;
+    std::vector<std::string> notes;
 };
 
 namespace {
 
 constexpr std::uint64_t largest_config = 16U << 20U;
 
-bool ends_with(const fs::path& path, std::string_view end) {
-    return path.native().ends_with(end);
-}
-
 bool is_index(const fs::path& path) {
-    return ends_with(path, ".json");
-}
-
-/// What else lies in a folder that people take for a checkpoint, for the message that says that it is none.
-std::string other_weights(const std::vector<fs::path>& names) {
-    std::vector<std::string> others;
-    for (const fs::path& name : names) {
-        for (const char* end : {".bin", ".pt", ".pth", ".gguf", ".ggml", ".h5", ".msgpack", ".onnx", ".ckpt", ".tar"}) {
-            if (ends_with(name, end)) others.push_back(name.string());
-        }
-    }
-    return others.empty() ? "found neither" : "found " + list_text(others, 5) + ", which are not supported yet";
-}
-
-/// The weights of a folder: which of its files to open.
-fs::path weights_in(const fs::path& folder) {
-    for (const char* name : {"model.safetensors", "model.safetensors.index.json"}) {
-        struct stat status {};
-        if (::lstat((folder / name).c_str(), &status) == 0) return folder / name;
-    }
-    std::vector<fs::path> names;
-    std::vector<fs::path> candidates;
-    std::error_code error;
-    for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-        names.push_back(entry->path().filename());
-        if (ends_with(names.back(), ".safetensors.index.json")) candidates.push_back(names.back());
-    }
-    if (error) throw os_error(error.value(), folder, "expected a folder that can be read");
-    if (candidates.empty()) {
-        for (const fs::path& name : names) {
-            if (ends_with(name, ".safetensors")) candidates.push_back(name);
-        }
-    }
-    if (candidates.size() == 1) return folder / candidates.front();
-    if (candidates.size() > 1) {
-        std::vector<std::string> found(candidates.begin(), candidates.end());
-        throw Error(ErrorCode::usage, shown(folder), "expected model.safetensors or model.safetensors.index.json",
-                    "found several others: " + list_text(found, 5) + "; name one of them");
-    }
-    throw Error(ErrorCode::format, shown(folder),
-                "expected model.safetensors or model.safetensors.index.json in this folder", other_weights(names));
+    return path.native().ends_with(".json");
 }
 
 }  // namespace
@@ -90,9 +48,9 @@ std::shared_ptr<const Checkpoint> Checkpoint::open(const fs::path& path) {
         impl->path = path;
         struct stat status {};
         if (::stat(path.c_str(), &status) != 0) {
-            throw os_error(errno, path, "expected a checkpoint: a folder, a .safetensors file or an index of shards");
+            throw os_error(errno, path, "expected a checkpoint: a folder, a weight file or an index of shards");
         }
-        const fs::path weights_path = S_ISDIR(status.st_mode) ? weights_in(path) : path;
+        const fs::path weights_path = S_ISDIR(status.st_mode) ? weights_in(path, impl->notes) : path;
         impl->folder = weights_path.parent_path();
         // Whatever lies under this name is read, and refused if it is no regular file.
         if (const auto config = impl->folder / "config.json"; ::lstat(config.c_str(), &status) == 0) {
@@ -102,6 +60,8 @@ std::shared_ptr<const Checkpoint> Checkpoint::open(const fs::path& path) {
         }
         Weights weights = is_index(weights_path) ? open_sharded(weights_path) : open_single(weights_path);
         impl->tensors = std::move(weights.tensors);
+        impl->unreadable = std::move(weights.unreadable);
+        impl->notes.insert(impl->notes.end(), weights.notes.begin(), weights.notes.end());
         impl->open_files = std::move(weights.files);
         for (const InputFile& file : impl->open_files) impl->files.push_back(file.path());
         return std::shared_ptr<const Checkpoint>(new Checkpoint(std::move(impl)));
@@ -128,6 +88,12 @@ const std::map<std::string, TensorInfo>& Checkpoint::tensors() const {
 const std::vector<fs::path>& Checkpoint::files() const {
     return impl_->files;
 }
+const std::vector<std::string>& Checkpoint::notes() const {
+    return impl_->notes;
+}
+const std::map<std::string, std::string>& Checkpoint::unreadable() const {
+    return impl_->unreadable;
+}
 const std::vector<InputFile>& Checkpoint::open_files() const {
     return impl_->open_files;
 }
@@ -149,6 +115,10 @@ std::optional<fs::path> Checkpoint::side_file(std::string_view name) const {
 const TensorInfo& Checkpoint::tensor(const std::string& name) const {
     const auto found = impl_->tensors.find(name);
     if (found == impl_->tensors.end()) {
+        if (const auto bad = impl_->unreadable.find(name); bad != impl_->unreadable.end()) {
+            throw Error(ErrorCode::unsupported, shown(impl_->path) + ", tensor \"" + escaped(name) + '"',
+                        "expected a plain tensor", bad->second);
+        }
         throw Error(ErrorCode::mismatch, shown(impl_->path), "expected the tensor \"" + escaped(name) + '"',
                     "found none of that name");
     }

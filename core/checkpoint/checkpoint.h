@@ -62,8 +62,20 @@ struct TensorInfo {
     std::vector<std::int64_t> shape;
     std::int64_t elements = 0;
     std::size_t file = 0;     ///< index into Checkpoint::files()
-    std::uint64_t begin = 0;  ///< byte offset in that file
-    std::uint64_t bytes = 0;
+    std::uint64_t begin = 0;  ///< byte offset in that file of the first element
+    std::uint64_t bytes = 0;  ///< of the tensor in memory, in its stored type
+
+    /// In elements, one a dimension, none below 0; empty where the elements follow each other in the file. Tensors of
+    /// PyTorch files may be views: transposed, a part of another, or with elements that repeat (stride 0).
+    std::vector<std::int64_t> strides;
+    /// Of the bytes that lie around the tensor, if the file tells it: a tensor that is all of them is checked on
+    /// reading.
+    struct Checksum {
+        std::uint64_t begin = 0;
+        std::uint64_t bytes = 0;
+        std::uint32_t crc32 = 0;
+    };
+    std::optional<Checksum> checksum;
 };
 
 /// The type that tensors get in memory.
@@ -71,9 +83,11 @@ enum class LoadAs { stored, float32, bfloat16, float64, float16 };
 
 class Checkpoint {
 public:
-    /// `path`: a folder, a .safetensors file, or an index of shards. A lone safetensors file without a config.json
-    /// beside it opens with an empty configuration (has_config() is false). In a folder, model.safetensors comes before
-    /// model.safetensors.index.json, as in transformers; without either, the only .safetensors file there is taken.
+    /// `path`: a folder, a weight file (safetensors, or PyTorch's zip format: told apart by their bytes, not their
+    /// names), or an index of shards. A lone weight file without a config.json beside it opens with an empty
+    /// configuration (has_config() is false). In a folder the first of these is taken: model.safetensors,
+    /// model.safetensors.index.json (as in transformers), the only .safetensors file there, pytorch_model.bin,
+    /// pytorch_model.bin.index.json, the only .bin, .pt, .pth or .ckpt file that is not named like a trainer's state.
     /// The files stay open, so that a checkpoint that is replaced on disk is still read whole.
     static std::shared_ptr<const Checkpoint> open(const std::filesystem::path& path);
     ~Checkpoint();
@@ -84,10 +98,16 @@ public:
     const nlohmann::json& config() const;  ///< config.json, an object
     const std::map<std::string, TensorInfo>& tensors() const;
     const std::vector<std::filesystem::path>& files() const;
+    /// What a user should know about how the weights were found: what else the files hold that is not read (epoch,
+    /// optimizer), which other weights lie in the folder, prefixes taken off. One line each, escaped.
+    const std::vector<std::string>& notes() const;
     /// "tokenizer.json" beside the weights if it is there: a plain base name that ends at a regular file.
     std::optional<std::filesystem::path> side_file(std::string_view name) const;
 
-    /// The entry of a tensor; Error mismatch where there is none.
+    /// Tensors that are there but of a kind that is not read (quantised, sparse, of an unknown class), and why.
+    const std::map<std::string, std::string>& unreadable() const;
+
+    /// The entry of a tensor; Error mismatch where there is none, unsupported where it is unreadable.
     const TensorInfo& tensor(const std::string& name) const;
 
     /// Reads one tensor straight into its storage, converted on the way in pieces when `as` differs from what is stored

@@ -2,7 +2,6 @@
 #include "core/checkpoint/recognise.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cstring>
 
@@ -13,6 +12,7 @@ namespace headscope::checkpoint {
 namespace {
 
 constexpr std::size_t looked_at = 1024;
+constexpr std::string_view zip_magic = "PK\3\4";
 
 bool starts(std::string_view text, std::string_view with) {
     return text.substr(0, with.size()) == with;
@@ -48,43 +48,67 @@ std::optional<OtherKind> recognise_other(std::string_view bytes, std::uint64_t s
     if (is_html(bytes)) {
         return OtherKind{ErrorCode::format, "found an HTML page, perhaps a download that asked for a login"};
     }
+    if (starts(bytes, zip_magic)) return std::nullopt;
     struct Magic {
         std::string_view bytes;
         std::size_t offset;
         const char* kind;
     };
-    constexpr std::array<Magic, 16> known = {{
+    constexpr Magic known[] = {
         {"GGUF"sv, 0, "a GGUF file (llama.cpp), which is not supported"},
         {"tjgg"sv, 0, "an old GGML file (llama.cpp), which is not supported"},
         {"lmgg"sv, 0, "an old GGML file (llama.cpp), which is not supported"},
-        {"PK\3\4"sv, 0, "a zip archive, as PyTorch writes (.bin, .pt, .pth), which is not supported yet"},
         {"PK\5\6"sv, 0, "an empty zip archive"},
-        {"\x80\x02\x8a\x0al\xfc\x9c"sv, 0, "a PyTorch file of before version 1.6, which is not supported"},
-        {"\x80\x02"sv, 0, "a Python pickle, which is not supported"},
-        {"\x80\x03"sv, 0, "a Python pickle, which is not supported"},
-        {"\x80\x04"sv, 0, "a Python pickle, which is not supported"},
-        {"\x80\x05"sv, 0, "a Python pickle, which is not supported"},
-        {"ustar"sv, 257, "a tar archive, which must be unpacked first"},
+        {"PK\7\10"sv, 0, "a part of a split zip archive"},
+        {"ustar"sv, 257, "a tar archive: unpack it (or, if PyTorch wrote it before 2017, save it again)"},
         {"\x1f\x8b"sv, 0, "a gzip file, which must be unpacked first"},
+        {"BZh"sv, 0, "a bzip2 file, which must be unpacked first"},
+        {"\xfd"
+         "7zXZ\0"sv,
+         0, "an xz file, which must be unpacked first"},
+        {"7z\xbc\xaf\x27\x1c"sv, 0, "a 7-Zip archive, which must be unpacked first"},
         {"\x28\xb5\x2f\xfd"sv, 0, "a Zstandard file, which must be unpacked first"},
-        {"\x89HDF\r\n\x1a\n"sv, 0, "an HDF5 file, which holds no safetensors"},
+        {"\x89HDF\r\n\x1a\n"sv, 0, "an HDF5 file (TensorFlow, Keras), which is not supported as weights"},
         {"\x93NUMPY"sv, 0, "a NumPy array file, which is not supported"},
+        {"TFL3"sv, 4, "a TensorFlow Lite file, which is not supported"},
+        {"\x7f"
+         "ELF"sv,
+         0, "a program"},
         {"{"sv, 0, "a JSON file"},
-    }};
+    };
     for (const Magic& magic : known) {
         if (bytes.size() >= magic.offset && starts(bytes.substr(magic.offset), magic.bytes)) {
             return OtherKind{ErrorCode::unsupported, std::string("found ") + magic.kind};
         }
     }
+    // Looser marks come last.
+    const auto byte = [&](std::size_t i) { return i < bytes.size() ? static_cast<unsigned char>(bytes[i]) : 0U; };
+    if (byte(0) == 0x80 && byte(1) >= 1 && byte(1) <= 5) {
+        constexpr std::string_view legacy_magic = "\x8a\x0al\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";
+        if (bytes.substr(0, 32).find(legacy_magic) != std::string_view::npos) {
+            return OtherKind{ErrorCode::unsupported,
+                             "found a PyTorch file of before version 1.6: load it with PyTorch and save it again"};
+        }
+        return OtherKind{ErrorCode::unsupported, "found a bare Python pickle, which is not read: save it with PyTorch"};
+    }
+    if ((byte(0) >= 0x81 && byte(0) <= 0x8F) || byte(0) == 0xDE || byte(0) == 0xDF) {
+        const std::size_t key = byte(0) == 0xDE ? 3 : byte(0) == 0xDF ? 5 : 1;
+        if ((byte(key) >= 0xA1 && byte(key) <= 0xBF) || byte(key) == 0xD9) {
+            return OtherKind{ErrorCode::unsupported, "found a MessagePack file (Flax), which is not supported"};
+        }
+    }
     return std::nullopt;
 }
 
-void require_safetensors(const InputFile& file) {
+WeightFormat recognise_weights(const InputFile& file) {
     std::string bytes(static_cast<std::size_t>(std::min<std::uint64_t>(looked_at, file.size())), '\0');
     file.read(0, bytes.data(), bytes.size());
     if (auto other = recognise_other(bytes, file.size())) {
-        throw Error(other->code, shown(file.path()), "expected a safetensors file", other->found);
+        throw Error(other->code, shown(file.path()), "expected a weight file: safetensors, or PyTorch's zip format",
+                    other->found);
     }
+    const bool zip = starts(bytes, zip_magic) && !may_be_safetensors(bytes, file.size());
+    return zip ? WeightFormat::pytorch : WeightFormat::safetensors;
 }
 
 }  // namespace headscope::checkpoint

@@ -10,16 +10,23 @@
 
 namespace headscope::checkpoint {
 
-/// A kind of file that is no safetensors file but often lies where one is looked for.
+/// The formats of weights that are read.
+enum class WeightFormat {
+    safetensors,
+    pytorch,  ///< a zip archive; whether torch.save wrote it is seen inside
+};
+
+/// A kind of file that is neither but often lies where weights are looked for.
 struct OtherKind {
     ErrorCode code = ErrorCode::unsupported;
     std::string found;  ///< "found a GGUF file (llama.cpp)"
 };
 
-/// Recognises by its first bytes what else a file is; empty if it is or may be safetensors.
+/// Recognises by its first bytes what else a file is; empty if it is or may be safetensors or a zip archive.
 std::optional<OtherKind> recognise_other(std::string_view first_bytes, std::uint64_t file_size);
 
-/// Throws [path] expected a safetensors file; found a ... if the file is recognised as something else.
-void require_safetensors(const InputFile& file);
+/// Which of the formats a file has, by its first bytes; safetensors when nothing else is recognised. Throws
+/// [path] expected a weight file ...; found a ... if it is known to be something else.
+WeightFormat recognise_weights(const InputFile& file);
 
 }  // namespace headscope::checkpoint

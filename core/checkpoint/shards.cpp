@@ -2,11 +2,15 @@
 #include "core/checkpoint/shards.h"
 
 #include <nlohmann/json.hpp>
+#include <set>
+#include <type_traits>
 #include <utility>
 
 #include "core/base/json.h"
 #include "core/base/os_error.h"
 #include "core/base/text.h"
+#include "core/checkpoint/pytorch/pytorch_file.h"
+#include "core/checkpoint/pytorch/state_dict.h"
 #include "core/checkpoint/recognise.h"
 #include "core/checkpoint/safetensors_header.h"
 
@@ -22,7 +26,7 @@ ShardNames read_index(const std::filesystem::path& path) {
     const nlohmann::json document = read_json_file(path, largest_index, "index of shards");
     if (!document.is_object() || !document.contains("weight_map")) {
         throw Error(ErrorCode::format, shown(path),
-                    "expected a checkpoint: a folder, a .safetensors file or an index of shards",
+                    "expected a checkpoint: a folder, a weight file or an index of shards",
                     "found a JSON file without a weight_map");
     }
     const JsonView map = JsonView(document, shown(path)).object().at("weight_map").object();
@@ -53,6 +57,86 @@ void require_all(const ShardNames& shards, const std::filesystem::path& index) {
                 "found no " + list_text(missing));
 }
 
+/// A weight file's tensors, of either format.
+struct Contents {
+    std::map<std::string, TensorInfo> tensors;
+    std::map<std::string, std::string> unreadable;
+    std::vector<std::string> notes;
+    bool pytorch = false;
+
+    bool has(const std::string& tensor) const { return tensors.count(tensor) != 0 || unreadable.count(tensor) != 0; }
+};
+
+Contents read_contents(const InputFile& file) {
+    Contents contents;
+    if (recognise_weights(file) == WeightFormat::safetensors) {
+        contents.tensors = read_safetensors_header(file).tensors;
+        return contents;
+    }
+    PytorchFile read = read_pytorch_file(file);
+    contents.tensors = std::move(read.tensors);
+    contents.unreadable = std::move(read.unreadable);
+    contents.notes = std::move(read.notes);
+    contents.pytorch = true;
+    return contents;
+}
+
+/// Takes off what data parallelism and compilation put before every name.
+void strip_names(Weights& weights) {
+    std::vector<std::string> names;
+    for (const auto& [name, info] : weights.tensors) names.push_back(name);
+    for (const auto& [name, why] : weights.unreadable) names.push_back(name);
+    const std::string prefix = common_prefix(names);
+    if (prefix.empty()) return;
+    const auto strip = [&prefix](auto& map) {
+        std::remove_reference_t<decltype(map)> stripped;
+        while (!map.empty()) {
+            auto node = map.extract(map.begin());
+            node.key().erase(0, prefix.size());
+            stripped.insert(std::move(node));
+        }
+        map = std::move(stripped);
+    };
+    strip(weights.tensors);
+    strip(weights.unreadable);
+    for (auto& [name, info] : weights.tensors) info.name = name;
+    weights.notes.push_back("\"" + prefix + "\" was taken off every name");
+}
+
+/// The shard must hold what the index puts there, and nothing else.
+void require_as_mapped(const InputFile& file, const std::vector<std::string>& wanted, const std::vector<Contents>& all,
+                       std::size_t number, const ShardNames& shards) {
+    constexpr std::size_t most_looked_for = 10;
+    std::vector<std::string> missing;
+    std::string elsewhere;
+    for (const std::string& tensor : wanted) {
+        if (all[number].has(tensor)) continue;
+        missing.push_back(tensor);
+        if (missing.size() > most_looked_for) continue;
+        auto shard = shards.begin();
+        for (std::size_t other = 0; other < all.size() && elsewhere.empty(); ++other, ++shard) {
+            if (all[other].has(tensor)) {
+                elsewhere = "; \"" + escaped(tensor) + "\" lies in \"" + escaped(shard->first) + '"';
+            }
+        }
+    }
+    if (!missing.empty()) {
+        throw Error(ErrorCode::mismatch, shown(file.path()), "expected every tensor that the index puts there",
+                    "found no " + list_text(missing) + elsewhere);
+    }
+    if (all[number].tensors.size() + all[number].unreadable.size() == wanted.size()) return;
+    const std::set<std::string_view> mapped(wanted.begin(), wanted.end());
+    std::vector<std::string> extra;
+    for (const auto& [tensor, info] : all[number].tensors) {
+        if (mapped.count(tensor) == 0) extra.push_back(tensor);
+    }
+    for (const auto& [tensor, why] : all[number].unreadable) {
+        if (mapped.count(tensor) == 0) extra.push_back(tensor);
+    }
+    throw Error(ErrorCode::mismatch, shown(file.path()), "expected only tensors that the index puts there",
+                "found also " + list_text(extra));
+}
+
 }  // namespace
 
 bool is_base_name(std::string_view name) {
@@ -62,9 +146,11 @@ bool is_base_name(std::string_view name) {
 
 Weights open_single(const std::filesystem::path& path) {
     Weights weights;
-    weights.files.emplace_back(path, "weight file");
-    require_safetensors(weights.files.front());
-    weights.tensors = read_safetensors_header(weights.files.front()).tensors;
+    Contents contents = read_contents(weights.files.emplace_back(path, "weight file"));
+    weights.tensors = std::move(contents.tensors);
+    weights.unreadable = std::move(contents.unreadable);
+    weights.notes = std::move(contents.notes);
+    if (contents.pytorch) strip_names(weights);
     return weights;
 }
 
@@ -73,32 +159,25 @@ Weights open_sharded(const std::filesystem::path& index) {
     require_all(shards, index);
     Weights weights;
     weights.files.reserve(shards.size());
+    std::vector<Contents> all;
+    bool pytorch = false;
     for (const auto& [name, wanted] : shards) {
-        const std::size_t number = weights.files.size();
         const InputFile& file = weights.files.emplace_back(index.parent_path() / name, "shard");
-        require_safetensors(file);
-        std::map<std::string, TensorInfo> found = read_safetensors_header(file).tensors;
-        std::vector<std::string> missing;
-        for (const std::string& tensor : wanted) {
-            auto node = found.extract(tensor);
-            if (node.empty()) {
-                missing.push_back(tensor);
-                continue;
-            }
-            node.mapped().file = number;
-            weights.tensors.insert(std::move(node));
-        }
-        if (!missing.empty()) {
-            throw Error(ErrorCode::mismatch, shown(file.path()), "expected every tensor that the index puts there",
-                        "found no " + list_text(missing));
-        }
-        if (!found.empty()) {
-            std::vector<std::string> extra;
-            for (const auto& [tensor, info] : found) extra.push_back(tensor);
-            throw Error(ErrorCode::mismatch, shown(file.path()), "expected only tensors that the index puts there",
-                        "found also " + list_text(extra));
-        }
+        Contents& contents = all.emplace_back(read_contents(file));
+        pytorch = pytorch || contents.pytorch;
+        for (const std::string& note : contents.notes) weights.notes.push_back(escaped(name) + ": " + note);
     }
+    std::size_t number = 0;
+    for (const auto& [name, wanted] : shards) {
+        require_as_mapped(weights.files[number], wanted, all, number, shards);
+        ++number;
+    }
+    for (number = 0; number < all.size(); ++number) {
+        for (auto& [name, info] : all[number].tensors) info.file = number;
+        weights.tensors.merge(all[number].tensors);
+        weights.unreadable.merge(all[number].unreadable);
+    }
+    if (pytorch) strip_names(weights);
     return weights;
 }
 

@@ -14,16 +14,20 @@ namespace headscope::checkpoint {
 /// Weight files with all their tensors.
 struct Weights {
     std::vector<InputFile> files;
-    std::map<std::string, TensorInfo> tensors;  ///< TensorInfo::file counts in `files`
+    std::map<std::string, TensorInfo> tensors;      ///< TensorInfo::file counts in `files`
+    std::map<std::string, std::string> unreadable;  ///< Checkpoint::unreadable
+    std::vector<std::string> notes;                 ///< Checkpoint::notes
 };
 
-/// One safetensors file.
+/// One weight file, safetensors or PyTorch's zip format, by its bytes. Everything about its tensors is checked, none is
+/// read.
 Weights open_single(const std::filesystem::path& path);
 
-/// An index of shards (NAME.safetensors.index.json): a JSON object whose weight_map says in which file beside the index
-/// each tensor lies. File names must be plain base names (links that end at regular files are followed). Each shard
-/// must be there, hold every tensor that the map gives it and none that the map does not; what is missing is told all
-/// at once. `metadata` is not read: total_size is wrong in many files that work. Errors: format, limit, io, mismatch.
+/// An index of shards (NAME.safetensors.index.json, pytorch_model.bin.index.json): a JSON object whose weight_map says
+/// in which file beside the index each tensor lies. File names must be plain base names (links that end at regular
+/// files are followed). Each shard must be there, hold every tensor that the map gives it and none that the map does
+/// not; what is missing is told all at once. `metadata` is not read: total_size is wrong in many files that work.
+/// Errors: format, limit, io, mismatch.
 Weights open_sharded(const std::filesystem::path& index);
 
 /// True for a name that stays in its folder: not empty, not "." or "..", without slash, backslash or NUL.

@@ -14,12 +14,12 @@
 #include "core/base/os_error.h"
 #include "core/base/text.h"
 #include "core/checkpoint/data_type.h"
+#include "core/checkpoint/file_pieces.h"
+#include "core/checkpoint/strided_reader.h"
 #include "core/checkpoint/torch_types.h"
 
 namespace headscope::checkpoint {
 namespace {
-
-constexpr std::uint64_t piece_bytes = 4U << 20U;
 
 std::string place(const InputFile& file, const TensorInfo& info) {
     return shown(file.path()) + ", tensor \"" + escaped(info.name) + '"';
@@ -69,28 +69,41 @@ void normalise_booleans(unsigned char* bytes, std::size_t size) {
     for (std::size_t i = 0; i < size; ++i) bytes[i] = bytes[i] != 0 ? 1 : 0;
 }
 
-void load_as_stored(const InputFile& file, const TensorInfo& info, at::Tensor& to, const Cancellation& cancellation) {
+void load_as_stored(FilePieces& pieces, const TensorInfo& info, at::Tensor& to) {
     auto* out = static_cast<unsigned char*>(to.mutable_data_ptr());
     for (std::uint64_t done = 0; done < info.bytes; done += piece_bytes) {
-        cancellation.check();
-        file.read(info.begin + done, out + done, static_cast<std::size_t>(std::min(piece_bytes, info.bytes - done)));
+        pieces.read(info.begin + done, out + done, static_cast<std::size_t>(std::min(piece_bytes, info.bytes - done)));
     }
-    if (info.type == DataType::boolean) normalise_booleans(out, static_cast<std::size_t>(info.bytes));
+}
+
+std::int64_t elements_of_a_piece(const TensorInfo& info) {
+    return static_cast<std::int64_t>(piece_bytes) / (bits(info.type) / 8);
 }
 
 /// Calls use(first element, piece), a one-dimensional tensor of the stored type that is overwritten by the next piece.
 template <class Use>
-void for_each_piece(const InputFile& file, const TensorInfo& info, const Cancellation& cancellation, const Use& use) {
+void for_each_piece(const InputFile& file, const TensorInfo& info, FilePieces& pieces, const Use& use) {
     const auto element = static_cast<std::int64_t>(bits(info.type) / 8);
-    const std::int64_t most = static_cast<std::int64_t>(piece_bytes) / element;
+    const std::int64_t most = elements_of_a_piece(info);
     const at::Tensor buffer =
         at::empty({std::min(most, info.elements)}, at::TensorOptions(required_type(file, info, info.type)));
     for (std::int64_t first = 0; first < info.elements; first += most) {
-        cancellation.check();
         const std::int64_t count = std::min(most, info.elements - first);
-        file.read(info.begin + static_cast<std::uint64_t>(first * element), buffer.mutable_data_ptr(),
-                  static_cast<std::size_t>(count * element));
+        pieces.read(info.begin + static_cast<std::uint64_t>(first * element), buffer.mutable_data_ptr(),
+                    static_cast<std::size_t>(count * element));
         use(first, buffer.narrow(0, 0, count));
+    }
+}
+
+/// The same for a tensor with strides, which is held whole: its pieces lie all over the file.
+template <class Use>
+void for_each_strided_piece(const InputFile& file, const TensorInfo& info, const Cancellation& cancellation,
+                            const Use& use) {
+    const at::Tensor whole = load_tensor(file, info, info.type, cancellation).view({-1});
+    const std::int64_t most = elements_of_a_piece(info);
+    for (std::int64_t first = 0; first < info.elements; first += most) {
+        cancellation.check();
+        use(first, whole.narrow(0, first, std::min(most, info.elements - first)));
     }
 }
 
@@ -116,15 +129,21 @@ at::Tensor load_tensor(const InputFile& file, const TensorInfo& info, DataType t
     try {
         required_type(file, info, info.type);
         at::Tensor tensor = allocate(file, info, required_type(file, info, type));
-        if (type == info.type) {
-            load_as_stored(file, info, tensor, cancellation);
+        FilePieces pieces(file, info, cancellation);
+        if (!info.strides.empty()) {
+            read_strided(pieces, info, tensor);
+        } else if (type == info.type) {
+            load_as_stored(pieces, info, tensor);
         } else {
             const at::Tensor flat = tensor.view({-1});
-            for_each_piece(file, info, cancellation, [&](std::int64_t first, const at::Tensor& piece) {
+            for_each_piece(file, info, pieces, [&](std::int64_t first, const at::Tensor& piece) {
                 flat.narrow(0, first, piece.size(0)).copy_(piece);
             });
         }
-        file.check_unchanged();
+        pieces.finish();
+        if (info.type == DataType::boolean) {
+            normalise_booleans(static_cast<unsigned char*>(tensor.mutable_data_ptr()), tensor.nbytes());
+        }
         return tensor;
     } catch (const c10::Error& error) {
         throw torch_error(file, info, error);
@@ -134,23 +153,27 @@ at::Tensor load_tensor(const InputFile& file, const TensorInfo& info, DataType t
 void stream_tensor(const InputFile& file, const TensorInfo& info, DataType type, const Cancellation& cancellation,
                    const std::function<void(const void*, std::size_t)>& sink) {
     try {
-        if (type == info.type) {
+        FilePieces pieces(file, info, cancellation);
+        const auto converted = [&](std::int64_t, const at::Tensor& piece) {
+            const at::Tensor result = piece.to(required_type(file, info, type));
+            if (type != info.type) check_range(file, info, piece, result, type);
+            sink(result.const_data_ptr(), result.nbytes());
+        };
+        if (!info.strides.empty()) {
+            for_each_strided_piece(file, info, cancellation, converted);
+            return;
+        }
+        if (type != info.type) {
+            for_each_piece(file, info, pieces, converted);
+        } else {
             std::vector<char> buffer(static_cast<std::size_t>(std::min(piece_bytes, info.bytes)));
             for (std::uint64_t done = 0; done < info.bytes; done += buffer.size()) {
-                cancellation.check();
                 const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), info.bytes - done));
-                file.read(info.begin + done, buffer.data(), size);
+                pieces.read(info.begin + done, buffer.data(), size);
                 sink(buffer.data(), size);
             }
-        } else {
-            const c10::ScalarType wanted = required_type(file, info, type);
-            for_each_piece(file, info, cancellation, [&](std::int64_t, const at::Tensor& piece) {
-                const at::Tensor converted = piece.to(wanted);
-                check_range(file, info, piece, converted, type);
-                sink(converted.const_data_ptr(), converted.nbytes());
-            });
         }
-        file.check_unchanged();
+        pieces.finish();
     } catch (const c10::Error& error) {
         throw torch_error(file, info, error);
     }

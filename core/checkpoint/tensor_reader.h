@@ -11,11 +11,13 @@
 namespace headscope::checkpoint {
 
 /// A tensor's values in memory as `type`, contiguous, on the CPU: read straight into its storage, or through a buffer
-/// of a few megabytes where they are converted. `info` must come from the checked header of `file`.
-/// Errors: io; mismatch if the file changed; unsupported for types that LibTorch lacks; memory.
+/// of a few megabytes where they are converted or do not follow each other in the file. `info` must come from the
+/// checked header of `file`. Where the file tells a checksum of just these bytes, it must fit.
+/// Errors: io; mismatch if the file changed; format for a checksum; unsupported for types that LibTorch lacks; memory.
 at::Tensor load_tensor(const InputFile& file, const TensorInfo& info, DataType type, const Cancellation& cancellation);
 
 /// Hands a tensor's bytes, converted to `type` where that differs, to `sink` in order and in pieces of a few megabytes.
+/// A tensor with strides is held in memory meanwhile.
 /// Throws limit where a finite value would become infinite in `type`.
 void stream_tensor(const InputFile& file, const TensorInfo& info, DataType type, const Cancellation& cancellation,
                    const std::function<void(const void* bytes, std::size_t size)>& sink);

@@ -90,9 +90,11 @@ TEST_CASE("A configuration must be strict JSON in a regular file", "[checkpoint]
 TEST_CASE("Folders that hold no checkpoint are told what was looked for", "[checkpoint]") {
     const TemporaryFolder folder;
     refused(folder.path(), ErrorCode::format,
-            "model.safetensors or model.safetensors.index.json in this folder; found neither");
-    write_file(folder / "pytorch_model.bin", "x");
-    refused(folder.path(), ErrorCode::format, "found \"pytorch_model.bin\", which are not supported yet");
+            "model.safetensors, pytorch_model.bin or an index of their shards in this folder; found neither");
+    write_file(folder / "training_args.bin", "x");
+    write_file(folder / "tf_model.h5", "x");
+    refused(folder.path(), ErrorCode::format,
+            R"(found "tf_model.h5", "training_args.bin", which cannot be read as weights)");
     refused(folder / "none", ErrorCode::io, "found nothing there");
     refused("/dev/zero", ErrorCode::io, "character device");
     fs::create_directory(folder / "model.safetensors");
@@ -108,8 +110,18 @@ TEST_CASE("Files of other kinds are called by their name", "[checkpoint]") {
     };
     named("", ErrorCode::format, "an empty file");
     named("GGUF\3\0\0\0"s, ErrorCode::unsupported, "GGUF");
-    named("PK\3\4" + std::string(100, 'x'), ErrorCode::unsupported, "zip archive");
-    named("\x80\x02\x8a\x0al\xfc\x9c\x46\xf9"s, ErrorCode::unsupported, "before version 1.6");
+    named("PK\3\4" + std::string(100, 'x'), ErrorCode::format, "zip archive that ends in its end record");
+    named("PK\5\6" + std::string(18, '\0'), ErrorCode::unsupported, "an empty zip archive");
+    for (const std::string& frame : {""s, "\x95\x0c\0\0\0\0\0\0\0"s}) {
+        named("\x80\x02" + frame + "\x8a\x0al\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."s, ErrorCode::unsupported,
+              "before version 1.6");
+    }
+    named(
+        "\x84\xa6"
+        "config\x80"s,
+        ErrorCode::unsupported, "MessagePack");
+    named("\x93NUMPY\1\0"s, ErrorCode::unsupported, "NumPy");
+    named("BZh91AY", ErrorCode::unsupported, "bzip2");
     named("\x80\x04\x95\0\0\0"s, ErrorCode::unsupported, "pickle");
     named("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n", ErrorCode::format, "Git LFS pointer");
     named("\n<!DOCTYPE html><html>", ErrorCode::format, "HTML page");

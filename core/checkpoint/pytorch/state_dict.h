@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/checkpoint/pytorch/pickle_objects.h"
+
+namespace headscope::checkpoint {
+
+/// The weights of a pickle: which of its values are tensors with names.
+struct StateDict {
+    struct Entry {
+        std::string name;
+        PickleRef value = no_ref;  ///< a tensor, or an object that stands where a tensor should
+    };
+    std::vector<Entry> entries;
+    std::vector<std::string> notes;  ///< what else the file holds, one line each
+};
+
+/// Finds them: the root must be a dictionary. Under the usual names ("state_dict", "model_state_dict", "model",
+/// "module", ...) it descends as long as a dictionary with tensors lies there; further dictionaries in the one that it
+/// ends at add their key and a dot to the names within. Entries without tensors are told in a note.
+/// Errors: format when there is no tensor; unsupported for a whole pickled module; mismatch for a name twice; limit for
+/// names and nesting beyond what a model has.
+StateDict find_state_dict(const PickleObjects& objects, const std::string& where);
+
+/// What data parallelism ("module.") and torch.compile ("_orig_mod.") put before every name: the longest run of these
+/// that all names begin with, and that leaves none empty.
+std::string common_prefix(const std::vector<std::string>& names);
+
+}  // namespace headscope::checkpoint

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/checkpoint/weights_in.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <initializer_list>
+#include <iterator>
+#include <string_view>
+
+#include "core/base/os_error.h"
+#include "core/base/text.h"
+
+namespace headscope::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view first_names[] = {"model.safetensors", "model.safetensors.index.json"};
+constexpr std::string_view pytorch_names[] = {"pytorch_model.bin", "pytorch_model.bin.index.json"};
+constexpr std::size_t most_names = 100'000;  // of a folder's entries
+
+bool ends_with_one_of(const std::string& name, std::initializer_list<std::string_view> ends) {
+    return std::any_of(ends.begin(), ends.end(), [&](std::string_view end) { return name.ends_with(end); });
+}
+
+bool is_pytorch(const std::string& name) {
+    return ends_with_one_of(name, {".bin", ".pt", ".pth", ".ckpt"});
+}
+
+/// What training loops leave beside the weights.
+bool is_training_state(const std::string& name) {
+    constexpr std::string_view begins[] = {"training_args", "optimizer", "scheduler", "scaler",       "rng_state",
+                                           "random_states", "zero_",     "adapter_",  "trainer_state"};
+    return std::any_of(std::begin(begins), std::end(begins),
+                       [&](std::string_view begin) { return name.starts_with(begin); });
+}
+
+bool is_there(const fs::path& path) {
+    struct stat status {};
+    return ::lstat(path.c_str(), &status) == 0;
+}
+
+std::vector<std::string> names_in(const fs::path& folder) {
+    std::vector<std::string> names;
+    std::error_code error;
+    for (fs::directory_iterator entry(folder, error), end; !error && entry != end && names.size() < most_names;
+         entry.increment(error)) {
+        names.push_back(entry->path().filename().string());
+    }
+    if (error) throw os_error(error.value(), folder, "expected a folder that can be read");
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+template <class Test>
+std::vector<std::string> chosen(const std::vector<std::string>& names, const Test& test) {
+    std::vector<std::string> some;
+    std::copy_if(names.begin(), names.end(), std::back_inserter(some), test);
+    return some;
+}
+
+/// The only candidate; throws if there are several.
+std::string only(const std::vector<std::string>& candidates, const fs::path& folder, const char* expected) {
+    if (candidates.size() > 1) {
+        throw Error(ErrorCode::usage, shown(folder), expected,
+                    "found several others: " + list_text(candidates, 5) + "; name one of them");
+    }
+    return candidates.empty() ? "" : candidates.front();
+}
+
+/// What else lies in a folder that people take for a checkpoint, for the message that says that it is none.
+std::string other_weights(const std::vector<std::string>& names) {
+    const auto others = chosen(names, [](const std::string& name) {
+        return ends_with_one_of(name, {".gguf", ".ggml", ".h5", ".msgpack", ".onnx", ".tar", ".npz", ".zip"}) ||
+               is_pytorch(name);
+    });
+    return others.empty() ? "found neither" : "found " + list_text(others, 5) + ", which cannot be read as weights";
+}
+
+}  // namespace
+
+fs::path weights_in(const fs::path& folder, std::vector<std::string>& notes) {
+    const auto say_ignored = [&](const std::string& taken) {
+        for (const std::string_view other : pytorch_names) {
+            if (!is_there(folder / other)) continue;
+            notes.push_back(escaped(taken) + " was read; " + std::string(other) + " lies there too: safetensors first");
+        }
+    };
+    for (const std::string_view name : first_names) {
+        if (!is_there(folder / name)) continue;
+        say_ignored(std::string(name));
+        return folder / name;
+    }
+    const std::vector<std::string> names = names_in(folder);
+    const char* const wish = "expected model.safetensors or model.safetensors.index.json";
+    auto candidates = chosen(names, [](const std::string& name) { return name.ends_with(".safetensors.index.json"); });
+    if (candidates.empty()) {
+        candidates = chosen(names, [](const std::string& name) { return name.ends_with(".safetensors"); });
+    }
+    const bool has_pytorch = is_there(folder / pytorch_names[0]) || is_there(folder / pytorch_names[1]);
+    if (candidates.size() == 1 || !has_pytorch) {
+        if (const std::string name = only(candidates, folder, wish); !name.empty()) {
+            say_ignored(name);
+            return folder / name;
+        }
+    }
+    for (const std::string_view name : pytorch_names) {
+        if (is_there(folder / name)) return folder / name;
+    }
+    candidates = chosen(names, [](const std::string& name) { return name.ends_with(".bin.index.json"); });
+    if (candidates.empty()) {
+        candidates =
+            chosen(names, [](const std::string& name) { return is_pytorch(name) && !is_training_state(name); });
+    }
+    if (const std::string name = only(candidates, folder, wish); !name.empty()) return folder / name;
+    throw Error(ErrorCode::format, shown(folder),
+                "expected model.safetensors, pytorch_model.bin or an index of their shards in this folder",
+                other_weights(names));
+}
+
+}  // namespace headscope::checkpoint

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace headscope::checkpoint {
+
+/// The weights of a folder, the file or index to open, in the order of Checkpoint::open. Other weights that lie there
+/// too and would have been taken are told in `notes`. Errors: format when there are none; usage when it is not clear
+/// which; io.
+std::filesystem::path weights_in(const std::filesystem::path& folder, std::vector<std::string>& notes);
+
+}  // namespace headscope::checkpoint
