@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "tests/fuzz/target.h"
+
+#include "tests/fuzz/targets/targets.h"
+
+namespace headscope::fuzz {
+
+const std::vector<Target>& targets() {
+    static const std::vector<Target> all{
+        {"text", "core/base/text.cpp core/base/error.cpp core/store/utf8.cpp core/tokenizer/utf8.cpp", run_text, 4096},
+        {"json", "core/base/json.cpp core/base/json_events.cpp core/base/json_view.cpp", run_json, 4096},
+        {"safetensors", "core/checkpoint/safetensors_header.cpp core/checkpoint/data_type.cpp", run_safetensors, 8192},
+        {"shard_index", "core/checkpoint/shards.cpp", run_shard_index, 4096},
+        {"pattern", "core/tokenizer/regex core/tokenizer/scanner.cpp core/tokenizer/matcher.cpp", run_pattern, 1024},
+        {"tokenizer_json", "core/tokenizer", run_tokenizer_json, 8192},
+        {"tokenizer_text", "core/tokenizer", run_tokenizer_text, 2048},
+        {"analysis", "core/store", run_analysis, 256},
+    };
+    return all;
+}
+
+const Target* find_target(std::string_view name) {
+    for (const Target& target : targets()) {
+        if (name == target.name) return &target;
+    }
+    return nullptr;
+}
+
+}  // namespace headscope::fuzz

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <string_view>
+
+namespace headscope::fuzz {
+
+// One file each, beside this one. A new target is its file, its line here, its line in ../target.cpp, and seeds.
+void run_text(std::string_view input);
+void run_json(std::string_view input);
+void run_safetensors(std::string_view input);
+void run_shard_index(std::string_view input);
+void run_config(std::string_view input);
+void run_checkpoint(std::string_view input);
+void run_pattern(std::string_view input);
+void run_tokenizer_json(std::string_view input);
+void run_tokenizer_text(std::string_view input);
+void run_analysis(std::string_view input);
+
+}  // namespace headscope::fuzz
