@@ -12,6 +12,7 @@
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/relu.h>
+#include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/silu.h>
 #include <ATen/ops/tanh.h>
@@ -155,7 +156,8 @@ at::Tensor Embedding::position_rows(const at::Tensor& ids, std::int64_t first_po
 
 at::Tensor Embedding::operator()(const Batch& batch, std::int64_t first_position) const {
     at::Tensor x = at::embedding(tokens, batch.ids);
-    if (scale_ != 1) x = x * scale_;
+    // As in the reference, the scale is rounded to the type of the weights.
+    if (scale_ != 1) x = x * at::scalar_tensor(scale_, x.options());
     if (projection.weight.defined() && !sum_projected_) x = projection(x);
     if (token_types.defined()) {
         x = x +

@@ -151,10 +151,9 @@ std::string ModelConfig::to_json() const {
     json["head_scale"] = head_scale;
     if (encoder) {
         json["encoder"] = nlohmann::json::parse(encoder->to_json(), nullptr, false);
-        json["encoder"].erase("original");
         json["decoder_start"] = decoder_start;
     }
-    json["original"] = nlohmann::json::parse(original_json, nullptr, false);
+    if (!original_json.empty()) json["original"] = nlohmann::json::parse(original_json, nullptr, false);
     return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
