@@ -167,7 +167,8 @@ def run_case(case, arguments, folder):
     model = folder / case.name
     case.make(model, arguments.seed)
     config = json.loads((model / "config.json").read_text())
-    layers = config.get("num_hidden_layers", config.get("n_layer"))
+    layers = next(config[key] for key in ("num_hidden_layers", "n_layer", "n_layers") if key in config)
+    layers *= config.get("inner_group_num", 1)
     drawn = draw_tokens(case, config["vocab_size"], arguments.seed)
     exact, single = traces(model, as_analysed(case, drawn), case.skip)
     tolerances = comparison.Tolerances(exact, single)

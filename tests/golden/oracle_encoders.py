@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What oracle.py must know of RoBERTa, DistilBERT, ALBERT, ModernBERT, OPT and BLOOM: where transformers keeps their
+blocks and projections, how a checkpoint without a head is loaded, and which places drop to float32."""
+
+import copy
+import types
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+import transformers
+from transformers.modeling_rope_utils import dynamic_rope_update
+from transformers.models.bloom import modeling_bloom
+from transformers.models.modernbert import modeling_modernbert
+
+LIKE_ROBERTA = ("roberta", "xlm-roberta", "camembert", "data2vec-text")
+ENCODERS = ("bert", "distilbert", "albert", "modernbert", *LIKE_ROBERTA)
+WITH_POOLER = ("bert", "albert", *LIKE_ROBERTA)
+
+
+def load(folder, config, options):
+    """An encoder with its head for masked words, or alone."""
+    if any(name.endswith("ForMaskedLM") for name in config.architectures or []):
+        model = transformers.AutoModelForMaskedLM.from_pretrained(folder, **options)
+    else:
+        pooler = {"add_pooling_layer": False} if config.model_type in WITH_POOLER else {}
+        model = transformers.AutoModel.from_pretrained(folder, **pooler, **options)
+    if config.model_type == "albert":
+        unroll(model)
+    return model
+
+
+def unroll(model):
+    """ALBERT's shared layers as modules of their own, so that each can be watched."""
+    encoder, config = model.base_model.encoder, model.config
+    passes = config.num_hidden_layers
+    shared = [int(i / (passes / config.num_hidden_groups)) for i in range(passes)]
+    encoder.albert_layer_groups = torch.nn.ModuleList(
+        copy.deepcopy(encoder.albert_layer_groups[group]) for group in shared)
+    config.num_hidden_groups = passes
+
+
+def blocks(model):
+    """The list of blocks, or None for a family that is not from here."""
+    base, kind = model.base_model, model.config.model_type
+    if kind == "bert" or kind in LIKE_ROBERTA:
+        return base.encoder.layer
+    if kind == "albert":
+        return [layer for group in base.encoder.albert_layer_groups for layer in group.albert_layers]
+    return {"distilbert": lambda: base.transformer.layer, "modernbert": lambda: base.layers,
+            "opt": lambda: base.decoder.layers, "bloom": lambda: base.h}.get(kind, lambda: None)()
+
+
+def projections(model, block):
+    kind = model.config.model_type
+    if kind == "modernbert":
+        return {"qkv": block.attn.Wqkv}
+    if kind == "bloom":
+        return {"by_head": block.self_attention.query_key_value}
+    if kind == "distilbert":
+        attention = block.attention
+        return {"q": attention.q_lin, "k": attention.k_lin, "v": attention.v_lin}
+    if kind == "opt":
+        attention = block.self_attn
+        return {"q": attention.q_proj, "k": attention.k_proj, "v": attention.v_proj}
+    attention = block.attention if kind == "albert" else block.attention.self
+    return {"q": attention.query, "k": attention.key, "v": attention.value}
+
+
+def slopes(heads):
+    """ALiBi's, in float64."""
+    power = 2 ** int(np.log2(heads))
+    powers = [(k + 1) / power for k in range(power)] + [(2 * k + 1) / (2 * power) for k in range(heads - power)]
+    return 2.0 ** (-8.0 * np.asarray(powers))
+
+
+def relative(model, scores):
+    """BLOOM adds slope * j; the program's scores, and the spec's, have - slope * (i - j)."""
+    if model.config.model_type != "bloom":
+        return scores
+    steps = torch.from_numpy(slopes(scores.shape[0]))[:, None, None] * torch.arange(scores.shape[1])[None, :, None]
+    return torch.where(scores > torch.finfo(scores.dtype).min / 2, scores.double() - steps, scores.double())
+
+
+@dynamic_rope_update
+def precise_rotary(self, x, position_ids, layer_type=None):
+    angles = position_ids[..., None].double() * getattr(self, f"{layer_type}_inv_freq").double()
+    angles = torch.cat((angles, angles), dim=-1)
+    scaling = getattr(self, f"{layer_type}_attention_scaling")
+    return angles.cos() * scaling, angles.sin() * scaling
+
+
+def rotate(query, key, cosine, sine, unsqueeze_dim=1):
+    cosine, sine = cosine.unsqueeze(unsqueeze_dim), sine.unsqueeze(unsqueeze_dim)
+    return tuple(x * cosine + modeling_modernbert.rotate_half(x) * sine for x in (query, key))
+
+
+@contextmanager
+def precise(model):
+    """float64 throughout, for one run of a model that may be changed."""
+    saved = modeling_modernbert.apply_rotary_pos_emb, modeling_bloom._get_alibi_slopes
+    modeling_modernbert.apply_rotary_pos_emb = rotate
+    modeling_bloom._get_alibi_slopes = lambda heads, device: torch.from_numpy(slopes(heads))
+    for module in model.modules():
+        if type(module).__name__ == "ModernBertRotaryEmbedding":
+            module.forward = types.MethodType(precise_rotary, module)
+    try:
+        yield
+    finally:
+        modeling_modernbert.apply_rotary_pos_emb, modeling_bloom._get_alibi_slopes = saved
