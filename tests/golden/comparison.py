@@ -108,10 +108,10 @@ def counts_between(values, edges, delta):
     return np.searchsorted(ordered, edges - delta, side="left"), np.searchsorted(ordered, edges + delta, side="right")
 
 
-def check_site(verdict, place, site, measured, tokens, causal, delta, row_step):
+def check_site(verdict, place, site, measured, tokens, causal, delta, row_step, cross=False):
     """`measured`: name -> array of one sequence and site, cut to its heads and length."""
     weights, allowed = site.weights, site.allowed
-    expected = oracle_indicators.indicators(weights, allowed, causal, tokens)
+    expected = oracle_indicators.indicators(weights, allowed, causal, tokens, cross, site.virtual_sink)
     heads, length, keys = weights.shape
     relative = np.expm1(2 * delta) + FLOOR * EPSILON
     queries = oracle_indicators.live_queries(allowed)
@@ -135,8 +135,9 @@ def check_site(verdict, place, site, measured, tokens, causal, delta, row_step):
     apart = np.abs(np.arange(length)[:, None] - np.arange(keys)[None, :])
     verdict.number("mean_distance", place, measured["mean_distance"], expected["mean_distance"],
                    relative * (weights * apart).sum(axis=(1, 2)) / queries + length * flushed)
-    if "virtual_sink" in measured:
-        verdict.number("virtual_sink", place, measured["virtual_sink"], expected["virtual_sink"], 0)
+    # NaN without sink logits: there nothing else will do.
+    verdict.number("virtual_sink", place, measured["virtual_sink"], expected["virtual_sink"],
+                   relative * np.nan_to_num(expected["virtual_sink"]) + VANISHING)
 
     with np.errstate(divide="ignore"):
         logarithm = np.log(weights[:, allowed])
@@ -198,8 +199,16 @@ def check_map(verdict, place, site, stored, delta):
     query, key = stored["query"].astype(np.float64), stored["key"].astype(np.float64)
     key = np.repeat(key, query.shape[0] // key.shape[0], axis=0)
     scores = stored["scale"] * query @ key.transpose(0, 2, 1)
+    if stored["slopes"] is not None:
+        apart = np.arange(scores.shape[1])[:, None] - np.arange(scores.shape[2])
+        scores = scores - stored["slopes"].astype(np.float64)[:, None, None] * apart
+    if stored["soft_cap"]:
+        scores = stored["soft_cap"] * np.tanh(scores / stored["soft_cap"])
+    if site.sink_logits is not None:
+        verdict.number("map_sink_logits", place, stored["sink_logits"], site.sink_logits,
+                       EPSILON * np.abs(site.sink_logits))
     verdict.number("map_scores", place, np.where(site.allowed, scores, 0), np.where(site.allowed, site.scores, 0), delta)
-    constants = oracle_indicators.row_constants(site.scores, site.allowed)
+    constants = oracle_indicators.row_constants(site.scores, site.allowed, site.sink_logits)
     verdict.number("map_row_constant", place, stored["row_constant"], constants,
                    delta + FLOOR * EPSILON * np.maximum(np.abs(constants), 1))
 

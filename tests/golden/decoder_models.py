@@ -112,6 +112,10 @@ def cases():
                T.GptOssConfig(**{**gpt_oss, "swiglu_limit": 0.1, "swiglu_alpha": 1.5, "attention_bias": False,
                                  "tie_word_embeddings": True}),
                [ids(8, 37)], change_config=lambda config: [config.pop("layer_types"), config.pop("rope_parameters")])
+    yield case("gpt-oss-packed", T.GptOssForCausalLM,
+               T.GptOssConfig(**{**gpt_oss, "hidden_size": 32, "intermediate_size": 32, "num_local_experts": 3}),
+               [ids(7, 37)], file_type="BF16", shards=2, packed=("experts.gate_up_proj", "experts.down_proj"),
+               change_config=lambda config: config.update(quantization_config={"quant_method": "mxfp4"}))
 
 
 if __name__ == "__main__":

@@ -87,8 +87,8 @@ def token_pattern(weights, tokens, pattern, queries):
     return np.where(pairs, weights, 0.0).sum(axis=(1, 2)) / queries
 
 
-def indicators(weights, allowed, causal, tokens=None, cross=False):
-    """All of /indicators for one sequence and site, by name."""
+def indicators(weights, allowed, causal, tokens=None, cross=False, virtual_sink=None):
+    """All of /indicators for one sequence and site, by name. `virtual_sink` [H, Lq]: the shares of sink logits."""
     weights = np.asarray(weights, dtype=np.float64)
     heads, length, keys = weights.shape
     queries = live_queries(allowed)
@@ -107,7 +107,7 @@ def indicators(weights, allowed, causal, tokens=None, cross=False):
     small = (weights < SMALLEST_NORMAL_FLOAT32) & allowed
     result["zero_fraction"] = small.sum(axis=(1, 2)) / np.count_nonzero(allowed)
     result["mean_distance"] = (weights * (i - j)).sum(axis=(1, 2)) / queries
-    result["virtual_sink"] = np.full(heads, np.nan)
+    result["virtual_sink"] = np.full(heads, np.nan) if virtual_sink is None else virtual_sink.sum(axis=1) / queries
     for pattern in ("duplicate", "induction"):
         known = tokens is not None and not cross
         result[pattern] = (
@@ -157,9 +157,12 @@ def thumbnails(weights, size=THUMBNAIL_SIZE):
     return {"mean": total / cells, "maximum": maximum}
 
 
-def row_constants(scores, allowed):
-    """The natural-log normaliser of softmax: A = exp(s - c). [H, Lq]"""
+def row_constants(scores, allowed, sink_logits=None):
+    """The natural-log normaliser of softmax: A = exp(s - c), with the sink logits [H] in it. [H, Lq]"""
     masked = np.where(allowed, scores, -np.inf)
+    if sink_logits is not None:
+        column = np.broadcast_to(sink_logits[:, None, None], (*masked.shape[:2], 1))
+        masked = np.concatenate([masked, column], axis=2)
     top = masked.max(axis=2)
     return top + np.log(np.exp(masked - top[:, :, None]).sum(axis=2))
 

@@ -20,6 +20,7 @@ import tempfile
 import safetensors.torch
 import torch
 import transformers
+from transformers.integrations.mxfp4 import convert_moe_packed_tensors
 
 MASK = (1 << 64) - 1
 
@@ -49,6 +50,8 @@ def values(name: str, shape) -> torch.Tensor:
         count *= size
     seed = fnv(name)
     raw = torch.tensor([element(seed, i) for i in range(count)], dtype=torch.float64)
+    if name.endswith(("_blocks", "_scales")):  # packed weights: any bytes, with small powers of two
+        return (raw + 128 if name.endswith("_blocks") else 121 + (raw + 128) % 4).to(torch.uint8).reshape(shape)
     # Gains in 0.5 .. 1.5; embeddings within 1; matrices and biases within a quarter.
     if is_norm(name):
         raw = 1 + torch.floor(raw / 2) / 128
@@ -68,8 +71,9 @@ def rounded(tensor: torch.Tensor):
 
 
 def case(name, model_class, config, tokens, *, rename=None, change_config=None, extra=None, keep=("logits",),
-         file_type="F32", shards=1, backbone_only=False, token_types=None, lengths=None):
-    config._attn_implementation = "eager"
+         file_type="F32", shards=1, backbone_only=False, token_types=None, lengths=None, state_name=None,
+         packed=()):
+    config._attn_implementation = config._experts_implementation = "eager"
     torch.manual_seed(0)
     model = model_class(config).double().eval()
     with tempfile.TemporaryDirectory() as folder:
@@ -80,7 +84,13 @@ def case(name, model_class, config, tokens, *, rename=None, change_config=None, 
     rename = rename or (lambda key: key)
     shapes = {rename(key): list(tensor.shape) for key, tensor in sorted(stored.items())}
     state = model.state_dict()
-    filled = {prefix + key: values(rename(key), tensor.shape) for key, tensor in stored.items()}
+    state_name = state_name or (lambda key: key)
+    filled = {prefix + state_name(key): values(rename(key), tensor.shape) for key, tensor in stored.items()}
+    for key in [key for key in stored if key.endswith(tuple(packed))]:
+        experts, inputs, outputs = shapes.pop(key)
+        parts = {key + "_blocks": [experts, outputs, inputs // 32, 16], key + "_scales": [experts, outputs, inputs // 32]}
+        shapes |= parts
+        filled[key] = convert_moe_packed_tensors(*(values(*part) for part in parts.items()), dtype=torch.float64)
     missing = model.load_state_dict(filled, strict=False)
     assert not missing.unexpected_keys, missing.unexpected_keys
     model.tie_weights()
@@ -196,12 +206,13 @@ def cases():
 def write_checkpoint(folder: pathlib.Path, data) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     kind = {"F32": torch.float32, "BF16": torch.bfloat16, "F16": torch.float16}[data["file_type"]]
-    tensors = {name: values(name, shape).to(kind).contiguous() for name, shape in data["tensors"].items()}
+    tensors = {name: values(name, shape).contiguous() for name, shape in data["tensors"].items()}
+    tensors = {name: tensor.to(kind) if tensor.is_floating_point() else tensor for name, tensor in tensors.items()}
     safetensors.torch.save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
     (folder / "config.json").write_text(json.dumps(data["config"], indent=1))
 
 
-def main() -> None:
+def main(cases=cases) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--checkpoints", type=pathlib.Path)
     options = parser.parse_args()

@@ -7,24 +7,33 @@ transformers; the distance between the two is how exact float32 can be on this v
 """
 
 import copy
+import json
 import types
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
+import safetensors.torch
 import torch
-from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForMaskedLM, BertModel
+from transformers import AutoConfig, AutoModelForCausalLM
+from transformers.integrations.mxfp4 import convert_moe_packed_tensors
 from transformers.modeling_rope_utils import dynamic_rope_update
+
+import oracle_encoders
 
 
 @dataclass
 class Site:
-    """One attention. scores and weights [H, L, L]; q, k, v before rotary [heads, L, size]."""
+    """One attention. scores and weights [H, L, L]; q, k, v before rotary [heads, L, size]; the share of the sink logits
+    in each row [H, L], and these logits [H], where there are any."""
 
     scores: np.ndarray = None
     weights: np.ndarray = None
     allowed: np.ndarray = None
     states: dict = field(default_factory=dict)
+    virtual_sink: np.ndarray = None
+    sink_logits: np.ndarray = None
 
 
 @dataclass
@@ -38,53 +47,91 @@ class Trace:
     causal: bool
 
 
+def unpacked(folder):
+    """A copy of a checkpoint with MXFP4 experts, unpacked by transformers itself: its loader wants accelerate for that."""
+    copy_of = Path(f"{folder}-unpacked")
+    copy_of.mkdir(exist_ok=True)
+    tensors = safetensors.torch.load_file(Path(folder) / "model.safetensors")
+    for name in [name.removesuffix("_blocks") for name in tensors if name.endswith("_blocks")]:
+        tensors[name] = convert_moe_packed_tensors(
+            tensors.pop(name + "_blocks"), tensors.pop(name + "_scales"), dtype=torch.float32)
+    safetensors.torch.save_file(tensors, copy_of / "model.safetensors", metadata={"format": "pt"})
+    config = json.loads((Path(folder) / "config.json").read_text())
+    config.pop("quantization_config")
+    (copy_of / "config.json").write_text(json.dumps(config))
+    return copy_of
+
+
 def load(folder, precise, skip=()):
+    if "quantization_config" in json.loads((Path(folder) / "config.json").read_text()):
+        folder = unpacked(folder)
     config = AutoConfig.from_pretrained(folder)
     dtype = torch.float64 if precise else torch.float32
     options = dict(dtype=dtype, attn_implementation="eager")
-    if config.model_type != "bert":
-        model = AutoModelForCausalLM.from_pretrained(folder, **options)
-    elif "BertForMaskedLM" in (config.architectures or []):
-        model = AutoModelForMaskedLM.from_pretrained(folder, **options)
+    if config.model_type in oracle_encoders.ENCODERS:
+        model = oracle_encoders.load(folder, config, options)
     else:
-        model = BertModel.from_pretrained(folder, add_pooling_layer=False, **options)
+        model = AutoModelForCausalLM.from_pretrained(folder, **options)
     if skip:
         layers = blocks(model)
         kept = [layer for index, layer in enumerate(layers) if index not in skip]
         decoder = model.get_decoder()
         setattr(decoder, "h" if config.model_type == "gpt2" else "layers", torch.nn.ModuleList(kept))
         decoder.config.num_hidden_layers = len(kept)
+    model.config._experts_implementation = "eager"
     return model.eval()
 
 
 def blocks(model):
+    if (known := oracle_encoders.blocks(model)) is not None:
+        return known
     base = model.base_model
-    if model.config.model_type == "gpt2":
+    if model.config.model_type in ("gpt2", "gptj"):
         return base.h
-    return base.encoder.layer if model.config.model_type == "bert" else base.layers
+    return base.layers
 
 
 def projections(model, block):
     """{q, k, v: module} or, in GPT-2, the one module that makes all three."""
     if model.config.model_type == "gpt2":
         return {"qkv": block.attn.c_attn}
-    if model.config.model_type == "bert":
-        attention = block.attention.self
-        return {"q": attention.query, "k": attention.key, "v": attention.value}
-    attention = block.self_attn
-    return {"q": attention.q_proj, "k": attention.k_proj, "v": attention.v_proj}
+    if oracle_encoders.blocks(model) is not None:
+        return oracle_encoders.projections(model, block)
+    if model.config.model_type == "gpt_neox":
+        return {"by_head": block.attention.query_key_value}
+    attention = block.attn if model.config.model_type == "gptj" else block.self_attn
+    # Queries and keys that have norms of their own are what these norms return.
+    norms = {part: getattr(attention, f"{part}_norm", getattr(attention, f"{part}_layernorm", None)) for part in "qk"}
+    return {"q": norms["q"] or attention.q_proj, "k": norms["k"] or attention.k_proj, "v": attention.v_proj}
 
 
 def precise_norm(self, hidden):
     variance = hidden.pow(2).mean(-1, keepdim=True)
+    if type(self).__name__ == "Gemma2RMSNorm":
+        return (1 + self.weight) * (hidden * torch.rsqrt(variance + self.eps))
     return self.weight * (hidden * torch.rsqrt(variance + self.variance_epsilon))
 
 
 @dynamic_rope_update
 def precise_rotary(self, x, position_ids):
     angles = position_ids[..., None].double() * self.inv_freq.double()
-    angles = torch.cat((angles, angles), dim=-1)
+    if type(self).__name__ != "GptOssRotaryEmbedding":
+        angles = torch.cat((angles, angles), dim=-1)
     return angles.cos() * self.attention_scaling, angles.sin() * self.attention_scaling
+
+
+def precise_gptj(self, query, key, value, attention_mask=None):
+    scores = torch.matmul(query, key.transpose(-1, -2)) / self.scale_attn
+    weights = torch.nn.functional.softmax(scores if attention_mask is None else scores + attention_mask, dim=-1)
+    return torch.matmul(weights, value), weights
+
+
+def precise_positions(table):
+    """GPT-J's table of sines and cosines again, from the same float32 frequencies."""
+    count, size = table.shape
+    frequencies = 1.0 / (10000 ** (torch.arange(0, size, 2, dtype=torch.int64) / size))
+    angles = torch.arange(count).double()[:, None] * frequencies.double()
+    return torch.cat((angles.sin(), angles.cos()), dim=1)
 
 
 def make_precise(model):
@@ -94,6 +141,9 @@ def make_precise(model):
             module.forward = types.MethodType(precise_norm, module)
         elif name.endswith("RotaryEmbedding"):
             module.forward = types.MethodType(precise_rotary, module)
+        elif name == "GPTJAttention":
+            module._attn = types.MethodType(precise_gptj, module)
+            module.embed_positions = precise_positions(module.embed_positions)
 
 
 @contextmanager
@@ -120,9 +170,21 @@ def split_heads(model, name, value):
     size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     if name == "qkv":
         parts = zip("qkv", value.split(config.hidden_size, dim=-1))
+    elif name == "by_head":
+        parts = zip("qkv", value.unflatten(-1, (-1, 3, size)).unbind(-2))
+    elif config.model_type == "phi" and value.dim() == 3:  # after a norm: heads first
+        parts = [(name, value.transpose(0, 1))]
     else:
         parts = [(name, value)]
     return {part: array.reshape(array.shape[0], -1, size).transpose(0, 1).double().numpy() for part, array in parts}
+
+
+def with_sink(scores, weights, logits):
+    """gpt-oss puts a last column of sink logits into the softmax, and takes each row's maximum off first."""
+    shift = logits.double()[:, None] - scores[:, :, -1].double()
+    site = Site((scores[:, :, :-1].double() + shift[:, :, None]).numpy(), weights[:, :, :-1].double().numpy())
+    site.virtual_sink, site.sink_logits = weights[:, :, -1].double().numpy(), logits.double().numpy()
+    return site
 
 
 def run(model, tokens, precise):
@@ -131,9 +193,13 @@ def run(model, tokens, precise):
     if precise:
         make_precise(model)
     sites, hidden, handles = [], [], []
+    causal = model.config.model_type not in oracle_encoders.ENCODERS
 
     def record(scores, weights):
-        site = Site(scores.double().numpy(), weights.double().numpy())
+        if model.config.model_type == "gpt_oss":
+            site = with_sink(scores, weights, blocks(model)[len(sites)].self_attn.sinks.detach())
+        else:
+            site = Site(oracle_encoders.relative(model, scores).double().numpy(), weights.double().numpy())
         site.allowed = site.scores[0] > torch.finfo(scores.dtype).min / 2
         sites.append(site)
 
@@ -155,8 +221,9 @@ def run(model, tokens, precise):
 
         handles.append(block.register_forward_pre_hook(before, with_kwargs=True))
         handles.append(block.register_forward_hook(after))
-    with torch.no_grad(), watched_softmax(record, precise):
-        output = model(torch.tensor([tokens]), **({} if model.config.model_type == "bert" else {"use_cache": False}))
+    lifted = oracle_encoders.precise(model) if precise else nullcontext()
+    with torch.no_grad(), lifted, watched_softmax(record, precise):
+        output = model(torch.tensor([tokens]), **({"use_cache": False} if causal else {}))
     for handle in handles:
         handle.remove()
     for layer, site in enumerate(sites):
@@ -164,4 +231,4 @@ def run(model, tokens, precise):
     logits = getattr(output, "logits", None)
     return Trace(
         list(tokens), sites, np.stack(hidden), None if logits is None else logits[0].double().numpy(),
-        model.config.model_type != "bert")
+        causal)

@@ -186,6 +186,9 @@ ROPE_KINDS = {
 
 
 def cases():
+    import random_decoders  # which imports this module
+    import random_encoders
+
     listed = [
         Case("gpt2", gpt2),
         Case("gpt2-float16-sharded-untied", with_options(
@@ -233,4 +236,4 @@ def cases():
     for kind, rope in ROPE_KINDS.items():
         listed.append(Case(f"llama-{kind}", with_options(llama, rope=rope)))
         listed.append(Case(f"llama-{kind}-old-config", with_options(llama, rope=rope, old="type"), lengths=(65, 200)))
-    return listed
+    return listed + random_decoders.cases() + random_encoders.cases()

@@ -8,7 +8,7 @@ import indicators as oracle_indicators
 
 PER_HEAD = (
     "entropy", "entropy_row_mean", "concentration", "sink", "density", "sparsity", "zero_fraction", "mean_distance",
-    "duplicate", "induction",
+    "duplicate", "induction", "virtual_sink",
 )
 SCORES = ("minimum", "maximum", "mean", "variance")
 STATES = ("q", "k", "v")
@@ -21,8 +21,6 @@ def read_site(file, s, site, heads, key_heads, length):
     values["local_focus"] = indicators["local_focus"][s, site, :heads]
     values["head_diversity"] = indicators["head_diversity"][s, site]
     values["column_mass"] = indicators["column_mass"][s, site, :heads, :length]
-    if "virtual_sink" in indicators:
-        values["virtual_sink"] = indicators["virtual_sink"][s, site, :heads]
     for name in SCORES:
         values[f"score_{name}"] = file[f"logits/{name}"][s, site, :heads]
     values["score_above"] = file["logits/above"][s, site, :heads]
@@ -44,7 +42,9 @@ def read_map(file, s, site):
     group = file[f"maps/{s}/{site}"]
     return {
         "query": group["query"][()], "key": group["key"][()], "row_constant": group["row_constant"][()],
-        "scale": float(group.attrs["scale"]),
+        "scale": float(group.attrs["scale"]), "soft_cap": float(group.attrs["soft_cap"]),
+        "sink_logits": group.attrs["sink_logits"],
+        "slopes": None if np.isnan(group.attrs["slopes"]).any() else group.attrs["slopes"],
     }
 
 
@@ -102,7 +102,8 @@ def fill_sequence(arrays, s, trace, row_step):
     length = len(trace.tokens)
     arrays["tokens/ids"][s, :length] = trace.tokens
     for n, site in enumerate(trace.sites):
-        found = oracle_indicators.indicators(site.weights, site.allowed, trace.causal, trace.tokens)
+        found = oracle_indicators.indicators(
+            site.weights, site.allowed, trace.causal, trace.tokens, virtual_sink=site.virtual_sink)
         for name in (*PER_HEAD, "local_focus", "head_diversity"):
             arrays[f"indicators/{name}"][s, n] = found[name]
         arrays["indicators/column_mass"][s, n, :, :length] = found["column_mass"]

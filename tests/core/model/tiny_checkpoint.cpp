@@ -38,6 +38,8 @@ bool ends(const std::string& text, const std::string& end) {
 
 double value(const std::string& name, std::uint64_t index) {
     const double raw = element(fnv(name), index);
+    if (ends(name, "_blocks")) return raw + 128;
+    if (ends(name, "_scales")) return 121 + (static_cast<int>(raw) + 128) % 4;
     const bool norm = contains(name, "norm") || contains(name, "LayerNorm") || contains(name, "ln_");
     if (norm && (ends(name, ".weight") || ends(name, ".gamma"))) return 1 + std::floor(raw / 2) / 128;
     if (contains(name, "emb") || contains(name, "wte") || contains(name, "wpe")) return raw / 128;
@@ -56,6 +58,8 @@ void append(std::string& bytes, const std::string& type, double number) {
         append(bytes, c10::Half(static_cast<float>(number)));
     else if (type == "BF16")
         append(bytes, c10::BFloat16(static_cast<float>(number)));
+    else if (type == "U8")
+        append(bytes, static_cast<std::uint8_t>(number));
     else if (type == "I32")
         append(bytes, static_cast<std::int32_t>(number));
     else
@@ -64,13 +68,14 @@ void append(std::string& bytes, const std::string& type, double number) {
 
 using Tensors = std::map<std::string, std::vector<std::int64_t>>;
 
-void write_safetensors(const std::filesystem::path& path, const Tensors& tensors, const std::string& type) {
+void write_safetensors(const std::filesystem::path& path, const Tensors& tensors, const std::string& weight_type) {
     nlohmann::json header = nlohmann::json::object();
     std::string data;
     for (const auto& [name, shape] : tensors) {
         std::uint64_t count = 1;
         for (const std::int64_t size : shape) count *= static_cast<std::uint64_t>(size);
         const std::size_t begin = data.size();
+        const std::string type = ends(name, "_blocks") || ends(name, "_scales") ? "U8" : weight_type;
         for (std::uint64_t i = 0; i < count; ++i) append(data, type, value(name, i));
         header[name] = {{"dtype", type}, {"shape", shape}, {"data_offsets", {begin, data.size()}}};
     }
