@@ -160,6 +160,9 @@ LoadReport TensorPlan::check() {
     std::set<std::string> absent;
     for (const Want& want : wants_)
         if (!has(want.tensor)) absent.insert(want.tensor);
+    // What is there, but of a kind that is not read, is not absent: the checkpoint says what it is.
+    for (const std::string& name : absent)
+        if (file_.unreadable().count(name) != 0) file_.tensor(name);
     if (absent.size() > 1) {
         throw Error(
             ErrorCode::mismatch, escaped(file_.display_name()), "expected every tensor that config.json asks for",
