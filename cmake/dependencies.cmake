@@ -17,5 +17,5 @@ target_include_directories(headscope_hdf5 SYSTEM INTERFACE ${HDF5_CXX_INCLUDE_DI
 target_link_libraries(headscope_hdf5 INTERFACE ${HDF5_CXX_LIBRARIES})
 
 if(HEADSCOPE_WINDOW)
-  find_package(Qt6 REQUIRED COMPONENTS Core Gui Widgets PrintSupport Svg)
+  find_package(Qt6 REQUIRED COMPONENTS Core Gui Widgets PrintSupport Svg Test)
 endif()

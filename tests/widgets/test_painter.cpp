@@ -14,6 +14,7 @@
 #include <fstream>
 
 #include "core/base/error.h"
+#include "tests/core/base/temporary_folder.h"
 #include "tests/widgets/sample_figures.h"
 #include "widgets/figure_painter.h"
 #include "widgets/offscreen.h"
@@ -23,21 +24,10 @@ using namespace headscope::widgets;
 
 namespace {
 
-class Folder {
+class Folder : public test::TemporaryFolder {
 public:
-    Folder() {
-        std::string name = (std::filesystem::temp_directory_path() / "headscope-painter-XXXXXX").string();
-        REQUIRE(mkdtemp(name.data()) != nullptr);
-        path_ = name;
-    }
-    ~Folder() { std::filesystem::remove_all(path_); }
-    std::string file(const std::string& name) const { return (path_ / name).string(); }
-    std::size_t count() const {
-        return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(path_), {}));
-    }
-
-private:
-    std::filesystem::path path_;
+    std::string file(const std::string& name) const { return (*this / name).string(); }
+    std::size_t count() const { return names().size(); }
 };
 
 std::vector<figures::FigureData> one_of_each() {
