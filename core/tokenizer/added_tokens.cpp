@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/cancellation_scope.h"
+#include "core/base/text.h"
 #include "core/tokenizer/unicode.h"
 #include "core/tokenizer/utf8.h"
 
@@ -17,6 +19,12 @@ bool ends_with_word(std::string_view text) {
 
 bool starts_with_word(std::string_view text) {
     return !text.empty() && is_word(decode_utf8(text, 0).point);
+}
+
+// Bytes that the added tokens of a text may hold together. Tokens overlap where one that takes white space along is
+// followed by others that are white space: n of them could hold n * n bytes.
+std::uint64_t most_covered(std::uint64_t text) {
+    return 2 * text + (1 << 20);
 }
 
 AddedToken read_token(const JsonView& entry) {
@@ -34,10 +42,12 @@ AddedToken read_token(const JsonView& entry) {
 
 }  // namespace
 
-AddedTokens::AddedTokens(const JsonView& list, const Vocabulary& vocabulary, const Normalizer* normalizer) {
+AddedTokens::AddedTokens(const JsonView& list, const Vocabulary& vocabulary, const Normalizer* normalizer)
+    : where_(list.where()) {
     list.array();
     auto next = static_cast<std::int64_t>(vocabulary.count());
     for (std::size_t i = 0; i < list.size(); ++i) {
+        if (i % 1024 == 0) check_cancellation();
         AddedToken token = read_token(list.at(i));
         if (token.content.empty()) continue;
         if (const auto known = id_of(token.content)) {
@@ -82,6 +92,9 @@ std::vector<AddedTokens::Stretch> AddedTokens::find(std::string_view text, const
     std::vector<Stretch> stretches;
     const auto size = static_cast<std::uint32_t>(text.size());
     std::uint32_t last = 0;
+    std::uint32_t space_begin = 1;  // white space after a token, walked once
+    std::uint32_t space_end = 0;
+    std::uint64_t covered = 0;
     for (const TokenSet::Found& found : set.find(text)) {
         const AddedToken& token = tokens_.at(found.value);
         std::uint32_t begin = found.begin;
@@ -93,13 +106,27 @@ std::vector<AddedTokens::Stretch> AddedTokens::find(std::string_view text, const
             if (!is_space(decode_utf8(text, before).point)) break;
             begin = before;
         }
-        begin = std::max(begin, last);
-        while (token.strip_right && end < size) {
-            const Decoded c = decode_utf8(text, end);
-            if (!is_space(c.point)) break;
-            end += c.length;
+        if (token.strip_left) begin = std::max(begin, last);
+        if (token.strip_right) {
+            // Within white space whose end is known, for a token that is white space itself.
+            if (end < space_begin || end > space_end) {
+                space_begin = space_end = end;
+                while (space_end < size) {
+                    const Decoded c = decode_utf8(text, space_end);
+                    if (!is_space(c.point)) break;
+                    space_end += c.length;
+                }
+            }
+            end = space_end;
         }
+        if (begin >= end) continue;  // the one before took all of it; the library fails here
         if (last < begin) stretches.push_back({last, begin, -1});
+        covered += end - begin;
+        if (covered > most_covered(size)) {
+            throw Error(ErrorCode::limit, where_,
+                        "expected added tokens that do not all take the same white space along",
+                        "found that those up to byte " + std::to_string(end) + " hold " + size_text(covered));
+        }
         stretches.push_back({begin, end, found.value});
         last = end;
     }

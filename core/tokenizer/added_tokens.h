@@ -56,6 +56,7 @@ public:
 private:
     std::vector<Stretch> find(std::string_view text, const TokenSet& set) const;
 
+    std::string where_;
     std::unordered_map<std::int32_t, AddedToken> tokens_;
     std::unordered_map<std::string, std::int32_t> ids_;
     std::unordered_set<std::string> special_;

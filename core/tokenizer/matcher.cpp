@@ -16,7 +16,7 @@ class LiteralMatcher final : public Matcher {
 public:
     explicit LiteralMatcher(std::string wanted) : wanted_(std::move(wanted)) {}
 
-    void find(std::string_view text, std::vector<Match>& matches) const override {
+    void find(std::string_view text, std::vector<Match>& matches, SearchWatch&) const override {
         const auto length = static_cast<std::uint32_t>(wanted_.size());
         if (length == 0) {
             for (std::uint32_t at = 0; at <= text.size(); ++at) {
@@ -24,7 +24,8 @@ public:
             }
             return;
         }
-        for (std::size_t at = text.find(wanted_); at != std::string_view::npos; at = text.find(wanted_, at + length)) {
+        for (std::size_t at = find_text(text, wanted_, 0); at != std::string_view::npos;
+             at = find_text(text, wanted_, at + length)) {
             matches.push_back({static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(at) + length});
         }
     }
@@ -37,7 +38,7 @@ class CharacterMatcher final : public Matcher {
 public:
     explicit CharacterMatcher(bool (*belongs)(char32_t)) : belongs_(belongs) {}
 
-    void find(std::string_view text, std::vector<Match>& matches) const override {
+    void find(std::string_view text, std::vector<Match>& matches, SearchWatch&) const override {
         for (std::uint32_t at = 0; at < text.size();) {
             const Decoded c = decode_utf8(text, at);
             if (belongs_(c.point)) matches.push_back({at, at + c.length});
@@ -49,22 +50,16 @@ private:
     bool (*belongs_)(char32_t);
 };
 
-struct Part {
-    Match bytes;
-    bool delimiter = false;
-};
-
-std::vector<Part> cover(const std::vector<Match>& matches, std::uint32_t size, bool invert) {
-    std::vector<Part> parts;
-    parts.reserve(matches.size() * 2 + 1);
+// Calls take(part, is_delimiter) for the matches and for what lies between them, from left to right.
+template <class Take>
+void each_part(const std::vector<Match>& matches, std::uint32_t size, bool invert, const Take& take) {
     std::uint32_t last = 0;
     for (const Match& match : matches) {
-        if (last != match.begin) parts.push_back({{last, match.begin}, invert});
-        parts.push_back({match, !invert});
+        if (last != match.begin) take(Match{last, match.begin}, invert);
+        take(match, !invert);
         last = match.end;
     }
-    if (last != size) parts.push_back({{last, size}, invert});
-    return parts;
+    if (last != size) take(Match{last, size}, invert);
 }
 
 }  // namespace
@@ -88,59 +83,41 @@ std::unique_ptr<Matcher> pattern_matcher(const std::string& pattern, const std::
 
 void split_parts(const std::vector<Match>& matches, std::uint32_t size, SplitBehavior behavior, bool invert,
                  std::vector<Match>& parts) {
-    if (behavior == SplitBehavior::isolated) {  // delimiters or not: every part stays
-        std::uint32_t last = 0;
-        for (const Match& match : matches) {
-            if (last != match.begin) parts.push_back({last, match.begin});
-            parts.push_back(match);
-            last = match.end;
-        }
-        if (last != size) parts.push_back({last, size});
-        return;
-    }
-    const std::vector<Part> all = cover(matches, size, invert);
     const std::size_t first = parts.size();
     bool previous = false;  // whether the part before was a delimiter
     const auto open = [&] { return parts.size() > first; };
-    switch (behavior) {
-        case SplitBehavior::isolated:
-        case SplitBehavior::removed:
-            for (const Part& part : all) {
-                if (!part.delimiter) parts.push_back(part.bytes);
-            }
-            break;
-        case SplitBehavior::contiguous:
-            for (const Part& part : all) {
-                if (part.delimiter == previous && open()) {
-                    parts.back().end = part.bytes.end;
+    each_part(matches, size, invert, [&](Match part, bool delimiter) {
+        switch (behavior) {
+            case SplitBehavior::isolated:
+                parts.push_back(part);
+                break;
+            case SplitBehavior::removed:
+                if (!delimiter) parts.push_back(part);
+                break;
+            case SplitBehavior::contiguous:
+                if (delimiter == previous && open()) {
+                    parts.back().end = part.end;
                 } else {
-                    parts.push_back(part.bytes);
+                    parts.push_back(part);
                 }
-                previous = part.delimiter;
-            }
-            break;
-        case SplitBehavior::merged_with_previous:
-            for (const Part& part : all) {
-                if (part.delimiter && !previous && open()) {
-                    parts.back().end = part.bytes.end;
+                break;
+            case SplitBehavior::merged_with_previous:
+                if (delimiter && !previous && open()) {
+                    parts.back().end = part.end;
                 } else {
-                    parts.push_back(part.bytes);
+                    parts.push_back(part);
                 }
-                previous = part.delimiter;
-            }
-            break;
-        case SplitBehavior::merged_with_next:
-            for (auto part = all.rbegin(); part != all.rend(); ++part) {
-                if (part->delimiter && !previous && open()) {
-                    parts.back().begin = part->bytes.begin;
+                break;
+            case SplitBehavior::merged_with_next:
+                if (!delimiter && previous && open()) {
+                    parts.back().end = part.end;
                 } else {
-                    parts.push_back(part->bytes);
+                    parts.push_back(part);
                 }
-                previous = part->delimiter;
-            }
-            std::reverse(parts.begin() + static_cast<std::ptrdiff_t>(first), parts.end());
-            break;
-    }
+                break;
+        }
+        previous = delimiter;
+    });
 }
 
 }  // namespace headscope::tokenizer

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/tokenizer/search_watch.h"
+
 namespace headscope::tokenizer {
 
 /// Bytes [begin, end).
@@ -21,8 +23,13 @@ struct Match {
 class Matcher {
 public:
     virtual ~Matcher() = default;
-    /// Adds all matches in `text` from left to right, none overlapping. A match may be empty.
-    virtual void find(std::string_view text, std::vector<Match>& matches) const = 0;
+    /// Adds all matches in `text` from left to right, none overlapping. A match may be empty. `watch` is that of all
+    /// texts which are searched together.
+    virtual void find(std::string_view text, std::vector<Match>& matches, SearchWatch& watch) const = 0;
+    void find(std::string_view text, std::vector<Match>& matches) const {
+        SearchWatch watch(text.size());
+        find(text, matches, watch);
+    }
 };
 
 /// Every occurrence of `text`; the empty text matches between all characters, as an empty regular expression does.
@@ -35,7 +42,7 @@ std::unique_ptr<Matcher> character_matcher(char32_t c);
 
 /// A regular expression in Oniguruma's syntax. The best-known patterns of tokenizers run in scanners of our own.
 /// Throws Error(format) that names `where` for one that does not compile; find() throws Error(limit) when a search
-/// passes the limits on steps and memory.
+/// passes the limits on steps, memory and time.
 std::unique_ptr<Matcher> pattern_matcher(const std::string& pattern, const std::string& where);
 
 /// What happens to the matches when a text is split by them.

@@ -21,7 +21,7 @@ void Pieces::add(const AlignedText& text, std::int32_t id) {
     if (text.size() == 0) return;
     const auto begin = static_cast<std::uint32_t>(text_.size());
     text_.append(text);
-    list_.push_back({begin, static_cast<std::uint32_t>(text_.size()), text.origin(), id});
+    list_.push_back({begin, static_cast<std::uint32_t>(text_.size()), text.span(0).begin, id});
 }
 
 void Pieces::split(const std::function<void(std::string_view piece, std::vector<Match>& parts)>& cut) {
@@ -50,9 +50,10 @@ void Pieces::split(const std::function<void(std::string_view piece, std::vector<
 
 void Pieces::split(const Matcher& matcher, SplitBehavior behavior, bool invert) {
     std::vector<Match> matches;
+    SearchWatch watch(text_.size());
     split([&](std::string_view piece, std::vector<Match>& parts) {
         matches.clear();
-        matcher.find(piece, matches);
+        matcher.find(piece, matches, watch);
         split_parts(matches, static_cast<std::uint32_t>(piece.size()), behavior, invert, parts);
     });
 }

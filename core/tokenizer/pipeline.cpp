@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
+#include "core/base/cancellation_scope.h"
 #include "core/base/error.h"
 #include "core/base/progress.h"
 #include "core/base/text.h"
 #include "core/tokenizer/byte_level.h"
+#include "core/tokenizer/utf8.h"
 
 namespace headscope::tokenizer {
 
@@ -15,12 +18,20 @@ namespace {
 
 constexpr std::size_t longest_text = std::numeric_limits<std::int32_t>::max();
 constexpr std::size_t words_per_check = 1024;
+constexpr std::size_t tokens_at_once = 4096;
 
-// A token that is an added token, or unknown text: where it stands, and how it reads there.
+// A token that may not read as its id does, an added token for one: where it stands, and how it reads there.
 struct AddedPlace {
     std::size_t token = 0;
     std::string_view text;
 };
+
+// A quarter more at a time, not as much again: these are the largest lists of all.
+template <class Entry>
+void make_room(std::vector<Entry>& list, std::size_t more) {
+    if (list.capacity() - list.size() >= more) return;
+    list.reserve(std::max(list.size() + more, list.capacity() + list.capacity() / 4));
+}
 
 void check_text(std::string_view text) {
     if (text.size() > longest_text) {
@@ -35,6 +46,13 @@ void check_text(std::string_view text) {
 }
 
 }  // namespace
+
+Pipeline::Pipeline(PipelineParts parts) : parts_(std::move(parts)) {
+    for (const Vocabulary::Entry& entry : parts_.model->vocabulary().entries()) {
+        const AddedToken* added = parts_.added.find(entry.id);
+        if (added != nullptr && added->normalized != entry.piece) shadowed_.insert(entry.id);
+    }
+}
 
 // Added tokens in the raw text; the text between them normalised; more added tokens in that; the rest split.
 Pieces Pipeline::cut(std::string_view text, const Cancellation* cancellation) const {
@@ -60,50 +78,64 @@ Pieces Pipeline::cut(std::string_view text, const Cancellation* cancellation) co
 
 Encoding Pipeline::encode(std::string_view text, bool add_special_tokens, const Cancellation* cancellation) const {
     check_text(text);
+    std::optional<CancellationScope> scope;  // for what takes no flag: normalisers, searches
+    if (cancellation != nullptr) scope.emplace(*cancellation);
     Pieces pieces = cut(text, cancellation);
     const Model& model = *parts_.model;
     if (pieces.stands_for_bytes() && !model.works_on_bytes()) pieces.spell_bytes();
 
-    std::vector<Token> tokens;
-    tokens.reserve(pieces.list().size() + pieces.list().size() / 4);
+    Draft draft;
+    draft.text = text;
+    Encoding& encoding = draft.encoding;
+    encoding.ids.reserve(pieces.list().size() + pieces.list().size() / 4 + 2);
+    encoding.offsets.reserve(pieces.list().size() + pieces.list().size() / 4 + 2);
+    std::vector<Token> tokens;  // of some words, not yet in the encoding
     std::vector<AddedPlace> added;
+    const auto write = [&] {
+        make_room(encoding.ids, tokens.size());
+        make_room(encoding.offsets, tokens.size());
+        for (const Token& token : tokens) {
+            const Span span = pieces.text().span(token.begin, token.end);
+            encoding.ids.push_back(token.id);
+            encoding.offsets.push_back({span.begin, span.end});
+        }
+        tokens.clear();
+    };
     const std::int32_t unknown = model.unknown_shown_as_text();
     std::size_t words = 0;
     for (const Piece& piece : pieces.list()) {
         if (cancellation != nullptr && ++words % words_per_check == 0) cancellation->check();
+        if (tokens.size() >= tokens_at_once) write();
         if (piece.id != no_id) {
-            added.push_back({tokens.size(), pieces.view(piece)});
+            added.push_back({encoding.ids.size() + tokens.size(), pieces.view(piece)});
             tokens.push_back({piece.id, piece.begin, piece.end});
         } else {
             const std::size_t first = tokens.size();
             model.tokenize({pieces.view(piece), piece.begin, pieces.stands_for_bytes(), cancellation}, tokens);
-            if (unknown == no_id) continue;
+            if (unknown == no_id && shadowed_.empty()) continue;
             for (std::size_t i = first; i < tokens.size(); ++i) {
-                if (tokens[i].id == unknown) added.push_back({i, pieces.view({tokens[i].begin, tokens[i].end})});
+                if (tokens[i].id == unknown) {
+                    added.push_back({encoding.ids.size() + i, pieces.view({tokens[i].begin, tokens[i].end})});
+                } else if (shadowed_.contains(tokens[i].id)) {
+                    added.push_back({encoding.ids.size() + i, model.vocabulary().piece(tokens[i].id)});
+                }
             }
         }
     }
-
-    Draft draft;
-    draft.text = text;
-    draft.end = tokens.size();
-    draft.encoding.ids.reserve(tokens.size() + 2);
-    draft.encoding.offsets.reserve(tokens.size() + 2);
-    for (const Token& token : tokens) {
-        const Span span = pieces.text().span(token.begin, token.end);
-        draft.encoding.ids.push_back(token.id);
-        draft.encoding.offsets.push_back({span.begin, span.end});
-    }
-    draft.encoding.special.assign(tokens.size(), 0);
+    write();
+    std::vector<Token>().swap(tokens);
+    draft.end = encoding.ids.size();
+    encoding.special.assign(encoding.ids.size(), 0);
     for (const AddedPlace& place : added) {
-        if (place.text == piece(tokens[place.token].id)) continue;
-        draft.encoding.respelled.push_back({static_cast<std::int64_t>(place.token), std::string(place.text)});
+        if (place.text == piece(encoding.ids[place.token])) continue;
+        encoding.respelled.push_back({static_cast<std::int64_t>(place.token), std::string(place.text)});
     }
     draft.piece = [&](std::size_t i) {
         const auto place =
             std::lower_bound(added.begin(), added.end(), i,
                              [](const AddedPlace& entry, std::size_t token) { return entry.token < token; });
-        return place != added.end() && place->token == i ? place->text : model.vocabulary().piece(tokens[i].id);
+        return place != added.end() && place->token == i ? place->text
+                                                         : model.vocabulary().piece(encoding.ids[draft.begin + i]);
     };
     draft.spelling = [this](std::int32_t id) { return piece(id); };
     if (parts_.post_processor) parts_.post_processor->apply(draft, add_special_tokens);
@@ -140,13 +172,15 @@ std::string Pipeline::surface(std::int32_t id) const {
     if (parts_.model->spells_bytes()) {
         if (const auto byte = fallback_byte(spelled)) return std::string(1, static_cast<char>(*byte));
     }
-    std::string text = spelled;
-    if (!parts_.space.empty()) {
-        for (std::size_t at = text.find(parts_.space); at != std::string::npos; at = text.find(parts_.space, at + 1)) {
-            text.replace(at, parts_.space.size(), " ");
-        }
+    if (parts_.space.empty()) return spelled;
+    std::string text;
+    std::size_t last = 0;
+    for (std::size_t at = find_text(spelled, parts_.space, 0); at != std::string::npos;
+         at = find_text(spelled, parts_.space, last)) {
+        text.append(spelled, last, at - last).append(" ");
+        last = at + parts_.space.size();
     }
-    return text;
+    return text.append(spelled, last);
 }
 
 std::int64_t Pipeline::vocabulary_size() const {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <unordered_set>
 
 #include "core/tokenizer/added_tokens.h"
 #include "core/tokenizer/decoders/decoder.h"
@@ -25,10 +27,13 @@ struct PipelineParts {
     std::string space;               ///< what pieces have for a space, beside the space itself; mostly U+2581
 };
 
+/// The tokenizer that a tokenizer.json document describes; its long lists may be packed (document.h). `where` names it.
+std::shared_ptr<const Tokenizer> make_pipeline(const nlohmann::json& document, const std::string& where);
+
 /// A tokenizer made of parts: added tokens, normaliser, pre-tokeniser, model, post-processor; and a decoder.
 class Pipeline final : public Tokenizer {
 public:
-    explicit Pipeline(PipelineParts parts) : parts_(std::move(parts)) {}
+    explicit Pipeline(PipelineParts parts);
 
     Encoding encode(std::string_view text, bool add_special_tokens, const Cancellation* cancellation) const override;
     std::string decode(std::span<const std::int32_t> ids, bool skip_special_tokens) const override;
@@ -42,6 +47,7 @@ private:
     Pieces cut(std::string_view text, const Cancellation* cancellation) const;
 
     PipelineParts parts_;
+    std::unordered_set<std::int32_t> shadowed_;  ///< pieces whose ids read as an added token's normalised text instead
 };
 
 }  // namespace headscope::tokenizer

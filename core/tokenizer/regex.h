@@ -21,11 +21,15 @@ public:
     RegexMatcher(const RegexMatcher&) = delete;
     RegexMatcher& operator=(const RegexMatcher&) = delete;
 
-    void find(std::string_view text, std::vector<Match>& matches) const override;
+    using Matcher::find;
+    void find(std::string_view text, std::vector<Match>& matches, SearchWatch& watch) const override;
 
 private:
+    class Search;
+
     re_pattern_buffer* regex_ = nullptr;
     std::string where_;
+    bool uses_search_start_;  ///< \G: what matches hangs on where a search began
 };
 
 /// `pattern` with \w, \d, their negations and every \p{...} of a general category spelled out as ranges.

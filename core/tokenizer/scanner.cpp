@@ -132,7 +132,7 @@ public:
     using End = std::uint32_t (*)(const Cursor&, std::uint32_t);
     explicit Scanner(End end) : end_(end) {}
 
-    void find(std::string_view text, std::vector<Match>& matches) const override {
+    void find(std::string_view text, std::vector<Match>& matches, SearchWatch&) const override {
         const Cursor cursor(text);
         for (std::uint32_t at = 0; !cursor.ends(at);) {
             const std::uint32_t end = end_(cursor, at);

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/tokenizer/tokenizer.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "core/base/input_file.h"
 #include "core/base/json.h"
 #include "core/tokenizer/byte_tokenizer.h"
+#include "core/tokenizer/files/older_files.h"
+#include "core/tokenizer/document.h"
 #include "core/tokenizer/pipeline.h"
 
 namespace headscope::tokenizer {
@@ -30,6 +33,19 @@ std::optional<JsonView> find_type(const std::optional<JsonView>& component, std:
         }
     }
     return std::nullopt;
+}
+
+constexpr const char* sentencepiece_names[] = {"tokenizer.model", "spiece.model", "sentencepiece.bpe.model",
+                                               "spm.model", "source.spm"};
+
+bool is_sentencepiece(const std::filesystem::path& path) {
+    return path.extension() == ".model" || path.extension() == ".spm";
+}
+
+[[noreturn]] void refuse_sentencepiece(const std::filesystem::path& path) {
+    throw Error(ErrorCode::unsupported, escaped(path.string()),
+                "expected a tokenizer.json, which transformers makes of it (AutoTokenizer, save_pretrained)",
+                "found a sentencepiece model");
 }
 
 PipelineParts read_parts(const JsonView& root) {
@@ -67,23 +83,50 @@ PipelineParts read_parts(const JsonView& root) {
 Tokenizer::~Tokenizer() = default;
 
 std::vector<std::string> Tokenizer::pieces(const Encoding& encoding) const {
+    return pieces(encoding, 0, encoding.ids.size());
+}
+
+std::vector<std::string> Tokenizer::pieces(const Encoding& encoding, std::size_t first, std::size_t count) const {
     std::vector<std::string> result;
-    result.reserve(encoding.ids.size());
-    for (const std::int32_t id : encoding.ids) result.push_back(piece(id));
-    for (const Encoding::Respelled& respelled : encoding.respelled) {
-        result.at(static_cast<std::size_t>(respelled.token)) = respelled.piece;
+    result.reserve(count);
+    for (const std::int32_t id : std::span(encoding.ids).subspan(first, count)) result.push_back(piece(id));
+    auto respelled =
+        std::lower_bound(encoding.respelled.begin(), encoding.respelled.end(), static_cast<std::int64_t>(first),
+                         [](const Encoding::Respelled& entry, std::int64_t token) { return entry.token < token; });
+    for (; respelled != encoding.respelled.end(); ++respelled) {
+        const std::size_t place = static_cast<std::size_t>(respelled->token) - first;
+        if (place >= count) break;
+        result[place] = respelled->piece;
     }
     return result;
 }
 
 std::shared_ptr<const Tokenizer> Tokenizer::from_file(const std::filesystem::path& path) {
+    if (is_sentencepiece(path)) refuse_sentencepiece(path);
     const std::string text = read_small_file(path, largest_file, "tokenizer");
     return from_json(text, path.string());
 }
 
 std::shared_ptr<const Tokenizer> Tokenizer::from_json(std::string_view json, const std::string& where) {
-    const nlohmann::json document = parse_json(json, where);
+    return make_pipeline(read_document(json, where), where);
+}
+
+std::shared_ptr<const Tokenizer> make_pipeline(const nlohmann::json& document, const std::string& where) {
     return std::make_shared<Pipeline>(read_parts(JsonView(document, where)));
+}
+
+bool Tokenizer::is_in(const std::filesystem::path& folder) {
+    return ends_at_regular_file(folder / "tokenizer.json") || has_older_files(folder);
+}
+
+std::shared_ptr<const Tokenizer> Tokenizer::from_folder(const std::filesystem::path& folder) {
+    if (const auto file = folder / "tokenizer.json"; ends_at_regular_file(file)) return from_file(file);
+    if (has_older_files(folder)) return make_pipeline(document_of_older_files(folder), escaped(folder.string()));
+    for (const char* name : sentencepiece_names) {
+        if (ends_at_regular_file(folder / name)) refuse_sentencepiece(folder / name);
+    }
+    throw Error(ErrorCode::io, escaped(folder.string()),
+                "expected a tokenizer.json, or vocab.json with merges.txt, or vocab.txt in this folder", "found none");
 }
 
 std::shared_ptr<const Tokenizer> Tokenizer::bytes() {

@@ -42,6 +42,12 @@ class Tokenizer {
 public:
     /// From a checkpoint folder's tokenizer.json. `where` names it in errors.
     static std::shared_ptr<const Tokenizer> from_file(const std::filesystem::path& path);
+    /// From a checkpoint folder: its tokenizer.json, or the files of before: vocab.json with merges.txt (GPT-2, RoBERTa
+    /// and their kin) or vocab.txt (BERT and its kin), with tokenizer_config.json, special_tokens_map.json and
+    /// added_tokens.json beside them, as transformers 5.23 takes them. Error where there is none of these.
+    static std::shared_ptr<const Tokenizer> from_folder(const std::filesystem::path& folder);
+    /// True if from_folder finds one of them.
+    static bool is_in(const std::filesystem::path& folder);
     static std::shared_ptr<const Tokenizer> from_json(std::string_view json, const std::string& where);
     /// Ids 0..255 are bytes; no special tokens.
     static std::shared_ptr<const Tokenizer> bytes();
@@ -62,6 +68,8 @@ public:
     virtual bool adds_first_token() const = 0;
     /// The piece of every token of an encoding, as it was found in the text.
     std::vector<std::string> pieces(const Encoding& encoding) const;
+    /// The same for `count` tokens from `first` on, where all at once would take too much memory.
+    std::vector<std::string> pieces(const Encoding& encoding, std::size_t first, std::size_t count) const;
 };
 
 }  // namespace headscope::tokenizer

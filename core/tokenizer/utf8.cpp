@@ -2,6 +2,7 @@
 #include "core/tokenizer/utf8.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace headscope::tokenizer {
 
@@ -66,6 +67,13 @@ std::string to_utf8(char32_t c) {
     std::string text;
     append_utf8(text, c);
     return text;
+}
+
+std::size_t find_text(std::string_view text, std::string_view wanted, std::size_t from) {
+    if (from > text.size()) return std::string_view::npos;
+    const void* found = ::memmem(text.data() + from, text.size() - from, wanted.data(), wanted.size());
+    return found == nullptr ? std::string_view::npos
+                            : static_cast<std::size_t>(static_cast<const char*>(found) - text.data());
 }
 
 std::size_t count_utf8(std::string_view text) {

@@ -49,6 +49,9 @@ inline std::size_t previous_utf8(std::string_view text, std::size_t end) {
 void append_utf8(std::string& text, char32_t c);
 std::string to_utf8(char32_t c);
 
+/// Where `wanted` begins in `text` at or after `from`; npos for nowhere. In linear time, whatever `wanted` is.
+std::size_t find_text(std::string_view text, std::string_view wanted, std::size_t from);
+
 /// Number of characters of valid text.
 std::size_t count_utf8(std::string_view text);
 

@@ -2,9 +2,9 @@
 #include "core/tokenizer/vocabulary.h"
 
 #include <algorithm>
-#include <limits>
-#include <nlohmann/json.hpp>
 #include <utility>
+
+#include "core/tokenizer/document.h"
 
 namespace headscope::tokenizer {
 
@@ -15,50 +15,51 @@ void StringTable::reserve(std::size_t count, std::size_t bytes) {
 }
 
 void StringTable::grow() {
-    slots_.assign(std::max<std::size_t>(16, slots_.size() * 2), 0);
+    slots_.assign(std::max<std::size_t>(16, slots_.size() * 2), Slot{});
     for (std::size_t i = 0; i < entries_.size(); ++i) {
-        std::size_t slot = hash_bytes(key(entries_[i])) & (slots_.size() - 1);
-        while (slots_[slot] != 0) slot = (slot + 1) & (slots_.size() - 1);
-        slots_[slot] = static_cast<std::uint32_t>(i + 1);
+        const std::uint64_t hash = hash_bytes(key(entries_[i]));
+        std::size_t slot = hash & (slots_.size() - 1);
+        while (slots_[slot].entry != 0) slot = (slot + 1) & (slots_.size() - 1);
+        slots_[slot] = {static_cast<std::uint32_t>(i + 1), mark_of(hash)};
     }
 }
 
-void StringTable::add(std::string_view text, std::int32_t value) {
-    if ((entries_.size() + 1) * 2 > slots_.size()) grow();
-    std::size_t slot = hash_bytes(text) & (slots_.size() - 1);
-    while (slots_[slot] != 0) {
-        if (key(entries_[slots_[slot] - 1]) == text) return;
-        slot = (slot + 1) & (slots_.size() - 1);
+// The slot that holds `text`, or the free one where it would go.
+std::size_t StringTable::slot_of(std::string_view text, std::uint64_t hash) const {
+    const std::uint32_t mark = mark_of(hash);
+    std::size_t slot = hash & (slots_.size() - 1);
+    for (; slots_[slot].entry != 0; slot = (slot + 1) & (slots_.size() - 1)) {
+        if (slots_[slot].mark == mark && key(entries_[slots_[slot].entry - 1]) == text) break;
     }
+    return slot;
+}
+
+bool StringTable::add(std::string_view text, std::int32_t value) {
+    if ((entries_.size() + 1) * 2 > slots_.size()) grow();
+    const std::uint64_t hash = hash_bytes(text);
+    const std::size_t slot = slot_of(text, hash);
+    if (slots_[slot].entry != 0) return false;
     entries_.push_back({characters_.size(), static_cast<std::uint32_t>(text.size()), value});
     characters_.append(text);
-    slots_[slot] = static_cast<std::uint32_t>(entries_.size());
+    slots_[slot] = {static_cast<std::uint32_t>(entries_.size()), mark_of(hash)};
+    return true;
 }
 
 std::int32_t StringTable::find(std::string_view text) const {
     if (slots_.empty()) return -1;
-    std::size_t slot = hash_bytes(text) & (slots_.size() - 1);
-    while (slots_[slot] != 0) {
-        const Entry& entry = entries_[slots_[slot] - 1];
-        if (key(entry) == text) return entry.value;
-        slot = (slot + 1) & (slots_.size() - 1);
-    }
-    return -1;
+    const Slot& slot = slots_[slot_of(text, hash_bytes(text))];
+    return slot.entry == 0 ? -1 : entries_[slot.entry - 1].value;
 }
 
 Vocabulary::Vocabulary(const JsonView& pieces) {
-    constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max() - 1;
-    pieces.object();
-    pieces_.reserve(pieces.size());
+    pieces_.reserve(packed_size(pieces));
     std::size_t bytes = 0;
-    for (const auto& [piece, id] : pieces.value().items()) {
-        // Only what is wrong pays for a view of its place.
-        const bool whole = id.is_number_unsigned() && id.get<std::uint64_t>() <= static_cast<std::uint64_t>(most);
-        const std::int64_t value = whole ? id.get<std::int64_t>() : pieces.at(piece).integer({0, most});
-        pieces_.push_back({static_cast<std::int32_t>(value), piece});
+    each_piece(pieces, [&](std::string_view piece, std::int32_t id) {
+        pieces_.push_back({id, std::string(piece)});
         bytes += piece.size();
-    }
-    std::sort(pieces_.begin(), pieces_.end(), [](const Entry& a, const Entry& b) { return a.id < b.id; });
+    });
+    const auto by_id = [](const Entry& a, const Entry& b) { return a.id < b.id; };
+    if (!std::is_sorted(pieces_.begin(), pieces_.end(), by_id)) std::sort(pieces_.begin(), pieces_.end(), by_id);
     table_.reserve(pieces_.size(), bytes);
     for (std::size_t i = 0; i < pieces_.size(); ++i) {
         if (i > 0 && pieces_[i].id == pieces_[i - 1].id) {
@@ -66,7 +67,10 @@ Vocabulary::Vocabulary(const JsonView& pieces) {
                         "found id " + std::to_string(pieces_[i].id) + " for \"" + escaped(pieces_[i - 1].piece, 40) +
                             "\" and \"" + escaped(pieces_[i].piece, 40) + "\"");
         }
-        table_.add(pieces_[i].piece, pieces_[i].id);
+        if (!table_.add(pieces_[i].piece, pieces_[i].id)) {
+            throw Error(ErrorCode::format, pieces.where(), "expected each key once in an object",
+                        "found \"" + escaped(pieces_[i].piece, 60) + "\" again");
+        }
     }
 }
 

@@ -18,7 +18,8 @@ namespace headscope::tokenizer {
 class StringTable {
 public:
     void reserve(std::size_t count, std::size_t bytes);
-    void add(std::string_view key, std::int32_t value);
+    /// False, and nothing done, for a key that is there.
+    bool add(std::string_view key, std::int32_t value);
     /// The value, or -1.
     std::int32_t find(std::string_view key) const;
     std::size_t size() const noexcept { return entries_.size(); }
@@ -31,10 +32,17 @@ private:
     };
     std::string_view key(const Entry& entry) const { return {characters_.data() + entry.begin, entry.length}; }
     void grow();
+    std::size_t slot_of(std::string_view key, std::uint64_t hash) const;
+    static std::uint32_t mark_of(std::uint64_t hash) { return static_cast<std::uint32_t>(hash >> 32); }
+
+    struct Slot {
+        std::uint32_t entry = 0;  ///< + 1, 0 for free
+        std::uint32_t mark = 0;   ///< of the hash: other keys seldom share it
+    };
 
     std::string characters_;
     std::vector<Entry> entries_;
-    std::vector<std::uint32_t> slots_;  ///< entry + 1, 0 for free
+    std::vector<Slot> slots_;
 };
 
 struct VocabularyEntry {

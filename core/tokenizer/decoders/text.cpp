@@ -22,7 +22,8 @@ std::string replaced(std::string_view text, std::string_view wanted, std::string
         return result.append(content);
     }
     std::size_t last = 0;
-    for (std::size_t at = text.find(wanted); at != std::string_view::npos; at = text.find(wanted, last)) {
+    for (std::size_t at = find_text(text, wanted, 0); at != std::string_view::npos;
+         at = find_text(text, wanted, last)) {
         result.append(text.substr(last, at - last)).append(content);
         last = at + wanted.size();
     }
@@ -90,9 +91,12 @@ public:
 
     void apply(std::vector<std::string>& pieces) const override {
         std::vector<Match> matches;
+        std::size_t bytes = 0;
+        for (const std::string& piece : pieces) bytes += piece.size();
+        SearchWatch watch(bytes);
         for (std::string& piece : pieces) {
             matches.clear();
-            if (!piece.empty()) matcher_->find(piece, matches);
+            if (!piece.empty()) matcher_->find(piece, matches, watch);
             if (matches.empty()) continue;
             std::string result;
             std::size_t last = 0;

@@ -3,13 +3,13 @@
 #include <atomic>
 #include <cstdio>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <utility>
 
 #include "core/base/progress.h"
 #include "core/tokenizer/byte_level.h"
 #include "core/tokenizer/decoders/decoder.h"
+#include "core/tokenizer/document.h"
 #include "core/tokenizer/models/merges.h"
 #include "core/tokenizer/models/model.h"
 #include "core/tokenizer/models/word_cache.h"
@@ -21,26 +21,18 @@ namespace {
 
 constexpr std::int32_t none = -1;
 
-struct PairText {
-    std::string left;
-    std::string right;
-};
-
 // "a b" or ["a", "b"].
-PairText read_pair(const JsonView& merges, std::size_t index, const Vocabulary& vocabulary) {
-    const nlohmann::json& merge = merges.value()[index];
-    if (merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string()) {
-        return {merge[0].get<std::string>(), merge[1].get<std::string>()};
+template <class Where>
+MergeText read_pair(const MergeText& merge, const Where& where, const Vocabulary& vocabulary) {
+    if (merge.is_pair) return merge;
+    const std::size_t space = merge.left.find(' ');
+    if (space == std::string_view::npos || merge.left.find(' ', space + 1) != std::string_view::npos) {
+        throw Error(ErrorCode::format, where(), "expected two pieces with one space between them",
+                    "found \"" + escaped(merge.left, 80) + "\"");
     }
-    if (!merge.is_string()) merges.at(index).refuse(ErrorCode::format, "expected a merge \"a b\" or [\"a\", \"b\"]");
-    const std::string& text = merge.get_ref<const std::string&>();
-    const std::size_t space = text.find(' ');
-    if (space == std::string::npos || text.find(' ', space + 1) != std::string::npos) {
-        merges.at(index).refuse(ErrorCode::format, "expected two pieces with one space between them");
-    }
-    PairText pair{text.substr(0, space), text.substr(space + 1)};
+    MergeText pair{merge.left.substr(0, space), merge.left.substr(space + 1), true};
     // A file that went through a system with other line ends.
-    if (pair.right.ends_with('\r') && vocabulary.id(pair.right) < 0) pair.right.pop_back();
+    if (pair.right.ends_with('\r') && vocabulary.id(pair.right) < 0) pair.right.remove_suffix(1);
     return pair;
 }
 
@@ -58,7 +50,7 @@ public:
           byte_fallback_(description.boolean_or("byte_fallback", false)),
           ignore_merges_(description.boolean_or("ignore_merges", false)),
           where_(description.where()) {
-        read_merges(description.at("merges").array());
+        read_merges(description.at("merges"));
         prepare();
     }
 
@@ -79,31 +71,37 @@ public:
 
 private:
     void read_merges(const JsonView& merges) {
-        const std::size_t count = merges.size();
-        if (count > std::numeric_limits<std::uint32_t>::max() / 2)
-            merges.refuse(ErrorCode::limit, "expected fewer merges");
+        const std::size_t count = packed_size(merges);
+        if (count > std::numeric_limits<std::uint32_t>::max() / 2) {
+            throw Error(ErrorCode::limit, merges.where(), "expected fewer merges", "found " + std::to_string(count));
+        }
         merges_.reserve(count);
+        joints_.reserve(count);
         std::uint32_t rank = 0;
-        for (std::size_t i = 0; i < count; ++i) {
-            const nlohmann::json& merge = merges.value()[i];
-            if (merge.is_string() && merge.get_ref<const std::string&>().starts_with("#version")) continue;
-            const PairText pair = read_pair(merges, i, vocabulary());
-            const auto known = [&](const std::string& piece) {
+        std::string whole;
+        each_merge(merges, [&](std::size_t index, const MergeText& merge) {
+            if (!merge.is_pair && merge.left.starts_with("#version")) return;
+            // Only what is wrong pays for the name of its place.
+            const auto where = [&] { return merges.where() + "[" + std::to_string(index) + "]"; };
+            const auto known = [&](std::string_view piece) {
                 const std::int32_t id = vocabulary().id(piece);
                 if (id < 0) {
-                    throw Error(ErrorCode::mismatch, merges.at(i).where(), "expected pieces of the vocabulary",
+                    throw Error(ErrorCode::mismatch, where(), "expected pieces of the vocabulary",
                                 "found \"" + escaped(piece, 60) + "\", which it lacks");
                 }
                 return id;
             };
+            const MergeText pair = read_pair(merge, where, vocabulary());
             const std::int32_t left = known(pair.left);
             const std::int32_t right = known(pair.right);
-            if (pair.right.size() < prefix_.size())
-                merges.at(i).refuse(ErrorCode::mismatch, "expected a second piece with the prefix");
-            const std::int32_t result = known(pair.left + pair.right.substr(prefix_.size()));
-            merges_.add(left, right, {rank++, result});
+            if (pair.right.size() < prefix_.size()) {
+                throw Error(ErrorCode::mismatch, where(), "expected a second piece with the prefix",
+                            "found \"" + escaped(pair.right, 60) + "\"");
+            }
+            whole.assign(pair.left).append(pair.right.substr(prefix_.size()));
+            merges_.add(left, right, {rank++, known(whole)});
             joints_.emplace_back(left, right);
-        }
+        });
     }
 
     void prepare() {
@@ -153,10 +151,12 @@ private:
 
     void part(const Word& word, std::vector<Token>& tokens) const {
         const std::string_view text = word.text;
+        // Characters without a piece that leave no token are not counted: the reference's offsets close up over them.
+        std::uint32_t place = word.begin;
         const auto merge = [&](std::size_t begin, std::size_t end) {
-            merge_part({text.substr(begin, end - begin), word.begin + static_cast<std::uint32_t>(begin), word.bytes,
-                        word.cancellation},
-                       tokens);
+            const std::size_t first = tokens.size();
+            merge_part({text.substr(begin, end - begin), place, word.bytes, word.cancellation}, tokens);
+            if (tokens.size() > first) place = tokens.back().end;
         };
         std::size_t begin = 0;
         std::int32_t last = none;
@@ -203,6 +203,11 @@ private:
             add_characters(text, symbols);
         }
         symbols.merge(merges_, word.cancellation);
+        if (!is_short) {
+            std::size_t count = tokens.size();
+            symbols.each([&](std::int32_t, std::uint32_t) { ++count; });
+            if (count > 2 * tokens.capacity()) tokens.reserve(count);
+        }
         symbols.each([&](std::int32_t id, std::uint32_t length) {
             tokens.push_back({id, at, at + length});
             at += length;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
 
+#include "core/base/progress.h"
 #include "core/tokenizer/models/model.h"
 #include "core/tokenizer/utf8.h"
 
@@ -40,8 +41,13 @@ public:
     }
 
 private:
+    // Bytes of candidates that may be looked up for a word: some hundred times what real vocabularies need. Where words
+    // may have any length, a vocabulary of huge pieces could make them cost a square of that.
+    static std::uint64_t most_looked_up(std::size_t word) { return (1 << 20) + std::uint64_t{4096} * word; }
+
     bool add_pieces(const Word& word, std::vector<Token>& tokens) const {
         std::string candidate;
+        std::uint64_t looked_up = 0;
         for (std::size_t begin = 0; begin < word.text.size();) {
             const std::string_view prefix = begin > 0 ? std::string_view(prefix_) : std::string_view();
             std::size_t end = std::min(word.text.size(), begin + longest_);
@@ -50,9 +56,15 @@ private:
             for (; end > begin; end = previous_utf8(word.text, end)) {
                 candidate.assign(prefix).append(word.text.substr(begin, end - begin));
                 id = vocabulary().id(candidate);
+                looked_up += candidate.size();
                 if (id >= 0) break;
             }
             if (id < 0) return false;
+            if (looked_up > most_looked_up(word.text.size())) {
+                throw Error(ErrorCode::limit, where_, "expected shorter pieces, or a lower max_input_chars_per_word",
+                            "found a word of " + std::to_string(word.text.size()) + " bytes that costs too much");
+            }
+            if (word.cancellation != nullptr) word.cancellation->check();
             tokens.push_back(
                 {id, word.begin + static_cast<std::uint32_t>(begin), word.begin + static_cast<std::uint32_t>(end)});
             begin = end;

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// What the files beside a vocabulary say: tokenizer_config.json, special_tokens_map.json, added_tokens.json and, for
+// the kind of tokenizer, config.json. Read as transformers 5.23 reads them; each may be absent.
+
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/json.h"
+
+namespace headscope::tokenizer {
+
+/// An added token as these files describe it.
+struct TokenEntry {
+    std::string content;
+    bool single_word = false;
+    bool strip_left = false;
+    bool strip_right = false;
+    std::optional<bool> normalized =
+        std::nullopt;  ///< where nothing is said, special tokens are looked for in the raw text
+    bool special = true;
+};
+
+class Settings {
+public:
+    explicit Settings(const std::filesystem::path& folder);
+
+    /// "GPT2Tokenizer" and so on; empty if no file says it.
+    std::string tokenizer_class() const;
+    /// "gpt2" and so on, of config.json; empty if there is none.
+    std::string model_type() const;
+    bool flag(std::string_view name, bool fallback) const { return view().boolean_or(name, fallback); }
+    /// True or false, if a file says either.
+    std::optional<bool> choice(std::string_view name) const;
+
+    /// Special tokens by name, "bos_token" and so on.
+    using Named = std::map<std::string, TokenEntry, std::less<>>;
+    /// What the files say, in place of `defaults`; null takes one away.
+    Named named(Named defaults) const;
+    /// All tokens in the order in which they are added: those with numbers, those of `named`, further ones.
+    std::vector<TokenEntry> tokens(const Named& named) const;
+    /// The further special tokens alone, which have no names.
+    std::vector<TokenEntry> further() const;
+
+private:
+    JsonView view() const { return JsonView(config_, file_); }
+    std::vector<TokenEntry> token_list(std::string_view key) const;
+    void read_special_tokens_map(const std::filesystem::path& path);
+    void read_added_tokens(const std::filesystem::path& path);
+
+    std::string file_;
+    nlohmann::json config_ = nlohmann::json::object();
+    nlohmann::json model_ = nlohmann::json::object();
+    std::string model_file_;
+    std::map<std::int64_t, TokenEntry> numbered_;  ///< by the number that the files give them
+};
+
+/// Names of special tokens that every tokenizer may have, in the order in which they are added.
+const std::vector<std::string>& token_names();
+
+}  // namespace headscope::tokenizer
