@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Random checkpoints of the decoders after the first four families, for the acceptance test. See random_models.py."""
 
-import json
+import random
 from pathlib import Path
 
 import safetensors.torch
 import torch
 import transformers as T
 
-from random_models import Case, edit_config, old_generation, randomise, rename_tensors, with_options
+from random_models import ROPE_KINDS, Case, edit_config, old_generation, randomise, rename_tensors, with_options
 
 LIKE_LLAMA = dict(
     vocab_size=103, hidden_size=48, intermediate_size=67, num_hidden_layers=3, num_attention_heads=6,
@@ -78,6 +78,17 @@ def old_neox(folder):
             ("rotary_emb.inv_freq", torch.ones(2)))})
 
 
+def old_neox_names(folder):
+    """The same of any rotary kind, and no buffers."""
+
+    def change(config):
+        rope = config.pop("rope_parameters")
+        config |= {"rotary_emb_base": rope.pop("rope_theta"), "rotary_pct": rope.pop("partial_rotary_factor")}
+        config["rope_scaling"] = {"type": rope.pop("rope_type"), **rope}
+
+    edit_config(folder, change)
+
+
 def new_head_name(folder):
     rename_tensors(folder, lambda name: name.replace("embed_out.", "lm_head."))
 
@@ -112,6 +123,17 @@ def old_partial(folder):
     edit_config(folder, change)
 
 
+def old_partial_names(folder):
+    """The same of any rotary kind."""
+
+    def change(config):
+        rope = config.pop("rope_parameters")
+        config |= {key: rope.pop(key) for key in ("rope_theta", "partial_rotary_factor")}
+        config["rope_scaling"] = {"type": rope.pop("rope_type"), **rope}
+
+    edit_config(folder, change)
+
+
 def published_gpt_oss(folder):
     """As on the hub: rope_scaling and rope_theta, num_experts beside num_local_experts."""
 
@@ -141,6 +163,53 @@ def pack_experts(folder):
                                                             "model.embed_tokens", "lm_head"]}))
 
 
+def drawn(folder, seed, family):
+    """Sizes, switches, type and generation at random: another model with each --seed of acceptance.py."""
+    draw = random.Random(f"{family} {seed}")
+    heads, size = draw.choice((1, 2, 3, 5, 6)), draw.choice((4, 6, 10, 14))
+    whole = family in ("neox", "phi", "gptj", "olmo2")  # heads that fill the hidden size
+    rotated = draw.randrange(4, size + 1, 2)
+    hidden = heads * size if whole or family == "gemma2" else draw.randint(5, 60)
+    options = dict(
+        vocab_size=draw.randint(40, 120), hidden_size=hidden, intermediate_size=draw.randint(7, 90),
+        num_hidden_layers=draw.randint(1, 3), num_attention_heads=heads, tie_word_embeddings=draw.random() < 0.5,
+        rope_parameters=dict(draw.choice([{"rope_type": "default"}, *(ROPE_KINDS[kind] for kind in (
+            "linear", "dynamic", "yarn", "yarn-tuned", "llama3"))]), rope_theta=draw.choice((100.0, 5000.0))),
+    )
+    activation = draw.choice(("gelu", "gelu_new", "gelu_fast", "gelu_pytorch_tanh", "quick_gelu", "silu", "relu", "relu2"))
+    options["hidden_activation" if family == "gemma2" else "hidden_act"] = activation
+    if family not in ("neox", "gptj"):
+        options["num_key_value_heads"] = draw.choice([n for n in range(1, heads + 1) if heads % n == 0])
+    if not whole:
+        options |= dict(head_dim=size, sliding_window=draw.choice((1, 2, 17, 64, 300)))
+    if family in ("neox", "phi"):
+        options["rope_parameters"]["partial_rotary_factor"] = min(1.0, (rotated + 0.01) / size)
+    if family in ("qwen3", "gemma2", "olmo2", "gpt_oss", "neox"):
+        options["attention_bias"] = draw.random() < 0.5
+    if family == "qwen3":
+        options |= dict(use_sliding_window=draw.random() < 0.7, max_window_layers=draw.randint(0, 3))
+    if family == "gemma2":
+        options |= dict(attn_logit_softcapping=draw.choice((None, 3.0, 50.0)), query_pre_attn_scalar=draw.randint(1, 40),
+                        final_logit_softcapping=draw.choice((None, 2.0, 30.0)))
+    if family == "gpt_oss":
+        experts = draw.randint(1, 9)
+        options |= dict(num_local_experts=experts, num_experts_per_tok=draw.randint(1, experts),
+                        swiglu_limit=draw.choice((0.5, 7.0)))
+        options.pop("hidden_act")
+    if family == "neox":
+        options["use_parallel_residual"] = draw.random() < 0.5
+    if family == "phi":
+        options["qk_layernorm"] = draw.random() < 0.5
+    change = draw.choice((None, {"neox": old_neox_names, "phi": old_partial_names}.get(family, old_generation)))
+    if family == "gptj":
+        names = {"hidden_size": "n_embd", "num_hidden_layers": "n_layer", "num_attention_heads": "n_head",
+                 "intermediate_size": "n_inner", "hidden_act": "activation_function"}
+        options = {names.get(key, key): value for key, value in options.items() if key != "rope_parameters"}
+        options["rotary_dim"], change = rotated, None
+    decoder(folder, seed, family, dtype=draw.choice((torch.float32, torch.bfloat16, torch.float16)),
+            shard=draw.choice((None, "20KB")), gain=draw.choice((1.0, 1.5, 3.0)), change=change, **options)
+
+
 def cases():
     def case(name, family, lengths=None, **options):
         more = {"lengths": lengths} if lengths else {}
@@ -154,7 +223,8 @@ def cases():
         case("neox", "neox", rope_parameters=partial),
         case("neox-serial-old", "neox", use_parallel_residual=False, change=old_neox, rope_parameters=partial),
         case("neox-new-head-name", "neox", change=new_head_name, num_attention_heads=3, rope_parameters=partial),
-        case("neox-bf16-sharded-tied", "neox", dtype=bf16, shard="20KB", tie_word_embeddings=True, hidden_act="gelu_fast"),
+        case("neox-bf16-sharded-tied", "neox", dtype=bf16, shard="20KB", tie_word_embeddings=True, hidden_act="gelu_fast",
+             rope_parameters=partial),
         case("neox-no-bias-linear", "neox", attention_bias=False, rope_parameters=partial | {
             "rope_type": "linear", "factor": 3.0}),
         case("mistral", "mistral", sliding_window=17),
@@ -192,4 +262,5 @@ def cases():
         case("gpt-oss-bf16-sharded-tied", "gpt_oss", dtype=bf16, shard="20KB", tie_word_embeddings=True,
              layer_types=["full_attention", "sliding_attention", "sliding_attention"]),
         case("gpt-oss-packed", "gpt_oss", hidden_size=64, intermediate_size=32, change=pack_experts),
+        *(Case(f"{family}-drawn", with_options(drawn, family=family), lengths=(65, 130, 1)) for family in FAMILIES),
     ]
