@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Compares our tokenizers with the `tokenizers` package, live: ids, pieces, byte offsets and decoded text of hundreds of
-awkward texts, on tokenizers of every family's style, on random combinations of components, and on real files.
+awkward texts, on tokenizers of every family's style, on random combinations of components, on real files; and on
+folders of older files what transformers makes of them.
 
     python3 tests/golden/tokenizer_differential.py build/release/bin/tokenizer_lines [--files FOLDER] [--filter NAME]
 """
@@ -18,6 +19,7 @@ from pathlib import Path
 os.environ["RUST_BACKTRACE"] = "0"
 from tokenizers import Tokenizer
 
+import tokenizer_folders
 import tokenizer_styles
 import tokenizer_texts
 
@@ -100,8 +102,19 @@ def difference(expected, found):
     return None
 
 
+def reference(path):
+    """The package's own tokenizer of a tokenizer.json; of a folder, what transformers makes of it."""
+    if path.is_file():
+        return Tokenizer.from_file(str(path))
+    import transformers
+    transformers.utils.logging.set_verbosity_error()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(path)
+    reference.kept = tokenizer  # some replace methods of what they wrap
+    return tokenizer.backend_tokenizer
+
+
 def compare(name, path, ours, options):
-    tokenizer = attempt(lambda: Tokenizer.from_file(str(path)))
+    tokenizer = attempt(lambda: reference(path))
     if tokenizer is None or tokenizer is PANIC:
         answer = ours.ask([{"load": str(path)}])[0]
         return [] if "error" in answer else [f"{name}: the package refuses the file, ours does not"]
@@ -147,6 +160,13 @@ def main():
                 for path in sorted(real.rglob("*.json")):
                     if options.filter in path.stem:
                         yield path.stem, path
+            for name, files in tokenizer_folders.folders():
+                path = folder / f"folder_{name}"
+                if options.filter in path.name:
+                    path.mkdir(exist_ok=True)
+                    for file, text in files.items():
+                        (path / file).write_bytes(text.encode())
+                    yield path.name, path
             for name, document in tokenizer_styles.documents(options.filter, options.seed, options.random):
                 path = folder / f"{name}.json"
                 path.write_text(json.dumps(document, ensure_ascii=False), encoding="utf-8")

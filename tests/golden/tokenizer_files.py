@@ -3,8 +3,10 @@
 """Makes tests/golden/tokenizer/: small tokenizer.json files of every style, and what the `tokenizers` library (0.23)
 makes of awkward texts with them. Run by hand; its output is committed and tests/core/tokenizer/test_golden.cpp reads it.
 
-    pip install tokenizers==0.23.3
+    pip install tokenizers==0.23.3 sentencepiece==0.2.3
     python3 tests/golden/tokenizer_files.py
+
+Training breaks some ties by chance: another run may write other pieces, and then expected.json with them.
 """
 import json
 import random
@@ -224,6 +226,57 @@ def splits():
     return t
 
 
+# A few of the rules that sentencepiece's own normalisations have, and some that show how clusters are taken.
+RULES = {
+    "\t": " ", "\n": " ", "\r": " ", "\u00A0": " ", "\u3000": " ", "\u200B": "", "\u0007": "", "\u00AD": "", "\uFB01": "fi",
+    "\uFB00": "ff", "\u2026": "...", "\u2122": "TM", "\u00BD": "1\u20442", "\u00B2": "2", "\u2460": "1", "\u2167": "VIII",
+    "e\u0301": "\u00E9", "a\u0323\u0302": "\u1EAD", "A\u030A": "\u00C5", "\uFF21": "A", "\uFF76\uFF9E": "\u30AC",
+    "\U0001D4B3": "X", "\u00A9": "(c)", "\u0958": "\u0915\u093C", "\u0344": "\u0308\u0301"}
+
+
+def sentencepiece(vocabulary, special, normalizer, pre, byte_fallback=False):
+    """A unigram model, with the special tokens in front."""
+    t = Tokenizer(models.Unigram())
+    t.normalizer, t.pre_tokenizer = normalizer, pre
+    t.train_from_iterator(TEXT.splitlines(), trainers.UnigramTrainer(
+        vocab_size=vocabulary, show_progress=False, unk_token="<unk>", special_tokens=["<unk>"]))
+    data = json.loads(t.to_str())
+    # Scores of trained models have digits enough to tell them apart; a committed file needs fewer.
+    pieces = [[p, round(score, 4)] for p, score in data["model"]["vocab"] if p not in special]
+    if byte_fallback:
+        pieces = [[f"<0x{b:02X}>", -20.0] for b in range(256)] + pieces
+    data["model"] |= {"unk_id": special.index("<unk>"), "vocab": [[s, 0.0] for s in special] + pieces,
+                      "byte_fallback": byte_fallback}
+    data["added_tokens"] = []
+    t = Tokenizer.from_str(json.dumps(data))
+    t.add_special_tokens(list(special))
+    return t
+
+
+def t5():
+    from sentencepiece_rules import charsmap_of
+    t = sentencepiece(420, ["<pad>", "</s>", "<unk>"], normalizers.Precompiled(charsmap_of(RULES)),
+                      pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()]))
+    t.post_processor = processors.TemplateProcessing("$A </s>", special_tokens=[("</s>", 1)])
+    t.decoder = decoders.Metaspace()
+    return t
+
+
+def unigram_bytes():
+    t = sentencepiece(300, ["<unk>", "<s>"], normalizers.Replace(" ", "\u2581"), None, byte_fallback=True)
+    t.post_processor = processors.TemplateProcessing("<s> $A", special_tokens=[("<s>", 1)])
+    t.decoder = decoders.Sequence([decoders.Replace("\u2581", " "), decoders.ByteFallback(), decoders.Fuse()])
+    return t
+
+
+def scripts():
+    t = bpe(300, special=["<unk>"], unk_token="<unk>", fuse_unk=True, normalizer=normalizers.NFKC(),
+            pre=pre_tokenizers.Sequence([pre_tokenizers.UnicodeScripts(), pre_tokenizers.Metaspace(prepend_scheme="first")]))
+    t.add_tokens([AddedToken(" ", rstrip=True), AddedToken("the", lstrip=True, rstrip=True)])
+    t.decoder = decoders.Metaspace(prepend_scheme="first")
+    return t
+
+
 def byte_offsets(text, offsets):
     places = [0]
     for c in text:
@@ -261,6 +314,7 @@ def main():
         "gpt2": gpt2(), "roberta": roberta(), "llama3": llama3(), "qwen2": qwen2(), "cased_pattern": cased_pattern(),
         "llama2": llama2(), "mistral": mistral(), "metaspace": metaspace(), "bert_uncased": word_piece(True),
         "bert_cased": word_piece(False, strip_accents=False), "clip": clip(), "words": words(), "splits": splits(),
+        "t5": t5(), "unigram_bytes": unigram_bytes(), "scripts": scripts(),
     }
     rng = random.Random(1)
     results = {}

@@ -2,18 +2,14 @@
 """Tokenizers in the styles of the families, trained on little text; each is a tokenizer.json document. Styles that
 tokenizer_files.py makes for the fast tests are here too."""
 import functools
-import io
 import json
 
-try:
-    import sentencepiece
-except ImportError:  # an interpreter of one's own: the styles that need it are left out, with a word
-    sentencepiece = None
 from tokenizers import (AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors,
                         trainers)
 
 import tokenizer_files
 import tokenizer_random
+from sentencepiece_rules import charsmap
 from tokenizer_files import LLAMA3, TEXT, bpe, byte_level, split_bytes
 
 LINES = TEXT.splitlines()
@@ -23,43 +19,6 @@ SPACE = "\u2581"
 
 def document(tokenizer):
     return json.loads(tokenizer.to_str())
-
-
-def field(message, wanted):
-    """The last field of that number in a message of Protocol Buffers; of bytes or messages only."""
-    at, found = 0, b""
-
-    def number():
-        nonlocal at
-        value = shift = 0
-        while True:
-            at += 1
-            value |= (message[at - 1] & 0x7F) << shift
-            shift += 7
-            if message[at - 1] < 0x80:
-                return value
-
-    while at < len(message):
-        key = number()
-        if key & 7 == 0:
-            number()
-            continue
-        size = {1: 8, 5: 4}[key & 7] if key & 7 != 2 else number()
-        if key >> 3 == wanted:
-            found = message[at:at + size]
-        at += size
-    return found
-
-
-@functools.lru_cache(maxsize=None)
-def charsmap(rules):
-    """The rules of sentencepiece's own normalisations: nmt_nfkc, nfkc, nmt_nfkc_cf, nfkc_cf."""
-    if sentencepiece is None:
-        raise LookupError("the sentencepiece package is missing")
-    model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(LINES), model_writer=model, vocab_size=150,
-                                             normalization_rule_name=rules, hard_vocab_limit=False, minloglevel=2)
-    return field(field(model.getvalue(), 3), 2)  # normalizer_spec, precompiled_charsmap
 
 
 def precompiled(rules="nmt_nfkc"):

@@ -39,7 +39,8 @@ std::vector<std::string> expected_pieces(const Tokenizer& tokenizer, const json&
 
 TEST_CASE("Ids, pieces and byte offsets are the reference's", "[tokenizer][golden]") {
     const auto name = GENERATE(as<std::string>{}, "gpt2", "roberta", "llama3", "qwen2", "cased_pattern", "llama2",
-                               "mistral", "metaspace", "bert_uncased", "bert_cased", "clip", "words", "splits");
+                               "mistral", "metaspace", "bert_uncased", "bert_cased", "clip", "words", "splits", "t5",
+                               "unigram_bytes", "scripts");
     const auto tokenizer = Tokenizer::from_file(folder + name + ".json");
     const json& encodings = golden().at(name).at("encodings");
     REQUIRE(encodings.size() >= golden().at("texts").size());
@@ -57,7 +58,8 @@ TEST_CASE("Ids, pieces and byte offsets are the reference's", "[tokenizer][golde
 
 TEST_CASE("Decoded text is the reference's, parts of characters included", "[tokenizer][golden]") {
     const auto name = GENERATE(as<std::string>{}, "gpt2", "roberta", "llama3", "qwen2", "cased_pattern", "llama2",
-                               "mistral", "metaspace", "bert_uncased", "bert_cased", "clip", "words", "splits");
+                               "mistral", "metaspace", "bert_uncased", "bert_cased", "clip", "words", "splits", "t5",
+                               "unigram_bytes", "scripts");
     const auto tokenizer = Tokenizer::from_file(folder + name + ".json");
     for (const json& expected : golden().at(name).at("decodings")) {
         // A list of ids, or the number of a text whose encoding is meant.

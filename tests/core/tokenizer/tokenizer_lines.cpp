@@ -35,7 +35,7 @@ json answer(std::shared_ptr<const Tokenizer>& tokenizer, const json& request) {
     if (request.contains("load")) {
         const std::filesystem::path path = request.at("load").get<std::string>();
         tokenizer.reset();
-        tokenizer = Tokenizer::from_file(path);
+        tokenizer = std::filesystem::is_directory(path) ? Tokenizer::from_folder(path) : Tokenizer::from_file(path);
         return {{"size", tokenizer->vocabulary_size()}};
     }
     if (!tokenizer) return {{"error", "nothing is loaded"}};
