@@ -7,8 +7,9 @@
 
 namespace headscope::mixers {
 
-/// Softmax attention: multi-head, grouped or multi-query, causal or not, with rotary positions or none, over the tokens
-/// themselves. Query, key and value come out of one matrix product.
+/// Softmax attention: multi-head, grouped or multi-query, causal or not, with rotary positions, slopes, a shared bias
+/// or none, norms of query and key, windows and sink logits, over the tokens themselves. Query, key and value come out
+/// of one matrix product; "query" and "key" are announced after their norms.
 class StandardMixer final : public Mixer {
 public:
     StandardMixer(const model::ModelConfig& config, std::int64_t layer);
@@ -22,11 +23,11 @@ public:
 
 private:
     void declare_norms(model::TensorPlan& plan, const model::TensorNames& names);
-    std::int64_t heads_, key_value_heads_, head_size_;
-    kernels::ScoreRule rule_;
     /// Query and key after their norms, [B, L, heads + key_value_heads, size] like the input.
     at::Tensor with_norms(const at::Tensor& query_key) const;
 
+    std::int64_t heads_, key_value_heads_, head_size_;
+    kernels::ScoreRule rule_;
     model::Linear query_key_value_;  ///< rows: query heads, key heads, value heads
     model::Norm query_norm_, key_norm_;
     bool norms_of_all_heads_ = false;

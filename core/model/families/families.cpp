@@ -10,26 +10,9 @@ namespace headscope::model {
 
 const std::vector<const Family*>& families() {
     static const std::vector<const Family*> all{
-        &kGpt2,
-        &kLlama,
-        &kQwen2,
-        &kBert,
-        &kRoberta,
-        &kDistilbert,
-        &kAlbert,
-        &kModernBert,
-        &kOpt,
-        &kBloom,
-        &kGptNeox,
-        &kMistral,
-        &kQwen3,
-        &kGemma2,
-        &kPhi,
-        &kGptj,
-        &kOlmo2,
-        &kGptOss,
-        &kT5,
-        &kBart,
+#define HEADSCOPE_FAMILY(file, constant) &constant,
+#include "core/model/families/list.inc"
+#undef HEADSCOPE_FAMILY
     };
     return all;
 }

@@ -27,6 +27,10 @@ TinyCheckpoint longer(const std::string& name) {
         checkpoint.config["n_positions"] = 80;
         checkpoint.tensors["transformer.wpe.weight"] = {80, 18};
     }
+    if (checkpoint.config.at("model_type") == "opt") {
+        checkpoint.config["max_position_embeddings"] = 80;
+        checkpoint.tensors["model.decoder.embed_positions.weight"] = {82, 20};
+    }
     return checkpoint;
 }
 
@@ -56,7 +60,9 @@ at::Tensor piecewise(model::Model& model, const at::Tensor& ids, std::int64_t fi
 }  // namespace
 
 TEST_CASE("Token by token with a cache equals one pass", "[model][generate]") {
-    for (const char* name : {"gpt2", "llama", "qwen2-windows", "llama-rope-yarn"}) {
+    for (const char* name :
+         {"gpt2", "llama", "qwen2-windows", "llama-rope-yarn", "bloom", "opt", "opt-small-embedding-post-norm", "neox",
+          "mistral", "qwen3", "gemma2", "phi-key-norm-old", "gptj", "olmo2", "gpt-oss"}) {
         const auto model = longer(name).build();
         model::ForwardOptions whole;
         whole.beyond_positions = true;

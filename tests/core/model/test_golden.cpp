@@ -111,7 +111,8 @@ TEST_CASE("Logits equal those of transformers in float32 and float64", "[model][
 }
 
 TEST_CASE("Logits in bfloat16 are those of transformers to eight bits", "[model][golden]") {
-    for (const std::string name : {"gpt2", "llama", "qwen2", "bert"}) {
+    for (const std::string name : {"gpt2", "llama", "qwen2", "bert", "roberta", "distilbert", "albert", "modernbert",
+                                   "opt", "bloom", "neox", "qwen3", "gemma2", "phi", "gptj", "olmo2"}) {
         DYNAMIC_SECTION(name) {
             compare_logits(test::golden_model(name), LoadAs::bfloat16, test::kBfloatError);
         }
