@@ -168,9 +168,16 @@ LoadReport TensorPlan::check() {
             ErrorCode::mismatch, escaped(file_.display_name()), "expected every tensor that config.json asks for",
             "found none of these " + std::to_string(absent.size()) + ": " + list_text({absent.begin(), absent.end()}));
     }
-    for (const Want& want : wants_) check_one(want);
+    bool packed = false;
+    for (const Want& want : wants_) {
+        check_one(want);
+        packed = packed || want.packed;
+    }
+    if (packed) note("experts packed in MXFP4 are unpacked on reading");
     check_left_overs();
-    report_.matched = wants_.size();
+    std::set<std::string> matched;
+    for (const Want& want : wants_) matched.insert(want.tensor);
+    report_.matched = matched.size();
     return report_;
 }
 

@@ -72,6 +72,41 @@ TEST_CASE("Buffers of old files are left over, not errors", "[model][build]") {
           std::vector<std::string>{"bert.embeddings.position_ids", "bert.pooler.dense.weight"});
 }
 
+TEST_CASE("A head under its older name is the head", "[model][build]") {
+    TinyCheckpoint checkpoint = golden_model("neox").checkpoint;
+    CHECK(checkpoint.build()->report().left_over.empty());
+    checkpoint.tensors["lm_head.weight"] = checkpoint.tensors.at("embed_out.weight");
+    CHECK(checkpoint.build()->report().left_over == std::vector<std::string>{"embed_out.weight"});
+    checkpoint.tensors.erase("embed_out.weight");
+    CHECK(checkpoint.build()->has_head());
+    checkpoint.tensors.erase("lm_head.weight");
+    CHECK(checkpoint.build()->report().missing == std::vector<std::string>{"lm_head.weight"});
+    CHECK(golden_model("neox-serial-old").checkpoint.build()->report().left_over.size() == 3);
+    CHECK(golden_model("gptj-tied-old").checkpoint.build()->report().left_over.size() == 2);
+}
+
+TEST_CASE("Packed experts must fit together", "[model][build]") {
+    TinyCheckpoint checkpoint = golden_model("gpt-oss-packed").checkpoint;
+    const std::string stem = "model.layers.1.mlp.experts.down_proj";
+    const auto packed = checkpoint.build();
+    CHECK(has(packed->report().notes, "experts packed in MXFP4 are unpacked on reading"));
+    checkpoint.tensors.erase(stem + "_blocks");
+    checkpoint.tensors.erase(stem + "_scales");
+    checkpoint.tensors[stem] = {3, 32, 32};
+    CHECK(checkpoint.build()->parameters() == packed->parameters());
+    checkpoint = golden_model("gpt-oss-packed").checkpoint;
+    checkpoint.tensors[stem + "_scales"] = {3, 32, 2};
+    refuses(checkpoint, ErrorCode::mismatch, "down_proj_scales] expected shape [3, 32, 1] (num_local_experts;");
+    checkpoint.tensors.erase(stem + "_scales");
+    refuses(checkpoint, ErrorCode::mismatch, "down_proj_scales] expected shape");
+    checkpoint = golden_model("gpt-oss-packed").checkpoint;
+    checkpoint.tensors[stem + "_blocks"] = {3, 32, 1, 8};
+    refuses(checkpoint, ErrorCode::mismatch, "down_proj_blocks] expected shape [3, 32, 1, 16]");
+    checkpoint = golden_model("gpt-oss-packed").checkpoint;
+    checkpoint.config["intermediate_size"] = 33;
+    refuses(checkpoint, ErrorCode::mismatch, "expected intermediate_size to be a multiple of 32");
+}
+
 TEST_CASE("A file without a head gives a model without logits and says what it misses", "[model][build]") {
     TinyCheckpoint llama = golden_model("llama").checkpoint;
     llama.tensors.erase("lm_head.weight");
@@ -129,7 +164,8 @@ TEST_CASE("Weights of integers are refused", "[model][build]") {
 }
 
 TEST_CASE("The number of layers must be the file's", "[model][build]") {
-    refuses(llama_with("num_hidden_layers", 3), ErrorCode::mismatch, "found none of these 16: \"model.layers.2.input_layernorm.weight\"");
+    refuses(llama_with("num_hidden_layers", 3), ErrorCode::mismatch,
+            "found none of these 16: \"model.layers.2.input_layernorm.weight\"");
     refuses(llama_with("num_hidden_layers", 1), ErrorCode::mismatch, "num_hidden_layers");
     refuses(llama_with("num_hidden_layers", 90000), ErrorCode::mismatch, "than the file has tensors");
     refuses(llama_with("num_hidden_layers", 2000000000), ErrorCode::mismatch,
