@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Mixtures of experts and packed weights by themselves; whole models with them are in test_golden.cpp.
+#include "tests/catch_with_torch.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Generator.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/sigmoid.h>
+#include <ATen/ops/zeros_like.h>
+
+#include "core/model/experts.h"
+#include "core/model/mxfp4.h"
+#include "tests/core/model/tiny_checkpoint.h"
+
+using namespace headscope;
+
+namespace {
+
+at::Tensor noise(std::vector<std::int64_t> shape, std::uint64_t seed) {
+    return at::randn(shape, at::make_generator<at::CPUGeneratorImpl>(seed));
+}
+
+model::Experts some_experts(std::int64_t count, std::int64_t per_token) {
+    constexpr std::int64_t hidden = 7, inner = 5;
+    model::Experts experts;
+    experts.router = noise({count, hidden}, 1);
+    experts.router_bias = noise({count}, 2);
+    experts.gate_up = noise({count, hidden, 2 * inner}, 3);
+    experts.gate_up_bias = noise({count, 2 * inner}, 4);
+    experts.down = noise({count, inner, hidden}, 5);
+    experts.down_bias = noise({count, hidden}, 6);
+    experts.per_token = per_token;
+    experts.limit = 1.5;
+    experts.slope = 1.702;
+    return experts;
+}
+
+/// One token at a time, one number of the router at a time.
+at::Tensor by_the_book(const model::Experts& experts, const at::Tensor& x) {
+    const at::Tensor logits = at::linear(x, experts.router, experts.router_bias);
+    at::Tensor result = at::zeros_like(x);
+    for (std::int64_t row = 0; row < x.size(0); ++row) {
+        std::vector<std::pair<float, std::int64_t>> order;
+        for (std::int64_t e = 0; e < logits.size(1); ++e) order.push_back({logits[row][e].item<float>(), e});
+        std::sort(order.rbegin(), order.rend());
+        double total = 0;
+        for (std::int64_t n = 0; n < experts.per_token; ++n)
+            total += std::exp(order[static_cast<std::size_t>(n)].first);
+        for (std::int64_t n = 0; n < experts.per_token; ++n) {
+            const auto [logit, e] = order[static_cast<std::size_t>(n)];
+            const at::Tensor both = x[row].matmul(experts.gate_up[e]) + experts.gate_up_bias[e];
+            const at::Tensor gate = both.slice(0, 0, std::nullopt, 2).clamp_max(experts.limit);
+            const at::Tensor up = both.slice(0, 1, std::nullopt, 2).clamp(-experts.limit, experts.limit);
+            const at::Tensor inner = (up + 1) * gate * at::sigmoid(experts.slope * gate);
+            result[row] += (inner.matmul(experts.down[e]) + experts.down_bias[e]) * (std::exp(logit) / total);
+        }
+    }
+    return result;
+}
+
+}  // namespace
+
+TEST_CASE("Each token goes through its own experts", "[model][experts]") {
+    for (const auto& [count, per_token] : {std::pair{1, 1}, {5, 2}, {5, 5}, {9, 1}}) {
+        const model::Experts experts = some_experts(count, per_token);
+        const at::Tensor x = noise({33, 7}, 7);
+        const at::Tensor expected = by_the_book(experts, x);
+        CHECK(test::largest_difference(experts(x, nullptr).unsqueeze(0), expected.unsqueeze(0)) <
+              test::kFloatError * test::largest_value(expected));
+    }
+}
+
+TEST_CASE("Long texts go through experts in chunks without a seam, and can be stopped", "[model][experts]") {
+    const model::Experts experts = some_experts(5, 2);
+    const at::Tensor x = noise({1, 5000, 7}, 8);
+    const at::Tensor whole = experts(x, nullptr);
+    const at::Tensor parts =
+        at::cat({experts(x.narrow(1, 0, 1234), nullptr), experts(x.narrow(1, 1234, 3766), nullptr)}, 1);
+    CHECK(test::largest_difference(whole, parts) < test::kFloatError * test::largest_value(whole));
+    Cancellation cancellation;
+    cancellation.request();
+    CHECK_THROWS_AS(experts(x, &cancellation), Stopped);
+}
+
+TEST_CASE("Packed numbers of every value and scale unpack exactly", "[model][experts]") {
+    // One row of 16 groups that hold all 256 bytes; then the same with other scales.
+    const at::Tensor blocks = at::arange(256, at::kByte).view({1, 1, 16, 16}).expand({2, 3, 16, 16}).contiguous();
+    at::Tensor scales = at::full({2, 3, 16}, 127, at::kByte);
+    for (std::int64_t row = 0; row < 3; ++row) scales[1][row].fill_(row == 0 ? 0 : row == 1 ? 120 : 253);
+    const float halves[] = {0, 0.5F, 1, 1.5F, 2, 3, 4, 6};
+    for (const at::ScalarType type : {at::kFloat, at::kBFloat16, at::kDouble}) {
+        const at::Tensor all = model::unpack_mxfp4(blocks, scales, type, nullptr);
+        REQUIRE(all.scalar_type() == type);
+        REQUIRE(all.sizes() == at::IntArrayRef({2, 3, 512}));
+        const at::Tensor numbers = all.to(at::kDouble);
+        const double* at = numbers.const_data_ptr<double>();
+        bool same = true;
+        for (const int exponent : {0, 0, 0, -127, -7, 126}) {
+            for (int byte = 0; byte < 256; ++byte) {
+                for (const int half : {byte % 16, byte / 16}) {
+                    const double value = std::ldexp(halves[half % 8], exponent);
+                    const bool exact = *at == (half < 8 ? value : -value);
+                    same = same && (exact || value > std::numeric_limits<float>::max());
+                    ++at;
+                }
+            }
+        }
+        CHECK(same);
+    }
+}
