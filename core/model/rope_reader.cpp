@@ -73,6 +73,8 @@ RopeConfig read_rope(const ConfigReader& reader, std::int64_t max_positions, std
                      const RopeDefaults& defaults) {
     const std::string place = reader.has("rope_scaling") ? "rope_scaling" : "rope_parameters";
     std::optional<ConfigReader> scaling = reader.object(place);
+    if (!defaults.layer_type.empty() && reader.has("rope_scaling") && reader.has("rope_parameters"))
+        reader.unsupported("rope_scaling", "none beside rope_parameters");
     if (scaling && !scaling->has("rope_type") && !scaling->has("type") &&
         (scaling->has_object("full_attention") || scaling->has_object("sliding_attention"))) {
         if (defaults.layer_type.empty()) reader.unsupported(place, "one set of rotary parameters for all layers");

@@ -8,6 +8,7 @@ namespace {
 
 RopeConfig read_rope_of(const ConfigReader& reader, const ModelConfig& config, const std::string& layer_type,
                         const std::string& theta_key, double theta) {
+    if (reader.is_null(theta_key)) reader.refuse(theta_key, "a number above 0");
     RopeDefaults defaults;
     defaults.layer_type = layer_type;
     defaults.theta_key = theta_key;

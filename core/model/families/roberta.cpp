@@ -11,7 +11,8 @@ ModelConfig read(const ConfigReader& reader) {
     require_false(reader, "is_decoder");
     ModelConfig config = read_bert(reader);
     const std::int64_t padding = reader.count("pad_token_id", 1);
-    if (padding >= config.vocabulary) reader.refuse("pad_token_id", "an id of the vocabulary");
+    if (padding >= config.vocabulary || reader.is_null("pad_token_id"))
+        reader.refuse("pad_token_id", "an id of the vocabulary");
     config.position_padding = padding;
     config.position_offset = padding + 1;
     if (config.max_positions <= config.position_offset) {
