@@ -97,6 +97,9 @@ struct StatisticsRequest {
     bool column_mass = true;
     bool thumbnails = true;
     bool per_query = false;       ///< fills the [B, H, Lq] vectors of Statistics
+    /// Queries and keys are of different sequences (the rule is not causal): there are no local distances, so local
+    /// focus is NaN, and no tokens.
+    bool cross = false;
     /// Token ids [B, Lk] for duplicate and induction scores; empty: those are NaN. Self-attention only.
     std::vector<std::int32_t> tokens;
 };

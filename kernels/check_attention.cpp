@@ -126,7 +126,9 @@ void check_statistics(const AttentionInput& input, const StatisticsRequest& requ
            std::to_string(request.histogram_row_step));
     expect(!request.thumbnails || request.thumbnail_size >= 1, "thumbnail size", "at least 1",
            std::to_string(request.thumbnail_size));
-    check_size("tokens", request.tokens.size(), batch * keys, "[batch, keys]");
+    expect(!request.cross || !input.rule->causal, "cross", "a rule that is not causal", "a causal one");
+    check_size("tokens", request.tokens.size(), request.cross ? 0 : batch * keys,
+               request.cross ? "for cross-attention" : "[batch, keys]");
 }
 
 }  // namespace headscope::kernels

@@ -68,11 +68,6 @@ int histogram_bin(double s);
 /// The step that StatisticsRequest::histogram_row_step stands for: itself, or the default of that many queries.
 std::int64_t histogram_step(std::int64_t requested, std::int64_t queries);
 
-/// Cross-attention as far as the rule shows it: not causal, and queries and keys differ in number.
-inline bool is_cross_attention(const ScoreRule& rule, std::int64_t queries, std::int64_t keys) {
-    return !rule.causal && queries != keys;
-}
-
 /// (check_attention.cpp) Throws Error unless shapes, strides, types and every option of the rule fit together.
 /// `with_value`: input.value too.
 void check_attention(const AttentionInput& input, bool with_value = true);

@@ -32,7 +32,8 @@ constexpr const char* kSchema =
     "Tensor? block_visible=None, int block_size=0, Tensor? query_length=None, Tensor? key_begin=None, "
     "Tensor? key_length=None, str normaliser=\"softmax\", bool statistics=False, int[] local_distances=[0, 1, 2, 3], "
     "bool histogram=True, int histogram_row_step=0, bool head_diversity=True, bool column_mass=True, "
-    "bool thumbnails=True, int thumbnail_size=128, bool per_query=False, Tensor? tokens=None) "
+    "bool thumbnails=True, int thumbnail_size=128, bool per_query=False, Tensor? tokens=None, "
+    "bool? cross=None) "
     "-> (Tensor output, Dict(str, Tensor) statistics)";
 
 /// The arguments of one call on the dispatcher's stack, by name.
@@ -146,6 +147,9 @@ StatisticsRequest request_of(const Arguments& a) {
     request.thumbnail_size = a.integer("thumbnail_size");
     request.per_query = a.flag("per_query");
     request.tokens = a.values<std::int32_t>("tokens", 2);
+    // Not said: queries and keys of unequal number under no causal mask can be nothing else.
+    const bool unequal = a.tensor("query").size(2) != a.tensor("key").size(2);
+    request.cross = a["cross"].isNone() ? unequal && !a.flag("causal") && request.tokens.empty() : a.flag("cross");
     return request;
 }
 

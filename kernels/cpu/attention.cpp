@@ -68,8 +68,7 @@ public:
                             std::min(thumbnail_size(), s.queries), std::min(thumbnail_size(), s.keys));
         second_pass(b, results, totals);
         if (request_ == nullptr) return;
-        summarise(s, *request_, results, totals, minimum_.data(), is_cross_attention(*input_.rule, s.queries, s.keys),
-                  b, *out_);
+        summarise(s, *request_, results, totals, minimum_.data(), b, *out_);
         for (std::size_t h = 0; h < histograms_.size(); ++h) {
             const auto at = (static_cast<std::size_t>(b * heads_) + h) * kHistogramBins;
             std::copy(histograms_[h].begin(), histograms_[h].end(),

@@ -99,7 +99,7 @@ void summarise_columns(const Sequence& s, const SeenRows& rows, const ColumnTota
 }  // namespace
 
 void summarise(const Sequence& s, const StatisticsRequest& request, const SequenceResults& results,
-               const ColumnTotals& totals, const float* minimum, bool cross, std::int64_t b, Statistics& out) {
+               const ColumnTotals& totals, const float* minimum, std::int64_t b, Statistics& out) {
     for (std::int64_t h = 0; h < s.heads; ++h) {
         const auto site = static_cast<std::size_t>(b * s.heads + h);
         const SeenRows rows(s, minimum + h * s.queries);
@@ -134,7 +134,7 @@ void summarise(const Sequence& s, const StatisticsRequest& request, const Sequen
             out.duplicate[site] = weights.duplicate / count;
             out.induction[site] = weights.induction / count;
         }
-        for (std::int64_t n = 0; n < results.distances && !cross; ++n) {
+        for (std::int64_t n = 0; n < results.distances && !request.cross; ++n) {
             double sum = 0.0;
             for (std::int64_t x = 0; x < results.blocks; ++x) {
                 sum += results.local[static_cast<std::size_t>((x * s.heads + h) * results.distances + n)];

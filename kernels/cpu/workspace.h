@@ -55,6 +55,6 @@ struct SequenceResults {
 
 /// Adds everything up in a fixed order and writes sequence b's part of Statistics. `minimum`: RowConstants::minimum.
 void summarise(const Sequence& s, const StatisticsRequest& request, const SequenceResults& results,
-               const ColumnTotals& totals, const float* minimum, bool cross, std::int64_t b, Statistics& out);
+               const ColumnTotals& totals, const float* minimum, std::int64_t b, Statistics& out);
 
 }  // namespace headscope::kernels::cpu

@@ -11,8 +11,7 @@
 //   means over rows   NaN where there is no row at all; sums over rows (entropy, concentration) are then 0
 //   local_focus       sum of A over rows whose key i' - N exists, divided by the number of such rows; a key that exists
 //   but is
-//                     hidden by a window or block adds 0. Cross-attention (not causal, Lq != Lk): NaN. Cross-attention
-//                     with Lq == Lk cannot be told from an encoder here: its caller asks for no distances
+//                     hidden by a window or block adds 0. Cross-attention (StatisticsRequest::cross): NaN
 //   head_diversity    sum of the standard deviations divided by the number of pairs (i, j) with an existing key and a
 //                     query that is a row for some head, j <= i' when causal. That is L(L+1)/2 for causal
 //                     self-attention, Lq * Lk otherwise; pairs hidden by windows or blocks count, with their zeros

@@ -176,7 +176,7 @@ void measure_sequence(const AttentionInput& input, const StatisticsRequest& requ
     measure_rows(dense, rows, request.per_query, b, out);
     measure_scores(dense, b, out);
     const auto distances = static_cast<std::int64_t>(request.local_distances.size());
-    if (distances > 0 && !is_cross_attention(rule, out.queries, out.keys)) {
+    if (distances > 0 && !request.cross) {
         const at::Tensor focus = at::zeros({out.heads, distances}, at::kDouble);
         for (std::int64_t n = 0; n < distances; ++n) {
             focus.select(1, n).copy_(local_focus(dense, rows, request.local_distances[static_cast<std::size_t>(n)]));

@@ -189,7 +189,7 @@ def measure(case):
             out["mean_distance"][b, h] = divide(math.fsum(out["query_mean_distance"][b, h]), L)
             if "sink_logits" in rule:
                 out["virtual_sink"][b, h] = divide(math.fsum(share[b, h, i] for i in rows), L)
-            if causal or queries == keys:
+            if not case.get("request", {}).get("cross", False):
                 for n, distance in enumerate(distances):
                     with_key = [i for i in rows if begin <= i + offset - distance < end]
                     total = math.fsum(A[i, i + offset - distance] for i in with_key)
@@ -272,7 +272,7 @@ def cases():
         case("causal with left padding", 2, 2, 1, 9, 9, 5, 4, {"key_begin": [0, 4]}, seed=4,
              request={"thumbnail_size": 5, "tokens": [row[:9] for row in words]}),
         case("cross-attention", 1, 3, 1, 5, 11, 4, 6, {"causal": False, "scale": 0.75}, seed=5,
-             request={"thumbnail_size": 4}),
+             request={"thumbnail_size": 4, "cross": True}),
         case("queries that start later than keys", 1, 2, 2, 4, 9, 3, 3, {"query_offset": 5}, seed=6,
              request={"tokens": [words[0][:9]]}),
         case("window, first keys, sink logits", 1, 2, 1, 12, 12, 4, 3,
@@ -301,6 +301,9 @@ def cases():
              request={"thumbnail_size": 3}, keep=["histogram", "entropy", "score_mean", "thumbnail_mean"]),
         case("histogram of every third row", 1, 1, 1, 10, 10, 2, 1, {"scale": 4.0}, seed=17,
              request={"histogram_row_step": 3}, keep=["histogram"]),
+        case("cross-attention with as many queries as keys, both padded", 2, 2, 2, 7, 7, 4, 3,
+             {"causal": False, "query_length": [7, 4], "key_length": [5, 7]}, seed=18,
+             request={"thumbnail_size": 3, "cross": True}),
     ]
 
 

@@ -76,6 +76,7 @@ StatisticsRequest request_of(const json& from) {
     set(from, "local_distances", request.local_distances);
     set(from, "thumbnail_size", request.thumbnail_size);
     set(from, "histogram_row_step", request.histogram_row_step);
+    set(from, "cross", request.cross);
     if (from.contains("tokens")) request.tokens = flat<std::int32_t>(from.at("tokens"));
     return request;
 }

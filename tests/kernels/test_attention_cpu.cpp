@@ -165,9 +165,18 @@ TEST_CASE("every option agrees with the reference", "[attention]") {
 }
 
 TEST_CASE("queries and keys may differ in number, and queries may start late", "[attention]") {
-    auto cross = options()[1];
-    check(make({2, 3, 3, 40, 130, 20, 20}, cross));
-    check(make({1, 2, 1, 130, 40, 20, 20}, cross));
+    auto unequal = options()[1];
+    check(make({2, 3, 3, 40, 130, 20, 20}, unequal));
+    check(make({1, 2, 1, 130, 40, 20, 20}, unequal));
+    for (const std::int64_t keys : {130, 40}) {
+        auto cross = make({1, 2, 1, 40, keys, 20, 20}, unequal);
+        cross.request.cross = true;
+        cross.request.tokens.clear();
+        check(cross);
+        for (const double value : run(cross, attention).statistics.local_focus) CHECK(std::isnan(value));
+        cross.rule.causal = true;
+        CHECK_THROWS_AS(run(cross, attention), Error);
+    }
     for (const std::int64_t queries : {1, 13, 50}) {
         auto c = make({1, 4, 2, queries, 300, 20, 20}, options().front());
         c.rule.query_offset = 300 - queries;

@@ -91,6 +91,8 @@ Options options_of(const GoldenCase& c) {
     if (!rule.key_begin.empty()) options["key_begin"] = copy(rule.key_begin, {batch});
     if (!rule.key_length.empty()) options["key_length"] = copy(rule.key_length, {batch});
     if (!c.request.tokens.empty()) options["tokens"] = copy(c.request.tokens, {batch, c.key.length});
+    // Not said, cross-attention is known by its unequal numbers of queries and keys.
+    if (c.request.cross && c.query.length == c.key.length) options["cross"] = true;
     if (rule.blocks.block_size > 0) {
         options["block_size"] = rule.blocks.block_size;
         options["block_visible"] = copy(rule.blocks.visible, {batch, heads, rule.blocks.blocks}).to(at::kBool);
