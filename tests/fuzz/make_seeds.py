@@ -12,6 +12,7 @@ import json
 import random
 import re
 import struct
+import zipfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -28,7 +29,7 @@ def write(target, seeds):
     for old in folder.glob("made-*"):
         old.unlink()
     for name, seed in seeds.items():
-        (folder / f"made-{name}").write_bytes(seed if isinstance(seed, bytes) else seed.encode("utf-8", "surrogatepass"))
+        (folder / f"made-{name}").write_bytes(seed if isinstance(seed, bytes) else seed.encode())
 
 
 def words_of(document, words):
@@ -54,8 +55,9 @@ def dictionary(target, texts, more=()):
                 pass
     path = HERE / "dictionaries" / f"{target}.dict"
     path.parent.mkdir(exist_ok=True)
-    quoted = ("".join(c if c.isascii() and c.isprintable() and c not in '\\"' else
-                      "".join(f"\\x{b:02x}" for b in c.encode()) for c in word) for word in sorted(words))
+    spelled = sorted({word if isinstance(word, bytes) else word.encode() for word in words})
+    quoted = ("".join(chr(b) if 0x20 <= b < 0x7F and b not in b'\\"' else f"\\x{b:02x}" for b in word)
+              for word in spelled)
     path.write_text("# made by make_seeds.py\n" + "".join(f'"{word}"\n' for word in quoted))
 
 
@@ -152,14 +154,54 @@ def shard_index():
     }
 
 
+def pytorch():
+    """The pickles of tests/golden/pytorch with their storages' sizes; the smallest files whole; pickles by hand."""
+    seeds = {}
+    for path in sorted((GOLDEN / "pytorch").glob("*.pt")):
+        if path.stat().st_size < 2000:
+            seeds[f"{path.stem}-file"] = path.read_bytes()
+        try:
+            archive = zipfile.ZipFile(path)
+        except zipfile.BadZipFile:
+            continue
+        if path.stem == "no_checksums":
+            continue  # zipfile refuses it
+        sizes = {m.filename.split("/data/")[1]: m.file_size for m in archive.infolist() if "/data/" in m.filename}
+        keys = [str(i) for i in range(len(sizes))]
+        for member in archive.namelist():
+            if member.endswith("/data.pkl") and sorted(sizes) == sorted(keys) and len(keys) <= 8:
+                seeds[path.stem] = f"p{','.join(str(sizes[k]) for k in keys)}\n".encode() + archive.read(member)
+    tensor = (b"ctorch._utils\n_rebuild_tensor_v2\n((X\x07\0\0\0storagectorch\nFloatStorage\nX\x01\0\0\0" b"0"
+              b"X\x03\0\0\0cpuK\x06tQK\0(K\x02K\x03t(K\x03K\x01t\x89ccollections\nOrderedDict\n)RtR")
+    seeds["one"] = b"p24\n\x80\x02}X\x01\0\0\0w" + tensor + b"s."
+    seeds["state-dict"] = b"p24\n\x80\x02}X\x0a\0\0\0state_dict}X\x01\0\0\0w" + tensor + b"ssX\x05\0\0\0epochK\x03s."
+    seeds["beyond"] = seeds["one"].replace(b"K\0(K\x02", b"K\1(K\x02")
+    seeds["strides"] = seeds["one"].replace(b"(K\x03K\x01t", b"(K\x00K\x00t")
+    seeds["evil"] = b"p\n\x80\x02cos\nsystem\nX\x02\0\0\0id\x85R."
+    seeds["memo"] = b"p\n\x80\x04\x95\x05\0\0\0\0\0\0\0]\x94h\0a."
+    seeds["numbers"] = (b"p\n\x80\x05]\x94(\x8a\x09\xff\xff\xff\xff\xff\xff\xff\xff\x00"
+                       b"G?\xf0\0\0\0\0\0\0J\xff\xff\xff\x7f\x88Ne.")
+    return seeds
+
+
+PICKLE_WORDS = (b"\x80\x02", b"(", b")", b"t", b"tR", b"R", b"Q", b"}", b"]", b"s", b"u", b"a", b"e", b".", b"b",
+                b"N", b"\x81", b"\x85", b"\x86", b"\x87", b"\x94", b"\x93", b"h\0", b"q\0", b"K\0", b"K\xff", b"2",
+                b"0", b"1", b"ctorch._utils\n_rebuild_tensor_v2\n", b"ctorch._utils\n_rebuild_parameter\n",
+                b"ccollections\nOrderedDict\n", b"ctorch\nHalfStorage\n", b"ctorch\nLongStorage\n",
+                b"ctorch\nBFloat16Storage\n", b"ctorch.storage\nUntypedStorage\n",
+                b"ctorch._tensor\n_rebuild_from_type_v2\n", b"ctorch._utils\n_rebuild_tensor_v3\n",
+                b"ctorch\nfloat32\n", b"ctorch\nSize\n", b"ctorch.nn.parameter\nParameter\n", b"cos\nsystem\n",
+                b"PK\3\4", b"PK\1\2", b"PK\5\6", b"PK\6\6", b"PK\6\7", b"\xff\xff\xff\xff", b"\1\0\x10\0")
+
+
 def golden_models():
     for path in sorted((GOLDEN / "models").glob("*.json")):
         yield path.stem, json.loads(path.read_text())
 
 
-DULL = ("bos_token_id", "eos_token_id", "pad_token_id", "initializer_range", "use_cache", "pretraining_tp", "_name_or_path",
-        "transformers_version", "architectures", "torch_dtype", "dtype", "id2label", "label2id", "cls_index",
-        "decoder_start_token_id", "cls_token_id", "sep_token_id", "return_dict", "task_specific_params")
+DULL = ("bos_token_id", "eos_token_id", "pad_token_id", "initializer_range", "use_cache", "pretraining_tp",
+        "_name_or_path", "transformers_version", "architectures", "torch_dtype", "dtype", "id2label", "label2id",
+        "cls_index", "decoder_start_token_id", "cls_token_id", "sep_token_id", "return_dict", "task_specific_params")
 
 
 def config_of(model):
@@ -208,7 +250,7 @@ def pattern():
 
 
 def tokenizer_json():
-    words = {w: i for i, w in enumerate(["[UNK]", "a", "b", "##b", "ab", "H", "e", "l", "o", " ", ",", "▁", "Ġ", "<s>"])}
+    words = {w: i for i, w in enumerate("[UNK] a b ##b ab H e l o _ , ▁ Ġ <s>".split())}
     merges = ["a b", "l l"]
     models = {
         "bpe": {"type": "BPE", "vocab": {**words, "ll": 14}, "merges": merges, "unk_token": "[UNK]"},
@@ -279,6 +321,36 @@ def tokenizer_json():
     return seeds
 
 
+def tokenizer_folder():
+    """Files of a folder: name, line feed, content; a NUL byte between them."""
+    pieces = ["<unk>", "<s>", "</s>", "<pad>", "<mask>", "a", "b", "H", "e", "l", "o", "Ġ", "ab", "ll", "Ã", "©"]
+    vocabulary = text_of({piece: i for i, piece in enumerate(pieces)})
+    merges = "#version: 0.2\na b\nl l\n"
+    words = "\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "hello", "##b", "a", ",", "中", "world"]) + "\n"
+
+    def folder(**files):
+        return "\0".join(f"{name.replace('__', '.')}\n{content}" for name, content in files.items())
+
+    seeds = {"words": folder(vocab__txt=words), "bytes": folder(vocab__json=vocabulary, merges__txt=merges),
+             "nothing": folder(config__json="{}"), "no-merges": folder(vocab__json=vocabulary),
+             "both": folder(vocab__txt=words, vocab__json=vocabulary, merges__txt=merges),
+             "json": folder(tokenizer__json='{"model":{"type":"WordLevel","vocab":{"a":0},"unk_token":"a"}}',
+                            vocab__txt=words)}
+    for kind in ("GPT2Tokenizer", "RobertaTokenizerFast", "DebertaTokenizer", "GPTNeoXTokenizerFast", "Qwen2Tokenizer",
+                 "CodeGenTokenizer", "LlamaTokenizer"):
+        settings = {"tokenizer_class": kind, "add_prefix_space": True, "bos_token": "<s>",
+                    "added_tokens_decoder": {"16": {"content": "<x>", "lstrip": True, "normalized": False,
+                                                    "rstrip": False, "single_word": False, "special": True}}}
+        seeds[kind.lower()] = folder(vocab__json=vocabulary, merges__txt=merges, tokenizer_config__json=text_of(settings))
+    settings = {"tokenizer_class": "BertTokenizer", "do_lower_case": False, "strip_accents": True,
+                "tokenize_chinese_chars": False, "additional_special_tokens": ["[X]"]}
+    seeds["bert"] = folder(vocab__txt=words, tokenizer_config__json=text_of(settings),
+                           special_tokens_map__json='{"unk_token":{"content":"[UNK]","lstrip":false}}',
+                           added_tokens__json='{"<new>":11}')
+    seeds["mpnet"] = folder(vocab__txt=words.replace("[", "<").replace("]", ">"), config__json='{"model_type":"mpnet"}')
+    return seeds
+
+
 def tokenizer_text():
     names = (HERE / "tokenizers.txt").read_text().split()
     golden = json.loads((GOLDEN / "tokenizer" / "expected.json").read_text())
@@ -291,13 +363,14 @@ def tokenizer_text():
 
 JSON_WORDS = ("{", "}", "[", "]", ",", ":", "null", "true", "false", "{}", "[]", '""', "-1", "0.5", "1e308", "1e999",
               "-0", "2147483648", "9223372036854775807", "18446744073709551615", "\\u0000", "\\ud800", '"a":')
-PATTERN_WORDS = ("\\p{L}", "\\p{N}", "\\P{Lu}", "[^", "]", "(?:", "(?i:", "(?=", "(?!", "(?<=", "(?<!", "(?>", ")", "|", "*", "+",
-                 "?", "{1,3}", "{2}", "*?", "++", "\\s", "\\S", "\\w", "\\W", "\\d", "\\b", "^", "$", "\\r\\n", "&&", "[[:alpha:]]",
-                 "\\K", "\\G", "\\X", "\\R", "\\1", "(?<n>", "\\k<n>", "\\g<n>", "(?~", "\\x{10ffff}", "\\u00e9")
-TEXT_WORDS = ("'s", "'LL", "'\u017f", " ", "  ", "\n", "\r\n", "\t", "\u00a0", "\u3000", "\u2028", "123", "\u0663", "\u00bd", "\u0301",
-              "\u0323", "\u1112\u1161\u11ab", "\uac01", "\u212b", "\ufb01", "\u4e2d", "\U0001f469\u200d\U0001f467", "\ufe0f", "\u0130",
-              "\u03a3", "\u2581", "\u0120", "<s>", "</s>", "<mask>", "[MASK]", "<|end|>", "<0x41>", "Wonderland", "\ufffd",
-              "\0", "\U0010ffff")
+PATTERN_WORDS = ("\\p{L}", "\\p{N}", "\\P{Lu}", "[^", "]", "(?:", "(?i:", "(?=", "(?!", "(?<=", "(?<!", "(?>", ")",
+                 "|", "*", "+", "?", "{1,3}", "{2}", "*?", "++", "\\s", "\\S", "\\w", "\\W", "\\d", "\\b", "^", "$",
+                 "\\r\\n", "&&", "[[:alpha:]]", "\\K", "\\G", "\\X", "\\R", "\\1", "(?<n>", "\\k<n>", "\\g<n>", "(?~",
+                 "\\x{10ffff}", "\\u00e9")
+TEXT_WORDS = ("'s", "'LL", "'\u017f", " ", "  ", "\n", "\r\n", "\t", "\u00a0", "\u3000", "\u2028", "123", "\u0663",
+              "\u00bd", "\u0301", "\u0323", "\u1112\u1161\u11ab", "\uac01", "\u212b", "\ufb01", "\u4e2d",
+              "\U0001f469\u200d\U0001f467", "\ufe0f", "\u0130", "\u03a3", "\u2581", "\u0120", "<s>", "</s>", "<mask>",
+              "[MASK]", "<|end|>", "<0x41>", "Wonderland", "\ufffd", "\0", "\U0010ffff")
 
 
 def analysis():
@@ -309,17 +382,22 @@ def analysis():
 
 
 def main():
-    extra = {"json": JSON_WORDS, "safetensors": JSON_WORDS, "shard_index": JSON_WORDS, "config": {*JSON_WORDS, *spelled_in("model", r'"([a-z][a-z_0-9]{2,39})"')},
-             "checkpoint": JSON_WORDS + ("\0",), "tokenizer_json": {*JSON_WORDS, *PATTERN_WORDS, *spelled_in("tokenizer", r'"([A-Za-z][A-Za-z_]{1,29})"')}, "pattern": PATTERN_WORDS + TEXT_WORDS,
-             "tokenizer_text": TEXT_WORDS}
-    for target, seeds in {"text": text(), "json": json_seeds(), "safetensors": safetensors(),
-                          "shard_index": shard_index(), "config": config(), "checkpoint": checkpoint(),
-                          "pattern": pattern(), "tokenizer_json": tokenizer_json(),
-                          "tokenizer_text": tokenizer_text(), "analysis": analysis()}.items():
+    configuration = spelled_in("model", r'"([a-z][a-z_0-9]{2,39})"')
+    parts = spelled_in("tokenizer", r'"([A-Za-z][A-Za-z_]{1,29})"')
+    words = {"json": JSON_WORDS, "safetensors": JSON_WORDS, "shard_index": JSON_WORDS, "pytorch": PICKLE_WORDS,
+             "config": {*JSON_WORDS, *configuration}, "checkpoint": (*JSON_WORDS, "\0"),
+             "tokenizer_json": {*JSON_WORDS, *PATTERN_WORDS, *parts}, "pattern": PATTERN_WORDS + TEXT_WORDS,
+             "tokenizer_folder": {*JSON_WORDS, *parts, "\0", "#version: 0.2\n"}, "tokenizer_text": TEXT_WORDS}
+    makers = {"text": text, "json": json_seeds, "safetensors": safetensors, "shard_index": shard_index,
+              "pytorch": pytorch, "config": config, "checkpoint": checkpoint, "pattern": pattern,
+              "tokenizer_json": tokenizer_json, "tokenizer_folder": tokenizer_folder, "tokenizer_text": tokenizer_text,
+              "analysis": analysis}
+    for target, make in makers.items():
+        seeds = make()
         write(target, seeds)
-        if target in extra:
-            dictionary(target, seeds.values() if "{" in extra[target] else (), extra[target])
-        size = sum(len(s) if isinstance(s, bytes) else len(s.encode("utf-8", "surrogatepass")) for s in seeds.values())
+        if target in words:
+            dictionary(target, seeds.values() if "{" in words[target] else (), words[target])
+        size = sum(len(s if isinstance(s, bytes) else s.encode()) for s in seeds.values())
         print(f"{target}: {len(seeds)} seeds, {size} bytes")
 
 

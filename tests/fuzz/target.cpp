@@ -11,8 +11,13 @@ const std::vector<Target>& targets() {
         {"json", "core/base/json.cpp core/base/json_events.cpp core/base/json_view.cpp", run_json, 4096},
         {"safetensors", "core/checkpoint/safetensors_header.cpp core/checkpoint/data_type.cpp", run_safetensors, 8192},
         {"shard_index", "core/checkpoint/shards.cpp", run_shard_index, 4096},
+        {"pytorch", "core/checkpoint/pytorch core/checkpoint/strided_reader.cpp", run_pytorch, 8192},
+        {"config", "core/model/config_reader.cpp core/model/recipe.cpp core/model/rope_reader.cpp core/model/families",
+         run_config, 4096},
+        {"checkpoint", "core/checkpoint core/model", run_checkpoint, 16384},
         {"pattern", "core/tokenizer/regex core/tokenizer/scanner.cpp core/tokenizer/matcher.cpp", run_pattern, 1024},
         {"tokenizer_json", "core/tokenizer", run_tokenizer_json, 8192},
+        {"tokenizer_folder", "core/tokenizer/files core/tokenizer/tokenizer.cpp", run_tokenizer_folder, 4096},
         {"tokenizer_text", "core/tokenizer", run_tokenizer_text, 2048},
         {"analysis", "core/store", run_analysis, 256},
     };

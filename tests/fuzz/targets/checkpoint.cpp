@@ -95,9 +95,9 @@ void run_checkpoint(std::string_view input) {
     folder.write("model.safetensors", safetensors(tensors));
     refusal([&] {
         const auto checkpoint = checkpoint::Checkpoint::open(folder.path());
-        for (const auto& [name, tensor] : checkpoint->tensors()) {
+        for (const auto& entry : checkpoint->tensors()) {
             for (const auto as : {checkpoint::LoadAs::stored, checkpoint::LoadAs::float32}) {
-                refusal([&] { checkpoint->load(name, as); });
+                refusal([&] { checkpoint->load(entry.first, as); });
             }
         }
         run_model(*checkpoint);

@@ -12,8 +12,10 @@ void run_safetensors(std::string_view input);
 void run_shard_index(std::string_view input);
 void run_config(std::string_view input);
 void run_checkpoint(std::string_view input);
+void run_pytorch(std::string_view input);
 void run_pattern(std::string_view input);
 void run_tokenizer_json(std::string_view input);
+void run_tokenizer_folder(std::string_view input);
 void run_tokenizer_text(std::string_view input);
 void run_analysis(std::string_view input);
 
