@@ -122,12 +122,10 @@ private:
         whole.tokens.text = text;
         const std::int64_t limit = vocabulary();
         for (const std::int32_t id : whole.tokens.ids) {
-            if (limit > 0 && id >= limit) {
-                throw Error(ErrorCode::mismatch, where,
-                            "expected a tokenizer whose ids lie below the model's " + std::to_string(limit),
-                            "found " + std::to_string(id));
-            }
-            whole.tokens.pieces.push_back(tokenizer_->surface(id));
+            if (limit == 0 || id < limit) continue;
+            throw Error(ErrorCode::mismatch, where,
+                        "expected a tokenizer whose ids lie below the model's " + std::to_string(limit),
+                        "found " + std::to_string(id));
         }
         cut(std::move(whole));
     }
@@ -136,10 +134,8 @@ private:
     void add_ids(std::vector<std::int32_t> ids) {
         Tokenized whole;
         for (const std::int32_t id : ids) {
-            const bool known = tokenizer_ != nullptr && id < tokenizer_->vocabulary_size();
-            whole.tokens.pieces.push_back(known ? tokenizer_->surface(id) : std::to_string(id));
             const auto begin = static_cast<std::int64_t>(whole.tokens.text.size());
-            if (known) whole.tokens.text += whole.tokens.pieces.back();
+            if (known(id)) whole.tokens.text += piece(id);
             whole.tokens.offsets.push_back({begin, static_cast<std::int64_t>(whole.tokens.text.size())});
         }
         // Pieces may be parts of characters that do not join up: such a text would shift the offsets when it is stored.
@@ -152,13 +148,19 @@ private:
         cut(std::move(whole));
     }
 
+    bool known(std::int32_t id) const { return tokenizer_ != nullptr && id < tokenizer_->vocabulary_size(); }
+    std::string piece(std::int32_t id) const { return known(id) ? tokenizer_->surface(id) : std::to_string(id); }
+
     void cut(Tokenized whole) {
         if (options_.repeat_token) repeat_first(whole);
         const std::size_t size = whole.tokens.ids.size();
         const std::size_t window =
             options_.length > 0 ? std::min(size, static_cast<std::size_t>(options_.length)) : size;
         for (std::size_t begin = 0; begin < (options_.windows ? size : 1); begin += window) {
-            input_.sequences.push_back(part(whole.tokens, begin, std::min(begin + window, size)));
+            if (cancellation_) cancellation_->check();
+            store::SequenceTokens& tokens =
+                input_.sequences.emplace_back(part(whole.tokens, begin, std::min(begin + window, size)));
+            for (const std::int32_t id : tokens.ids) tokens.pieces.push_back(piece(id));
         }
     }
 
@@ -169,18 +171,16 @@ private:
         for (std::size_t i = first; i < tokens.ids.size(); ++i) {
             if (whole.inserted[i] != 0) continue;
             tokens.ids[i] = tokens.ids[first];
-            tokens.pieces[i] = tokens.pieces[first];
             tokens.offsets[i] = tokens.offsets[first];
         }
     }
 
-    /// Tokens [begin, end) with the stretch of the text that they cover.
+    /// Tokens [begin, end) with the stretch of the text that they cover; pieces come later, for what is kept only.
     static SequenceTokens part(const SequenceTokens& whole, std::size_t begin, std::size_t end) {
         if (begin == 0 && end == whole.ids.size()) return whole;
         const auto from = static_cast<std::ptrdiff_t>(begin), to = static_cast<std::ptrdiff_t>(end);
         SequenceTokens tokens;
         tokens.ids.assign(whole.ids.begin() + from, whole.ids.begin() + to);
-        tokens.pieces.assign(whole.pieces.begin() + from, whole.pieces.begin() + to);
         tokens.offsets.assign(whole.offsets.begin() + from, whole.offsets.begin() + to);
         std::int64_t first = static_cast<std::int64_t>(whole.text.size()), last = 0;
         for (const auto& [a, b] : tokens.offsets) {

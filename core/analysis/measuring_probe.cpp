@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/analysis/measuring_probe.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -24,13 +25,28 @@ bool is_state(std::string_view name) {
 MeasuringProbe::MeasuringProbe(store::AnalysisWriter& writer, const store::AnalysisHeader& header,
                                const std::vector<std::int64_t>& sequences, const Cancellation& cancellation)
     : writer_(writer), header_(header), sequences_(sequences), cancellation_(cancellation) {
-    self_.local_distances = header.local_distances;
-    self_.histogram_row_step = header.row_step();
-    cross_ = self_;
-    for (const std::int64_t s : sequences) {
-        const auto& ids = header.sequences[static_cast<std::size_t>(s)].ids;
-        self_.tokens.insert(self_.tokens.end(), ids.begin(), ids.end());
-    }
+    cross_.local_distances = header.local_distances;
+    cross_.histogram_row_step = header.row_step();
+    kernels::StatisticsRequest self = cross_;
+    cross_.cross = true;
+    const auto add = [&](const std::string& stream, const std::vector<store::SequenceTokens>& texts) {
+        self.tokens.clear();
+        for (const std::int64_t s : sequences) {
+            const auto& ids = texts[static_cast<std::size_t>(s)].ids;
+            self.tokens.insert(self.tokens.end(), ids.begin(), ids.end());
+        }
+        self_[stream] = self;
+    };
+    add("tokens", header.sequences);
+    for (const auto& [stream, texts] : header.streams) add(stream, texts);
+    const auto decoder = std::find_if(header.sites.begin(), header.sites.end(),
+                                      [](const Site& site) { return site.stack == "decoder"; });
+    if (decoder != header.sites.end()) first_decoder_layer_ = decoder->layer;
+}
+
+/// An encoder-decoder has two first boundaries, one before each tower.
+std::int64_t MeasuringProbe::boundary_after(std::int64_t layer) const {
+    return layer + (first_decoder_layer_ > 0 && layer >= first_decoder_layer_ ? 2 : 1);
 }
 
 bool MeasuringProbe::layer_measured(std::int64_t layer) const {
@@ -40,17 +56,20 @@ bool MeasuringProbe::layer_measured(std::int64_t layer) const {
 bool MeasuringProbe::wants(std::string_view name, LayerIndex layer) const {
     if (!header_.record.states) return false;
     // A boundary belongs to the layers on both its sides.
-    if (name == "embedding") return layer_measured(0);
+    if (name == "encoder_embedding") return layer_measured(0);
+    if (name == "embedding") return layer_measured(first_decoder_layer_);
     if (name == "hidden") return layer_measured(layer.value) || layer_measured(layer.value + 1);
     return is_state(name) && layer_measured(layer.value);
 }
 
 void MeasuringProbe::announce(std::string_view name, LayerIndex layer, const at::Tensor& value) {
     if (!wants(name, layer)) return;
-    if (name == "embedding")
+    if (name == "encoder_embedding")
         write_hidden(0, value);
+    else if (name == "embedding")
+        write_hidden(first_decoder_layer_ > 0 ? boundary_after(first_decoder_layer_) - 1 : 0, value);
     else if (name == "hidden")
-        write_hidden(layer.value + 1, value);
+        write_hidden(boundary_after(layer.value), value);
     else
         states_.insert_or_assign(std::string(name), vector_statistics(value));
 }
@@ -68,7 +87,8 @@ void MeasuringProbe::write_hidden(std::int64_t boundary, const at::Tensor& value
 const kernels::StatisticsRequest* MeasuringProbe::request(SiteIndex site) {
     const Site& description = header_.sites.at(static_cast<std::size_t>(site.value));
     if (!header_.measured(description)) return nullptr;
-    return description.kind == "self" && description.query_stream == description.key_stream ? &self_ : &cross_;
+    const bool self = description.kind == "self" && description.query_stream == description.key_stream;
+    return self ? &self_.at(description.query_stream) : &cross_;
 }
 
 void MeasuringProbe::measured(const model::AttentionRecord& record) {

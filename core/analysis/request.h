@@ -12,13 +12,16 @@
 
 namespace headscope::model {
 class Model;
-}
+struct Inspection;
+}  // namespace headscope::model
 
 namespace headscope::analysis {
 
 /// What to run and what to keep. `sequences` are tokens already: reading and cutting texts is input.h's.
 struct AnalysisRequest {
     std::vector<store::SequenceTokens> sequences;
+    /// Of an encoder-decoder: what its decoder reads beside each of them, the start token first; "target" in the file.
+    std::vector<store::SequenceTokens> targets;
     store::RecordLevels record;
     std::set<int> layers;       ///< measured layers; empty: all
     std::set<int> skip_layers;  ///< whole blocks left out
@@ -32,6 +35,10 @@ struct AnalysisRequest {
     std::uint64_t seed = 0;
     std::string program_version;  ///< empty: the version that was built
 };
+
+/// What run() would refuse by itself or for the model's sake - layers, positions, ids, logits without a head - found
+/// from the checkpoint's description, so that it is told before gigabytes of weights are read. Throws Error.
+void check_request(const model::Inspection& inspection, const AnalysisRequest& request);
 
 /// Runs the model over all sequences and writes the analysis file, site by site as they come; publishes it at the end.
 /// Memory holds one batch of hidden states and one site's statistics at a time. Progress counts multiplications.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <chrono>
 #include <ctime>
+#include <numeric>
 
 #include <c10/core/InferenceMode.h>
 
@@ -48,20 +49,39 @@ std::set<int> measured_layers(const AnalysisRequest& request, std::int64_t count
     return measured;
 }
 
-store::AnalysisHeader make_header(const model::Model& model, const AnalysisRequest& request) {
-    const model::ModelConfig& config = model.config();
+void check_settings(const model::ModelConfig& config, bool has_head, const AnalysisRequest& request) {
     if (request.sequences.empty())
         throw Error(ErrorCode::usage, "analysis", "expected a sequence of tokens", "found none");
-    for (const auto& sequence : request.sequences) {
-        if (sequence.ids.empty())
-            throw Error(ErrorCode::usage, "analysis", "expected at least one token in each sequence", "found none");
+    const std::size_t wanted = config.encoder ? request.sequences.size() : 0;
+    if (request.targets.size() != wanted) {
+        throw Error(ErrorCode::usage, "analysis", "expected " + std::to_string(wanted) + " targets",
+                    "found " + std::to_string(request.targets.size()));
     }
-    if (request.record.logits && !model.has_head()) {
+    for (const auto* list : {&request.sequences, &request.targets}) {
+        for (const auto& sequence : *list) {
+            if (sequence.ids.empty())
+                throw Error(ErrorCode::usage, "analysis", "expected at least one token in each sequence", "found none");
+        }
+    }
+    if (request.record.logits && !has_head) {
         throw Error(ErrorCode::usage, "--record logits", "expected a model with a head for the vocabulary",
                     "found none");
     }
-    check_layers(request.layers, config.layers, "--layers");
-    check_layers(request.skip_layers, config.layers, "--skip");
+    check_layers(request.layers, config.all_layers(), "--layers");
+    check_layers(request.skip_layers, config.all_layers(), "--skip");
+    measured_layers(request, config.all_layers());
+}
+
+/// What the model would refuse.
+void check_batches(const model::ModelConfig& config, const std::vector<WorkBatch>& plan,
+                   const AnalysisRequest& request) {
+    for (const WorkBatch& work : plan)
+        model::check_batch(make_batch(request.sequences, request.targets, work.sequences), config, 0, request.beyond_positions);
+}
+
+store::AnalysisHeader make_header(const model::Model& model, const AnalysisRequest& request) {
+    const model::ModelConfig& config = model.config();
+    check_settings(config, model.has_head(), request);
     store::AnalysisHeader header;
     header.program_version = request.program_version.empty() ? HEADSCOPE_VERSION : request.program_version;
     header.created = now_in_utc();
@@ -74,9 +94,10 @@ store::AnalysisHeader make_header(const model::Model& model, const AnalysisReque
     header.mixers = model.mixers();
     header.sites = model.sites();
     header.sequences = request.sequences;
-    header.measured_layers = measured_layers(request, config.layers);
+    if (config.encoder) header.streams["target"] = request.targets;
+    header.measured_layers = measured_layers(request, config.all_layers());
     header.record = request.record;
-    header.hidden_boundaries = config.layers + 1;
+    header.hidden_boundaries = config.all_layers() + (config.encoder ? 2 : 1);
     header.vocabulary = config.vocabulary;
     header.max_positions = config.max_positions;
     header.histogram_row_step = request.all_rows ? 1 : 0;
@@ -87,8 +108,9 @@ store::AnalysisHeader make_header(const model::Model& model, const AnalysisReque
 /// Adds up the batches' costs and tells how far things are.
 class Meter {
 public:
-    Meter(Progress& progress, const std::vector<WorkBatch>& plan, std::int64_t layers) : progress_(progress) {
-        for (const WorkBatch& batch : plan) total_ += batch.layer_cost * static_cast<double>(layers) + batch.loss_cost;
+    Meter(Progress& progress, const std::vector<WorkBatch>& plan) : progress_(progress) {
+        for (const WorkBatch& batch : plan)
+            total_ += std::accumulate(batch.layer_costs.begin(), batch.layer_costs.end(), batch.loss_cost);
     }
     void add(double cost, const std::string& what) {
         done_ += cost;
@@ -108,16 +130,16 @@ public:
 
     void batch(const WorkBatch& work, const std::string& name, Meter& meter) {
         cancellation_.check();
-        const model::Batch batch = make_batch(header_.sequences, work.sequences);
+        const model::Batch batch = make_batch(request_.sequences, request_.targets, work.sequences);
         MeasuringProbe probe(writer_, header_, work.sequences, cancellation_);
         model::ForwardOptions options;
         options.probe = &probe;
         options.skip_layers = request_.skip_layers;
         options.beyond_positions = request_.beyond_positions;
         options.cancellation = &cancellation_;
-        const std::string layers = std::to_string(model_.config().layers);
+        const std::string layers = std::to_string(model_.config().all_layers());
         options.after_layer = [&](int layer) {
-            meter.add(work.layer_cost, name + "layer " + std::to_string(layer) + " of " + layers);
+            meter.add(work.layer_costs.at(static_cast<std::size_t>(layer)), name + "layer " + std::to_string(layer) + " of " + layers);
         };
         const at::Tensor hidden = model_.forward(batch, options);
         cancellation_.check();
@@ -166,14 +188,11 @@ void run_all(model::Model& model, const AnalysisRequest& request, const std::fil
     const c10::InferenceMode inference;
     const store::AnalysisHeader header = make_header(model, request);
     const std::vector<WorkBatch> plan =
-        plan_work(header.sequences, model.config(), request.batch_tokens, model.has_head());
-    // What the model would refuse is refused before a file appears.
-    for (const WorkBatch& work : plan) {
-        model::check_batch(make_batch(header.sequences, work.sequences), model.config(), 0, request.beyond_positions);
-    }
+        plan_work(request.sequences, request.targets, model.config(), request.batch_tokens, model.has_head());
+    check_batches(model.config(), plan, request);  // before a file appears
     cancellation.check();
     store::AnalysisWriter writer(output, header, inputs);
-    Meter meter(progress, plan, model.config().layers);
+    Meter meter(progress, plan);
     Run run(model, request, header, writer, cancellation);
     for (std::size_t i = 0; i < plan.size(); ++i) {
         std::string name;
@@ -185,6 +204,17 @@ void run_all(model::Model& model, const AnalysisRequest& request, const std::fil
 }
 
 }  // namespace
+
+void check_request(const model::Inspection& inspection, const AnalysisRequest& request) {
+    try {
+        check_settings(inspection.config, inspection.has_head, request);
+        check_batches(inspection.config,
+                      plan_work(request.sequences, request.targets, inspection.config, request.batch_tokens, inspection.has_head),
+                      request);
+    } catch (...) {
+        throw current_error("analysis");
+    }
+}
 
 void run(model::Model& model, const AnalysisRequest& request, const std::filesystem::path& output,
          std::vector<std::filesystem::path> inputs, Progress& progress, const Cancellation& cancellation) {

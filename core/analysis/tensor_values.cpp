@@ -37,16 +37,27 @@ VectorStatistics vector_statistics(const at::Tensor& vectors) {
     return {float_values(at::linalg_vector_norm(values, 2, last)), float_values(at::var(values, last, at::Scalar(1)))};
 }
 
-model::Batch make_batch(const std::vector<store::SequenceTokens>& all, std::span<const std::int64_t> chosen) {
+namespace {
+
+at::Tensor ids_of(const std::vector<store::SequenceTokens>& all, std::span<const std::int64_t> chosen) {
     const auto& first = all.at(static_cast<std::size_t>(chosen.front()));
     const auto length = static_cast<std::int64_t>(first.ids.size());
-    model::Batch batch;
-    batch.ids = at::empty({static_cast<std::int64_t>(chosen.size()), length}, at::kLong);
-    auto* to = batch.ids.mutable_data_ptr<std::int64_t>();
+    at::Tensor together = at::empty({static_cast<std::int64_t>(chosen.size()), length}, at::kLong);
+    auto* to = together.mutable_data_ptr<std::int64_t>();
     for (const std::int64_t s : chosen) {
         const auto& ids = all.at(static_cast<std::size_t>(s)).ids;
         to = std::copy(ids.begin(), ids.end(), to);
     }
+    return together;
+}
+
+}  // namespace
+
+model::Batch make_batch(const std::vector<store::SequenceTokens>& all,
+                        const std::vector<store::SequenceTokens>& targets, std::span<const std::int64_t> chosen) {
+    model::Batch batch;
+    batch.ids = ids_of(all, chosen);
+    if (!targets.empty()) batch.target = ids_of(targets, chosen);
     return batch;
 }
 

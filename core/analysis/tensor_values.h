@@ -28,7 +28,8 @@ struct VectorStatistics {
 };
 VectorStatistics vector_statistics(const at::Tensor& vectors);
 
-/// Sequences of one length as [B, L] ids.
-model::Batch make_batch(const std::vector<store::SequenceTokens>& all, std::span<const std::int64_t> chosen);
+/// Sequences of one length as [B, L] ids, with their targets of one length where there are any.
+model::Batch make_batch(const std::vector<store::SequenceTokens>& all,
+                        const std::vector<store::SequenceTokens>& targets, std::span<const std::int64_t> chosen);
 
 }  // namespace headscope::analysis

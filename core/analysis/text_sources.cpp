@@ -7,11 +7,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <limits>
-#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
 
 #include "core/analysis/input.h"
 #include "core/base/input_file.h"
-#include "core/base/json.h"
+#include "core/base/json_events.h"
 #include "core/base/os_error.h"
 #include "core/base/text.h"
 
@@ -20,8 +21,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t largest_text = std::uint64_t{1} << 30U;
-constexpr std::uint64_t largest_token_file = std::uint64_t{256} << 20U;
+// Each token of a text takes some thirty bytes once it is read, and a byte of text may be a token.
+constexpr std::uint64_t largest_text = std::uint64_t{64} << 20U;
+constexpr std::uint64_t largest_token_file = std::uint64_t{64} << 20U;
+constexpr std::size_t most_ids = std::size_t{1} << 22U;  ///< of one token file
 
 std::string read_standard_input(const Cancellation* cancellation) {
     std::string text;
@@ -43,6 +46,69 @@ std::string read_standard_input(const Cancellation* cancellation) {
         }
     }
 }
+
+/// [[id, ...], ...], taken as it is read: no tree, which would hold thirty times the text.
+class TokenLists final : public JsonEvents {
+public:
+    TokenLists(std::string where, std::int64_t highest) : where_(std::move(where)), highest_(highest) {}
+
+    std::vector<std::vector<std::int32_t>> finish() {
+        if (lists_.empty()) refuse(ErrorCode::usage, "expected at least one array of token ids", "found none");
+        return std::move(lists_);
+    }
+
+    void begin_array() override {
+        if (depth_ == 2) refuse(ErrorCode::format, "expected a token id", "found an array");
+        if (++depth_ == 2) lists_.emplace_back();
+    }
+    void end_array() override {
+        if (depth_-- == 2 && lists_.back().empty())
+            refuse(ErrorCode::usage, "expected at least one token id", "found an empty array");
+    }
+    void unsigned_integer(std::uint64_t value) override {
+        if (depth_ != 2) refuse_kind("found " + std::to_string(value));
+        if (value > static_cast<std::uint64_t>(highest_)) refuse_id(std::to_string(value));
+        if (++count_ > most_ids) {
+            refuse(ErrorCode::limit, "expected at most " + std::to_string(most_ids) + " token ids", "found more");
+        }
+        lists_.back().push_back(static_cast<std::int32_t>(value));
+    }
+    void negative_integer(std::int64_t value) override {
+        if (depth_ != 2) refuse_kind("found " + std::to_string(value));
+        refuse_id(std::to_string(value));
+    }
+    void real(double, const std::string& text) override { refuse_kind("found " + escaped(text, 40)); }
+    void begin_object() override { refuse_kind("found an object"); }
+    void key(std::string&) override {}
+    void end_object() override {}
+    void string(std::string& value) override { refuse_kind("found \"" + escaped(value, 40) + '"'); }
+    void boolean(bool value) override { refuse_kind(value ? "found true" : "found false"); }
+    void null() override { refuse_kind("found null"); }
+
+private:
+    [[noreturn]] void refuse(ErrorCode code, const std::string& expected, const std::string& found) const {
+        throw Error(code, where_ + ", byte " + std::to_string(position()), expected, found);
+    }
+    [[noreturn]] void refuse_kind(const std::string& found) const {
+        refuse(ErrorCode::format,
+               depth_ == 0   ? "expected an array of arrays of token ids"
+               : depth_ == 1 ? "expected an array of token ids"
+                             : "expected a token id, a whole number",
+               found);
+    }
+    [[noreturn]] void refuse_id(const std::string& found) const {
+        refuse(ErrorCode::limit,
+               "expected token ids from 0 to " + std::to_string(highest_) + " in array " +
+                   std::to_string(lists_.size() - 1),
+               "found " + found);
+    }
+
+    std::string where_;
+    std::int64_t highest_;
+    std::vector<std::vector<std::int32_t>> lists_;
+    std::size_t count_ = 0;
+    int depth_ = 0;
+};
 
 }  // namespace
 
@@ -78,20 +144,14 @@ fs::path bundled_text_path(const fs::path& resources, const std::string& name) {
 }
 
 std::vector<std::vector<std::int32_t>> read_token_file(const fs::path& path, std::int64_t vocabulary) {
-    const nlohmann::json document = read_json_file(path, largest_token_file, "token file");
-    const JsonView view(document, shown(path));
-    if (!view.is_array()) view.refuse(ErrorCode::format, "an array of arrays of token ids");
-    const std::int64_t highest = vocabulary > 0 ? vocabulary - 1 : std::numeric_limits<std::int32_t>::max();
-    std::vector<std::vector<std::int32_t>> sequences;
-    for (std::size_t i = 0; i < view.size(); ++i) {
-        const JsonView entry = view.at(i);
-        if (!entry.is_array()) entry.refuse(ErrorCode::format, "an array of token ids");
-        if (entry.size() == 0) entry.refuse(ErrorCode::usage, "at least one token id");
-        const auto ids = entry.integers({0, highest});
-        sequences.emplace_back(ids.begin(), ids.end());
+    const std::string text = read_small_file(path, largest_token_file, "token file");
+    TokenLists lists(shown(path), vocabulary > 0 ? vocabulary - 1 : std::numeric_limits<std::int32_t>::max());
+    try {
+        read_json_events(text, shown(path), lists);
+        return lists.finish();
+    } catch (...) {
+        throw current_error(shown(path));
     }
-    if (sequences.empty()) view.refuse(ErrorCode::usage, "at least one array of token ids");
-    return sequences;
 }
 
 }  // namespace headscope::analysis

@@ -4,31 +4,50 @@
 #include <algorithm>
 
 namespace headscope::analysis {
+namespace {
 
-std::vector<WorkBatch> plan_work(const std::vector<store::SequenceTokens>& sequences, const model::ModelConfig& config,
+double layer_cost(const model::ModelConfig& config, std::int64_t sequences, std::int64_t length, std::int64_t memory) {
+    const auto d = static_cast<double>(config.hidden), f = static_cast<double>(config.feed_forward);
+    const auto queries = static_cast<double>(length), keys = static_cast<double>(memory);
+    const double projections = 4 * d * d + (config.gated_feed_forward ? 3 : 2) * d * f;
+    // Measured attention is three products over the pairs and two exponentials: about 4 d per pair, half if causal.
+    const double own = queries * (projections + 4 * d * queries * (config.causal ? 0.5 : 1.0));
+    const double cross = memory > 0 ? 2 * d * d * (queries + keys) + 4 * d * queries * keys : 0;
+    return static_cast<double>(sequences) * (own + cross) + 1;
+}
+
+}  // namespace
+
+std::vector<WorkBatch> plan_work(const std::vector<store::SequenceTokens>& sequences,
+                                 const std::vector<store::SequenceTokens>& targets, const model::ModelConfig& config,
                                  std::int64_t batch_tokens, bool with_head) {
     std::vector<WorkBatch> plan;
     for (std::size_t s = 0; s < sequences.size(); ++s) {
         const auto length = static_cast<std::int64_t>(sequences[s].ids.size());
-        const auto most =
-            static_cast<std::size_t>(std::max<std::int64_t>(1, batch_tokens / std::max<std::int64_t>(1, length)));
+        const auto target = s < targets.size() ? static_cast<std::int64_t>(targets[s].ids.size()) : 0;
+        const auto longer = std::max<std::int64_t>(1, std::max(length, target));
+        const auto most = static_cast<std::size_t>(std::max<std::int64_t>(1, batch_tokens / longer));
         // A full batch of this length is closed; the last one of it may still have room.
-        const auto open =
-            std::find_if(plan.rbegin(), plan.rend(), [&](const WorkBatch& b) { return b.length == length; });
+        const auto open = std::find_if(plan.rbegin(), plan.rend(), [&](const WorkBatch& b) {
+            return b.length == length && b.target_length == target;
+        });
         if (open == plan.rend() || open->sequences.size() >= most) {
-            plan.push_back({{static_cast<std::int64_t>(s)}, length, 0, 0});
+            plan.push_back({{static_cast<std::int64_t>(s)}, length, target, {}, 0});
         } else {
             open->sequences.push_back(static_cast<std::int64_t>(s));
         }
     }
-    const auto d = static_cast<double>(config.hidden), f = static_cast<double>(config.feed_forward);
-    const double projections = 4 * d * d + (config.gated_feed_forward ? 3 : 2) * d * f;
     for (WorkBatch& batch : plan) {
-        const double tokens = static_cast<double>(batch.length) * static_cast<double>(batch.sequences.size());
-        // Measured attention is three products over the pairs and two exponentials: about 4 d per pair, half if causal.
-        const double pairs = static_cast<double>(batch.length) * (config.causal ? 0.5 : 1.0);
-        batch.layer_cost = tokens * (projections + 4 * d * pairs) + 1;
-        batch.loss_cost = with_head ? tokens * d * static_cast<double>(config.vocabulary) : 0;
+        const auto count = static_cast<std::int64_t>(batch.sequences.size());
+        const std::int64_t predicted = config.encoder ? batch.target_length : batch.length;
+        if (config.encoder) {
+            batch.layer_costs.assign(static_cast<std::size_t>(config.encoder->layers),
+                                     layer_cost(*config.encoder, count, batch.length, 0));
+        }
+        batch.layer_costs.resize(static_cast<std::size_t>(config.all_layers()),
+                                 layer_cost(config, count, predicted, config.encoder ? batch.length : 0));
+        const double head = static_cast<double>(config.hidden) * static_cast<double>(config.vocabulary);
+        batch.loss_cost = with_head ? static_cast<double>(count * predicted) * head : 0;
     }
     return plan;
 }

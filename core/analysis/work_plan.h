@@ -9,16 +9,20 @@
 
 namespace headscope::analysis {
 
-/// Sequences of one length that run together, and what they cost in units that grow evenly with time.
+/// Sequences of one length (and targets of one length) that run together, and what they cost in units that grow evenly
+/// with time.
 struct WorkBatch {
     std::vector<std::int64_t> sequences;
     std::int64_t length = 0;
-    double layer_cost = 0;  ///< of one layer
-    double loss_cost = 0;   ///< of the head and loss
+    std::int64_t target_length = 0;   ///< 0: no decoder beside an encoder
+    std::vector<double> layer_costs;  ///< by layer number
+    double loss_cost = 0;             ///< of the head and loss
 };
 
 /// Batches of at most `batch_tokens` tokens (or one sequence), in the order in which their first sequences come.
-std::vector<WorkBatch> plan_work(const std::vector<store::SequenceTokens>& sequences, const model::ModelConfig& config,
+/// `targets`: one for each sequence, or none.
+std::vector<WorkBatch> plan_work(const std::vector<store::SequenceTokens>& sequences,
+                                 const std::vector<store::SequenceTokens>& targets, const model::ModelConfig& config,
                                  std::int64_t batch_tokens, bool with_head);
 
 }  // namespace headscope::analysis

@@ -53,6 +53,14 @@ bool AnalysisHeader::measured(const Site& site) const {
     return site.has_matrix && (measured_layers.empty() || measured_layers.contains(site.layer));
 }
 
+const std::vector<SequenceTokens>& AnalysisHeader::output_sequences() const {
+    for (const Site& site : sites) {
+        if (site.stack != "decoder") continue;
+        if (const auto found = streams.find(site.query_stream); found != streams.end()) return found->second;
+    }
+    return sequences;
+}
+
 std::int64_t AnalysisHeader::queries(std::int64_t s, const Site& site) const {
     return stream_length(*this, site.query_stream, s);
 }

@@ -57,6 +57,8 @@ struct AnalysisHeader {
     bool measured(const Site& site) const;  ///< it has a matrix, and its layer is measured
     /// Tokens that the site's queries and keys have in sequence s. Throws Error (internal) for a stream that is absent.
     std::int64_t queries(std::int64_t s, const Site& site) const;
+    /// The tokens that /output is about: what the decoder reads, where there is one beside an encoder.
+    const std::vector<SequenceTokens>& output_sequences() const;
     std::int64_t keys(std::int64_t s, const Site& site) const;
 };
 

@@ -226,8 +226,9 @@ private:
         const std::string path = "/output/logits";
         const std::vector<float> row(static_cast<std::size_t>(header_.vocabulary),
                                      std::numeric_limits<float>::quiet_NaN());
-        for (std::size_t s = 0; s < header_.sequences.size(); ++s) {
-            for (auto i = static_cast<std::int64_t>(header_.sequences[s].ids.size()); i < header_.longest(); ++i) {
+        const std::vector<SequenceTokens>& sequences = header_.output_sequences();
+        for (std::size_t s = 0; s < sequences.size(); ++s) {
+            for (auto i = static_cast<std::int64_t>(sequences[s].ids.size()); i < header_.longest(); ++i) {
                 hdf5::write_block(dataset(path), Type::float32, {static_cast<std::int64_t>(s), i, 0},
                                   {1, 1, header_.vocabulary}, row.data(), where_ + ", " + path);
             }
