@@ -35,6 +35,9 @@ void check_head(const store::AnalysisFile& file, std::int64_t site, const Figure
 /// "3", or where that is not enough "decoder 3 cross", "3 linear".
 std::string site_label(const store::AnalysisFile& file, std::int64_t site);
 
+/// The same as a title: "layer 3", "decoder layer 3, cross".
+std::string site_title(const store::AnalysisFile& file, std::int64_t site);
+
 /// A name for each file that tells them apart: the model's name, with the file's where two are alike.
 std::vector<std::string> file_labels(Files files);
 

@@ -21,7 +21,8 @@ constexpr std::int64_t kMostLabels = 400;  ///< no page has room for more tokens
 constexpr std::int64_t kShort = 256;       ///< up to here a square-root scale; the weights of longer texts need decades
 
 struct Map {
-    std::string model;
+    std::string model, site;
+    bool cross = false;
     std::int64_t layer = 0, head = 0, queries = 0, keys = 0, rows = 0, columns = 0;
     std::vector<std::string> query_tokens, key_tokens;  ///< as read, empty for other streams
     std::vector<float> values;                          ///< [rows, columns]; NaN: not allowed
@@ -121,8 +122,8 @@ Axis axis(const char* name, const std::vector<std::string>& tokens, std::int64_t
 Panel panel(const Map& map, const std::string& title) {
     Panel drawn;
     drawn.title = title;
-    drawn.x = axis("key", map.key_tokens, map.keys, map.columns);
-    drawn.y = axis("query", map.query_tokens, map.queries, map.rows);
+    drawn.x = axis(map.cross ? "key (source)" : "key", map.key_tokens, map.keys, map.columns);
+    drawn.y = axis(map.cross ? "query (target)" : "query", map.query_tokens, map.queries, map.rows);
     HeatMap cells;
     cells.rows = map.rows;
     cells.columns = map.columns;
@@ -143,7 +144,7 @@ Panel panel(const Map& map, const std::string& title) {
 }
 
 Table attention_table(const std::vector<Map>& maps) {
-    std::vector<std::string> model, query_token, key_token;
+    std::vector<std::string> model, site, query_token, key_token;
     std::vector<std::int64_t> layer, head, query, key;
     std::vector<double> weight;
     const auto token = [](const std::vector<std::string>& tokens, std::int64_t at, bool exact) {
@@ -159,6 +160,7 @@ Table attention_table(const std::vector<Map>& maps) {
                 if (std::isnan(value)) continue;
                 model.push_back(map.model);
                 layer.push_back(map.layer);
+                site.push_back(map.site);
                 head.push_back(map.head);
                 const std::int64_t q = (r * map.queries + map.rows - 1) / map.rows;
                 const std::int64_t k = (c * map.keys + map.columns - 1) / map.columns;
@@ -172,6 +174,7 @@ Table attention_table(const std::vector<Map>& maps) {
     }
     return {{{"model", std::move(model)},
              {"layer", std::move(layer)},
+             {"site", std::move(site)},
              {"head", std::move(head)},
              {pooled ? "first_query" : "query", std::move(query)},
              {pooled ? "first_key" : "key", std::move(key)},
@@ -219,7 +222,14 @@ FigureData attention(Files files, const FigureOptions& options) {
             const auto recorded_map = recorded(file, s, site);
             for (std::int64_t h = 0; h < recorded_map.heads; ++h) {
                 if (chosen.head && *chosen.head != h) continue;
-                Map map{names[f], about.layer, h, recorded_map.queries, recorded_map.keys, 0, 0, {}, {}, {}, 0};
+                Map map;
+                map.model = names[f];
+                map.site = site_label(file, site);
+                map.cross = about.kind == "cross";
+                map.layer = about.layer;
+                map.head = h;
+                map.queries = recorded_map.queries;
+                map.keys = recorded_map.keys;
                 map.rows = side(map.queries, expected, options.pixels);
                 map.columns = side(map.keys, expected, options.pixels);
                 map.query_tokens = pieces(file.header(), s, about.query_stream);
@@ -234,7 +244,7 @@ FigureData attention(Files files, const FigureOptions& options) {
                 const std::int64_t limit = file.header().max_positions;
                 if (limit > 0 && std::max(map.queries, map.keys) > limit) map.limit = limit;
                 std::string title = files.size() > 1 ? names[f] : "";
-                if (sites.size() > 1) title += (title.empty() ? "" : ", ") + ("layer " + site_label(file, site));
+                if (sites.size() > 1) title += (title.empty() ? "" : ", ") + site_title(file, site);
                 if (!chosen.head) title += (title.empty() ? "" : ", ") + ("head " + std::to_string(h));
                 titles.push_back(title);
                 maps.push_back(std::move(map));
@@ -251,13 +261,13 @@ FigureData attention(Files files, const FigureOptions& options) {
     figure.reflow = true;
     figure.narrowest_mm = count <= 3 ? 50 : (count <= 16 ? 26 : 18);
     // Labels of one map serve another only where both show the same text in the same cells.
-    figure.share_x = figure.share_y = count > 3 && std::all_of(maps.begin(), maps.end(), [&](const Map& map) {
-                                          const Map& first = maps.front();
-                                          return map.queries == first.queries && map.keys == first.keys &&
-                                                 map.rows == first.rows && map.columns == first.columns &&
-                                                 map.query_tokens == first.query_tokens &&
-                                                 map.key_tokens == first.key_tokens;
-                                      });
+    figure.share_x = figure.share_y =
+        count > 3 && std::all_of(maps.begin(), maps.end(), [&](const Map& map) {
+            const Map& first = maps.front();
+            return map.cross == first.cross && map.queries == first.queries && map.keys == first.keys &&
+                   map.rows == first.rows && map.columns == first.columns && map.query_tokens == first.query_tokens &&
+                   map.key_tokens == first.key_tokens;
+        });
     figure.panel_aspect =
         std::clamp(static_cast<double>(maps.front().queries) / static_cast<double>(maps.front().keys), 0.3, 2.0);
     if (count == 1) figure.widest_mm = 150;

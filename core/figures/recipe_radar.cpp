@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <limits>
 
@@ -78,7 +79,7 @@ private:
 struct Model {
     std::string name;
     std::vector<std::int64_t> sites;
-    std::vector<std::string> labels;
+    std::vector<std::string> labels, titles;
     std::vector<std::int32_t> layers;
     std::vector<Raw> raw;
 };
@@ -136,7 +137,7 @@ FigureData radar(Files files, const FigureOptions& options) {
         const auto s = chosen_sequence(file, options);
         const Reader reader(file, s, options.head);
         const auto chosen = chosen_sites(file, options);
-        Model model{names[f], chosen, {}, {}, {}};
+        Model model{names[f], chosen, {}, {}, {}, {}};
         for (std::int64_t site = 0; site < std::ssize(file.header().sites); ++site) {
             const Raw raw = reader.site(site);
             for (std::size_t k = 0; k < kNormalised; ++k) {
@@ -147,6 +148,8 @@ FigureData radar(Files files, const FigureOptions& options) {
             if (std::find(chosen.begin(), chosen.end(), site) == chosen.end()) continue;
             check_head(file, site, options);
             model.labels.push_back(site_label(file, site));
+            model.titles.push_back(site_title(file, site));
+            model.titles.back()[0] = static_cast<char>(std::toupper(model.titles.back()[0]));
             model.layers.push_back(file.header().sites[static_cast<std::size_t>(site)].layer);
             model.raw.push_back(raw);
         }
@@ -174,7 +177,7 @@ FigureData radar(Files files, const FigureOptions& options) {
                 Radar plot;
                 plot.spokes.assign(kSymbols.begin(), kSymbols.end());
                 if (i < models[m].raw.size()) {
-                    panel.title = "Layer " + models[m].labels[i];
+                    panel.title = models[m].titles[i];
                     Radar::Series series{models[m].name, {}, static_cast<int>(m)};
                     for (std::size_t k = 0; k < kSpokes; ++k) {
                         series.values.push_back(displayed(models[m].raw[i], k, extents));

@@ -18,44 +18,63 @@ constexpr std::int64_t kMostCells = 6'000'000;
 
 struct Tile {
     std::int64_t layer = 0, head = 0;
-    std::string site;
-    std::int64_t size = 0;
-    std::vector<float> values;  ///< [size, size]; NaN where the mask hides the whole block
+    std::string site, title;
+    std::int64_t rows = 0, columns = 0;
+    std::vector<float> values;  ///< [rows, columns]; NaN where the mask hides the whole block
 };
 
 /// Blocks of a causal map that lie wholly above the diagonal hold no allowed pair: drawn as none, not as zero.
 void hide_future(Tile& tile, const Site& site) {
     if (!site.causal || site.kind != "self") return;
-    for (std::int64_t r = 0; r < tile.size; ++r) {
-        for (std::int64_t c = r + 1; c < tile.size; ++c)
-            tile.values[static_cast<std::size_t>(r * tile.size + c)] = kNone;
+    for (std::int64_t r = 0; r < tile.rows; ++r) {
+        for (std::int64_t c = r + 1; c < tile.columns; ++c)
+            tile.values[static_cast<std::size_t>(r * tile.columns + c)] = kNone;
     }
 }
 
-Tile shrunk(const Tile& tile, std::int64_t size, bool maximum) {
-    if (size >= tile.size) return tile;
-    Tile small{tile.layer, tile.head, tile.site, size,
-               std::vector<float>(static_cast<std::size_t>(size * size), kNone)};
-    for (std::int64_t r = 0; r < size; ++r) {
-        for (std::int64_t c = 0; c < size; ++c) {
+Tile shrunk(const Tile& tile, std::int64_t most, bool maximum) {
+    const std::int64_t rows = std::min(tile.rows, most), columns = std::min(tile.columns, most);
+    if (rows == tile.rows && columns == tile.columns) return tile;
+    Tile small{tile.layer,
+               tile.head,
+               tile.site,
+               tile.title,
+               rows,
+               columns,
+               std::vector<float>(static_cast<std::size_t>(rows * columns), kNone)};
+    for (std::int64_t r = 0; r < rows; ++r) {
+        for (std::int64_t c = 0; c < columns; ++c) {
             double sum = 0;
-            float most = 0;
+            float largest = 0;
             int count = 0;
-            for (std::int64_t y = r * tile.size / size; y < ((r + 1) * tile.size + size - 1) / size; ++y) {
-                for (std::int64_t x = c * tile.size / size; x < ((c + 1) * tile.size + size - 1) / size; ++x) {
-                    const float value = tile.values[static_cast<std::size_t>(y * tile.size + x)];
+            for (std::int64_t y = r * tile.rows / rows; y < ((r + 1) * tile.rows + rows - 1) / rows; ++y) {
+                for (std::int64_t x = c * tile.columns / columns; x < ((c + 1) * tile.columns + columns - 1) / columns;
+                     ++x) {
+                    const float value = tile.values[static_cast<std::size_t>(y * tile.columns + x)];
                     if (std::isnan(value)) continue;
-                    most = count == 0 ? value : std::max(most, value);
+                    largest = count == 0 ? value : std::max(largest, value);
                     sum += value;
                     ++count;
                 }
             }
-            if (count > 0) {
-                small.values[static_cast<std::size_t>(r * size + c)] = maximum ? most : static_cast<float>(sum / count);
-            }
+            if (count == 0) continue;
+            small.values[static_cast<std::size_t>(r * columns + c)] =
+                maximum ? largest : static_cast<float>(sum / count);
         }
     }
     return small;
+}
+
+/// The cells of a square of this size: a map of fewer queries or keys fills it all the same, in larger blocks.
+std::vector<float> squared(const Tile& tile, std::int64_t size) {
+    std::vector<float> values;
+    for (std::int64_t r = 0; r < size; ++r) {
+        for (std::int64_t c = 0; c < size; ++c) {
+            const std::int64_t y = r * tile.rows / size, x = c * tile.columns / size;
+            values.push_back(tile.values[static_cast<std::size_t>(y * tile.columns + x)]);
+        }
+    }
+    return values;
 }
 
 Table thumbnails_table(const std::vector<Tile>& tiles, const std::string& statistic) {
@@ -63,14 +82,14 @@ Table thumbnails_table(const std::vector<Tile>& tiles, const std::string& statis
     std::vector<std::string> site;
     std::vector<double> value;
     for (const auto& tile : tiles) {
-        for (std::int64_t i = 0; i < tile.size * tile.size; ++i) {
+        for (std::int64_t i = 0; i < tile.rows * tile.columns; ++i) {
             const float v = tile.values[static_cast<std::size_t>(i)];
             if (std::isnan(v)) continue;
             layer.push_back(tile.layer);
             site.push_back(tile.site);
             head.push_back(tile.head);
-            row.push_back(i / tile.size);
-            column.push_back(i % tile.size);
+            row.push_back(i / tile.columns);
+            column.push_back(i % tile.columns);
             value.push_back(v);
         }
     }
@@ -97,13 +116,13 @@ std::vector<Tile> read_tiles(const store::AnalysisFile& file, const std::vector<
         const auto stored = file.thumbnail(options.statistic, s, site);
         // The file's T is of its longest sequence; a shorter one fills the upper left corner, the rest is NaN.
         const auto side = stored.shape[1];
-        const auto length = std::ssize(file.header().sequences[static_cast<std::size_t>(s)].ids);
-        const auto size = std::min(side, length);
+        const auto rows = std::min(side, file.header().queries(s, about));
+        const auto columns = std::min(side, file.header().keys(s, about));
         for (std::int64_t h = 0; h < about.heads; ++h) {
             if (options.head && *options.head != h) continue;
-            Tile tile{about.layer, h, site_label(file, site), size, {}};
-            for (std::int64_t r = 0; r < size; ++r) {
-                for (std::int64_t c = 0; c < size; ++c) {
+            Tile tile{about.layer, h, site_label(file, site), site_title(file, site), rows, columns, {}};
+            for (std::int64_t r = 0; r < rows; ++r) {
+                for (std::int64_t c = 0; c < columns; ++c) {
                     const double value = stored.data[static_cast<std::size_t>((h * side + r) * side + c)];
                     tile.values.push_back(std::isfinite(value) ? static_cast<float>(value) : kNone);
                 }
@@ -144,11 +163,15 @@ FigureData thumbnails(Files files, const FigureOptions& options) {
     const auto s = chosen_sequence(file, options);
     const auto sites = chosen_sites(file, options);
     const auto tiles = read_tiles(file, sites, s, options);
+    if (tiles.empty()) {
+        throw Error(ErrorCode::usage, "figure thumbnails of " + file_name(file), "expected a site with a head",
+                    "found none");
+    }
 
     Mosaic mosaic;
     mosaic.pooling = options.statistic == "maximum" ? Pooling::maximum : Pooling::mean;
     mosaic.colours = shared_scale(tiles, options.statistic);
-    for (const auto& tile : tiles) mosaic.size = std::max(mosaic.size, tile.size);
+    for (const auto& tile : tiles) mosaic.size = std::max({mosaic.size, tile.rows, tile.columns});
     Panel panel;
     const auto count = std::ssize(tiles);
     // One layer, or one head of all layers: no grid of its own, so the tiles are numbered and wrapped.
@@ -180,11 +203,12 @@ FigureData thumbnails(Files files, const FigureOptions& options) {
         if (i == 0 || tile.site != before) ++row;
         before = tile.site;
         const auto at = wrapped ? i : row * mosaic.columns + tile.head;
-        std::copy(tile.values.begin(), tile.values.end(),
+        const std::vector<float> values = squared(tile, mosaic.size);
+        std::copy(values.begin(), values.end(),
                   mosaic.values.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(at) * cells));
         if (wrapped) {
             mosaic.tile_labels[static_cast<std::size_t>(i)] =
-                options.head ? "layer " + tile.site : "head " + std::to_string(tile.head);
+                options.head ? tile.title : "head " + std::to_string(tile.head);
         }
     }
 
@@ -210,6 +234,10 @@ FigureData thumbnails(Files files, const FigureOptions& options) {
         std::string(options.statistic == "maximum" ? "the largest weight" : "the mean weight") +
         " of each block of the text, smaller ones than the scale's end drawn as its end, as are blocks that a "
         "window or padding hides. Grey: the future of causal layers, or no value.");
+    const bool unequal = std::any_of(tiles.begin(), tiles.end(), [&](const Tile& tile) {
+        return tile.rows != tiles.front().rows || tile.columns != tiles.front().columns;
+    });
+    if (unequal) figure.notes.emplace_back("Every map fills its square, however many queries and keys it has.");
     figure.table = [tiles, statistic = options.statistic] { return thumbnails_table(tiles, statistic); };
     return figure;
 }

@@ -60,21 +60,45 @@ void check_head(const store::AnalysisFile& file, std::int64_t site, const Figure
     }
 }
 
-std::string site_label(const store::AnalysisFile& file, std::int64_t site) {
+namespace {
+
+/// What tells a site from others: the stack where there are several, kind and branch where its layer has several.
+struct SiteName {
+    std::string stack, layer, kind, branch;
+};
+
+SiteName site_name(const store::AnalysisFile& file, std::int64_t site) {
     const auto& sites = file.header().sites;
     const auto& here = sites[static_cast<std::size_t>(site)];
-    bool stacks = false, kinds = false, branches = false;
+    SiteName name;
+    name.layer = std::to_string(here.layer);
     for (const auto& other : sites) {
-        stacks |= other.stack != here.stack;
+        if (other.stack != here.stack) name.stack = here.stack;
         if (other.layer != here.layer || other.stack != here.stack) continue;
-        kinds |= other.kind != here.kind;
-        branches |= other.branch != here.branch;
+        if (other.kind != here.kind) name.kind = here.kind;
+        if (other.branch != here.branch) name.branch = here.branch;
     }
-    std::string label = stacks ? here.stack + " " : "";
-    label += std::to_string(here.layer);
-    if (kinds) label += " " + here.kind;
-    if (branches && !here.branch.empty()) label += " " + here.branch;
+    return name;
+}
+
+}  // namespace
+
+std::string site_label(const store::AnalysisFile& file, std::int64_t site) {
+    const SiteName name = site_name(file, site);
+    std::string label;
+    for (const std::string* part : {&name.stack, &name.layer, &name.kind, &name.branch}) {
+        if (!part->empty()) label += (label.empty() ? "" : " ") + *part;
+    }
     return label;
+}
+
+std::string site_title(const store::AnalysisFile& file, std::int64_t site) {
+    const SiteName name = site_name(file, site);
+    std::string title = (name.stack.empty() ? "" : name.stack + " ") + "layer " + name.layer;
+    for (const std::string* part : {&name.kind, &name.branch}) {
+        if (!part->empty()) title += ", " + *part;
+    }
+    return title;
 }
 
 std::vector<std::string> file_labels(Files files) {
@@ -103,13 +127,17 @@ std::vector<std::string> source_notes(Files files, const FigureOptions& options)
         const auto& sequences = files[f]->header().sequences;
         if (f > 0) source += "; ";
         source += labels[f] + ", " + std::to_string(sequences[static_cast<std::size_t>(s)].ids.size()) + " tokens";
+        const auto& output = files[f]->header().output_sequences();
+        if (&output != &sequences)
+            source += " and " + std::to_string(output[static_cast<std::size_t>(s)].ids.size()) + " of the target";
         if (sequences.size() > 1) source += ", sequence " + std::to_string(s);
     }
     notes.push_back(source + ".");
     for (std::size_t f = 0; f < files.size(); ++f) {
         const auto s = static_cast<std::size_t>(chosen_sequence(*files[f], options));
         const auto limit = files[f]->header().max_positions;
-        const auto tokens = std::ssize(files[f]->header().sequences[s].ids);
+        const auto tokens = std::max(std::ssize(files[f]->header().sequences[s].ids),
+                                     std::ssize(files[f]->header().output_sequences()[s].ids));
         if (limit > 0 && tokens > limit)
             notes.push_back(labels[f] + ": beyond the trained " + std::to_string(limit) + " positions.");
     }
