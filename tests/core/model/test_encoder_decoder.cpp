@@ -283,6 +283,7 @@ TEST_CASE("What towers share is one tensor, counted and loaded once", "[model][e
     const auto model = golden.checkpoint.build();
     CHECK(model->parameters() == elements);
     CHECK(model->report().left_over.empty());
+    CHECK(model->report().matched == golden.checkpoint.tensors.size());
     CHECK(model->mixers() == std::vector<std::string>(3, "standard"));
     const auto described = nlohmann::json::parse(model->config().to_json());
     CHECK(described["encoder"]["layers"] == 2);
