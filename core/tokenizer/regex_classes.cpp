@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <algorithm>
 #include <cstdio>
+#include <initializer_list>
 
 #include "core/base/error.h"
 #include "core/tokenizer/regex.h"
@@ -37,6 +39,27 @@ void append_ranges(std::string& text, const std::vector<CodePointRange>& ranges)
 // Enough for hundreds of classes; a pattern of nothing but \w could otherwise grow ten thousand times.
 constexpr std::size_t longest_spelling = 4 << 20;
 
+std::vector<CodePointRange> categories(std::initializer_list<std::string_view> names) {
+    std::vector<CodePointRange> all;
+    for (const std::string_view name : names) {
+        const std::vector<CodePointRange> own = category_ranges(name);
+        all.insert(all.end(), own.begin(), own.end());
+    }
+    std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    return all;
+}
+
+// The classes of [[:...:]] that grow with Unicode; symbols are punctuation there.
+std::vector<CodePointRange> posix_ranges(std::string_view name) {
+    if (name == "digit") return category_ranges("Nd");
+    if (name == "word") return pattern_word_ranges(true);
+    if (name == "punct") return categories({"P", "S"});
+    if (name == "graph") return complement(categories({"Cc", "Cs", "Cn", "Z"}));
+    if (name == "print") return complement(categories({"Cc", "Cs", "Cn", "Zl", "Zp"}));
+    if (name == "alpha" || name == "alnum" || name == "upper" || name == "lower") return property_ranges_of(name);
+    return {};
+}
+
 class Rewriter {
 public:
     explicit Rewriter(std::string_view pattern) : pattern_(pattern) {}
@@ -69,8 +92,7 @@ private:
         if (c == '\\') {
             escape();
         } else if (depth_ > 0 && c == '[' && look(1) == ':') {
-            const std::size_t end = pattern_.find(":]", at_ + 2);
-            keep(end == std::string_view::npos ? 1 : end + 2 - at_);
+            posix_class();
         } else if (c == '[') {
             ++depth_;
             keep(look(1) == '^' ? 2 : 1);
@@ -89,11 +111,38 @@ private:
         } else if (kind == 'd' || kind == 'D') {
             at_ += 2;
             put(category_ranges("Nd"), kind == 'D');
+        } else if ((kind == 'b' || kind == 'B') && depth_ == 0 && look(2) != '{') {
+            at_ += 2;
+            boundary(kind == 'B');
         } else if ((kind == 'p' || kind == 'P') && look(2) == '{') {
             property(kind == 'P');
         } else {
             keep(kind == '\0' ? 1 : 2);
         }
+    }
+
+    // \b: a word character on one side and none on the other.
+    void boundary(bool negated) {
+        std::string word = "[";
+        append_ranges(word, pattern_word_ranges(false));
+        word += ']';
+        const std::string behind = "(?<=" + word + ')', not_behind = "(?<!" + word + ')';
+        const std::string ahead = "(?=" + word + ')', not_ahead = "(?!" + word + ')';
+        result_ += negated ? "(?:" + behind + ahead + '|' + not_behind + not_ahead + ')'
+                           : "(?:" + behind + not_ahead + '|' + not_behind + ahead + ')';
+    }
+
+    // [:alpha:] inside of brackets.
+    void posix_class() {
+        const std::size_t end = pattern_.find(":]", at_ + 2);
+        if (end == std::string_view::npos) return keep(1);
+        std::string_view name = pattern_.substr(at_ + 2, end - at_ - 2);
+        const bool negated = name.starts_with('^');
+        if (negated) name.remove_prefix(1);
+        const std::vector<CodePointRange> ranges = posix_ranges(name);
+        if (ranges.empty()) return keep(end + 2 - at_);
+        at_ = end + 2;
+        put(ranges, negated);
     }
 
     void property(bool negated) {
@@ -104,8 +153,9 @@ private:
             negated = !negated;
             name.remove_prefix(1);
         }
-        const std::vector<CodePointRange> ranges = category_ranges(name);
-        if (ranges.empty()) return keep(end + 1 - at_);  // a script or the like: Oniguruma's own table
+        std::vector<CodePointRange> ranges = category_ranges(name);
+        if (ranges.empty()) ranges = property_ranges_of(name);
+        if (ranges.empty()) return keep(end + 1 - at_);  // what does not change: Oniguruma's own table
         at_ = end + 1;
         put(ranges, negated);
     }

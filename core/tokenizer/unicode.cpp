@@ -24,6 +24,13 @@ struct CaseRun {
 
 using enum Category;
 
+struct PropertyName {
+    std::string_view name;
+    std::uint32_t first;
+    std::uint32_t count;
+};
+
+#include "core/tokenizer/property_tables.inc"
 #include "core/tokenizer/unicode_tables.inc"
 
 constexpr char32_t points = 0x110000;
@@ -123,6 +130,16 @@ std::uint32_t categories_of(std::string_view name) {
     return 0;
 }
 
+// A property's name as it compares: small letters without spaces, underscores and hyphens.
+std::string plain_name(std::string_view name) {
+    std::string plain;
+    for (const char letter : name) {
+        if (letter == ' ' || letter == '_' || letter == '-') continue;
+        plain.push_back(letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter + 32) : letter);
+    }
+    return plain;
+}
+
 std::vector<CodePointRange> ranges_of(std::uint32_t set) {
     std::vector<CodePointRange> ranges;
     for (std::size_t i = 0; i < std::size(category_runs); ++i) {
@@ -192,13 +209,24 @@ std::u32string_view to_lower(char32_t c, char32_t (&buffer)[2]) {
 }
 
 std::vector<CodePointRange> category_ranges(std::string_view name) {
-    std::string plain;
-    for (const char letter : name) {
-        if (letter == ' ' || letter == '_' || letter == '-') continue;
-        plain.push_back(letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter + 32) : letter);
-    }
-    const std::uint32_t set = categories_of(plain);
+    const std::uint32_t set = categories_of(plain_name(name));
     return set == 0 ? std::vector<CodePointRange>{} : ranges_of(set);
+}
+
+std::vector<CodePointRange> property_ranges_of(std::string_view name) {
+    const std::string plain = plain_name(name);
+    if (plain == "alnum") {
+        std::vector<CodePointRange> both = property_ranges_of("alpha");
+        const std::vector<CodePointRange> digits = ranges_of(bit(nd));
+        both.insert(both.end(), digits.begin(), digits.end());
+        std::sort(both.begin(), both.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+        return both;
+    }
+    const auto* found =
+        std::lower_bound(std::begin(property_names), std::end(property_names), plain,
+                         [](const PropertyName& entry, const std::string& wanted) { return entry.name < wanted; });
+    if (found == std::end(property_names) || found->name != plain) return {};
+    return {property_ranges + found->first, property_ranges + found->first + found->count};
 }
 
 std::vector<CodePointRange> pattern_word_ranges(bool in_brackets) {

@@ -82,6 +82,9 @@ std::u32string_view to_lower(char32_t c, char32_t (&buffer)[2]);
 
 /// Code points of a general category or a group of them ("Lu", "L", "L&", "Any"...), in order. Empty for unknown names.
 std::vector<CodePointRange> category_ranges(std::string_view name);
+/// Code points of a script ("Han", "Grek"...) or of a POSIX class that grows with Unicode (alpha, upper, lower, punct,
+/// alnum), in order. Empty for unknown names.
+std::vector<CodePointRange> property_ranges_of(std::string_view name);
 /// \w of split patterns inside brackets; outside of them a few more belong to it.
 std::vector<CodePointRange> pattern_word_ranges(bool in_brackets);
 /// Everything that the sorted ranges leave out.

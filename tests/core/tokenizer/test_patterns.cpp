@@ -74,7 +74,13 @@ TEST_CASE("Patterns know Unicode 16", "[tokenizer][patterns]") {
     REQUIRE(is(R"([[:alpha:]\p{Nd}]+)", "a1"));
     REQUIRE(is(R"([]\p{L}]+)", "]a"));
     REQUIRE(is(R"(\\p\{L\})", "\\p{L}"));
-    REQUIRE(is(R"(\p{Han}+)", "中文"));
+    REQUIRE(is(R"(\p{Han}+)", "中文\U00031350"));  // the last is new in Unicode 15
+    REQUIRE(is(R"(\p{Garay}+)", "\U00010D50"));    // a script of Unicode 16
+    REQUIRE(is(R"([[:upper:][:punct:]]+)", "\u1C89+\u2E5D"));
+    REQUIRE_FALSE(is(R"([[:^alpha:]])", "\u1C89"));
+    REQUIRE(is(R"(\ba\b)", "a"));
+    REQUIRE(is(R"(a\Bb)", "ab"));
+    REQUIRE_FALSE(is("a\\b\u1C89", "a\u1C89"));
     REQUIRE(category(0x1C89) == Category::lu);
     std::size_t letters = 0;
     for (const CodePointRange& range : category_ranges("L")) letters += range.last - range.first + 1;
