@@ -90,7 +90,8 @@ def unigram(rng):
     if rng.random() < 0.3:
         rng.shuffle(pieces)
     vocabulary = [[p, scores()] for p in pieces]
-    return {"type": "Unigram", "unk_id": rng.choice([pieces.index("<unk>")] * 5 + [None, len(pieces) - 1]), "vocab": vocabulary,
+    unknown = rng.choice([pieces.index("<unk>")] * 5 + [None, max(i for i, p in enumerate(pieces) if not p.startswith("<0x"))])
+    return {"type": "Unigram", "unk_id": unknown, "vocab": vocabulary,
             "byte_fallback": rng.random() < 0.5}
 
 
