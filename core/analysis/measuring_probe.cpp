@@ -39,14 +39,10 @@ MeasuringProbe::MeasuringProbe(store::AnalysisWriter& writer, const store::Analy
     };
     add("tokens", header.sequences);
     for (const auto& [stream, texts] : header.streams) add(stream, texts);
-    const auto decoder = std::find_if(header.sites.begin(), header.sites.end(),
-                                      [](const Site& site) { return site.stack == "decoder"; });
-    if (decoder != header.sites.end()) first_decoder_layer_ = decoder->layer;
-}
-
-/// An encoder-decoder has two first boundaries, one before each tower.
-std::int64_t MeasuringProbe::boundary_after(std::int64_t layer) const {
-    return layer + (first_decoder_layer_ > 0 && layer >= first_decoder_layer_ ? 2 : 1);
+    // The layers of an encoder-decoder are numbered through: its encoder has the first one.
+    const bool pair =
+        std::any_of(header.sites.begin(), header.sites.end(), [](const Site& site) { return site.stack == "decoder"; });
+    first_boundary_ = pair ? "encoder_embedding" : "embedding";
 }
 
 bool MeasuringProbe::layer_measured(std::int64_t layer) const {
@@ -56,20 +52,17 @@ bool MeasuringProbe::layer_measured(std::int64_t layer) const {
 bool MeasuringProbe::wants(std::string_view name, LayerIndex layer) const {
     if (!header_.record.states) return false;
     // A boundary belongs to the layers on both its sides.
-    if (name == "encoder_embedding") return layer_measured(0);
-    if (name == "embedding") return layer_measured(first_decoder_layer_);
+    if (name == first_boundary_) return layer_measured(0);
     if (name == "hidden") return layer_measured(layer.value) || layer_measured(layer.value + 1);
     return is_state(name) && layer_measured(layer.value);
 }
 
 void MeasuringProbe::announce(std::string_view name, LayerIndex layer, const at::Tensor& value) {
     if (!wants(name, layer)) return;
-    if (name == "encoder_embedding")
+    if (name == first_boundary_)
         write_hidden(0, value);
-    else if (name == "embedding")
-        write_hidden(first_decoder_layer_ > 0 ? boundary_after(first_decoder_layer_) - 1 : 0, value);
     else if (name == "hidden")
-        write_hidden(boundary_after(layer.value), value);
+        write_hidden(layer.value + 1, value);
     else
         states_.insert_or_assign(std::string(name), vector_statistics(value));
 }

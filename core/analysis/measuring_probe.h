@@ -37,11 +37,9 @@ private:
     const store::AnalysisHeader& header_;
     const std::vector<std::int64_t>& sequences_;
     const Cancellation& cancellation_;
-    std::int64_t boundary_after(std::int64_t layer) const;
-
     std::map<std::string, kernels::StatisticsRequest> self_;  ///< by stream: duplicate and induction scores need tokens
     kernels::StatisticsRequest cross_;
-    std::int64_t first_decoder_layer_ = 0;  ///< of an encoder-decoder; 0: there is no encoder before it
+    std::string first_boundary_;  ///< what announces what the first layer reads
     std::map<std::string, VectorStatistics, std::less<>> states_;  ///< "query", ...: of the site that comes next
 };
 

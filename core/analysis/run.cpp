@@ -97,7 +97,7 @@ store::AnalysisHeader make_header(const model::Model& model, const AnalysisReque
     if (config.encoder) header.streams["target"] = request.targets;
     header.measured_layers = measured_layers(request, config.all_layers());
     header.record = request.record;
-    header.hidden_boundaries = config.all_layers() + (config.encoder ? 2 : 1);
+    header.hidden_boundaries = config.all_layers() + 1;
     header.vocabulary = config.vocabulary;
     header.max_positions = config.max_positions;
     header.histogram_row_step = request.all_rows ? 1 : 0;

@@ -229,7 +229,7 @@ def run(model, source, target, skip):
     for site, kept in zip(sites, states, strict=True):
         site.states = kept
     kinds = [(tower, kind) for tower, kind, _, _ in listed]
-    return Pair(source, target, sites, kinds, boundaries["encoder"] + boundaries["decoder"],
+    return Pair(source, target, sites, kinds, boundaries["encoder"] + boundaries["decoder"][1:],
                 output.logits[0].double().numpy())
 
 

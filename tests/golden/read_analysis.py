@@ -58,7 +58,10 @@ class Checker:
         self.demand("long_name" in dataset.attrs, f"{path}: no long_name")
         for axis, wanted in enumerate(dimensions):
             dimension = dataset.dims[axis]
-            self.demand(dimension.label == wanted, f"{path}: dimension {axis} labelled {dimension.label!r}, expected {wanted!r}")
+            # Where sites differ in a size, the first takes the plain name.
+            named = dimension.label == wanted or (path.startswith(("/maps", "/attention"))
+                                                  and dimension.label == f"{wanted}_{dataset.shape[axis]}")
+            self.demand(named, f"{path}: dimension {axis} labelled {dimension.label!r}, expected {wanted!r}")
             self.demand(len(dimension) == 1, f"{path}: dimension {axis} has {len(dimension)} scales")
             if len(dimension) == 1:
                 self.demand(dimension[0].shape == (dataset.shape[axis],), f"{path}: scale of dimension {axis} has another size")
@@ -134,8 +137,12 @@ def check_tokens_and_sites(check):
     if file.attrs["complete"] == 1:
         check.demand((done == (file["sites/measured"][()] != 0)).all(), "/sites/done: not all measured sites are done")
     heads = file["sites/heads"][()]
-    return {"S": count, "n": sites, "H": int(heads.max(initial=0)), "L": longest, "layers": layers, "done": done,
-            "heads": np.arange(heads.max(initial=0)) < heads[:, None], "lengths": file["tokens/length"][()]}
+    both = [np.array([[stream_length(check, stream, s) for stream in file[f"sites/{side}_stream"].asstr()[()]]
+                      for s in range(count)]) for side in ("query", "key")]
+    decoders = np.flatnonzero(file["sites/stack"].asstr()[()] == "decoder")
+    output = both[0][:, decoders[0]] if len(decoders) else file["tokens/length"][()]
+    return {"queries": both[0], "keys": both[1], "output": output, "S": count, "n": sites, "H": int(heads.max(initial=0)), "L": longest, "layers": layers, "done": done,
+            "heads": np.arange(heads.max(initial=0)) < heads[:, None]}
 
 
 def stream_length(check, stream, s):
@@ -154,23 +161,20 @@ def check_numbers(check, z):
     focus = check.dataset("/indicators/local_focus", (*shape, distances), "float64", (*HEADS, "local_distance"))
     mass = check.dataset("/indicators/column_mass", (*shape, z["L"]), "float32", (*HEADS, "token"))
     self_sites = check.file["sites/kind"].asstr()[()] == "self"
-    tokens = np.arange(z["L"]) < z["lengths"][:, None]
+    tokens = np.arange(z["L"]) < z["keys"][..., None]
     if mass is not None:
-        check.finite("/indicators/column_mass", mass[()][:, self_sites],
-                     (exists[..., None] & tokens[:, None, None, :])[:, self_sites])
+        check.finite("/indicators/column_mass", mass[()], exists[..., None] & tokens[:, :, None])
     if focus is not None:
-        near = check.file["local_distance"][()] < z["lengths"][:, None]
-        check.finite("/indicators/local_focus", focus[()][:, self_sites],
-                     (exists[..., None] & near[:, None, None, :])[:, self_sites])
+        near = (check.file["local_distance"][()] < z["queries"][..., None]) & self_sites[:, None]
+        check.finite("/indicators/local_focus", focus[()], exists[..., None] & near[:, :, None])
     size = min(128, z["L"])
     for name in ("mean", "maximum"):
         thumbnails = check.dataset(f"/thumbnails/{name}", (*shape, size, size), "float16",
                                    (*HEADS, "thumbnail_query", "thumbnail_key"))
         if thumbnails is not None:
-            own = np.arange(size) < np.minimum(128, z["lengths"])[:, None]
-            blocks = own[:, :, None] & own[:, None, :]
-            check.finite(f"/thumbnails/{name}", thumbnails[()][:, self_sites],
-                         (exists[..., None, None] & blocks[:, None, None])[:, self_sites])
+            rows, columns = (np.arange(size) < np.minimum(128, z[side])[..., None] for side in ("queries", "keys"))
+            blocks = rows[..., :, None] & columns[..., None, :]
+            check.finite(f"/thumbnails/{name}", thumbnails[()], exists[..., None, None] & blocks[:, :, None])
 
 
 def check_scores(check, z):
@@ -192,12 +196,10 @@ def check_scores(check, z):
     step = int(counts.attrs["row_step"])
     causal = check.file["sites/causal"][()] != 0
     windows = "sliding_window" in check.file["model/config"].asstr()[()]
-    for s, length in enumerate(z["lengths"]):
-        rows = np.arange(step - 1, length, step)
+    for s in range(z["S"]):
         for site in np.flatnonzero(z["done"][s]):
-            if check.file["sites/kind"].asstr()[site] != "self":
-                continue
-            pairs = int((rows + 1).sum() if causal[site] else len(rows) * length)
+            rows = np.arange(step - 1, z["queries"][s, site], step)
+            pairs = int((rows + 1).sum() if causal[site] else len(rows) * z["keys"][s, site])
             found = counts[s, site].sum(axis=-1)[z["heads"][site]].astype(np.int64)
             right = (found <= pairs).all() if windows else (found == pairs).all()
             check.demand(right, f"/logits/counts: sequence {s} site {site}: {found} pairs, expected {pairs}")
@@ -208,25 +210,25 @@ def check_scores(check, z):
 def check_output(check, z):
     loss = check.dataset("/output/loss", (z["S"], z["L"]), "float32", ("sequence", "token"))
     if loss is not None:
-        beyond = np.arange(z["L"]) >= z["lengths"][:, None] - 1
+        beyond = np.arange(z["L"]) >= z["output"][:, None] - 1
         check.demand(np.isnan(loss[()][beyond]).all(), "/output/loss: numbers at or past the last token")
     if "logits" in check.file["output"]:
         vocabulary = check.file["vocabulary"].shape[0]
         logits = check.dataset("/output/logits", (z["S"], z["L"], vocabulary), "float32", ("sequence", "token", "vocabulary"))
         if check.file.attrs["complete"] == 1:
-            check.finite("/output/logits", logits[:, :, 0], np.arange(z["L"]) < z["lengths"][:, None])
+            check.finite("/output/logits", logits[:, :, 0], np.arange(z["L"]) < z["output"][:, None])
 
 
 def check_states(check, z):
     key_heads = np.arange(z["H"]) < check.file["sites/key_value_heads"][()][:, None]
-    tokens = np.arange(z["L"]) < z["lengths"][:, None]
     for name in "qkv":
+        tokens = np.arange(z["L"]) < z["queries" if name == "q" else "keys"][..., None]
         for what in ("norm", "variance"):
             path = f"/states/{name}_{what}"
             values = check.dataset(path, (z["S"], z["n"], z["H"], z["L"]), "float32", (*HEADS, "token"))
             own = z["heads"] if name == "q" else key_heads
             if values is not None:
-                check.finite(path, values[()], z["done"][:, :, None, None] & own[..., None] & tokens[:, None, None, :])
+                check.finite(path, values[()], z["done"][:, :, None, None] & own[..., None] & tokens[:, :, None])
     if "hidden_norm" in check.file["states"]:
         for what in ("norm", "variance"):
             check.dataset(f"/states/hidden_{what}", (z["S"], z["layers"] + 1, z["L"]), "float32",

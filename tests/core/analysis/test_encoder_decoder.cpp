@@ -78,7 +78,7 @@ TEST_CASE("An encoder-decoder's analysis holds both streams and all three kinds 
     REQUIRE(header.mixers.size() == 3);
     REQUIRE(header.streams.at("target").size() == 4);
     CHECK(header.longest() == 12);
-    CHECK(header.hidden_boundaries == 5);
+    CHECK(header.hidden_boundaries == 4);
     CHECK(&header.output_sequences() == &header.streams.at("target"));
     CHECK(header.sites[kCross].kind == "cross");
 
@@ -140,8 +140,8 @@ TEST_CASE("An encoder-decoder's analysis holds both streams and all three kinds 
                     CHECK(std::isnan(norms->data[static_cast<std::size_t>(i)]) == (i >= real));
             }
         }
-        // Boundaries: three of the encoder, over the source; two of the decoder, over the target.
-        for (std::int64_t boundary = 0; boundary < 5; ++boundary) {
+        // Boundaries: three of the encoder, over the source; one behind the decoder's layer, over the target.
+        for (std::int64_t boundary = 0; boundary < 4; ++boundary) {
             const auto norms = file->state("hidden_norm", s, boundary);
             const std::int64_t real = boundary < 3 ? source : target;
             for (std::int64_t i = 0; i < norms->shape[0]; ++i)
