@@ -149,7 +149,8 @@ Activation activation_named(const std::string& name, const ConfigReader& reader,
     if (name == "relu") return Activation::relu;
     if (name == "relu2") return Activation::relu_squared;
     if (name == "tanh") return Activation::tanh;
-    reader.unsupported(key, "gelu, gelu_new, gelu_fast, gelu_pytorch_tanh, quick_gelu, silu, swish, relu, relu2 or tanh");
+    reader.unsupported(key,
+                       "gelu, gelu_new, gelu_fast, gelu_pytorch_tanh, quick_gelu, silu, swish, relu, relu2 or tanh");
 }
 
 }  // namespace headscope::model

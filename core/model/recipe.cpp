@@ -132,8 +132,8 @@ const Family& find_family(const ConfigReader& reader) {
         if (std::find(types.begin(), types.end(), type) != types.end()) return *family;
         for (const std::string& name : types) known += (known.empty() ? "" : ", ") + name;
     }
-    reader.unsupported("model_type", "one of " + known +
-                                         (reader.has("auto_map") ? " (code of its own, auto_map, is never run)" : ""));
+    reader.unsupported(
+        "model_type", "one of " + known + (reader.has("auto_map") ? " (code of its own, auto_map, is never run)" : ""));
 }
 
 }  // namespace headscope::model
