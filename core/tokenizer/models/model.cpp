@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/tokenizer/models/model.h"
 
+#include <nlohmann/json.hpp>
+
 namespace headscope::tokenizer {
 
 namespace {
 
 std::string kind_by_fields(const JsonView& description) {
-    if (description.has("merges")) return "BPE";
+    if (description.value().contains("merges")) return "BPE";
     const auto vocabulary = description.find("vocab");
     if (vocabulary && vocabulary->is_array()) return "Unigram";
     if (description.has("continuing_subword_prefix") || description.has("max_input_chars_per_word")) return "WordPiece";
-    return "WordLevel";
+    if (description.has("unk_token")) return "WordLevel";
+    description.at("type").refuse(ErrorCode::format, "expected a type");
 }
 
 }  // namespace
