@@ -39,7 +39,7 @@ private:
     const Cancellation& cancellation_;
     std::map<std::string, kernels::StatisticsRequest> self_;  ///< by stream: duplicate and induction scores need tokens
     kernels::StatisticsRequest cross_;
-    std::string first_boundary_;  ///< what announces what the first layer reads
+    std::string first_boundary_;                                   ///< what announces what the first layer reads
     std::map<std::string, VectorStatistics, std::less<>> states_;  ///< "query", ...: of the site that comes next
 };
 

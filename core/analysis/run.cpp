@@ -76,7 +76,8 @@ void check_settings(const model::ModelConfig& config, bool has_head, const Analy
 void check_batches(const model::ModelConfig& config, const std::vector<WorkBatch>& plan,
                    const AnalysisRequest& request) {
     for (const WorkBatch& work : plan)
-        model::check_batch(make_batch(request.sequences, request.targets, work.sequences), config, 0, request.beyond_positions);
+        model::check_batch(make_batch(request.sequences, request.targets, work.sequences), config, 0,
+                           request.beyond_positions);
 }
 
 store::AnalysisHeader make_header(const model::Model& model, const AnalysisRequest& request) {
@@ -139,7 +140,8 @@ public:
         options.cancellation = &cancellation_;
         const std::string layers = std::to_string(model_.config().all_layers());
         options.after_layer = [&](int layer) {
-            meter.add(work.layer_costs.at(static_cast<std::size_t>(layer)), name + "layer " + std::to_string(layer) + " of " + layers);
+            meter.add(work.layer_costs.at(static_cast<std::size_t>(layer)),
+                      name + "layer " + std::to_string(layer) + " of " + layers);
         };
         const at::Tensor hidden = model_.forward(batch, options);
         cancellation_.check();
@@ -208,9 +210,10 @@ void run_all(model::Model& model, const AnalysisRequest& request, const std::fil
 void check_request(const model::Inspection& inspection, const AnalysisRequest& request) {
     try {
         check_settings(inspection.config, inspection.has_head, request);
-        check_batches(inspection.config,
-                      plan_work(request.sequences, request.targets, inspection.config, request.batch_tokens, inspection.has_head),
-                      request);
+        check_batches(
+            inspection.config,
+            plan_work(request.sequences, request.targets, inspection.config, request.batch_tokens, inspection.has_head),
+            request);
     } catch (...) {
         throw current_error("analysis");
     }

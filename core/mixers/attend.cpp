@@ -92,8 +92,7 @@ at::Tensor distance_biases(const kernels::ScoreRule& rule, const at::Tensor& rel
     const at::Tensor table = at::tensor(rule.distance_bias, options).view({-1, rule.bias_length});
     const at::Tensor column = relative + rule.bias_origin;
     const at::Tensor inside = column.clamp(0, rule.bias_length - 1);
-    at::Tensor bias =
-        table.index_select(1, inside.flatten()).view({table.size(0), relative.size(0), relative.size(1)});
+    at::Tensor bias = table.index_select(1, inside.flatten()).view({table.size(0), relative.size(0), relative.size(1)});
     return rule.beyond_table == kernels::BeyondTable::zero ? bias.masked_fill(column != inside, 0) : bias;
 }
 

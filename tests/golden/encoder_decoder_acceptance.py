@@ -101,12 +101,10 @@ def t5(folder, seed, dtype=torch.float32, shard=None, gain=1.5, form="safetensor
 
     def change(config):
         if own_head:
-            config["tie_word_embeddings"] = False
             config.pop("scale_decoder_outputs", None)
+            config["tie_word_embeddings"] = False
         if old:
-            config["torch_dtype"] = config.pop("dtype", None)
-            config["n_positions"] = 512
-
+            config |= {"torch_dtype": config.pop("dtype", None), "n_positions": 512}
     edit_config(folder, change)
 
 
@@ -149,7 +147,7 @@ def cases():
 
 
 def attentions(model):
-    """Every attention in the order of the sites, as (tower, kind, module, projections)."""
+    """Every attention in the order of the sites: (tower, kind, {q, k, v: module}, heads)."""
     listed = []
     if model.config.model_type == "t5":
         names = dict(q="q", k="k", v="v")
@@ -164,12 +162,9 @@ def attentions(model):
             listed.append(("encoder", "self", layer.self_attn))
         for layer in model.model.decoder.layers:
             listed += [("decoder", "self", layer.self_attn), ("decoder", "cross", layer.encoder_attn)]
-    return [(tower, kind, {part: getattr(module, name) for part, name in names.items()}, heads_of(module))
+    heads = "n_heads" if model.config.model_type == "t5" else "num_heads"
+    return [(tower, kind, {part: getattr(module, name) for part, name in names.items()}, getattr(module, heads))
             for tower, kind, module in listed]
-
-
-def heads_of(module):
-    return getattr(module, "n_heads", None) or module.num_heads
 
 
 def towers(model):
@@ -208,9 +203,8 @@ def run(model, source, target, skip):
             def keep(module, inputs, output, kept=kept, part=part, heads=heads):
                 kept[part] = output[0].detach().unflatten(-1, (heads, -1)).transpose(0, 1).double().numpy()
             handles.append(module.register_forward_hook(keep))
-    left_out = [block for blocks in towers(model).values() for block in blocks]
-    for layer in skip:
-        handles.append(left_out[layer].register_forward_hook(unchanged))
+    every = [block for blocks in towers(model).values() for block in blocks]
+    handles += [every[layer].register_forward_hook(unchanged) for layer in skip]
     for tower, blocks in towers(model).items():
         for number, block in enumerate(blocks):
             def before(module, inputs, tower=tower, number=number):
@@ -367,12 +361,11 @@ def run_case(case, arguments, folder):
         start = json.loads((model_folder / "generation_config.json").read_text())["decoder_start_token_id"]
     sources, targets = sequences_of(case, config["vocab_size"], arguments.seed)
     decoded = [[start, *target] for target in targets] or [[start]] * len(sources)
-    traces, layer_of_site = [], []
+    traces = []
     for precise in (True, False):
         model = load(model_folder, precise)
-        listed = attentions(model)
         encoder = len(towers(model)["encoder"])
-        layer_of_site = [n if n < encoder else encoder + (n - encoder) // 2 for n in range(len(listed))]
+        layer_of_site = [n if n < encoder else encoder + (n - encoder) // 2 for n in range(len(attentions(model)))]
         traces.append([run(model, *pair, case.skip) for pair in zip(sources, decoded)])
     tolerances = comparison.Tolerances(*traces)
     output = folder / f"{case.name}.headscope.h5"
@@ -383,10 +376,9 @@ def run_case(case, arguments, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("headscope")
-    parser.add_argument("--filter", default="")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--keep")
-    parser.add_argument("--verbose", action="store_true")
+    for name, options in (("filter", {"default": ""}), ("seed", {"type": int, "default": 1}), ("keep", {}),
+                          ("verbose", {"action": "store_true"})):
+        parser.add_argument(f"--{name}", **options)
     arguments = parser.parse_args()
     acceptance.quiet()
     failed = count = 0
