@@ -16,20 +16,20 @@ namespace fs = std::filesystem;
 
 std::shared_ptr<const tokenizer::Tokenizer> load_tokenizer(const fs::path& path) {
     std::error_code ignored;
-    if (fs::is_directory(path, ignored)) {
-        const fs::path file = path / "tokenizer.json";
-        if (!fs::exists(file, ignored))
-            throw Error(ErrorCode::io, escaped(path.string()), "expected a tokenizer.json in this folder",
-                        "found none");
-        return tokenizer::Tokenizer::from_file(file);
-    }
-    if (path.extension() == ".safetensors") return load_tokenizer(path.has_parent_path() ? path.parent_path() : ".");
+    if (fs::is_directory(path, ignored)) return tokenizer::Tokenizer::from_folder(path);
+    const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+    for (const char* name : {"config.json", "vocab.json", "merges.txt", "vocab.txt"})
+        if (path.filename() == name) return tokenizer::Tokenizer::from_folder(folder);
+    for (const char* end : {".safetensors", ".index.json", ".bin", ".pt", ".pth"})
+        if (path.string().ends_with(end)) return tokenizer::Tokenizer::from_folder(folder);
     return tokenizer::Tokenizer::from_file(path);
 }
 
 std::shared_ptr<const tokenizer::Tokenizer> tokenizer_of(const checkpoint::Checkpoint& checkpoint) {
-    const auto file = checkpoint.side_file("tokenizer.json");
-    return file ? tokenizer::Tokenizer::from_file(*file) : nullptr;
+    std::error_code ignored;
+    fs::path folder = checkpoint.path();
+    if (!fs::is_directory(folder, ignored)) folder = folder.has_parent_path() ? folder.parent_path() : ".";
+    return tokenizer::Tokenizer::is_in(folder) ? tokenizer::Tokenizer::from_folder(folder) : nullptr;
 }
 
 void configure_compute(int threads, const std::string& kernels, const std::string& device) {

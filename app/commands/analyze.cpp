@@ -184,7 +184,7 @@ Done analyse_one(const Options& options, const std::string& path,
     const auto input = analysis::read_input(input_choice, tokenizer.get(), &cancellation);
     std::vector<fs::path> inputs = input.paths;
     inputs.insert(inputs.end(), checkpoint->files().begin(), checkpoint->files().end());
-    for (const char* side : {"config.json", "tokenizer.json"})
+    for (const char* side : {"config.json", "tokenizer.json", "vocab.json", "merges.txt", "vocab.txt"})
         if (const auto file = checkpoint->side_file(side)) inputs.push_back(*file);
     OutputFile::check_target(output, inputs);
 

@@ -46,10 +46,7 @@ private:
 void run(const Options& options, const Cancellation& cancellation) {
     configure_compute(options.threads, options.kernels, "cpu");
     const auto checkpoint = checkpoint::Checkpoint::open(options.model);
-    const auto tokenizer = tokenizer_of(*checkpoint);
-    if (!tokenizer)
-        throw Error(ErrorCode::io, escaped(options.model), "expected a tokenizer.json beside the weights",
-                    "found none");
+    const auto tokenizer = load_tokenizer(checkpoint->path());
     const auto encoding = tokenizer->encode(options.prompt, true, &cancellation);
     if (options.prompt.empty() || encoding.ids.empty())
         throw Error(ErrorCode::usage, "--prompt", "expected a text of at least one token", "found none");

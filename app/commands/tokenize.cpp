@@ -65,7 +65,7 @@ void run_encode(const tokenizer::Tokenizer& tokenizer, const TokenizeOptions& op
 void add_tokenize(CLI::App& app, Context& context) {
     auto* command = app.add_subcommand("tokenize", "Ids and pieces of a text, or the text of ids");
     auto options = std::make_shared<TokenizeOptions>();
-    command->add_option("model", options->model, "A checkpoint folder, or a tokenizer.json")->required();
+    command->add_option("model", options->model, "A checkpoint folder, a file of one, or a tokenizer.json")->required();
     auto* text = command->add_option("text", options->text, "The text");
     auto* file = command->add_option("--file", options->file, "Read the text from a file; - is standard input");
     auto* decode = command->add_option("--decode", options->decode, "Ids to turn into text")->expected(1, 1 << 20);
