@@ -14,7 +14,7 @@ namespace headscope::tokenizer {
 
 namespace {
 
-constexpr std::uint64_t largest_file = 64'000'000;
+constexpr std::uint64_t largest_file = 4'000'000;
 
 // A string, or an object with the fields of an added token.
 bool is_token(const nlohmann::json& value) {

@@ -16,14 +16,18 @@ namespace headscope::tokenizer {
 
 namespace {
 
-constexpr std::uint64_t largest_file = 64'000'000;
+// The largest known are of 5 MB (500 000 pieces, 250 000 merges). A file of tiny pieces takes 50 times its size while
+// it is read.
+constexpr std::uint64_t largest_json = 8'000'000;
+constexpr std::uint64_t largest_list = 6'000'000;
+constexpr std::uint64_t largest_lines = 8'000'000;
 
 std::string place(const std::filesystem::path& path, std::size_t line) {
     return escaped(path.string()) + ": line " + std::to_string(line + 1);
 }
 
-std::string read_text(const std::filesystem::path& path, const std::string& kind) {
-    std::string text = read_small_file(path, largest_file, kind);
+std::string read_text(const std::filesystem::path& path, std::uint64_t limit, const std::string& kind) {
+    std::string text = read_small_file(path, limit, kind);
     if (const std::size_t bad = find_invalid_utf8(text); bad != std::string::npos) {
         throw Error(ErrorCode::format, escaped(path.string()), "expected UTF-8",
                     "found \"" + escaped(std::string_view(text).substr(bad, 1)) + "\" at byte " + std::to_string(bad));
@@ -48,13 +52,13 @@ void each_line(std::string_view text, const Take& take) {
 }  // namespace
 
 nlohmann::json read_vocabulary_json(const std::filesystem::path& path) {
-    nlohmann::json pieces = read_json_file(path, largest_file, "vocabulary");
+    nlohmann::json pieces = read_json_file(path, largest_json, "vocabulary");
     JsonView(pieces, escaped(path.string())).object();
     return pieces;
 }
 
 nlohmann::json read_merges(const std::filesystem::path& path, const nlohmann::json& vocabulary) {
-    const std::string text = read_text(path, "list of merges");
+    const std::string text = read_text(path, largest_list, "list of merges");
     nlohmann::json merges = nlohmann::json::array();
     each_line(text, [&](std::size_t number, std::string_view line) {
         if (line.starts_with("#version")) return;
@@ -76,7 +80,7 @@ nlohmann::json read_merges(const std::filesystem::path& path, const nlohmann::js
 }
 
 nlohmann::json read_vocabulary_lines(const std::filesystem::path& path) {
-    const std::string text = read_text(path, "vocabulary");
+    const std::string text = read_text(path, largest_lines, "vocabulary");
     nlohmann::json pieces = nlohmann::json::object();
     each_line(text, [&](std::size_t number, std::string_view line) {
         while (!line.empty()) {
