@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <algorithm>
 #include <memory>
 
 #include <CLI/CLI.hpp>
@@ -36,28 +37,73 @@ void run_decode(const tokenizer::Tokenizer& tokenizer, const TokenizeOptions& op
         print(text + "\n");
 }
 
+/// Calls work(first, count) for a text's tokens, some thousands at a time: the text may be of millions.
+template <class Work>
+void in_parts(const tokenizer::Encoding& encoding, const Cancellation& cancellation, const Work& work) {
+    constexpr std::size_t tokens_at_once = 16384;
+    for (std::size_t first = 0; first < encoding.ids.size(); first += tokens_at_once) {
+        cancellation.check();
+        work(first, std::min(tokens_at_once, encoding.ids.size() - first));
+    }
+}
+
+/// {"ids": [...], "pieces": [...], "offsets": [[begin, end], ...]}, a list a line.
+void print_encoding(const tokenizer::Tokenizer& tokenizer, const tokenizer::Encoding& encoding,
+                    const Cancellation& cancellation) {
+    const auto print_list = [&](const std::string& name, const auto& append) {
+        print("  \"" + name + "\": [");
+        in_parts(encoding, cancellation, [&](std::size_t first, std::size_t count) {
+            std::string part;
+            append(part, first, count);
+            if (first == 0) part.erase(0, 2);  // the first comma
+            print(part);
+        });
+    };
+    print("{\n");
+    print_list("ids", [&](std::string& part, std::size_t first, std::size_t count) {
+        for (std::size_t i = first; i < first + count; ++i) part += ", " + std::to_string(encoding.ids[i]);
+    });
+    print("],\n");
+    print_list("pieces", [&](std::string& part, std::size_t first, std::size_t count) {
+        for (const std::string& piece : tokenizer.pieces(encoding, first, count))
+            part += ", " + nlohmann::json(piece).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    });
+    print("],\n");
+    print_list("offsets", [&](std::string& part, std::size_t first, std::size_t count) {
+        for (std::size_t i = first; i < first + count; ++i) {
+            const auto [begin, end] = encoding.offsets[i];
+            part += ", [" + std::to_string(begin) + ", " + std::to_string(end) + "]";
+        }
+    });
+    print("]\n}\n");
+}
+
+void print_table(const tokenizer::Tokenizer& tokenizer, const tokenizer::Encoding& encoding,
+                 const Cancellation& cancellation) {
+    const std::vector<std::string> header = {"position", "id", "piece", "bytes"};
+    if (encoding.ids.empty()) print(format_table(header, {}));
+    in_parts(encoding, cancellation, [&](std::size_t first, std::size_t count) {
+        const std::vector<std::string> spelled = tokenizer.pieces(encoding, first, count);
+        std::vector<std::vector<std::string>> rows;
+        for (std::size_t i = first; i < first + count; ++i) {
+            const auto [begin, end] = encoding.offsets[i];
+            rows.push_back({std::to_string(i), std::to_string(encoding.ids[i]), escaped(spelled[i - first]),
+                            encoding.special[i] != 0 ? "added" : std::to_string(begin) + ".." + std::to_string(end)});
+        }
+        const std::string table = format_table(header, rows);
+        print(first == 0 ? table : table.substr(table.find('\n') + 1));
+    });
+}
+
 void run_encode(const tokenizer::Tokenizer& tokenizer, const TokenizeOptions& options,
                 const Cancellation& cancellation) {
     const std::string text =
         options.file.empty() ? options.text : analysis::read_text_file(options.file, &cancellation);
     const auto encoding = tokenizer.encode(text, !options.plain, &cancellation);
-    const std::vector<std::string> spelled = tokenizer.pieces(encoding);
-    if (options.json) {
-        nlohmann::json pieces = nlohmann::json::array(), offsets = nlohmann::json::array();
-        for (std::size_t i = 0; i < encoding.ids.size(); ++i) {
-            pieces.push_back(spelled[i]);
-            offsets.push_back({encoding.offsets[i][0], encoding.offsets[i][1]});
-        }
-        print_json({{"ids", encoding.ids}, {"pieces", pieces}, {"offsets", offsets}});
-        return;
-    }
-    std::vector<std::vector<std::string>> rows;
-    for (std::size_t i = 0; i < encoding.ids.size(); ++i) {
-        const auto [begin, end] = encoding.offsets[i];
-        rows.push_back({std::to_string(i), std::to_string(encoding.ids[i]), escaped(spelled[i]),
-                        encoding.special[i] != 0 ? "added" : std::to_string(begin) + ".." + std::to_string(end)});
-    }
-    print(format_table({"position", "id", "piece", "bytes"}, rows));
+    if (options.json)
+        print_encoding(tokenizer, encoding, cancellation);
+    else
+        print_table(tokenizer, encoding, cancellation);
 }
 
 }  // namespace
