@@ -11,6 +11,7 @@
 #include "core/base/text.h"
 #include "core/model/generate.h"
 #include "core/model/model.h"
+#include "core/tokenizer/decode_stream.h"
 
 namespace headscope::app {
 namespace {
@@ -22,27 +23,6 @@ struct Options {
     bool json = false;
 };
 
-/// Prints text as tokens come, holding back bytes of a character that is not whole yet.
-class Stream {
-public:
-    Stream(const tokenizer::Tokenizer& tokenizer, std::vector<std::int32_t> ids)
-        : tokenizer_(tokenizer), ids_(std::move(ids)), shown_(tokenizer_.decode(ids_, true).size()) {}
-
-    void add(std::int64_t token) {
-        ids_.push_back(static_cast<std::int32_t>(token));
-        const std::string text = tokenizer_.decode(ids_, true);
-        const bool partial = text.size() >= 3 && text.compare(text.size() - 3, 3, "\xEF\xBF\xBD") == 0;
-        if (partial || text.size() <= shown_) return;
-        print(text.substr(shown_));
-        shown_ = text.size();
-    }
-
-private:
-    const tokenizer::Tokenizer& tokenizer_;
-    std::vector<std::int32_t> ids_;
-    std::size_t shown_;
-};
-
 void run(const Options& options, const Cancellation& cancellation) {
     configure_compute(options.threads, options.kernels, "cpu");
     const auto checkpoint = checkpoint::Checkpoint::open(options.model);
@@ -50,20 +30,23 @@ void run(const Options& options, const Cancellation& cancellation) {
     const auto encoding = tokenizer->encode(options.prompt, true, &cancellation);
     if (options.prompt.empty() || encoding.ids.empty())
         throw Error(ErrorCode::usage, "--prompt", "expected a text of at least one token", "found none");
+    const std::vector<std::int64_t> prompt(encoding.ids.begin(), encoding.ids.end());
+    model::check_prompt(model::inspect(*checkpoint), prompt, options.choice);  // before weights are read
     const auto model = model::Model::build(
         *checkpoint, options.dtype == "bfloat16" ? checkpoint::LoadAs::bfloat16 : checkpoint::LoadAs::float32, nullptr,
         &cancellation);
-    const std::vector<std::int64_t> prompt(encoding.ids.begin(), encoding.ids.end());
     auto choice = options.choice;
     choice.end_tokens = model::end_tokens(*checkpoint);
     choice.cancellation = &cancellation;
-    std::unique_ptr<Stream> stream;
+    // An encoder-decoder answers its prompt, others go on with it.
+    const bool answers = model->config().encoder != nullptr;
+    const std::vector<std::int32_t> start{static_cast<std::int32_t>(model->config().decoder_start)};
+    tokenizer::DecodeStream stream(*tokenizer, answers ? start : encoding.ids, true);
     if (!options.json) {
-        stream = std::make_unique<Stream>(*tokenizer, encoding.ids);
         choice.on_token = [&, first = true](std::int64_t token) mutable {
-            if (first) print(options.prompt);  // not before the model has taken it
+            if (first && !answers) print(options.prompt);  // not before the model has taken it
             first = false;
-            stream->add(token);
+            print(stream.add(static_cast<std::int32_t>(token)));
         };
     }
     const auto added = model::generate(*model, prompt, choice);
@@ -71,14 +54,15 @@ void run(const Options& options, const Cancellation& cancellation) {
         const std::vector<std::int32_t> ids(added.begin(), added.end());
         print_json({{"prompt_ids", prompt}, {"ids", added}, {"text", tokenizer->decode(ids, true)}});
     } else {
-        print("\n");
+        print(stream.finish() + "\n");
     }
 }
 
 }  // namespace
 
 void add_generate(CLI::App& app, Context& context) {
-    auto* command = app.add_subcommand("generate", "Continue a text, greedy or sampled");
+    auto* command =
+        app.add_subcommand("generate", "Continue a text, or answer it with an encoder-decoder, greedy or sampled");
     auto options = std::make_shared<Options>();
     command->add_option("model", options->model, "A checkpoint")->required();
     command->add_option("--prompt", options->prompt, "The text to continue")->required();

@@ -82,10 +82,10 @@ void AlignedText::append(const AlignedText& other) {
     text_ += other.text_;
 }
 
-AlignedBuilder::AlignedBuilder(const AlignedText& source) : source_(source) {
+AlignedBuilder::AlignedBuilder(const AlignedText& source, std::size_t more) : source_(source) {
     result_.origin_ = source.origin_;
-    result_.text_.reserve(source.size() + source.size() / 8);
-    result_.spans_.reserve(source.size() + source.size() / 8);
+    result_.text_.reserve(source.size() + source.size() / 8 + more);
+    result_.spans_.reserve(source.size() + source.size() / 8 + more);
 }
 
 void AlignedBuilder::copy(std::size_t begin, std::size_t end) {

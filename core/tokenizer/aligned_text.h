@@ -63,7 +63,8 @@ private:
 /// Writes a text piece by piece out of another one; for edits that are simpler than `transform`.
 class AlignedBuilder {
 public:
-    explicit AlignedBuilder(const AlignedText& source);
+    /// `more`: bytes that the result will have beyond those of the source, as far as is known.
+    explicit AlignedBuilder(const AlignedText& source, std::size_t more = 0);
     /// Bytes [begin, end) of the source.
     void copy(std::size_t begin, std::size_t end);
     /// New text with a given place in the original.

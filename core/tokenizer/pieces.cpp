@@ -59,9 +59,10 @@ void Pieces::split(const Matcher& matcher, SplitBehavior behavior, bool invert) 
 }
 
 void Pieces::rewrite(const std::function<void(const Piece& piece, std::string_view text, const AlignedText& source,
-                                              AlignedBuilder& result)>& write) {
+                                              AlignedBuilder& result)>& write,
+                     std::size_t more) {
     if (stands_for_bytes_) spell_bytes();
-    AlignedBuilder builder(text_);
+    AlignedBuilder builder(text_, more);
     for (std::size_t i = 0; i < list_.size(); ++i) {
         if (i % pieces_per_check == 0) check_cancellation();
         Piece& piece = list_[i];

@@ -44,9 +44,11 @@ public:
     void split(const std::function<void(std::string_view piece, std::vector<Match>& parts)>& cut);
     /// Cuts every plain piece by what `matcher` finds.
     void split(const Matcher& matcher, SplitBehavior behavior, bool invert = false);
-    /// Writes every plain piece anew: `write` gets the piece, its text, the whole old text and where to write.
+    /// Writes every plain piece anew: `write` gets the piece, its text, the whole old text and where to write. `more`:
+    /// bytes that the text will grow by, as far as is known.
     void rewrite(const std::function<void(const Piece& piece, std::string_view text, const AlignedText& source,
-                                          AlignedBuilder& result)>& write);
+                                          AlignedBuilder& result)>& write,
+                 std::size_t more = 0);
 
     /// Byte-level pre-tokenisers replace each byte by a printable character (byte_level.h). That is put off: most
     /// models can work on the bytes themselves. A later component that needs the text gets the characters.

@@ -8,8 +8,8 @@
 #include "core/base/input_file.h"
 #include "core/base/json.h"
 #include "core/tokenizer/byte_tokenizer.h"
-#include "core/tokenizer/files/older_files.h"
 #include "core/tokenizer/document.h"
+#include "core/tokenizer/files/older_files.h"
 #include "core/tokenizer/pipeline.h"
 
 namespace headscope::tokenizer {

@@ -65,6 +65,9 @@ public:
                 return;
             }
         }
+        // A text that is one word: room for the most tokens there can be, of which only what is used costs memory.
+        constexpr std::size_t long_word = 1 << 16;
+        if (word.text.size() >= long_word) tokens.reserve(tokens.size() + word.text.size());
         if (word.text.size() <= WordCache::longest_word || !can_part_) return merge_part(word, tokens);
         part(word, tokens);
     }
@@ -203,11 +206,6 @@ private:
             add_characters(text, symbols);
         }
         symbols.merge(merges_, word.cancellation);
-        if (!is_short) {
-            std::size_t count = tokens.size();
-            symbols.each([&](std::int32_t, std::uint32_t) { ++count; });
-            if (count > 2 * tokens.capacity()) tokens.reserve(count);
-        }
         symbols.each([&](std::int32_t id, std::uint32_t length) {
             tokens.push_back({id, at, at + length});
             at += length;

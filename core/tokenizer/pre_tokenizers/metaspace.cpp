@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/tokenizer/pre_tokenizers/metaspace.h"
 
+#include <algorithm>
+
 #include "core/tokenizer/pattern_field.h"
 #include "core/tokenizer/pre_tokenizers/pre_tokenizer.h"
 #include "core/tokenizer/utf8.h"
@@ -40,6 +42,8 @@ public:
           matcher_(literal_matcher(fields_.replacement)) {}
 
     void apply(Pieces& pieces) const override {
+        const std::string& old = pieces.text().text();
+        const auto spaces = static_cast<std::size_t>(std::count(old.begin(), old.end(), ' '));
         pieces.rewrite(
             [this](const Piece& piece, std::string_view text, const AlignedText& source, AlignedBuilder& result) {
                 const bool wanted = fields_.prepend == PrependScheme::always ||
@@ -54,7 +58,8 @@ public:
                     last = at + 1;
                 }
                 result.copy(piece.begin + last, piece.end);
-            });
+            },
+            spaces * (fields_.replacement.size() - 1));
         if (split_) pieces.split(*matcher_, SplitBehavior::merged_with_next);
     }
 
