@@ -244,7 +244,9 @@ FigureData attention(Files files, const FigureOptions& options) {
                 const std::int64_t limit = file.header().max_positions;
                 if (limit > 0 && std::max(map.queries, map.keys) > limit) map.limit = limit;
                 std::string title = files.size() > 1 ? names[f] : "";
-                if (sites.size() > 1) title += (title.empty() ? "" : ", ") + site_title(file, site);
+                // All of one layer, which the figure's title names.
+                if (sites.size() > 1)
+                    title += (title.empty() ? "" : ", ") + (about.branch.empty() ? about.kind : about.branch);
                 if (!chosen.head) title += (title.empty() ? "" : ", ") + ("head " + std::to_string(h));
                 titles.push_back(title);
                 maps.push_back(std::move(map));

@@ -110,8 +110,8 @@ TEST_CASE("A decoder layer's figure shows its own map and the one of the source,
     options.head = 1;
     const FigureData figure = pair.make("attention", options);
     REQUIRE(figure.panels.size() == 2);
-    CHECK(figure.panels[0].title == "decoder layer 1, self");
-    CHECK(figure.panels[1].title == "decoder layer 1, cross");
+    CHECK(figure.panels[0].title == "self");
+    CHECK(figure.panels[1].title == "cross");
     CHECK(figure.panels[0].x.cell_labels == std::vector<std::string>{"t0", "t1", "t2"});
     CHECK(figure.panels[1].x.cell_labels.size() == kSource);
     CHECK(figure.panels[1].x.cell_labels.front() == "s0");
