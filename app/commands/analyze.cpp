@@ -17,6 +17,7 @@
 #include "core/analysis/input.h"
 #include "core/analysis/request.h"
 #include "core/analysis/summary.h"
+#include "core/analysis/targets.h"
 #include "core/base/error.h"
 #include "core/base/output_file.h"
 #include "core/base/text.h"
@@ -31,8 +32,8 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 struct Options {
-    std::vector<std::string> models, texts, files, tokens, examples, record;
-    std::string output, target, bos = "auto", layers, skip, dtype = "float32", device = "auto", kernels = "auto";
+    std::vector<std::string> models, texts, files, tokens, examples, targets, target_tokens, record;
+    std::string output, bos = "auto", layers, skip, dtype = "float32", device = "auto", kernels = "auto";
     std::int64_t length = 0;
     int threads = 0;
     bool windows = false, repeat_token = false, beyond_positions = false, all_rows = false, maps_float16 = false,
@@ -125,12 +126,35 @@ analysis::InputOptions input_options(const Options& options) {
     return input;
 }
 
+analysis::TargetOptions target_options(const Options& options, const model::ModelConfig& config) {
+    analysis::TargetOptions target;
+    target.texts = options.targets;
+    target.token_files.assign(options.target_tokens.begin(), options.target_tokens.end());
+    target.start = static_cast<std::int32_t>(config.decoder_start);
+    target.vocabulary = config.vocabulary;
+    target.length = options.windows ? 0 : options.length;
+    target.repeat_token = options.repeat_token;
+    return target;
+}
+
+/// What the decoder of an encoder-decoder read; empty for other models.
+std::string target_note(const Options& options, const analysis::AnalysisRequest& request) {
+    if (request.targets.empty()) return "";
+    if (options.targets.empty() && options.target_tokens.empty())
+        return "no --target: the decoder read its start token alone";
+    std::size_t tokens = 0;
+    for (const auto& target : request.targets) tokens += target.ids.size();
+    return "the decoder read " + std::to_string(tokens) + " tokens, the start token first in each sequence";
+}
+
 json settings(const Options& options, const std::string& model, const analysis::Input& input) {
     return {{"model", model},
             {"texts", options.texts.size()},
             {"files", options.files},
             {"tokens", options.tokens},
             {"examples", options.examples},
+            {"targets", options.targets.size()},
+            {"target_tokens", options.target_tokens},
             {"maps_float16", options.maps_float16},
             {"record", options.record},
             {"layers", options.layers},
@@ -154,7 +178,7 @@ struct Done {
     analysis::Summary summary;
     json settings;
     std::size_t sequences = 0, tokens = 0;
-    std::string note;
+    std::string note, target = {};
 };
 
 /// What the file held besides the model, in a line; empty when there is nothing to say.
@@ -171,9 +195,9 @@ Done analyse_one(const Options& options, const std::string& path,
                  const Cancellation& cancellation) {
     const auto inspection = model::inspect(*checkpoint);
     const std::set<int> layers = parse_layers("--layers", options.layers), skip = parse_layers("--skip", options.skip);
-    check_layers("--layers", layers, inspection.config.layers);
-    check_layers("--skip", skip, inspection.config.layers);
-    if (!options.target.empty())
+    check_layers("--layers", layers, inspection.config.all_layers());
+    check_layers("--skip", skip, inspection.config.all_layers());
+    if (!inspection.config.encoder && !(options.targets.empty() && options.target_tokens.empty()))
         throw Error(ErrorCode::unsupported, "--target", "expected a model with an encoder and a decoder",
                     "found " + inspection.config.family);
 
@@ -181,28 +205,36 @@ Done analyse_one(const Options& options, const std::string& path,
     auto input_choice = input_options(options);
     input_choice.vocabulary = inspection.config.vocabulary;
     if (tokenizer) input_choice.first_token_id = analysis::beginning_token(*checkpoint, *tokenizer);
-    const auto input = analysis::read_input(input_choice, tokenizer.get(), &cancellation);
+    auto input = analysis::read_input(input_choice, tokenizer.get(), &cancellation);
     std::vector<fs::path> inputs = input.paths;
+    inputs.insert(inputs.end(), options.target_tokens.begin(), options.target_tokens.end());
     inputs.insert(inputs.end(), checkpoint->files().begin(), checkpoint->files().end());
     for (const char* side : {"config.json", "tokenizer.json", "vocab.json", "merges.txt", "vocab.txt"})
         if (const auto file = checkpoint->side_file(side)) inputs.push_back(*file);
     OutputFile::check_target(output, inputs);
 
-    ConsoleProgress progress;
-    const auto model = model::Model::build(
-        *checkpoint, options.dtype == "bfloat16" ? checkpoint::LoadAs::bfloat16 : checkpoint::LoadAs::float32,
-        &progress, &cancellation);
-    Done done{output, checkpoint->display_name(),   {}, settings(options, path, input), input.sequences.size(),
-              0,      loading_note(model->report())};
     analysis::AnalysisRequest request;
-    request.sequences = input.sequences;
-    for (const auto& sequence : input.sequences) done.tokens += sequence.ids.size();
+    request.sequences = std::move(input.sequences);
+    if (inspection.config.encoder) {
+        request.targets = analysis::read_targets(target_options(options, inspection.config), request.sequences.size(),
+                                                 tokenizer.get(), &cancellation);
+    }
     request.record = parse_record(options.record);
     request.layers = layers;
     request.skip_layers = skip;
     request.beyond_positions = options.beyond_positions;
     request.all_rows = options.all_rows;
     request.maps_float16 = options.maps_float16;
+    analysis::check_request(inspection, request);  // whatever can be refused without the weights
+
+    ConsoleProgress progress;
+    const auto model = model::Model::build(
+        *checkpoint, options.dtype == "bfloat16" ? checkpoint::LoadAs::bfloat16 : checkpoint::LoadAs::float32,
+        &progress, &cancellation);
+    Done done{output, checkpoint->display_name(),   {}, settings(options, path, input), request.sequences.size(),
+              0,      loading_note(model->report())};
+    for (const auto& sequence : request.sequences) done.tokens += sequence.ids.size();
+    done.target = target_note(options, request);
     request.model_sha256 = checkpoint->fingerprint(cancellation);
     request.config_json = model->config().to_json();
     request.settings_json = done.settings.dump();
@@ -232,6 +264,7 @@ json summary_json(const Done& done) {
             {"sites", rows},
             {"settings", done.settings},
             {"kernels", kernels::last_backend()},
+            {"target", done.target},
             {"note", done.note}};
 }
 
@@ -261,8 +294,8 @@ void run(const Options& options, const Cancellation& cancellation) {
         print(escaped(done.model) + ": " + std::to_string(done.sequences) +
               (done.sequences == 1 ? " sequence, " : " sequences, ") + std::to_string(done.tokens) +
               " tokens, first token " + done.settings["first_token"].get<std::string>() + "\n" +
-              (done.note.empty() ? "" : done.note + "\n") + "\n" + analysis::summary_text(done.summary) + "\n" +
-              escaped(done.output.string(), 4096) + "\n");
+              (done.target.empty() ? "" : done.target + "\n") + (done.note.empty() ? "" : done.note + "\n") + "\n" +
+              analysis::summary_text(done.summary) + "\n" + escaped(done.output.string(), 4096) + "\n");
     }
     if (options.json) print_json(documents.size() == 1 ? documents[0] : documents);
 }
@@ -288,7 +321,18 @@ void add_analyze(CLI::App& app, Context& context) {
         ->group("Input")
         ->expected(1)
         ->take_all();
-    command->add_option("--target", options->target, "The decoder's side of an encoder-decoder")->group("Input");
+    command
+        ->add_option("--target", options->targets,
+                     "The decoder's side of an encoder-decoder: one text, or one for each sequence")
+        ->group("Input")
+        ->expected(1)
+        ->take_all();
+    command
+        ->add_option("--target-tokens", options->target_tokens,
+                     "The same as a JSON array of arrays of ids, which follow the start token")
+        ->group("Input")
+        ->expected(1)
+        ->take_all();
     command->add_option("--bos", options->bos, "The token before the text: yes, no, auto (as the tokenizer does)")
         ->check(CLI::IsMember({"yes", "no", "auto"}))
         ->group("Input");

@@ -65,12 +65,14 @@ void run(const Options& options, const Cancellation& cancellation) {
         &cancellation);
     analysis::AnalysisRequest request;
     request.sequences.push_back(sequence(options.length, model->config().vocabulary));
+    if (model->config().encoder) request.targets = request.sequences;
     request.beyond_positions = options.beyond;
     request.settings_json = "{}";
     request.config_json = "{}";
     model::Batch batch;
     batch.ids = at::empty({1, options.length}, at::kLong);
     std::copy(request.sequences[0].ids.begin(), request.sequences[0].ids.end(), batch.ids.data_ptr<std::int64_t>());
+    if (model->config().encoder) batch.target = batch.ids.clone();
     const fs::path folder = fs::temp_directory_path() / ("headscope-bench-" + std::to_string(getpid()));
     fs::create_directory(folder);
     NoProgress progress;
