@@ -6,11 +6,15 @@
 #include <exception>
 #include <string>
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 
+#include "app/child.h"
 #include "app/console.h"
 #include "app/context.h"
 #include "app/version.h"
+#include "core/base/cancellation_scope.h"
 #include "core/base/error.h"
 
 namespace headscope::app {
@@ -55,9 +59,7 @@ int report_usage(const CLI::App& app, const CLI::ParseError& error) {
     return 2;
 }
 
-}  // namespace
-
-int run_command_line(int argc, char** argv) {
+int run_arguments(int argc, char** argv) {
     Context context;
     context.program = argc > 0 ? argv[0] : "headscope";
     CLI::App app("Headscope: a workbench for looking inside attention.", "headscope");
@@ -80,6 +82,7 @@ int run_command_line(int argc, char** argv) {
             return report_usage(app, error);
         }
         catch_signals(context.cancellation);
+        const CancellationScope scope(context.cancellation);
         context.command();
         if (std::fflush(stdout) != 0)
             throw Error(ErrorCode::io, "standard output", "expected to write all output", "found an error");
@@ -87,8 +90,11 @@ int run_command_line(int argc, char** argv) {
     } catch (const UsageError& error) {
         std::fprintf(stderr, "headscope: [usage] %s\n", error.what());
         return 2;
+    } catch (const ChildDone& child) {
+        return child.status;
     } catch (const Stopped&) {
         finish_progress_line();
+        if (in_child()) return 1;  // the parent tells
         std::fprintf(stderr, "headscope: stopped; nothing was left behind\n");
         return last_signal == 0 ? 130 : 128 + last_signal;
     } catch (...) {
@@ -99,6 +105,17 @@ int run_command_line(int argc, char** argv) {
             return 1;
         }
     }
+}
+
+}  // namespace
+
+int run_command_line(int argc, char** argv) {
+    const int status = run_arguments(argc, argv);
+    if (in_child()) {
+        std::fflush(nullptr);
+        ::_exit(status);
+    }
+    return status;
 }
 
 }  // namespace headscope::app

@@ -14,17 +14,6 @@ namespace {
 
 bool line_open = false;
 
-/// Terminal columns, near enough: code points, with East Asian wide ones counted twice.
-std::size_t display_width(const std::string& text) {
-    std::size_t width = 0;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        const auto byte = static_cast<unsigned char>(text[i]);
-        if ((byte & 0xC0U) == 0x80U) continue;
-        width += byte >= 0xE3 && byte < 0xF0 ? 2 : 1;
-    }
-    return width;
-}
-
 bool is_number(const std::string& text) {
     return !text.empty() && text.find_first_not_of("0123456789.,+-eE% ") == std::string::npos;
 }
@@ -81,6 +70,16 @@ void print(const std::string& text) {
 
 void print_json(const nlohmann::json& document) {
     print(document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
+std::size_t display_width(const std::string& text) {
+    std::size_t width = 0;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const auto byte = static_cast<unsigned char>(text[i]);
+        if ((byte & 0xC0U) == 0x80U) continue;
+        width += byte >= 0xE3 && byte < 0xF0 ? 2 : 1;
+    }
+    return width;
 }
 
 std::string format_table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows) {

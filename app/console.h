@@ -36,6 +36,9 @@ void print_json(const nlohmann::json& document);
 /// Columns padded to their widest cell, two spaces between; columns of numbers to the right.
 std::string format_table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows);
 
+/// Terminal columns of a text, near enough: code points, with East Asian wide ones counted twice.
+std::size_t display_width(const std::string& text);
+
 std::string format_seconds(double seconds);  ///< "1:23", "12 s"
 
 }  // namespace headscope::app

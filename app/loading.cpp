@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/loading.h"
 
+#include <cstdlib>
 #include <fstream>
 
 #include <ATen/Parallel.h>
@@ -32,6 +33,17 @@ std::shared_ptr<const tokenizer::Tokenizer> tokenizer_of(const checkpoint::Check
     return tokenizer::Tokenizer::is_in(folder) ? tokenizer::Tokenizer::from_folder(folder) : nullptr;
 }
 
+void check_kernel_environment() {
+    const char* wish = std::getenv("HEADSCOPE_KERNELS");
+    if (wish == nullptr) return;
+    try {
+        kernels::force_backend(wish);
+    } catch (const kernels::Error& error) {
+        throw Error(ErrorCode::usage, "HEADSCOPE_KERNELS", "expected " + error.expected(),
+                    "found " + escaped(error.found()));
+    }
+}
+
 void configure_compute(int threads, const std::string& kernels, const std::string& device) {
     if (device == "cuda")
         throw Error(ErrorCode::unsupported, "--device", "expected cpu, for this build has no GPU backend",
@@ -39,11 +51,12 @@ void configure_compute(int threads, const std::string& kernels, const std::strin
     // LibTorch and our kernels share one OpenMP team on this thread: they must agree on its size.
     kernels::set_threads(threads);
     at::set_num_threads(kernels::threads());
+    check_kernel_environment();
     if (kernels == "auto") return;
     try {
         kernels::force_backend(kernels);
     } catch (const kernels::Error& error) {
-        throw UsageError("--kernels: " + error.expected() + "; " + error.found());
+        throw UsageError("--kernels: expected " + error.expected() + "; found " + escaped(error.found()));
     }
 }
 

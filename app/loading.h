@@ -17,6 +17,9 @@ std::shared_ptr<const tokenizer::Tokenizer> load_tokenizer(const std::filesystem
 /// The tokenizer of an open checkpoint; null when it has none.
 std::shared_ptr<const tokenizer::Tokenizer> tokenizer_of(const checkpoint::Checkpoint& checkpoint);
 
+/// Refuses a backend that this machine lacks in the environment's HEADSCOPE_KERNELS. For commands that run kernels.
+void check_kernel_environment();
+
 /// How the computation is set up, from --threads, --kernels and --device. Call once, before the first tensor.
 void configure_compute(int threads, const std::string& kernels, const std::string& device);
 int compute_threads();

@@ -5,8 +5,10 @@
 
 #include <CLI/CLI.hpp>
 
+#include "app/child.h"
 #include "app/console.h"
 #include "app/context.h"
+#include "app/loading.h"
 #include "core/base/error.h"
 #include "core/base/output_file.h"
 #include "core/figures/figure.h"
@@ -63,17 +65,23 @@ void draw(const figures::FigureData& figure, const ExportOptions& options, const
 #endif
 }
 
+std::vector<std::shared_ptr<store::AnalysisFile>> open_all(const std::vector<fs::path>& paths) {
+    const OpeningLimits limits(paths);
+    std::vector<std::shared_ptr<store::AnalysisFile>> files;
+    for (const auto& path : paths) files.push_back(store::AnalysisFile::open(path));
+    return files;
+}
+
 void run_export(const ExportOptions& options, const Cancellation& cancellation) {
     const std::string ending = ending_of(options.output);
     if (ending != ".pdf" && ending != ".svg" && ending != ".png" && ending != ".csv")
         throw UsageError("-o: an output that ends in .pdf, .svg, .png or .csv is expected; found " +
                          (options.output.empty() ? std::string("none") : escaped(options.output)));
-    std::vector<std::shared_ptr<store::AnalysisFile>> files;
-    std::vector<fs::path> inputs(options.files.begin(), options.files.end());
-    for (const auto& path : inputs) {
-        cancellation.check();
-        files.push_back(store::AnalysisFile::open(path));
-    }
+    const std::vector<fs::path> inputs(options.files.begin(), options.files.end());
+    OutputFile::check_target(options.output, inputs);
+    check_kernel_environment();
+    continue_in_child(inputs, cancellation);
+    const auto files = open_all(inputs);
     const auto figure = figures::make_figure(options.figure, files, options.choice);
     cancellation.check();
     if (ending == ".csv")

@@ -8,9 +8,11 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "app/child.h"
 #include "app/console.h"
 #include "app/context.h"
 #include "app/loading.h"
+#include "app/tensor_list.h"
 #include "core/base/error.h"
 #include "core/base/input_file.h"
 #include "core/base/text.h"
@@ -23,44 +25,60 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-/// By HDF5's signature, at byte 0 in every file that we write. A folder, a pipe or a device is none.
-bool looks_like_hdf5(const fs::path& path) {
-    if (!is_regular_file(path)) return false;
+/// By HDF5's signature, at byte 0 in every file that we write, else behind a block of the user's; or by our ending. A
+/// folder, a pipe or a device is none.
+bool looks_like_analysis(const fs::path& path) {
+    if (!ends_at_regular_file(path)) return false;
+    if (path.native().ends_with(".headscope.h5")) return true;
+    constexpr std::uint64_t largest_user_block = std::uint64_t{1} << 20U;
     const InputFile file(path);
     std::array<char, 8> begin{};
-    if (file.size() < begin.size()) return false;
-    file.read(0, begin.data(), begin.size());
-    return std::string_view(begin.data(), begin.size()) == "\x89HDF\r\n\x1a\n";
+    for (std::uint64_t at = 0; at <= largest_user_block; at = at == 0 ? 512 : 2 * at) {
+        if (file.size() < at + begin.size()) return false;
+        file.read(at, begin.data(), begin.size());
+        if (std::string_view(begin.data(), begin.size()) == "\x89HDF\r\n\x1a\n") return true;
+    }
+    return false;
 }
 
-json shape_json(const checkpoint::TensorInfo& tensor) {
-    return {{"name", tensor.name},
-            {"type", checkpoint::name(tensor.type)},
-            {"shape", tensor.shape},
-            {"bytes", tensor.bytes}};
+/// One of an encoder-decoder's two; its layers are numbered from `first_layer` on.
+json tower_json(const model::ModelConfig& config, std::int64_t first_layer) {
+    return {{"layers", config.layers},       {"first_layer", first_layer},
+            {"heads", config.heads},         {"key_value_heads", config.key_value_heads},
+            {"head_size", config.head_size}, {"feed_forward", config.feed_forward}};
+}
+
+std::string tower_text(const json& tower) {
+    const auto number = [&](const char* key) { return tower.at(key).get<std::int64_t>(); };
+    const std::int64_t first = number("first_layer"), last = first + number("layers") - 1;
+    return std::to_string(number("layers")) + " layers (" + std::to_string(first) + " to " + std::to_string(last) +
+           "), " + std::to_string(number("heads")) + " heads of " + std::to_string(number("head_size")) +
+           ", feed-forward " + std::to_string(number("feed_forward"));
 }
 
 /// What a checkpoint is, without reading a weight. What cannot be opened as a model is told as a problem: its tensors
 /// can still be listed.
-json describe_checkpoint(const fs::path& path) {
-    const auto checkpoint = checkpoint::Checkpoint::open(path);
-    json problems = json::array(), notes = json::array(), tensors = json::array(), files = json::array();
-    std::uint64_t bytes = 0, parameters = 0;
-    for (const auto& [name, tensor] : checkpoint->tensors()) {
-        tensors.push_back(shape_json(tensor));
+json describe_checkpoint(const checkpoint::Checkpoint& checkpoint) {
+    json problems = json::array(), notes = checkpoint.notes(), files = json::array();
+    std::uint64_t bytes = 0, elements = 0;
+    for (const auto& [name, tensor] : checkpoint.tensors()) {
         bytes += tensor.bytes;
-        parameters += static_cast<std::uint64_t>(tensor.elements);
+        elements += static_cast<std::uint64_t>(tensor.elements);
     }
-    for (const auto& file : checkpoint->files()) files.push_back(file.filename().string());
-    json document = {{"kind", "checkpoint"},           {"name", checkpoint->display_name()}, {"files", files},
-                     {"tensor_count", tensors.size()}, {"stored_elements", parameters},      {"bytes", bytes}};
-    if (!checkpoint->has_config()) {
+    for (const auto& file : checkpoint.files()) files.push_back(file.filename().string());
+    json document = {{"kind", "checkpoint"},
+                     {"name", checkpoint.display_name()},
+                     {"files", files},
+                     {"tensor_count", checkpoint.tensors().size()},
+                     {"stored_elements", elements},
+                     {"bytes", bytes}};
+    if (!checkpoint.has_config()) {
         problems.push_back("no config.json: the tensors can be listed, the model cannot be run");
     } else {
         try {
-            const auto inspection = model::inspect(*checkpoint);
+            const auto inspection = model::inspect(checkpoint);
             document["family"] = inspection.config.family;
-            document["layers"] = inspection.config.layers;
+            document["layers"] = inspection.config.all_layers();
             document["heads"] = inspection.config.heads;
             document["key_value_heads"] = inspection.config.key_value_heads;
             document["head_size"] = inspection.config.head_size;
@@ -68,24 +86,28 @@ json describe_checkpoint(const fs::path& path) {
             document["vocabulary"] = inspection.config.vocabulary;
             document["max_positions"] = inspection.config.max_positions;
             document["causal"] = inspection.config.causal;
+            if (inspection.config.encoder) {
+                document["encoder"] = tower_json(*inspection.config.encoder, 0);
+                document["decoder"] = tower_json(inspection.config, inspection.config.encoder->layers);
+                document["decoder_start"] = inspection.config.decoder_start;
+            }
             document["parameters"] = inspection.parameters;
             document["matched"] = inspection.report.matched;
             document["missing"] = inspection.report.missing;
             document["left_over"] = inspection.report.left_over;
-            notes = inspection.report.notes;
+            for (const auto& note : inspection.report.notes) notes.push_back(note);
         } catch (const Error& error) {
             problems.push_back(error.what());
         }
     }
     try {
-        const auto tokenizer = tokenizer_of(*checkpoint);
+        const auto tokenizer = tokenizer_of(checkpoint);
         document["tokenizer"] = tokenizer ? json(tokenizer->vocabulary_size()) : json();
     } catch (const Error& error) {
         problems.push_back(error.what());
     }
     document["notes"] = notes;
     document["problems"] = problems;
-    document["tensors"] = tensors;
     return document;
 }
 
@@ -94,30 +116,35 @@ json describe_analysis(const fs::path& path) {
     const auto& header = file->header();
     json sequences = json::array();
     for (const auto& sequence : header.sequences) sequences.push_back(sequence.ids.size());
+    json targets = json::array();
+    if (&header.output_sequences() != &header.sequences)
+        for (const auto& target : header.output_sequences()) targets.push_back(target.ids.size());
     std::int64_t done = 0;
     for (std::size_t s = 0; s < header.sequences.size(); ++s)
         for (std::size_t n = 0; n < header.sites.size(); ++n)
             done += file->site_done(static_cast<std::int64_t>(s), static_cast<std::int64_t>(n)) ? 1 : 0;
-    return {{"kind", "analysis"},
-            {"name", path.filename().string()},
-            {"model", header.model_name},
-            {"family", header.model_type},
-            {"created", header.created},
-            {"program_version", header.program_version},
-            {"complete", file->complete()},
-            {"layers", header.mixers.size()},
-            {"sites", header.sites.size()},
-            {"sites_done", done},
-            {"heads", header.most_heads()},
-            {"sequence_lengths", sequences},
-            {"record",
-             {{"maps", header.record.maps},
-              {"attention", header.record.attention},
-              {"states", header.record.states},
-              {"logits", header.record.logits}}},
-            {"indicators", file->indicators()},
-            {"model_sha256", header.model_sha256},
-            {"problems", json::array()}};
+    json document = {{"kind", "analysis"},
+                     {"name", path.filename().string()},
+                     {"model", header.model_name},
+                     {"family", header.model_type},
+                     {"created", header.created},
+                     {"program_version", header.program_version},
+                     {"complete", file->complete()},
+                     {"layers", header.mixers.size()},
+                     {"sites", header.sites.size()},
+                     {"sites_done", done},
+                     {"heads", header.most_heads()},
+                     {"sequence_lengths", sequences},
+                     {"record",
+                      {{"maps", header.record.maps},
+                       {"attention", header.record.attention},
+                       {"states", header.record.states},
+                       {"logits", header.record.logits}}},
+                     {"indicators", file->indicators()},
+                     {"model_sha256", header.model_sha256},
+                     {"problems", json::array()}};
+    if (!targets.empty()) document["target_lengths"] = targets;
+    return document;
 }
 
 std::string value_text(const json& value) {
@@ -144,36 +171,22 @@ std::string value_text(const json& value) {
     return value.dump();
 }
 
-void print_description(const json& document, bool tensors) {
-    static const char* const kOrder[] = {"kind",
-                                         "name",
-                                         "model",
-                                         "family",
-                                         "created",
-                                         "complete",
-                                         "layers",
-                                         "sites",
-                                         "sites_done",
-                                         "heads",
-                                         "key_value_heads",
-                                         "head_size",
-                                         "hidden_size",
-                                         "vocabulary",
-                                         "max_positions",
-                                         "causal",
-                                         "parameters",
-                                         "tensor_count",
-                                         "bytes",
-                                         "files",
-                                         "tokenizer",
-                                         "sequence_lengths",
-                                         "record",
-                                         "indicators",
-                                         "matched",
-                                         "missing",
-                                         "left_over",
-                                         "notes",
-                                         "problems"};
+/// Whole sentences, unlike list_text's short items.
+std::string sentences(const json& items) {
+    std::string text;
+    for (const auto& item : items) text += (text.empty() ? "" : "; ") + escaped(item.get<std::string>(), 4096);
+    return text.empty() ? "none" : text;
+}
+
+void print_description(const json& document) {
+    static const char* const kOrder[] = {
+        "kind",           "name",       "model",         "family",          "created",
+        "complete",       "layers",     "encoder",       "decoder",         "decoder_start",
+        "sites",          "sites_done", "heads",         "key_value_heads", "head_size",
+        "hidden_size",    "vocabulary", "max_positions", "causal",          "parameters",
+        "tensor_count",   "bytes",      "files",         "tokenizer",       "sequence_lengths",
+        "target_lengths", "record",     "indicators",    "matched",         "missing",
+        "left_over",      "notes",      "problems"};
     std::string text;
     for (const char* key : kOrder) {
         if (!document.contains(key)) continue;
@@ -181,43 +194,51 @@ void print_description(const json& document, bool tensors) {
         std::replace(label.begin(), label.end(), '_', ' ');
         if (label == "bytes") value = size_text(document[key].get<std::uint64_t>());
         if (label == "parameters") value = count_text(document[key].get<std::uint64_t>());
+        if (label == "problems" || label == "notes") value = sentences(document[key]);
         if (label == "tokenizer" && !document[key].is_null()) value += " tokens";
+        if (label == "encoder" || label == "decoder") value = tower_text(document[key]);
         text += label + std::string(label.size() < 18 ? 18 - label.size() : 1, ' ') + value + "\n";
     }
-    if (tensors && document.contains("tensors")) {
-        std::vector<std::vector<std::string>> rows;
-        for (const auto& tensor : document["tensors"]) {
-            std::string shape;
-            for (const auto& size : tensor["shape"]) shape += (shape.empty() ? "" : " x ") + size.dump();
-            rows.push_back({escaped(tensor["name"].get<std::string>()), tensor["type"],
-                            shape.empty() ? "scalar" : shape, size_text(tensor["bytes"].get<std::uint64_t>())});
-        }
-        text += "\n" + format_table({"tensor", "type", "shape", "size"}, rows);
-    }
     print(text);
+}
+
+struct InfoOptions {
+    std::string path;
+    bool json = false, tensors = false;
+};
+
+void tell_analysis(const InfoOptions& options, const Cancellation& cancellation) {
+    const std::vector<fs::path> files{options.path};
+    continue_in_child(files, cancellation);
+    const OpeningLimits limits(files);
+    const json document = describe_analysis(options.path);
+    options.json ? print_json(document) : print_description(document);
+}
+
+void tell_checkpoint(const InfoOptions& options) {
+    const auto checkpoint = checkpoint::Checkpoint::open(options.path);
+    const json document = describe_checkpoint(*checkpoint);
+    if (options.json) return print_json_with_tensors(document, *checkpoint);
+    print_description(document);
+    if (!options.tensors && document["problems"].empty()) return;
+    print("\n");
+    print_tensor_table(*checkpoint);
 }
 
 }  // namespace
 
 void add_info(CLI::App& app, Context& context) {
     auto* command = app.add_subcommand("info", "What a checkpoint or an analysis file is");
-    struct Options {
-        std::string path;
-        bool json = false, tensors = false;
-    };
-    auto options = std::make_shared<Options>();
-    command->add_option("path", options->path, "A checkpoint folder, a .safetensors file, an analysis file")
-        ->required();
+    auto options = std::make_shared<InfoOptions>();
+    command->add_option("path", options->path, "A checkpoint folder, a weight file, an analysis file")->required();
     command->add_flag("--json", options->json, "One JSON document");
     command->add_flag("--tensors", options->tensors, "List every tensor");
     command->callback([&context, options] {
-        context.command = [options] {
-            const json document =
-                looks_like_hdf5(options->path) ? describe_analysis(options->path) : describe_checkpoint(options->path);
-            if (options->json)
-                print_json(document);
+        context.command = [&context, options] {
+            if (looks_like_analysis(options->path))
+                tell_analysis(*options, context.cancellation);
             else
-                print_description(document, options->tensors || !document.value("problems", json::array()).empty());
+                tell_checkpoint(*options);
         };
     });
 }

@@ -8,7 +8,7 @@
 #include "core/analysis/input.h"
 #include "core/figures/figure.h"
 #include "core/mixers/mixer.h"
-#include "core/model/model.h"
+#include "core/model/recipe.h"
 #include "kernels/backend.h"
 
 namespace headscope::app {
@@ -21,7 +21,7 @@ Rows rows_of(const std::string& what) {
     if (what == "figures")
         for (const auto& recipe : figures::recipes()) rows.push_back({recipe.name, recipe.description, recipe.needs});
     if (what == "families")
-        for (const auto& name : model::known_families()) rows.push_back({name});
+        for (const auto* family : model::families()) rows.push_back({family->name, family->summary});
     if (what == "mixers")
         for (const auto& mixer : mixers::known_mixers()) rows.push_back({mixer.name, mixer.summary});
     if (what == "kernels")

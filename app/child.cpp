@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/child.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <string>
+
+#include "core/base/error.h"
+#include "core/base/os_error.h"
+
+namespace headscope::app {
+namespace {
+
+constexpr auto patience = std::chrono::milliseconds(800);  // for a child that was asked to stop
+constexpr rlim_t opening_seconds = 10;
+constexpr std::uint64_t opening_bytes = std::uint64_t{512} << 20U;
+
+bool is_child = false;
+
+std::string names(const std::vector<std::filesystem::path>& files) {
+    std::string text;
+    for (const auto& file : files) text += (text.empty() ? "" : ", ") + shown(file);
+    return text;
+}
+
+/// Terminals send Ctrl-C to parent and child; the parent alone answers it and hands it on as SIGTERM.
+void become_child() {
+    is_child = true;
+    std::signal(SIGINT, SIG_IGN);
+    std::signal(SIGHUP, SIG_IGN);
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+}
+
+/// Waits until the child has closed its end of the pipe, which is when it has ended. True when it had to be killed.
+bool wait_for(pid_t child, int pipe, const Cancellation& cancellation) {
+    using Clock = std::chrono::steady_clock;
+    Clock::time_point asked{};
+    bool killed = false;
+    for (;;) {
+        struct pollfd end = {pipe, 0, 0};
+        if (::poll(&end, 1, 50) > 0) return killed;
+        if (!cancellation.requested()) continue;
+        if (asked == Clock::time_point{}) {
+            asked = Clock::now();
+            ::kill(child, SIGTERM);
+        } else if (!killed && Clock::now() - asked > patience) {
+            killed = ::kill(child, SIGKILL) == 0;
+        }
+    }
+}
+
+std::string failure_text(int signal) {
+    switch (signal) {
+        case SIGXCPU:
+            return "found that the library does not come to an end with it";
+        case SIGKILL:
+            return "found that reading it was killed from outside, perhaps for want of memory";
+        default:
+            return std::string("found that the library itself failed on it (") + ::strsignal(signal) + ")";
+    }
+}
+
+rlim_t address_space() {
+    std::ifstream pages("/proc/self/statm");
+    std::uint64_t count = 0;
+    pages >> count;
+    return count * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+void set_soft(int resource, rlim_t value) {
+    rlimit limit{};
+    if (::getrlimit(static_cast<__rlimit_resource>(resource), &limit) != 0) return;
+    limit.rlim_cur = limit.rlim_max == RLIM_INFINITY || value < limit.rlim_max ? value : limit.rlim_max;
+    ::setrlimit(static_cast<__rlimit_resource>(resource), &limit);
+}
+
+}  // namespace
+
+void continue_in_child(const std::vector<std::filesystem::path>& files, const Cancellation& cancellation) {
+    int ends[2] = {-1, -1};
+    std::fflush(nullptr);
+    if (::pipe2(ends, O_CLOEXEC) != 0) throw os_error(errno, "headscope", "expected a pipe to a child process");
+    const pid_t parent = ::getpid(), child = ::fork();
+    if (child < 0) {
+        const int number = errno;
+        ::close(ends[0]);
+        ::close(ends[1]);
+        throw os_error(number, "headscope", "expected a child process to read the file in");
+    }
+    if (child == 0) {
+        ::close(ends[0]);  // the other end closes with the process
+        become_child();
+        if (::getppid() != parent) ::_exit(1);
+        return;
+    }
+    ::close(ends[1]);
+    const bool killed = wait_for(child, ends[0], cancellation);
+    ::close(ends[0]);
+    int status = 0;
+    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    const bool done = WIFEXITED(status) && WEXITSTATUS(status) == 0;  // perhaps before it heard of a stop
+    if (!done && (killed || cancellation.requested())) throw Stopped();
+    if (WIFEXITED(status)) throw ChildDone{WEXITSTATUS(status)};
+    throw Error(ErrorCode::format, names(files), "expected a file that the HDF5 library can read",
+                failure_text(WTERMSIG(status)));
+}
+
+bool in_child() {
+    return is_child;
+}
+
+OpeningLimits::OpeningLimits(const std::vector<std::filesystem::path>& files) {
+    if (!is_child) return;
+    rusage used{};
+    ::getrusage(RUSAGE_SELF, &used);
+    set_soft(RLIMIT_CPU, static_cast<rlim_t>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) + opening_seconds);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they reserve terabytes
+    std::uint64_t bytes = address_space() + opening_bytes;
+    for (const auto& file : files) {
+        std::error_code error;
+        const auto size = std::filesystem::file_size(file, error);
+        if (!error && size < (std::uint64_t{1} << 40U)) bytes += 4 * size;
+    }
+    set_soft(RLIMIT_AS, bytes);
+#else
+    (void)files;
+#endif
+}
+
+OpeningLimits::~OpeningLimits() {
+    if (!is_child) return;
+    set_soft(RLIMIT_CPU, RLIM_INFINITY);
+    set_soft(RLIMIT_AS, RLIM_INFINITY);
+}
+
+}  // namespace headscope::app
