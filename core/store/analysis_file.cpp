@@ -2,11 +2,11 @@
 #include "core/store/analysis_file.h"
 
 #include <algorithm>
-#include <cerrno>
+#include <optional>
 
-#include <sys/stat.h>
-
+#include "core/base/input_file.h"
 #include "core/base/os_error.h"
+#include "core/base/text.h"
 #include "core/store/analysis_header_read.h"
 #include "core/store/half.h"
 #include "core/store/hdf5.h"
@@ -26,13 +26,21 @@ std::size_t elements(const Shape& shape) {
     return count;
 }
 
+// How much of a file may be holes: sizes in it are compared with its size, which costs nothing to claim.
+constexpr std::uint64_t emptiest = 16;
+constexpr std::uint64_t small = std::uint64_t{64} << 20U;
+
 }  // namespace
 
 struct AnalysisFile::Impl {
+    explicit Impl(const std::filesystem::path& wanted)
+        : path(wanted), where(shown(wanted)), source(wanted, "analysis file"), bytes(source.size()) {}
+
     std::filesystem::path path;
     std::string where;
+    InputFile source;  ///< beside HDF5's own: refuses what is no regular file, and notices changes
+    std::uint64_t bytes;
     hdf5::Handle file;
-    std::uint64_t bytes = 0;
     AnalysisHeader header;
     Schema schema;
     std::int32_t complete = 0;
@@ -67,6 +75,7 @@ struct AnalysisFile::Impl {
         }
         std::vector<T> values(elements(count));
         hdf5::read_block(opened.id, wanted.type, start, count, values.data(), where + ", " + wanted.path);
+        if (complete == 1) source.check_unchanged();  // one that a job is writing changes all the time
         return values;
     }
 
@@ -141,15 +150,11 @@ AnalysisFile::~AnalysisFile() = default;
 
 std::shared_ptr<AnalysisFile> AnalysisFile::open(const std::filesystem::path& path) {
     hdf5::prepare();
-    auto impl = std::make_unique<Impl>();
-    impl->path = path;
-    impl->where = shown(path);
-    struct stat status {};
-    if (::stat(path.c_str(), &status) != 0) throw os_error(errno, path, "expected an analysis file");
-    if (!S_ISREG(status.st_mode)) {
-        throw Error(ErrorCode::usage, impl->where, "expected an analysis file", "found " + file_kind(status.st_mode));
+    auto impl = std::make_unique<Impl>(path);
+    if (impl->bytes > emptiest * impl->source.stored() + small) {
+        throw Error(ErrorCode::format, impl->where, "expected an analysis file of " + size_text(impl->bytes),
+                    "found only " + size_text(impl->source.stored()) + " of it on the disk, and holes");
     }
-    impl->bytes = static_cast<std::uint64_t>(status.st_size);
     impl->file = hdf5::open_file(path);
     impl->header = read_header(impl->file, impl->bytes, impl->where);
     impl->schema = make_schema(impl->header);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/base/text.h"
 #include "core/store/schema.h"
 #include "core/store/utf8.h"
 
@@ -12,6 +13,12 @@ namespace {
 using hdf5::Type;
 
 constexpr std::int64_t most_heads_of_a_site = std::int64_t{1} << 20U;
+// What is read at opening is held in memory, several times its bytes in the file.
+constexpr std::int64_t most_tokens = std::int64_t{1} << 23U;  ///< sequences times the longest one
+constexpr std::int64_t most_sites = std::int64_t{1} << 16U;
+constexpr std::uint64_t most_text = std::uint64_t{256} << 20U;
+/// A dataset's description in the file is never smaller, so that a small file cannot name a million of them.
+constexpr std::uint64_t least_description = 128;
 
 class Reader {
 public:
@@ -72,6 +79,10 @@ private:
         const auto opened = open(path, Type::text, shape);
         std::int64_t count = 1;
         for (const std::int64_t size : opened.shape) count *= size;
+        if (static_cast<std::uint64_t>(count) * opened.text_bytes > most_text) {
+            throw Error(ErrorCode::limit, where_ + ", " + path, "expected at most " + size_text(most_text) + " of text",
+                        "found " + size_text(static_cast<std::uint64_t>(count) * opened.text_bytes));
+        }
         std::vector<char> bytes(static_cast<std::size_t>(count) * opened.text_bytes);
         hdf5::read_block(opened.id, Type::text, hdf5::Shape(opened.shape.size(), 0), opened.shape, bytes.data(),
                          where_ + ", " + path, opened.text_bytes);
@@ -112,6 +123,8 @@ private:
         h_.mixers = texts("/model/mixer", {-1});
         const std::vector<std::int32_t> layers = integers("/sites/layer", {-1});
         const auto n = static_cast<std::int64_t>(layers.size());
+        if (n > most_sites)
+            refuse("/sites", "expected at most " + std::to_string(most_sites), "found " + std::to_string(n));
         h_.sites.resize(layers.size());
         const auto text = [&](const char* name, std::string Site::*member) {
             const auto values = texts(std::string("/sites/") + name, {n});
@@ -138,6 +151,10 @@ private:
         number("value_size", &Site::value_size, most_heads_of_a_site);
         number("causal", &Site::causal, 1);
         number("has_matrix", &Site::has_matrix, 1);
+        for (const Site& site : h_.sites) {
+            if (site.has_matrix && (site.heads < 1 || site.key_value_heads < 1))
+                refuse("/sites/heads", "expected heads at every site with a matrix", "found none");
+        }
         measured_layers(integers("/sites/measured", {n}));
     }
 
@@ -155,6 +172,13 @@ private:
         const auto lengths = integers(group + "/length", {count});
         const auto s = static_cast<std::int64_t>(lengths.size());
         if (s == 0) refuse(group, "expected a sequence", "found none");
+        const auto shape = hdf5::open_dataset(file_, group + "/ids", Type::int32, 2, bytes_, where_).shape;
+        if (shape[0] != s || shape[1] > most_tokens / s) {
+            throw Error(ErrorCode::limit, where_ + ", " + group + "/ids",
+                        "expected " + std::to_string(s) + " sequences of at most " + std::to_string(most_tokens) +
+                            " tokens together",
+                        "found " + hdf5::shape_text(shape));
+        }
         const auto ids = integers(group + "/ids", {s, -1});
         const auto longest = static_cast<std::int64_t>(ids.size()) / s;
         const auto offsets = integers(group + "/offset", {s, longest, 2});
@@ -217,6 +241,12 @@ private:
             const auto types = hdf5::open_dataset(file_, "/token_types", Type::int8, 4, bytes_, where_);
             hdf5::read_attribute(types.id, "chunk_size", Type::int64, &h_.type_chunk, 1, where_ + ", /token_types");
             if (h_.type_chunk < 1) refuse("/token_types", "expected a chunk_size of at least 1", "found less");
+        }
+        const auto pairs = static_cast<std::uint64_t>(h_.sequences.size()) * h_.sites.size();
+        if ((h_.record.maps || h_.record.attention || h_.record.implicit) && pairs > bytes_ / least_description) {
+            refuse(h_.record.maps ? "/maps" : "/attention",
+                   "expected a file that can hold those of " + std::to_string(pairs) + " sequences and sites",
+                   "found " + std::to_string(bytes_) + " bytes");
         }
         for (std::int64_t i = 0; h_.record.implicit && i < static_cast<std::int64_t>(h_.sites.size()); ++i) {
             if (hdf5::exists(file_, implicit_path(0, i))) h_.implicit_sites.insert(i);

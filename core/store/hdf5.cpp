@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <string_view>
 
+#include "core/base/cancellation_scope.h"
 #include "core/base/os_error.h"
 #include "core/store/hdf5_driver.h"
 
@@ -57,6 +58,7 @@ void fail(ErrorCode code, const std::string& where, const std::string& expected)
     int number = system_error_on_stack();
     if (const int refusal = take_refusal(); number == 0) number = refusal;
     H5Eclear2(H5E_DEFAULT);
+    check_cancellation();  // reads fail once a stop was asked for
     if (failure.lock) {
         const std::string found = number == EAGAIN ? "found it held by another program"
                                   : number != 0    ? os_error_text(number)

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
+#include <cstring>
 
 #include "core/store/hdf5.h"
+#include "core/store/utf8.h"
 
 namespace headscope::store::hdf5 {
 namespace {
 
 /// HDF5 keeps an attribute inside its object's header, whose messages end at 64 KiB.
 constexpr std::size_t largest_attribute = 60000;
+/// Texts of variable length lie elsewhere: settings and the like, never more than this.
+constexpr std::size_t largest_text = std::size_t{16} << 20U;
 
 std::string place(const std::string& where, const std::string& name) {
     return where + ", attribute " + escaped(name);
@@ -117,9 +121,14 @@ std::string read_text_attribute(hid_t object, const std::string& name, const std
     if (H5Tis_variable_str(stored) > 0) {
         char* value = nullptr;
         check(H5Aread(attribute, stored, &value), ErrorCode::format, place(where, name), expected);
-        const std::string text = value == nullptr ? "" : value;
+        const std::size_t size = value == nullptr ? 0 : ::strnlen(value, largest_text + 1);
+        std::string text(value == nullptr ? "" : value, std::min(size, largest_text));
         H5free_memory(value);
-        return text;
+        if (size > largest_text) {
+            throw Error(ErrorCode::limit, place(where, name),
+                        "expected a text of at most " + std::to_string(largest_text) + " bytes", "found a longer one");
+        }
+        return readable_utf8(text);
     }
     const std::size_t size = H5Tget_size(stored);
     if (size == 0 || size > largest_attribute) {
@@ -129,7 +138,7 @@ std::string read_text_attribute(hid_t object, const std::string& name, const std
     std::string text(size, '\0');
     check(H5Aread(attribute, stored, text.data()), ErrorCode::format, place(where, name), expected);
     text.resize(text.find_last_not_of('\0') + 1);
-    return text;
+    return readable_utf8(text);
 }
 
 }  // namespace headscope::store::hdf5

@@ -13,6 +13,9 @@ namespace {
 constexpr std::uint64_t largest_chunk = 64U << 20U;
 /// Deflate cannot do better than this, so a larger claim is a lie.
 constexpr std::uint64_t best_compression = 1032;
+/// What compressed data may unpack to, so that a small file cannot ask for all memory: this, or so many times the file.
+constexpr std::uint64_t always_unpacked = std::uint64_t{256} << 20U;
+constexpr std::uint64_t usual_compression = 8;
 constexpr std::array<H5Z_filter_t, 4> built_in_filters{H5Z_FILTER_DEFLATE, H5Z_FILTER_SHUFFLE, H5Z_FILTER_FLETCHER32,
                                                        H5Z_FILTER_SZIP};
 
@@ -81,7 +84,10 @@ void check_storage(hid_t dataset, std::uint64_t bytes, std::size_t element, std:
             chunk *= size;
         }
     }
-    const std::uint64_t limit = layout == H5D_CHUNKED ? file_bytes * best_compression : file_bytes;
+    const std::uint64_t limit =
+        layout == H5D_CHUNKED
+            ? std::min(file_bytes * best_compression, std::max(file_bytes * usual_compression, always_unpacked))
+            : file_bytes;
     if (bytes > limit) {
         throw Error(ErrorCode::format, at,
                     "expected data that fits this file of " + std::to_string(file_bytes) + " bytes",

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "core/base/cancellation_scope.h"
+
 namespace headscope::store::hdf5 {
 namespace {
 
@@ -15,6 +17,7 @@ struct LatchingFile {
     H5FD_t base;
     H5FD_t* inner;
     int failure;
+    bool read_only;
 };
 
 LatchingFile* ours(H5FD_t* file) {
@@ -43,7 +46,7 @@ H5FD_t* open_file(const char* name, unsigned flags, hid_t, haddr_t most) {
     if (inner == nullptr) refusal = system_error_on_stack();
     H5Idec_ref(list);
     if (inner == nullptr) return nullptr;
-    auto* file = new (std::nothrow) LatchingFile{{}, inner, 0};
+    auto* file = new (std::nothrow) LatchingFile{{}, inner, 0, (flags & H5F_ACC_RDWR) == 0};
     if (file == nullptr) {
         H5FDclose(inner);
         return nullptr;
@@ -84,6 +87,8 @@ herr_t get_handle(H5FD_t* file, hid_t, void** handle) {
 }
 
 herr_t read(H5FD_t* file, H5FD_mem_t type, hid_t transfer, haddr_t address, size_t size, void* to) {
+    // Only where nothing is to be written: a failed read of a file that is being made would spoil its closing.
+    if (ours(file)->read_only && cancellation_requested()) return -1;
     return H5FDread(ours(file)->inner, type, transfer, address, size, to);
 }
 

@@ -61,6 +61,7 @@ private:
                      const std::string& long_name) {
         DatasetSpec spec{path, type, std::move(dimensions), {}, units, long_name, Fill::absent, 0};
         for (const std::string& name : spec.dimensions) spec.shape.push_back(sizes_.at(name));
+        schema_.places.emplace(spec.path, schema_.datasets.size());
         schema_.datasets.push_back(std::move(spec));
         return schema_.datasets.back();
     }
@@ -277,9 +278,8 @@ Schema make_schema(const AnalysisHeader& header) {
 }
 
 const DatasetSpec* Schema::find(const std::string& path) const {
-    const auto found =
-        std::find_if(datasets.begin(), datasets.end(), [&](const DatasetSpec& spec) { return spec.path == path; });
-    return found == datasets.end() ? nullptr : &*found;
+    const auto found = places.find(path);
+    return found == places.end() ? nullptr : &datasets[found->second];
 }
 
 bool is_stream_name(const std::string& name) {

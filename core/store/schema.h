@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "core/store/analysis_header.h"
@@ -47,6 +48,7 @@ struct Schema {
     std::vector<ScaleSpec> scales;
     std::vector<DatasetSpec> datasets;
     const DatasetSpec* find(const std::string& path) const;  ///< nullptr when the file has no such dataset
+    std::unordered_map<std::string, std::size_t> places;     ///< in `datasets`, by path; made with them
 };
 
 /// Everything that a file of this header holds.
