@@ -56,7 +56,7 @@ public:
                         "found " + std::to_string(bytes->size() - sizeof size));
         }
         units_.resize(size / 4);
-        std::memcpy(units_.data(), bytes->data() + sizeof size, size);
+        if (size > 0) std::memcpy(units_.data(), bytes->data() + sizeof size, size);
         texts_ = bytes->substr(sizeof size + size);
         if (const std::size_t bad = find_invalid_utf8(texts_); bad != std::string::npos) {
             throw Error(ErrorCode::format, where_, "expected results in UTF-8",
