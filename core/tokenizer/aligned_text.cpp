@@ -4,9 +4,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/cancellation_scope.h"
 #include "core/tokenizer/utf8.h"
 
 namespace headscope::tokenizer {
+
+namespace {
+constexpr std::size_t changes_per_check = 1 << 16;
+}
 
 Span AlignedText::span(std::size_t at) const {
     if (!spans_.empty()) return spans_[at];
@@ -38,7 +43,9 @@ void AlignedText::transform(const std::vector<Change>& changes, std::size_t remo
         for (; characters > 0 && at < text_.size(); --characters) at += utf8_length(text_[at]);
     };
     skip(removed);
+    std::size_t changed = 0;
     for (const Change& change : changes) {
+        if (++changed % changes_per_check == 0) check_cancellation();
         Span span{origin_, origin_};
         if (change.kind > 0) {
             if (at > 0) span = spans_[at - 1];

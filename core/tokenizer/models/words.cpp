@@ -41,9 +41,9 @@ public:
     }
 
 private:
-    // Bytes of candidates that may be looked up for a word: some hundred times what real vocabularies need. Where words
+    // Bytes of candidates that may be looked up for a word: more than real vocabularies need. Where words
     // may have any length, a vocabulary of huge pieces could make them cost a square of that.
-    static std::uint64_t most_looked_up(std::size_t word) { return (1 << 20) + std::uint64_t{4096} * word; }
+    static std::uint64_t most_looked_up(std::size_t word) { return (1 << 20) + std::uint64_t{256} * word; }
 
     bool add_pieces(const Word& word, std::vector<Token>& tokens) const {
         std::string candidate;

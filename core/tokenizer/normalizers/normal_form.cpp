@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "core/base/cancellation_scope.h"
 #include "core/tokenizer/normalizers/normalizer.h"
 #include "core/tokenizer/unicode.h"
 #include "core/tokenizer/utf8.h"
@@ -16,6 +17,7 @@ namespace headscope::tokenizer {
 
 namespace {
 
+constexpr std::size_t characters_per_check = 1 << 16;
 constexpr char32_t hangul_first = 0xAC00;
 constexpr char32_t hangul_count = 11172;
 constexpr char32_t leading_first = 0x1100, leading_count = 19;
@@ -120,7 +122,9 @@ std::vector<Unit> decomposed(std::string_view text, bool compatible) {
         }
         marks = 0;
     };
+    std::size_t characters = 0;
     for (std::size_t at = 0; at < text.size();) {
+        if (++characters % characters_per_check == 0) check_cancellation();
         const Decoded c = decode_utf8(text, at);
         at += c.length;
         const std::size_t count = decompose(c.point, compatible, parts);
