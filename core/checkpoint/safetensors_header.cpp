@@ -19,6 +19,9 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "tensors are read as they lie in the file");
 
 constexpr std::size_t most_dimensions = 64;
+/// Three times what the largest models have in all their shards; a header of the greatest length could name more, and
+/// each takes some hundred bytes of memory.
+constexpr std::size_t most_tensors = 500'000;
 constexpr std::string_view metadata_key = "__metadata__";
 
 std::string number(std::uint64_t value) {
@@ -144,6 +147,10 @@ private:
         }
         const auto [entry, fresh] = header_.tensors.try_emplace(std::move(text));
         if (!fresh) refuse_again(entry->first);
+        if (header_.tensors.size() > most_tensors) {
+            throw Error(ErrorCode::limit, place(), "expected at most " + number(most_tensors) + " tensors",
+                        "found more");
+        }
         tensor_ = &entry->second;
         tensor_->name = entry->first;
     }

@@ -23,7 +23,7 @@ struct SafetensorsHeader {
 /// exactly dtype, shape, data_offsets; sizes and offsets whole numbers; bytes = shape times type, a whole number; the
 /// tensors lie in the file without hole or overlap, from the header's end to the file's end. Rank 0 and tensors without
 /// elements are legal. White space around the header's object is accepted.
-/// Errors: format; unsupported for an unknown element type; limit for more than 64 dimensions.
+/// Errors: format; unsupported for an unknown element type; limit for more than 64 dimensions or 500 000 tensors.
 SafetensorsHeader read_safetensors_header(const InputFile& file);
 
 }  // namespace headscope::checkpoint
