@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/base/cancellation_scope.h"
 #include "core/base/text.h"
 #include "core/store/schema.h"
 #include "core/store/utf8.h"
@@ -48,6 +49,7 @@ private:
 
     void root_attributes() {
         const hdf5::Handle root = hdf5::open_group(file_, "/", where_);
+        check_cancellation();
         if (H5Aexists(root, "format") <= 0 || hdf5::read_text_attribute(root, "format", where_) != format_name) {
             throw Error(ErrorCode::format, where_, "expected an analysis file (attribute format = headscope-analysis)",
                         "found another HDF5 file");

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/base/cancellation_scope.h"
 #include "core/store/hdf5.h"
 #include "core/store/utf8.h"
 
@@ -46,6 +47,7 @@ Handle variable_text() {
 
 Handle open(hid_t object, const std::string& name, const std::string& where) {
     if (H5Aexists(object, name.c_str()) <= 0) {
+        check_cancellation();
         throw Error(ErrorCode::format, place(where, name), "expected this attribute", "found none");
     }
     return Handle(check(H5Aopen(object, name.c_str(), H5P_DEFAULT), ErrorCode::format, place(where, name),

@@ -6,7 +6,7 @@
 #include "core/analysis/input.h"
 #include "core/base/error.h"
 #include "core/tokenizer/tokenizer.h"
-#include "tests/core/store/temporary_folder.h"
+#include "tests/core/base/temporary_folder.h"
 
 using namespace headscope;
 using Ids = std::vector<std::int32_t>;
@@ -136,7 +136,7 @@ TEST_CASE("Repeating replaces every token of the text by its first", "[analysis]
 }
 
 TEST_CASE("Lists of ids need no tokenizer", "[analysis]") {
-    const tests::TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     analysis::InputOptions options;
     options.token_files = {folder / "ids.json"};
     options.vocabulary = 100;
@@ -163,7 +163,7 @@ TEST_CASE("Lists of ids need no tokenizer", "[analysis]") {
 
 TEST_CASE("Files and bundled texts are read whole and checked", "[analysis]") {
     const Framed tokenizer;
-    const tests::TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     std::filesystem::create_directory(folder / "texts");
     write(folder / "texts/night.txt", "by night\n");
     write(folder / "texts/notes.md", "no text");

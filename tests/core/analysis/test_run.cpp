@@ -7,8 +7,8 @@
 #include "core/analysis/request.h"
 #include "core/base/error.h"
 #include "core/store/analysis_file.h"
+#include "tests/core/base/temporary_folder.h"
 #include "tests/core/analysis/fake_model.h"
-#include "tests/core/store/temporary_folder.h"
 
 using namespace headscope;
 namespace fs = std::filesystem;
@@ -81,7 +81,7 @@ void require_same_numbers(const store::AnalysisFile& one, std::int64_t a, const 
 
 TEST_CASE("Sequences of equal length run together and come out as if alone", "[analysis]") {
     tests::FakeModel model({});
-    const tests::TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     auto request = request_for({9, 5, 9, 9, 5, 1});
     request.batch_tokens = 20;
     const auto all = analyse(model, request, folder / "all.headscope.h5");
@@ -103,7 +103,7 @@ TEST_CASE("Sequences of equal length run together and come out as if alone", "[a
 TEST_CASE("Maps, dense rows, states and logits agree with one another", "[analysis]") {
     const bool causal = GENERATE(true, false);
     tests::FakeModel model({.causal = causal});
-    const tests::TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     auto request = request_for({17, 33, 17});
     request.record = {true, true, true, true, false};
     const auto file = analyse(model, request, folder / "a.headscope.h5");
@@ -174,7 +174,7 @@ TEST_CASE("Maps, dense rows, states and logits agree with one another", "[analys
 
 TEST_CASE("Only the layers asked for are measured, and skipped ones are left out", "[analysis]") {
     tests::FakeModel model({});
-    const tests::TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     auto request = request_for({12});
     request.record.maps = request.record.states = true;
     request.layers = {0, 1};
@@ -197,7 +197,7 @@ TEST_CASE("Only the layers asked for are measured, and skipped ones are left out
 
 TEST_CASE("Histograms count every allowed pair, of sampled rows where the text is long", "[analysis]") {
     tests::FakeModel model({.layers = 1, .positions = 0});
-    const tests::TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     const auto counted = [&](std::int64_t length, bool all_rows) {
         auto request = request_for({length});
         request.all_rows = all_rows;
@@ -215,7 +215,7 @@ TEST_CASE("Histograms count every allowed pair, of sampled rows where the text i
 
 TEST_CASE("A cancelled run ends in Stopped and leaves nothing", "[analysis]") {
     tests::FakeModel model({});
-    const tests::TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     Cancellation cancellation;
     NoProgress progress;
     model.before_layer = [&](std::int64_t layer) {
@@ -229,7 +229,7 @@ TEST_CASE("A cancelled run ends in Stopped and leaves nothing", "[analysis]") {
 
 TEST_CASE("A run that fails is one Error and leaves nothing", "[analysis]") {
     tests::FakeModel model({});
-    const tests::TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     model.before_layer = [](std::int64_t layer) {
         if (layer == 1) throw std::bad_alloc();
     };
@@ -246,7 +246,7 @@ TEST_CASE("What cannot be analysed is refused before a file appears", "[analysis
     tests::FakeModel model({.head = false});
     bool ran = false;
     model.before_layer = [&](std::int64_t) { ran = true; };
-    const tests::TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     const auto refused = [&](const analysis::AnalysisRequest& request) {
         CHECK_THROWS_AS(analyse(model, request, folder / "a.headscope.h5"), Error);
     };
@@ -277,7 +277,7 @@ TEST_CASE("Progress grows evenly and ends at its total", "[analysis]") {
         int calls = 0;
     } recorder;
     tests::FakeModel model({});
-    const tests::TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     const Cancellation cancellation;
     analysis::run(model, request_for({12, 30, 12}), folder / "a.headscope.h5", {}, recorder, cancellation);
     REQUIRE(recorder.calls == 8);  // two batches of three layers and a loss

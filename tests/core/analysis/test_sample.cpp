@@ -10,7 +10,7 @@
 #include "core/model/model.h"
 #include "core/store/analysis_file.h"
 #include "core/tokenizer/tokenizer.h"
-#include "tests/core/store/temporary_folder.h"
+#include "tests/core/base/temporary_folder.h"
 
 using namespace headscope;
 
@@ -29,7 +29,7 @@ TEST_CASE("The sample is analysed from a text to a file", "[analysis][sample]") 
     request.sequences = analysis::read_input(options, tokenizer.get()).sequences;
     request.record.states = request.record.maps = true;
 
-    const tests::TemporaryFolder temporary;
+    const test::TemporaryFolder temporary;
     NoProgress progress;
     const Cancellation cancellation;
     analysis::run(*model, request, temporary / "a.headscope.h5", {}, progress, cancellation);

@@ -5,8 +5,8 @@
 
 #include "core/analysis/summary.h"
 #include "core/store/analysis_file.h"
+#include "tests/core/base/temporary_folder.h"
 #include "tests/core/store/synthetic_analysis.h"
-#include "tests/core/store/temporary_folder.h"
 
 using namespace headscope;
 
@@ -14,7 +14,7 @@ TEST_CASE("The table holds means over heads and sequences, and dashes where noth
     tests::SyntheticAnalysis a;
     a.lengths = {24, 17};
     a.measured_layers = {0, 2};
-    const tests::TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     tests::write_synthetic_analysis(folder / "a.headscope.h5", a);
     const auto summary = analysis::summarise(*store::AnalysisFile::open(folder / "a.headscope.h5"));
     REQUIRE(summary.rows.size() == 3);

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include <unistd.h>
-
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -15,6 +13,7 @@
 #include "core/store/analysis_file.h"
 #include "kernels/attention.h"
 #include "kernels/score_rule.h"
+#include "tests/core/base/temporary_folder.h"
 #include "tests/core/store/synthetic_analysis.h"
 
 using namespace headscope;
@@ -23,24 +22,13 @@ using File = std::shared_ptr<store::AnalysisFile>;
 
 namespace {
 
-/// A folder of its own, gone at the end.
-class Folder {
+class Folder : public test::TemporaryFolder {
 public:
-    Folder() {
-        std::string name = (std::filesystem::temp_directory_path() / "headscope-figures-XXXXXX").string();
-        REQUIRE(mkdtemp(name.data()) != nullptr);
-        path_ = name;
-    }
-    ~Folder() { std::filesystem::remove_all(path_); }
     File analysis(const std::string& name, const tests::SyntheticAnalysis& wish) const {
-        const auto path = path_ / (name + ".headscope.h5");
+        const auto path = *this / (name + ".headscope.h5");
         tests::write_synthetic_analysis(path, wish);
         return store::AnalysisFile::open(path);
     }
-    const std::filesystem::path& path() const { return path_; }
-
-private:
-    std::filesystem::path path_;
 };
 
 FigureData make(const std::string& recipe, const std::vector<File>& files, const FigureOptions& options = {}) {

@@ -6,8 +6,8 @@
 #include "core/base/error.h"
 #include "core/store/analysis_file.h"
 #include "core/store/half.h"
+#include "tests/core/base/temporary_folder.h"
 #include "tests/core/store/synthetic_analysis.h"
-#include "tests/core/store/temporary_folder.h"
 
 using namespace headscope;
 using Shape = std::vector<std::int64_t>;
@@ -29,7 +29,7 @@ tests::SyntheticAnalysis everything() {
 
 TEST_CASE("The header comes back as it was given", "[store]") {
     const auto a = everything();
-    const tests::TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     const auto path = folder / "a.headscope.h5";
     tests::write_synthetic_analysis(path, a);
     const auto file = store::AnalysisFile::open(path);
@@ -77,7 +77,7 @@ TEST_CASE("The header comes back as it was given", "[store]") {
 
 TEST_CASE("Every value comes back where it was written, and NaN where nothing was", "[store]") {
     const auto a = everything();
-    const tests::TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     const auto path = folder / "a.headscope.h5";
     tests::write_synthetic_analysis(path, a);
     const auto file = store::AnalysisFile::open(path);
@@ -174,7 +174,7 @@ TEST_CASE("What was not recorded is absent, and a site that was not measured hol
     a.layers = 3;
     a.measured_layers = {1};
     a.record.maps = true;
-    const tests::TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     tests::write_synthetic_analysis(folder / "a.headscope.h5", a);
     const auto file = store::AnalysisFile::open(folder / "a.headscope.h5");
     CHECK_FALSE(file->state("q_norm", 0, 1));
@@ -207,7 +207,7 @@ TEST_CASE("An encoder-decoder's streams and sites of unequal size fit in one fil
     cross.key_value_heads = 1;
     cross.causal = false;
     header.sites.push_back(cross);
-    const tests::TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     store::AnalysisWriter writer(folder / "a.headscope.h5", header);
     const std::vector<float> rows(5 * 4, 0.25F);
     writer.write_attention_rows(1, 1, 1, 0, rows, 4);
@@ -229,7 +229,7 @@ TEST_CASE("What mixers of later families have is stored too", "[store]") {
     header.implicit_sites = {1};
     header.type_chunk = 4;
     header.bias_window = 6;
-    const tests::TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     store::AnalysisWriter writer(folder / "a.headscope.h5", header);
     writer.write_token_types(0, 1, std::vector<std::int8_t>{0, 1, 1, 1, 0, 0}, std::vector<double>{1.0 / 3, 2.0 / 3},
                              2);

@@ -5,8 +5,8 @@
 
 #include "core/base/error.h"
 #include "core/store/analysis_file.h"
+#include "tests/core/base/temporary_folder.h"
 #include "tests/core/store/synthetic_analysis.h"
-#include "tests/core/store/temporary_folder.h"
 
 using namespace headscope;
 
@@ -65,7 +65,7 @@ TEST_CASE("A score rule comes back as its batch row had it", "[store]") {
     rule.key_length = {9, 7};
     const std::int64_t row = GENERATE(0, 1);
 
-    const tests::TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     const auto path = folder / "a.headscope.h5";
     store::AnalysisWriter writer(path, tests::synthetic_header(a));
     const auto map = tests::synthetic_map(a, 9, 1);
@@ -90,7 +90,7 @@ TEST_CASE("A neutral rule comes back neutral", "[store]") {
     a.lengths = {5};
     a.layers = 1;
     a.record.maps = true;
-    const tests::TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     tests::write_synthetic_analysis(folder / "a.headscope.h5", a);
     const auto read = store::AnalysisFile::open(folder / "a.headscope.h5")->map(0, 0);
     REQUIRE(read.has_value());
@@ -103,7 +103,7 @@ TEST_CASE("Maps in float16 get row constants of their own, so that rows sum to 1
     a.layers = 1;
     a.record.maps = true;
     a.maps_float16 = true;
-    const tests::TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     const auto path = folder / "a.headscope.h5";
     store::AnalysisWriter writer(path, tests::synthetic_header(a));
     auto map = tests::synthetic_map(a, 33, 1);
@@ -133,7 +133,7 @@ TEST_CASE("Maps beyond float16's range are refused, not made infinite", "[store]
     a.layers = 1;
     a.record.maps = true;
     a.maps_float16 = true;
-    const tests::TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     store::AnalysisWriter writer(folder / "a.headscope.h5", tests::synthetic_header(a));
     auto map = tests::synthetic_map(a, 3, 1);
     map.key.back() = 7e4F;

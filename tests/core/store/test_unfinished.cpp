@@ -12,8 +12,8 @@
 
 #include "core/base/error.h"
 #include "core/store/analysis_file.h"
+#include "tests/core/base/temporary_folder.h"
 #include "tests/core/store/synthetic_analysis.h"
-#include "tests/core/store/temporary_folder.h"
 
 using namespace headscope;
 namespace fs = std::filesystem;
@@ -52,7 +52,7 @@ TEST_CASE("A process that dies between sites leaves a partial file that holds th
     a.layers = 5;
     a.record = {true, true, true, true, false};
     const int written = GENERATE(0, 1, 4);
-    const tests::TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     const auto path = folder / "a.headscope.h5";
     const int status = in_child([&]() -> int {
         store::AnalysisWriter writer(path, tests::synthetic_header(a));
@@ -89,7 +89,7 @@ TEST_CASE("A process that dies between sites leaves a partial file that holds th
 }
 
 TEST_CASE("A killed process's partial file does not stand in the way of the next run", "[store]") {
-    const tests::TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     const auto path = folder / "a.headscope.h5";
     in_child([&]() -> int {
         store::AnalysisWriter writer(path, tests::synthetic_header({}));
@@ -102,7 +102,7 @@ TEST_CASE("A killed process's partial file does not stand in the way of the next
 }
 
 TEST_CASE("A writer that is given up leaves nothing, unless told to keep the partial file", "[store]") {
-    const tests::TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     const auto path = folder / "a.headscope.h5";
     {
         store::AnalysisWriter writer(path, tests::synthetic_header({}));
@@ -118,7 +118,7 @@ TEST_CASE("A writer that is given up leaves nothing, unless told to keep the par
 
 TEST_CASE("The file of a running job can be read by the process that writes it", "[store]") {
     tests::SyntheticAnalysis a;
-    const tests::TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     store::AnalysisWriter writer(folder / "a.headscope.h5", tests::synthetic_header(a));
     const auto file = store::AnalysisFile::open(writer.partial_path());
     CHECK_FALSE(file->site_done(0, 1));
@@ -131,7 +131,7 @@ TEST_CASE("Two writers of one name end in one whole file", "[store]") {
     tests::SyntheticAnalysis first, second;
     first.model_name = "first";
     second.model_name = "second";
-    const tests::TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     const auto path = folder / "a.headscope.h5";
     store::AnalysisWriter a(path, tests::synthetic_header(first)), b(path, tests::synthetic_header(second));
     CHECK(a.partial_path() != b.partial_path());
@@ -147,7 +147,7 @@ TEST_CASE("Two writers of one name end in one whole file", "[store]") {
 }
 
 TEST_CASE("A disk that fills up is one Error, and leaves nothing", "[store]") {
-    const tests::TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     const auto path = folder / "a.headscope.h5";
     // A limit on file sizes stands in for the full disk: at creation (small), and at the late table of a rule (large).
     const bool late = GENERATE(false, true);
@@ -184,7 +184,7 @@ TEST_CASE("An analysis larger than the disk is refused before anything is writte
     a.lengths = {200000};
     a.layers = a.heads = 100;
     a.record.attention = true;
-    const tests::TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     auto header = tests::synthetic_header(a);
     try {
         store::AnalysisWriter writer(folder / "a.headscope.h5", header);
@@ -197,7 +197,7 @@ TEST_CASE("An analysis larger than the disk is refused before anything is writte
 }
 
 TEST_CASE("Outputs that cannot be are refused and stay as they were", "[store]") {
-    const tests::TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     const auto header = tests::synthetic_header({});
     const auto refused = [&](const fs::path& path, const std::vector<fs::path>& inputs = {}) {
         CHECK_THROWS_AS(store::AnalysisWriter(path, header, inputs), Error);
@@ -215,7 +215,7 @@ TEST_CASE("Outputs that cannot be are refused and stay as they were", "[store]")
 TEST_CASE("Statistics of other sizes than the site's are refused", "[store]") {
     tests::SyntheticAnalysis a, other;
     other.heads = 6;
-    const tests::TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     store::AnalysisWriter writer(folder / "a.headscope.h5", tests::synthetic_header(a));
     CHECK_THROWS_AS(writer.write_site(0, 0, tests::synthetic_statistics(other, 24, 0, 1), 0), Error);
     CHECK_THROWS_AS(writer.write_site(0, 0, tests::synthetic_statistics(a, 23, 0, 1), 0), Error);
