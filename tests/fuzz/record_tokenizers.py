@@ -38,7 +38,7 @@ def main():
                 "tokenizer": names[number], "text": text, "ids": encoding.ids,
                 "offsets": byte_offsets(text, encoding.offsets),
                 "decoded": loaded[names[number]].decode(encoding.ids, skip_special_tokens=False)}
-    lines = ",\n".join(json.dumps(r, separators=(",", ":")) for r in records.values())
+    lines = ",\n".join(json.dumps(r, ensure_ascii=False, separators=(",", ":")) for r in records.values())
     (HERE / "recorded_tokenizers.json").write_text(f"[{lines}]\n")
     print(f"{len(records)} encodings")
 

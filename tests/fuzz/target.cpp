@@ -15,7 +15,10 @@ const std::vector<Target>& targets() {
         {"config", "core/model/config_reader.cpp core/model/recipe.cpp core/model/rope_reader.cpp core/model/families",
          run_config, 4096},
         {"checkpoint", "core/checkpoint core/model", run_checkpoint, 16384},
-        {"pattern", "core/tokenizer/regex core/tokenizer/scanner.cpp core/tokenizer/matcher.cpp", run_pattern, 1024},
+        {"pattern",
+         "core/tokenizer/regex.cpp core/tokenizer/regex_classes.cpp core/tokenizer/scanner.cpp "
+         "core/tokenizer/matcher.cpp",
+         run_pattern, 1024},
         {"tokenizer_json", "core/tokenizer", run_tokenizer_json, 8192},
         {"tokenizer_folder", "core/tokenizer/files core/tokenizer/tokenizer.cpp", run_tokenizer_folder, 4096},
         {"tokenizer_text", "core/tokenizer", run_tokenizer_text, 2048},
