@@ -96,7 +96,7 @@ std::string InputFile::read_all(std::uint64_t limit) const {
     }
     if (size_ == 0) {
         char first = 0;
-        if (::pread(descriptor_, &first, 1, 0) > 0) {
+        if (::pread(descriptor_, &first, 1, 0) != 0) {  // bytes, or an error
             throw Error(ErrorCode::io, shown(path_), "expected a " + kind_ + " of a known size",
                         "found one that the system makes up as it is read, as those of /proc");
         }

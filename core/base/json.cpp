@@ -13,6 +13,10 @@ namespace {
 
 using Json = nlohmann::json;
 
+/// A value takes up to 80 bytes, however short its text: [[],[],...] would take thirty times the text. Tokenizers of
+/// half a million entries have two million values.
+constexpr std::size_t most_values = 4'000'000;
+
 /// Builds the tree. `open_` holds the containers not yet closed: a container's elements stay where they are until it
 /// is closed and the next sibling is added.
 class TreeBuilder final : public JsonEvents {
@@ -41,6 +45,10 @@ public:
 
 private:
     Json* add(Json&& value) {
+        if (++values_ > most_values) {
+            throw Error(ErrorCode::limit, where_ + ", byte " + std::to_string(position()),
+                        "expected at most " + std::to_string(most_values) + " values", "found more");
+        }
         if (open_.empty()) {
             root_ = std::move(value);
             return &root_;
@@ -58,6 +66,7 @@ private:
     const std::string& where_;
     std::vector<Json*> open_;
     Json* slot_ = nullptr;
+    std::size_t values_ = 0;
 };
 
 }  // namespace

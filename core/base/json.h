@@ -16,7 +16,7 @@ namespace headscope {
 
 /// A whole JSON document under the rules of read_json_events, and no object with the same key twice. `where` names the
 /// source in errors. Memory: at most about 30 times the text (for `[[],[],...]`; ordinary documents 2 to 6 times), so
-/// limit the text. Throws Error format, never a type of the JSON library.
+/// limit the text; and at most 4 000 000 values. Throws Error format or limit, never a type of the JSON library.
 nlohmann::json parse_json(std::string_view text, const std::string& where);
 
 /// The same from a file of at most `limit` bytes. `kind` names it in errors: "configuration".

@@ -75,6 +75,8 @@ std::string other_weights(const std::vector<std::string>& names) {
         return ends_with_one_of(name, {".gguf", ".ggml", ".h5", ".msgpack", ".onnx", ".tar", ".npz", ".zip"}) ||
                is_pytorch(name);
     });
+    const auto analyses = chosen(names, [](const std::string& name) { return name.ends_with(".headscope.h5"); });
+    if (!analyses.empty()) return "found analyses of ours, " + list_text(analyses, 5) + ": name one of them";
     return others.empty() ? "found neither" : "found " + list_text(others, 5) + ", which cannot be read as weights";
 }
 
