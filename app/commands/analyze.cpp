@@ -21,6 +21,7 @@
 #include "core/base/error.h"
 #include "core/base/output_file.h"
 #include "core/base/text.h"
+#include "core/model/check_batch.h"
 #include "core/model/model.h"
 #include "core/store/analysis_file.h"
 #include "kernels/backend.h"
@@ -204,6 +205,9 @@ Done analyse_one(const Options& options, const std::string& path,
     const auto tokenizer = tokenizer_of(*checkpoint);
     auto input_choice = input_options(options);
     input_choice.vocabulary = inspection.config.vocabulary;
+    input_choice.check_length = [&](std::int64_t tokens) {
+        model::check_length(tokens, inspection.config, options.beyond_positions);
+    };
     if (tokenizer) input_choice.first_token_id = analysis::beginning_token(*checkpoint, *tokenizer);
     auto input = analysis::read_input(input_choice, tokenizer.get(), &cancellation);
     std::vector<fs::path> inputs = input.paths;

@@ -124,6 +124,8 @@ void add_tokenize(CLI::App& app, Context& context) {
     command->callback([&context, options, text, file, decode] {
         if (text->count() + file->count() + decode->count() == 0)
             throw CLI::ValidationError("tokenize", "a TEXT, --file or --decode is expected");
+        if (file->count() > 0 && options->file.empty())
+            throw CLI::ValidationError("--file", "the name of a file is expected; found none");
         context.command = [&context, options, decode] {
             const auto tokenizer = load_tokenizer(options->model);
             if (decode->count() > 0)

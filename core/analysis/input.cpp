@@ -156,10 +156,11 @@ private:
         const std::size_t size = whole.tokens.ids.size();
         const std::size_t window =
             options_.length > 0 ? std::min(size, static_cast<std::size_t>(options_.length)) : size;
+        if (options_.check_length) options_.check_length(static_cast<std::int64_t>(window));
         for (std::size_t begin = 0; begin < (options_.windows ? size : 1); begin += window) {
             if (cancellation_) cancellation_->check();
-            store::SequenceTokens& tokens =
-                input_.sequences.emplace_back(part(whole.tokens, begin, std::min(begin + window, size)));
+            store::SequenceTokens& tokens = input_.sequences.emplace_back(
+                window == size ? std::move(whole.tokens) : part(whole.tokens, begin, std::min(begin + window, size)));
             for (const std::int32_t id : tokens.ids) tokens.pieces.push_back(piece(id));
         }
     }
@@ -177,7 +178,6 @@ private:
 
     /// Tokens [begin, end) with the stretch of the text that they cover; pieces come later, for what is kept only.
     static SequenceTokens part(const SequenceTokens& whole, std::size_t begin, std::size_t end) {
-        if (begin == 0 && end == whole.ids.size()) return whole;
         const auto from = static_cast<std::ptrdiff_t>(begin), to = static_cast<std::ptrdiff_t>(end);
         SequenceTokens tokens;
         tokens.ids.assign(whole.ids.begin() + from, whole.ids.begin() + to);

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,6 +38,8 @@ struct InputOptions {
     bool windows = false;                            ///< --windows: cut into windows of `length` instead
     bool repeat_token = false;                       ///< --repeat-token
     std::int64_t vocabulary = 0;                     ///< ids must be below it; 0: not checked
+    /// Called with each sequence's tokens before more is made of them; throws where the model cannot take so many.
+    std::function<void(std::int64_t tokens)> check_length;
 };
 
 struct Input {

@@ -22,10 +22,15 @@ std::int64_t nanoseconds(const timespec& time) {
     return time.tv_sec * std::int64_t{1'000'000'000} + time.tv_nsec;
 }
 
+/// "an analysis file", "a text file".
+std::string with_article(const std::string& kind) {
+    return (kind.find_first_of("aeiou") == 0 ? "an " : "a ") + kind;
+}
+
 }  // namespace
 
 InputFile::InputFile(std::filesystem::path path, std::string kind) : path_(std::move(path)), kind_(std::move(kind)) {
-    const std::string wish = "expected a " + kind_ + " that can be read";
+    const std::string wish = "expected " + with_article(kind_) + " that can be read";
     if (path_.native().find('\0') != std::string::npos) {
         throw Error(ErrorCode::io, shown(path_), wish, "found a NUL character in the name");
     }
@@ -45,7 +50,8 @@ InputFile::InputFile(std::filesystem::path path, std::string kind) : path_(std::
     }
     if (!S_ISREG(status.st_mode)) {
         if (descriptor_ >= 0) ::close(descriptor_);
-        throw Error(ErrorCode::io, shown(path_), "expected a " + kind_, "found " + file_kind(status.st_mode));
+        throw Error(ErrorCode::io, shown(path_), "expected " + with_article(kind_),
+                    "found " + file_kind(status.st_mode));
     }
     size_ = static_cast<std::uint64_t>(status.st_size);
     stored_ = status.st_blocks > 0 ? static_cast<std::uint64_t>(status.st_blocks) * 512 : size_;
@@ -91,13 +97,13 @@ void InputFile::read(std::uint64_t offset, void* to, std::size_t size) const {
 
 std::string InputFile::read_all(std::uint64_t limit) const {
     if (size_ > limit) {
-        throw Error(ErrorCode::limit, shown(path_), "expected a " + kind_ + " of at most " + size_text(limit),
-                    "found " + size_text(size_));
+        throw Error(ErrorCode::limit, shown(path_),
+                    "expected " + with_article(kind_) + " of at most " + size_text(limit), "found " + size_text(size_));
     }
     if (size_ == 0) {
         char first = 0;
         if (::pread(descriptor_, &first, 1, 0) != 0) {  // bytes, or an error
-            throw Error(ErrorCode::io, shown(path_), "expected a " + kind_ + " of a known size",
+            throw Error(ErrorCode::io, shown(path_), "expected " + with_article(kind_) + " of a known size",
                         "found one that the system makes up as it is read, as those of /proc");
         }
     }

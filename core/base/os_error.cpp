@@ -45,7 +45,7 @@ Error os_error(int number, const std::filesystem::path& path, std::string expect
 }
 
 std::string shown(const std::filesystem::path& path) {
-    return escaped(path.native(), 4096);
+    return path.empty() ? "\"\"" : escaped(path.native(), 4096);
 }
 
 std::string file_kind(unsigned mode) {

@@ -16,7 +16,7 @@ std::string os_error_text(int number);
 /// `expected` says what was tried: "expected to write this file".
 Error os_error(int number, const std::filesystem::path& path, std::string expected);
 
-/// A path as shown in errors: escaped, and long enough for any that the system takes.
+/// A path as shown in errors: escaped, and long enough for any that the system takes; "" for an empty one.
 std::string shown(const std::filesystem::path& path);
 
 /// What kind of thing a mode of stat(2) says: "a folder", "a named pipe", "a character device", ...

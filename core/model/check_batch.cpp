@@ -81,6 +81,10 @@ void check_side(const Batch& batch, const ModelConfig& config, std::int64_t held
 
 }  // namespace
 
+void check_length(std::int64_t tokens, const ModelConfig& config, bool beyond_positions) {
+    check_positions(tokens, config.encoder ? *config.encoder : config, beyond_positions, "");
+}
+
 void check_batch(const Batch& batch, const ModelConfig& config, std::int64_t held, bool beyond_positions) {
     if (!config.encoder) {
         if (batch.target.defined())

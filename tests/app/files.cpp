@@ -1,48 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "files.h"
 
-#include <stdlib.h>
-
-#include <catch2/catch.hpp>
-
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 
 namespace headscope::testing {
 
 namespace fs = std::filesystem;
-
-TemporaryFolder::TemporaryFolder() {
-    std::string name = (fs::temp_directory_path() / "headscope-app-XXXXXX").string();
-    REQUIRE(mkdtemp(name.data()) != nullptr);
-    path_ = name;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-}
-
-std::vector<std::string> TemporaryFolder::names() const {
-    std::vector<std::string> names;
-    for (const auto& entry : fs::directory_iterator(path_)) names.push_back(entry.path().filename().string());
-    std::sort(names.begin(), names.end());
-    return names;
-}
-
-std::string read_file(const fs::path& path) {
-    std::ifstream file(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-}
-
-fs::path write_file(const fs::path& path, std::string_view bytes) {
-    std::ofstream file(path, std::ios::binary);
-    file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-    file.close();
-    REQUIRE(file);
-    return path;
-}
 
 fs::path sample() {
     return fs::path(HEADSCOPE_SOURCE_DIR) / "resources/samples/llama-kjv-shakespeare";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// Files for tests of the command line: a folder that goes away, the bundled sample, and spoilt copies of it.
+// Files for tests of the command line: the bundled sample, and spoilt copies of it.
 
 #include <filesystem>
 #include <functional>
@@ -11,27 +11,13 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tests/core/base/temporary_folder.h"
+
 namespace headscope::testing {
 
-/// A new folder, removed with everything in it.
-class TemporaryFolder {
-public:
-    TemporaryFolder();
-    ~TemporaryFolder();
-    TemporaryFolder(const TemporaryFolder&) = delete;
-    TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-    std::filesystem::path operator/(std::string_view name) const { return path_ / name; }
-    const std::filesystem::path& path() const { return path_; }
-    /// Names in it, sorted.
-    std::vector<std::string> names() const;
-
-private:
-    std::filesystem::path path_;
-};
-
-std::string read_file(const std::filesystem::path& path);
-std::filesystem::path write_file(const std::filesystem::path& path, std::string_view bytes);
+using test::read_file;
+using test::TemporaryFolder;
+using test::write_file;
 
 /// The bundled sample checkpoint.
 std::filesystem::path sample();

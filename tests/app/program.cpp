@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -93,7 +94,12 @@ Process::~Process() {
     fs::remove(err_, ignored);
 }
 
-void Process::reap(int wait_status) {
+void Process::reap(int wait_status, const struct rusage& usage) {
+    const auto seconds = [](const timeval& time) {
+        return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+    };
+    processor_seconds_ = seconds(usage.ru_utime) + seconds(usage.ru_stime);
+    megabytes_ = static_cast<double>(usage.ru_maxrss) / 1024;
     status_ = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
     process_ = -1;
 }
@@ -101,8 +107,9 @@ void Process::reap(int wait_status) {
 bool Process::running() {
     if (process_ < 0) return false;
     int wait_status = 0;
-    if (waitpid(process_, &wait_status, WNOHANG) != process_) return true;
-    reap(wait_status);
+    struct rusage usage {};
+    if (wait4(process_, &wait_status, WNOHANG, &usage) != process_) return true;
+    reap(wait_status, usage);
     return false;
 }
 
@@ -125,6 +132,8 @@ Outcome Process::wait() {
         std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
     outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+    outcome.processor_seconds = processor_seconds_;
+    outcome.megabytes = megabytes_;
     outcome.status = status_;
     if (settings_.standard_output.empty()) outcome.out = read_file(out_);
     outcome.err = read_file(err_);

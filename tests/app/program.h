@@ -3,6 +3,7 @@
 
 // Runs the built program as a person or a script would: a process with arguments, an environment and files.
 
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include <chrono>
@@ -23,7 +24,9 @@ struct Outcome {
     int status = -1;  ///< exit status, or 128 + signal as a shell says it
     std::string out, err;
     double seconds = 0;
-    bool timed_out = false;  ///< did not end by itself and was killed
+    double processor_seconds = 0;  ///< of all its threads; what a busy machine does not change
+    double megabytes = 0;          ///< peak of memory, of the process or of a child of it
+    bool timed_out = false;        ///< did not end by itself and was killed
 
     /// Lines of standard error that are not progress ("headscope:  12 %  layer 3").
     std::vector<std::string> messages() const;
@@ -53,13 +56,14 @@ public:
     Outcome wait();
 
 private:
-    void reap(int wait_status);
+    void reap(int wait_status, const struct rusage& usage);
 
     Settings settings_;
     std::filesystem::path out_, err_;
     std::chrono::steady_clock::time_point start_;
     pid_t process_ = -1;
     int status_ = -1;
+    double processor_seconds_ = 0, megabytes_ = 0;
 };
 
 Outcome run_headscope(const std::vector<std::string>& arguments, Settings settings = {});

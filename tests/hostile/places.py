@@ -51,7 +51,7 @@ def run(judge, sample, quick):
                     ("analysis", ["export", path, "--figure", "radar", "-o", place / "x.csv"]),
                     ("tokenize", ["tokenize", path, "text"]), ("tokenize file", ["tokenize", sample, "--file", path]),
                     ("convert", ["convert", path, place / "copy"]), ("generate", ["generate", path, "--prompt", "a"])):
-                if path == "" and name == "tokenize":
+                if path == "" and name.startswith("tokenize"):
                     continue
                 check(judge, f"{name} from {path!r}", place, arguments, seconds=2,
                       parts=parts if name in ("text", "ids", "analysis") else ())
@@ -87,7 +87,7 @@ def texts(judge, sample):
             ("Latin-1", "caf\xe9".encode("latin-1"), True), ("NUL bytes", b"a\0b\0" * 100, False),
             ("byte order mark", b"\xef\xbb\xbf" + TEXT.encode(), False), ("surrogates", b"\xed\xa0\x80", True),
             ("only marks", "\u0301".encode() * 200, False), ("control characters", bytes(range(1, 32)), False),
-            ("too many tokens", b"word " * 300_000, True), ("one word of 20 MB", b"a" * 20_000_000, True),
+            ("too many tokens", b"word " * 300_000, True), ("one word of 8 MB", b"a" * 8_000_000, True),
             ("100 MB", b"x" * 100_000_000, True)):
         with Place() as place:
             (place / "text").write_bytes(content)
@@ -252,7 +252,7 @@ def stops(judge, sample):
                 error = process.communicate()[1].decode("utf-8", "replace")
                 killer.cancel()
                 seconds = time.monotonic() - start
-                ended = process.returncode in (0, 1, 130)
+                ended = process.returncode in (0, 1, 130, -signal.SIGINT)  # before it had started
                 if seconds > 1.5 or not ended or listing(place.folder) != before:
                     print(f"FAULT stop of {name} after {delay} s: {seconds:.2f} s, status {process.returncode}, {error[:300]}")
                     judge.faults.append(f"stop of {name}")
