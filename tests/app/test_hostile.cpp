@@ -21,8 +21,9 @@ namespace {
 const std::string kText = "In the beginning God created the heaven and the earth.";
 constexpr double kMegabytes = 600;
 
-/// A refusal within a second of processor time (`seconds`) and 600 MB, that names `part`.
-void refused(const std::vector<std::string>& arguments, const std::string& part, double seconds = 1.0,
+/// A refusal within `seconds` of processor time (a second, and as much again for a slow machine) and 600 MB, that names
+/// `part`.
+void refused(const std::vector<std::string>& arguments, const std::string& part, double seconds = 2.0,
              Settings settings = {}) {
     std::string line;
     for (const auto& argument : arguments) line += " " + argument.substr(0, 100);
@@ -79,7 +80,8 @@ fs::path huge_model(const fs::path& folder) {
     return folder;
 }
 
-/// Sends SIGINT after `delay` seconds: the program ends within a second, with nothing left in `folder` that was not
+/// Sends SIGINT after `delay` seconds: the program ends within a second (or five where others keep
+/// the processors busy), with nothing left in `folder` that was not
 /// there before.
 void stops(const std::vector<std::string>& arguments, double delay, const TemporaryFolder& folder) {
     INFO(arguments.front() << " after " << delay);
@@ -91,7 +93,7 @@ void stops(const std::vector<std::string>& arguments, double delay, const Tempor
     const Outcome outcome = process.wait();
     INFO(outcome.err);
     CHECK_FALSE(outcome.timed_out);
-    CHECK(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() < 1.5 * kSlowness);
+    CHECK(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() < 5.0 * kSlowness);
     const bool full = outcome.err.find("free space") != std::string::npos;
     CHECK((outcome.status == 130 || outcome.status == 0 || full));  // 0: it was done before
     CHECK(folder.names() == before);
@@ -117,7 +119,7 @@ TEST_CASE("what cannot be is told before ten gigabytes of weights are read", "[a
     refused(with({"--tokens", good}, "model/model.safetensors"), "not an input");
     const Outcome info = run_headscope({"info", model});
     check_success(info);
-    CHECK(info.processor_seconds < 1.0 * kSlowness);
+    CHECK(info.processor_seconds < 2.0 * kSlowness);
     CHECK(folder.names() == std::vector<std::string>{"good.json", "id.json", "long.json", "model"});
 }
 

@@ -8,6 +8,7 @@ import resource
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 from dataclasses import dataclass, field
@@ -17,6 +18,17 @@ SECONDS = 20
 MEGABYTES = 600
 FORM = re.compile(r"headscope: \[[^\]]+.*\] .+; .+")
 PROGRESS = re.compile(r"headscope: +[0-9]+ %.*")
+# Linux counts the memory of the process that starts a program into that program's peak, and this one holds large inputs:
+# a small one stands in between and reports status, processor time and peak.
+LAUNCHER = """
+import os, sys
+child = os.fork()
+if child == 0:
+    os.execv(sys.argv[2], sys.argv[2:])
+_, status, usage = os.wait4(child, 0)
+with open(sys.argv[1], "w") as report:
+    report.write(f"{status} {usage.ru_utime + usage.ru_stime} {usage.ru_maxrss}")
+"""
 CRASH = ("terminate called", "Sanitizer", "runtime error:", "Assertion", "core dumped")
 
 
@@ -46,20 +58,21 @@ class Judge:
         """The outcome, with the peak memory of the process or of its largest child."""
         env = {**os.environ, "XDG_CACHE_HOME": str(home or tempfile.gettempdir()), **(environment or {})}
         env.setdefault("OMP_NUM_THREADS", "2")
-        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-            process = subprocess.Popen([self.program, *map(os.fspath, arguments)], stdin=stdin or subprocess.DEVNULL,
-                                       stdout=out, stderr=err, env=env)
-            timer = threading.Timer(limit, process.kill)
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, tempfile.NamedTemporaryFile() as report:
+            command = [sys.executable, "-IS", "-c", LAUNCHER, report.name, os.path.abspath(self.program)]
+            process = subprocess.Popen([*command, *map(os.fspath, arguments)], stdin=stdin or subprocess.DEVNULL,
+                                       stdout=out, stderr=err, env=env, start_new_session=True)
+            timer = threading.Timer(limit, lambda: os.killpg(process.pid, signal.SIGKILL))
             timer.start()
-            _, status, usage = os.wait4(process.pid, 0)
+            process.wait()
             timer.cancel()
-            process.returncode = 0  # it is reaped
-            seconds = usage.ru_utime + usage.ru_stime
+            told = report.read().split()  # nothing: it was killed
+            status, seconds, kilobytes = (int(told[0]), float(told[1]), int(told[2])) if told else (9, limit, 0)
             out.seek(0)
             err.seek(0)
             code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)
             return Outcome(code, out.read(1 << 20), err.read(1 << 20).decode("utf-8", "replace"), seconds,
-                           usage.ru_maxrss / 1024)
+                           kilobytes / 1024)
 
     def fault(self, name, text, outcome):
         self.faults.append(f"{name}: {text}\n    status {outcome.status}, {outcome.seconds:.2f} s, "
