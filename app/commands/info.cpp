@@ -194,6 +194,7 @@ void print_description(const json& document) {
         std::replace(label.begin(), label.end(), '_', ' ');
         if (label == "bytes") value = size_text(document[key].get<std::uint64_t>());
         if (label == "parameters") value = count_text(document[key].get<std::uint64_t>());
+        if (label == "max positions" && value == "0") value = "no limit";
         if (label == "problems" || label == "notes") value = sentences(document[key]);
         if (label == "tokenizer" && !document[key].is_null()) value += " tokens";
         if (label == "encoder" || label == "decoder") value = tower_text(document[key]);
