@@ -10,7 +10,7 @@
 #include "core/base/error.h"
 #include "core/figures/recipe.h"
 #include "core/figures/token_text.h"
-#include "kernels/score_rule.h"
+#include "kernels/key_ranges.h"
 #include "kernels/tiles.h"
 
 namespace headscope::figures {
@@ -62,24 +62,11 @@ void hide_forbidden(const store::AnalysisFile::Map& map, std::int64_t head, std:
         ++change[static_cast<std::size_t>(begin * columns / map.keys)];
         --change[static_cast<std::size_t>((end - 1) * columns / map.keys) + 1];
     };
-    const std::int64_t block = rule.blocks.block_size;
-    const auto allow_blocks = [&](std::int64_t i, std::int64_t begin, std::int64_t end) {
-        if (block == 0) return allow(begin, end);
-        for (std::int64_t at = begin; at < end; at = (at / block + 1) * block) {
-            if (kernels::block_visible(rule, 0, head, map.heads, i, at / block))
-                allow(at, std::min(end, (at / block + 1) * block));
-        }
-    };
     std::int64_t i = 0;
     for (std::int64_t r = 0; r < rows; ++r) {
         std::fill(change.begin(), change.end(), 0);
-        for (; i < map.queries && i * rows / map.queries == r; ++i) {
-            const auto keys = kernels::key_range(rule, bounds, i);
-            // Beside a window the first keys are seen, those in between are not.
-            const std::int64_t window = rule.window_left < 0 ? keys.begin : i + rule.query_offset - rule.window_left;
-            allow_blocks(i, keys.begin, std::min(keys.end, std::min(rule.first_keys, window)));
-            allow_blocks(i, std::max(keys.begin, window), keys.end);
-        }
+        for (; i < map.queries && i * rows / map.queries == r; ++i)
+            kernels::for_key_ranges(rule, bounds, 0, head, map.heads, i, allow);
         std::int64_t ranges = 0;
         for (std::int64_t c = 0; c < columns; ++c) {
             ranges += change[static_cast<std::size_t>(c)];

@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "core/base/error.h"
+#include "kernels/key_ranges.h"
 #include "kernels/parallel.h"
-#include "kernels/score_rule.h"
 #include "kernels/tiles.h"
 
 namespace headscope::tiles {
@@ -111,7 +111,7 @@ void HeadMap::pool(const Cells& cells, int level, std::int64_t stride, float* me
 
 void HeadMap::hide(const Cells& cells, int level, std::int64_t stride, float* mean, float* extreme) const {
     const auto bounds = kernels::sequence_bounds(rule_, 0, queries_, keys_);
-    const std::int64_t columns = pixels(cells.keys(), level), block = rule_.blocks.block_size;
+    const std::int64_t columns = pixels(cells.keys(), level);
     // Per row of pixels: +1 where a range of allowed keys begins, -1 behind its end.
     std::vector<std::int64_t> change(static_cast<std::size_t>(columns) + 1);
     const auto allow = [&](std::int64_t begin, std::int64_t end) {
@@ -121,25 +121,11 @@ void HeadMap::hide(const Cells& cells, int level, std::int64_t stride, float* me
         ++change[static_cast<std::size_t>((begin - cells.k_begin) >> level)];
         --change[static_cast<std::size_t>((end - 1 - cells.k_begin) >> level) + 1];
     };
-    const auto allow_blocks = [&](std::int64_t i, std::int64_t begin, std::int64_t end) {
-        if (block == 0) return allow(begin, end);
-        for (std::int64_t at = begin; at < end; at = (at / block + 1) * block) {
-            if (kernels::block_visible(rule_, 0, 0, 1, i, at / block))
-                allow(at, std::min(end, (at / block + 1) * block));
-        }
-    };
     std::int64_t i = cells.q_begin;
     for (std::int64_t r = 0; i < cells.q_end; ++r) {
         std::fill(change.begin(), change.end(), 0);
         const std::int64_t end = std::min(cells.q_end, cells.q_begin + ((r + 1) << level));
-        for (; i < end; ++i) {
-            const auto range = kernels::key_range(rule_, bounds, i);
-            // Beside a window the first keys are seen, those in between are not.
-            const std::int64_t window =
-                rule_.window_left < 0 ? range.begin : i + rule_.query_offset - rule_.window_left;
-            allow_blocks(i, range.begin, std::min(range.end, std::min(rule_.first_keys, window)));
-            allow_blocks(i, std::max(range.begin, window), range.end);
-        }
+        for (; i < end; ++i) kernels::for_key_ranges(rule_, bounds, 0, 0, 1, i, allow);
         std::int64_t ranges = 0;
         for (std::int64_t c = 0; c < columns; ++c) {
             ranges += change[static_cast<std::size_t>(c)];

@@ -32,6 +32,17 @@ struct Making {
     std::size_t busy = 0;  ///< parts that workers hold
     std::atomic<bool> cancel{false};
     bool failed = false;
+    std::once_flag allocated;
+
+    /// By the first worker that comes, so that want of memory is that tile's failure.
+    void allocate() {
+        auto made = std::make_shared<Tile>();
+        made->rows = pixels(cells.queries(), key.level);
+        made->columns = pixels(cells.keys(), key.level);
+        made->mean.resize(static_cast<std::size_t>(made->rows * made->columns));
+        made->extreme.resize(made->mean.size());
+        tile = std::move(made);
+    }
 };
 
 std::vector<Cells> split(const Cells& cells, int level) {
@@ -125,18 +136,7 @@ struct TileServer::Impl {
     /// Not locked. False: given up or failed.
     static bool make(Making& making, const Cells& part, std::string& failure) {
         try {
-            {
-                const std::lock_guard lock(allocation());
-                if (!making.tile) {
-                    auto tile = std::make_shared<Tile>();
-                    tile->rows = pixels(making.cells.queries(), making.key.level);
-                    tile->columns = pixels(making.cells.keys(), making.key.level);
-                    const auto size = static_cast<std::size_t>(tile->rows * tile->columns);
-                    tile->mean.resize(size);
-                    tile->extreme.resize(size);
-                    making.tile = std::move(tile);
-                }
-            }
+            std::call_once(making.allocated, &Making::allocate, &making);
             const std::int64_t row = (part.q_begin - making.cells.q_begin) >> making.key.level;
             const std::int64_t column = (part.k_begin - making.cells.k_begin) >> making.key.level;
             const std::int64_t at = row * making.tile->columns + column;
@@ -151,11 +151,6 @@ struct TileServer::Impl {
             failure = error.what();
         }
         return false;
-    }
-
-    static std::mutex& allocation() {
-        static std::mutex mutex;
-        return mutex;
     }
 
     /// Locked.
