@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/worker.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/cancellation_scope.h"
+
+namespace headscope {
+
+Worker::Worker(Order order) : order_(order), thread_([this] { work(); }) {}
+
+Worker::~Worker() {
+    {
+        const std::lock_guard lock(mutex_);
+        ending_ = true;
+        if (current_) current_->request();
+    }
+    changed_.notify_all();
+    thread_.join();
+}
+
+void Worker::post(const void* owner, Task task) {
+    {
+        const std::lock_guard lock(mutex_);
+        waiting_.push_back({owner, std::move(task)});
+    }
+    changed_.notify_all();
+}
+
+void Worker::cancel(const void* owner) {
+    std::deque<Entry> dropped;  // their captures are destroyed without the lock
+    const std::lock_guard lock(mutex_);
+    for (auto& entry : waiting_)
+        if (entry.owner == owner) dropped.push_back(std::move(entry));
+    std::erase_if(waiting_, [&](const Entry& entry) { return entry.owner == owner; });
+    if (current_ && current_owner_ == owner) current_->request();
+}
+
+void Worker::forget(const void* owner) {
+    cancel(owner);
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return !current_ || current_owner_ != owner; });
+}
+
+bool Worker::idle() const {
+    const std::lock_guard lock(mutex_);
+    return waiting_.empty() && !current_;
+}
+
+void Worker::work() {
+    for (;;) {
+        Task task;
+        std::shared_ptr<Cancellation> cancellation;
+        {
+            std::unique_lock lock(mutex_);
+            changed_.wait(lock, [this] { return ending_ || !waiting_.empty(); });
+            if (ending_) return;
+            Entry entry;
+            if (order_ == Order::newest_first) {
+                entry = std::move(waiting_.back());
+                waiting_.pop_back();
+            } else {
+                entry = std::move(waiting_.front());
+                waiting_.pop_front();
+            }
+            task = std::move(entry.task);
+            current_ = cancellation = std::make_shared<Cancellation>();
+            current_owner_ = entry.owner;
+        }
+        try {
+            const CancellationScope scope(*cancellation);
+            task(*cancellation);
+        } catch (...) {  // NOLINT: nothing leaves a thread
+        }
+        task = nullptr;
+        {
+            const std::lock_guard lock(mutex_);
+            current_.reset();
+            current_owner_ = nullptr;
+        }
+        changed_.notify_all();
+    }
+}
+
+}  // namespace headscope

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "core/base/progress.h"
+
+namespace headscope {
+
+/// One thread that does tasks one after the other: what owns files or LibTorch for a window that must not wait.
+/// All functions may be called from any thread but its own.
+class Worker {
+public:
+    /// Gets the flag to test; everything that it throws is swallowed, so catch what should be told.
+    using Task = std::function<void(const Cancellation&)>;
+    enum class Order { oldest_first, newest_first };
+
+    explicit Worker(Order order = Order::oldest_first);
+    /// Cancels the task at work, forgets the others and waits for the thread to end.
+    ~Worker();
+    Worker(const Worker&) = delete;
+    Worker& operator=(const Worker&) = delete;
+
+    /// `owner` groups tasks for forget() and cancel(); it is never looked into.
+    void post(const void* owner, Task task);
+    /// Drops the owner's waiting tasks and cancels the one at work; does not wait.
+    void cancel(const void* owner);
+    /// As cancel(), and returns when none of the owner's tasks is at work any more.
+    void forget(const void* owner);
+    /// True when nothing is waiting or at work.
+    bool idle() const;
+
+private:
+    struct Entry {
+        const void* owner = nullptr;
+        Task task;
+    };
+    void work();
+
+    Order order_;
+    mutable std::mutex mutex_;
+    std::condition_variable changed_;
+    std::deque<Entry> waiting_;
+    std::shared_ptr<Cancellation> current_;
+    const void* current_owner_ = nullptr;
+    bool ending_ = false;
+    std::thread thread_;
+};
+
+}  // namespace headscope

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "widgets/desk/desk.h"
+
+#include <algorithm>
+
+namespace headscope::widgets {
+namespace {
+
+std::optional<std::int64_t> cut(std::optional<std::int64_t> index, std::size_t size) {
+    if (!index || size == 0) return std::nullopt;
+    return std::clamp<std::int64_t>(*index, 0, static_cast<std::int64_t>(size) - 1);
+}
+
+}  // namespace
+
+Desk::Desk(QObject* parent) : QObject(parent), tiles_(std::make_unique<TileService>()), theme_(make_theme(false)) {
+    connect(tiles_.get(), &TileService::failed, this, &Desk::failed);
+}
+
+Desk::~Desk() {
+    tiles_.reset();  // before the maps that it makes tiles of
+    studies_.clear();
+}
+
+Study* Desk::add(Study::Opened opened) {
+    const int id = ++last_id_;
+    auto study = std::make_unique<Study>(id, &reader_, std::move(opened));
+    Study* added = study.get();
+    connect(added, &Study::arrived, this, &Desk::arrived);
+    connect(added, &Study::renamed, this, &Desk::studies_changed);
+    studies_.emplace(id, std::move(study));
+    if (!current()) select_study(id);
+    Q_EMIT studies_changed();
+    Q_EMIT changed();
+    return added;
+}
+
+void Desk::remove(int id) {
+    const auto place = studies_.find(id);
+    if (place == studies_.end()) return;
+    const std::unique_ptr<Study> gone = std::move(place->second);
+    studies_.erase(place);
+    if (selection_.study == id) {
+        Selection next;
+        next.study = studies_.empty() ? 0 : studies_.rbegin()->first;
+        select(next);
+    }
+    Q_EMIT studies_changed();
+    Q_EMIT changed();
+}
+
+std::vector<Study*> Desk::studies() const {
+    std::vector<Study*> all;
+    for (const auto& [id, study] : studies_) all.push_back(study.get());
+    return all;
+}
+
+Study* Desk::study(int id) const {
+    const auto place = studies_.find(id);
+    return place == studies_.end() ? nullptr : place->second.get();
+}
+
+Selection Desk::within(Selection selection) const {
+    const Study* study = this->study(selection.study);
+    if (!study) return Selection{};
+    if (selection.sequence)
+        selection.sequence = std::clamp<std::int64_t>(*selection.sequence, 0, study->sequences() - 1);
+    const auto sites = static_cast<std::int64_t>(study->sites().size());
+    selection.site = std::clamp<std::int64_t>(selection.site, 0, std::max<std::int64_t>(0, sites - 1));
+    if (sites == 0) return selection;
+    const auto heads = study->sites()[static_cast<std::size_t>(selection.site)].heads;
+    selection.head = std::clamp<std::int64_t>(selection.head, 0, std::max(0, heads - 1));
+    const std::int64_t sequence = selection.one_sequence();
+    selection.query = cut(selection.query, study->query_tokens(sequence, selection.site).ids.size());
+    selection.key = cut(selection.key, study->key_tokens(sequence, selection.site).ids.size());
+    return selection;
+}
+
+void Desk::select(Selection selection) {
+    selection = within(selection);
+    if (selection == selection_) return;
+    selection_ = selection;
+    Q_EMIT selection_changed();
+    Q_EMIT changed();
+}
+
+void Desk::select_study(int id) {
+    Selection selection = selection_;
+    selection.study = id;
+    select(selection);
+}
+
+void Desk::select_head(std::int64_t site, std::int64_t head) {
+    Selection selection = selection_;
+    selection.site = site;
+    selection.head = head;
+    select(selection);
+}
+
+void Desk::select_tokens(std::optional<std::int64_t> query, std::optional<std::int64_t> key) {
+    Selection selection = selection_;
+    selection.query = query;
+    selection.key = key;
+    select(selection);
+}
+
+void Desk::step(int sites, int heads) {
+    Selection selection = selection_;
+    selection.site = std::max<std::int64_t>(0, selection.site + sites);
+    selection.head = std::max<std::int64_t>(0, selection.head + heads);
+    select(selection);
+}
+
+void Desk::set_dark(bool dark) {
+    if (dark == theme_.dark) return;
+    theme_ = make_theme(dark);
+    Q_EMIT theme_changed();
+}
+
+}  // namespace headscope::widgets

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QObject>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/worker.h"
+#include "core/figures/figure.h"
+#include "widgets/desk/selection.h"
+#include "widgets/desk/study.h"
+#include "widgets/theme.h"
+#include "widgets/tile_service.h"
+
+namespace headscope::widgets {
+
+/// What a view asks the window to run again, for the study that it shows: the same text and model with these changes.
+struct RunWish {
+    int study = 0;
+    bool maps = false, states = false, logits = false;  ///< recorded in addition
+    struct Switch {
+        std::int64_t site = 0, head = 0;
+        bool mean = false;  ///< its output becomes its mean, else zero
+    };
+    std::vector<Switch> switched_off;
+};
+
+/// A figure that a view or the user wants exported: a recipe of core/figures over analyses.
+struct FigureWish {
+    std::string recipe;
+    figures::FigureOptions options;
+    std::vector<int> studies;
+};
+
+/// What all views share: open analyses, the one selection, the theme, the thread that reads and the one that makes
+/// tiles. Window's thread.
+class Desk : public QObject {
+    Q_OBJECT
+public:
+    explicit Desk(QObject* parent = nullptr);
+    ~Desk() override;
+
+    Worker& reader() { return reader_; }
+    TileService& tiles() { return *tiles_; }
+
+    /// Takes an analysis in; the first one becomes the selected one. Returns it.
+    Study* add(Study::Opened opened);
+    void remove(int id);
+    std::vector<Study*> studies() const;  ///< in the order in which they were added
+    Study* study(int id) const;           ///< null: gone
+    Study* current() const { return study(selection_.study); }
+
+    const Selection& selection() const { return selection_; }
+    /// Everything is kept within what the study has: a site or head too large becomes the last one.
+    void select(Selection selection);
+    void select_study(int id);
+    void select_head(std::int64_t site, std::int64_t head);
+    void select_tokens(std::optional<std::int64_t> query, std::optional<std::int64_t> key);
+    /// Steps through heads and sites, staying within them.
+    void step(int sites, int heads);
+
+    const Theme& theme() const { return theme_; }
+    void set_dark(bool dark);
+
+Q_SIGNALS:
+    void studies_changed();  ///< one came, went or got another name
+    void selection_changed();
+    void theme_changed();
+    void arrived();  ///< values of some study came
+
+    // What views want of the window.
+    void run_wanted(const headscope::widgets::RunWish& wish);
+    void export_wanted(const headscope::widgets::FigureWish& wish);
+    void view_wanted(const QString& name);  ///< of a ViewKind: brings it to the front
+    void told(const QString& text);         ///< a line for the status bar
+    void failed(const QString& text);       ///< a line for the log
+    void changed();                         ///< something worth saving and undoing
+
+private:
+    Selection within(Selection selection) const;
+
+    Worker reader_{Worker::Order::newest_first};
+    std::unique_ptr<TileService> tiles_;
+    std::map<int, std::unique_ptr<Study>> studies_;
+    int last_id_ = 0;
+    Selection selection_;
+    Theme theme_;
+};
+
+}  // namespace headscope::widgets

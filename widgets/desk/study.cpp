@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "widgets/desk/study.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/figures/recipe.h"
+#include "core/figures/token_text.h"
+#include "core/workspace/head_map_reader.h"
+
+namespace headscope::widgets {
+namespace {
+
+constexpr std::int64_t kCacheBytes = 160LL << 20;
+
+std::string key_of(const char* what, std::initializer_list<std::int64_t> numbers) {
+    std::string key = what;
+    for (const std::int64_t number : numbers) key += ":" + std::to_string(number);
+    return key;
+}
+
+std::string options_key(const figures::FigureOptions& options) {
+    const auto optional = [](const std::optional<std::int64_t>& value) { return value ? std::to_string(*value) : "-"; };
+    return optional(options.layer) + ":" + optional(options.head) + ":" + optional(options.sequence) + ":" +
+           options.indicator + ":" + options.statistic + ":" + std::to_string(options.pixels);
+}
+
+}  // namespace
+
+Study::Opened Study::open(const std::filesystem::path& path) {
+    Opened opened;
+    opened.file = store::AnalysisFile::open(path);
+    opened.header = std::make_shared<const store::AnalysisHeader>(opened.file->header());
+    opened.complete = opened.file->complete();
+    if (opened.complete) return opened;
+    for (std::size_t s = 0; s < opened.header->sequences.size(); ++s)
+        for (std::size_t site = 0; site < opened.header->sites.size(); ++site) {
+            const std::pair<std::int64_t, std::int64_t> place(s, site);
+            if (opened.file->site_done(place.first, place.second)) opened.done.insert(place);
+        }
+    return opened;
+}
+
+Study::Study(int id, Worker* reader, Opened opened, QObject* parent)
+    : QObject(parent),
+      id_(id),
+      reader_(reader),
+      file_(std::move(opened.file)),
+      header_(std::move(opened.header)),
+      path_(file_->path()),
+      complete_(opened.complete),
+      done_(std::move(opened.done)) {}
+
+Study::~Study() {
+    mailbox_.close();
+    reader_->cancel(this);
+    // The file is closed where it was opened.
+    reader_->post(nullptr, [file = std::move(file_)](const Cancellation&) mutable { file.reset(); });
+}
+
+void Study::set_path(const std::filesystem::path& path) {
+    path_ = path;
+    Q_EMIT renamed();
+}
+
+QString Study::model_name() const {
+    return QString::fromStdString(escaped(header_->model_name, 60));
+}
+
+QString Study::name() const {
+    QString file = QString::fromStdString(escaped(path_.filename().string(), 80));
+    for (const char* ending : {".partial", ".headscope.h5"})
+        if (file.endsWith(QLatin1String(ending))) file.chop(static_cast<int>(QLatin1String(ending).size()));
+    return file;
+}
+
+QString Study::site_name(std::int64_t site) const {
+    const Site& place = header_->sites.at(static_cast<std::size_t>(site));
+    QString name = QString::number(place.layer);
+    if (place.stack != "text") name = QString::fromStdString(place.stack) + QLatin1Char(' ') + name;
+    if (place.kind != "self") name += QLatin1Char(' ') + QString::fromStdString(place.kind);
+    if (!place.branch.empty()) name += QLatin1Char(' ') + QString::fromStdString(place.branch);
+    return name;
+}
+
+const store::SequenceTokens& Study::tokens(const std::string& stream, std::int64_t sequence) const {
+    const auto& all = stream == "tokens" ? header_->sequences : header_->streams.at(stream);
+    return all.at(static_cast<std::size_t>(sequence));
+}
+
+const store::SequenceTokens& Study::query_tokens(std::int64_t sequence, std::int64_t site) const {
+    return tokens(sites().at(static_cast<std::size_t>(site)).query_stream, sequence);
+}
+
+const store::SequenceTokens& Study::key_tokens(std::int64_t sequence, std::int64_t site) const {
+    return tokens(sites().at(static_cast<std::size_t>(site)).key_stream, sequence);
+}
+
+bool Study::site_done(std::int64_t sequence, std::int64_t site) const {
+    return complete_ || done_.contains({sequence, site});
+}
+
+Reply<workspace::HeadTable> Study::heads(std::optional<std::int64_t> sequence) {
+    return ask<workspace::HeadTable>(
+        key_of("heads", {sequence.value_or(-1)}), sequence.value_or(-1), -1,
+        [sequence](const store::AnalysisFile& file) {
+            return std::make_shared<const workspace::HeadTable>(workspace::read_head_table(file, sequence));
+        });
+}
+
+Reply<store::Values> Study::thumbnails(const std::string& which, std::int64_t sequence, std::int64_t site) {
+    return ask<store::Values>(key_of(("thumbnails " + which).c_str(), {sequence, site}), sequence, site,
+                              [which, sequence, site](const store::AnalysisFile& file) {
+                                  return std::make_shared<const store::Values>(file.thumbnail(which, sequence, site));
+                              });
+}
+
+Reply<store::Values> Study::column_mass(std::int64_t sequence, std::int64_t site) {
+    return ask<store::Values>(key_of("mass", {sequence, site}), sequence, site,
+                              [sequence, site](const store::AnalysisFile& file) {
+                                  return std::make_shared<const store::Values>(file.column_mass(sequence, site));
+                              });
+}
+
+Reply<store::Values> Study::loss(std::int64_t sequence) {
+    return ask<store::Values>(key_of("loss", {sequence}), sequence, -2, [sequence](const store::AnalysisFile& file) {
+        return std::make_shared<const store::Values>(file.loss(sequence));
+    });
+}
+
+Reply<tiles::HeadMap> Study::map(std::int64_t sequence, std::int64_t site, std::int64_t head) {
+    return ask<tiles::HeadMap>(key_of("map", {sequence, site, head}), sequence, site,
+                               [sequence, site, head](const store::AnalysisFile& file) {
+                                   return workspace::read_head_map(file, sequence, site, head);
+                               });
+}
+
+Reply<Profile> Study::row(std::int64_t sequence, std::int64_t site, std::int64_t head, std::int64_t query) {
+    const auto map = this->map(sequence, site, head);
+    return ask<Profile>(key_of("row", {sequence, site, head, query, map ? 1 : 0}), sequence, site,
+                        [map = map.value, query](const store::AnalysisFile&) -> std::shared_ptr<const Profile> {
+                            if (!map || query >= map->queries()) return nullptr;
+                            const tiles::Cells cells{query, query + 1, 0, map->keys()};
+                            return std::make_shared<const Profile>(Profile{map->values(cells), map->scores(cells)});
+                        });
+}
+
+Reply<Profile> Study::column(std::int64_t sequence, std::int64_t site, std::int64_t head, std::int64_t key) {
+    const auto map = this->map(sequence, site, head);
+    return ask<Profile>(key_of("column", {sequence, site, head, key, map ? 1 : 0}), sequence, site,
+                        [map = map.value, key](const store::AnalysisFile&) -> std::shared_ptr<const Profile> {
+                            if (!map || key >= map->keys()) return nullptr;
+                            const tiles::Cells cells{0, map->queries(), key, key + 1};
+                            return std::make_shared<const Profile>(Profile{map->values(cells), map->scores(cells)});
+                        });
+}
+
+Reply<std::vector<QString>> Study::labels(const std::string& stream, std::int64_t sequence) {
+    return ask<std::vector<QString>>("labels " + stream + key_of("", {sequence}), -3, -3,
+                                     [header = header_, stream, sequence](const store::AnalysisFile&) {
+                                         const auto& all =
+                                             stream == "tokens" ? header->sequences : header->streams.at(stream);
+                                         std::vector<QString> labels;
+                                         for (const auto& piece : all.at(static_cast<std::size_t>(sequence)).pieces)
+                                             labels.push_back(QString::fromStdString(figures::visible_token(piece)));
+                                         return std::make_shared<const std::vector<QString>>(std::move(labels));
+                                     });
+}
+
+Reply<figures::FigureData> Study::figure(const std::string& recipe, const figures::FigureOptions& options,
+                                         const std::vector<Study*>& others) {
+    std::vector<std::shared_ptr<store::AnalysisFile>> files{file_};
+    std::string key = "figure " + recipe + " " + options_key(options);
+    for (const Study* other : others) {
+        files.push_back(other->file_);
+        key += ":" + std::to_string(other->id_);
+    }
+    return ask<figures::FigureData>(key, options.sequence.value_or(-1), -1, [=](const store::AnalysisFile&) {
+        return std::make_shared<const figures::FigureData>(figures::make_figure(recipe, files, options));
+    });
+}
+
+const Study::Entry& Study::find(const std::string& key, std::int64_t sequence, std::int64_t site, Read read) {
+    Entry& entry = cache_[key];
+    entry.used = ++clock_;
+    entry.sequence = sequence;
+    entry.site = site;
+    if (entry.pending || (entry.known && !entry.stale)) return entry;
+    entry.pending = true;
+    entry.stale = false;
+    reader_->post(this, [file = file_, key, read = std::move(read), send = mailbox_.sender(),
+                         this](const Cancellation& cancellation) {
+        auto loaded = std::make_shared<Loaded>();
+        QString failure;
+        try {
+            *loaded = read(*file);
+        } catch (const Stopped&) {
+            return;
+        } catch (...) {
+            try {
+                failure = QString::fromUtf8(current_error("analysis").what());
+            } catch (const Stopped&) {
+                return;
+            }
+        }
+        if (cancellation.requested()) return;
+        send([this, key, loaded, failure] { take(key, std::move(*loaded), failure); });
+    });
+    return entry;
+}
+
+void Study::take(const std::string& key, Loaded loaded, const QString& failure) {
+    const auto place = cache_.find(key);
+    if (place == cache_.end()) return;
+    Entry& entry = place->second;
+    entry.pending = false;
+    entry.known = true;
+    entry.failure = failure;
+    if (failure.isEmpty()) {
+        entry.value = std::move(loaded.value);
+        entry.bytes = loaded.bytes;
+    }
+    trim();
+    announce();
+}
+
+void Study::trim() {
+    std::int64_t bytes = 0;
+    for (const auto& [key, entry] : cache_) bytes += entry.bytes;
+    while (bytes > kCacheBytes) {
+        auto oldest = cache_.end();
+        for (auto at = cache_.begin(); at != cache_.end(); ++at)
+            if (!at->second.pending && at->second.bytes > 0 &&
+                (oldest == cache_.end() || at->second.used < oldest->second.used))
+                oldest = at;
+        if (oldest == cache_.end() || oldest->second.used == clock_) return;
+        bytes -= oldest->second.bytes;
+        cache_.erase(oldest);
+    }
+}
+
+void Study::announce() {
+    if (announced_) return;
+    announced_ = true;
+    QMetaObject::invokeMethod(
+        this,
+        [this] {
+            announced_ = false;
+            Q_EMIT arrived();
+        },
+        Qt::QueuedConnection);
+}
+
+void Study::spoil(std::int64_t sequence, std::int64_t site) {
+    for (auto& [key, entry] : cache_) {
+        const bool of_sequence = entry.sequence == -1 || entry.sequence == sequence;
+        const bool of_site = entry.site == -1 || entry.site == site;
+        if (of_sequence && of_site) entry.stale = true;
+    }
+    announce();
+}
+
+void Study::tell_site_done(std::int64_t sequence, std::int64_t site) {
+    done_.insert({sequence, site});
+    spoil(sequence, site);
+}
+
+void Study::tell_loss_done(std::int64_t sequence) {
+    spoil(sequence, -2);
+}
+
+void Study::tell_complete(const std::filesystem::path& path) {
+    complete_ = true;
+    running_ = false;
+    set_path(path);
+    announce();
+}
+
+void Study::tell_stopped() {
+    running_ = false;
+    Q_EMIT renamed();
+    announce();
+}
+
+}  // namespace headscope::widgets

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// One analysis as views see it: immutable values, read on another thread when somebody asks for them.
+
+#include <QObject>
+#include <QString>
+#include <any>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/base/worker.h"
+#include "core/figures/figure.h"
+#include "core/store/analysis_file.h"
+#include "core/tiles/head_map.h"
+#include "core/workspace/head_table.h"
+#include "widgets/desk/mailbox.h"
+
+namespace headscope::widgets {
+
+/// What a view gets when it asks: a value (perhaps an older one while a newer is read), a failure, or neither while it
+/// is being read: `Study::arrived` tells when to ask again.
+template <class T>
+struct Reply {
+    std::shared_ptr<const T> value;
+    QString failure;
+    bool pending = false;
+
+    const T* operator->() const { return value.get(); }
+    const T& operator*() const { return *value; }
+    explicit operator bool() const { return value != nullptr; }
+};
+
+/// Weights and scores of one row (a query's) or one column (a key's) of a map; NaN where a pair is not allowed.
+struct Profile {
+    std::vector<float> weights, scores;
+};
+
+/// About what a value takes in memory; overload it for what is large.
+template <class T>
+std::int64_t bytes_of(const T&) {
+    return 4096;
+}
+inline std::int64_t bytes_of(const store::Values& values) {
+    return static_cast<std::int64_t>(values.data.size() * sizeof(double));
+}
+inline std::int64_t bytes_of(const tiles::HeadMap& map) {
+    return map.bytes();
+}
+inline std::int64_t bytes_of(const std::vector<QString>& labels) {
+    return static_cast<std::int64_t>(labels.size() * 64);
+}
+inline std::int64_t bytes_of(const Profile& profile) {
+    return static_cast<std::int64_t>(profile.weights.size() * 8);
+}
+
+/// An open analysis, complete or still being written. Window's thread; asking never waits. Values stay in a cache of
+/// limited size, least recently asked for first to go.
+class Study : public QObject {
+    Q_OBJECT
+public:
+    using Header = std::shared_ptr<const store::AnalysisHeader>;
+
+    /// What the reader's thread makes of a file. Throws Error.
+    struct Opened {
+        std::shared_ptr<store::AnalysisFile> file;  ///< touched on that thread only
+        Header header;
+        bool complete = false;
+        std::set<std::pair<std::int64_t, std::int64_t>> done;  ///< (sequence, site) of a partial file
+    };
+    static Opened open(const std::filesystem::path& path);
+
+    /// `reader` owns HDF5 and outlives this.
+    Study(int id, Worker* reader, Opened opened, QObject* parent = nullptr);
+    ~Study() override;
+
+    int id() const { return id_; }
+    const std::filesystem::path& path() const { return path_; }
+    /// The file was published under another name.
+    void set_path(const std::filesystem::path& path);
+    /// For lists and tabs: the model's name, with the file's.
+    QString name() const;
+    QString model_name() const;
+    const store::AnalysisHeader& header() const { return *header_; }
+    bool complete() const { return complete_; }
+    const std::vector<Site>& sites() const { return header_->sites; }
+    /// "3", "decoder 3 cross".
+    QString site_name(std::int64_t site) const;
+    std::int64_t sequences() const { return static_cast<std::int64_t>(header_->sequences.size()); }
+    const store::SequenceTokens& tokens(const std::string& stream, std::int64_t sequence) const;
+    const store::SequenceTokens& query_tokens(std::int64_t sequence, std::int64_t site) const;
+    const store::SequenceTokens& key_tokens(std::int64_t sequence, std::int64_t site) const;
+
+    Reply<workspace::HeadTable> heads(std::optional<std::int64_t> sequence);
+    /// which: mean, maximum: [H, T, T].
+    Reply<store::Values> thumbnails(const std::string& which, std::int64_t sequence, std::int64_t site);
+    Reply<store::Values> column_mass(std::int64_t sequence, std::int64_t site);  ///< [H, L]
+    Reply<store::Values> loss(std::int64_t sequence);                            ///< [L]
+    /// Null value without failure: the file has no maps of this site.
+    Reply<tiles::HeadMap> map(std::int64_t sequence, std::int64_t site, std::int64_t head);
+    Reply<Profile> row(std::int64_t sequence, std::int64_t site, std::int64_t head, std::int64_t query);
+    Reply<Profile> column(std::int64_t sequence, std::int64_t site, std::int64_t head, std::int64_t key);
+    /// Labels of all tokens of a stream, as figures::visible_token() makes them.
+    Reply<std::vector<QString>> labels(const std::string& stream, std::int64_t sequence);
+    /// A recipe's figure of this analysis and `others` (open ones), made on the reader's thread.
+    Reply<figures::FigureData> figure(const std::string& recipe, const figures::FigureOptions& options,
+                                      const std::vector<Study*>& others = {});
+    /// Anything else: `read` runs on the reader's thread, once for each `key`. `site` and `sequence`: what it is about,
+    /// -1: everything; it is read again when that changes. The value's size is what bytes_of() says.
+    template <class T>
+    Reply<T> ask(const std::string& key, std::int64_t sequence, std::int64_t site,
+                 std::function<std::shared_ptr<const T>(const store::AnalysisFile&)> read) {
+        const Entry& entry = find(key, sequence, site, [read = std::move(read)](const store::AnalysisFile& file) {
+            std::shared_ptr<const T> value = read(file);
+            const std::int64_t bytes = value ? bytes_of(*value) : 0;
+            return Loaded{std::any(std::move(value)), bytes};
+        });
+        Reply<T> reply;
+        if (const auto* value = std::any_cast<std::shared_ptr<const T>>(&entry.value)) reply.value = *value;
+        reply.failure = entry.failure;
+        reply.pending = entry.pending;
+        return reply;
+    }
+
+    bool has_maps() const { return header_->record.maps; }
+    bool site_done(std::int64_t sequence, std::int64_t site) const;
+    std::int64_t done_sites() const { return static_cast<std::int64_t>(done_.size()); }
+
+    /// Called by whoever runs the analysis, on the window's thread.
+    void tell_site_done(std::int64_t sequence, std::int64_t site);
+    void tell_loss_done(std::int64_t sequence);
+    void tell_complete(const std::filesystem::path& path);
+    /// The run ended early: what is there stays.
+    void tell_stopped();
+    bool running() const { return running_; }
+    void set_running() { running_ = true; }
+
+Q_SIGNALS:
+    /// Values came, or what is there changed: ask again. At most once a turn of the event loop.
+    void arrived();
+    void renamed();
+
+private:
+    struct Loaded {
+        std::any value;
+        std::int64_t bytes = 0;
+    };
+    using Read = std::function<Loaded(const store::AnalysisFile&)>;
+    struct Entry {
+        std::any value;
+        QString failure;
+        bool known = false, pending = false, stale = false;
+        std::int64_t sequence = -1, site = -1, bytes = 0;
+        std::uint64_t used = 0;
+    };
+    const Entry& find(const std::string& key, std::int64_t sequence, std::int64_t site, Read read);
+    void take(const std::string& key, Loaded loaded, const QString& failure);
+    void spoil(std::int64_t sequence, std::int64_t site);
+    void announce();
+    void trim();
+
+    int id_;
+    Worker* reader_;
+    std::shared_ptr<store::AnalysisFile> file_;
+    Header header_;
+    std::filesystem::path path_;
+    bool complete_, running_ = false, announced_ = false;
+    std::set<std::pair<std::int64_t, std::int64_t>> done_;
+    std::map<std::string, Entry> cache_;
+    std::uint64_t clock_ = 0;
+    Mailbox mailbox_{this};
+};
+
+}  // namespace headscope::widgets

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "widgets/desk/view.h"
+
+#include <QApplication>
+#include <QClipboard>
+#include <QHBoxLayout>
+#include <QKeyEvent>
+#include <QLabel>
+#include <QPushButton>
+#include <QStackedLayout>
+#include <QVBoxLayout>
+
+namespace headscope::widgets {
+
+View::View(Desk* desk, QWidget* parent)
+    : QWidget(parent),
+      desk_(desk),
+      stack_(new QStackedLayout(this)),
+      content_(new QWidget(this)),
+      notice_(new QWidget(this)),
+      title_(new QLabel(notice_)),
+      text_(new QLabel(notice_)),
+      action_(new QPushButton(notice_)),
+      copy_(new QPushButton(tr("Copy details"), notice_)) {
+    stack_->setContentsMargins(0, 0, 0, 0);
+    stack_->addWidget(content_);
+    stack_->addWidget(notice_);
+    QFont large = title_->font();
+    large.setPointSizeF(large.pointSizeF() * 1.3);
+    title_->setFont(large);
+    for (QLabel* label : {title_, text_}) {
+        label->setAlignment(Qt::AlignHCenter);
+        label->setWordWrap(true);
+        label->setTextInteractionFlags(Qt::TextSelectableByMouse);
+        label->setTextFormat(Qt::PlainText);
+    }
+    auto* buttons = new QHBoxLayout;
+    buttons->addStretch();
+    buttons->addWidget(action_);
+    buttons->addWidget(copy_);
+    buttons->addStretch();
+    auto* column = new QVBoxLayout(notice_);
+    column->addStretch(2);
+    column->addWidget(title_);
+    column->addWidget(text_);
+    column->addLayout(buttons);
+    column->addStretch(3);
+    action_->setObjectName(QStringLiteral("notice_action"));
+    connect(action_, &QPushButton::clicked, this, [this] {
+        if (act_) act_();
+    });
+    connect(copy_, &QPushButton::clicked, this,
+            [this] { QApplication::clipboard()->setText(title_->text() + QLatin1Char('\n') + text_->text()); });
+    connect(desk_, &Desk::selection_changed, this, &View::refresh_later);
+    connect(desk_, &Desk::studies_changed, this, &View::refresh_later);
+    connect(desk_, &Desk::arrived, this, &View::refresh_later);
+    connect(desk_, &Desk::theme_changed, this, &View::refresh_later);
+}
+
+void View::refresh_later() {
+    outdated_ = true;
+    if (waiting_ || !isVisible()) return;
+    waiting_ = true;
+    QMetaObject::invokeMethod(
+        this,
+        [this] {
+            waiting_ = false;
+            if (!isVisible() || !outdated_) return;
+            outdated_ = false;
+            refresh();
+        },
+        Qt::QueuedConnection);
+}
+
+void View::showEvent(QShowEvent* event) {
+    QWidget::showEvent(event);
+    if (outdated_) {
+        outdated_ = false;
+        refresh();
+    }
+}
+
+void View::show_content() {
+    stack_->setCurrentWidget(content_);
+}
+
+void View::show_notice(const QString& title, const QString& text, const QString& action, std::function<void()> act) {
+    title_->setText(title);
+    text_->setText(text);
+    text_->setVisible(!text.isEmpty());
+    action_->setText(action);
+    action_->setVisible(!action.isEmpty());
+    copy_->hide();
+    act_ = std::move(act);
+    stack_->setCurrentWidget(notice_);
+}
+
+bool View::notice_without_study() {
+    if (study()) return false;
+    show_notice(tr("No analysis is open"),
+                tr("Open a checkpoint or an analysis from the start page, or drop one onto this window."));
+    return true;
+}
+
+void View::show_reading() {
+    show_notice(tr("Reading…"));
+}
+
+void View::show_failure(const QString& text) {
+    show_notice(tr("This could not be read"), text);
+    copy_->show();
+}
+
+void View::keyPressEvent(QKeyEvent* event) {
+    const bool plain = !(event->modifiers() & ~Qt::KeypadModifier);
+    switch (plain ? event->key() : 0) {
+        case Qt::Key_Left:
+            desk_->step(0, -1);
+            return;
+        case Qt::Key_Right:
+            desk_->step(0, 1);
+            return;
+        case Qt::Key_Up:
+            desk_->step(-1, 0);
+            return;
+        case Qt::Key_Down:
+            desk_->step(1, 0);
+            return;
+        default:
+            QWidget::keyPressEvent(event);
+    }
+}
+
+}  // namespace headscope::widgets

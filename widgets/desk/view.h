@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QJsonObject>
+#include <QString>
+#include <QWidget>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "widgets/desk/desk.h"
+
+class QLabel;
+class QPushButton;
+class QStackedLayout;
+
+namespace headscope::widgets {
+
+/// One way of looking at the desk's selection. A view is a class from this one and a line in views/list.inc. It draws
+/// what the study has, says in its own place what is missing and what can be done, and never waits.
+class View : public QWidget {
+    Q_OBJECT
+public:
+    View(Desk* desk, QWidget* parent);
+
+    /// What is chosen in this view itself (zoom, indicator, ...), for sessions and undo. restore() takes what state()
+    /// gave, perhaps of another version: unknown or wrong values are left alone.
+    virtual QJsonObject state() const { return {}; }
+    virtual void restore(const QJsonObject& state) { Q_UNUSED(state); }
+    /// What Export draws for what is shown; empty: nothing is shown.
+    virtual std::optional<FigureWish> figure() const { return std::nullopt; }
+
+Q_SIGNALS:
+    void state_changed();  ///< state() gives something else
+
+protected:
+    /// Brings the view up to date with the desk. Called when it is shown, and once a turn of the event loop when
+    /// something changed while it is.
+    virtual void refresh() = 0;
+    /// Ask for refresh().
+    void refresh_later();
+
+    Desk& desk() const { return *desk_; }
+    Study* study() const { return desk_->current(); }
+    const Selection& selection() const { return desk_->selection(); }
+
+    /// Put the view's widgets or layout in here.
+    QWidget* content() const { return content_; }
+    void show_content();
+    /// In place of the content: what is the matter, and what can be done about it.
+    void show_notice(const QString& title, const QString& text = {}, const QString& action = {},
+                     std::function<void()> act = {});
+    /// The usual notices: no analysis open; still reading; the failure of a reply. True: one is shown.
+    template <class T>
+    bool notice_for(const Reply<T>& reply) {
+        if (reply) return false;
+        if (reply.failure.isEmpty())
+            show_reading();
+        else
+            show_failure(reply.failure);
+        return true;
+    }
+    bool notice_without_study();
+    void show_reading();
+    void show_failure(const QString& text);
+
+    void showEvent(QShowEvent* event) override;
+    /// Arrows step through layers and heads wherever a view's own widgets do not use them.
+    void keyPressEvent(QKeyEvent* event) override;
+
+private:
+    Desk* desk_;
+    QStackedLayout* stack_;
+    QWidget* content_;
+    QWidget* notice_;
+    QLabel *title_, *text_;
+    QPushButton *action_, *copy_;
+    std::function<void()> act_;
+    bool waiting_ = false, outdated_ = true;
+};
+
+/// A kind of view, as the window lists it.
+struct ViewKind {
+    const char* name;   ///< in session files and object names
+    const char* title;  ///< on its tab
+    const char* hint;   ///< one sentence: what it answers
+    View* (*make)(Desk* desk, QWidget* parent);
+};
+
+/// All of views/list.inc, in their order.
+const std::vector<const ViewKind*>& view_kinds();
+
+}  // namespace headscope::widgets

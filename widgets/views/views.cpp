@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "widgets/views/views.h"
+
+namespace headscope::widgets {
+
+const std::vector<const ViewKind*>& view_kinds() {
+#define HEADSCOPE_VIEW(file, constant) &constant,
+    static const std::vector<const ViewKind*> kinds{
+#include "widgets/views/list.inc"
+    };
+#undef HEADSCOPE_VIEW
+    return kinds;
+}
+
+}  // namespace headscope::widgets
