@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The desk: analyses arrive as values, one selection for all views.
+#include <QSignalSpy>
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "tests/core/base/temporary_folder.h"
+#include "tests/core/store/synthetic_analysis.h"
+#include "tests/widgets/desk_fixture.h"
+#include "widgets/offscreen.h"
+
+using namespace headscope;
+using namespace headscope::widgets;
+
+namespace {
+
+struct Opened {
+    explicit Opened(const tests::SyntheticAnalysis& a = {}) {
+        tests::write_synthetic_analysis(folder / "a.headscope.h5", a);
+        study = tests::open_study(desk, folder / "a.headscope.h5");
+    }
+    bool application = (ensure_application(), true);
+    test::TemporaryFolder folder;
+    Desk desk;
+    Study* study = nullptr;
+};
+
+}  // namespace
+
+TEST_CASE("A value is read once, on another thread, and told when it is there", "[desk]") {
+    Opened opened;
+    QSignalSpy arrived(&opened.desk, &Desk::arrived);
+    const auto first = opened.study->heads(0);
+    CHECK_FALSE(first);
+    CHECK(first.pending);
+    tests::settle(opened.desk);
+    CHECK(arrived.count() == 1);
+    const auto second = opened.study->heads(0);
+    REQUIRE(second);
+    CHECK_FALSE(second.pending);
+    CHECK(second->rows.size() == 12);
+    CHECK(opened.study->heads(0).value == second.value);
+}
+
+TEST_CASE("What changes is read again, and the old value shown until then", "[desk]") {
+    Opened opened;
+    opened.study->heads(0);
+    opened.study->loss(0);
+    tests::settle(opened.desk);
+    const auto before = opened.study->heads(0).value;
+    const auto loss = opened.study->loss(0).value;
+    opened.study->tell_site_done(0, 1);
+    const auto during = opened.study->heads(0);
+    CHECK(during.value == before);
+    CHECK(during.pending);
+    CHECK_FALSE(opened.study->loss(0).pending);
+    tests::settle(opened.desk);
+    CHECK(opened.study->heads(0).value != before);
+    CHECK(opened.study->loss(0).value == loss);
+}
+
+TEST_CASE("A failure is told in the place of the value", "[desk]") {
+    Opened opened;
+    opened.study->figure("no such recipe", {});
+    tests::settle(opened.desk);
+    const auto reply = opened.study->figure("no such recipe", {});
+    CHECK_FALSE(reply);
+    CHECK(reply.failure.contains("no such recipe"));
+}
+
+TEST_CASE("A study may go while its values are being read", "[desk]") {
+    Opened opened;
+    for (int i = 0; i < 20; ++i) {
+        Study* study = tests::open_study(opened.desk, opened.folder / "a.headscope.h5");
+        study->heads(0);
+        study->loss(0);
+        opened.desk.remove(study->id());
+    }
+    tests::settle(opened.desk);
+    CHECK(opened.desk.studies().size() == 1);
+}
+
+TEST_CASE("The selection stays within what the study has", "[desk]") {
+    Opened opened;
+    QSignalSpy moved(&opened.desk, &Desk::selection_changed);
+    opened.desk.select_head(7, 9);
+    CHECK(opened.desk.selection().site == 2);
+    CHECK(opened.desk.selection().head == 3);
+    opened.desk.step(1, 1);
+    CHECK(moved.count() == 1);
+    opened.desk.step(-1, -2);
+    CHECK(opened.desk.selection().site == 1);
+    CHECK(opened.desk.selection().head == 1);
+    opened.desk.select_tokens(5, 1000);
+    CHECK(opened.desk.selection().key == 23);
+    opened.desk.remove(opened.study->id());
+    CHECK(opened.desk.selection().study == 0);
+    CHECK(opened.desk.current() == nullptr);
+}
+
+TEST_CASE("A map is a row and a column of weights and scores", "[desk]") {
+    tests::SyntheticAnalysis a;
+    a.record.maps = true;
+    Opened opened(a);
+    opened.study->row(0, 1, 2, 7);
+    tests::settle(opened.desk);
+    opened.study->row(0, 1, 2, 7);
+    opened.study->column(0, 1, 2, 3);
+    tests::settle(opened.desk);
+    const auto row = opened.study->row(0, 1, 2, 7);
+    const auto column = opened.study->column(0, 1, 2, 3);
+    REQUIRE(row);
+    REQUIRE(column);
+    REQUIRE(row->weights.size() == 24);
+    CHECK(row->weights[3] == column->weights[7]);
+    double sum = 0;
+    for (int k = 0; k <= 7; ++k) sum += row->weights[static_cast<std::size_t>(k)];
+    CHECK(sum == Approx(1).epsilon(1e-5));
+    CHECK(std::isnan(row->weights[8]));
+}
