@@ -10,6 +10,8 @@
 #include "core/store/analysis_header_read.h"
 #include "core/store/half.h"
 #include "core/store/hdf5.h"
+#include "core/store/hdf5_lock.h"
+#include "core/store/read_handle.h"
 #include "core/store/rule_storage.h"
 #include "core/store/schema.h"
 
@@ -34,16 +36,42 @@ constexpr std::uint64_t small = std::uint64_t{64} << 20U;
 
 struct AnalysisFile::Impl {
     explicit Impl(const std::filesystem::path& wanted)
-        : path(wanted), where(shown(wanted)), source(wanted, "analysis file"), bytes(source.size()) {}
+        : path(wanted), where(shown(wanted)), source(wanted, "analysis file"), handle(wanted) {}
 
     std::filesystem::path path;
     std::string where;
     InputFile source;  ///< beside HDF5's own: refuses what is no regular file, and notices changes
-    std::uint64_t bytes;
-    hdf5::Handle file;
+    ReadHandle handle;
     AnalysisHeader header;
     Schema schema;
-    std::int32_t complete = 0;
+    bool complete = false;
+    bool fixed = false;  ///< it was complete when it was opened, so nobody may change it any more
+
+    /// The file itself; opened again when a writer in this process took it to publish it.
+    hid_t file() {
+        const bool again = handle.dropped();
+        const hid_t opened = handle.get();
+        if (again) read_mark();
+        return opened;
+    }
+
+    void read_mark() {
+        const hid_t opened = handle.get();
+        std::int32_t mark = 0;
+        hdf5::read_attribute(opened, "complete", Type::int32, &mark, 1, where);
+        complete = mark == 1;
+        if (!complete || !hdf5::is_held(opened)) return;
+        handle.drop();
+        hdf5::refuse_held(where);  // no job of ours: one that is done has let go of its file
+    }
+
+    /// What its sizes must be justified by: one that is being written grows when a rule brings a table of its own.
+    std::uint64_t bytes() const { return fixed ? source.size() : handle.bytes(); }
+
+    /// Forgets what was read of an unfinished file's structures: another process may have changed them since.
+    void refresh() {
+        if (!complete) handle.drop();
+    }
 
     const DatasetSpec& spec(const std::string& name) const {
         const DatasetSpec* found = schema.find(name);
@@ -53,8 +81,8 @@ struct AnalysisFile::Impl {
         return *found;
     }
 
-    hdf5::CheckedDataset open(const DatasetSpec& wanted) const {
-        auto opened = hdf5::open_dataset(file, wanted.path, wanted.type, wanted.shape.size(), bytes, where);
+    hdf5::CheckedDataset open(const DatasetSpec& wanted) {
+        auto opened = hdf5::open_dataset(file(), wanted.path, wanted.type, wanted.shape.size(), bytes(), where);
         if (opened.shape != wanted.shape) {
             throw Error(ErrorCode::format, where + ", " + wanted.path,
                         "expected the shape " + hdf5::shape_text(wanted.shape),
@@ -64,7 +92,7 @@ struct AnalysisFile::Impl {
     }
 
     template <class T>
-    std::vector<T> read(const DatasetSpec& wanted, const Shape& start, const Shape& count) const {
+    std::vector<T> read(const DatasetSpec& wanted, const Shape& start, const Shape& count) {
         const auto opened = open(wanted);
         for (std::size_t i = 0; i < start.size(); ++i) {
             if (start[i] < 0 || count[i] < 0 || start[i] > wanted.shape[i] - count[i]) {
@@ -75,7 +103,7 @@ struct AnalysisFile::Impl {
         }
         std::vector<T> values(elements(count));
         hdf5::read_block(opened.id, wanted.type, start, count, values.data(), where + ", " + wanted.path);
-        if (complete == 1) source.check_unchanged();  // one that a job is writing changes all the time
+        if (fixed) source.check_unchanged();
         return values;
     }
 
@@ -85,7 +113,7 @@ struct AnalysisFile::Impl {
     }
 
     /// Any numeric dataset's block as float64; leading dimensions of `start` are dropped from the result's shape.
-    Values block(const std::string& name, const Shape& start, const Shape& count, std::size_t dropped) const {
+    Values block(const std::string& name, const Shape& start, const Shape& count, std::size_t dropped) {
         const DatasetSpec& wanted = spec(name);
         Values values;
         values.shape.assign(count.begin() + static_cast<std::ptrdiff_t>(dropped), count.end());
@@ -117,13 +145,13 @@ struct AnalysisFile::Impl {
         return values;
     }
 
-    Values all(const std::string& name) const {
+    Values all(const std::string& name) {
         const Shape& shape = spec(name).shape;
         return block(name, Shape(shape.size(), 0), shape, 0);
     }
 
     /// What a dataset [first, second, ...] holds at (first, second).
-    Values at(const std::string& name, std::int64_t first, std::int64_t second) const {
+    Values at(const std::string& name, std::int64_t first, std::int64_t second) {
         Shape count = spec(name).shape, start(count.size(), 0);
         start.at(0) = first;
         start.at(1) = second;
@@ -131,7 +159,7 @@ struct AnalysisFile::Impl {
         return block(name, start, count, 2);
     }
 
-    std::vector<float> floats(const DatasetSpec& wanted, const Shape& start, const Shape& count) const {
+    std::vector<float> floats(const DatasetSpec& wanted, const Shape& start, const Shape& count) {
         if (wanted.type == Type::float32) return read<float>(wanted, start, count);
         const auto halves = read<std::uint16_t>(wanted, start, count);
         std::vector<float> values(halves.size());
@@ -139,26 +167,30 @@ struct AnalysisFile::Impl {
         return values;
     }
 
-    std::vector<float> floats(const std::string& name) const {
+    std::vector<float> floats(const std::string& name) {
         const DatasetSpec& wanted = spec(name);
         return floats(wanted, Shape(wanted.shape.size(), 0), wanted.shape);
     }
 };
 
 AnalysisFile::AnalysisFile(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-AnalysisFile::~AnalysisFile() = default;
+AnalysisFile::~AnalysisFile() {
+    const Hdf5Lock lock;
+    impl_.reset();
+}
 
 std::shared_ptr<AnalysisFile> AnalysisFile::open(const std::filesystem::path& path) {
+    const Hdf5Lock lock;
     hdf5::prepare();
     auto impl = std::make_unique<Impl>(path);
-    if (impl->bytes > emptiest * impl->source.stored() + small) {
-        throw Error(ErrorCode::format, impl->where, "expected an analysis file of " + size_text(impl->bytes),
+    if (impl->source.size() > emptiest * impl->source.stored() + small) {
+        throw Error(ErrorCode::format, impl->where, "expected an analysis file of " + size_text(impl->source.size()),
                     "found only " + size_text(impl->source.stored()) + " of it on the disk, and holes");
     }
-    impl->file = hdf5::open_file(path);
-    impl->header = read_header(impl->file, impl->bytes, impl->where);
+    impl->header = read_header(impl->handle.get(), impl->bytes(), impl->where);
     impl->schema = make_schema(impl->header);
-    hdf5::read_attribute(impl->file, "complete", Type::int32, &impl->complete, 1, impl->where);
+    impl->read_mark();
+    impl->fixed = impl->complete;
     return std::shared_ptr<AnalysisFile>(new AnalysisFile(std::move(impl)));
 }
 
@@ -169,10 +201,11 @@ const AnalysisHeader& AnalysisFile::header() const {
     return impl_->header;
 }
 bool AnalysisFile::complete() const {
-    return impl_->complete == 1;
+    return impl_->complete;
 }
 
 bool AnalysisFile::site_done(std::int64_t s, std::int64_t site) const {
+    const Hdf5Lock lock;
     return impl_->block("/sites/done", {s, site}, {1, 1}, 2).data.front() == 1.0;
 }
 
@@ -187,40 +220,49 @@ std::vector<std::string> AnalysisFile::indicators() const {
 }
 
 Values AnalysisFile::indicator(const std::string& name) const {
+    const Hdf5Lock lock;
     return impl_->all("/indicators/" + name);
 }
 
 Values AnalysisFile::column_mass(std::int64_t s, std::int64_t site) const {
+    const Hdf5Lock lock;
     return impl_->at("/indicators/column_mass", s, site);
 }
 
 std::vector<double> AnalysisFile::histogram_edges() const {
+    const Hdf5Lock lock;
     return impl_->all("/logits/edges").data;
 }
 Values AnalysisFile::histogram(std::int64_t s, std::int64_t site) const {
+    const Hdf5Lock lock;
     return impl_->at("/logits/counts", s, site);
 }
 std::int64_t AnalysisFile::histogram_row_step() const {
     return impl_->header.histogram_row_step;
 }
 Values AnalysisFile::score_statistic(const std::string& which) const {
+    const Hdf5Lock lock;
     return impl_->all("/logits/" + which);
 }
 
 Values AnalysisFile::thumbnail(const std::string& which, std::int64_t s, std::int64_t site) const {
+    const Hdf5Lock lock;
     return impl_->at("/thumbnails/" + which, s, site);
 }
 
 Values AnalysisFile::loss(std::int64_t s) const {
+    const Hdf5Lock lock;
     return impl_->block("/output/loss", {s, 0}, {1, impl_->header.longest()}, 1);
 }
 
 std::optional<Values> AnalysisFile::logits(std::int64_t s, std::int64_t first, std::int64_t count) const {
+    const Hdf5Lock lock;
     if (!impl_->header.record.logits) return std::nullopt;
     return impl_->block("/output/logits", {s, first, 0}, {1, count, impl_->header.vocabulary}, 1);
 }
 
 std::optional<Values> AnalysisFile::state(const std::string& which, std::int64_t s, std::int64_t site) const {
+    const Hdf5Lock lock;
     const std::string name = "/states/" + which;
     if (impl_->schema.find(name) == nullptr) return std::nullopt;
     return impl_->at(name, s, site);
@@ -228,17 +270,20 @@ std::optional<Values> AnalysisFile::state(const std::string& which, std::int64_t
 
 std::optional<Values> AnalysisFile::attention_rows(std::int64_t s, std::int64_t site, std::int64_t head,
                                                    std::int64_t first, std::int64_t count) const {
+    const Hdf5Lock lock;
     const DatasetSpec* spec = impl_->schema.find(attention_path(s, site));
     if (spec == nullptr) return std::nullopt;
     return impl_->block(spec->path, {head, first, 0}, {1, count, spec->shape[2]}, 1);
 }
 
 std::optional<Values> AnalysisFile::token_types(std::int64_t s, std::int64_t site) const {
+    const Hdf5Lock lock;
     if (impl_->header.type_chunk == 0) return std::nullopt;
     return impl_->at("/token_types", s, site);
 }
 
 std::optional<Values> AnalysisFile::parameters(const std::string& which) const {
+    const Hdf5Lock lock;
     if (impl_->schema.find("/parameters/" + which) == nullptr) return std::nullopt;
     return impl_->all("/parameters/" + which);
 }
@@ -269,9 +314,11 @@ kernels::AttentionInput AnalysisFile::Map::input() const {
 }
 
 std::optional<AnalysisFile::Map> AnalysisFile::map(std::int64_t s, std::int64_t site) const {
+    const Hdf5Lock lock;
     const std::string group = map_group(s, site);
     const DatasetSpec* query = impl_->schema.find(group + "/query");
     if (query == nullptr || !site_done(s, site)) return std::nullopt;
+    impl_->refresh();
     Map map;
     map.heads = query->shape[0];
     map.queries = query->shape[1];
@@ -287,7 +334,7 @@ std::optional<AnalysisFile::Map> AnalysisFile::map(std::int64_t s, std::int64_t 
     map.query = impl_->floats(group + "/query");
     map.key = impl_->floats(group + "/key");
     map.row_constant = impl_->floats(group + "/row_constant");
-    map.rule = read_rule(impl_->file, group, map.heads, impl_->bytes, impl_->where);
+    map.rule = read_rule(impl_->file(), group, map.heads, impl_->bytes(), impl_->where);
     const kernels::BlockVisibility& blocks = map.rule.blocks;
     if (blocks.block_size > 0 && (map.keys + blocks.block_size - 1) / blocks.block_size > blocks.blocks) {
         throw Error(ErrorCode::format, at, "expected block visibility for every key", "found too few blocks");
@@ -296,6 +343,7 @@ std::optional<AnalysisFile::Map> AnalysisFile::map(std::int64_t s, std::int64_t 
 }
 
 void AnalysisFile::check() const {
+    const Hdf5Lock lock;
     for (const DatasetSpec& spec : impl_->schema.datasets) impl_->open(spec);
 }
 

@@ -20,14 +20,20 @@ struct Values {
 
 /// Reads analysis files, complete or partial, ours or from elsewhere: checks format, shapes and types of everything it
 /// reads; refuses external links, external storage, virtual datasets and filters other than the built-in ones.
-/// Lazy: opening reads the header only. One thread owns it. Every refusal is one Error with the file and dataset.
+/// Lazy: opening reads the header only. Every refusal is one Error with the file and dataset.
+///
+/// A partial file may be opened while an AnalysisWriter of this process (or of another) works on it: what is read is
+/// what the file holds now, sites become done one by one, and the object goes on reading the file when it is published
+/// and renamed. Beyond what site_done() vouches for, values may be those of fill, or half of either.
+/// Threads: any, one at a time for each object; one call at a time in the process reaches HDF5 (hdf5_lock.h).
 class AnalysisFile {
 public:
     static std::shared_ptr<AnalysisFile> open(const std::filesystem::path& path);
     ~AnalysisFile();
 
-    const std::filesystem::path& path() const;
+    const std::filesystem::path& path() const;  ///< what it was opened by
     const AnalysisHeader& header() const;
+    /// As of opening it, or of the last read after it was published: asks the file nothing.
     bool complete() const;
     bool site_done(std::int64_t s, std::int64_t site) const;
 

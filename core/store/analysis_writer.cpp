@@ -11,6 +11,8 @@
 #include "core/store/analysis_writer_create.h"
 #include "core/store/half.h"
 #include "core/store/hdf5.h"
+#include "core/store/hdf5_lock.h"
+#include "core/store/read_handle.h"
 #include "core/store/rounded_map.h"
 #include "core/store/rule_storage.h"
 #include "core/store/schema.h"
@@ -62,8 +64,22 @@ struct AnalysisWriter::Impl {
           schema(make_schema(header)),
           output(path, inputs, "analysis"),
           where(shown(output.target())) {
+        const Hdf5Lock lock;
         hdf5::prepare();
         file = create_analysis(output.partial_path(), header, schema);
+    }
+    ~Impl() { close(); }
+    Impl(const Impl&) = delete;
+    Impl& operator=(const Impl&) = delete;
+
+    /// Closes the file for HDF5 too: readers of this process, which share it, open it again by themselves.
+    void close() noexcept {
+        const Hdf5Lock lock;
+        open.clear();
+        passing.reset();
+        if (file < 0) return;
+        ReadHandle::close_readers(output.partial_path());
+        file.reset();
     }
 
     const Site& site_at(std::int64_t s, std::int64_t site) const {
@@ -77,6 +93,7 @@ struct AnalysisWriter::Impl {
 
     void write(const std::string& path, Type type, const Shape& start, const Shape& count, const void* values,
                std::size_t size) {
+        const Hdf5Lock lock;
         std::size_t wanted = 1;
         for (const std::int64_t n : count) wanted *= static_cast<std::size_t>(n);
         if (size < wanted) {
@@ -101,7 +118,10 @@ struct AnalysisWriter::Impl {
         return passing;
     }
 
-    void flush() { hdf5::flush(file, where); }
+    void flush() {
+        const Hdf5Lock lock;
+        hdf5::flush(file, where);
+    }
 
     AnalysisHeader header;
     Schema schema;
@@ -191,6 +211,7 @@ void AnalysisWriter::write_site(std::int64_t s, std::int64_t site, const kernels
     };
     thumbnail("/thumbnails/mean", statistics.thumbnail_mean);
     thumbnail("/thumbnails/maximum", statistics.thumbnail_maximum);
+    const Hdf5Lock lock;
     f.flush();  // the mark comes after what it vouches for
     const std::int8_t done = 1;
     f.write("/sites/done", Type::int8, {s, site}, {1, 1}, &done, 1);
@@ -222,6 +243,7 @@ void AnalysisWriter::write_map(std::int64_t s, std::int64_t site, std::span<cons
     f.write(group + "/key", type, zero, key_shape, key_data, k.size());
     f.write(group + "/row_constant", Type::float32, {0, 0}, {d.heads, queries}, row_constant.data(),
             row_constant.size());
+    const Hdf5Lock lock;
     write_rule(hdf5::open_group(f.file, group, f.where), row, d.heads, f.where + ", " + group);
     f.flush();
 }
@@ -289,18 +311,17 @@ void AnalysisWriter::write_parameters(std::int64_t site, std::span<const double>
 
 void AnalysisWriter::publish() {
     Impl& f = *impl_;
-    const std::int32_t complete = 1;
-    hdf5::overwrite_attribute(f.file, "complete", Type::int32, &complete, 1, f.where);
-    f.flush();
-    f.open.clear();
-    f.passing.reset();
-    f.file.reset();
     {
+        const Hdf5Lock lock;
+        const std::int32_t complete = 1;
+        hdf5::overwrite_attribute(f.file, "complete", Type::int32, &complete, 1, f.where);
+        f.flush();
+        f.close();
         const auto written = AnalysisFile::open(f.output.partial_path());
         written->check();
         if (!written->complete()) throw Error(ErrorCode::io, f.where, "expected a file marked complete", "found none");
     }
-    f.output.publish();
+    f.output.publish();  // without the lock: the disk may take seconds
 }
 
 }  // namespace headscope::store

@@ -25,6 +25,11 @@ herr_t collect(unsigned, const H5E_error2_t* error, void* out) {
     return 0;
 }
 
+Error lock_error(const std::string& where, const std::string& found) {
+    return {ErrorCode::io, where, "expected a file that nobody is writing and a file system with locks",
+            found + " (HDF5_USE_FILE_LOCKING=FALSE in the environment turns HDF5's locks off)"};
+}
+
 Handle file_access(const std::string& where) {
     Handle list(check(H5Pcreate(H5P_FILE_ACCESS), ErrorCode::internal, where, "expected an HDF5 property list"));
     const auto set = [&](herr_t result) {
@@ -60,11 +65,7 @@ void fail(ErrorCode code, const std::string& where, const std::string& expected)
     H5Eclear2(H5E_DEFAULT);
     check_cancellation();  // reads fail once a stop was asked for
     if (failure.lock) {
-        const std::string found = number == EAGAIN ? "found it held by another program"
-                                  : number != 0    ? os_error_text(number)
-                                                   : "found: " + escaped(failure.innermost);
-        throw Error(ErrorCode::io, where, "expected a file that nobody is writing and a file system with locks",
-                    found + " (HDF5_USE_FILE_LOCKING=FALSE in the environment turns HDF5's locks off)");
+        throw lock_error(where, number != 0 ? os_error_text(number) : "found: " + escaped(failure.innermost));
     }
     if (number != 0) {
         throw Error(number == ENOMEM ? ErrorCode::memory : ErrorCode::io, where, expected, os_error_text(number));
@@ -164,11 +165,18 @@ Handle create_file(const std::filesystem::path& path) {
                         "expected to create this analysis file"));
 }
 
-Handle open_file(const std::filesystem::path& path) {
-    const std::string where = shown(path);
+Handle open_file(const std::filesystem::path& path, const std::string& where) {
     const Handle access = file_access(where);
     return Handle(
         check(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access), ErrorCode::format, where, "expected an HDF5 file"));
+}
+
+bool is_held(hid_t file) {
+    return held_by_writer(file);
+}
+
+void refuse_held(const std::string& where) {
+    throw lock_error(where, "found it held by another program");
 }
 
 void check_writes(hid_t file, const std::string& where) {

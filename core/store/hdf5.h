@@ -2,7 +2,7 @@
 #pragma once
 
 // HDF5's C interface behind small owners. Private to core/store: nothing else includes <hdf5.h>. Every failure becomes
-// an Error, with the library's own printing off; one thread owns the library (design.md).
+// an Error, with the library's own printing off. Threads: callers hold Hdf5Lock (hdf5_lock.h).
 
 #include <hdf5.h>
 
@@ -63,7 +63,11 @@ Result check(Result result, ErrorCode code, const std::string& where, const std:
 }
 
 Handle create_file(const std::filesystem::path& path);
-Handle open_file(const std::filesystem::path& path);
+/// For reading; `where` names the file in errors.
+Handle open_file(const std::filesystem::path& path, const std::string& where);
+/// Another process had the file open for writing when it was opened: it may be read if it is a partial file.
+bool is_held(hid_t file);
+[[noreturn]] void refuse_held(const std::string& where);
 /// Throws when any write to the file failed: single calls do not (hdf5_driver.h).
 void check_writes(hid_t file, const std::string& where);
 /// Flushes what the library holds to the operating system, and checks that all writes went well.

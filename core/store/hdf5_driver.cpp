@@ -18,6 +18,7 @@ struct LatchingFile {
     H5FD_t* inner;
     int failure;
     bool read_only;
+    bool held_by_writer;
 };
 
 LatchingFile* ours(H5FD_t* file) {
@@ -46,7 +47,7 @@ H5FD_t* open_file(const char* name, unsigned flags, hid_t, haddr_t most) {
     if (inner == nullptr) refusal = system_error_on_stack();
     H5Idec_ref(list);
     if (inner == nullptr) return nullptr;
-    auto* file = new (std::nothrow) LatchingFile{{}, inner, 0, (flags & H5F_ACC_RDWR) == 0};
+    auto* file = new (std::nothrow) LatchingFile{{}, inner, 0, (flags & H5F_ACC_RDWR) == 0, false};
     if (file == nullptr) {
         H5FDclose(inner);
         return nullptr;
@@ -82,7 +83,7 @@ haddr_t get_eof(const H5FD_t* file, H5FD_mem_t type) {
 }
 
 herr_t get_handle(H5FD_t* file, hid_t, void** handle) {
-    *handle = &ours(file)->failure;
+    *handle = ours(file);
     return 0;
 }
 
@@ -109,8 +110,13 @@ herr_t truncate(H5FD_t* file, hid_t transfer, hbool_t closing) {
 
 herr_t lock(H5FD_t* file, hbool_t exclusive) {
     const herr_t result = H5FDlock(ours(file)->inner, exclusive);
-    if (result < 0) refusal = system_error_on_stack();
-    return result;
+    if (result >= 0) return result;
+    refusal = system_error_on_stack();
+    if (exclusive || !ours(file)->read_only || refusal != EAGAIN) return result;
+    refusal = 0;
+    H5Eclear2(H5E_DEFAULT);
+    ours(file)->held_by_writer = true;
+    return 0;
 }
 
 herr_t unlock(H5FD_t* file) {
@@ -144,6 +150,11 @@ const H5FD_class_t& driver_class() {
     return driver;
 }
 
+const LatchingFile* behind(hid_t file) {
+    void* open = nullptr;
+    return H5Fget_vfd_handle(file, H5P_DEFAULT, &open) < 0 ? nullptr : static_cast<const LatchingFile*>(open);
+}
+
 herr_t find_number(unsigned, const H5E_error2_t* error, void* out) {
     auto& number = *static_cast<int*>(out);
     const std::string_view text = error->desc != nullptr ? error->desc : "";
@@ -162,9 +173,13 @@ herr_t use_latching_driver(hid_t access_list) {
 }
 
 int write_failure(hid_t file) {
-    void* failure = nullptr;
-    if (H5Fget_vfd_handle(file, H5P_DEFAULT, &failure) < 0 || failure == nullptr) return 0;
-    return *static_cast<const int*>(failure);
+    const LatchingFile* open = behind(file);
+    return open == nullptr ? 0 : open->failure;
+}
+
+bool held_by_writer(hid_t file) {
+    const LatchingFile* open = behind(file);
+    return open != nullptr && open->held_by_writer;
 }
 
 int take_refusal() {

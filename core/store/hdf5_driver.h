@@ -16,6 +16,11 @@ herr_t use_latching_driver(hid_t access_list);
 /// errno's value of the first write to this file that failed; 0: all is well. EIO when the library gave no number.
 int write_failure(hid_t file);
 
+/// True when the file was opened for reading while another process held it for writing. The library would refuse it;
+/// here it opens, for a running job's partial file may be read at any time (analysis_writer_create.h), and whoever
+/// opened it finds out whether it is one.
+bool held_by_writer(hid_t file);
+
 /// errno's value of the last open or lock that failed on this thread, 0 when there is none; forgets it.
 int take_refusal();
 

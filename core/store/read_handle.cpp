@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/store/read_handle.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <set>
+
+#include "core/base/os_error.h"
+
+namespace headscope::store {
+namespace {
+
+std::set<ReadHandle*>& all_handles() {
+    static auto* const handles = new std::set<ReadHandle*>;  // as the lock, for threads that outlive main()
+    return *handles;
+}
+
+}  // namespace
+
+ReadHandle::ReadHandle(const std::filesystem::path& path) : path_(path), where_(shown(path)) {
+    const std::string wish = "expected an analysis file that can be read";
+    descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (descriptor_ < 0) throw os_error(errno, path, wish);
+    struct stat status {};
+    const int result = ::fstat(descriptor_, &status);
+    const int number = errno;
+    if (result != 0 || !S_ISREG(status.st_mode)) {
+        ::close(descriptor_);
+        if (result != 0) throw os_error(number, path, wish);
+        throw Error(ErrorCode::io, where_, "expected an analysis file", "found " + file_kind(status.st_mode));
+    }
+    device_ = status.st_dev;
+    inode_ = status.st_ino;
+    all_handles().insert(this);
+}
+
+ReadHandle::~ReadHandle() {
+    all_handles().erase(this);
+    drop();
+    ::close(descriptor_);
+}
+
+hid_t ReadHandle::get() {
+    if (!dropped()) return file_;
+    // The system's name for what is open: the same file whatever happened to its name.
+    const std::string open_file = "/proc/self/fd/" + std::to_string(descriptor_);
+    const bool there = ::access(open_file.c_str(), R_OK) == 0;
+    file_ = hdf5::open_file(there ? open_file : path_.string(), where_);
+    return file_;
+}
+
+std::uint64_t ReadHandle::bytes() const {
+    struct stat status {};
+    if (::fstat(descriptor_, &status) != 0) throw os_error(errno, path_, "expected to read it");
+    return static_cast<std::uint64_t>(status.st_size);
+}
+
+void ReadHandle::close_readers(const std::filesystem::path& path) {
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0) return;
+    for (ReadHandle* handle : all_handles()) {
+        if (handle->device_ == status.st_dev && handle->inode_ == status.st_ino) handle->drop();
+    }
+}
+
+}  // namespace headscope::store

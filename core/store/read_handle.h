@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "core/store/hdf5.h"
+
+namespace headscope::store {
+
+/// A file that HDF5 has open for reading, and that can be taken from HDF5 and given back without the owner's noticing.
+///
+/// Within a process HDF5 opens a file once: whoever opens one that a writer has open shares the writer's structures,
+/// and as long as a reader holds it the writer's closing closes nothing - what the library writes when it closes a file
+/// would come after the file was checked and renamed, perhaps an hour later. So a writer that closes its file takes it
+/// from all readers first (close_readers), and each opens it again, by itself and under whatever name it has got, when
+/// it reads next.
+///
+/// Threads: all members under Hdf5Lock.
+class ReadHandle {
+public:
+    /// `path` must be a regular file already (InputFile). Throws io.
+    explicit ReadHandle(const std::filesystem::path& path);
+    ~ReadHandle();
+    ReadHandle(const ReadHandle&) = delete;
+    ReadHandle& operator=(const ReadHandle&) = delete;
+
+    /// The file, opened now if need be. Throws what hdf5::open_file does.
+    hid_t get();
+    /// Lets go of the file: what HDF5 remembers of it is forgotten, unless a writer of this process has it open too.
+    void drop() noexcept { file_.reset(); }
+    /// True when get() would open the file.
+    bool dropped() const noexcept { return file_ < 0; }
+    /// Bytes in the file now: one that is being written may grow.
+    std::uint64_t bytes() const;
+
+    /// Takes the file that is now at `path` from every ReadHandle of the process.
+    static void close_readers(const std::filesystem::path& path);
+
+private:
+    std::filesystem::path path_;
+    std::string where_;
+    int descriptor_ = -1;  ///< keeps the file at hand when it is renamed
+    dev_t device_ = 0;
+    ino_t inode_ = 0;
+    hdf5::Handle file_;
+};
+
+}  // namespace headscope::store
