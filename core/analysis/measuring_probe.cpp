@@ -23,8 +23,9 @@ bool is_state(std::string_view name) {
 }  // namespace
 
 MeasuringProbe::MeasuringProbe(store::AnalysisWriter& writer, const store::AnalysisHeader& header,
-                               const std::vector<std::int64_t>& sequences, const Cancellation& cancellation)
-    : writer_(writer), header_(header), sequences_(sequences), cancellation_(cancellation) {
+                               const AnalysisRequest& request, const std::vector<std::int64_t>& sequences,
+                               const Cancellation& cancellation)
+    : writer_(writer), header_(header), request_(request), sequences_(sequences), cancellation_(cancellation) {
     cross_.local_distances = header.local_distances;
     cross_.histogram_row_step = header.row_step();
     kernels::StatisticsRequest self = cross_;
@@ -97,6 +98,7 @@ void MeasuringProbe::measured(const model::AttentionRecord& record) {
                            });
         }
         writer_.write_site(sequences_[row], record.site.value, record.statistics, b);
+        if (request_.site_done) request_.site_done(sequences_[row], record.site.value);
     }
 }
 

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/analysis/request.h"
 #include "core/analysis/tensor_values.h"
 #include "core/base/progress.h"
 #include "core/model/probe.h"
@@ -18,8 +19,8 @@ namespace headscope::analysis {
 /// one site at a time. One probe a batch.
 class MeasuringProbe final : public model::Probe {
 public:
-    /// `sequences`: which sequence each batch row is.
-    MeasuringProbe(store::AnalysisWriter& writer, const store::AnalysisHeader& header,
+    /// `sequences`: which sequence each batch row is. Of the request it calls site_done.
+    MeasuringProbe(store::AnalysisWriter& writer, const store::AnalysisHeader& header, const AnalysisRequest& request,
                    const std::vector<std::int64_t>& sequences, const Cancellation& cancellation);
 
     bool wants(std::string_view name, LayerIndex layer) const override;
@@ -35,6 +36,7 @@ private:
 
     store::AnalysisWriter& writer_;
     const store::AnalysisHeader& header_;
+    const AnalysisRequest& request_;
     const std::vector<std::int64_t>& sequences_;
     const Cancellation& cancellation_;
     std::map<std::string, kernels::StatisticsRequest> self_;  ///< by stream: duplicate and induction scores need tokens

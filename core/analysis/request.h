@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -34,6 +36,16 @@ struct AnalysisRequest {
     std::string config_json;    ///< empty: the model's own
     std::uint64_t seed = 0;
     std::string program_version;  ///< empty: the version that was built
+
+    /// A run that is stopped or fails leaves its partial file where it is, marked as not complete.
+    bool keep_partial_on_stop = false;
+
+    /// Who follows the run is told, on the compute thread, which goes on when they return; they may be empty and do not
+    /// throw. What they tell of can be read from the partial file by then (store::AnalysisFile, on any thread).
+    std::function<void(const std::filesystem::path& partial)> created;  ///< it is there, with all its datasets
+    /// Everything of this sequence at this site: indicators, map, dense weights, states of query, key and value.
+    std::function<void(std::int64_t sequence, std::int64_t site)> site_done;
+    std::function<void(std::int64_t sequence)> loss_done;
 };
 
 /// What run() would refuse by itself or for the model's sake - layers, positions, ids, logits without a head - found
@@ -42,7 +54,8 @@ void check_request(const model::Inspection& inspection, const AnalysisRequest& r
 
 /// Runs the model over all sequences and writes the analysis file, site by site as they come; publishes it at the end.
 /// Memory holds one batch of hidden states and one site's statistics at a time. Progress counts multiplications.
-/// Throws Error or Stopped; then no file of that name exists that was not there before. What the model or the output
+/// Throws Error or Stopped; then no file of that name exists that was not there before, and without
+/// keep_partial_on_stop no partial one either. What the model or the output
 /// path would refuse is refused before anything is computed. Call on the compute thread.
 void run(model::Model& model, const AnalysisRequest& request, const std::filesystem::path& output,
          std::vector<std::filesystem::path> inputs, Progress& progress, const Cancellation& cancellation);

@@ -132,7 +132,7 @@ public:
     void batch(const WorkBatch& work, const std::string& name, Meter& meter) {
         cancellation_.check();
         const model::Batch batch = make_batch(request_.sequences, request_.targets, work.sequences);
-        MeasuringProbe probe(writer_, header_, work.sequences, cancellation_);
+        MeasuringProbe probe(writer_, header_, request_, work.sequences, cancellation_);
         model::ForwardOptions options;
         options.probe = &probe;
         options.skip_layers = request_.skip_layers;
@@ -164,6 +164,7 @@ private:
         const at::Tensor loss = model_.next_token_loss(batch, hidden, rows, &cancellation_);
         for (std::size_t b = 0; b < work.sequences.size(); ++b) {
             writer_.write_loss(work.sequences[b], float_values(loss.select(0, static_cast<std::int64_t>(b))));
+            if (request_.loss_done) request_.loss_done(work.sequences[b]);
         }
     }
 
@@ -194,6 +195,8 @@ void run_all(model::Model& model, const AnalysisRequest& request, const std::fil
     check_batches(model.config(), plan, request);  // before a file appears
     cancellation.check();
     store::AnalysisWriter writer(output, header, inputs);
+    if (request.keep_partial_on_stop) writer.keep_partial();
+    if (request.created) request.created(writer.partial_path());
     Meter meter(progress, plan);
     Run run(model, request, header, writer, cancellation);
     for (std::size_t i = 0; i < plan.size(); ++i) {
