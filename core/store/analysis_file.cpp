@@ -14,6 +14,7 @@
 #include "core/store/read_handle.h"
 #include "core/store/rule_storage.h"
 #include "core/store/schema.h"
+#include "kernels/head_rule.h"
 
 namespace headscope::store {
 
@@ -166,11 +167,6 @@ struct AnalysisFile::Impl {
         std::transform(halves.begin(), halves.end(), values.begin(), float_from_half);
         return values;
     }
-
-    std::vector<float> floats(const std::string& name) {
-        const DatasetSpec& wanted = spec(name);
-        return floats(wanted, Shape(wanted.shape.size(), 0), wanted.shape);
-    }
 };
 
 AnalysisFile::AnalysisFile(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -314,31 +310,48 @@ kernels::AttentionInput AnalysisFile::Map::input() const {
 }
 
 std::optional<AnalysisFile::Map> AnalysisFile::map(std::int64_t s, std::int64_t site) const {
+    return read_map(s, site, std::nullopt);
+}
+
+std::optional<AnalysisFile::Map> AnalysisFile::map_of_head(std::int64_t s, std::int64_t site, std::int64_t head) const {
+    return read_map(s, site, head);
+}
+
+std::optional<AnalysisFile::Map> AnalysisFile::read_map(std::int64_t s, std::int64_t site,
+                                                        std::optional<std::int64_t> head) const {
     const Hdf5Lock lock;
     const std::string group = map_group(s, site);
     const DatasetSpec* query = impl_->schema.find(group + "/query");
     if (query == nullptr || !site_done(s, site)) return std::nullopt;
     impl_->refresh();
-    Map map;
-    map.heads = query->shape[0];
-    map.queries = query->shape[1];
-    map.key_size = query->shape[2];
-    const Shape& key_shape = impl_->spec(group + "/key").shape;
-    map.key_value_heads = key_shape[0];
-    map.keys = key_shape[1];
+    const DatasetSpec& key = impl_->spec(group + "/key");
+    const DatasetSpec& row_constant = impl_->spec(group + "/row_constant");
     const std::string at = impl_->where + ", " + group;
-    if (map.key_value_heads == 0 || map.heads % map.key_value_heads != 0) {
+    const std::int64_t heads = query->shape[0], groups = key.shape[0];
+    if (groups == 0 || heads % groups != 0) {
         throw Error(ErrorCode::format, at, "expected heads that the key-value heads divide",
-                    "found " + std::to_string(map.heads) + " and " + std::to_string(map.key_value_heads));
+                    "found " + std::to_string(heads) + " and " + std::to_string(groups));
     }
-    map.query = impl_->floats(group + "/query");
-    map.key = impl_->floats(group + "/key");
-    map.row_constant = impl_->floats(group + "/row_constant");
-    map.rule = read_rule(impl_->file(), group, map.heads, impl_->bytes(), impl_->where);
+    if (head && (*head < 0 || *head >= heads)) {
+        throw Error(ErrorCode::usage, at, "expected a head from 0 to " + std::to_string(heads - 1),
+                    "found " + std::to_string(*head));
+    }
+    Map map;
+    map.heads = head ? 1 : heads;
+    map.key_value_heads = head ? 1 : groups;
+    map.queries = query->shape[1];
+    map.keys = key.shape[1];
+    map.key_size = query->shape[2];
+    const std::int64_t first = head.value_or(0), first_group = head ? *head / (heads / groups) : 0;
+    map.query = impl_->floats(*query, {first, 0, 0}, {map.heads, map.queries, map.key_size});
+    map.key = impl_->floats(key, {first_group, 0, 0}, {map.key_value_heads, map.keys, map.key_size});
+    map.row_constant = impl_->floats(row_constant, {first, 0}, {map.heads, map.queries});
+    map.rule = read_rule(impl_->file(), group, heads, impl_->bytes(), impl_->where);
     const kernels::BlockVisibility& blocks = map.rule.blocks;
     if (blocks.block_size > 0 && (map.keys + blocks.block_size - 1) / blocks.block_size > blocks.blocks) {
         throw Error(ErrorCode::format, at, "expected block visibility for every key", "found too few blocks");
     }
+    if (head) map.rule = kernels::rule_of_head(map.rule, 0, *head, heads);
     return map;
 }
 

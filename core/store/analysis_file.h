@@ -67,12 +67,16 @@ public:
         kernels::AttentionInput input() const;
     };
     std::optional<Map> map(std::int64_t s, std::int64_t site) const;
+    /// The same of one head alone, and no more is read: one query head, its key head, the rule cut to it.
+    /// Throws usage for a head that the site has not.
+    std::optional<Map> map_of_head(std::int64_t s, std::int64_t site, std::int64_t head) const;
 
     /// Opens every dataset that a file of this header has and checks its type, shape and storage; reads no values.
     void check() const;
 
 private:
     struct Impl;
+    std::optional<Map> read_map(std::int64_t s, std::int64_t site, std::optional<std::int64_t> head) const;
     explicit AnalysisFile(std::unique_ptr<Impl> impl);
     std::unique_ptr<Impl> impl_;
 };

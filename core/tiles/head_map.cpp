@@ -15,26 +15,7 @@ namespace {
 
 constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
 
-template <class T>
-std::vector<T> part(const std::vector<T>& all, std::int64_t index, std::int64_t size) {
-    if (all.empty()) return {};
-    const auto first = all.begin() + index * size;
-    return {first, first + size};
-}
-
 }  // namespace
-
-kernels::ScoreRule rule_of_head(const kernels::ScoreRule& rule, std::int64_t b, std::int64_t h, std::int64_t heads) {
-    kernels::ScoreRule own = rule;
-    own.slopes = part(rule.slopes, h, 1);
-    own.sink_logits = part(rule.sink_logits, h, 1);
-    own.distance_bias = part(rule.distance_bias, h, rule.bias_length);
-    own.blocks.visible = part(rule.blocks.visible, b * heads + h, rule.blocks.blocks);
-    own.query_length = part(rule.query_length, b, 1);
-    own.key_begin = part(rule.key_begin, b, 1);
-    own.key_length = part(rule.key_length, b, 1);
-    return own;
-}
 
 HeadMap::HeadMap(std::vector<float> query, std::vector<float> key, std::vector<float> row_constant,
                  std::int64_t key_size, kernels::ScoreRule rule)

@@ -5,11 +5,11 @@
 
 #include "core/tiles/tile.h"
 #include "kernels/attention.h"
+#include "kernels/head_rule.h"
 
 namespace headscope::tiles {
 
-/// The rule of head `h` of sequence `b` for itself: batch 1, one head.
-kernels::ScoreRule rule_of_head(const kernels::ScoreRule& rule, std::int64_t b, std::int64_t h, std::int64_t heads);
+using kernels::rule_of_head;
 
 /// One head's map, recomputed from its queries, keys and row constants: weights are never stored.
 class HeadMap final : public TileSource {
