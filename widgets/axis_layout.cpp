@@ -109,10 +109,10 @@ void thinned_ticks(PlacedAxis& placed, const std::vector<std::pair<double, QStri
 }
 
 void cell_ticks(PlacedAxis& placed, const Axis& axis, std::int64_t count, bool horizontal, double length,
-                double tick_points, double centre) {
+                double tick_points, double centre, bool token_labels) {
     const QFont font = figure_font(tick_points);
     const double cell = length / std::max<double>(1, static_cast<double>(count));
-    if (!axis.cell_labels.empty() && std::ssize(axis.cell_labels) == count) {
+    if (token_labels && !axis.cell_labels.empty() && std::ssize(axis.cell_labels) == count) {
         const double points = std::min(tick_points, std::floor(cell * 0.9 / units_of_points(1) * 4) / 4);
         // Line height is about 1.36 of the size; neighbours may share their leading, not their letters.
         if (points * 1.05 >= kSmallestToken) {
@@ -153,7 +153,8 @@ double PlacedAxis::place(const Axis& axis, double value) const {
     return scaled(axis.scale, value, axis.linear_range);
 }
 
-PlacedAxis place_axis(const Panel& panel, bool horizontal, double length, double tick_points, double label_share) {
+PlacedAxis place_axis(const Panel& panel, bool horizontal, double length, double tick_points, double label_share,
+                      bool token_labels) {
     const Axis& axis = horizontal ? panel.x : panel.y;
     const Limits limits = std::visit(LimitsOf{panel, horizontal}, panel.content);
     PlacedAxis placed;
@@ -168,7 +169,7 @@ PlacedAxis place_axis(const Panel& panel, bool horizontal, double length, double
             const double label = horizontal ? 0 : label_share;
             centre = label + (1 - kMosaicGap - label) / 2;
         }
-        cell_ticks(placed, axis, limits.count, horizontal, length, tick_points, centre);
+        cell_ticks(placed, axis, limits.count, horizontal, length, tick_points, centre, token_labels);
         return placed;
     }
     std::vector<std::pair<double, QString>> all;

@@ -9,8 +9,9 @@ inline constexpr double kTickLength = 7, kTickPadding = 5, kLabelPadding = 9;  /
 inline constexpr double kSmallestToken = 4.5;                                  // points
 
 /// Limits and ticks of one axis of a panel whose plot is `length` units long; labels that would collide are thinned.
+/// token_labels: cells may be labelled with their tokens.
 PlacedAxis place_axis(const figures::Panel& panel, bool horizontal, double length, double tick_points,
-                      double label_share);
+                      double label_share, bool token_labels = true);
 
 /// Units needed beside the plot for ticks, tick labels and the axis label.
 double axis_margin(const PlacedAxis& placed, const figures::Axis& axis, bool horizontal, double tick_points);

@@ -52,7 +52,7 @@ void ColourBar::applyDefaultAntialiasingHint(QCPPainter* painter) const {
 void ColourBar::draw(QCPPainter* painter) {
     const QRectF& area = area_;
     const QRectF bar(area.left(), area.top(), kBar, area.height());
-    const auto& table = colour_table(scale_.map, theme_.dark);
+    const auto& table = colour_table(scale_.map, theme_);
     QImage image(1, kMapColours, QImage::Format_RGB32);
     for (int i = 0; i < kMapColours; ++i) image.setPixel(0, kMapColours - 1 - i, table[static_cast<std::size_t>(i)]);
     painter->setRenderHint(QPainter::SmoothPixmapTransform, false);

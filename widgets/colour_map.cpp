@@ -3,7 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <mutex>
 #include <numbers>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 namespace headscope::widgets {
@@ -89,22 +93,93 @@ ColourTable sequential(bool dark) {
     });
 }
 
-/// Blue below, red above.
-ColourTable diverging(bool dark) {
-    return walked([dark](double t) {
+/// The page's colour to its opposite.
+ColourTable grey(bool dark) {
+    return walked([dark](double t) { return Lab{dark ? 0.2 + 0.78 * t : 0.985 - 0.785 * t, 0, 0}; });
+}
+
+/// One hue below, another above, both as far from the page.
+ColourTable diverging(bool dark, double below, double above) {
+    return walked([=](double t) {
         const double u = 2 * t - 1;
         const double far = std::abs(u);
         const double lightness = dark ? 0.26 + 0.56 * far : 0.975 - 0.535 * far;
-        return polar(lightness, 0.165 * std::pow(far, 0.9), u < 0 ? 255 : 35);
+        return polar(lightness, 0.165 * std::pow(far, 0.9), u < 0 ? below : above);
     });
+}
+
+Lab lab(QRgb colour) {
+    const auto decoded = [](int channel) {
+        const double c = channel / 255.0;
+        return c <= 0.04045 ? c / 12.92 : std::pow((c + 0.055) / 1.055, 2.4);
+    };
+    const double r = decoded(qRed(colour)), g = decoded(qGreen(colour)), b = decoded(qBlue(colour));
+    const double l = std::cbrt(0.4122214708 * r + 0.5363325363 * g + 0.0514459929 * b);
+    const double m = std::cbrt(0.2119034982 * r + 0.6806995451 * g + 0.1073969566 * b);
+    const double s = std::cbrt(0.0883024619 * r + 0.2817188376 * g + 0.6299787005 * b);
+    return {0.2104542553 * l + 0.7936177850 * m - 0.0040720468 * s,
+            1.9779984951 * l - 2.4285922050 * m + 0.4505937099 * s,
+            0.0259040371 * l + 0.7827717662 * m - 0.8086757660 * s};
+}
+
+using ControlColours = std::array<QRgb, 10>;
+
+/// A smooth curve (Catmull and Rom's) through the colours.
+ColourTable through(const ControlColours& colours) {
+    std::array<Lab, std::tuple_size_v<ControlColours>> points{};
+    std::transform(colours.begin(), colours.end(), points.begin(), lab);
+    return walked([&points](double t) {
+        const double place = t * static_cast<double>(points.size() - 1);
+        const auto i = std::min(static_cast<std::size_t>(place), points.size() - 2);
+        const double u = place - static_cast<double>(i);
+        const auto at = [&](double Lab::*part) {
+            const double p1 = points[i].*part, p2 = points[i + 1].*part;
+            const double p0 = i > 0 ? points[i - 1].*part : 2 * p1 - p2;
+            const double p3 = i + 2 < points.size() ? points[i + 2].*part : 2 * p2 - p1;
+            return p1 + 0.5 * u * (p2 - p0 + u * (2 * p0 - 5 * p1 + 4 * p2 - p3 + u * (3 * (p1 - p2) + p3 - p0)));
+        };
+        return Lab{at(&Lab::l), at(&Lab::a), at(&Lab::b)};
+    });
+}
+
+// Ten even steps of the published maps (van der Walt and Smith; Nuñez, Anderton and Renslow), released as CC0.
+constexpr ControlColours kViridis{0xff440154, 0xff482878, 0xff3e4a89, 0xff31688e, 0xff26828e,
+                                  0xff1f9e89, 0xff35b779, 0xff6dcd59, 0xffb4de2c, 0xfffde725};
+constexpr ControlColours kCividis{0xff00204d, 0xff00336f, 0xff39486b, 0xff575c6d, 0xff707173,
+                                  0xff8a8779, 0xffa69d75, 0xffc4b56c, 0xffe4cf5b, 0xffffea46};
+constexpr ControlColours kMagma{0xff000004, 0xff180f3e, 0xff451077, 0xff721f81, 0xff9f2f7f,
+                                0xffcd4071, 0xfff1605d, 0xfffd9567, 0xfffec98d, 0xfffcfdbf};
+
+ColourTable made(const std::string& name, bool dark) {
+    if (name == "viridis") return through(kViridis);
+    if (name == "cividis") return through(kCividis);
+    if (name == "magma") return through(kMagma);
+    if (name == "grey") return grey(dark);
+    if (name == "blue-red") return diverging(dark, 255, 35);
+    if (name == "blue-orange") return diverging(dark, 255, 62);
+    if (name == "purple-green") return diverging(dark, 315, 145);
+    return sequential(dark);
 }
 
 }  // namespace
 
+const ColourTable& colour_table(const std::string& name, bool dark) {
+    // Tables stay where they are: a map's nodes do not move.
+    static std::mutex mutex;
+    static std::map<std::pair<std::string, bool>, ColourTable> tables;
+    const std::lock_guard lock(mutex);
+    const auto key = std::pair(name, dark);
+    auto found = tables.find(key);
+    if (found == tables.end()) found = tables.emplace(key, made(name, dark)).first;
+    return found->second;
+}
+
+const ColourTable& colour_table(figures::ColourMap map, const Theme& theme) {
+    return colour_table(map == figures::ColourMap::diverging ? theme.diverging_map : theme.sequential_map, theme.dark);
+}
+
 const ColourTable& colour_table(figures::ColourMap map, bool dark) {
-    static const std::array<ColourTable, 4> tables{sequential(false), sequential(true), diverging(false),
-                                                   diverging(true)};
-    return tables[(map == figures::ColourMap::diverging ? 2U : 0U) + (dark ? 1U : 0U)];
+    return colour_table(map, make_theme(dark));
 }
 
 double fraction(const figures::ColourScale& scale, double value) {

@@ -55,8 +55,9 @@ private:
     }
 
     double add_title(double y) {
-        if (!style_.title || figure_.title.empty()) return y;
-        return add_lines(y, printable(figure_.title), figure_font(text_ + 0.5, true), left_, Ink::text) + units(1.0);
+        const std::string& title = style_.title_text.empty() ? figure_.title : style_.title_text;
+        if (!style_.title || title.empty()) return y;
+        return add_lines(y, printable(title), figure_font(text_ + 0.5, true), left_, Ink::text) + units(1.0);
     }
 
     double add_legend(double y) {
@@ -123,8 +124,8 @@ private:
         if (const double label = tile_label_height(panel); label > 0) {
             placed.label_share = label * static_cast<double>(std::get<Mosaic>(panel.content).rows) / plot.height();
         }
-        placed.x = place_axis(panel, true, plot.width(), small_, 0);
-        placed.y = place_axis(panel, false, plot.height(), small_, placed.label_share);
+        placed.x = place_axis(panel, true, plot.width(), small_, 0, style_.labels);
+        placed.y = place_axis(panel, false, plot.height(), small_, placed.label_share, style_.labels);
         const auto at = static_cast<std::int64_t>(index);
         placed.y.labels = !figure_.share_y || at % columns_ == 0;
         placed.x.labels = !figure_.share_x || at + columns_ >= std::ssize(figure_.panels);

@@ -33,6 +33,11 @@ void check(const FigureStyle& style) {
            "expected 20 to 4000 mm, or 0", style.height_mm);
     demand(style.font_points >= 3 && style.font_points <= 40, "figure font", "expected 3 to 40 points",
            style.font_points);
+    if (figures::find_colour_map(style.sequential_map) == nullptr ||
+        figures::find_colour_map(style.diverging_map) == nullptr) {
+        throw Error(ErrorCode::usage, "figure colours", "expected a colour map of list colour-maps",
+                    "found " + escaped(style.sequential_map) + ", " + escaped(style.diverging_map));
+    }
     demand(style.dpi >= 20 && style.dpi <= 2400, "figure resolution", "expected 20 to 2400 dpi", style.dpi);
 }
 
@@ -91,7 +96,8 @@ QByteArray svg(QCustomPlot& plot, const QSizeF& size, const std::string& title) 
         draw(plot, &generator, size, 1, true);
     }
     // A viewer without the first family must know the others; one that enlarges images must not smooth cells.
-    bytes.replace("font-family=\"Noto Sans\"", "font-family=\"" + font_family_list().toUtf8() + "\"");
+    bytes.replace("font-family=\"" + figure_font(8).families().constFirst().toHtmlEscaped().toUtf8() + "\"",
+                  "font-family=\"" + font_family_list().toHtmlEscaped().toUtf8() + "\"");
     bytes.replace("<image ", "<image style=\"image-rendering:pixelated\" ");
     return bytes;
 }
@@ -120,6 +126,13 @@ QByteArray png(QCustomPlot& plot, const QSizeF& size, double dpi, const QColor& 
     return bytes;
 }
 
+Theme themed(const FigureStyle& style) {
+    Theme theme = make_theme(style.dark);
+    theme.sequential_map = style.sequential_map;
+    theme.diverging_map = style.diverging_map;
+    return theme;
+}
+
 std::string ending(const std::string& path) {
     std::string end = std::filesystem::path(path).extension().string();
     for (char& c : end) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -143,12 +156,15 @@ std::string render_figure(const figures::FigureData& figure, const FigureStyle& 
                     "found another thread or none");
     }
     const QuietQt quiet;
+    const FigureFont font(style.font_family);
     const FigureLayout layout = make_layout(figure, style);
-    const auto plot = make_plot(layout, make_theme(style.dark));
-    const std::string title = figure.title.empty() ? figure.recipe : figure.title;
+    const Theme theme = themed(style);
+    const auto plot = make_plot(layout, theme);
+    const std::string& own = figure.title.empty() ? figure.recipe : figure.title;
+    const std::string& title = style.title_text.empty() ? own : style.title_text;
     const QByteArray bytes = format == "pdf"   ? pdf(*plot, layout.size, title)
                              : format == "svg" ? svg(*plot, layout.size, title)
-                                               : png(*plot, layout.size, style.dpi, make_theme(style.dark).background);
+                                               : png(*plot, layout.size, style.dpi, theme.background);
     return bytes.toStdString();
 }
 

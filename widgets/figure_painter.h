@@ -4,17 +4,11 @@
 #include <string>
 
 #include "core/figures/figure.h"
+#include "core/figures/figure_style.h"
 
 namespace headscope::widgets {
 
-struct FigureStyle {
-    double width_mm = 180;  ///< two columns of a paper; 85: one column
-    double height_mm = 0;   ///< 0: follows from the panels
-    bool dark = false;
-    double font_points = 8;
-    bool title = true;
-    double dpi = 300;  ///< PNG only; vector output is true to size
-};
+using figures::FigureStyle;
 
 /// Draws `figure` into a .pdf, .svg or .png by its ending, whole or not at all. Needs a QApplication (the offscreen
 /// platform is enough, see offscreen.h) and its thread. The same figure and style give the same bytes on every

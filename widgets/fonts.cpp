@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "widgets/fonts.h"
 
+#include <QFontDatabase>
 #include <QFontMetricsF>
 #include <QGlyphRun>
 #include <QHash>
@@ -10,14 +11,26 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/error.h"
+
 namespace headscope::widgets {
 namespace {
 
 const QString kEmoji = "Noto Color Emoji";
 
-const QStringList& families() {
-    static const QStringList list{"Noto Sans",          "DejaVu Sans",       "Noto Sans CJK SC",
-                                  "Noto Sans Symbols2", "Noto Sans Symbols", kEmoji};
+const QString kDefault = "Noto Sans";
+
+QString& chosen_family() {
+    static QString family = kDefault;
+    return family;
+}
+
+QStringList families() {
+    QStringList list{chosen_family()};
+    for (const QString& family : {kDefault, QString("DejaVu Sans"), QString("Noto Sans CJK SC"),
+                                  QString("Noto Sans Symbols2"), QString("Noto Sans Symbols"), kEmoji}) {
+        if (!list.contains(family)) list += family;
+    }
     return list;
 }
 
@@ -54,6 +67,23 @@ QFont figure_font(double points, bool bold) {
     return font;
 }
 
+FigureFont::FigureFont(const std::string& family) {
+    const QString name = QString::fromStdString(family);
+    if (name == kDefault) return;  // its substitutes serve where it is not installed
+    const QStringList installed = QFontDatabase::families();
+    const auto found = std::find_if(installed.begin(), installed.end(),
+                                    [&](const QString& one) { return one.compare(name, Qt::CaseInsensitive) == 0; });
+    if (found == installed.end()) {
+        throw Error(ErrorCode::usage, "--font-family", "expected an installed font family, as fc-list : family prints",
+                    "found " + escaped(family));
+    }
+    chosen_family() = *found;
+}
+
+FigureFont::~FigureFont() {
+    chosen_family() = kDefault;
+}
+
 QString font_family_list() {
     // Without the emoji font: pango (rsvg, Inkscape) would take digits from it. Viewers find it for emoji by
     // themselves.
@@ -68,7 +98,8 @@ QString printable(const std::string& text) {
         return all;
     }
     // One thread draws; fonts do not change while a program runs.
-    static QHash<QString, bool> known;
+    static QHash<QString, QHash<QString, bool>> known_of_family;
+    auto& known = known_of_family[chosen_family()];
     QString shown;
     QTextBoundaryFinder finder(QTextBoundaryFinder::Grapheme, all);
     qsizetype begin = 0;

@@ -18,9 +18,19 @@ constexpr double units_of_points(double points) {
     return points * kUnitsPerInch / 72.0;
 }
 
-/// Noto Sans, then what set-up installs for everything that it lacks; unhinted, sized in units. `points` is rounded to
-/// a quarter point.
+/// The chosen family (FigureFont), then what set-up installs for everything that it lacks; unhinted, sized in units.
+/// `points` is rounded to a quarter point.
 QFont figure_font(double points, bool bold = false);
+
+/// While it lives, figure_font() is of another family than Noto Sans. One thread draws; they may not be nested.
+/// Throws Error (usage) when no such family is installed.
+class FigureFont {
+public:
+    explicit FigureFont(const std::string& family);
+    ~FigureFont();
+    FigureFont(const FigureFont&) = delete;
+    FigureFont& operator=(const FigureFont&) = delete;
+};
 
 /// The families of figure_font() as an SVG or CSS list.
 QString font_family_list();

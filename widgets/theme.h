@@ -2,6 +2,7 @@
 #pragma once
 
 #include <QColor>
+#include <string>
 
 namespace headscope::widgets {
 
@@ -10,6 +11,7 @@ namespace headscope::widgets {
 struct Theme {
     bool dark = false;
     QColor background, text, muted, line, grid, none, accent;
+    std::string sequential_map = "indigo", diverging_map = "blue-red";  ///< names of figures::colour_maps()
 
     /// Any index; wraps around.
     QColor categorical(int index) const;

@@ -8,10 +8,12 @@
 #include "app/child.h"
 #include "app/console.h"
 #include "app/context.h"
+#include "app/figure_flags.h"
 #include "app/loading.h"
 #include "core/base/error.h"
 #include "core/base/output_file.h"
 #include "core/figures/figure.h"
+#include "core/figures/figure_options.h"
 #include "core/store/analysis_file.h"
 #ifdef HEADSCOPE_WITH_PAINTER
 #include "widgets/figure_painter.h"
@@ -25,11 +27,8 @@ namespace fs = std::filesystem;
 
 struct ExportOptions {
     std::vector<std::string> files;
-    std::string figure, output, theme = "light";
-    figures::FigureOptions choice;
-    std::int64_t layer = -1, head = -1, sequence = -1;
-    double width = 180, height = 0, font = 8, dpi = 300;
-    bool no_title = false;
+    std::string output;
+    figures::FigureRequest request;
 };
 
 std::string ending_of(const std::string& path) {
@@ -48,14 +47,7 @@ void draw(const figures::FigureData& figure, const ExportOptions& options, const
 #ifdef HEADSCOPE_WITH_PAINTER
     OutputFile::check_target(options.output, inputs);
     widgets::ensure_application();
-    widgets::FigureStyle style;
-    style.width_mm = options.width;
-    style.height_mm = options.height;
-    style.dark = options.theme == "dark";
-    style.font_points = options.font;
-    style.title = !options.no_title;
-    style.dpi = options.dpi;
-    widgets::export_figure(figure, style, options.output);
+    widgets::export_figure(figure, options.request.style, options.output);
 #else
     (void)figure;
     (void)inputs;
@@ -82,7 +74,7 @@ void run_export(const ExportOptions& options, const Cancellation& cancellation) 
     check_kernel_environment();
     continue_in_child(inputs, cancellation);
     const auto files = open_all(inputs);
-    const auto figure = figures::make_figure(options.figure, files, options.choice);
+    const auto figure = figures::make_figure(options.request.recipe, files, options.request.options);
     cancellation.check();
     if (ending == ".csv")
         write_text(options.output, figures::figure_csv(figure), inputs);
@@ -97,28 +89,11 @@ void add_export(CLI::App& app, Context& context) {
         app.add_subcommand("export", "Draw a figure of analysis files as PDF, SVG or PNG, or its numbers as CSV");
     auto options = std::make_shared<ExportOptions>();
     command->add_option("files", options->files, "Analysis files (*.headscope.h5)")->required();
-    command->add_option("--figure", options->figure, "A recipe; see headscope list figures")->required();
+    command->add_option("--figure", options->request.recipe, "A recipe; see headscope list figures")->required();
     command->add_option("-o,--output", options->output, "OUT.pdf, .svg, .png or .csv")->required();
-    command->add_option("--layer", options->layer, "Layer, counted from 0")->check(CLI::NonNegativeNumber);
-    command->add_option("--head", options->head, "Head, counted from 0")->check(CLI::NonNegativeNumber);
-    command->add_option("--sequence", options->sequence, "Sequence, counted from 0")->check(CLI::NonNegativeNumber);
-    command->add_option("--indicator", options->choice.indicator, "indicators: one of them; default all");
-    command->add_option("--statistic", options->choice.statistic, "thumbnails: mean or maximum")
-        ->check(CLI::IsMember({"mean", "maximum"}));
-    command->add_option("--pixels", options->choice.pixels, "attention: most cells along a side, pooled beyond")
-        ->check(CLI::Range(16, 8192));
-    command->add_option("--width", options->width, "Width in mm (85: one column; 180: two)")
-        ->check(CLI::Range(30.0, 2000.0));
-    command->add_option("--height", options->height, "Height in mm; default follows from the panels")
-        ->check(CLI::Range(20.0, 2000.0));
-    command->add_option("--font-size", options->font, "Points")->check(CLI::Range(3.0, 40.0));
-    command->add_option("--dpi", options->dpi, "Dots per inch of a PNG")->check(CLI::Range(36.0, 2400.0));
-    command->add_option("--theme", options->theme, "light or dark")->check(CLI::IsMember({"light", "dark"}));
-    command->add_flag("--no-title", options->no_title, "Leave the title to the caption");
-    command->callback([&context, options] {
-        if (options->layer >= 0) options->choice.layer = options->layer;
-        if (options->head >= 0) options->choice.head = options->head;
-        if (options->sequence >= 0) options->choice.sequence = options->sequence;
+    add_figure_flags(*command, options->request);
+    command->callback([&context, options, command] {
+        check_figure_flags(*command, options->request);
         context.command = [&context, options] { run_export(*options, context.cancellation); };
     });
 }

@@ -7,6 +7,7 @@
 #include "app/resources.h"
 #include "core/analysis/input.h"
 #include "core/figures/figure.h"
+#include "core/figures/figure_style.h"
 #include "core/mixers/mixer.h"
 #include "core/model/recipe.h"
 #include "kernels/backend.h"
@@ -20,6 +21,12 @@ Rows rows_of(const std::string& what) {
     Rows rows;
     if (what == "figures")
         for (const auto& recipe : figures::recipes()) rows.push_back({recipe.name, recipe.description, recipe.needs});
+    if (what == "colour-maps") {
+        for (const auto& map : figures::colour_maps()) {
+            const bool diverging = map.kind == figures::ColourMap::diverging;
+            rows.push_back({map.name, (diverging ? "diverging: " : "sequential: ") + map.description});
+        }
+    }
     if (what == "families")
         for (const auto* family : model::families()) rows.push_back({family->name, family->summary});
     if (what == "mixers")
@@ -37,10 +44,12 @@ void add_list(CLI::App& app, Context& context) {
     auto* command = app.add_subcommand("list", "What there is: figures, mixers, families, kernels, examples, ...");
     static std::string what;
     static bool json = false;
-    command->add_option("what", what, "figures, mixers, families, presets, tasks, datasets, kernels, examples")
+    command
+        ->add_option("what", what,
+                     "figures, colour-maps, mixers, families, presets, tasks, datasets, kernels, examples")
         ->required()
-        ->check(
-            CLI::IsMember({"figures", "mixers", "families", "presets", "tasks", "datasets", "kernels", "examples"}));
+        ->check(CLI::IsMember(
+            {"figures", "colour-maps", "mixers", "families", "presets", "tasks", "datasets", "kernels", "examples"}));
     command->add_flag("--json", json, "One JSON document");
     command->callback([&context] {
         context.command = [] {

@@ -159,12 +159,28 @@ struct FigureData {
     std::function<Table()> table;            ///< the numbers, made when they are asked for
 };
 
-/// What the user can choose.
+/// How the values of an indicator become colours: as they are, by their range over everything in the figure, or by the
+/// range of each layer.
+enum class Normalise { absolute, minmax, layer };
+
+/// How weights become colours. by_length: square root for short texts, logarithmic for long ones. row_rank: each
+/// weight's rank among those of its row, from 0 to 1.
+enum class CellScale { by_length, linear, logarithmic, square_root, row_rank };
+
+/// What the user can choose; figure_options.h says how it is called and checked.
 struct FigureOptions {
     std::optional<std::int64_t> layer, head, sequence;  ///< counted from 0
     std::string indicator;                              ///< for `indicators`; empty: all
     std::string statistic = "mean";                     ///< thumbnails: mean, maximum
     std::int64_t pixels = 1024;                         ///< `attention`: most cells along a side, max-pooled beyond
+    std::vector<std::int64_t> heads;                    ///< more than one; `lines` only
+    bool all_sequences = false;                         ///< mean over sequences; `sequence` is empty
+    Normalise normalise = Normalise::absolute;          ///< `indicators`
+    CellScale scale = CellScale::by_length;             ///< `attention`
+    /// A part of the map: queries [from_query, to_query), keys [from_key, to_key); absent ends are the text's.
+    std::optional<std::int64_t> from_query, to_query, from_key, to_key;
+
+    bool operator==(const FigureOptions&) const = default;
 };
 
 struct RecipeInfo {

@@ -23,8 +23,17 @@ FigureData attention(Files files, const FigureOptions& options);
 FigureData indicators(Files files, const FigureOptions& options);
 FigureData thumbnails(Files files, const FigureOptions& options);
 
-/// The sequence asked for, checked against the file. Throws Error (usage).
+/// The sequence asked for, checked against the file. Throws Error (usage), also for all of them.
 std::int64_t chosen_sequence(const store::AnalysisFile& file, const FigureOptions& options);
+
+/// The same, or all of them: for recipes that take means over sequences.
+std::vector<std::int64_t> chosen_sequences(const store::AnalysisFile& file, const FigureOptions& options);
+
+/// Mean and standard deviation (divisor n - 1; NaN for one value) of the values that are not NaN.
+struct Moments {
+    double mean = 0, deviation = 0;
+};
+Moments moments(std::span<const double> values);
 
 /// Sites to draw: those of the layer asked for, or all. Throws Error (usage) when the file has no such layer.
 std::vector<std::int64_t> chosen_sites(const store::AnalysisFile& file, const FigureOptions& options);

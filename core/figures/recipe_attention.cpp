@@ -5,142 +5,87 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
-#include "core/base/error.h"
+#include "core/figures/head_weights.h"
 #include "core/figures/recipe.h"
 #include "core/figures/token_text.h"
-#include "kernels/key_ranges.h"
-#include "kernels/tiles.h"
 
 namespace headscope::figures {
 namespace {
 
-constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
 constexpr std::int64_t kMostLabels = 400;  ///< no page has room for more tokens along a side
 constexpr std::int64_t kShort = 256;       ///< up to here a square-root scale; the weights of longer texts need decades
 
 struct Map {
     std::string model, site;
     bool cross = false;
-    std::int64_t layer = 0, head = 0, queries = 0, keys = 0, rows = 0, columns = 0;
-    std::vector<std::string> query_tokens, key_tokens;  ///< as read, empty for other streams
+    std::int64_t layer = 0, head = 0, rows = 0, columns = 0;
+    Region region;
+    std::vector<std::string> query_tokens, key_tokens;  ///< of the whole text, as read; empty for other streams
     std::vector<float> values;                          ///< [rows, columns]; NaN: not allowed
-    std::int64_t limit = 0;                             ///< trained positions; 0: none, or not passed
+    std::vector<float> ranks;                           ///< instead of them drawn; may be empty
+    CellScale scale = CellScale::linear;
+    std::int64_t limit = 0;  ///< trained positions; 0: none, or not passed
+
+    bool exact() const { return rows == region.queries() && columns == region.keys(); }
 };
 
-store::AnalysisFile::Map recorded(const store::AnalysisFile& file, std::int64_t s, std::int64_t site) {
-    if (!file.header().record.maps) {
-        throw Error(ErrorCode::usage, "figure attention of " + file_name(file),
-                    "expected a file with maps: analyze with --record maps", "found none recorded");
-    }
-    if (!file.header().sites[static_cast<std::size_t>(site)].has_matrix) {
-        throw Error(ErrorCode::usage, "figure attention, layer " + site_label(file, site),
-                    "expected a layer with an attention matrix", "found one that mixes tokens without");
-    }
-    if (!file.site_done(s, site)) {
-        throw Error(ErrorCode::usage, "figure attention, layer " + site_label(file, site) + " of " + file_name(file),
-                    "expected a layer that is done", "found a partial file that ends before it");
-    }
-    auto map = file.map(s, site);
-    if (!map) {
-        throw Error(ErrorCode::usage, "figure attention, layer " + site_label(file, site) + " of " + file_name(file),
-                    "expected a layer whose map was recorded", "found none");
-    }
-    return std::move(*map);
-}
-
-/// NaN into every cell under which the rule allows no pair: future, window, blocks, padding.
-void hide_forbidden(const store::AnalysisFile::Map& map, std::int64_t head, std::int64_t rows, std::int64_t columns,
-                    std::vector<float>& values) {
-    const kernels::ScoreRule& rule = map.rule;
-    const auto bounds = kernels::sequence_bounds(rule, 0, map.queries, map.keys);
-    // Per row of cells: +1 where a range of allowed keys begins, -1 behind its end.
-    std::vector<std::int64_t> change(static_cast<std::size_t>(columns) + 1);
-    const auto allow = [&](std::int64_t begin, std::int64_t end) {
-        if (begin >= end) return;
-        ++change[static_cast<std::size_t>(begin * columns / map.keys)];
-        --change[static_cast<std::size_t>((end - 1) * columns / map.keys) + 1];
-    };
-    std::int64_t i = 0;
-    for (std::int64_t r = 0; r < rows; ++r) {
-        std::fill(change.begin(), change.end(), 0);
-        for (; i < map.queries && i * rows / map.queries == r; ++i)
-            kernels::for_key_ranges(rule, bounds, 0, head, map.heads, i, allow);
-        std::int64_t ranges = 0;
-        for (std::int64_t c = 0; c < columns; ++c) {
-            ranges += change[static_cast<std::size_t>(c)];
-            if (ranges == 0) values[static_cast<std::size_t>(r * columns + c)] = kNone;
-        }
-    }
-}
-
-std::vector<float> exact_cells(const store::AnalysisFile::Map& map, std::int64_t head) {
-    std::vector<float> weights(static_cast<std::size_t>(map.queries * map.keys));
-    kernels::attention_weights(map.input(), map.row_constant, 0, head, 0, map.queries, 0, map.keys, weights.data());
-    hide_forbidden(map, head, map.queries, map.keys, weights);
-    return weights;
-}
-
-std::vector<float> pooled_cells(const store::AnalysisFile::Map& map, std::int64_t head, std::int64_t rows,
-                                std::int64_t columns) {
-    std::vector<float> most(static_cast<std::size_t>(rows * columns));
-    kernels::attention_map(map.input(), map.row_constant, {0, head, 0, map.queries, 0, map.keys}, rows, columns,
-                           nullptr, most.data());
-    hide_forbidden(map, head, rows, columns, most);
-    return most;
-}
-
-std::vector<std::string> labels(const std::vector<std::string>& tokens) {
-    std::vector<std::string> all;
-    for (const auto& token : tokens) all.push_back(visible_token(token));
-    return all;
-}
-
-Axis axis(const char* name, const std::vector<std::string>& tokens, std::int64_t positions, std::int64_t cells) {
+Axis axis(const char* name, const std::vector<std::string>& tokens, std::int64_t first, std::int64_t end,
+          std::int64_t cells) {
     Axis axis;
     axis.label = name;
-    axis.cells_per_value = static_cast<double>(cells) / static_cast<double>(positions);
-    if (cells == positions && positions <= kMostLabels && std::ssize(tokens) == positions)
-        axis.cell_labels = labels(tokens);
+    axis.first_cell = first;
+    axis.cells_per_value = static_cast<double>(cells) / static_cast<double>(end - first);
+    if (cells != end - first || cells > kMostLabels || end > std::ssize(tokens)) return axis;
+    for (std::int64_t i = first; i < end; ++i)
+        axis.cell_labels.push_back(visible_token(tokens[static_cast<std::size_t>(i)]));
     return axis;
+}
+
+ColourScale colours(CellScale scale) {
+    ColourScale colours;
+    colours.label = scale == CellScale::row_rank ? "rank of the weight in its row" : "attention weight";
+    if (scale == CellScale::logarithmic) {
+        colours.scale = ScaleKind::logarithmic;
+        colours.minimum = 1e-4;
+    } else if (scale == CellScale::square_root) {
+        colours.scale = ScaleKind::square_root;
+    }
+    return colours;
 }
 
 Panel panel(const Map& map, const std::string& title) {
     Panel drawn;
     drawn.title = title;
-    drawn.x = axis(map.cross ? "key (source)" : "key", map.key_tokens, map.keys, map.columns);
-    drawn.y = axis(map.cross ? "query (target)" : "query", map.query_tokens, map.queries, map.rows);
+    const Region& part = map.region;
+    drawn.x = axis(map.cross ? "key (source)" : "key", map.key_tokens, part.first_key, part.end_key, map.columns);
+    drawn.y =
+        axis(map.cross ? "query (target)" : "query", map.query_tokens, part.first_query, part.end_query, map.rows);
     HeatMap cells;
     cells.rows = map.rows;
     cells.columns = map.columns;
-    cells.values = map.values;
-    cells.colours.label = "attention weight";
-    if (std::max(map.queries, map.keys) > kShort) {
-        cells.colours.scale = ScaleKind::logarithmic;
-        cells.colours.minimum = 1e-4;
-    } else {
-        cells.colours.scale = ScaleKind::square_root;
-    }
+    cells.values = map.ranks.empty() ? map.values : map.ranks;
+    cells.colours = colours(map.scale);
     drawn.content = std::move(cells);
-    if (map.limit > 0) {
+    if (map.limit > part.first_key && map.limit < part.end_key)
         drawn.markers.push_back({true, static_cast<double>(map.limit), "trained to " + std::to_string(map.limit)});
+    if (map.limit > part.first_query && map.limit < part.end_query)
         drawn.markers.push_back({false, static_cast<double>(map.limit), ""});
-    }
     return drawn;
 }
 
 Table attention_table(const std::vector<Map>& maps) {
     std::vector<std::string> model, site, query_token, key_token;
     std::vector<std::int64_t> layer, head, query, key;
-    std::vector<double> weight;
+    std::vector<double> weight, rank;
     const auto token = [](const std::vector<std::string>& tokens, std::int64_t at, bool exact) {
         return exact && at < std::ssize(tokens) ? visible_token(tokens[static_cast<std::size_t>(at)]) : std::string();
     };
-    bool pooled = false;
+    bool pooled = false, ranked = false;
     for (const auto& map : maps) {
-        const bool exact = map.rows == map.queries && map.columns == map.keys;
+        const bool exact = map.exact();
         pooled |= !exact;
+        ranked |= !map.ranks.empty();
         for (std::int64_t r = 0; r < map.rows; ++r) {
             for (std::int64_t c = 0; c < map.columns; ++c) {
                 const float value = map.values[static_cast<std::size_t>(r * map.columns + c)];
@@ -149,32 +94,29 @@ Table attention_table(const std::vector<Map>& maps) {
                 layer.push_back(map.layer);
                 site.push_back(map.site);
                 head.push_back(map.head);
-                const std::int64_t q = (r * map.queries + map.rows - 1) / map.rows;
-                const std::int64_t k = (c * map.keys + map.columns - 1) / map.columns;
+                const Region& part = map.region;
+                const std::int64_t q = part.first_query + (r * part.queries() + map.rows - 1) / map.rows;
+                const std::int64_t k = part.first_key + (c * part.keys() + map.columns - 1) / map.columns;
                 query.push_back(q);
                 key.push_back(k);
                 query_token.push_back(token(map.query_tokens, q, exact));
                 key_token.push_back(token(map.key_tokens, k, exact));
                 weight.push_back(value);
+                if (!map.ranks.empty()) rank.push_back(map.ranks[static_cast<std::size_t>(r * map.columns + c)]);
             }
         }
     }
-    return {{{"model", std::move(model)},
-             {"layer", std::move(layer)},
-             {"site", std::move(site)},
-             {"head", std::move(head)},
-             {pooled ? "first_query" : "query", std::move(query)},
-             {pooled ? "first_key" : "key", std::move(key)},
-             {"query_token", std::move(query_token)},
-             {"key_token", std::move(key_token)},
-             {pooled ? "largest_weight" : "weight", std::move(weight)}}};
-}
-
-std::vector<std::string> pieces(const store::AnalysisHeader& header, std::int64_t s, const std::string& stream) {
-    const auto other = header.streams.find(stream);
-    const auto& sequences = other == header.streams.end() ? header.sequences : other->second;
-    if (s >= std::ssize(sequences) || (other == header.streams.end() && stream != "tokens")) return {};
-    return sequences[static_cast<std::size_t>(s)].pieces;
+    Table table{{{"model", std::move(model)},
+                 {"layer", std::move(layer)},
+                 {"site", std::move(site)},
+                 {"head", std::move(head)},
+                 {pooled ? "first_query" : "query", std::move(query)},
+                 {pooled ? "first_key" : "key", std::move(key)},
+                 {"query_token", std::move(query_token)},
+                 {"key_token", std::move(key_token)},
+                 {pooled ? "largest_weight" : "weight", std::move(weight)}}};
+    if (ranked) table.columns.push_back({"row_rank", std::move(rank)});
+    return table;
 }
 
 /// Cells along a side: fewer for each of many maps.
@@ -182,6 +124,44 @@ std::int64_t side(std::int64_t positions, std::int64_t maps, std::int64_t most) 
     const std::int64_t share =
         maps <= 1 ? most : std::max<std::int64_t>(128, most / (maps <= 4 ? 2 : (maps <= 16 ? 4 : 8)));
     return std::min(positions, std::max<std::int64_t>(1, share));
+}
+
+std::string part_note(const std::vector<Map>& maps) {
+    const Region& part = maps.front().region;
+    const auto span = [](std::int64_t first, std::int64_t end, bool same) {
+        return std::to_string(first) + (same ? " to " + std::to_string(end - 1) : " on");
+    };
+    // Texts of other lengths end elsewhere where no end was asked for.
+    const bool queries =
+        std::all_of(maps.begin(), maps.end(), [&](const Map& map) { return map.region.end_query == part.end_query; });
+    const bool keys =
+        std::all_of(maps.begin(), maps.end(), [&](const Map& map) { return map.region.end_key == part.end_key; });
+    return "Queries " + span(part.first_query, part.end_query, queries) + ", keys " +
+           span(part.first_key, part.end_key, keys) + ".";
+}
+
+/// What the colours of all maps mean.
+std::string scale_note(const std::vector<Map>& maps) {
+    const auto some = [&](CellScale scale) {
+        return std::any_of(maps.begin(), maps.end(), [scale](const Map& map) { return map.scale == scale; });
+    };
+    const bool logarithmic = some(CellScale::logarithmic), square_root = some(CellScale::square_root);
+    std::string how;
+    if (some(CellScale::row_rank))
+        how =
+            "Colour by the rank of each weight among those of its query, from 0, the least, to 1; ties in the middle.";
+    if (some(CellScale::linear)) how = "Linear colour scale.";
+    if (square_root) {
+        how = "Colour by the square root of the weight" +
+              (logarithmic ? " up to " + std::to_string(kShort) + " tokens. " : std::string("."));
+    }
+    if (logarithmic)
+        how += square_root ? "Beyond, logarithmic; smaller weights than the scale's end are drawn as its end."
+                           : "Logarithmic colour scale; smaller weights than its end are drawn as its end.";
+    how += " Grey: not allowed by the mask.";
+    if (std::any_of(maps.begin(), maps.end(), [](const Map& map) { return !map.exact(); }))
+        how += " Each cell shows the largest weight of the pairs under it.";
+    return how;
 }
 
 }  // namespace
@@ -199,15 +179,14 @@ FigureData attention(Files files, const FigureOptions& options) {
             expected += chosen.head ? 1 : file->header().sites[static_cast<std::size_t>(site)].heads;
         }
     }
-    bool pooled = false, logarithmic = false, square_root = false;
     for (std::size_t f = 0; f < files.size(); ++f) {
         const auto& file = *files[f];
         const auto s = chosen_sequence(file, chosen);
         const auto sites = chosen_sites(file, chosen);
         for (const auto site : sites) {
             const auto& about = file.header().sites[static_cast<std::size_t>(site)];
-            const auto recorded_map = recorded(file, s, site);
-            for (std::int64_t h = 0; h < recorded_map.heads; ++h) {
+            const auto recorded = recorded_map(file, s, site, "attention");
+            for (std::int64_t h = 0; h < recorded.heads; ++h) {
                 if (chosen.head && *chosen.head != h) continue;
                 Map map;
                 map.model = names[f];
@@ -215,21 +194,21 @@ FigureData attention(Files files, const FigureOptions& options) {
                 map.cross = about.kind == "cross";
                 map.layer = about.layer;
                 map.head = h;
-                map.queries = recorded_map.queries;
-                map.keys = recorded_map.keys;
-                map.rows = side(map.queries, expected, options.pixels);
-                map.columns = side(map.keys, expected, options.pixels);
-                map.query_tokens = pieces(file.header(), s, about.query_stream);
-                map.key_tokens = pieces(file.header(), s, about.key_stream);
-                const bool exact = map.rows == map.queries && map.columns == map.keys;
-                map.values =
-                    exact ? exact_cells(recorded_map, h) : pooled_cells(recorded_map, h, map.rows, map.columns);
-                pooled |= !exact;
-                const bool is_long = std::max(map.queries, map.keys) > kShort;
-                logarithmic |= is_long;
-                square_root |= !is_long;
+                map.region = chosen_region(options, recorded.queries, recorded.keys);
+                map.rows = side(map.region.queries(), expected, options.pixels);
+                map.columns = side(map.region.keys(), expected, options.pixels);
+                map.query_tokens = stream_pieces(file.header(), s, about.query_stream);
+                map.key_tokens = stream_pieces(file.header(), s, about.key_stream);
+                map.values = map.exact() ? exact_weights(recorded, h, map.region)
+                                         : pooled_weights(recorded, h, map.region, map.rows, map.columns);
+                map.scale = options.scale;
+                if (map.scale == CellScale::by_length) {
+                    const bool is_long = std::max(map.region.queries(), map.region.keys()) > kShort;
+                    map.scale = is_long ? CellScale::logarithmic : CellScale::square_root;
+                }
+                if (map.scale == CellScale::row_rank) map.ranks = row_ranks(map.values, map.rows, map.columns);
                 const std::int64_t limit = file.header().max_positions;
-                if (limit > 0 && std::max(map.queries, map.keys) > limit) map.limit = limit;
+                if (limit > 0 && std::max(recorded.queries, recorded.keys) > limit) map.limit = limit;
                 std::string title = files.size() > 1 ? names[f] : "";
                 // All of one layer, which the figure's title names.
                 if (sites.size() > 1)
@@ -253,12 +232,12 @@ FigureData attention(Files files, const FigureOptions& options) {
     figure.share_x = figure.share_y =
         count > 3 && std::all_of(maps.begin(), maps.end(), [&](const Map& map) {
             const Map& first = maps.front();
-            return map.cross == first.cross && map.queries == first.queries && map.keys == first.keys &&
-                   map.rows == first.rows && map.columns == first.columns && map.query_tokens == first.query_tokens &&
-                   map.key_tokens == first.key_tokens;
+            return map.cross == first.cross && map.region.queries() == first.region.queries() &&
+                   map.region.keys() == first.region.keys() && map.rows == first.rows && map.columns == first.columns &&
+                   map.query_tokens == first.query_tokens && map.key_tokens == first.key_tokens;
         });
-    figure.panel_aspect =
-        std::clamp(static_cast<double>(maps.front().queries) / static_cast<double>(maps.front().keys), 0.3, 2.0);
+    figure.panel_aspect = std::clamp(
+        static_cast<double>(maps.front().region.queries()) / static_cast<double>(maps.front().region.keys()), 0.3, 2.0);
     if (count == 1) figure.widest_mm = 150;
     // One scale serves all only where all have it: a short and a long text do not.
     figure.shared_colours = std::all_of(figure.panels.begin(), figure.panels.end(), [&](const Panel& p) {
@@ -266,17 +245,8 @@ FigureData attention(Files files, const FigureOptions& options) {
                std::get<HeatMap>(figure.panels.front().content).colours.scale;
     });
     figure.notes = source_notes(files, options);
-    std::string how;
-    if (square_root) {
-        how = "Colour by the square root of the weight" +
-              (logarithmic ? " up to " + std::to_string(kShort) + " tokens. " : std::string("."));
-    }
-    if (logarithmic)
-        how += square_root ? "Beyond, logarithmic; smaller weights than the scale's end are drawn as its end."
-                           : "Logarithmic colour scale; smaller weights than its end are drawn as its end.";
-    how += " Grey: not allowed by the mask.";
-    if (pooled) how += " Each cell shows the largest weight of the pairs under it.";
-    figure.notes.push_back(how);
+    if (asks_for_part(options)) figure.notes.push_back(part_note(maps));
+    figure.notes.push_back(scale_note(maps));
     figure.table = [maps = std::move(maps)] { return attention_table(maps); };
     return figure;
 }

@@ -45,7 +45,7 @@ const Known* known(const std::string& name) {
     return found == kKnown.end() ? nullptr : &*found;
 }
 
-/// One heat map: an indicator of one sequence; for local focus one distance of it.
+/// One heat map: an indicator of one sequence, or the mean over several; for local focus one distance of it.
 struct Grid {
     std::string model, indicator, title, unit;
     bool from_zero = false;
@@ -54,7 +54,9 @@ struct Grid {
     std::vector<std::string> labels;
     std::int64_t first_head = 0, columns = 0;
     bool per_layer = false;
-    std::vector<double> values;  ///< [sites, columns]
+    std::vector<double> values;     ///< [sites, columns]
+    std::vector<double> deviation;  ///< over sequences
+    std::vector<double> shares;     ///< what is drawn instead of values; empty: they are
 };
 
 /// What a softmax never does: release mass, or give weights that vanish.
@@ -76,7 +78,7 @@ std::int64_t most_heads(const store::AnalysisFile& file, const std::vector<std::
 
 void add_grids(std::vector<Grid>& grids, const store::AnalysisFile& file, const std::string& model,
                const std::string& name, const FigureOptions& options) {
-    const auto s = chosen_sequence(file, options);
+    const auto sequences = chosen_sequences(file, options);
     const auto values = file.indicator(name);
     Grid grid;
     grid.model = model;
@@ -113,9 +115,14 @@ void add_grids(std::vector<Grid>& grids, const store::AnalysisFile& file, const 
         for (const auto site : one.sites) {
             for (std::int64_t c = 0; c < one.columns; ++c) {
                 const auto h = one.first_head + c;
-                const auto at = ((s * shape[1] + site) * stored + h) * width + k;
-                one.values.push_back(h < stored ? values.data[static_cast<std::size_t>(at)]
-                                                : std::numeric_limits<double>::quiet_NaN());
+                std::vector<double> each;
+                for (const auto s : sequences) {
+                    const auto at = ((s * shape[1] + site) * stored + h) * width + k;
+                    if (h < stored) each.push_back(values.data[static_cast<std::size_t>(at)]);
+                }
+                const Moments over = moments(each);
+                one.values.push_back(over.mean);
+                one.deviation.push_back(over.deviation);
             }
         }
         grids.push_back(std::move(one));
@@ -140,8 +147,33 @@ Extent extent(const std::vector<Grid>& grids, const std::string& indicator) {
     return all;
 }
 
+/// Shares of the range, from 0 to 1; what has no range is in the middle.
+void add_shares(std::vector<Grid>& grids, Normalise normalise) {
+    if (normalise == Normalise::absolute) return;
+    for (auto& grid : grids) {
+        const Extent all = extent(grids, grid.indicator);
+        const auto columns = static_cast<std::size_t>(grid.columns);
+        for (std::size_t i = 0; i < grid.values.size(); ++i) {
+            Extent range = all;
+            if (normalise == Normalise::layer && !grid.per_layer) {
+                range = {};
+                for (std::size_t c = i / columns * columns; c < (i / columns + 1) * columns; ++c) {
+                    if (!std::isfinite(grid.values[c])) continue;
+                    range.low = std::min(range.low, grid.values[c]);
+                    range.high = std::max(range.high, grid.values[c]);
+                }
+            }
+            const double value = grid.values[i];
+            grid.shares.push_back(!std::isfinite(value)    ? std::numeric_limits<double>::quiet_NaN()
+                                  : range.high > range.low ? (value - range.low) / (range.high - range.low)
+                                                           : 0.5);
+        }
+    }
+}
+
 ColourScale colour_scale(const Grid& grid, Extent all) {
     ColourScale scale;
+    if (!grid.shares.empty()) return scale;
     if (!(all.low <= all.high)) return scale;
     if (all.low < -kRounding && all.high > kRounding) {
         scale.map = ColourMap::diverging;
@@ -159,7 +191,8 @@ ColourScale colour_scale(const Grid& grid, Extent all) {
 
 Panel panel(const Grid& grid, const std::vector<Grid>& grids, bool several_models, bool several) {
     Panel drawn;
-    const std::string name = grid.title + (grid.unit.empty() ? "" : " (" + grid.unit + ")");
+    const bool shares = !grid.shares.empty();
+    const std::string name = grid.title + (grid.unit.empty() || shares ? "" : " (" + grid.unit + ")");
     if (several) drawn.title = name;
     if (several_models) drawn.title = several ? name + " · " + grid.model : grid.model;
     HeatMap map;
@@ -168,8 +201,11 @@ Panel panel(const Grid& grid, const std::vector<Grid>& grids, bool several_model
     map.write_values = true;
     map.pooling = Pooling::mean;
     map.colours = colour_scale(grid, extent(grids, grid.indicator));
-    if (!several) map.colours.label = name;
-    for (const double value : grid.values)
+    if (shares)
+        map.colours.label = "share of the range";
+    else if (!several)
+        map.colours.label = name;
+    for (const double value : shares ? grid.shares : grid.values)
         map.values.push_back(std::isfinite(value) ? static_cast<float>(value) : kNone);
     for (std::int64_t r = 0; r < map.rows; ++r) {
         drawn.y.ticks.push_back({static_cast<double>(r), grid.labels[static_cast<std::size_t>(r)]});
@@ -185,10 +221,10 @@ Panel panel(const Grid& grid, const std::vector<Grid>& grids, bool several_model
     return drawn;
 }
 
-Table indicators_table(const std::vector<Grid>& grids) {
+Table indicators_table(const std::vector<Grid>& grids, bool over_sequences) {
     std::vector<std::string> model, site, indicator;
     std::vector<std::int64_t> layer, head;
-    std::vector<double> value;
+    std::vector<double> value, deviation, share;
     for (const auto& grid : grids) {
         for (std::size_t r = 0; r < grid.sites.size(); ++r) {
             for (std::int64_t c = 0; c < grid.columns; ++c) {
@@ -197,16 +233,23 @@ Table indicators_table(const std::vector<Grid>& grids) {
                 site.push_back(grid.labels[r]);
                 head.push_back(grid.per_layer ? -1 : grid.first_head + c);
                 indicator.push_back(grid.indicator);
-                value.push_back(grid.values[r * static_cast<std::size_t>(grid.columns) + static_cast<std::size_t>(c)]);
+                const auto at = r * static_cast<std::size_t>(grid.columns) + static_cast<std::size_t>(c);
+                value.push_back(grid.values[at]);
+                deviation.push_back(grid.deviation[at]);
+                if (!grid.shares.empty()) share.push_back(grid.shares[at]);
             }
         }
     }
-    return {{{"model", std::move(model)},
-             {"layer", std::move(layer)},
-             {"site", std::move(site)},
-             {"head", std::move(head)},
-             {"indicator", std::move(indicator)},
-             {"value", std::move(value)}}};
+    const bool shares = !share.empty();
+    Table table{{{"model", std::move(model)},
+                 {"layer", std::move(layer)},
+                 {"site", std::move(site)},
+                 {"head", std::move(head)},
+                 {"indicator", std::move(indicator)},
+                 {"value", std::move(value)}}};
+    if (over_sequences) table.columns.push_back({"deviation", std::move(deviation)});
+    if (shares) table.columns.push_back({"share_of_range", std::move(share)});
+    return table;
 }
 
 /// What to draw, in the order of the specification; column mass has a position dimension and is no indicator here.
@@ -236,6 +279,21 @@ std::string listed(const std::vector<std::string>& names) {
     return list;
 }
 
+std::string scale_note(Normalise normalise, bool several, bool several_models) {
+    switch (normalise) {
+        case Normalise::minmax:
+            return std::string("Min–max: each value as its share of the indicator's range over all layers and heads") +
+                   (several_models ? " of all models here" : "") + ". Grey: none.";
+        case Normalise::layer:
+            return "Per layer: each value as its share of the range within its layer, so that only heads of one layer "
+                   "compare; what a layer has one of, by its range over layers. Grey: none.";
+        case Normalise::absolute:
+            break;
+    }
+    return several ? "Raw values; each indicator has its own linear colour scale."
+                   : "Raw values, linear colour scale. Grey: none.";
+}
+
 }  // namespace
 
 FigureData indicators(Files files, const FigureOptions& options) {
@@ -244,6 +302,7 @@ FigureData indicators(Files files, const FigureOptions& options) {
     for (std::size_t f = 0; f < files.size(); ++f) {
         for (const auto& name : chosen_names(*files[f], options)) add_grids(grids, *files[f], labels[f], name, options);
     }
+    add_shares(grids, options.normalise);
     const bool one_wish = !options.indicator.empty();
     std::vector<Grid> shown;
     std::vector<std::string> missing, zero;
@@ -291,17 +350,17 @@ FigureData indicators(Files files, const FigureOptions& options) {
     figure.panel_aspect = std::clamp(
         static_cast<double>(rows) / static_cast<double>(std::max<std::int64_t>(columns, 4)), several ? 0.55 : 0.3, 1.5);
     if (std::ssize(shown) == 1) figure.widest_mm = std::max(40.0, static_cast<double>(columns) * 14);
-    figure.shared_colours = !several;  // one indicator: one scale for all models
+    // One indicator: one scale for all models. Shares: one for all.
+    figure.shared_colours = !several || options.normalise != Normalise::absolute;
     figure.share_y =
         std::all_of(shown.begin(), shown.end(), [&](const Grid& g) { return g.labels == shown.front().labels; });
     figure.share_x =
         std::all_of(shown.begin(), shown.end(), [&](const Grid& g) { return g.per_layer || g.columns == columns; });
     figure.notes = source_notes(files, options);
-    figure.notes.emplace_back(several ? "Raw values; each indicator has its own linear colour scale."
-                                      : "Raw values, linear colour scale. Grey: none.");
+    figure.notes.push_back(scale_note(options.normalise, several, several_models));
     if (!missing.empty()) figure.notes.push_back("Not defined for this model, and left out: " + listed(missing) + ".");
     if (!zero.empty()) figure.notes.push_back("Zero throughout, and left out: " + listed(zero) + ".");
-    figure.table = [grids = std::move(grids)] { return indicators_table(grids); };
+    figure.table = [grids = std::move(grids), all = options.all_sequences] { return indicators_table(grids, all); };
     return figure;
 }
 

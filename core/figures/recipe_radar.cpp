@@ -23,12 +23,12 @@ constexpr std::array<const char*, kSpokes> kNames{"entropy",       "concentratio
 
 using Raw = std::array<double, kSpokes>;
 
-/// Values of one sequence: the mean over heads, or one head.
+/// Values of one sequence, or means over several: the mean over heads, or one head.
 class Reader {
 public:
-    Reader(const store::AnalysisFile& file, std::int64_t s, std::optional<std::int64_t> head)
+    Reader(const store::AnalysisFile& file, std::vector<std::int64_t> sequences, std::optional<std::int64_t> head)
         : file_(file),
-          s_(s),
+          sequences_(std::move(sequences)),
           head_(head),
           entropy_(file.indicator("entropy")),
           concentration_(file.indicator("concentration")),
@@ -36,32 +36,48 @@ public:
           focus_(file.indicator("local_focus")),
           sink_(file.indicator("sink")) {}
 
-    Raw site(std::int64_t site) const {
-        Raw raw;
-        raw[0] = mean(entropy_, site, 1, 0);
-        raw[1] = mean(concentration_, site, 1, 0);
-        raw[2] = diversity_.data[static_cast<std::size_t>(s_ * diversity_.shape[1] + site)];
-        for (std::size_t n = 0; n < kFocus; ++n) raw[kNormalised + n] = focus(site, static_cast<std::int64_t>(n));
-        raw[kSpokes - 1] = mean(sink_, site, 1, 0);
-        return raw;
+    /// Means, and deviations over the sequences.
+    std::pair<Raw, Raw> site(std::int64_t site) const {
+        std::vector<Raw> all;
+        for (const auto s : sequences_) all.push_back(of_sequence(s, site));
+        std::pair<Raw, Raw> result;
+        std::vector<double> values(all.size());
+        for (std::size_t k = 0; k < kSpokes; ++k) {
+            for (std::size_t i = 0; i < all.size(); ++i) values[i] = all[i][k];
+            const Moments over = moments(values);
+            result.first[k] = over.mean;
+            result.second[k] = over.deviation;
+        }
+        return result;
     }
 
 private:
-    double focus(std::int64_t site, std::int64_t distance) const {
+    Raw of_sequence(std::int64_t s, std::int64_t site) const {
+        Raw raw;
+        raw[0] = mean(entropy_, s, site, 1, 0);
+        raw[1] = mean(concentration_, s, site, 1, 0);
+        raw[2] = diversity_.data[static_cast<std::size_t>(s * diversity_.shape[1] + site)];
+        for (std::size_t n = 0; n < kFocus; ++n) raw[kNormalised + n] = focus(s, site, static_cast<std::int64_t>(n));
+        raw[kSpokes - 1] = mean(sink_, s, site, 1, 0);
+        return raw;
+    }
+
+    double focus(std::int64_t s, std::int64_t site, std::int64_t distance) const {
         const auto& distances = file_.header().local_distances;
         const auto at = std::find(distances.begin(), distances.end(), distance);
         if (at == distances.end()) return kNone;
-        return mean(focus_, site, std::ssize(distances), at - distances.begin());
+        return mean(focus_, s, site, std::ssize(distances), at - distances.begin());
     }
 
-    double mean(const store::Values& values, std::int64_t site, std::int64_t width, std::int64_t offset) const {
+    double mean(const store::Values& values, std::int64_t s, std::int64_t site, std::int64_t width,
+                std::int64_t offset) const {
         const auto most = values.shape[2];
         const auto heads = std::min<std::int64_t>(most, file_.header().sites[static_cast<std::size_t>(site)].heads);
         double sum = 0;
         int count = 0;
         for (std::int64_t h = 0; h < heads; ++h) {
             if (head_ && *head_ != h) continue;
-            const auto at = ((s_ * values.shape[1] + site) * most + h) * width + offset;
+            const auto at = ((s * values.shape[1] + site) * most + h) * width + offset;
             const double value = values.data[static_cast<std::size_t>(at)];
             if (std::isnan(value)) continue;
             sum += value;
@@ -71,7 +87,7 @@ private:
     }
 
     const store::AnalysisFile& file_;
-    std::int64_t s_;
+    std::vector<std::int64_t> sequences_;
     std::optional<std::int64_t> head_;
     store::Values entropy_, concentration_, diversity_, focus_, sink_;
 };
@@ -81,7 +97,7 @@ struct Model {
     std::vector<std::int64_t> sites;
     std::vector<std::string> labels, titles;
     std::vector<std::int32_t> layers;
-    std::vector<Raw> raw;
+    std::vector<Raw> raw, deviation;
 };
 
 struct Extent {
@@ -102,10 +118,10 @@ std::size_t blocks_of(std::size_t rows, std::size_t models) {
     return std::clamp<std::size_t>(static_cast<std::size_t>(square), 1, std::max<std::size_t>(1, 12 / models));
 }
 
-Table radar_table(const std::vector<Model>& models, const Extents& extents) {
+Table radar_table(const std::vector<Model>& models, const Extents& extents, bool over_sequences) {
     std::vector<std::string> model, site, indicator;
     std::vector<std::int64_t> layer;
-    std::vector<double> raw, shown;
+    std::vector<double> raw, shown, deviation;
     for (const auto& m : models) {
         for (std::size_t i = 0; i < m.raw.size(); ++i) {
             for (std::size_t k = 0; k < kSpokes; ++k) {
@@ -114,16 +130,19 @@ Table radar_table(const std::vector<Model>& models, const Extents& extents) {
                 site.push_back(m.labels[i]);
                 indicator.emplace_back(kNames[k]);
                 raw.push_back(m.raw[i][k]);
+                deviation.push_back(m.deviation[i][k]);
                 shown.push_back(displayed(m.raw[i], k, extents));
             }
         }
     }
-    return {{{"model", std::move(model)},
-             {"layer", std::move(layer)},
-             {"site", std::move(site)},
-             {"indicator", std::move(indicator)},
-             {"value", std::move(raw)},
-             {"displayed", std::move(shown)}}};
+    Table table{{{"model", std::move(model)},
+                 {"layer", std::move(layer)},
+                 {"site", std::move(site)},
+                 {"indicator", std::move(indicator)},
+                 {"value", std::move(raw)},
+                 {"displayed", std::move(shown)}}};
+    if (over_sequences) table.columns.push_back({"deviation", std::move(deviation)});
+    return table;
 }
 
 }  // namespace
@@ -134,12 +153,11 @@ FigureData radar(Files files, const FigureOptions& options) {
     Extents extents;
     for (std::size_t f = 0; f < files.size(); ++f) {
         const auto& file = *files[f];
-        const auto s = chosen_sequence(file, options);
-        const Reader reader(file, s, options.head);
+        const Reader reader(file, chosen_sequences(file, options), options.head);
         const auto chosen = chosen_sites(file, options);
-        Model model{names[f], chosen, {}, {}, {}, {}};
+        Model model{names[f], chosen, {}, {}, {}, {}, {}};
         for (std::int64_t site = 0; site < std::ssize(file.header().sites); ++site) {
-            const Raw raw = reader.site(site);
+            const auto [raw, deviation] = reader.site(site);
             for (std::size_t k = 0; k < kNormalised; ++k) {
                 if (std::isnan(raw[k])) continue;
                 extents[k].low = std::min(extents[k].low, raw[k]);
@@ -152,6 +170,7 @@ FigureData radar(Files files, const FigureOptions& options) {
             model.titles.back()[0] = static_cast<char>(std::toupper(model.titles.back()[0]));
             model.layers.push_back(file.header().sites[static_cast<std::size_t>(site)].layer);
             model.raw.push_back(raw);
+            model.deviation.push_back(deviation);
         }
         models.push_back(std::move(model));
     }
@@ -206,7 +225,9 @@ FigureData radar(Files files, const FigureOptions& options) {
                            ". LF0–3 local focus at distance 0–3, times two; S sink: absolute, the rim is 1. " +
                            (options.head ? "HD belongs to the layer." : "Means over heads."));
     if (clipped) figure.notes.emplace_back("Values beyond the rim are cut to it; the CSV has them whole.");
-    figure.table = [models = std::move(models), extents] { return radar_table(models, extents); };
+    figure.table = [models = std::move(models), extents, all = options.all_sequences] {
+        return radar_table(models, extents, all);
+    };
     return figure;
 }
 

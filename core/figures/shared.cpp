@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <limits>
+#include <numeric>
 #include <set>
 
 #include "core/base/error.h"
@@ -14,6 +16,9 @@ std::string file_name(const store::AnalysisFile& file) {
 }
 
 std::int64_t chosen_sequence(const store::AnalysisFile& file, const FigureOptions& options) {
+    if (options.all_sequences) {
+        throw Error(ErrorCode::usage, "--sequence", "expected a number: this figure is of one sequence", "found all");
+    }
     const std::int64_t s = options.sequence.value_or(0);
     const auto count = std::ssize(file.header().sequences);
     if (s < 0 || s >= count) {
@@ -22,6 +27,29 @@ std::int64_t chosen_sequence(const store::AnalysisFile& file, const FigureOption
                     "found " + std::to_string(s));
     }
     return s;
+}
+
+std::vector<std::int64_t> chosen_sequences(const store::AnalysisFile& file, const FigureOptions& options) {
+    if (!options.all_sequences) return {chosen_sequence(file, options)};
+    std::vector<std::int64_t> all(file.header().sequences.size());
+    std::iota(all.begin(), all.end(), 0);
+    return all;
+}
+
+Moments moments(std::span<const double> values) {
+    double sum = 0, squares = 0;
+    std::int64_t count = 0;
+    for (const double value : values) {
+        if (std::isnan(value)) continue;
+        sum += value;
+        ++count;
+    }
+    constexpr double none = std::numeric_limits<double>::quiet_NaN();
+    if (count == 0) return {none, none};
+    const double mean = sum / static_cast<double>(count);
+    for (const double value : values)
+        if (!std::isnan(value)) squares += (value - mean) * (value - mean);
+    return {mean, count > 1 ? std::sqrt(squares / static_cast<double>(count - 1)) : none};
 }
 
 std::vector<std::int64_t> chosen_sites(const store::AnalysisFile& file, const FigureOptions& options) {
@@ -118,37 +146,55 @@ std::vector<std::string> file_labels(Files files) {
     return labels;
 }
 
+namespace {
+
+/// "512 tokens", "512 tokens and 30 of the target, sequence 2", "means over 5 sequences of 30 to 512 tokens".
+std::string text_note(const store::AnalysisFile& file, const FigureOptions& options) {
+    const auto& sequences = file.header().sequences;
+    const auto& output = file.header().output_sequences();
+    const auto chosen = chosen_sequences(file, options);
+    if (chosen.size() == 1) {
+        const auto s = static_cast<std::size_t>(chosen.front());
+        std::string text = std::to_string(sequences[s].ids.size()) + " tokens";
+        if (&output != &sequences) text += " and " + std::to_string(output[s].ids.size()) + " of the target";
+        return text + (sequences.size() > 1 ? ", sequence " + std::to_string(s) : "");
+    }
+    const auto [least, most] = std::minmax_element(
+        sequences.begin(), sequences.end(), [](const auto& a, const auto& b) { return a.ids.size() < b.ids.size(); });
+    return "means over " + std::to_string(chosen.size()) + " sequences of " + std::to_string(least->ids.size()) +
+           (least->ids.size() == most->ids.size() ? "" : " to " + std::to_string(most->ids.size())) + " tokens";
+}
+
+}  // namespace
+
 std::vector<std::string> source_notes(Files files, const FigureOptions& options) {
     std::vector<std::string> notes;
     const auto labels = file_labels(files);
     std::string source;
-    for (std::size_t f = 0; f < files.size(); ++f) {
-        const auto s = chosen_sequence(*files[f], options);
-        const auto& sequences = files[f]->header().sequences;
-        if (f > 0) source += "; ";
-        source += labels[f] + ", " + std::to_string(sequences[static_cast<std::size_t>(s)].ids.size()) + " tokens";
-        const auto& output = files[f]->header().output_sequences();
-        if (&output != &sequences)
-            source += " and " + std::to_string(output[static_cast<std::size_t>(s)].ids.size()) + " of the target";
-        if (sequences.size() > 1) source += ", sequence " + std::to_string(s);
-    }
+    for (std::size_t f = 0; f < files.size(); ++f)
+        source += (f > 0 ? "; " : "") + labels[f] + ", " + text_note(*files[f], options);
     notes.push_back(source + ".");
     for (std::size_t f = 0; f < files.size(); ++f) {
-        const auto s = static_cast<std::size_t>(chosen_sequence(*files[f], options));
-        const auto limit = files[f]->header().max_positions;
-        const auto tokens = std::max(std::ssize(files[f]->header().sequences[s].ids),
-                                     std::ssize(files[f]->header().output_sequences()[s].ids));
+        const auto& header = files[f]->header();
+        const auto limit = header.max_positions;
+        std::int64_t tokens = 0;
+        for (const auto s : chosen_sequences(*files[f], options)) {
+            tokens = std::max({tokens, std::ssize(header.sequences[static_cast<std::size_t>(s)].ids),
+                               std::ssize(header.output_sequences()[static_cast<std::size_t>(s)].ids)});
+        }
         if (limit > 0 && tokens > limit)
             notes.push_back(labels[f] + ": beyond the trained " + std::to_string(limit) + " positions.");
     }
     for (std::size_t f = 0; f < files.size(); ++f) {
         if (files[f]->complete()) continue;
-        const auto s = chosen_sequence(*files[f], options);
+        const auto sequences = chosen_sequences(*files[f], options);
         const auto sites = std::ssize(files[f]->header().sites);
         std::int64_t done = 0;
-        for (std::int64_t i = 0; i < sites; ++i) done += files[f]->site_done(s, i) ? 1 : 0;
-        notes.push_back(labels[f] + ": partial file, " + std::to_string(done) + " of " + std::to_string(sites) +
-                        " layers done.");
+        for (const auto s : sequences)
+            for (std::int64_t i = 0; i < sites; ++i) done += files[f]->site_done(s, i) ? 1 : 0;
+        notes.push_back(labels[f] + ": partial file, " + std::to_string(done) + " of " +
+                        std::to_string(sites * std::ssize(sequences)) + " layers done" +
+                        (sequences.size() > 1 ? ", all sequences together." : "."));
     }
     return notes;
 }

@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "core/figures/figure_style.h"
 #include "widgets/colour_map.h"
 #include "widgets/theme.h"
 #include "widgets/ticks.h"
@@ -48,9 +49,9 @@ double contrast(const QColor& x, const QColor& y) {
 }  // namespace
 
 TEST_CASE("Colour maps change evenly, and sequential ones in lightness all the way", "[widgets][colours]") {
-    for (const bool dark : {false, true}) {
-        for (const auto map : {figures::ColourMap::sequential, figures::ColourMap::diverging}) {
-            const auto& table = colour_table(map, dark);
+    for (const auto& map : figures::colour_maps()) {
+        for (const bool dark : {false, true}) {
+            const auto& table = colour_table(map.name, dark);
             // Over eight steps, so that rounding to 8 bits a channel (0.004 at most) does not count.
             double least = 1, most = 0;
             for (std::size_t i = 8; i < table.size(); i += 8) {
@@ -58,15 +59,41 @@ TEST_CASE("Colour maps change evenly, and sequential ones in lightness all the w
                 least = std::min(least, step);
                 most = std::max(most, step);
             }
-            INFO("dark " << dark << ", least " << least << ", most " << most);
+            INFO(map.name << ", dark " << dark << ", least " << least << ", most " << most);
             CHECK(most < 1.35 * least);
-            if (map == figures::ColourMap::sequential) {
-                for (std::size_t i = 8; i < table.size(); i += 8) {
-                    CHECK((lab(table[i]).l > lab(table[i - 8]).l) == dark);
-                }
+            if (map.kind == figures::ColourMap::diverging) {
+                // Both ends are as far from the page, so that a sign is all that hues say.
+                CHECK(std::abs(lab(table.front()).l - lab(table.back()).l) < 0.02);
+                continue;
             }
+            const bool rising = lab(table.back()).l > lab(table.front()).l;
+            for (std::size_t i = 8; i < table.size(); i += 8) CHECK((lab(table[i]).l > lab(table[i - 8]).l) == rising);
         }
     }
+}
+
+TEST_CASE("Published colour maps begin, end and are halfway as published", "[widgets][colours]") {
+    const auto near = [](QRgb colour, QRgb published) {
+        INFO(std::hex << colour << " instead of " << published);
+        CHECK(distance(colour, published) < 0.03);
+    };
+    for (const bool dark : {false, true}) {
+        near(colour_table("viridis", dark).front(), 0xff440154);
+        near(colour_table("viridis", dark).back(), 0xfffde725);
+        near(colour_table("viridis", dark)[128], 0xff21918c);
+        near(colour_table("magma", dark).back(), 0xfffcfdbf);
+        near(colour_table("magma", dark)[128], 0xffb73779);
+        near(colour_table("cividis", dark)[128], 0xff7c7b78);
+    }
+}
+
+TEST_CASE("A theme's choice of colour maps is drawn with", "[widgets][colours]") {
+    Theme theme = make_theme(true);
+    CHECK(&colour_table(figures::ColourMap::sequential, theme) == &colour_table("indigo", true));
+    theme.sequential_map = "magma";
+    theme.diverging_map = "purple-green";
+    CHECK(&colour_table(figures::ColourMap::sequential, theme) == &colour_table("magma", true));
+    CHECK(&colour_table(figures::ColourMap::diverging, theme) == &colour_table("purple-green", true));
 }
 
 TEST_CASE("Values find their place in a colour scale", "[widgets][colours]") {

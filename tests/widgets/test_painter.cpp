@@ -219,6 +219,51 @@ TEST_CASE("Export writes a whole file or none", "[widgets][painter]") {
     CHECK(folder.count() == 2);
 }
 
+TEST_CASE("Font, title, token labels and colours are as the style says", "[widgets][painter]") {
+    ensure_application();
+    const auto figure = tests::sample_heat_map(20, true);
+    const std::string plain = render_figure(figure, {}, "svg");
+    FigureStyle style;
+    style.font_family = "dejavu serif";  // as installed, whatever the case
+    const std::string serif = render_figure(figure, style, "svg");
+    CHECK(serif.find("'DejaVu Serif', 'Noto Sans'") != std::string::npos);
+    CHECK(plain.find("DejaVu Serif") == std::string::npos);
+    // Only while it is drawn.
+    CHECK((render_figure(figure, {}, "svg") == plain));
+    style = {};
+    style.title_text = "Heads <that> look back";
+    CHECK(svg_texts(render_figure(figure, style, "svg")).contains("Heads <that> look back"));
+    CHECK(!svg_texts(render_figure(figure, style, "svg")).join(" ").contains("layer 1"));
+    style.title = false;
+    CHECK(!svg_texts(render_figure(figure, style, "svg")).join(" ").contains("look back"));
+    style = {};
+    CHECK(svg_texts(plain).join(" ").contains("wind"));
+    style.labels = false;
+    const auto texts = svg_texts(render_figure(figure, style, "svg"));
+    CHECK(!texts.join(" ").contains("wind"));
+    CHECK(texts.contains("4"));
+    style = {};
+    style.sequential_map = "magma";
+    CHECK((render_figure(figure, style, "svg") != plain));
+}
+
+TEST_CASE("Fonts and colour maps that there are not are refused", "[widgets][painter]") {
+    ensure_application();
+    FigureStyle style;
+    style.font_family = "No Such Font";
+    try {
+        render_figure(tests::sample_curves(), style, "svg");
+        FAIL("drawn");
+    } catch (const Error& error) {
+        CHECK(error.code() == ErrorCode::usage);
+        CHECK(std::string(error.what()).find("--font-family") != std::string::npos);
+        CHECK(std::string(error.what()).find("No Such Font") != std::string::npos);
+    }
+    style = {};
+    style.diverging_map = "jet";
+    CHECK_THROWS_AS(render_figure(tests::sample_curves(), style, "svg"), Error);
+}
+
 TEST_CASE("Impossible styles are refused", "[widgets][painter]") {
     ensure_application();
     FigureStyle style;

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/figures/figure_options.h"
+
+#include <algorithm>
+
+#include "core/figures/option_kinds.h"
+
+namespace headscope::figures {
+namespace {
+
+constexpr std::int64_t kFewestCells = 16, kMostCells = 8192;
+
+FigureOption head_option() {
+    FigureOption option{"head",
+                        "N",
+                        "Head, counted from 0; lines: may repeat",
+                        {},
+                        {"radar", "logits", "attention", "indicators", "thumbnails"},
+                        true,
+                        {},
+                        {}};
+    option.set = [](FigureRequest& request, const OptionValues& values) {
+        if (values.size() == 1) {
+            request.options.head = read_count("head", values.front());
+            return;
+        }
+        for (const auto& text : values) request.options.heads.push_back(read_count("head", text));
+    };
+    option.get = [](const FigureRequest& request) -> OptionValues {
+        return request.options.head ? OptionValues{std::to_string(*request.options.head)} : OptionValues{};
+    };
+    return option;
+}
+
+FigureOption sequence_option() {
+    FigureOption option{"sequence", "N|all", "Sequence, counted from 0; all: mean over them", {}, {}, false, {}, {}};
+    option.set = [](FigureRequest& request, const OptionValues& values) {
+        request.options.all_sequences = values.back() == "all";
+        request.options.sequence.reset();
+        if (request.options.all_sequences) return;
+        const auto value = whole_number<std::int64_t>(values.back());
+        if (!value || *value < 0) refuse_value("sequence", "a whole number from 0, or all", values.back());
+        request.options.sequence = value;
+    };
+    option.get = [](const FigureRequest& request) -> OptionValues {
+        if (request.options.all_sequences) return {"all"};
+        const auto& value = request.options.sequence;
+        return value ? OptionValues{std::to_string(*value)} : OptionValues{};
+    };
+    return option;
+}
+
+FigureOption indicator_option() {
+    FigureOption option{"indicator", "NAME", "One indicator; default all", {}, {"indicators"}, false, {}, {}};
+    option.set = [](FigureRequest& request, const OptionValues& values) { request.options.indicator = values.back(); };
+    option.get = [](const FigureRequest& request) -> OptionValues {
+        return request.options.indicator.empty() ? OptionValues{} : OptionValues{request.options.indicator};
+    };
+    return option;
+}
+
+FigureOption pixels_option() {
+    FigureOption option{"pixels", "N", "Most cells along a side, pooled beyond", {}, {"attention"}, false, {}, {}};
+    option.set = [](FigureRequest& request, const OptionValues& values) {
+        request.options.pixels = read_count("pixels", values.back(), kFewestCells, kMostCells);
+    };
+    option.get = [](const FigureRequest& request) -> OptionValues {
+        const auto value = request.options.pixels;
+        return value == FigureOptions().pixels ? OptionValues{} : OptionValues{std::to_string(value)};
+    };
+    return option;
+}
+
+FigureOption font_family_option() {
+    FigureOption option{"font-family", "NAME", "An installed font; default Noto Sans", {}, {}, false, {}, {}};
+    option.set = [](FigureRequest& request, const OptionValues& values) {
+        if (values.back().empty()) refuse_value("font-family", "the name of a font", "none");
+        request.style.font_family = values.back();
+    };
+    option.get = [](const FigureRequest& request) -> OptionValues {
+        const auto& family = request.style.font_family;
+        return family == FigureStyle().font_family ? OptionValues{} : OptionValues{family};
+    };
+    return option;
+}
+
+FigureOption colour_map_option() {
+    FigureOption option{"colour-map", "NAME", "A map of list colour-maps; one of each kind may be given", {}, {}, true,
+                        {},           {}};
+    std::string list;
+    for (const auto& map : colour_maps()) {
+        option.choices.push_back(map.name);
+        list += (list.empty() ? "" : ", ") + map.name;
+    }
+    option.set = [list](FigureRequest& request, const OptionValues& values) {
+        for (const auto& name : values) {
+            const auto* map = find_colour_map(name);
+            if (map == nullptr) refuse_value("colour-map", "one of " + list, name);
+            (map->kind == ColourMap::diverging ? request.style.diverging_map : request.style.sequential_map) = name;
+        }
+    };
+    option.get = [](const FigureRequest& request) {
+        const FigureStyle standard;
+        OptionValues names;
+        if (request.style.sequential_map != standard.sequential_map) names.push_back(request.style.sequential_map);
+        if (request.style.diverging_map != standard.diverging_map) names.push_back(request.style.diverging_map);
+        return names;
+    };
+    return option;
+}
+
+FigureOption title_option() {
+    FigureOption option{"title", "TEXT", "Another title", {}, {}, false, {}, {}};
+    option.set = [](FigureRequest& request, const OptionValues& values) { request.style.title_text = values.back(); };
+    option.get = [](const FigureRequest& request) -> OptionValues {
+        return request.style.title_text.empty() ? OptionValues{} : OptionValues{request.style.title_text};
+    };
+    return option;
+}
+
+FigureOption no_title_option() {
+    FigureOption option{"no-title", "", "Leave the title to the caption", {}, {}, false, {}, {}};
+    option.set = [](FigureRequest& request, const OptionValues&) { request.style.title = false; };
+    option.get = [](const FigureRequest& request) { return request.style.title ? OptionValues{} : OptionValues{""}; };
+    return option;
+}
+
+std::vector<FigureOption> all_options() {
+    std::vector<FigureOption> all;
+    all.push_back(optional_count("layer", "Layer, counted from 0", {}, &FigureOptions::layer));
+    all.push_back(head_option());
+    all.push_back(sequence_option());
+    all.push_back(indicator_option());
+    all.push_back(choice<Normalise>(
+        "normalise", "Colours by the values themselves, by their range, or by the range of each layer", {"indicators"},
+        {{"absolute", Normalise::absolute}, {"minmax", Normalise::minmax}, {"layer", Normalise::layer}},
+        [](FigureRequest& request) -> Normalise& { return request.options.normalise; }));
+    all.push_back(choice<std::string>("statistic", "Of the pairs in a block", {"thumbnails"},
+                                      {{"mean", "mean"}, {"maximum", "maximum"}},
+                                      [](FigureRequest& r) -> std::string& { return r.options.statistic; }));
+    all.push_back(choice<CellScale>("scale", "How weights become colours; default by length", {"attention"},
+                                    {{"linear", CellScale::linear},
+                                     {"logarithmic", CellScale::logarithmic},
+                                     {"square-root", CellScale::square_root},
+                                     {"row-rank", CellScale::row_rank}},
+                                    [](FigureRequest& r) -> CellScale& { return r.options.scale; }));
+    all.push_back(pixels_option());
+    const std::vector<std::string> regional{"attention"};
+    all.push_back(optional_count("from-query", "First query, counted from 0", regional, &FigureOptions::from_query));
+    all.push_back(optional_count("to-query", "First query that is left out", regional, &FigureOptions::to_query));
+    all.push_back(optional_count("from-key", "First key, counted from 0", regional, &FigureOptions::from_key));
+    all.push_back(optional_count("to-key", "First key that is left out", regional, &FigureOptions::to_key));
+
+    all.push_back(
+        real_style("width", "MM", "Width in mm (85: one column; 180: two)", 30, 2000, &FigureStyle::width_mm));
+    all.push_back(
+        real_style("height", "MM", "Height in mm; default follows from the panels", 20, 2000, &FigureStyle::height_mm));
+    all.push_back(font_family_option());
+    all.push_back(real_style("font-size", "POINTS", "Size of the text", 3, 40, &FigureStyle::font_points));
+    all.push_back(real_style("dpi", "N", "Dots per inch of a PNG", 36, 2400, &FigureStyle::dpi));
+    all.push_back(choice<bool>("theme", "The page", {}, {{"light", false}, {"dark", true}},
+                               [](FigureRequest& r) -> bool& { return r.style.dark; }));
+    all.push_back(colour_map_option());
+    all.push_back(choice<bool>("labels", "Token labels; off: positions", {}, {{"on", true}, {"off", false}},
+                               [](FigureRequest& r) -> bool& { return r.style.labels; }));
+    all.push_back(title_option());
+    all.push_back(no_title_option());
+    return all;
+}
+
+}  // namespace
+
+std::span<const FigureOption> figure_options() {
+    static const std::vector<FigureOption> all = all_options();
+    return all;
+}
+
+const FigureOption* find_figure_option(const std::string& name) {
+    const auto all = figure_options();
+    const auto found = std::find_if(all.begin(), all.end(), [&](const auto& option) { return option.name == name; });
+    return found == all.end() ? nullptr : &*found;
+}
+
+bool has_option(const std::string& recipe, const FigureOption& option) {
+    return option.recipes.empty() ||
+           std::find(option.recipes.begin(), option.recipes.end(), recipe) != option.recipes.end();
+}
+
+}  // namespace headscope::figures
