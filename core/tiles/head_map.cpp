@@ -115,18 +115,66 @@ void HeadMap::hide(const Cells& cells, int level, std::int64_t stride, float* me
     }
 }
 
+void HeadMap::weights_into(const Cells& cells, float* out) const {
+    kernels::attention_weights(input(), row_constant_, 0, 0, cells.q_begin, cells.q_end, cells.k_begin, cells.k_end,
+                               out);
+}
+
+void HeadMap::scores_into(const Cells& cells, float* out) const {
+    kernels::attention_scores(input(), 0, 0, cells.q_begin, cells.q_end, cells.k_begin, cells.k_end, out);
+}
+
+std::pair<std::int64_t, std::int64_t> HeadMap::seen(std::int64_t q_begin, std::int64_t q_end) const {
+    const auto bounds = kernels::sequence_bounds(rule_, 0, queries_, keys_);
+    std::pair<std::int64_t, std::int64_t> all(keys_, 0);
+    for (std::int64_t i = q_begin; i < q_end; ++i) {
+        const auto row = kernels::key_range(rule_, bounds, i);
+        if (row.begin < row.end) all = {std::min(all.first, row.begin), std::max(all.second, row.end)};
+    }
+    return {std::min(all.first, all.second), all.second};
+}
+
+std::vector<std::pair<std::int64_t, std::int64_t>> HeadMap::allowed(std::int64_t query) const {
+    std::vector<std::pair<std::int64_t, std::int64_t>> ranges;
+    kernels::for_key_ranges(rule_, kernels::sequence_bounds(rule_, 0, queries_, keys_), 0, 0, 1, query,
+                            [&](std::int64_t begin, std::int64_t end) {
+                                if (begin < end) ranges.emplace_back(begin, end);
+                            });
+    return ranges;
+}
+
+RegionMass HeadMap::mass(const Cells& cells, const std::atomic<bool>& cancel) const {
+    constexpr std::int64_t kRows = 128;  // summed as one pixel, in float64
+    kernels::set_team(kernels::Team::alone);
+    RegionMass all;
+    all.cells = cells.queries() * cells.keys();
+    for (std::int64_t q = cells.q_begin; q < cells.q_end; q += kRows) {
+        const std::int64_t end = std::min(q + kRows, cells.q_end);
+        for (std::int64_t i = q; i < end; ++i) {
+            const auto ranges = allowed(i);
+            if (!ranges.empty()) ++all.queries;
+            for (const auto& [first, last] : ranges)
+                all.allowed += std::max<std::int64_t>(0, std::min(last, cells.k_end) - std::max(first, cells.k_begin));
+        }
+        float mean = 0;
+        kernels::attention_map(input(&cancel), row_constant_, {0, 0, q, end, cells.k_begin, cells.k_end}, 1, 1, &mean,
+                               nullptr);
+        all.mass += static_cast<double>(mean) * static_cast<double>((end - q) * cells.keys());
+    }
+    return all;
+}
+
 std::vector<float> HeadMap::values(const Cells& cells) const {
     std::vector<float> out(static_cast<std::size_t>(cells.queries() * cells.keys()));
     std::vector<float> same(out.size());
-    kernels::attention_weights(input(), row_constant_, 0, 0, cells.q_begin, cells.q_end, cells.k_begin, cells.k_end,
-                               out.data());
+    weights_into(cells, out.data());
     hide(cells, 0, cells.keys(), same.data(), out.data());
     return out;
 }
 
 std::vector<float> HeadMap::scores(const Cells& cells) const {
     std::vector<float> out(static_cast<std::size_t>(cells.queries() * cells.keys()));
-    kernels::attention_scores(input(), 0, 0, cells.q_begin, cells.q_end, cells.k_begin, cells.k_end, out.data());
+    scores_into(cells, out.data());
     for (float& s : out)
         if (s == -std::numeric_limits<float>::infinity()) s = kNone;
     return out;
