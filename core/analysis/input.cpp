@@ -77,6 +77,13 @@ private:
             throw Error(ErrorCode::usage, "input",
                         "expected a tokenizer.json beside the model, or token ids (--tokens)", "found neither");
         }
+        if (options_.chat) {
+            if (options_.first_token != FirstToken::automatic)
+                throw Error(ErrorCode::usage, "--bos", "expected auto beside --chat, for the template has its own",
+                            options_.first_token == FirstToken::yes ? "found yes" : "found no");
+            input_.first_token = "as the chat template does";
+            return;
+        }
         const bool adds = tokenizer_->adds_first_token();
         switch (options_.first_token) {
             case FirstToken::automatic:
@@ -95,11 +102,13 @@ private:
         }
     }
 
-    void add_text(const std::string& text, const std::string& where) {
-        const auto refuse = [&](const char* found) {
-            throw Error(ErrorCode::usage, where, "expected a text of at least one token", found);
-        };
-        if (text.empty()) refuse("found an empty text");
+    /// A text as it is analysed, and its tokens.
+    tokenizer::Encoding encode(std::string& text) const {
+        if (options_.chat) {
+            const tokenizer::ChatMessage message{"user", std::move(text)};
+            text = tokenizer::apply_chat_template(*options_.chat, {&message, 1}, options_.chat_options);
+            return tokenizer_->encode(text, false, cancellation_);
+        }
         auto encoding = tokenizer_->encode(text, true, cancellation_);
         const bool adds = tokenizer_->adds_first_token();
         if (options_.first_token == FirstToken::no && adds && !encoding.ids.empty() && encoding.special.front() != 0) {
@@ -112,6 +121,15 @@ private:
             encoding.offsets.insert(encoding.offsets.begin(), {0, 0});
             encoding.special.insert(encoding.special.begin(), 1);
         }
+        return encoding;
+    }
+
+    void add_text(std::string text, const std::string& where) {
+        const auto refuse = [&](const char* found) {
+            throw Error(ErrorCode::usage, where, "expected a text of at least one token", found);
+        };
+        if (text.empty()) refuse("found an empty text");
+        auto encoding = encode(text);
         if (std::find(encoding.special.begin(), encoding.special.end(), 0) == encoding.special.end()) {
             refuse("found one that the tokenizer drops whole");
         }
@@ -119,7 +137,7 @@ private:
         whole.tokens.ids = std::move(encoding.ids);
         whole.tokens.offsets = std::move(encoding.offsets);
         whole.inserted = std::move(encoding.special);
-        whole.tokens.text = text;
+        whole.tokens.text = std::move(text);
         const std::int64_t limit = vocabulary();
         for (const std::int32_t id : whole.tokens.ids) {
             if (limit == 0 || id < limit) continue;

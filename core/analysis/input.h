@@ -13,6 +13,7 @@
 
 #include "core/base/progress.h"
 #include "core/store/analysis_header.h"
+#include "core/tokenizer/chat_template.h"
 
 namespace headscope::checkpoint {
 class Checkpoint;
@@ -32,6 +33,10 @@ struct InputOptions {
     std::vector<std::string> examples;               ///< --example: names of bundled texts
     std::vector<std::filesystem::path> token_files;  ///< --tokens: JSON arrays of arrays of ids
     std::filesystem::path resources;                 ///< the resources folder; needed for examples only
+    /// --chat: each text, file and example is one user message through this template, up to where the answer begins.
+    /// What is analysed and stored is the text that it makes; first and other special tokens are the template's.
+    std::optional<tokenizer::ChatTemplate> chat;
+    tokenizer::ChatOptions chat_options;
     FirstToken first_token = FirstToken::automatic;  ///< --bos; lists of ids are taken as they are
     std::optional<std::int32_t> first_token_id;      ///< for FirstToken::yes where the tokenizer adds none
     std::int64_t length = 0;                         ///< --length: keep the first N tokens; 0: all

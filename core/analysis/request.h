@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/base/progress.h"
+#include "core/model/switched_off.h"
 #include "core/store/analysis_header.h"
 
 namespace headscope::model {
@@ -27,6 +28,8 @@ struct AnalysisRequest {
     store::RecordLevels record;
     std::set<int> layers;       ///< measured layers; empty: all
     std::set<int> skip_layers;  ///< whole blocks left out
+    /// Heads whose output is replaced: they are measured as they would be, everything after them changes.
+    std::vector<model::SwitchedOff> switched_off;
     bool beyond_positions = false;
     bool all_rows = false;  ///< histograms of every row
     bool maps_float16 = false;

@@ -49,7 +49,8 @@ std::set<int> measured_layers(const AnalysisRequest& request, std::int64_t count
     return measured;
 }
 
-void check_settings(const model::ModelConfig& config, bool has_head, const AnalysisRequest& request) {
+void check_settings(const model::ModelConfig& config, const std::vector<Site>& sites, bool has_head,
+                    const AnalysisRequest& request) {
     if (request.sequences.empty())
         throw Error(ErrorCode::usage, "analysis", "expected a sequence of tokens", "found none");
     const std::size_t wanted = config.encoder ? request.sequences.size() : 0;
@@ -70,6 +71,7 @@ void check_settings(const model::ModelConfig& config, bool has_head, const Analy
     check_layers(request.layers, config.all_layers(), "--layers");
     check_layers(request.skip_layers, config.all_layers(), "--skip");
     measured_layers(request, config.all_layers());
+    model::check_switched_off(request.switched_off, sites, false);
 }
 
 /// What the model would refuse.
@@ -82,7 +84,7 @@ void check_batches(const model::ModelConfig& config, const std::vector<WorkBatch
 
 store::AnalysisHeader make_header(const model::Model& model, const AnalysisRequest& request) {
     const model::ModelConfig& config = model.config();
-    check_settings(config, model.has_head(), request);
+    check_settings(config, model.sites(), model.has_head(), request);
     store::AnalysisHeader header;
     header.program_version = request.program_version.empty() ? HEADSCOPE_VERSION : request.program_version;
     header.created = now_in_utc();
@@ -136,6 +138,7 @@ public:
         model::ForwardOptions options;
         options.probe = &probe;
         options.skip_layers = request_.skip_layers;
+        options.switched_off = request_.switched_off;
         options.beyond_positions = request_.beyond_positions;
         options.cancellation = &cancellation_;
         const std::string layers = std::to_string(model_.config().all_layers());
@@ -212,7 +215,7 @@ void run_all(model::Model& model, const AnalysisRequest& request, const std::fil
 
 void check_request(const model::Inspection& inspection, const AnalysisRequest& request) {
     try {
-        check_settings(inspection.config, inspection.has_head, request);
+        check_settings(inspection.config, inspection.sites, inspection.has_head, request);
         check_batches(
             inspection.config,
             plan_work(request.sequences, request.targets, inspection.config, request.batch_tokens, inspection.has_head),

@@ -10,6 +10,7 @@
 #include <ATen/ops/tensor.h>
 
 #include "core/base/error.h"
+#include "core/mixers/without_heads.h"
 #include "kernels/backend.h"
 
 namespace headscope::mixers {
@@ -130,6 +131,13 @@ at::Tensor measured(const at::Tensor& query, const at::Tensor& key, const at::Te
     return output.to(query.scalar_type());
 }
 
+/// What the output projection reads.
+at::Tensor handed_on(const at::Tensor& output, std::int64_t heads, const kernels::ScoreRule& rule, SiteIndex site,
+                     const StackContext& context) {
+    if (context.switched_off == nullptr) return output;
+    return without_heads(output, heads, site, *context.switched_off, rule.query_length);
+}
+
 }  // namespace
 
 at::Tensor attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
@@ -139,7 +147,7 @@ at::Tensor attend(const at::Tensor& query, const at::Tensor& key, const at::Tens
     if (!request) {
         const at::Tensor output = unmeasured(query, key, value, rule, context.cancellation);
         if (context.wants("head_output")) context.announce("head_output", as_heads(output, query.size(1)));
-        return output;
+        return handed_on(output, query.size(1), rule, site, context);
     }
     kernels::Statistics statistics;
     const at::Tensor output = measured(query, key, value, rule, context.cancellation, *request, statistics);
@@ -147,7 +155,7 @@ at::Tensor attend(const at::Tensor& query, const at::Tensor& key, const at::Tens
     context.announce("head_output", heads);
     context.probe->measured(
         {site, context.sites->at(static_cast<std::size_t>(site.value)), query, key, value, heads, rule, statistics});
-    return output;
+    return handed_on(output, query.size(1), rule, site, context);
 }
 
 at::Tensor dense_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,

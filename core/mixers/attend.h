@@ -19,6 +19,9 @@ namespace headscope::mixers {
 /// Probe::measured. Otherwise LibTorch's fused attention runs where it can express the rule, else kernels::attention,
 /// else (float64, or autograd records) dense_attention.
 ///
+/// Heads that are switched off (StackContext::switched_off) are announced and measured as they would be; what is
+/// returned has them replaced.
+///
 /// `rule` has the layer's constants; query offset and lengths are this call's. Throws Stopped when cancelled.
 at::Tensor attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                   const kernels::ScoreRule& rule, SiteIndex site, const StackContext& context);

@@ -19,6 +19,7 @@
 #include "core/model/config.h"
 #include "core/model/probe.h"
 #include "core/model/rotary.h"
+#include "core/model/switched_off.h"
 
 namespace headscope::model {
 class TensorPlan;
@@ -50,6 +51,7 @@ struct StackContext {
     at::Tensor memory;  ///< [B, Lk, d] the encoder's output (cross-attention), or undefined
     const std::vector<std::int64_t>* memory_lengths = nullptr;
     const kernels::ScoreRule* shared_bias = nullptr;  ///< its distance bias is every self-attention's of the tower (T5)
+    const std::vector<model::SwitchedOff>* switched_off = nullptr;  ///< of all sites; null: none
     model::Probe* probe = nullptr;
     const Cancellation* cancellation = nullptr;
 

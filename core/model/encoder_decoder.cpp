@@ -47,6 +47,7 @@ at::Tensor EncoderDecoder::forward(const Batch& batch, const ForwardOptions& opt
         const c10::InferenceMode inference;
         check_batch(batch, config_, options.cache ? options.cache->length() : 0, options.beyond_positions);
         if (options.cache) check_cache(*options.cache, config_, batch);
+        check_switched_off(options.switched_off, sites_, options.cache != nullptr);
         CachePass pass(options.cache);
         at::Tensor hidden = run(batch, options);
         pass.done(batch.target.size(0), batch.target.size(1));
@@ -59,6 +60,7 @@ at::Tensor EncoderDecoder::forward(const Batch& batch, const ForwardOptions& opt
 at::Tensor EncoderDecoder::run(const Batch& batch, const ForwardOptions& options) {
     mixers::StackContext context;
     context.sites = &sites_;
+    context.switched_off = options.switched_off.empty() ? nullptr : &options.switched_off;
     context.probe = options.probe;
     context.cancellation = options.cancellation;
     at::Tensor memory;

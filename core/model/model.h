@@ -18,6 +18,7 @@
 #include "core/model/batch.h"
 #include "core/model/config.h"
 #include "core/model/probe.h"
+#include "core/model/switched_off.h"
 
 namespace headscope::model {
 
@@ -33,9 +34,10 @@ struct LoadReport {
 
 struct ForwardOptions {
     Probe* probe = nullptr;
-    Cache* cache = nullptr;         ///< with one, the batch continues what the cache holds
-    std::set<int> skip_layers;      ///< whole blocks left out
-    bool beyond_positions = false;  ///< rotary and position-free models may run past their limit
+    Cache* cache = nullptr;                 ///< with one, the batch continues what the cache holds
+    std::set<int> skip_layers;              ///< whole blocks left out
+    std::vector<SwitchedOff> switched_off;  ///< heads whose output is replaced; what there is not is refused
+    bool beyond_positions = false;          ///< rotary and position-free models may run past their limit
     const Cancellation* cancellation = nullptr;
     std::function<void(int layer)> after_layer;  ///< progress
 };

@@ -18,7 +18,7 @@ struct AttentionRecord {
     const at::Tensor& query;  ///< after rotary and QK-norm: what enters the scores
     const at::Tensor& key;
     const at::Tensor& value;
-    const at::Tensor& output;  ///< [B, H, Lq, dv], before the output projection
+    const at::Tensor& output;  ///< [B, H, Lq, dv], before the output projection, no head switched off
     const kernels::ScoreRule& rule;
     const kernels::Statistics& statistics;
 };
@@ -29,7 +29,8 @@ struct AttentionRecord {
 ///
 /// Names announced (layer = -1 where there is none): "embedding" [B, L, d]; per layer: "input_norm" (what the mixer
 /// reads: of a post-norm block its plain input), "query", "key", "value" (before rotary, [B, heads, L, size]),
-/// "query_rotated", "key_rotated" (with rotary positions only), "head_output" [B, H, L, dv], "attention_output" (after
+/// "query_rotated", "key_rotated" (with rotary positions only), "head_output" [B, H, L, dv] (of heads that are switched
+/// off: what they would say), "attention_output" (after
 /// the output projection, before the residual sum), "feed_forward_output" (likewise), "hidden" (the block's output)
 /// [B, L, d]; "final_norm" (what forward() returns, also where a family has no norm there); "logits" (rows of the
 /// vocabulary, in chunks; see Model::logits). An encoder-decoder's encoder comes first, its ends being

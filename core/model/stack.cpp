@@ -43,10 +43,12 @@ at::Tensor Stack::forward(const Batch& batch, const ForwardOptions& options) {
         const c10::InferenceMode inference;
         check_batch(batch, config_, options.cache ? options.cache->length() : 0, options.beyond_positions);
         if (options.cache) check_cache(*options.cache, config_, batch);
+        check_switched_off(options.switched_off, sites_, options.cache != nullptr);
         CachePass pass(options.cache);
         mixers::StackContext context;
         context.sites = &sites_;
         context.lengths = batch.padded() ? &batch.lengths : nullptr;
+        context.switched_off = options.switched_off.empty() ? nullptr : &options.switched_off;
         context.probe = options.probe;
         context.cancellation = options.cancellation;
         at::Tensor hidden = text_.run(batch, options, context);

@@ -204,3 +204,27 @@ TEST_CASE("Nothing to analyse is refused", "[analysis]") {
     CHECK(refusal(options, &tokenizer) == ErrorCode::mismatch);
     CHECK(refusal(text_options("a\xC0"), &tokenizer) == ErrorCode::format);
 }
+
+TEST_CASE("A text goes through the chat template, and nothing is added twice", "[analysis][input]") {
+    const Framed tokenizer;
+    analysis::InputOptions options = text_options("hi");
+    options.chat.emplace();
+    options.chat->text = "{{ bos_token }}{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}"
+                         "{% if add_generation_prompt %}:{% endif %}";
+    options.chat->special_tokens["bos_token"] = "^";
+    const auto input = analysis::read_input(options, &tokenizer);
+    REQUIRE(input.first_token == "as the chat template does");
+    REQUIRE(input.sequences.at(0).text == "^[user]hi:");
+    REQUIRE(input.sequences[0].ids == Ids{'^', '[', 'u', 's', 'e', 'r', ']', 'h', 'i', ':'});
+    REQUIRE(input.sequences[0].offsets.back() == Offset{9, 10});
+
+    options.chat_options.add_generation_prompt = false;
+    options.texts = {"one", "two"};
+    REQUIRE(analysis::read_input(options, &tokenizer).sequences.at(1).text == "^[user]two");
+
+    options.first_token = analysis::FirstToken::yes;
+    REQUIRE_THROWS_AS(analysis::read_input(options, &tokenizer), Error);
+    options.first_token = analysis::FirstToken::automatic;
+    options.chat->text = "{{ raise_exception('no') }}";
+    REQUIRE_THROWS_AS(analysis::read_input(options, &tokenizer), Error);
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// Heads as people write them: "3.1" is head 1 of layer 3; where a layer has several attentions, "3.cross.1" names which
+// (self, cross, or the branch). Errors: headscope::Error (usage). Threads: any.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/site.h"
+#include "core/model/switched_off.h"
+
+namespace headscope::analysis {
+
+/// "3.1,4.cross.2" -> these heads, all switched off in one way. Whether the heads exist is checked.
+std::vector<model::SwitchedOff> parse_switched_off(std::string_view list, model::SwitchedOff::How how,
+                                                   const std::vector<Site>& sites);
+
+/// The same the other way round: what parse_switched_off() reads.
+std::string head_name(std::int64_t site, std::int64_t head, const std::vector<Site>& sites);
+
+}  // namespace headscope::analysis
