@@ -1,0 +1,483 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "widgets/views/overview.h"
+
+#include <QComboBox>
+#include <QHBoxLayout>
+#include <QJsonArray>
+#include <QLabel>
+#include <QMenu>
+#include <QScrollArea>
+#include <QSplitter>
+#include <QVBoxLayout>
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "core/workspace/measures.h"
+#include "widgets/views/overview_grid.h"
+#include "widgets/views/overview_panel.h"
+#include "widgets/views/overview_scale.h"
+#include "widgets/views/overview_strip.h"
+#include "widgets/views/overview_words.h"
+#include "widgets/views/views.h"
+
+namespace headscope::widgets {
+namespace {
+
+using figures::Normalise;
+
+/// In the order of the box: as the command line calls them, on screen, what it means.
+struct ScaleChoice {
+    Normalise normalise;
+    const char *name, *title, *tip;
+};
+constexpr std::array kScales{
+    ScaleChoice{Normalise::absolute, "absolute", QT_TRANSLATE_NOOP("Overview", "Absolute"),
+                QT_TRANSLATE_NOOP("Overview", "Values as measured, on one linear scale")},
+    ScaleChoice{Normalise::minmax, "minmax", QT_TRANSLATE_NOOP("Overview", "Min–max"),
+                QT_TRANSLATE_NOOP("Overview", "Each value as its share of the range of all layers and heads")},
+    ScaleChoice{Normalise::layer, "layer", QT_TRANSLATE_NOOP("Overview", "Per layer"),
+                QT_TRANSLATE_NOOP("Overview",
+                                  "Each value as its share of the range within its layer, so that only "
+                                  "heads of one layer compare")},
+};
+
+QString text_of(std::string_view text) {
+    return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
+}
+
+QString tip_of(const workspace::Measure& measure) {
+    const QString unit = measure.unit.empty() ? QString() : QStringLiteral(" (%1)").arg(text_of(measure.unit));
+    return Overview::tr("<b>%1</b>%2<br>%3<br>Source: %4")
+        .arg(text_of(measure.title), unit, text_of(measure.definition).toHtmlEscaped(), text_of(measure.source));
+}
+
+}  // namespace
+
+Overview::Overview(Desk* desk, QWidget* parent)
+    : View(desk, parent),
+      measures_(new QComboBox(this)),
+      scales_(new QComboBox(this)),
+      title_(new QLabel(this)),
+      pointed_(new QLabel(this)),
+      grid_(new HeadGrid),
+      bar_(new ScaleBar(this)),
+      panel_(new TablePanel(desk, this)),
+      strip_(new HeadStrip(this)),
+      splitter_(new QSplitter(Qt::Horizontal, this)),
+      menu_(new QMenu(this)),
+      switch_menu_(new QMenu(this)) {
+    splitter_->setObjectName(QStringLiteral("splitter"));
+    splitter_->addWidget(make_left());
+    splitter_->addWidget(panel_);
+    splitter_->setChildrenCollapsible(false);
+    splitter_->setSizes({520, 480});
+    splitter_->setHandleWidth(9);
+    auto* column = new QVBoxLayout(content());
+    column->setContentsMargins(8, 8, 8, 8);
+    column->addWidget(splitter_, 1);
+    column->addWidget(strip_);
+    strip_->set_menus(nullptr, switch_menu_);
+
+    connect(measures_, &QComboBox::activated, this, [this] { set_measure(measures_->currentData().toString()); });
+    connect(scales_, &QComboBox::activated, this,
+            [this](int index) { set_normalise(kScales.at(static_cast<std::size_t>(index)).normalise); });
+    connect(grid_, &HeadGrid::chosen, this, &Overview::choose);
+    connect(grid_, &HeadGrid::opened, this, &Overview::open);
+    connect(grid_, &HeadGrid::stepped, this, [this](int sites, int heads) { this->desk().step(sites, heads); });
+    connect(grid_, &HeadGrid::pointed, this, &Overview::show_pointed);
+    connect(grid_, &HeadGrid::menu_wanted, this, [this](qint64, qint64, const QPoint& place) { popup(place); });
+    connect(panel_, &TablePanel::menu_wanted, this, &Overview::popup);
+    connect(panel_, &TablePanel::filtered, this, &Overview::show_grid);
+    connect(panel_, &TablePanel::state_changed, this, &View::state_changed);
+    connect(panel_, &TablePanel::chosen, this, [this](qint64 row) {
+        const auto& place = table_->rows.at(static_cast<std::size_t>(row));
+        choose(place.site, place.head);
+    });
+    connect(panel_, &TablePanel::opened, this, [this](qint64 row) {
+        const auto& place = table_->rows.at(static_cast<std::size_t>(row));
+        open(place.site, place.head);
+    });
+    connect(splitter_, &QSplitter::splitterMoved, this, &View::state_changed);
+    connect(strip_, &HeadStrip::map_wanted, this, [this] { open(selection().site, selection().head); });
+    connect(strip_, &HeadStrip::run_wanted, this, &Overview::run_again);
+    connect(strip_, &HeadStrip::clear_wanted, this, [this] {
+        switched_.clear();
+        show_switched();
+    });
+    connect(switch_menu_, &QMenu::aboutToShow, this, [this] {
+        switch_menu_->clear();
+        fill_switch_menu(switch_menu_);
+    });
+}
+
+QWidget* Overview::make_left() {
+    measures_->setObjectName(QStringLiteral("measure"));
+    measures_->setAccessibleName(tr("Measure"));
+    measures_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+    measures_->setMinimumContentsLength(14);
+    measures_->setMaxVisibleItems(30);
+    scales_->setObjectName(QStringLiteral("scale"));
+    scales_->setAccessibleName(tr("Colour scale"));
+    scales_->setToolTip(tr("What the colours stand for"));
+    for (const ScaleChoice& choice : kScales) {
+        scales_->addItem(tr(choice.title), QLatin1String(choice.name));
+        scales_->setItemData(scales_->count() - 1, tr(choice.tip), Qt::ToolTipRole);
+    }
+    title_->setObjectName(QStringLiteral("definition"));
+    title_->setWordWrap(true);
+    title_->setTextFormat(Qt::RichText);
+    title_->setAlignment(Qt::AlignLeft | Qt::AlignTop);
+    pointed_->setObjectName(QStringLiteral("pointed"));
+    pointed_->setAccessibleName(tr("The head under the pointer"));
+    pointed_->setTextFormat(Qt::PlainText);
+    auto* choices = new QHBoxLayout;
+    choices->addWidget(measures_, 2);
+    choices->addWidget(scales_, 1);
+    auto* area = new QScrollArea(this);
+    area->setObjectName(QStringLiteral("heat_area"));
+    area->setWidget(grid_);
+    area->setWidgetResizable(true);
+    area->setFrameShape(QFrame::NoFrame);
+    area->setFocusPolicy(Qt::NoFocus);
+    auto* left = new QWidget(this);
+    auto* column = new QVBoxLayout(left);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(6);
+    column->addLayout(choices);
+    column->addWidget(title_);
+    // The map and its scale are one card.
+    auto* card = new QVBoxLayout;
+    card->setSpacing(0);
+    card->addWidget(area, 1);
+    card->addWidget(bar_);
+    column->addLayout(card, 1);
+    column->addWidget(pointed_);
+    return left;
+}
+
+void Overview::refresh() {
+    if (notice_without_study()) {
+        table_.reset();
+        return;
+    }
+    Study& now = *study();
+    const auto heads = now.heads(selection().sequence);
+    if (notice_for(heads)) return;
+    show_content();
+    if (study_ != now.id()) {
+        study_ = now.id();
+        table_.reset();
+        switched_.clear();
+        show_switched();
+    }
+    const std::vector<bool> done = sites_done();
+    if (heads.value != table_ || done != done_) {
+        table_ = heads.value;
+        done_ = done;
+        first_.assign(now.sites().size(), 0);
+        for (std::size_t row = table_->rows.size(); row-- > 0;)
+            first_[static_cast<std::size_t>(table_->rows[row].site)] = row;
+        fill_measures();
+        panel_->set_table(table_, done_);
+    }
+    QStringList notes;
+    if (!selection().sequence) notes << tr("mean ± standard deviation of %1 sequences").arg(now.sequences());
+    const auto finished = std::count(done_.begin(), done_.end(), true);
+    if (finished < std::ssize(done_))
+        notes << (now.running() ? tr("%1 of %2 layers so far") : tr("stopped after %1 of %2 layers"))
+                     .arg(finished)
+                     .arg(done_.size());
+    panel_->set_note(notes.join(QStringLiteral(" · ")));
+    panel_->set_current(row_of(selection().site, selection().head));
+    grid_->set_theme(desk().theme());
+    bar_->set_theme(desk().theme());
+    show_grid();
+    show_head();
+}
+
+Study* Overview::shown() const {
+    Study* current = study();
+    return table_ && current && current->id() == study_ ? current : nullptr;
+}
+
+std::vector<bool> Overview::sites_done() const {
+    const Study& now = *study();
+    std::vector<bool> done;
+    for (std::int64_t site = 0; site < std::ssize(now.sites()); ++site) {
+        bool any = false;
+        // All sequences: a mean over those that are there.
+        for (std::int64_t s = selection().sequence.value_or(0); s < now.sequences() && !any; ++s) {
+            any = now.site_done(s, site);
+            if (selection().sequence) break;
+        }
+        done.push_back(any);
+    }
+    return done;
+}
+
+void Overview::fill_measures() {
+    const QString before = wanted_measure_.isEmpty() ? measure() : wanted_measure_;
+    QStringList names;
+    for (const auto& column : table_->columns) names << QString::fromStdString(column);
+    bool same = names.size() == measures_->count();
+    for (int i = 0; same && i < measures_->count(); ++i) same = measures_->itemData(i).toString() == names[i];
+    if (!same) {
+        measures_->clear();
+        for (const QString& name : names) {
+            const workspace::Measure* about = workspace::find_measure(name.toStdString());
+            measures_->addItem(about ? text_of(about->title) : name, name);
+            if (about) measures_->setItemData(measures_->count() - 1, tip_of(*about), Qt::ToolTipRole);
+        }
+    }
+    int index = measures_->findData(before);
+    if (index < 0) index = std::max(0, measures_->findData(QStringLiteral("sink")));
+    measures_->setCurrentIndex(index);
+    if (measure() == wanted_measure_) wanted_measure_.clear();
+}
+
+void Overview::show_grid() {
+    const Study* study = shown();
+    if (!study || measure().isEmpty()) return;
+    const auto column = table_->column(measure().toStdString());
+    if (!column) return;
+    cells_ = heat_cells(*table_, *column, normalise());
+    const workspace::Measure* about = workspace::find_measure(table_->columns[*column]);
+    const QString unit = about ? text_of(about->unit) : QString();
+    GridContent content;
+    content.cells = cells_;
+    content.of_layer = about && about->of_layer;
+    for (std::size_t site = 0; site < done_.size(); ++site) {
+        const Site& place = study->sites()[site];
+        content.rows.push_back({study->site_name(static_cast<std::int64_t>(site)), place.heads, group_of(place),
+                                first_[site], place.has_matrix, done_[site]});
+    }
+    for (const bool matches : panel_->filter()->matches()) content.dimmed.push_back(!matches);
+    if (!switched_.empty()) {
+        content.off.assign(table_->rows.size(), false);
+        for (const auto& one : switched_)
+            if (const auto row = row_of(one.site, one.head)) content.off[*row] = true;
+    }
+    grid_->set_content(std::move(content));
+    grid_->set_selected(selection().site, selection().head);
+    bar_->set_scale(cells_, normalise(), unit);
+    measures_->setToolTip(about ? tip_of(*about) : measure());
+    title_->setText(
+        about ? QStringLiteral("<b>%1</b> — %2").arg(text_of(about->title), text_of(about->definition).toHtmlEscaped())
+              : QStringLiteral("<b>%1</b>").arg(measure().toHtmlEscaped()));
+    show_pointed(-1, -1);
+}
+
+QString Overview::head_name(std::int64_t site, std::int64_t head) const {
+    return tr("Layer %1, head %2").arg(study()->site_name(site)).arg(head);
+}
+
+void Overview::show_pointed(std::int64_t site, std::int64_t head) {
+    if (!shown()) return;
+    const bool pointing = site >= 0;
+    if (!pointing) {
+        site = selection().site;
+        head = selection().head;
+    }
+    const auto row = row_of(site, head);
+    if (!row) {
+        pointed_->clear();
+        return;
+    }
+    const workspace::Measure* about = workspace::find_measure(measure().toStdString());
+    const QString title = about ? text_of(about->title) : measure();
+    const bool done = done_[static_cast<std::size_t>(site)];
+    const QString value = done                 ? value_with_deviation(cells_, *row, about ? about->unit : "")
+                          : study()->running() ? tr("not analysed yet")
+                                               : tr("the run ended before this layer");
+    pointed_->setText(QStringLiteral("%1 · %2: %3").arg(head_name(site, head), title, value));
+    grid_->setToolTip(pointing ? pointed_->text() : QString());
+}
+
+void Overview::show_head() {
+    const auto row = shown() ? row_of(selection().site, selection().head) : std::nullopt;
+    if (!row) {
+        strip_->show_head(tr("No head"), {});
+        return;
+    }
+    const Site& site = study()->sites()[static_cast<std::size_t>(selection().site)];
+    QString title = head_name(selection().site, selection().head);
+    const std::int64_t group = group_of(site);
+    if (group > 1) {
+        const std::int64_t first = selection().head / group * group;
+        title += group == site.heads ? tr(" (all heads of the layer share their keys)")
+                 : group == 2        ? tr(" (heads %1 and %2 share their keys)").arg(first).arg(first + 1)
+                                     : tr(" (heads %1 to %2 share their keys)").arg(first).arg(first + group - 1);
+    }
+    const bool done = done_[static_cast<std::size_t>(selection().site)];
+    strip_->show_head(title, done ? words_of_head(*table_, *row) : QStringList{tr("not analysed yet")});
+}
+
+std::optional<std::size_t> Overview::row_of(std::int64_t site, std::int64_t head) const {
+    if (!table_ || site < 0 || site >= std::ssize(first_)) return std::nullopt;
+    const std::size_t row = first_[static_cast<std::size_t>(site)] + static_cast<std::size_t>(head);
+    if (row >= table_->rows.size() || table_->rows[row].site != site || table_->rows[row].head != head)
+        return std::nullopt;
+    return row;
+}
+
+void Overview::choose(std::int64_t site, std::int64_t head) {
+    desk().select_head(site, head);
+}
+
+void Overview::open(std::int64_t site, std::int64_t head) {
+    desk().select_head(site, head);
+    Q_EMIT desk().view_wanted(QStringLiteral("map"));
+}
+
+QString Overview::measure() const {
+    return measures_->currentData().toString();
+}
+
+Normalise Overview::normalise() const {
+    return kScales.at(static_cast<std::size_t>(std::max(0, scales_->currentIndex()))).normalise;
+}
+
+void Overview::set_measure(const QString& name) {
+    const int index = measures_->findData(name);
+    if (index < 0) return;
+    measures_->setCurrentIndex(index);
+    panel_->show_measure(name);
+    show_grid();
+    Q_EMIT state_changed();
+}
+
+void Overview::set_normalise(Normalise normalise) {
+    for (std::size_t i = 0; i < kScales.size(); ++i)
+        if (kScales[i].normalise == normalise) scales_->setCurrentIndex(static_cast<int>(i));
+    show_grid();
+    Q_EMIT state_changed();
+}
+
+std::vector<std::size_t> Overview::heads_meant() const {
+    std::vector<std::size_t> rows = panel_->selected_rows();
+    const auto own = row_of(selection().site, selection().head);
+    // A selection of several counts only while the chosen head is one of them.
+    if (own && std::find(rows.begin(), rows.end(), *own) == rows.end()) rows = {*own};
+    return rows;
+}
+
+void Overview::switch_off(std::optional<bool> mean) {
+    if (!shown()) return;
+    for (const std::size_t row : heads_meant()) {
+        const auto& place = table_->rows[row];
+        std::erase_if(switched_, [&](const auto& one) { return one.site == place.site && one.head == place.head; });
+        if (mean) switched_.push_back({place.site, place.head, *mean});
+    }
+    std::sort(switched_.begin(), switched_.end(),
+              [](const auto& a, const auto& b) { return std::pair(a.site, a.head) < std::pair(b.site, b.head); });
+    show_switched();
+}
+
+void Overview::show_switched() {
+    QStringList names;
+    constexpr std::size_t kNamed = 12;
+    for (const auto& one : switched_) {
+        if (static_cast<std::size_t>(names.size()) == kNamed) {
+            names << tr("and %1 more").arg(switched_.size() - kNamed);
+            break;
+        }
+        names << tr("%1 · %2 (%3)")
+                     .arg(study()->site_name(one.site))
+                     .arg(one.head)
+                     .arg(one.mean ? tr("mean") : tr("zero"));
+    }
+    strip_->show_switched(names);
+    show_grid();
+}
+
+void Overview::run_again() {
+    if (!shown() || switched_.empty()) return;
+    RunWish wish;
+    wish.study = study_;
+    wish.switched_off = switched_;
+    Q_EMIT desk().run_wanted(wish);
+}
+
+void Overview::fill_switch_menu(QMenu* menu) {
+    if (!shown()) return;
+    const auto rows = heads_meant();
+    const QString what = rows.size() == 1 ? tr("this head") : tr("%1 heads").arg(rows.size());
+    const auto off = [&](std::size_t row) {
+        return std::any_of(switched_.begin(), switched_.end(), [&](const auto& one) {
+            return one.site == table_->rows[row].site && one.head == table_->rows[row].head;
+        });
+    };
+    menu->addAction(tr("Switch off %1: output zero").arg(what), this, [this] { switch_off(false); });
+    menu->addAction(tr("Switch off %1: output its mean").arg(what), this, [this] { switch_off(true); });
+    menu->addAction(tr("Leave %1 on").arg(what), this, [this] { switch_off(std::nullopt); })
+        ->setEnabled(std::any_of(rows.begin(), rows.end(), off));
+    menu->addSeparator();
+    menu->addAction(tr("Run again with %1 heads off").arg(switched_.size()), this, &Overview::run_again)
+        ->setEnabled(!switched_.empty());
+}
+
+void Overview::popup(const QPoint& global) {
+    menu_->clear();
+    menu_->addAction(tr("Open map"), this, [this] { open(selection().site, selection().head); });
+    menu_->addSeparator();
+    fill_switch_menu(menu_);
+    menu_->addSeparator();
+    menu_->addAction(tr("Copy row"), this, [this] { panel_->copy(TableFormat::tabs, true); })
+        ->setEnabled(!panel_->selected_rows().empty());
+    menu_->popup(global);
+}
+
+QJsonObject Overview::state() const {
+    QJsonObject state = panel_->state();
+    state[QStringLiteral("measure")] = wanted_measure_.isEmpty() ? measure() : wanted_measure_;
+    state[QStringLiteral("scale")] = scales_->currentData().toString();
+    QJsonArray sizes;
+    for (const int size : splitter_->sizes()) sizes.append(size);
+    state[QStringLiteral("splitter")] = sizes;
+    return state;
+}
+
+void Overview::restore(const QJsonObject& state) {
+    panel_->restore(state);
+    const QString scale = state[QStringLiteral("scale")].toString();
+    for (const ScaleChoice& choice : kScales)
+        if (scale == QLatin1String(choice.name)) set_normalise(choice.normalise);
+    const QString wanted = state[QStringLiteral("measure")].toString();
+    if (!wanted.isEmpty()) {
+        if (measures_->findData(wanted) >= 0)
+            set_measure(wanted);
+        else if (measures_->count() == 0)
+            wanted_measure_ = wanted;
+    }
+    const QJsonArray sizes = state[QStringLiteral("splitter")].toArray();
+    if (sizes.size() == 2 && sizes[0].toInt() > 0 && sizes[1].toInt() > 0)
+        splitter_->setSizes({sizes[0].toInt(), sizes[1].toInt()});
+    refresh_later();
+}
+
+std::optional<FigureWish> Overview::figure() const {
+    if (!shown() || measure().isEmpty()) return std::nullopt;
+    FigureWish wish;
+    wish.studies = {study_};
+    const QString name = measure();
+    if (name.startsWith(QLatin1String("score_")) || name.startsWith(QLatin1String("above_"))) {
+        // Statistics of the logits are the other recipe's.
+        wish.recipe = "logits";
+    } else {
+        wish.recipe = "indicators";
+        // A file keeps the distances of local focus together.
+        const bool focus = name.startsWith(QLatin1String("local_focus_"));
+        wish.options.indicator = focus ? "local_focus" : name.toStdString();
+        wish.options.normalise = normalise();
+    }
+    wish.options.sequence = selection().sequence;
+    wish.options.all_sequences = !selection().sequence && wish.recipe == "indicators";
+    if (!wish.options.all_sequences) wish.options.sequence = selection().one_sequence();
+    return wish;
+}
+
+const ViewKind kOverview{"overview", "Overview", "Every head with every measure: which ones stand out?",
+                         [](Desk* desk, QWidget* parent) -> View* { return new Overview(desk, parent); }};
+
+}  // namespace headscope::widgets

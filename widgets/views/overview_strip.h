@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QFrame>
+#include <QStringList>
+
+class QLabel;
+class QPushButton;
+class QMenu;
+
+namespace headscope::widgets {
+
+/// Under the overview: the selected head in words, what can be done with it, and the heads to be switched off.
+class HeadStrip : public QFrame {
+    Q_OBJECT
+public:
+    explicit HeadStrip(QWidget* parent = nullptr);
+
+    void show_head(const QString& title, const QStringList& words);
+    /// Nothing to run again: that line is hidden.
+    void show_switched(const QStringList& heads);
+    /// Shown by the buttons; whoever owns them fills them.
+    void set_menus(QMenu* mark, QMenu* switch_off);
+
+Q_SIGNALS:
+    void map_wanted();
+    void run_wanted();
+    void clear_wanted();
+
+private:
+    QLabel *title_, *words_, *switched_;
+    QPushButton *map_, *mark_, *switch_;
+    QWidget* run_line_;
+};
+
+}  // namespace headscope::widgets
