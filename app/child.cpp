@@ -25,6 +25,7 @@ namespace {
 constexpr auto patience = std::chrono::milliseconds(800);  // for a child that was asked to stop
 constexpr rlim_t opening_seconds = 10;
 constexpr std::uint64_t opening_bytes = std::uint64_t{512} << 20U;
+constexpr std::size_t most_said = std::size_t{1} << 16U;
 
 bool is_child = false;
 
@@ -42,14 +43,20 @@ void become_child() {
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);
 }
 
-/// Waits until the child has closed its end of the pipe, which is when it has ended. True when it had to be killed.
-bool wait_for(pid_t child, int pipe, const Cancellation& cancellation) {
+/// Keeps what the child says on its standard error, as far as one reads that, until it has closed its end of the pipe,
+/// which is when it has ended. True when it had to be killed.
+bool wait_for(pid_t child, int pipe, const Cancellation& cancellation, std::string& said) {
     using Clock = std::chrono::steady_clock;
     Clock::time_point asked{};
     bool killed = false;
     for (;;) {
-        struct pollfd end = {pipe, 0, 0};
-        if (::poll(&end, 1, 50) > 0) return killed;
+        struct pollfd end = {pipe, POLLIN, 0};
+        if (::poll(&end, 1, 50) > 0) {
+            char text[4096];
+            const ssize_t size = ::read(pipe, text, sizeof text);
+            if (size == 0 || (size < 0 && errno != EINTR && errno != EAGAIN)) return killed;
+            if (size > 0 && said.size() < most_said) said.append(text, static_cast<std::size_t>(size));
+        }
         if (!cancellation.requested()) continue;
         if (asked == Clock::time_point{}) {
             asked = Clock::now();
@@ -99,20 +106,28 @@ void continue_in_child(const std::vector<std::filesystem::path>& files, const Ca
         throw os_error(number, "headscope", "expected a child process to read the file in");
     }
     if (child == 0) {
-        ::close(ends[0]);  // the other end closes with the process
+        // The parent hands on what the child says, unless the child crashes: then it is the C library that spoke. The
+        // pipe's end closes with the process.
+        ::dup2(ends[1], STDERR_FILENO);
+        ::close(ends[0]);
+        ::close(ends[1]);
         become_child();
         if (::getppid() != parent) ::_exit(1);
         return;
     }
     ::close(ends[1]);
-    const bool killed = wait_for(child, ends[0], cancellation);
+    std::string said;
+    const bool killed = wait_for(child, ends[0], cancellation, said);
     ::close(ends[0]);
     int status = 0;
     while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
     const bool done = WIFEXITED(status) && WEXITSTATUS(status) == 0;  // perhaps before it heard of a stop
     if (!done && (killed || cancellation.requested())) throw Stopped();
-    if (WIFEXITED(status)) throw ChildDone{WEXITSTATUS(status)};
+    if (WIFEXITED(status)) {
+        std::fwrite(said.data(), 1, said.size(), stderr);
+        throw ChildDone{WEXITSTATUS(status)};
+    }
     throw Error(ErrorCode::format, names(files), "expected a file that the HDF5 library can read",
                 failure_text(WTERMSIG(status)));
 }

@@ -14,6 +14,7 @@
 #include "app/console.h"
 #include "app/context.h"
 #include "app/version.h"
+#include "app/window/run_window.h"
 #include "core/base/cancellation_scope.h"
 #include "core/base/error.h"
 
@@ -59,6 +60,13 @@ int report_usage(const CLI::App& app, const CLI::ParseError& error) {
     return 2;
 }
 
+/// The sub-commands' names.
+std::vector<std::string> commands_of(const CLI::App& app) {
+    std::vector<std::string> names;
+    for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+    return names;
+}
+
 int run_arguments(int argc, char** argv) {
     Context context;
     context.program = argc > 0 ? argv[0] : "headscope";
@@ -76,6 +84,10 @@ int run_arguments(int argc, char** argv) {
         add_convert(app, context);
         add_list(app, context);
         add_bench(app, context);
+#ifdef HEADSCOPE_WITH_WINDOW
+        app.footer("Without a command it opens the window: headscope [PATH...] [--threads N] [--fresh]");
+        if (wants_window(argc, argv, commands_of(app))) return run_window(argc, argv);
+#endif
         try {
             app.parse(argc, argv);
         } catch (const CLI::ParseError& error) {

@@ -15,7 +15,7 @@
 #include "core/figures/figure.h"
 #include "core/figures/figure_options.h"
 #include "core/store/analysis_file.h"
-#ifdef HEADSCOPE_WITH_PAINTER
+#ifdef HEADSCOPE_WITH_WINDOW
 #include "widgets/figure_painter.h"
 #include "widgets/offscreen.h"
 #endif
@@ -44,7 +44,7 @@ void write_text(const std::string& path, const std::string& text, const std::vec
 }
 
 void draw(const figures::FigureData& figure, const ExportOptions& options, const std::vector<fs::path>& inputs) {
-#ifdef HEADSCOPE_WITH_PAINTER
+#ifdef HEADSCOPE_WITH_WINDOW
     OutputFile::check_target(options.output, inputs);
     widgets::ensure_application();
     widgets::export_figure(figure, options.request.style, options.output);

@@ -28,19 +28,25 @@ void Worker::post(const void* owner, Task task) {
     changed_.notify_all();
 }
 
-void Worker::cancel(const void* owner) {
+std::size_t Worker::cancel(const void* owner) {
     std::deque<Entry> dropped;  // their captures are destroyed without the lock
     const std::lock_guard lock(mutex_);
     for (auto& entry : waiting_)
         if (entry.owner == owner) dropped.push_back(std::move(entry));
     std::erase_if(waiting_, [&](const Entry& entry) { return entry.owner == owner; });
     if (current_ && current_owner_ == owner) current_->request();
+    return dropped.size();
 }
 
 void Worker::forget(const void* owner) {
     cancel(owner);
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return !current_ || current_owner_ != owner; });
+}
+
+void Worker::finish() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return !current_ && waiting_.empty(); });
 }
 
 bool Worker::idle() const {

@@ -28,10 +28,12 @@ public:
 
     /// `owner` groups tasks for forget() and cancel(); it is never looked into.
     void post(const void* owner, Task task);
-    /// Drops the owner's waiting tasks and cancels the one at work; does not wait.
-    void cancel(const void* owner);
+    /// Drops the owner's waiting tasks and cancels the one at work; does not wait. How many were dropped.
+    std::size_t cancel(const void* owner);
     /// As cancel(), and returns when none of the owner's tasks is at work any more.
     void forget(const void* owner);
+    /// Returns when everything that was posted is done.
+    void finish();
     /// True when nothing is waiting or at work.
     bool idle() const;
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/figures/recipe.h"
+#include "core/figures/figure_arguments.h"
 #include "core/figures/token_text.h"
 #include "core/workspace/head_map_reader.h"
 
@@ -18,12 +18,6 @@ std::string key_of(const char* what, std::initializer_list<std::int64_t> numbers
     std::string key = what;
     for (const std::int64_t number : numbers) key += ":" + std::to_string(number);
     return key;
-}
-
-std::string options_key(const figures::FigureOptions& options) {
-    const auto optional = [](const std::optional<std::int64_t>& value) { return value ? std::to_string(*value) : "-"; };
-    return optional(options.layer) + ":" + optional(options.head) + ":" + optional(options.sequence) + ":" +
-           options.indicator + ":" + options.statistic + ":" + std::to_string(options.pixels);
 }
 
 }  // namespace
@@ -171,7 +165,8 @@ Reply<std::vector<QString>> Study::labels(const std::string& stream, std::int64_
 Reply<figures::FigureData> Study::figure(const std::string& recipe, const figures::FigureOptions& options,
                                          const std::vector<Study*>& others) {
     std::vector<std::shared_ptr<store::AnalysisFile>> files{file_};
-    std::string key = "figure " + recipe + " " + options_key(options);
+    std::string key = "figure";
+    for (const std::string& word : figures::figure_arguments({recipe, options, {}}, {}, "")) key += " " + word;
     for (const Study* other : others) {
         files.push_back(other->file_);
         key += ":" + std::to_string(other->id_);
@@ -196,6 +191,7 @@ const Study::Entry& Study::find(const std::string& key, std::int64_t sequence, s
         try {
             *loaded = read(*file);
         } catch (const Stopped&) {
+            if (!cancellation.requested()) send([this, key] { drop(key); });
             return;
         } catch (...) {
             try {
@@ -222,6 +218,19 @@ void Study::take(const std::string& key, Loaded loaded, const QString& failure) 
         entry.bytes = loaded.bytes;
     }
     trim();
+    announce();
+}
+
+/// What was no longer wanted: whoever wants it again finds it unread.
+void Study::drop(const std::string& key) {
+    const auto place = cache_.find(key);
+    if (place == cache_.end()) return;
+    if (place->second.known) {
+        place->second.pending = false;
+        place->second.stale = true;
+    } else {
+        cache_.erase(place);
+    }
     announce();
 }
 

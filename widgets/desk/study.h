@@ -113,7 +113,8 @@ public:
     Reply<figures::FigureData> figure(const std::string& recipe, const figures::FigureOptions& options,
                                       const std::vector<Study*>& others = {});
     /// Anything else: `read` runs on the reader's thread, once for each `key`. `site` and `sequence`: what it is about,
-    /// -1: everything; it is read again when that changes. The value's size is what bytes_of() says.
+    /// -1: everything; it is read again when that changes. The value's size is what bytes_of() says. `read` may throw
+    /// Stopped when what it was asked for is no longer wanted: then it was never asked for.
     template <class T>
     Reply<T> ask(const std::string& key, std::int64_t sequence, std::int64_t site,
                  std::function<std::shared_ptr<const T>(const store::AnalysisFile&)> read) {
@@ -142,6 +143,9 @@ public:
     bool running() const { return running_; }
     void set_running() { running_ = true; }
 
+    /// What a token of the vocabulary reads as, where a tokenizer is at hand; else empty. Answers at once.
+    std::function<QString(std::int32_t id)> spell;
+
 Q_SIGNALS:
     /// Values came, or what is there changed: ask again. At most once a turn of the event loop.
     void arrived();
@@ -162,6 +166,7 @@ private:
     };
     const Entry& find(const std::string& key, std::int64_t sequence, std::int64_t site, Read read);
     void take(const std::string& key, Loaded loaded, const QString& failure);
+    void drop(const std::string& key);
     void spoil(std::int64_t sequence, std::int64_t site);
     void announce();
     void trim();

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/window/engine.h"
+
+#include <QDateTime>
+#include <QDir>
+#include <QFileInfo>
+#include <chrono>
+#include <cmath>
+
+#include "app/console.h"
+#include "app/loading.h"
+#include "app/resources.h"
+#include "app/window/text_job.h"
+#include "core/base/error.h"
+#include "kernels/parallel.h"
+
+namespace headscope::app {
+namespace {
+
+using widgets::TextChoice;
+using Clock = std::chrono::steady_clock;
+
+/// The message of what is being handled in a catch (...); Stopped passes.
+QString message_of(const char* where) {
+    return QString::fromUtf8(current_error(where).what());
+}
+
+std::filesystem::path output_name(const std::filesystem::path& folder, const std::string& model) {
+    std::string name;
+    for (const char c : model) name += std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '.' ? c : '_';
+    const QString time = QDateTime::currentDateTime().toString(QStringLiteral("yyyyMMdd-HHmmss"));
+    std::error_code ignored;
+    for (int number = 1;; ++number) {
+        const std::string stem = name + "-" + time.toStdString() + (number > 1 ? "-" + std::to_string(number) : "");
+        const auto path = folder / (stem + ".headscope.h5");
+        if (!std::filesystem::exists(path, ignored)) return path;
+    }
+}
+
+}  // namespace
+
+/// Hands progress on a few times a second, with the rate and the time that is left.
+class Engine::Reporter final : public Progress {
+public:
+    Reporter(Engine* engine, widgets::Mailbox::Sender send) : engine_(engine), send_(std::move(send)) {}
+
+    void advance(double done, double total, const std::string& what) override {
+        const auto now = Clock::now();
+        if (what_ != what.substr(0, 6)) {  // loading weights, then the layers: each has a rate of its own
+            what_ = what.substr(0, 6);
+            begin_ = now;
+            begin_done_ = done;
+        }
+        if (done < total && now - last_ < std::chrono::milliseconds(80)) return;
+        last_ = now;
+        const double seconds = std::chrono::duration<double>(now - begin_).count();
+        const double rate = seconds > 0.2 ? (done - begin_done_) / seconds : 0;
+        QString text = QString::fromStdString(what);
+        if (rate > 0 && done < total)
+            text += QObject::tr(", %1 left").arg(QString::fromStdString(format_seconds((total - done) / rate)));
+        const double share = total > 0 ? done / total : 0;
+        send_([engine = engine_, share, text] { Q_EMIT engine->progressed(share, text); });
+    }
+
+private:
+    Engine* engine_;
+    widgets::Mailbox::Sender send_;
+    std::string what_;
+    Clock::time_point begin_ = Clock::now(), last_{};
+    double begin_done_ = 0;
+};
+
+Engine::Engine(int threads, QObject* parent) : QObject(parent) {
+    try {
+        resources_ = resource_folder().string();
+    } catch (const Error&) {  // examples and the sample are missed then, and said so where they are asked for
+    }
+    kernels::set_threads(threads);
+    threads_ = kernels::threads();
+    compute_.post(this, [threads](const Cancellation&) { configure_compute(threads, "auto", "auto"); });
+}
+
+Engine::~Engine() {
+    mailbox_.close();
+    files_.cancel(this);
+    compute_.cancel(this);
+    for (auto& [id, model] : models_)  // weights go where they were made
+        compute_.post(nullptr, [gone = std::move(model)](const Cancellation&) mutable { gone.reset(); });
+}
+
+std::shared_ptr<OpenModel> Engine::find(int id) const {
+    const auto place = models_.find(id);
+    return place == models_.end() ? nullptr : place->second;
+}
+
+int Engine::model_at(const QString& path) const {
+    const QString wanted = QFileInfo(path).absoluteFilePath();
+    for (const auto& card : cards_)
+        if (QFileInfo(card.path).absoluteFilePath() == wanted) return card.id;
+    return 0;
+}
+
+void Engine::open_model(const QString& path) {
+    const int known = model_at(path);
+    if (known != 0) {
+        Q_EMIT model_opened(known);
+        return;
+    }
+    files_.post(this, [this, path, send = mailbox_.sender()](const Cancellation&) {
+        try {
+            auto model = open_checkpoint(path.toStdString());
+            send([this, model] {
+                model->card.id = ++last_id_;
+                models_.emplace(model->card.id, model);
+                cards_.push_back(model->card);
+                Q_EMIT models_changed();
+                Q_EMIT model_opened(model->card.id);
+            });
+        } catch (const Stopped&) {
+        } catch (...) {
+            try {
+                send([this, path, message = message_of("checkpoint")] { Q_EMIT model_failed(path, message); });
+            } catch (const Stopped&) {
+            }
+        }
+    });
+}
+
+void Engine::close_model(int id) {
+    auto model = find(id);
+    if (!model) return;
+    models_.erase(id);
+    std::erase_if(cards_, [id](const auto& card) { return card.id == id; });
+    compute_.post(nullptr, [gone = std::move(model)](const Cancellation&) mutable { gone.reset(); });
+    Q_EMIT models_changed();
+}
+
+void Engine::preview(const TextChoice& choice) {
+    const auto model = find(choice.model);
+    const bool nothing = std::none_of(choice.sources.begin(), choice.sources.end(),
+                                      [](const auto& source) { return source.used && !source.value.isEmpty(); });
+    static const char previews = 0;  // an owner of their own: a newer question takes the place of an older one
+    files_.cancel(&previews);
+    if (!model || nothing) {
+        Q_EMIT previewed({});
+        return;
+    }
+    files_.post(&previews, [this, model, choice, rate = rate_, resources = resources_,
+                            send = mailbox_.sender()](const Cancellation& cancellation) {
+        widgets::TokenPreview preview;
+        try {
+            analysis::Input input = read_choice(*model, choice, resources, cancellation);
+            const std::string first = input.first_token;
+            const auto request = make_request(*model, choice, input, cancellation);
+            preview = make_preview(*model, choice, request, first, rate);
+        } catch (const Stopped&) {
+            return;
+        } catch (...) {
+            try {
+                preview.failure = message_of("text");
+            } catch (const Stopped&) {
+                return;
+            }
+        }
+        if (cancellation.requested()) return;
+        send([this, preview] { Q_EMIT previewed(preview); });
+    });
+}
+
+void Engine::run(const TextChoice& choice, const std::vector<widgets::RunWish::Switch>& switched_off,
+                 const std::filesystem::path& folder) {
+    const auto model = find(choice.model);
+    if (!model || running_) return;
+    running_ = true;
+    compute_.post(this, [this, model, choice, switched_off, folder, resources = resources_,
+                         send = mailbox_.sender()](const Cancellation& cancellation) {
+        QString output, message;
+        double rate = 0;
+        try {
+            std::filesystem::create_directories(folder);
+            analysis::Input input = read_choice(*model, choice, resources, cancellation);
+            const auto inputs = input.paths;
+            auto request = make_request(*model, choice, input, cancellation);
+            for (const auto& one : switched_off)
+                request.switched_off.push_back(
+                    {one.site, one.head, one.mean ? model::SwitchedOff::How::mean : model::SwitchedOff::How::zero});
+            analysis::check_request(model->inspection, request);
+            Reporter reporter(this, send);
+            if (!model->weights) {
+                model->weights =
+                    model::Model::build(*model->file, checkpoint::LoadAs::float32, &reporter, &cancellation);
+                send([this, id = model->card.id] {
+                    for (auto& card : cards_)
+                        if (card.id == id) card.loaded = true;
+                    Q_EMIT models_changed();
+                });
+            }
+            request.model_sha256 = model->file->fingerprint(cancellation);
+            request.config_json = model->weights->config().to_json();
+            request.keep_partial_on_stop = true;
+            request.created = [this, send](const std::filesystem::path& partial) {
+                send([this, path = QString::fromStdString(partial.string())] { Q_EMIT run_began(path); });
+            };
+            request.site_done = [this, send](std::int64_t sequence, std::int64_t site) {
+                send([this, sequence, site] { Q_EMIT site_done(sequence, site); });
+            };
+            request.loss_done = [this, send](std::int64_t sequence) {
+                send([this, sequence] { Q_EMIT loss_done(sequence); });
+            };
+            const auto path = output_name(folder, model->file->display_name());
+            const auto begin = Clock::now();
+            analysis::run(*model->weights, request, path, inputs, reporter, cancellation);
+            const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+            rate = work_of(*model, request) / std::max(seconds, 1e-3);
+            output = QString::fromStdString(path.string());
+        } catch (const Stopped&) {
+        } catch (...) {
+            try {
+                message = message_of("analysis");
+            } catch (const Stopped&) {
+            }
+        }
+        send([this, output, message, rate] {
+            running_ = false;
+            if (rate > 0) rate_ = rate;
+            Q_EMIT run_ended(output, message);
+        });
+    });
+}
+
+void Engine::stop() {
+    if (compute_.cancel(this) == 0 || !running_) return;
+    running_ = false;  // it had not begun
+    Q_EMIT run_ended({}, {});
+}
+
+}  // namespace headscope::app

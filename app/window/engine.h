@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// What computes for the window: one thread owns LibTorch and the weights, another opens checkpoints and makes tokens.
+// Everything here is called on the window's thread, never waits, and answers by signals there.
+
+#include <QObject>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "core/base/worker.h"
+#include "widgets/desk/desk.h"
+#include "widgets/desk/mailbox.h"
+#include "widgets/panels/text_choice.h"
+
+namespace headscope::app {
+
+struct OpenModel;
+
+class Engine : public QObject {
+    Q_OBJECT
+public:
+    explicit Engine(int threads, QObject* parent = nullptr);
+    ~Engine() override;  ///< stops what runs and waits for it
+
+    void open_model(const QString& path);
+    void close_model(int id);
+    /// The id of an open model with that path; 0: none.
+    int model_at(const QString& path) const;
+    const std::vector<widgets::ModelCard>& models() const { return cards_; }
+
+    /// The tokens and the cost of a choice; an older question that waits is dropped.
+    void preview(const widgets::TextChoice& choice);
+    /// Runs a choice into a new analysis file of `folder`. One run at a time.
+    void run(const widgets::TextChoice& choice, const std::vector<widgets::RunWish::Switch>& switched_off,
+             const std::filesystem::path& folder);
+    void stop();
+    bool running() const { return running_; }
+
+    int threads() const { return threads_; }
+    std::string resources() const { return resources_; }
+
+Q_SIGNALS:
+    void models_changed();
+    void model_opened(int id);
+    void model_failed(const QString& path, const QString& message);
+    void previewed(const headscope::widgets::TokenPreview& preview);
+
+    void run_began(const QString& partial);  ///< the partial file can be opened
+    void site_done(qint64 sequence, qint64 site);
+    void loss_done(qint64 sequence);
+    void progressed(double share, const QString& what);
+    /// output: the finished file; empty: it failed (message) or was stopped (no message), `partial` may be there.
+    void run_ended(const QString& output, const QString& message);
+
+private:
+    class Reporter;
+    std::shared_ptr<OpenModel> find(int id) const;
+
+    std::string resources_;
+    int threads_;
+    int last_id_ = 0;
+    bool running_ = false;
+    std::map<int, std::shared_ptr<OpenModel>> models_;
+    std::vector<widgets::ModelCard> cards_;
+    double rate_ = 0;  ///< multiplications a second of the last run; 0: not known yet
+    widgets::Mailbox mailbox_{this};
+    Worker files_;
+    Worker compute_;
+};
+
+}  // namespace headscope::app

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/window/main_window.h"
+
+#include <QApplication>
+#include <QDockWidget>
+#include <QLabel>
+#include <QLocale>
+#include <QStackedWidget>
+#include <QStatusBar>
+#include <QStyleHints>
+#include <QVBoxLayout>
+
+#include "core/analysis/input.h"
+#include "core/base/error.h"
+#include "widgets/desk/palette.h"
+#include "widgets/panels/log_panel.h"
+#include "widgets/panels/project_tree.h"
+#include "widgets/panels/selection_bar.h"
+#include "widgets/panels/start_page.h"
+#include "widgets/panels/text_panel.h"
+
+namespace headscope::app {
+namespace {
+
+constexpr int kSaveAfter = 1200;  // ms after the last change
+
+QDockWidget* make_dock(QMainWindow* window, const char* name, const QString& title, QWidget* content) {
+    auto* dock = new QDockWidget(title, window);
+    dock->setObjectName(QLatin1String(name));
+    dock->setWidget(content);
+    return dock;
+}
+
+}  // namespace
+
+MainWindow::MainWindow(const Options& options)
+    : options_(options), engine_(options.threads), opener_(&desk_, options.program) {
+    setObjectName(QStringLiteral("main_window"));
+    setWindowTitle(QStringLiteral("Headscope"));
+    setAcceptDrops(true);
+    setDockOptions(AnimatedDocks | AllowNestedDocks | AllowTabbedDocks);
+    resize(1280, 720);
+    build_panels();
+    build_views();
+    build_status();
+    build_actions();
+    connect_engine();
+    connect_desk();
+    history_ = std::make_unique<widgets::History>([this] { return looks(); },
+                                                  [this](const QJsonObject& looks) { restore_looks(looks); });
+    connect(history_.get(), &widgets::History::moved, this, &MainWindow::update_actions);
+    save_timer_.setSingleShot(true);
+    save_timer_.setInterval(kSaveAfter);
+    connect(&save_timer_, &QTimer::timeout, this, [this] { save_now(false); });
+    apply_theme();
+    show_views(false);
+    update_actions();
+    load_state();
+}
+
+MainWindow::~MainWindow() {
+    saver_.finish();  // the session
+    mailbox_.close();
+}
+
+void MainWindow::build_panels() {
+    auto* central = new QWidget(this);
+    auto* column = new QVBoxLayout(central);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(0);
+    bar_ = new widgets::SelectionBar(&desk_, central);
+    pages_ = new QStackedWidget(central);
+    start_ = new widgets::StartPage(pages_);
+    area_ = new QMainWindow(pages_);
+    area_->setWindowFlags(Qt::Widget);  // its constructor makes it a window
+    area_->setObjectName(QStringLiteral("views"));
+    area_->setDockOptions(AnimatedDocks | AllowNestedDocks | AllowTabbedDocks | GroupedDragging);
+    area_->setTabPosition(Qt::AllDockWidgetAreas, QTabWidget::North);
+    area_->setDocumentMode(true);
+    pages_->addWidget(start_);
+    pages_->addWidget(area_);
+    column->addWidget(bar_);
+    column->addWidget(pages_, 1);
+    setCentralWidget(central);
+
+    tree_ = new widgets::ProjectTree(&desk_, this);
+    text_ = new widgets::TextPanel(this);
+    log_ = new widgets::LogPanel(this);
+    tree_dock_ = make_dock(this, "dock_project", tr("Project"), tree_);
+    text_dock_ = make_dock(this, "dock_text", tr("Text"), text_);
+    log_dock_ = make_dock(this, "dock_log", tr("Log"), log_);
+    addDockWidget(Qt::LeftDockWidgetArea, tree_dock_);
+    addDockWidget(Qt::LeftDockWidgetArea, text_dock_);
+    addDockWidget(Qt::BottomDockWidgetArea, log_dock_);
+    setCorner(Qt::BottomLeftCorner, Qt::LeftDockWidgetArea);
+    log_dock_->hide();
+    resizeDocks({tree_dock_, text_dock_}, {150, 500}, Qt::Vertical);
+    resizeDocks({tree_dock_}, {300}, Qt::Horizontal);
+
+    QStringList examples;
+    try {
+        for (const auto& name : analysis::bundled_texts(engine_.resources())) examples << QString::fromStdString(name);
+    } catch (const Error& error) {
+        log_->problem(QString::fromUtf8(error.what()));
+    }
+    text_->set_examples(examples);
+
+    connect(start_, &widgets::StartPage::open_model_wanted, this, &MainWindow::choose_model);
+    connect(start_, &widgets::StartPage::open_analysis_wanted, this, &MainWindow::choose_analysis);
+    connect(start_, &widgets::StartPage::sample_wanted, this, &MainWindow::open_sample);
+    connect(start_, &widgets::StartPage::path_wanted, this, &MainWindow::open_path);
+    connect(start_, &widgets::StartPage::session_wanted, this, [this] {
+        if (last_session_) restore_session(*last_session_);
+    });
+    connect(start_, &widgets::StartPage::forget_wanted, this, [this](const QString& path) {
+        std::erase_if(recent_, [&](const Recent& item) { return item.path == path; });
+        show_recent();
+        save_soon();
+    });
+    connect(text_, &widgets::TextPanel::open_model_wanted, this, &MainWindow::choose_model);
+    connect(text_, &widgets::TextPanel::preview_wanted, &engine_, &Engine::preview);
+    connect(text_, &widgets::TextPanel::run_wanted, this, [this](const widgets::TextChoice& choice) { run(choice); });
+    connect(text_, &widgets::TextPanel::stop_wanted, &engine_, &Engine::stop);
+    connect(text_, &widgets::TextPanel::changed, this, &MainWindow::save_soon);
+    connect(tree_, &widgets::ProjectTree::model_chosen, text_, &widgets::TextPanel::choose_model);
+    connect(tree_, &widgets::ProjectTree::model_close_wanted, &engine_, &Engine::close_model);
+    connect(tree_, &widgets::ProjectTree::study_close_wanted, this, [this](int id) { desk_.remove(id); });
+    connect(tree_, &widgets::ProjectTree::study_save_wanted, this, &MainWindow::save_copy);
+    connect(log_, &widgets::LogPanel::problem_noted, this,
+            [this](const QString& text) { statusBar()->showMessage(text, 12000); });
+}
+
+void MainWindow::build_views() {
+    QDockWidget* first = nullptr;
+    for (const widgets::ViewKind* kind : widgets::view_kinds()) {
+        widgets::View* view = kind->make(&desk_, area_);
+        const QString name = QString::fromLatin1(kind->name);
+        view->setAccessibleName(tr(kind->title));
+        view->setWhatsThis(tr(kind->hint));
+        QDockWidget* dock = make_dock(area_, ("view_" + std::string(kind->name)).c_str(), tr(kind->title), view);
+        dock->setToolTip(tr(kind->hint));
+        dock->setFeatures(QDockWidget::DockWidgetClosable | QDockWidget::DockWidgetMovable |
+                          QDockWidget::DockWidgetFloatable);
+        area_->addDockWidget(Qt::TopDockWidgetArea, dock);
+        if (first)
+            area_->tabifyDockWidget(first, dock);
+        else
+            first = dock;
+        docks_[name] = dock;
+        views_[name] = view;
+        connect(dock, &QDockWidget::visibilityChanged, this, [this] { show_titles(); });
+        connect(dock, &QDockWidget::topLevelChanged, this, [this] { show_titles(); });
+        connect(view, &widgets::View::state_changed, this, [this] {
+            if (history_) history_->note();
+            save_soon();
+        });
+    }
+    if (first) first->raise();
+}
+
+void MainWindow::build_status() {
+    model_status_ = new QLabel(this);
+    compute_status_ = new QLabel(this);
+    memory_status_ = new QLabel(this);
+    model_status_->setObjectName(QStringLiteral("status_model"));
+    memory_status_->setObjectName(QStringLiteral("status_memory"));
+    for (QLabel* label : {model_status_, compute_status_, memory_status_}) statusBar()->addPermanentWidget(label);
+    compute_status_->setText(tr("CPU, %1 threads").arg(engine_.threads()));
+    connect(&watchdog_, &Watchdog::memory_read, this, [this](double bytes) {
+        memory_status_->setText(
+            tr("memory %1")
+                .arg(QLocale::c().formattedDataSize(static_cast<qint64>(bytes), 1, QLocale::DataSizeSIFormat)));
+    });
+    connect(&watchdog_, &Watchdog::stalled, this, [this](double seconds) {
+        log_->note(tr("The window did not answer for %1 ms").arg(qRound(seconds * 1000)));
+    });
+}
+
+void MainWindow::connect_engine() {
+    connect(&engine_, &Engine::models_changed, this, [this] {
+        text_->set_models(engine_.models());
+        tree_->set_models(engine_.models());
+        save_soon();
+        update_actions();
+    });
+    connect(&engine_, &Engine::model_opened, this, [this](int id) {
+        text_->choose_model(id);
+        for (const auto& card : engine_.models()) {
+            if (card.id != id) continue;
+            tell(tr("Opened %1: type a text and press Run").arg(card.name));
+            remember({card.path,
+                      card.name,
+                      tr("%1, %2 layers").arg(card.family).arg(card.layers),
+                      QStringLiteral("model"),
+                      {}});
+        }
+        text_->focus_text();
+        restore_when_open();
+    });
+    connect(&engine_, &Engine::model_failed, this, [this](const QString&, const QString& message) {
+        problem(message);
+        restore_when_open();
+    });
+    connect(&engine_, &Engine::previewed, text_, &widgets::TextPanel::show_preview);
+    connect(&engine_, &Engine::progressed, text_, &widgets::TextPanel::show_progress);
+    connect(&engine_, &Engine::run_began, this, &MainWindow::began);
+    connect(&engine_, &Engine::run_ended, this, &MainWindow::ended);
+    connect(&engine_, &Engine::site_done, this, [this](qint64 sequence, qint64 site) {
+        if (widgets::Study* study = desk_.study(running_study_)) study->tell_site_done(sequence, site);
+    });
+    connect(&engine_, &Engine::loss_done, this, [this](qint64 sequence) {
+        if (widgets::Study* study = desk_.study(running_study_)) study->tell_loss_done(sequence);
+    });
+}
+
+void MainWindow::connect_desk() {
+    connect(&opener_, &Opener::opened, this, &MainWindow::opened_study);
+    connect(&opener_, &Opener::failed, this, [this](const QString&, const QString& message) {
+        problem(message);
+        restore_when_open();
+    });
+    connect(&desk_, &widgets::Desk::studies_changed, this, [this] {
+        show_views(!desk_.studies().empty());
+        update_actions();
+    });
+    connect(&desk_, &widgets::Desk::selection_changed, this, &MainWindow::update_actions);
+    connect(&desk_, &widgets::Desk::changed, this, [this] {
+        if (history_) history_->note();
+        save_soon();
+    });
+    connect(&desk_, &widgets::Desk::told, this, &MainWindow::tell);
+    connect(&desk_, &widgets::Desk::failed, this, &MainWindow::problem);
+    connect(&desk_, &widgets::Desk::view_wanted, this, &MainWindow::show_view);
+    connect(&desk_, &widgets::Desk::run_wanted, this, &MainWindow::run_again);
+}
+
+void MainWindow::show_titles() {
+    // Among tabs a title would say the tab's text again.
+    for (const auto& [name, dock] : docks_) {
+        const bool tab = !dock->isFloating() && !area_->tabifiedDockWidgets(dock).isEmpty();
+        const bool hidden = dock->titleBarWidget() != nullptr;
+        if (tab == hidden) continue;
+        QWidget* old = dock->titleBarWidget();
+        dock->setTitleBarWidget(tab ? new QWidget(dock) : nullptr);
+        delete old;
+    }
+}
+
+void MainWindow::show_views(bool show) {
+    pages_->setCurrentWidget(show ? static_cast<QWidget*>(area_) : start_);
+    bar_->setVisible(show);
+}
+
+void MainWindow::show_view(const QString& name) {
+    const auto place = docks_.find(name);
+    if (place == docks_.end()) return;
+    if (!desk_.studies().empty()) show_views(true);
+    place->second->show();
+    place->second->raise();
+    views_[name]->setFocus();
+}
+
+void MainWindow::apply_theme() {
+    // Qt 6.4 does not tell the system's scheme: its palette does.
+    static const bool system_is_dark = QApplication::palette().color(QPalette::Window).lightness() < 128;
+    const bool dark = theme_ == QLatin1String("dark") || (theme_ == QLatin1String("system") && system_is_dark);
+    desk_.set_dark(dark);
+    qApp->setPalette(widgets::make_palette(desk_.theme()));
+    text_->set_theme(desk_.theme());
+    show_recent();
+}
+
+void MainWindow::tell(const QString& text) {
+    log_->note(text);
+    statusBar()->showMessage(text, 8000);
+}
+
+void MainWindow::problem(const QString& text) {
+    log_->problem(text);
+    log_dock_->show();
+}
+
+}  // namespace headscope::app

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QActionGroup>
+#include <QMainWindow>
+#include <QTimer>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "app/window/engine.h"
+#include "app/window/opener.h"
+#include "app/window/session.h"
+#include "app/window/watchdog.h"
+#include "widgets/desk/desk.h"
+#include "widgets/desk/history.h"
+#include "widgets/desk/view.h"
+
+class QDockWidget;
+class QLabel;
+class QStackedWidget;
+
+namespace headscope::widgets {
+class LogPanel;
+class ProjectTree;
+class SelectionBar;
+class StartPage;
+class TextPanel;
+}  // namespace headscope::widgets
+
+namespace headscope::app {
+
+/// The window: joins panels and views to the engine. Every part of it is a widget that knows values only.
+class MainWindow : public QMainWindow {
+    Q_OBJECT
+public:
+    struct Options {
+        QStringList paths;    ///< to open
+        std::string program;  ///< argv[0], for child processes
+        bool restore = true;  ///< bring the last session back
+        int threads = 0;      ///< 0: all processors
+    };
+    explicit MainWindow(const Options& options);
+    ~MainWindow() override;
+
+    widgets::Desk& desk() { return desk_; }
+    Engine& engine() { return engine_; }
+    Watchdog& watchdog() { return watchdog_; }
+    /// Every action by name, for the palette, the list of keys and the tests.
+    QList<QAction*> all_actions() const { return actions_; }
+
+protected:
+    void dragEnterEvent(QDragEnterEvent* event) override;
+    void dropEvent(QDropEvent* event) override;
+    void closeEvent(QCloseEvent* event) override;
+
+private:
+    // main_window.cpp: how it is put together
+    void build_panels();
+    void build_views();
+    void build_status();
+    void connect_engine();
+    void connect_desk();
+    // main_window_actions.cpp
+    void build_actions();
+    QAction* add_action(const char* name, const QString& text, const QKeySequence& keys, const QString& tip,
+                        std::function<void()> act);
+    void update_actions();
+    // main_window_files.cpp: opening, sessions
+    void choose_model();
+    void choose_analysis();
+    void open_sample();
+    void open_path(const QString& path);
+    void opened_study(widgets::Study* study);
+    void remember(const Recent& item);
+    void show_recent();
+    void picture_recent(widgets::Study* study);
+    void save_copy(int study);
+    void load_state();
+    void restore_session(const Session& session);
+    void restore_when_open();
+    void begin_recording();
+    QJsonObject looks() const;  ///< selection and states of the views
+    void restore_looks(const QJsonObject& looks);
+    Session session(bool closed) const;
+    void save_soon();
+    void save_now(bool closed);
+    // main_window_run.cpp
+    void run(const widgets::TextChoice& choice, const std::vector<widgets::RunWish::Switch>& switched_off = {});
+    void run_again(const widgets::RunWish& wish);
+    void began(const QString& partial);
+    void ended(const QString& output, const QString& message);
+
+    void show_titles();
+    void show_views(bool show);
+    void show_view(const QString& name);
+    void apply_theme();
+    void tell(const QString& text);
+    void problem(const QString& text);
+
+    Options options_;
+    std::filesystem::path data_;
+    widgets::Desk desk_;
+    Engine engine_;
+    Opener opener_;
+    Watchdog watchdog_;
+    Worker saver_;
+    widgets::Mailbox mailbox_{this};
+
+    QStackedWidget* pages_ = nullptr;
+    QMainWindow* area_ = nullptr;  ///< the views' docks
+    widgets::StartPage* start_ = nullptr;
+    widgets::SelectionBar* bar_ = nullptr;
+    widgets::ProjectTree* tree_ = nullptr;
+    widgets::TextPanel* text_ = nullptr;
+    widgets::LogPanel* log_ = nullptr;
+    QDockWidget *tree_dock_ = nullptr, *text_dock_ = nullptr, *log_dock_ = nullptr;
+    std::map<QString, QDockWidget*> docks_;
+    std::map<QString, widgets::View*> views_;
+    QLabel *model_status_ = nullptr, *compute_status_ = nullptr, *memory_status_ = nullptr;
+    QList<QAction*> actions_;
+    std::map<QString, QAction*> by_name_;
+    QActionGroup* themes_ = nullptr;
+    std::unique_ptr<widgets::History> history_;
+
+    std::vector<Recent> recent_;
+    std::optional<Session> last_session_;
+    std::optional<Session> restoring_;
+    int waiting_ = 0;  ///< openings of the session that is being restored
+    QTimer save_timer_;
+    bool recording_ = false;  ///< the session may be written: the one before was read
+    int running_study_ = 0;
+    std::map<int, widgets::TextChoice> choices_;  ///< by study: what it was run with
+    std::optional<widgets::TextChoice> run_choice_;
+    QString theme_ = QStringLiteral("system");
+};
+
+}  // namespace headscope::app

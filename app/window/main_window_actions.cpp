@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The window's actions: menus, keys, palette.
+#include <QApplication>
+#include <QDockWidget>
+#include <QLabel>
+#include <QMenuBar>
+#include <QMessageBox>
+
+#include "app/version.h"
+#include "app/window/main_window.h"
+#include "widgets/panels/command_palette.h"
+#include "widgets/panels/text_panel.h"
+
+namespace headscope::app {
+
+QAction* MainWindow::add_action(const char* name, const QString& text, const QKeySequence& keys, const QString& tip,
+                                std::function<void()> act) {
+    auto* action = new QAction(text, this);
+    action->setObjectName(QLatin1String(name));
+    action->setShortcut(keys);
+    action->setToolTip(tip);
+    action->setStatusTip(tip);
+    connect(action, &QAction::triggered, this, [act = std::move(act)] { act(); });
+    addAction(action);
+    actions_ << action;
+    by_name_[QLatin1String(name)] = action;
+    return action;
+}
+
+void MainWindow::build_actions() {
+    QMenu* file = menuBar()->addMenu(tr("&File"));
+    file->addAction(add_action("open_model", tr("&Open checkpoint…"), QKeySequence::Open,
+                               tr("A folder or file of weights"), [this] { choose_model(); }));
+    file->addAction(add_action("open_analysis", tr("Open &analysis…"), QKeySequence(tr("Ctrl+Shift+O")),
+                               tr("A file NAME.headscope.h5"), [this] { choose_analysis(); }));
+    file->addAction(add_action("open_sample", tr("Open the &sample"), {}, tr("A small checkpoint with a text"),
+                               [this] { open_sample(); }));
+    file->addAction(add_action("start_page", tr("S&tart page"), QKeySequence(tr("Ctrl+Home")),
+                               tr("What can be opened, and what was"), [this] { show_views(false); }));
+    file->addSeparator();
+    file->addAction(add_action("save_copy", tr("Save a &copy of the analysis…"), QKeySequence::SaveAs,
+                               tr("The shown analysis, to a place of your own"),
+                               [this] { save_copy(desk_.selection().study); }));
+    file->addAction(add_action("close_analysis", tr("&Close the analysis"), QKeySequence::Close, tr("Its file stays"),
+                               [this] { desk_.remove(desk_.selection().study); }));
+    file->addSeparator();
+    file->addAction(
+        add_action("quit", tr("&Quit"), QKeySequence(tr("Ctrl+Q")), tr("The session is saved"), [this] { close(); }));
+
+    QMenu* edit = menuBar()->addMenu(tr("&Edit"));
+    edit->addAction(add_action("undo", tr("&Undo"), QKeySequence::Undo, tr("Back to what was shown before"),
+                               [this] { history_->undo(); }));
+    edit->addAction(
+        add_action("redo", tr("&Redo"), QKeySequence::Redo, tr("Forward again"), [this] { history_->redo(); }));
+    edit->addSeparator();
+    edit->addAction(
+        add_action("commands", tr("&Commands…"), QKeySequence(tr("Ctrl+K")), tr("Every action by name"), [this] {
+            auto* palette = new widgets::CommandPalette(actions_, this);
+            palette->setAttribute(Qt::WA_DeleteOnClose);
+            palette->open();
+        }));
+
+    QMenu* run = menuBar()->addMenu(tr("&Run"));
+    run->addAction(add_action("run", tr("&Run"), QKeySequence(tr("Ctrl+Return")), tr("Analyse the chosen texts"),
+                              [this] { this->run(text_->choice()); }));
+    run->addAction(add_action("stop", tr("&Stop"), QKeySequence(tr("Ctrl+.")), tr("What is done stays"),
+                              [this] { engine_.stop(); }));
+    run->addAction(
+        add_action("type_text", tr("&Type a text"), QKeySequence(tr("Ctrl+T")), tr("To the text panel"), [this] {
+            text_dock_->show();
+            text_dock_->raise();
+            text_->focus_text();
+        }));
+
+    QMenu* go = menuBar()->addMenu(tr("&Go"));
+    const auto step = [&](const char* name, const QString& text, const char* keys, int sites, int heads) {
+        go->addAction(add_action(name, text, QKeySequence(QLatin1String(keys)), text,
+                                 [this, sites, heads] { desk_.step(sites, heads); }));
+    };
+    step("next_head", tr("&Next head"), "Alt+Right", 0, 1);
+    step("previous_head", tr("&Previous head"), "Alt+Left", 0, -1);
+    step("next_layer", tr("Next &layer"), "Alt+Down", 1, 0);
+    step("previous_layer", tr("Previous l&ayer"), "Alt+Up", -1, 0);
+    go->addAction(add_action("next_analysis", tr("Next anal&ysis"), QKeySequence(tr("Ctrl+Tab")),
+                             tr("The next open analysis"), [this] {
+                                 const auto studies = desk_.studies();
+                                 for (std::size_t i = 0; i < studies.size(); ++i)
+                                     if (studies[i] == desk_.current()) {
+                                         desk_.select_study(studies[(i + 1) % studies.size()]->id());
+                                         return;
+                                     }
+                             }));
+
+    QMenu* view = menuBar()->addMenu(tr("&View"));
+    int number = 1;
+    for (const widgets::ViewKind* kind : widgets::view_kinds()) {
+        const QString name = QString::fromLatin1(kind->name);
+        const QKeySequence keys = number <= 9 ? QKeySequence(tr("Ctrl+%1").arg(number)) : QKeySequence();
+        view->addAction(add_action(("view_" + std::string(kind->name)).c_str(), tr(kind->title), keys, tr(kind->hint),
+                                   [this, name] { show_view(name); }));
+        ++number;
+    }
+    view->addSeparator();
+    for (QDockWidget* dock : {tree_dock_, text_dock_, log_dock_}) view->addAction(dock->toggleViewAction());
+    view->addSeparator();
+    themes_ = new QActionGroup(this);
+    QMenu* colours = view->addMenu(tr("&Colours"));
+    const auto theme = [&](const char* name, const QString& text) {
+        QAction* action = add_action(name, text, {}, text, [this, name] {
+            theme_ = QString::fromLatin1(name).section(QLatin1Char('_'), 1);
+            apply_theme();
+            save_soon();
+        });
+        action->setCheckable(true);
+        themes_->addAction(action);
+        colours->addAction(action);
+    };
+    theme("theme_system", tr("As the &system"));
+    theme("theme_light", tr("&Light"));
+    theme("theme_dark", tr("&Dark"));
+    by_name_[QStringLiteral("theme_system")]->setChecked(true);
+    view->addAction(add_action("full_screen", tr("&Full screen"), QKeySequence(Qt::Key_F11), tr("And back"),
+                               [this] { setWindowState(windowState() ^ Qt::WindowFullScreen); }));
+
+    QMenu* help = menuBar()->addMenu(tr("&Help"));
+    help->addAction(add_action("keys", tr("&Keys"), QKeySequence(Qt::Key_Question), tr("All keys"),
+                               [this] { widgets::show_shortcuts(actions_, this); }));
+    help->addAction(add_action("about", tr("&About Headscope"), {}, tr("Version and licence"), [this] {
+        auto* box = new QMessageBox(QMessageBox::NoIcon, tr("About Headscope"),
+                                    tr("Headscope %1\n\nA workbench for looking inside attention.\nGPL-3.0-or-later.")
+                                        .arg(QLatin1String(kVersion)),
+                                    QMessageBox::Close, this);
+        box->setAttribute(Qt::WA_DeleteOnClose);
+        box->open();
+    }));
+}
+
+void MainWindow::update_actions() {
+    const widgets::Study* study = desk_.current();
+    const auto enable = [this](const char* name, bool on) { by_name_.at(QLatin1String(name))->setEnabled(on); };
+    enable("save_copy", study && study->complete());
+    enable("close_analysis", study != nullptr);
+    enable("undo", history_ && history_->can_undo());
+    enable("redo", history_ && history_->can_redo());
+    enable("run", !engine_.running() && !engine_.models().empty());
+    enable("stop", engine_.running());
+    for (const char* name : {"next_head", "previous_head", "next_layer", "previous_layer", "next_analysis"})
+        enable(name, study != nullptr);
+    model_status_->setText(study ? study->model_name() : QString());
+    setWindowTitle(study ? tr("%1 – Headscope").arg(study->name()) : QStringLiteral("Headscope"));
+}
+
+}  // namespace headscope::app

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/window/opener.h"
+
+#include <QProcess>
+
+#include "core/base/error.h"
+
+namespace headscope::app {
+
+Opener::Opener(widgets::Desk* desk, std::string program, QObject* parent)
+    : QObject(parent), desk_(desk), program_(std::move(program)) {}
+
+bool Opener::looks_like_analysis(const QString& path) {
+    return path.endsWith(QLatin1String(".h5")) || path.endsWith(QLatin1String(".hdf5")) ||
+           path.endsWith(QLatin1String(".h5.partial"));
+}
+
+void Opener::open(const QString& path, bool ours) {
+    if (ours) {
+        read(path);
+        return;
+    }
+    auto* child = new QProcess(this);
+    child->setStandardOutputFile(QProcess::nullDevice());
+    connect(child, &QProcess::finished, this, [this, child, path](int status, QProcess::ExitStatus how) {
+        const QString said = QString::fromUtf8(child->readAllStandardError()).trimmed();
+        child->deleteLater();
+        if (how == QProcess::NormalExit && status == 0) {
+            read(path);
+            return;
+        }
+        QString message = said.section(QLatin1Char('\n'), 0, 0);
+        if (message.startsWith(QLatin1String("headscope: "))) message = message.mid(11);
+        if (message.isEmpty())
+            message = tr("[%1] expected an analysis file; the process that looked at it ended").arg(path);
+        Q_EMIT failed(path, message);
+    });
+    connect(child, &QProcess::errorOccurred, this, [this, child, path](QProcess::ProcessError error) {
+        if (error != QProcess::FailedToStart) return;
+        child->deleteLater();
+        Q_EMIT failed(
+            path,
+            tr("[%1] expected to start a process that looks at the file first; %2").arg(path, child->errorString()));
+    });
+    child->start(QString::fromStdString(program_), {QStringLiteral("info"), path, QStringLiteral("--json")});
+}
+
+void Opener::read(const QString& path) {
+    desk_->reader().post(this, [this, path, send = mailbox_.sender()](const Cancellation&) {
+        try {
+            auto opened = std::make_shared<widgets::Study::Opened>(widgets::Study::open(path.toStdString()));
+            send([this, opened] { Q_EMIT this->opened(desk_->add(std::move(*opened))); });
+        } catch (const Stopped&) {
+        } catch (...) {
+            try {
+                const QString message = QString::fromUtf8(current_error("analysis").what());
+                send([this, path, message] { Q_EMIT failed(path, message); });
+            } catch (const Stopped&) {
+            }
+        }
+    });
+}
+
+}  // namespace headscope::app

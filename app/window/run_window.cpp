@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/window/run_window.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <QApplication>
+#include <QDir>
+#include <QFileInfo>
+#include <QIcon>
+#include <QTimer>
+#include <clocale>
+#include <csignal>
+#include <cstdio>
+
+#include "app/version.h"
+#include "app/window/main_window.h"
+#include "core/base/error.h"
+#include "widgets/quiet_qt.h"
+
+namespace headscope::app {
+namespace {
+
+volatile std::sig_atomic_t asked_to_end = 0;
+
+void on_signal(int signal) {
+    asked_to_end = 1;
+    std::signal(signal, SIG_DFL);
+}
+
+/// No exception may unwind through Qt's event loop: what gets here is a bug of ours, told and survived.
+class Application final : public QApplication {
+public:
+    using QApplication::QApplication;
+    bool notify(QObject* receiver, QEvent* event) override {
+        try {
+            return QApplication::notify(receiver, event);
+        } catch (const std::exception& error) {
+            std::fprintf(stderr, "headscope: [window] no error expected; found: %s\n", error.what());
+        }
+        return false;
+    }
+};
+
+void on_qt_message(QtMsgType type, const QMessageLogContext&, const QString& text) {
+    if (type == QtFatalMsg) {  // no display that answers: Qt would abort
+        std::fprintf(stderr, "headscope: [window] expected a display to open a window on; found: %s\n",
+                     text.section(QLatin1Char('\n'), 0, 0).toUtf8().constData());
+        std::fflush(stderr);
+        ::_exit(1);
+    }
+    if (type != QtDebugMsg && type != QtInfoMsg && qEnvironmentVariableIsSet("HEADSCOPE_VERBOSE"))
+        std::fprintf(stderr, "qt: %s\n", text.toUtf8().constData());
+}
+
+bool has_display() {
+    for (const char* name : {"DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"})
+        if (!qEnvironmentVariableIsEmpty(name)) return true;
+    return false;
+}
+
+}  // namespace
+
+bool wants_window(int argc, char** argv, const std::vector<std::string>& commands) {
+    for (int i = 1; i < argc; ++i) {
+        const std::string word = argv[i];
+        if (word == "--help" || word == "-h" || word == "--version" || word == "--verbose") return false;
+        if (!word.empty() && word[0] != '-') {
+            if (std::find(commands.begin(), commands.end(), word) != commands.end()) return false;
+            std::error_code ignored;
+            return i > 1 || std::filesystem::exists(word, ignored);
+        }
+    }
+    return true;
+}
+
+int run_window(int argc, char** argv) {
+    MainWindow::Options options;
+    CLI::App parser("Headscope: the window.", "headscope");
+    std::vector<std::string> paths;
+    bool fresh = false;
+    parser.add_option("paths", paths, "Checkpoints, analyses and texts to open");
+    parser.add_option("--threads", options.threads, "0: all processors")->check(CLI::Range(0, 4096));
+    parser.add_flag("--fresh", fresh, "Leave the last session where it is");
+    try {
+        parser.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        std::fprintf(stderr, "headscope: [usage] %s; see headscope --help\n", escaped(error.what(), 400).c_str());
+        return 2;
+    }
+    if (!has_display()) {
+        std::fprintf(stderr,
+                     "headscope: [window] expected a display ($DISPLAY or $WAYLAND_DISPLAY) to open a window "
+                     "on; found none; see headscope --help for what works without one\n");
+        return 1;
+    }
+    try {
+        for (const auto& path : paths)
+            options.paths << QFileInfo(QString::fromLocal8Bit(path.c_str())).absoluteFilePath();
+        options.program = QFileInfo(QStringLiteral("/proc/self/exe")).symLinkTarget().toStdString();
+        options.restore = !fresh;
+        qInstallMessageHandler(on_qt_message);
+        QCoreApplication::setApplicationName(QStringLiteral("headscope"));
+        QCoreApplication::setApplicationVersion(QLatin1String(kVersion));
+        QGuiApplication::setDesktopFileName(QStringLiteral("headscope"));
+        int count = 1;
+        Application application(count, argv);
+        std::setlocale(LC_NUMERIC, "C");
+        QApplication::setStyle(QStringLiteral("Fusion"));
+        for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, on_signal);
+        std::signal(SIGPIPE, SIG_IGN);
+        std::signal(SIGXFSZ, SIG_IGN);
+        MainWindow window(options);
+        QTimer signals_seen;
+        QObject::connect(&signals_seen, &QTimer::timeout, &window, [&window] {
+            if (asked_to_end) window.close();
+        });
+        signals_seen.start(200);
+        window.show();
+        return QApplication::exec();
+    } catch (...) {
+        try {
+            std::fprintf(stderr, "headscope: %s\n", current_error("window").what());
+        } catch (const std::exception& error) {
+            std::fprintf(stderr, "headscope: [window] no error expected; found: %s\n", error.what());
+        }
+        return 1;
+    }
+}
+
+}  // namespace headscope::app

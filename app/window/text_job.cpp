@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/window/text_job.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "app/loading.h"
+#include "core/analysis/targets.h"
+#include "core/analysis/work_plan.h"
+#include "core/base/error.h"
+#include "core/figures/token_text.h"
+#include "core/model/check_batch.h"
+
+namespace headscope::app {
+namespace {
+
+using nlohmann::json;
+using widgets::TextChoice;
+using widgets::TextSource;
+
+constexpr double kDefaultRate = 2e10;  // multiplications a second of a processor with AVX2, one thread
+constexpr std::int64_t kHeadRoom = 400LL << 20;
+
+const char* name_of(TextChoice::First first) {
+    return first == TextChoice::First::yes ? "yes" : first == TextChoice::First::no ? "no" : "auto";
+}
+
+std::string settings_of(const OpenModel& model, const TextChoice& choice, const analysis::Input& input) {
+    json texts = 0, files = json::array(), examples = json::array(), record = json::array();
+    int typed = 0;
+    for (const TextSource& source : choice.sources) {
+        if (!source.used) continue;
+        if (source.kind == TextSource::Kind::text)
+            ++typed;
+        else
+            (source.kind == TextSource::Kind::file ? files : examples).push_back(source.value.toStdString());
+    }
+    texts = typed;
+    if (choice.maps) record.push_back("maps");
+    if (choice.states) record.push_back("states");
+    if (choice.logits) record.push_back("logits");
+    return json{{"model", model.file->path().string()},
+                {"texts", texts},
+                {"files", files},
+                {"examples", examples},
+                {"targets", choice.target.isEmpty() ? 0 : 1},
+                {"record", record},
+                {"dtype", "float32"},
+                {"device", "cpu"},
+                {"kernels", "auto"},
+                {"threads", compute_threads()},
+                {"bos", name_of(choice.first)},
+                {"first_token", input.first_token.empty() ? "as given" : input.first_token},
+                {"length", choice.length},
+                {"windows", choice.windows},
+                {"repeat_token", choice.repeat_token},
+                {"beyond_positions", choice.beyond_positions},
+                {"all_rows", false}}
+        .dump();
+}
+
+QString in_hex(std::int64_t number) {
+    return QString::number(number);
+}
+
+/// Chips of one sequence: tokens whose bytes overlap are parts of one character.
+widgets::TokenPreview::Sequence chips_of(const store::SequenceTokens& tokens) {
+    widgets::TokenPreview::Sequence sequence;
+    sequence.tokens = static_cast<std::int64_t>(tokens.ids.size());
+    sequence.chips.reserve(tokens.ids.size());
+    for (std::size_t i = 0; i < tokens.ids.size(); ++i) {
+        widgets::TokenPreview::Chip chip;
+        const bool has_piece = i < tokens.pieces.size();
+        const auto offset = i < tokens.offsets.size() ? tokens.offsets[i] : std::array<std::int64_t, 2>{0, 0};
+        chip.text =
+            has_piece ? QString::fromStdString(figures::visible_token(tokens.pieces[i], 24)) : in_hex(tokens.ids[i]);
+        chip.special = offset[0] == offset[1];
+        chip.joined = i + 1 < tokens.offsets.size() && !chip.special && tokens.offsets[i + 1][0] < offset[1];
+        chip.hint =
+            QObject::tr("token %1, id %2, bytes %3 to %4").arg(i).arg(tokens.ids[i]).arg(offset[0]).arg(offset[1]);
+        sequence.chips.push_back(std::move(chip));
+    }
+    return sequence;
+}
+
+double bytes_of_file(const model::Inspection& inspection, const analysis::AnalysisRequest& request) {
+    const auto& config = inspection.config;
+    double longest = 0, bytes = 1 << 20;
+    for (const auto& sequence : request.sequences)
+        longest = std::max(longest, static_cast<double>(sequence.ids.size()));
+    for (const auto& sequence : request.sequences) {
+        const auto length = static_cast<double>(sequence.ids.size());
+        for (const Site& site : inspection.sites) {
+            const double heads = site.heads, side = std::min(128.0, longest);
+            bytes += heads * (longest * 4 + 2 * side * side * 2 + 166 * 8 + 40 * 8);
+            if (request.record.maps)
+                bytes += length * 4 * (heads * site.key_size + site.key_value_heads * site.key_size + heads);
+            if (request.record.states) bytes += heads * longest * 4 * 6 + longest * 8;
+        }
+        if (request.record.logits) bytes += longest * static_cast<double>(config.vocabulary) * 4;
+    }
+    return bytes;
+}
+
+double bytes_of_memory(const OpenModel& model, const analysis::AnalysisRequest& request) {
+    const auto& config = model.inspection.config;
+    double longest = 0;
+    for (const auto& sequence : request.sequences)
+        longest = std::max(longest, static_cast<double>(sequence.ids.size()));
+    const auto batch = std::max<double>(longest, static_cast<double>(request.batch_tokens));
+    double total = 0;
+    for (const auto& sequence : request.sequences) total += static_cast<double>(sequence.ids.size());
+    const double rows = std::min(batch, total);
+    const double widest = static_cast<double>(config.hidden * 6 + 3 * config.feed_forward);
+    return static_cast<double>(model.inspection.parameters) * 4 + rows * widest * 4 + kHeadRoom;
+}
+
+}  // namespace
+
+std::shared_ptr<OpenModel> open_checkpoint(const std::filesystem::path& path) {
+    auto open = std::make_shared<OpenModel>();
+    open->file = checkpoint::Checkpoint::open(path);
+    open->inspection = model::inspect(*open->file);
+    open->tokenizer = tokenizer_of(*open->file);
+    const auto& config = open->inspection.config;
+    widgets::ModelCard& card = open->card;
+    card.path = QString::fromStdString(path.string());
+    card.name = QString::fromStdString(escaped(open->file->display_name(), 60));
+    card.family = QString::fromStdString(config.family);
+    card.parameters = open->inspection.parameters;
+    card.layers = config.all_layers();
+    card.heads = config.heads;
+    card.key_value_heads = config.key_value_heads;
+    card.max_positions = config.max_positions;
+    card.vocabulary = config.vocabulary;
+    card.tokenizer = open->tokenizer != nullptr;
+    card.causal = config.causal;
+    card.encoder_decoder = config.encoder != nullptr;
+    card.head = open->inspection.has_head;
+    QStringList notes;
+    if (!open->inspection.report.left_over.empty())
+        notes << QObject::tr("%1 tensors left over").arg(open->inspection.report.left_over.size());
+    for (const auto& note : open->inspection.report.notes) notes << QString::fromStdString(escaped(note));
+    for (const auto& note : open->file->notes()) notes << QString::fromStdString(note);
+    card.note = notes.join(QLatin1Char('\n'));
+    return open;
+}
+
+analysis::Input read_choice(const OpenModel& model, const TextChoice& choice, const std::filesystem::path& resources,
+                            const Cancellation& cancellation) {
+    analysis::InputOptions options;
+    for (const TextSource& source : choice.sources) {
+        if (!source.used) continue;
+        const std::string value = source.value.toStdString();
+        if (source.kind == TextSource::Kind::file)
+            options.files.emplace_back(value);
+        else if (source.kind == TextSource::Kind::example)
+            options.examples.push_back(value);
+        else if (!value.empty())
+            options.texts.push_back(value);
+    }
+    options.resources = resources;
+    options.first_token = choice.first == TextChoice::First::yes  ? analysis::FirstToken::yes
+                          : choice.first == TextChoice::First::no ? analysis::FirstToken::no
+                                                                  : analysis::FirstToken::automatic;
+    options.length = choice.length;
+    options.windows = choice.windows;
+    options.repeat_token = choice.repeat_token;
+    options.vocabulary = model.inspection.config.vocabulary;
+    if (model.tokenizer) options.first_token_id = analysis::beginning_token(*model.file, *model.tokenizer);
+    if (!model.tokenizer)
+        throw Error(ErrorCode::unsupported, model.file->display_name(),
+                    "expected a tokenizer beside the weights (tokenizer.json, vocab.json or vocab.txt)", "found none");
+    return analysis::read_input(options, model.tokenizer.get(), &cancellation);
+}
+
+analysis::AnalysisRequest make_request(const OpenModel& model, const TextChoice& choice, analysis::Input& input,
+                                       const Cancellation& cancellation) {
+    const auto& config = model.inspection.config;
+    analysis::AnalysisRequest request;
+    request.settings_json = settings_of(model, choice, input);
+    request.sequences = std::move(input.sequences);
+    if (config.encoder) {
+        analysis::TargetOptions target;
+        if (!choice.target.isEmpty()) target.texts.push_back(choice.target.toStdString());
+        target.start = static_cast<std::int32_t>(config.decoder_start);
+        target.vocabulary = config.vocabulary;
+        target.length = choice.windows ? 0 : choice.length;
+        target.repeat_token = choice.repeat_token;
+        request.targets =
+            analysis::read_targets(target, request.sequences.size(), model.tokenizer.get(), &cancellation);
+    }
+    request.record.maps = choice.maps;
+    request.record.states = choice.states;
+    request.record.logits = choice.logits && model.inspection.has_head;
+    request.beyond_positions = choice.beyond_positions;
+    return request;
+}
+
+double work_of(const OpenModel& model, const analysis::AnalysisRequest& request) {
+    double work = 0;
+    for (const auto& batch : analysis::plan_work(request.sequences, request.targets, model.inspection.config,
+                                                 request.batch_tokens, model.inspection.has_head))
+        work += std::accumulate(batch.layer_costs.begin(), batch.layer_costs.end(), batch.loss_cost);
+    return work;
+}
+
+widgets::TokenPreview make_preview(const OpenModel& model, const TextChoice& choice,
+                                   const analysis::AnalysisRequest& request, const std::string& first_token,
+                                   double rate) {
+    widgets::TokenPreview preview;
+    for (const auto& sequence : request.sequences) preview.sequences.push_back(chips_of(sequence));
+    preview.first_token = QString::fromStdString(first_token.empty() ? "as given" : first_token);
+    const auto& config = model.inspection.config;
+    for (const auto& sequence : request.sequences)
+        if (config.max_positions > 0 && static_cast<std::int64_t>(sequence.ids.size()) > config.max_positions)
+            preview.beyond = true;
+    try {
+        analysis::check_request(model.inspection, request);
+    } catch (const Error& error) {
+        preview.failure = QString::fromUtf8(error.what());
+        if (preview.beyond && !choice.beyond_positions)
+            preview.failure =
+                QObject::tr("%1. Shorten it by Length, cut it into windows%2.")
+                    .arg(preview.failure,
+                         config.positions_are_a_table ? QString() : QObject::tr(", or tick Beyond trained positions"));
+    }
+    preview.seconds = work_of(model, request) / (rate > 0 ? rate : kDefaultRate * compute_threads());
+    preview.memory = bytes_of_memory(model, request);
+    preview.file = bytes_of_file(model.inspection, request);
+    return preview;
+}
+
+}  // namespace headscope::app

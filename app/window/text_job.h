@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// From what the text panel says to tokens, costs and a request for the analysis.
+
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "core/analysis/input.h"
+#include "core/analysis/request.h"
+#include "core/checkpoint/checkpoint.h"
+#include "core/model/model.h"
+#include "core/tokenizer/tokenizer.h"
+#include "widgets/panels/text_choice.h"
+
+namespace headscope::app {
+
+/// An open checkpoint. Everything but `weights` is fixed when it is made and may be read by any thread.
+struct OpenModel {
+    widgets::ModelCard card;
+    std::shared_ptr<const checkpoint::Checkpoint> file;
+    model::Inspection inspection;
+    std::shared_ptr<const tokenizer::Tokenizer> tokenizer;  ///< null: none
+    std::shared_ptr<model::Model> weights;                  ///< the compute thread's, null until they are needed
+};
+
+/// Opens and checks a checkpoint; reads no weights. Throws Error, Stopped.
+std::shared_ptr<OpenModel> open_checkpoint(const std::filesystem::path& path);
+
+/// The choice's texts as tokens. Throws Error: usage for nothing to do, and what the model refuses.
+analysis::Input read_choice(const OpenModel& model, const widgets::TextChoice& choice,
+                            const std::filesystem::path& resources, const Cancellation& cancellation);
+
+/// The request for read_choice()'s tokens, with the settings that are stored with the results.
+analysis::AnalysisRequest make_request(const OpenModel& model, const widgets::TextChoice& choice,
+                                       analysis::Input& input, const Cancellation& cancellation);
+
+/// What the panel shows of it. `rate`: multiplications a second, 0: not known.
+widgets::TokenPreview make_preview(const OpenModel& model, const widgets::TextChoice& choice,
+                                   const analysis::AnalysisRequest& request, const std::string& first_token,
+                                   double rate);
+
+/// Multiplications that a request takes, as its progress counts them.
+double work_of(const OpenModel& model, const analysis::AnalysisRequest& request);
+
+}  // namespace headscope::app

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QPlainTextEdit>
+
+namespace headscope::widgets {
+
+/// What happened, with the time: problems in the accent colour. Keeps the last few thousand lines.
+class LogPanel : public QPlainTextEdit {
+    Q_OBJECT
+public:
+    explicit LogPanel(QWidget* parent = nullptr);
+    void note(const QString& text);
+    void problem(const QString& text);
+    int problems() const { return problems_; }
+
+Q_SIGNALS:
+    void problem_noted(const QString& text);
+
+private:
+    void add(const QString& text, bool problem);
+    int problems_ = 0;
+};
+
+}  // namespace headscope::widgets

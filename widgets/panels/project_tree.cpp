@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "widgets/panels/project_tree.h"
+
+#include <QHeaderView>
+#include <QLocale>
+#include <QMenu>
+
+namespace headscope::widgets {
+namespace {
+
+constexpr int kIdRole = Qt::UserRole;
+
+QTreeWidgetItem* section(QTreeWidget* tree, const QString& text) {
+    auto* item = new QTreeWidgetItem(tree, {text});
+    item->setFlags(Qt::ItemIsEnabled);
+    QFont bold = tree->font();
+    bold.setBold(true);
+    item->setFont(0, bold);
+    item->setExpanded(true);
+    return item;
+}
+
+}  // namespace
+
+ProjectTree::ProjectTree(Desk* desk, QWidget* parent) : QTreeWidget(parent), desk_(desk) {
+    setObjectName(QStringLiteral("project_tree"));
+    setAccessibleName(tr("Open models, texts and analyses"));
+    setHeaderHidden(true);
+    setContextMenuPolicy(Qt::CustomContextMenu);
+    setFrameShape(QFrame::NoFrame);
+    models_ = section(this, tr("Models"));
+    texts_ = section(this, tr("Texts"));
+    studies_ = section(this, tr("Analyses"));
+    connect(desk_, &Desk::studies_changed, this, &ProjectTree::fill_studies);
+    connect(desk_, &Desk::selection_changed, this, &ProjectTree::follow);
+    connect(this, &QTreeWidget::customContextMenuRequested, this, &ProjectTree::open_menu);
+    connect(this, &QTreeWidget::currentItemChanged, this, [this](QTreeWidgetItem* item) {
+        if (filling_ || !item) return;
+        const int id = item->data(0, kIdRole).toInt();
+        if (item->parent() == models_) Q_EMIT model_chosen(id);
+        if (item->parent() == texts_) Q_EMIT text_chosen(id);
+        if (item->parent() == studies_) desk_->select_study(id);
+    });
+    fill_studies();
+    set_models({});
+    set_texts({});
+}
+
+void ProjectTree::set_models(const std::vector<ModelCard>& models) {
+    filling_ = true;
+    qDeleteAll(models_->takeChildren());
+    for (const ModelCard& card : models) {
+        auto* item = new QTreeWidgetItem(models_, {card.name});
+        item->setData(0, kIdRole, card.id);
+        item->setToolTip(0, tr("%1\n%2: %3 layers, %4 parameters%5")
+                                .arg(card.path, card.family)
+                                .arg(card.layers)
+                                .arg(QLocale::c().toString(static_cast<qlonglong>(card.parameters)))
+                                .arg(card.loaded ? tr("\nweights in memory") : QString()));
+    }
+    if (models.empty()) {
+        auto* hint = new QTreeWidgetItem(models_, {tr("none open")});
+        hint->setFlags(Qt::NoItemFlags);
+    }
+    filling_ = false;
+}
+
+void ProjectTree::set_texts(const QStringList& texts) {
+    filling_ = true;
+    qDeleteAll(texts_->takeChildren());
+    for (int i = 0; i < texts.size(); ++i) {
+        auto* item = new QTreeWidgetItem(texts_, {texts[i]});
+        item->setData(0, kIdRole, i);
+        item->setToolTip(0, texts[i]);
+    }
+    texts_->setHidden(texts.isEmpty());
+    filling_ = false;
+}
+
+void ProjectTree::fill_studies() {
+    filling_ = true;
+    qDeleteAll(studies_->takeChildren());
+    for (const Study* study : desk_->studies()) {
+        QString state;
+        if (study->running())
+            state = tr(" – running");
+        else if (!study->complete())
+            state = tr(" – incomplete");
+        auto* item = new QTreeWidgetItem(studies_, {study->name() + state});
+        item->setData(0, kIdRole, study->id());
+        item->setToolTip(0, tr("%1\n%2, %3 sequences")
+                                .arg(QString::fromStdString(study->path().string()), study->model_name())
+                                .arg(study->sequences()));
+    }
+    if (desk_->studies().empty()) {
+        auto* hint = new QTreeWidgetItem(studies_, {tr("none yet")});
+        hint->setFlags(Qt::NoItemFlags);
+    }
+    filling_ = false;
+    follow();
+}
+
+void ProjectTree::follow() {
+    filling_ = true;
+    for (int i = 0; i < studies_->childCount(); ++i) {
+        QTreeWidgetItem* item = studies_->child(i);
+        if (item->data(0, kIdRole).toInt() == desk_->selection().study && desk_->selection().study != 0)
+            setCurrentItem(item);
+    }
+    filling_ = false;
+}
+
+void ProjectTree::open_menu(const QPoint& place) {
+    const QTreeWidgetItem* item = itemAt(place);
+    if (!item || !item->parent() || !(item->flags() & Qt::ItemIsEnabled)) return;
+    const int id = item->data(0, kIdRole).toInt();
+    auto* menu = new QMenu(this);
+    menu->setAttribute(Qt::WA_DeleteOnClose);
+    if (item->parent() == models_) {
+        menu->addAction(tr("Use for the next run"), this, [this, id] { Q_EMIT model_chosen(id); });
+        menu->addAction(tr("Tensors"), this, [this, id] { Q_EMIT tensors_wanted(id); });
+        menu->addAction(tr("Close"), this, [this, id] { Q_EMIT model_close_wanted(id); });
+    } else if (item->parent() == studies_) {
+        const Study* study = desk_->study(id);
+        if (!study) return;
+        const QString folder = QString::fromStdString(study->path().parent_path().string());
+        menu->addAction(tr("Save a copy as…"), this, [this, id] { Q_EMIT study_save_wanted(id); })
+            ->setEnabled(study->complete());
+        menu->addAction(tr("Show its folder"), this, [this, folder] { Q_EMIT folder_wanted(folder); });
+        menu->addAction(tr("Close"), this, [this, id] { Q_EMIT study_close_wanted(id); });
+    } else {
+        delete menu;
+        return;
+    }
+    menu->popup(viewport()->mapToGlobal(place));
+}
+
+}  // namespace headscope::widgets

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "widgets/panels/start_page.h"
+
+#include <QCommandLinkButton>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QListWidget>
+#include <QMenu>
+#include <QPainter>
+#include <QPushButton>
+#include <QVBoxLayout>
+
+namespace headscope::widgets {
+namespace {
+
+constexpr int kThumbnail = 56;
+
+QIcon icon_of(const RecentItem& item, const QPalette& palette) {
+    QPixmap picture(kThumbnail, kThumbnail);
+    picture.fill(palette.color(QPalette::AlternateBase));
+    QPainter painter(&picture);
+    if (!item.thumbnail.isNull()) {
+        painter.drawImage(picture.rect(), item.thumbnail);
+    } else {
+        QFont font;
+        font.setPixelSize(kThumbnail / 2);
+        painter.setFont(font);
+        painter.setPen(palette.color(QPalette::Mid));
+        painter.drawText(picture.rect(), Qt::AlignCenter,
+                         item.kind == RecentItem::Kind::model ? QStringLiteral("M") : QStringLiteral("A"));
+    }
+    return QIcon(picture);
+}
+
+}  // namespace
+
+StartPage::StartPage(QWidget* parent)
+    : QWidget(parent), recent_(new QListWidget(this)), offer_(new QWidget(this)), offer_text_(new QLabel(offer_)) {
+    setObjectName(QStringLiteral("start_page"));
+    auto* title = new QLabel(tr("Headscope"), this);
+    QFont large = title->font();
+    large.setPointSizeF(large.pointSizeF() * 2.2);
+    large.setBold(true);
+    title->setFont(large);
+    auto* subtitle = new QLabel(
+        tr("See every attention head of a model on your text. Open a checkpoint folder, or drop one onto this window; "
+           "then type a text on the left and press Run."),
+        this);
+    subtitle->setWordWrap(true);
+
+    const auto link = [this](const char* name, const QString& text, const QString& detail) {
+        auto* button = new QCommandLinkButton(text, detail, this);
+        button->setObjectName(QLatin1String(name));
+        button->setAccessibleName(text);
+        return button;
+    };
+    auto* model = link("start_model", tr("Open a checkpoint"),
+                       tr("A folder with config.json and safetensors or PyTorch files, or one of its files"));
+    auto* analysis = link("start_analysis", tr("Open an analysis"), tr("A file NAME.headscope.h5"));
+    auto* sample = link("start_sample", tr("Try the sample"),
+                        tr("A small Llama, trained on the King James Bible and "
+                           "Shakespeare, with a text ready to run"));
+    connect(model, &QPushButton::clicked, this, &StartPage::open_model_wanted);
+    connect(analysis, &QPushButton::clicked, this, &StartPage::open_analysis_wanted);
+    connect(sample, &QPushButton::clicked, this, &StartPage::sample_wanted);
+
+    auto* restore = new QPushButton(tr("Bring it back"), offer_);
+    restore->setObjectName(QStringLiteral("start_session"));
+    connect(restore, &QPushButton::clicked, this, &StartPage::session_wanted);
+    offer_text_->setWordWrap(true);
+    auto* offer_row = new QHBoxLayout(offer_);
+    offer_row->addWidget(offer_text_, 1);
+    offer_row->addWidget(restore);
+    offer_->setAutoFillBackground(true);
+    offer_->setBackgroundRole(QPalette::AlternateBase);
+    offer_->hide();
+
+    recent_title_ = new QLabel(tr("Recent"), this);
+    recent_->setObjectName(QStringLiteral("start_recent"));
+    recent_->setAccessibleName(tr("Recent checkpoints and analyses"));
+    recent_->setIconSize({kThumbnail, kThumbnail});
+    recent_->setFrameShape(QFrame::NoFrame);
+    recent_->setContextMenuPolicy(Qt::CustomContextMenu);
+    connect(recent_, &QListWidget::itemActivated, this, [this](QListWidgetItem* item) {
+        const RecentItem& recent = items_[static_cast<std::size_t>(recent_->row(item))];
+        if (!recent.missing) Q_EMIT path_wanted(recent.path);
+    });
+    connect(recent_, &QListWidget::customContextMenuRequested, this, [this](const QPoint& place) {
+        const QListWidgetItem* item = recent_->itemAt(place);
+        if (!item) return;
+        const QString path = items_[static_cast<std::size_t>(recent_->row(item))].path;
+        auto* menu = new QMenu(this);
+        menu->setAttribute(Qt::WA_DeleteOnClose);
+        menu->addAction(tr("Take off the list"), this, [this, path] { Q_EMIT forget_wanted(path); });
+        menu->popup(recent_->viewport()->mapToGlobal(place));
+    });
+
+    auto* left = new QVBoxLayout;
+    left->addWidget(model);
+    left->addWidget(analysis);
+    left->addWidget(sample);
+    left->addStretch();
+    auto* right = new QVBoxLayout;
+    right->addWidget(recent_title_);
+    right->addWidget(recent_, 1);
+    auto* columns = new QHBoxLayout;
+    columns->addLayout(left, 1);
+    columns->addSpacing(16);
+    columns->addLayout(right, 1);
+    auto* page = new QVBoxLayout(this);
+    page->setContentsMargins(32, 24, 32, 24);
+    page->addWidget(title);
+    page->addWidget(subtitle);
+    page->addSpacing(8);
+    page->addWidget(offer_);
+    page->addSpacing(8);
+    page->addLayout(columns, 1);
+    set_recent({});
+}
+
+void StartPage::set_recent(std::vector<RecentItem> items) {
+    items_ = std::move(items);
+    recent_->clear();
+    for (const RecentItem& item : items_) {
+        const QString state = item.missing ? tr("missing: %1").arg(item.path) : item.detail;
+        auto* row = new QListWidgetItem(icon_of(item, palette()), item.name + QLatin1Char('\n') + state, recent_);
+        row->setToolTip(item.path);
+        if (item.missing) row->setForeground(palette().color(QPalette::Disabled, QPalette::Text));
+    }
+    recent_title_->setText(items_.empty() ? tr("What you open will be listed here") : tr("Recent"));
+    recent_->setVisible(!items_.empty());
+}
+
+void StartPage::offer_session(const QString& text) {
+    offer_text_->setText(text);
+    offer_->setVisible(!text.isEmpty());
+}
+
+}  // namespace headscope::widgets

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QImage>
+#include <QWidget>
+#include <vector>
+
+class QLabel;
+class QListWidget;
+class QPushButton;
+
+namespace headscope::widgets {
+
+/// Something that was open before.
+struct RecentItem {
+    enum class Kind { model, analysis };
+    Kind kind = Kind::model;
+    QString path, name, detail;  ///< detail: "gpt2, 12 layers", "3 sequences, today 12:40"
+    bool missing = false;        ///< the file is not there any more
+    QImage thumbnail;            ///< may be null
+};
+
+/// What the window shows before anything is open: what can be opened, what was, and what to do next.
+class StartPage : public QWidget {
+    Q_OBJECT
+public:
+    explicit StartPage(QWidget* parent = nullptr);
+    void set_recent(std::vector<RecentItem> items);
+    /// A session that was not closed, or the last one; empty text: none.
+    void offer_session(const QString& text);
+
+Q_SIGNALS:
+    void open_model_wanted();
+    void open_analysis_wanted();
+    void sample_wanted();
+    void session_wanted();
+    void path_wanted(const QString& path);
+    void forget_wanted(const QString& path);
+
+private:
+    std::vector<RecentItem> items_;
+    QListWidget* recent_;
+    QWidget* offer_;
+    QLabel* offer_text_;
+    QLabel* recent_title_;
+};
+
+}  // namespace headscope::widgets

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QJsonObject>
+#include <QString>
+#include <cstdint>
+#include <vector>
+
+namespace headscope::widgets {
+
+/// One text of a request: typed, a file, or a bundled example's name.
+struct TextSource {
+    enum class Kind { text, file, example };
+    Kind kind = Kind::text;
+    QString value;
+    bool used = true;
+    bool operator==(const TextSource&) const = default;
+};
+
+/// What the text panel asks to analyse. Values only; the same choices as the command line's `analyze`.
+struct TextChoice {
+    enum class First { automatic, yes, no };
+    int model = 0;  ///< id of a ModelCard; 0: none
+    std::vector<TextSource> sources;
+    QString target;  ///< the decoder's side of an encoder-decoder
+    First first = First::automatic;
+    bool chat = false;          ///< through the checkpoint's chat template
+    bool repeat_token = false;  ///< every token becomes the text's first one
+    std::int64_t length = 0;    ///< 0: all
+    bool windows = false;       ///< cut into windows of `length` instead of to it
+    bool beyond_positions = false;
+    bool maps = true, states = false, logits = false;
+    bool operator==(const TextChoice&) const = default;
+};
+
+QJsonObject to_json(const TextChoice& choice);
+/// What is missing or wrong keeps its default. The model is not part of it.
+TextChoice text_choice_from(const QJsonObject& object);
+
+/// An open checkpoint as panels show it.
+struct ModelCard {
+    int id = 0;
+    QString path, name, family;
+    std::int64_t parameters = 0, layers = 0, heads = 0, key_value_heads = 0, max_positions = 0, vocabulary = 0;
+    bool tokenizer = false, causal = true, encoder_decoder = false, head = false, chat_template = false;
+    bool loaded = false;  ///< the weights are in memory
+    QString note;         ///< tensors that were left over, choices that were filled in
+};
+
+/// The tokens that a choice would give, and what analysing them would cost.
+struct TokenPreview {
+    struct Chip {
+        QString text;                          ///< as shown
+        QString hint;                          ///< id, piece, position
+        bool special = false, joined = false;  ///< joined: continues the character of the chip before
+    };
+    struct Sequence {
+        std::vector<Chip> chips;
+        std::int64_t tokens = 0;
+    };
+    std::vector<Sequence> sequences;
+    QString failure;                           ///< why there are none
+    QString first_token;                       ///< what was done about it
+    double seconds = 0, memory = 0, file = 0;  ///< estimates; bytes
+    bool beyond = false;                       ///< a sequence is longer than the model's positions
+};
+
+}  // namespace headscope::widgets

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QTimer>
+#include <QWidget>
+
+#include "widgets/panels/text_choice.h"
+#include "widgets/theme.h"
+
+class QCheckBox;
+class QComboBox;
+class QLabel;
+class QLineEdit;
+class QListWidget;
+class QPlainTextEdit;
+class QProgressBar;
+class QPushButton;
+class QSpinBox;
+
+namespace headscope::widgets {
+
+class TokenChips;
+
+/// Where a text is typed or chosen, seen as tokens, and run. Knows no model: it asks for previews and runs by signals
+/// and is told what came of them.
+class TextPanel : public QWidget {
+    Q_OBJECT
+public:
+    explicit TextPanel(QWidget* parent = nullptr);
+
+    void set_models(const std::vector<ModelCard>& models);
+    void set_examples(const QStringList& names);
+    void set_theme(const Theme& theme);
+    void choose_model(int id);
+    TextChoice choice() const;
+    void set_choice(const TextChoice& choice);
+    /// Adds a file as a text; it becomes the chosen one.
+    void add_file(const QString& path);
+
+    void show_preview(const TokenPreview& preview);
+    /// Of a run: 0..1, what is being done, rate and time left in words.
+    void show_progress(double share, const QString& what);
+    void show_running(bool running);
+    void focus_text();
+
+Q_SIGNALS:
+    void preview_wanted(const headscope::widgets::TextChoice& choice);  ///< some time after the last change
+    void run_wanted(const headscope::widgets::TextChoice& choice);
+    void stop_wanted();
+    void open_model_wanted();
+    void changed();
+
+private:
+    void build();
+    QWidget* build_sources();
+    QWidget* build_options();
+    void show_source();
+    void touch();
+    void update_run();
+    TextSource* current();
+    void list_sources(int row);
+
+    std::vector<ModelCard> models_;
+    std::vector<TextSource> sources_;
+    QComboBox *model_ = nullptr, *first_ = nullptr, *examples_ = nullptr, *shown_sequence_ = nullptr;
+    QListWidget* list_ = nullptr;
+    QPlainTextEdit* text_ = nullptr;
+    QLineEdit* target_ = nullptr;
+    QLabel *target_label_ = nullptr, *cost_ = nullptr, *problem_ = nullptr, *model_note_ = nullptr;
+    QSpinBox* length_ = nullptr;
+    QCheckBox *windows_ = nullptr, *chat_ = nullptr, *repeat_ = nullptr, *beyond_ = nullptr;
+    QCheckBox *maps_ = nullptr, *states_ = nullptr, *logits_ = nullptr;
+    TokenChips* chips_ = nullptr;
+    QPushButton *run_ = nullptr, *stop_ = nullptr, *remove_ = nullptr;
+    QProgressBar* progress_ = nullptr;
+    TokenPreview preview_;
+    QTimer soon_;
+    bool filling_ = true, running_ = false;  ///< filling: what changes is not the user's doing
+};
+
+}  // namespace headscope::widgets
