@@ -17,6 +17,7 @@
 #include "core/analysis/input.h"
 #include "core/analysis/request.h"
 #include "core/analysis/summary.h"
+#include "core/analysis/switched_heads.h"
 #include "core/analysis/targets.h"
 #include "core/base/error.h"
 #include "core/base/output_file.h"
@@ -34,7 +35,8 @@ using nlohmann::json;
 
 struct Options {
     std::vector<std::string> models, texts, files, tokens, examples, targets, target_tokens, record;
-    std::string output, bos = "auto", layers, skip, dtype = "float32", device = "auto", kernels = "auto";
+    std::string output, bos = "auto", layers, skip, switch_off, switch_off_how = "zero", dtype = "float32",
+                        device = "auto", kernels = "auto";
     std::int64_t length = 0;
     int threads = 0;
     bool windows = false, repeat_token = false, beyond_positions = false, all_rows = false, maps_float16 = false,
@@ -160,6 +162,8 @@ json settings(const Options& options, const std::string& model, const analysis::
             {"record", options.record},
             {"layers", options.layers},
             {"skip", options.skip},
+            {"switch_off", options.switch_off},
+            {"switch_off_how", options.switch_off_how},
             {"dtype", options.dtype},
             {"device", "cpu"},
             {"kernels", options.kernels},
@@ -198,6 +202,8 @@ Done analyse_one(const Options& options, const std::string& path,
     const std::set<int> layers = parse_layers("--layers", options.layers), skip = parse_layers("--skip", options.skip);
     check_layers("--layers", layers, inspection.config.all_layers());
     check_layers("--skip", skip, inspection.config.all_layers());
+    const auto how = options.switch_off_how == "mean" ? model::SwitchedOff::How::mean : model::SwitchedOff::How::zero;
+    const auto switched_off = analysis::parse_switched_off(options.switch_off, how, inspection.sites);
     if (!inspection.config.encoder && !(options.targets.empty() && options.target_tokens.empty()))
         throw Error(ErrorCode::unsupported, "--target", "expected a model with an encoder and a decoder",
                     "found " + inspection.config.family);
@@ -226,6 +232,7 @@ Done analyse_one(const Options& options, const std::string& path,
     request.record = parse_record(options.record);
     request.layers = layers;
     request.skip_layers = skip;
+    request.switched_off = switched_off;
     request.beyond_positions = options.beyond_positions;
     request.all_rows = options.all_rows;
     request.maps_float16 = options.maps_float16;
@@ -298,8 +305,12 @@ void run(const Options& options, const Cancellation& cancellation) {
         print(escaped(done.model) + ": " + std::to_string(done.sequences) +
               (done.sequences == 1 ? " sequence, " : " sequences, ") + std::to_string(done.tokens) +
               " tokens, first token " + done.settings["first_token"].get<std::string>() + "\n" +
-              (done.target.empty() ? "" : done.target + "\n") + (done.note.empty() ? "" : done.note + "\n") + "\n" +
-              analysis::summary_text(done.summary) + "\n" + escaped(done.output.string(), 4096) + "\n");
+              (done.target.empty() ? "" : done.target + "\n") +
+              (options.switch_off.empty()
+                   ? ""
+                   : "heads switched off (" + options.switch_off_how + "): " + options.switch_off + "\n") +
+              (done.note.empty() ? "" : done.note + "\n") + "\n" + analysis::summary_text(done.summary) + "\n" +
+              escaped(done.output.string(), 4096) + "\n");
     }
     if (options.json) print_json(documents.size() == 1 ? documents[0] : documents);
 }
@@ -353,6 +364,12 @@ void add_analyze(CLI::App& app, Context& context) {
         ->take_all();
     command->add_option("--layers", options->layers, "Measure these layers only: 0,2,5-8");
     command->add_option("--skip", options->skip, "Leave these blocks out of the model: 0,2,5-8");
+    auto* switch_off = command->add_option("--switch-off", options->switch_off,
+                                           "Switch heads off, as layer.head: 3.1,4.2; of several attentions of a "
+                                           "layer 3.cross.1. They are measured, what follows them changes");
+    command->add_option("--switch-off-how", options->switch_off_how, "Their output becomes zero, or its mean")
+        ->check(CLI::IsMember({"zero", "mean"}))
+        ->needs(switch_off);
     command->add_option("--dtype", options->dtype, "Of weights and activations: float32 or bfloat16")
         ->check(CLI::IsMember({"float32", "bfloat16"}));
     command->add_option("--device", options->device, "cpu, cuda or auto")
