@@ -12,6 +12,7 @@
 #include <iterator>
 #include <thread>
 
+#include "core/base/cancellation_scope.h"
 #include "core/base/error.h"
 #include "core/store/analysis_file.h"
 #include "tests/core/base/error_matcher.h"
@@ -217,6 +218,25 @@ TEST_CASE("Another process reads the partial file of a running job as it grows",
     int status = 0;
     REQUIRE(::waitpid(child, &status, 0) == child);
     for (const int end : {to_child[0], to_child[1], to_parent[0], to_parent[1]}) ::close(end);
+}
+
+TEST_CASE("Reading can be stopped while a writer shares the file, which stays sound", "[store][shared]") {
+    const auto a = with_maps(2);
+    const test::TemporaryFolder folder;
+    store::AnalysisWriter writer(folder / "a.headscope.h5", tests::synthetic_header(a));
+    tests::write_synthetic_layer(writer, a, 0, 0);
+    const auto file = store::AnalysisFile::open(writer.partial_path());
+    Cancellation stopped;
+    stopped.request();
+    {
+        const CancellationScope scope(stopped);
+        CHECK_THROWS_AS(file->map(0, 0), Stopped);
+        CHECK_THROWS_AS(file->indicator("sink"), Stopped);
+    }
+    CHECK(holds_site(*file, a, 0, 0));
+    tests::write_synthetic_layer(writer, a, 0, 1);
+    writer.publish();
+    CHECK(holds_site(*file, a, 0, 1));
 }
 
 TEST_CASE("A complete file that another program writes into is refused", "[store][shared]") {
