@@ -4,6 +4,7 @@
 #include <QMouseEvent>
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "widgets/cells_plottable.h"
 #include "widgets/colour_map.h"
@@ -13,10 +14,7 @@ namespace headscope::widgets {
 namespace {
 
 constexpr double kFewestCells = 4;  ///< that zooming in leaves along a side
-
-QByteArray name_of(const tiles::TileKey& key) {
-    return QByteArray(reinterpret_cast<const char*>(&key), sizeof key);
-}
+constexpr int kAhead = 2;           ///< up to this level the tiles around those shown are made, too
 
 }  // namespace
 
@@ -28,8 +26,21 @@ public:
 protected:
     void draw(QCPPainter* painter) override {
         plot_->draw_map(painter);
-        plot_->draw_marks(painter);
+        plot_->draw_limits(painter);
     }
+
+private:
+    MapPlot* plot_;
+};
+
+/// Crosshairs and region, above everything.
+class MapPlot::Marks final : public QCPLayerable {
+public:
+    explicit Marks(MapPlot* plot) : QCPLayerable(plot, QStringLiteral("overlay")), plot_(plot) {}
+
+protected:
+    void applyDefaultAntialiasingHint(QCPPainter* painter) const override { painter->setAntialiasing(false); }
+    void draw(QCPPainter* painter) override { plot_->draw_marks(painter); }
 
 private:
     MapPlot* plot_;
@@ -56,14 +67,20 @@ MapPlot::MapPlot(TileService* service, QWidget* parent)
         axis->setTicks(false);
         axis->setTickLabels(false);
     }
-    axisRect()->setRangeZoomFactor(0.8);
+    area()->setRangeZoomFactor(0.8);
     new Tiles(this);
+    new Marks(this);
     for (QCPAxis* axis : {xAxis, yAxis}) {
         connect(axis, qOverload<const QCPRange&>(&QCPAxis::rangeChanged), this,
                 [this, axis](const QCPRange& range) { keep_in_map(axis, range); });
     }
-    // The level hangs on the size of the axes, which is known when they are laid out.
-    connect(this, &QCustomPlot::afterLayout, this, &MapPlot::update_wishes);
+    connect(this, &QCustomPlot::beforeReplot, this, &MapPlot::lay_out_labels);
+    // The level hangs on the size of the axes, which is known when they are laid out; so does what labels have room
+    // for, which may then change the layout.
+    connect(this, &QCustomPlot::afterLayout, this, [this] {
+        if (lay_out_labels()) replot(QCustomPlot::rpQueuedReplot);
+        update_wishes();
+    });
     connect(service_, &TileService::tiles_ready, this, [this] { replot(QCustomPlot::rpQueuedReplot); });
     set_theme(theme_);
 }
@@ -78,18 +95,26 @@ void MapPlot::set_content(MapContent content) {
     static_cast<TokenTicker&>(*xAxis->ticker()).set_labels(content_.key_labels);
     static_cast<TokenTicker&>(*yAxis->ticker()).set_labels(content_.query_labels);
     if (!same_size) {
-        chosen_.reset();
+        chosen_query_.reset();
+        chosen_key_.reset();
+        pointed_.reset();
+        region_.reset();
         show_all();
     }
-    update_wishes();
     replot(QCustomPlot::rpQueuedReplot);
 }
 
 void MapPlot::set_colours(const figures::ColourScale& scale, figures::Pooling pooling) {
     colours_ = scale;
     pooling_ = pooling;
+    update_lookup();
+}
+
+void MapPlot::update_lookup() {
+    lookup_ = ColourLookup(colours_, colour_table(colours_.map, theme_), theme_.none.rgb());
     images_.clear();
-    if (!content_.thumbnail.empty())
+    wishes_.clear();  // the server may have dropped tiles of which there were images
+    if (!thumbnail_.isNull())
         thumbnail_ = coloured(content_.thumbnail_rows, content_.thumbnail_columns, content_.thumbnail);
     replot(QCustomPlot::rpQueuedReplot);
 }
@@ -97,7 +122,7 @@ void MapPlot::set_colours(const figures::ColourScale& scale, figures::Pooling po
 void MapPlot::set_theme(const Theme& theme) {
     theme_ = theme;
     setBackground(theme.background);
-    axisRect()->setBackground(theme.none);
+    area()->setBackground(theme.none);
     for (QCPAxis* axis : {xAxis, yAxis, xAxis2, yAxis2}) {
         axis->setBasePen(QPen(theme.line));
         axis->setTickPen(QPen(theme.line));
@@ -106,7 +131,7 @@ void MapPlot::set_theme(const Theme& theme) {
         axis->setTickLabelColor(theme.text);
         axis->setLabelColor(theme.text);
     }
-    set_colours(colours_, pooling_);
+    update_lookup();
 }
 
 tiles::Cells MapPlot::shown() const {
@@ -124,7 +149,6 @@ void MapPlot::show_cells(const tiles::Cells& cells) {
     xAxis->setRange(static_cast<double>(cells.k_begin), static_cast<double>(cells.k_end));
     yAxis->setRange(static_cast<double>(cells.q_begin), static_cast<double>(cells.q_end));
     updating_ = false;
-    update_wishes();
     Q_EMIT shown_changed();
     replot(QCustomPlot::rpQueuedReplot);
 }
@@ -133,10 +157,55 @@ void MapPlot::show_all() {
     show_cells({0, std::max<std::int64_t>(1, content_.queries), 0, std::max<std::int64_t>(1, content_.keys)});
 }
 
-void MapPlot::set_chosen(std::optional<std::pair<std::int64_t, std::int64_t>> cell) {
-    if (cell == chosen_) return;
-    chosen_ = cell;
+void MapPlot::zoom(double factor) {
+    xAxis->scaleRange(factor);
+    yAxis->scaleRange(factor);
     replot(QCustomPlot::rpQueuedReplot);
+}
+
+void MapPlot::pan(double across, double down) {
+    xAxis->moveRange(across * xAxis->range().size());
+    yAxis->moveRange(down * yAxis->range().size());
+    replot(QCustomPlot::rpQueuedReplot);
+}
+
+void MapPlot::reveal(std::optional<std::int64_t> query, std::optional<std::int64_t> key) {
+    const auto centre = [](QCPAxis* axis, const std::optional<std::int64_t>& cell) {
+        if (!cell) return;
+        const double place = static_cast<double>(*cell) + 0.5;
+        if (!axis->range().contains(place)) axis->moveRange(place - axis->range().center());
+    };
+    centre(xAxis, key);
+    centre(yAxis, query);
+    replot(QCustomPlot::rpQueuedReplot);
+}
+
+void MapPlot::set_chosen(std::optional<std::int64_t> query, std::optional<std::int64_t> key) {
+    if (query == chosen_query_ && key == chosen_key_) return;
+    chosen_query_ = query;
+    chosen_key_ = key;
+    draw_marks_again();
+}
+
+void MapPlot::set_region(std::optional<tiles::Cells> region) {
+    region_ = region;
+    draw_marks_again();
+}
+
+void MapPlot::set_region_mode(bool on) {
+    region_mode_ = on;
+    setCursor(on ? Qt::CrossCursor : Qt::ArrowCursor);
+}
+
+void MapPlot::draw_marks_again() {
+    layer(QStringLiteral("overlay"))->replot();
+}
+
+void MapPlot::point_at(std::optional<std::pair<std::int64_t, std::int64_t>> cell) {
+    if (cell == pointed_) return;
+    pointed_ = cell;
+    draw_marks_again();
+    Q_EMIT pointed(cell ? cell->first : -1, cell ? cell->second : -1);
 }
 
 void MapPlot::keep_in_map(QCPAxis* axis, const QCPRange& range) {
@@ -149,52 +218,40 @@ void MapPlot::keep_in_map(QCPAxis* axis, const QCPRange& range) {
     updating_ = true;
     axis->setRange(lower, lower + size);
     updating_ = false;
-    update_wishes();
     Q_EMIT shown_changed();
+    replot(QCustomPlot::rpQueuedReplot);
 }
 
 int MapPlot::level() const {
     if (content_.queries == 0 || content_.keys == 0) return 0;
     const double ratio = devicePixelRatioF();
-    const double across = xAxis->range().size() / std::max(1.0, axisRect()->width() * ratio);
-    const double down = yAxis->range().size() / std::max(1.0, axisRect()->height() * ratio);
+    const double across = xAxis->range().size() / std::max(1.0, area()->width() * ratio);
+    const double down = yAxis->range().size() / std::max(1.0, area()->height() * ratio);
     const double cells_per_pixel = std::max({1.0, across, down});
     const int wanted = static_cast<int>(std::ceil(std::log2(cells_per_pixel) - 1e-9));
     return std::min(wanted, tiles::top_level(content_.queries, content_.keys));
 }
 
-std::vector<tiles::TileKey> MapPlot::visible_tiles() const {
-    std::vector<tiles::TileKey> keys;
-    const tiles::Cells cells = shown();
-    if (cells.queries() == 0 || cells.keys() == 0 || content_.map == 0) return keys;
-    const int at = level();
-    const std::int64_t side = tiles::kTileSize << at;
-    for (std::int64_t row = cells.q_begin / side; row * side < cells.q_end; ++row)
-        for (std::int64_t column = cells.k_begin / side; column * side < cells.k_end; ++column)
-            keys.push_back({content_.map, at, row, column});
-    const double middle_row = static_cast<double>(cells.q_begin + cells.q_end) / 2 / static_cast<double>(side) - 0.5;
-    const double middle_column = static_cast<double>(cells.k_begin + cells.k_end) / 2 / static_cast<double>(side) - 0.5;
-    const auto distance = [&](const tiles::TileKey& key) {
-        return std::hypot(static_cast<double>(key.row) - middle_row, static_cast<double>(key.column) - middle_column);
-    };
-    std::stable_sort(keys.begin(), keys.end(), [&](const auto& a, const auto& b) { return distance(a) < distance(b); });
-    return keys;
-}
-
-void MapPlot::lay_out_labels() {
+bool MapPlot::lay_out_labels() {
     auto& across = static_cast<TokenTicker&>(*xAxis->ticker());
     auto& down = static_cast<TokenTicker&>(*yAxis->ticker());
-    across.set_length(axisRect()->width());
-    down.set_length(axisRect()->height());
+    across.set_length(area()->width());
+    down.set_length(area()->height());
     const double line = QFontMetricsF(xAxis->tickLabelFont()).height();
     across.set_label_room(line);
     down.set_label_room(line);
-    xAxis->setTickLabelRotation(across.shows_tokens(xAxis->range()) ? -90 : 0);
+    const double rotation = across.shows_tokens(xAxis->range()) ? -90 : 0;
+    if (rotation == xAxis->tickLabelRotation()) return false;
+    xAxis->setTickLabelRotation(rotation);
+    return true;
 }
 
 void MapPlot::update_wishes() {
-    lay_out_labels();
     std::vector<tiles::TileKey> keys = visible_tiles();
+    if (level() <= kAhead) {
+        for (const tiles::TileKey& key : visible_tiles(1))
+            if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+    }
     if (!service_ || keys == wishes_) return;
     wishes_ = keys;
     service_->want(this, std::move(keys));
@@ -206,124 +263,53 @@ bool MapPlot::complete() const {
            std::all_of(keys.begin(), keys.end(), [this](const auto& key) { return service_->find(key) != nullptr; });
 }
 
-QImage MapPlot::coloured(std::int64_t rows, std::int64_t columns, const std::vector<float>& values) const {
-    QImage image(static_cast<int>(columns), static_cast<int>(rows), QImage::Format_RGB32);
-    const ColourTable& table = colour_table(colours_.map, theme_.dark);
-    const QRgb none = theme_.none.rgb();
-    for (int y = 0; y < image.height(); ++y) {
-        auto* line = reinterpret_cast<QRgb*>(image.scanLine(y));
-        const float* row = values.data() + static_cast<std::ptrdiff_t>(y) * image.width();
-        for (int x = 0; x < image.width(); ++x) line[x] = colour_of(table, fraction(colours_, row[x]), none);
-    }
-    return image;
-}
-
-const QImage* MapPlot::image_of(const tiles::TileKey& key) {
-    const QByteArray name = name_of(key);
-    if (const QImage* image = images_.object(name)) return image;
-    const auto tile = service_ ? service_->find(key) : nullptr;
-    if (!tile) return nullptr;
-    const auto& values = pooling_ == figures::Pooling::maximum ? tile->extreme : tile->mean;
-    images_.insert(name, new QImage(coloured(tile->rows, tile->columns, values)));
-    return images_.object(name);
-}
-
-QRect MapPlot::on_screen(const tiles::Cells& cells) const {
-    const auto x = [this](std::int64_t key) { return std::lround(xAxis->coordToPixel(static_cast<double>(key))); };
-    const auto y = [this](std::int64_t query) { return std::lround(yAxis->coordToPixel(static_cast<double>(query))); };
-    return {QPoint(static_cast<int>(x(cells.k_begin)), static_cast<int>(y(cells.q_begin))),
-            QPoint(static_cast<int>(x(cells.k_end)) - 1, static_cast<int>(y(cells.q_end)) - 1)};
-}
-
-void MapPlot::draw_part(QCPPainter* painter, const QImage& image, const tiles::Cells& of, double cells_per_pixel_across,
-                        double cells_per_pixel_down, const tiles::Cells& part) const {
-    const tiles::Cells seen = shown();
-    const tiles::Cells cells{std::max(part.q_begin, seen.q_begin), std::min(part.q_end, seen.q_end),
-                             std::max(part.k_begin, seen.k_begin), std::min(part.k_end, seen.k_end)};
-    if (cells.queries() <= 0 || cells.keys() <= 0) return;
-    painter->drawImage(QRectF(on_screen(cells)), image,
-                       QRectF(static_cast<double>(cells.k_begin - of.k_begin) / cells_per_pixel_across,
-                              static_cast<double>(cells.q_begin - of.q_begin) / cells_per_pixel_down,
-                              static_cast<double>(cells.keys()) / cells_per_pixel_across,
-                              static_cast<double>(cells.queries()) / cells_per_pixel_down));
-}
-
-void MapPlot::draw_map(QCPPainter* painter) {
-    if (content_.queries == 0 || content_.keys == 0) return;
-    painter->setRenderHint(QPainter::SmoothPixmapTransform, false);
-    const tiles::Cells all{0, content_.queries, 0, content_.keys};
-    const auto visible = visible_tiles();
-    const bool ready = !visible.empty() &&
-                       std::all_of(visible.begin(), visible.end(), [this](const auto& key) { return image_of(key); });
-    if (!ready && !thumbnail_.isNull()) {
-        draw_part(painter, thumbnail_, all, static_cast<double>(content_.keys) / thumbnail_.width(),
-                  static_cast<double>(content_.queries) / thumbnail_.height(), all);
-    }
-    for (const tiles::TileKey& key : visible) {
-        // The tile, or until it is there the part of the next coarser one that is.
-        const tiles::Cells cells = tiles::tile_cells(key, content_.queries, content_.keys);
-        const int top = tiles::top_level(content_.queries, content_.keys);
-        for (tiles::TileKey at = key; at.level <= top; at = {key.map, at.level + 1, at.row / 2, at.column / 2}) {
-            const QImage* image = image_of(at);
-            if (!image) continue;
-            const auto size = static_cast<double>(std::int64_t{1} << at.level);
-            draw_part(painter, *image, tiles::tile_cells(at, content_.queries, content_.keys), size, size, cells);
-            break;
-        }
-    }
-}
-
-void MapPlot::draw_marks(QCPPainter* painter) const {
-    const QRectF area = axisRect()->rect();
-    const auto across = [&](double query, const QPen& pen) {
-        const double y = yAxis->coordToPixel(query);
-        painter->setPen(pen);
-        if (y >= area.top() && y <= area.bottom()) painter->drawLine(QPointF(area.left(), y), QPointF(area.right(), y));
-    };
-    const auto down = [&](double key, const QPen& pen) {
-        const double x = xAxis->coordToPixel(key);
-        painter->setPen(pen);
-        if (x >= area.left() && x <= area.right()) painter->drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()));
-    };
-    painter->setRenderHint(QPainter::Antialiasing, false);
-    const auto limit = static_cast<double>(content_.trained_positions);
-    QPen dashed(theme_.muted);
-    dashed.setStyle(Qt::DashLine);
-    if (limit > 0 && content_.queries > content_.trained_positions) across(limit, dashed);
-    if (limit > 0 && content_.keys > content_.trained_positions) down(limit, dashed);
-    if (!chosen_) return;
-    QPen cross(theme_.accent);
-    across(static_cast<double>(chosen_->first) + 0.5, cross);
-    down(static_cast<double>(chosen_->second) + 0.5, cross);
-}
-
 std::optional<std::pair<std::int64_t, std::int64_t>> MapPlot::cell_at(const QPointF& place) const {
-    if (!axisRect()->rect().contains(place.toPoint())) return std::nullopt;
+    if (!area()->rect().contains(place.toPoint())) return std::nullopt;
     const auto query = std::llround(std::floor(yAxis->pixelToCoord(place.y())));
     const auto key = std::llround(std::floor(xAxis->pixelToCoord(place.x())));
     if (query < 0 || query >= content_.queries || key < 0 || key >= content_.keys) return std::nullopt;
     return std::pair<std::int64_t, std::int64_t>(query, key);
 }
 
+void MapPlot::stretch_region(const QPointF& to) {
+    const auto cell = [](const QCPAxis* axis, double pixel, std::int64_t cells) {
+        const double place = std::floor(axis->pixelToCoord(pixel));
+        return std::clamp<std::int64_t>(static_cast<std::int64_t>(place), 0, cells - 1);
+    };
+    const std::int64_t q0 = cell(yAxis, pressed_.y(), content_.queries), q1 = cell(yAxis, to.y(), content_.queries);
+    const std::int64_t k0 = cell(xAxis, pressed_.x(), content_.keys), k1 = cell(xAxis, to.x(), content_.keys);
+    set_region(tiles::Cells{std::min(q0, q1), std::max(q0, q1) + 1, std::min(k0, k1), std::max(k0, k1) + 1});
+}
+
 void MapPlot::mousePressEvent(QMouseEvent* event) {
     pressed_ = event->pos();
-    QCustomPlot::mousePressEvent(event);
+    const bool region = region_mode_ || (event->modifiers() & Qt::ShiftModifier);
+    stretching_ = region && event->button() == Qt::LeftButton && cell_at(event->position()).has_value();
+    if (!stretching_) QCustomPlot::mousePressEvent(event);
 }
 
 void MapPlot::mouseReleaseEvent(QMouseEvent* event) {
-    QCustomPlot::mouseReleaseEvent(event);
     const bool dragged = (event->pos() - pressed_).manhattanLength() > 3;
-    if (event->button() != Qt::LeftButton || dragged) return;
+    const bool stretched = std::exchange(stretching_, false);
+    if (!stretched) QCustomPlot::mouseReleaseEvent(event);
+    if (event->button() != Qt::LeftButton) return;
+    if (dragged) {
+        if (stretched) Q_EMIT region_chosen();
+        return;
+    }
     if (const auto cell = cell_at(event->position())) {
-        set_chosen(cell);
+        set_chosen(cell->first, cell->second);
         Q_EMIT chosen(cell->first, cell->second);
     }
 }
 
 void MapPlot::mouseMoveEvent(QMouseEvent* event) {
-    QCustomPlot::mouseMoveEvent(event);
-    const auto cell = cell_at(event->position());
-    Q_EMIT pointed(cell ? cell->first : -1, cell ? cell->second : -1);
+    if (!stretching_) {
+        QCustomPlot::mouseMoveEvent(event);
+    } else if ((event->pos() - pressed_).manhattanLength() > 3) {
+        stretch_region(event->position());
+    }
+    point_at(cell_at(event->position()));
 }
 
 void MapPlot::mouseDoubleClickEvent(QMouseEvent* event) {
@@ -333,7 +319,7 @@ void MapPlot::mouseDoubleClickEvent(QMouseEvent* event) {
 
 void MapPlot::leaveEvent(QEvent* event) {
     QCustomPlot::leaveEvent(event);
-    Q_EMIT pointed(-1, -1);
+    point_at(std::nullopt);
 }
 
 }  // namespace headscope::widgets

@@ -10,9 +10,16 @@
 
 #include "core/figures/figure.h"
 #include "core/tiles/tile.h"
+#include "widgets/colour_lookup.h"
 #include "widgets/qcp.h"
 #include "widgets/theme.h"
 #include "widgets/tile_service.h"
+
+namespace headscope::tiles {
+inline std::size_t qHash(const TileKey& key, std::size_t seed = 0) {
+    return qHashMulti(seed, key.map, key.level, key.row, key.column);
+}
+}  // namespace headscope::tiles
 
 namespace headscope::widgets {
 
@@ -29,7 +36,8 @@ struct MapContent {
 
 /// An attention map of any length under axes that pan and zoom: tiles of the level at which a pixel of the tile is at
 /// least one of the screen, so that a diagonal one cell wide never vanishes; coarser ones until those are made. Drag
-/// pans, the wheel zooms at the cursor, a click chooses a cell, a double click shows all.
+/// pans, the wheel zooms at the cursor, a click chooses a cell, Shift and drag chooses a region, a double click shows
+/// all. Crosshairs and region lie on a layer of their own: moving them does not draw the map again.
 class MapPlot : public QCustomPlot {
     Q_OBJECT
 public:
@@ -45,8 +53,24 @@ public:
     tiles::Cells shown() const;
     void show_cells(const tiles::Cells& cells);
     void show_all();
-    /// A cross at a cell; nothing: none.
-    void set_chosen(std::optional<std::pair<std::int64_t, std::int64_t>> cell);
+    /// factor < 1: fewer cells, about the middle.
+    void zoom(double factor);
+    /// By shares of what is shown.
+    void pan(double across, double down);
+    /// Moves to the middle what is not shown.
+    void reveal(std::optional<std::int64_t> query, std::optional<std::int64_t> key);
+
+    /// A line at a query, one at a key.
+    void set_chosen(std::optional<std::int64_t> query, std::optional<std::int64_t> key);
+    void set_region(std::optional<tiles::Cells> region);
+    const std::optional<tiles::Cells>& region() const { return region_; }
+    /// A plain drag chooses a region, too.
+    void set_region_mode(bool on);
+    bool region_mode() const { return region_mode_; }
+
+    /// The axes of the map; axisRect() may give those of something beside it.
+    QCPAxisRect* area() const { return xAxis->axisRect(); }
+    std::optional<std::pair<std::int64_t, std::int64_t>> cell_at(const QPointF& place) const;
 
     /// Level of the tiles that the screen asks for, and whether all that are shown are there.
     int level() const;
@@ -55,6 +79,7 @@ public:
 Q_SIGNALS:
     void pointed(qint64 query, qint64 key);  ///< -1, -1: beside the map
     void chosen(qint64 query, qint64 key);
+    void region_chosen();
     void shown_changed();
 
 protected:
@@ -66,31 +91,43 @@ protected:
 
 private:
     class Tiles;
+    class Marks;
     void keep_in_map(QCPAxis* axis, const QCPRange& range);
-    void lay_out_labels();
+    bool lay_out_labels();
     void update_wishes();
+    void update_lookup();
+    void draw_marks_again();
+    void point_at(std::optional<std::pair<std::int64_t, std::int64_t>> cell);
+    void stretch_region(const QPointF& to);
+
+    // map_plot_draw.cpp
     void draw_map(QCPPainter* painter);
     /// The cells of `part` that are shown, from an image of the cells `of`.
     void draw_part(QCPPainter* painter, const QImage& image, const tiles::Cells& of, double cells_per_pixel_across,
                    double cells_per_pixel_down, const tiles::Cells& part) const;
+    void draw_limits(QCPPainter* painter) const;
     void draw_marks(QCPPainter* painter) const;
-    std::vector<tiles::TileKey> visible_tiles() const;
+    /// Tiles of the level, from the middle outwards; `around`: rings of tiles beyond what is shown.
+    std::vector<tiles::TileKey> visible_tiles(std::int64_t around = 0) const;
     QRect on_screen(const tiles::Cells& cells) const;
     QImage coloured(std::int64_t rows, std::int64_t columns, const std::vector<float>& values) const;
-    const QImage* image_of(const tiles::TileKey& key);
-    std::optional<std::pair<std::int64_t, std::int64_t>> cell_at(const QPointF& place) const;
+    /// Null: not made, or not coloured yet and `time` is over.
+    const QImage* image_of(const tiles::TileKey& key, bool colour);
 
     QPointer<TileService> service_;
     MapContent content_;
     figures::ColourScale colours_;
     figures::Pooling pooling_ = figures::Pooling::maximum;
     Theme theme_;
+    ColourLookup lookup_;
     QImage thumbnail_;
-    QCache<QByteArray, QImage> images_{96};  ///< coloured tiles of 256 KB
-    std::optional<std::pair<std::int64_t, std::int64_t>> chosen_;
+    QCache<tiles::TileKey, QImage> images_{40 << 10};  ///< coloured tiles, in KB
+    std::optional<std::int64_t> chosen_query_, chosen_key_;
+    std::optional<std::pair<std::int64_t, std::int64_t>> pointed_;
+    std::optional<tiles::Cells> region_;
     std::vector<tiles::TileKey> wishes_;  ///< as passed on last
     QPoint pressed_;
-    bool updating_ = false;
+    bool updating_ = false, region_mode_ = false, stretching_ = false;
 };
 
 }  // namespace headscope::widgets

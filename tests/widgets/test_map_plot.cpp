@@ -10,6 +10,9 @@
 #include <cmath>
 #include <limits>
 
+#include "core/tiles/logit_source.h"
+#include "core/tiles/rank_source.h"
+#include "widgets/colour_lookup.h"
 #include "widgets/colour_map.h"
 #include "widgets/map_plot.h"
 #include "widgets/offscreen.h"
@@ -185,4 +188,96 @@ TEST_CASE("The thumbnail is there until the tiles are", "[widgets][map]") {
     CHECK(image.pixel(area.left() + 3 * area.width() / 4, area.top() + area.height() / 4) ==
           make_theme(false).none.rgb());
     CHECK_FALSE(plot.complete());
+}
+
+TEST_CASE("A table of colours says what the formula says, to the next colour", "[widgets][map]") {
+    for (const auto scale : {figures::ScaleKind::linear, figures::ScaleKind::logarithmic,
+                             figures::ScaleKind::square_root, figures::ScaleKind::symmetric_log}) {
+        figures::ColourScale colours;
+        colours.scale = scale;
+        colours.minimum = scale == figures::ScaleKind::logarithmic ? 1e-4 : 0.0;
+        if (scale == figures::ScaleKind::symmetric_log) colours.minimum = -(colours.maximum = 23);
+        const ColourTable& table = colour_table(figures::ColourMap::sequential, false);
+        const QRgb none = qRgb(1, 2, 3);
+        const ColourLookup lookup(colours, table, none);
+        for (float value = -30; value<30; value += value> - 1 && value < 1.1F ? 0.0007F : 0.11F) {
+            const double at = fraction(colours, double{value}) * (kMapColours - 1);
+            const auto near = [&](double shift) {
+                const double index = std::clamp(at + shift, 0.0, double{kMapColours - 1});
+                return table[static_cast<std::size_t>(std::lround(index))] == lookup(value);
+            };
+            INFO(value);
+            CHECK((near(0) || near(-1) || near(1)));
+        }
+        CHECK(lookup(std::numeric_limits<float>::quiet_NaN()) == none);
+        CHECK(lookup(1e30F) == table.back());
+    }
+}
+
+TEST_CASE("Scores and ranks lose neither diagonal nor sink column at any zoom", "[widgets][map]") {
+    ensure_application();
+    // Codes of +-1: a token finds itself, and all find the first one, whose code is part of everybody's.
+    constexpr std::int64_t kTokens = 1024, kCode = 64, kDepth = 2 * kCode;
+    std::vector<float> query, key;
+    std::uint32_t random = 1;
+    for (std::int64_t i = 0; i < kTokens; ++i) {
+        for (std::int64_t c = 0; c < kCode; ++c) {
+            random = random * 1664525U + 1013904223U;
+            const float code = (random >> 31) != 0 ? 1.0F : -1.0F;
+            query.push_back(code);
+            key.push_back(code);
+        }
+        query.insert(query.end(), static_cast<std::size_t>(kCode), 1.0F);
+        key.insert(key.end(), static_cast<std::size_t>(kCode), i == 0 ? 1.2F : 0.0F);
+    }
+    kernels::ScoreRule rule;
+    rule.scale = 0.2;  // 12.8 for the token itself, 15 for the first, about 0 +- 1.6 for others
+    const auto head = std::make_shared<const tiles::HeadMap>(
+        query, key, std::vector<float>(static_cast<std::size_t>(kTokens), 16.0F), kDepth, rule);
+    TileService service;
+    MapPlot plot(&service);
+    plot.resize(500, 450);
+    MapContent content;
+    content.queries = content.keys = kTokens;
+    for (const bool logits : {true, false}) {
+        figures::ColourScale scale;
+        if (logits) {
+            scale.map = figures::ColourMap::diverging;
+            scale.minimum = -(scale.maximum = 16);
+            content.map = service.add(std::make_shared<tiles::LogitSource>(head));
+        } else {
+            content.map = service.add(std::make_shared<tiles::RankSource>(head));
+        }
+        plot.set_content(content);
+        plot.set_colours(scale, figures::Pooling::maximum);
+        const ColourTable& table = colour_table(scale.map, false);
+        // Rank: the first or second of hundreds; in the first rows, of few.
+        const double least = logits ? 8.0 : 0.95;
+        const auto first = table.begin() + std::lround(fraction(scale, least) * (kMapColours - 1));
+        for (std::int64_t size = kTokens; size >= 16; size = size * 2 / 3) {
+            plot.show_cells({kTokens - size, kTokens, 0, size});
+            for (const bool diagonal : {false, true}) {
+                if (diagonal) plot.show_cells({kTokens - size, kTokens, kTokens - size, kTokens});
+                plot.replot();
+                service.server().wait();
+                QApplication::processEvents();
+                REQUIRE(plot.complete());
+                const QImage image = plot.toPixmap().toImage().convertToFormat(QImage::Format_RGB32);
+                const QRect area = plot.axisRect()->rect();
+                int without = 0;
+                for (int y = area.top() + 1; y < area.bottom(); ++y) {
+                    const double query_at = std::floor(plot.yAxis->pixelToCoord(y + 0.5));
+                    if (query_at < 40) continue;
+                    const double middle = diagonal ? plot.xAxis->coordToPixel(query_at + 0.5) : area.left() + 1;
+                    bool found = false;
+                    for (int x = std::max(area.left(), static_cast<int>(middle) - 3);
+                         x <= std::min(area.right(), static_cast<int>(middle) + 3); ++x)
+                        found = found || std::find(first, table.end(), image.pixel(x, y)) != table.end();
+                    if (!found) ++without;
+                }
+                INFO((logits ? "logits, " : "ranks, ") << size << " cells, " << (diagonal ? "diagonal" : "sink"));
+                CHECK(without == 0);
+            }
+        }
+    }
 }

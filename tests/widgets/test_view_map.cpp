@@ -1,0 +1,430 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The map of one head: it follows the selection and moves it, tells what its cells hold, and says what is missing.
+#include <QApplication>
+#include <QClipboard>
+#include <QComboBox>
+#include <QElapsedTimer>
+#include <QLabel>
+#include <QLineEdit>
+#include <QMenu>
+#include <QMouseEvent>
+#include <QPushButton>
+#include <QSignalSpy>
+#include <QTest>
+#include <QToolButton>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <functional>
+
+#include "tests/core/base/temporary_folder.h"
+#include "tests/core/store/synthetic_analysis.h"
+#include "tests/widgets/desk_fixture.h"
+#include "widgets/map_plot.h"
+#include "widgets/map_profiles.h"
+#include "widgets/offscreen.h"
+#include "widgets/views/map.h"
+#include "widgets/views/map_words.h"
+
+using namespace headscope;
+using namespace headscope::widgets;
+
+namespace {
+
+tests::SyntheticAnalysis with_maps(std::int64_t length = 24) {
+    tests::SyntheticAnalysis a;
+    a.lengths = {length};
+    a.record.maps = true;
+    return a;
+}
+
+struct Opened {
+    explicit Opened(const tests::SyntheticAnalysis& a = with_maps()) {
+        tests::write_synthetic_analysis(folder / "a.headscope.h5", a);
+        study = tests::open_study(desk, folder / "a.headscope.h5");
+        desk.select_head(1, 2);
+        view.reset(static_cast<MapView*>(tests::view_kind("map").make(&desk, nullptr)));
+        view->resize(900, 650);
+        view->show();
+        tests::settle(desk);
+        tests::settle(desk);
+    }
+    MapPlot& plot() const { return *view->plot(); }
+    template <class T>
+    T* part(const char* name) const {
+        T* found = view->findChild<T*>(QLatin1String(name));
+        REQUIRE(found);
+        return found;
+    }
+    QString words(const char* name) const { return part<QLabel>(name)->text(); }
+    QPointF place(double query, double key) const {
+        return {plot().xAxis->coordToPixel(key), plot().yAxis->coordToPixel(query)};
+    }
+    void mouse(QEvent::Type type, QPointF at, Qt::MouseButton button, Qt::KeyboardModifiers held = {}) {
+        const auto buttons = type == QEvent::MouseButtonRelease ? Qt::NoButton : button;
+        QMouseEvent event(type, at, plot().mapToGlobal(at), type == QEvent::MouseMove ? Qt::NoButton : button, buttons,
+                          held);
+        QApplication::sendEvent(&plot(), &event);
+    }
+    void drag(QPointF from, QPointF to, Qt::KeyboardModifiers held = {}) {
+        mouse(QEvent::MouseButtonPress, from, Qt::LeftButton, held);
+        mouse(QEvent::MouseMove, (from + to) / 2, Qt::LeftButton, held);
+        mouse(QEvent::MouseMove, to, Qt::LeftButton, held);
+        mouse(QEvent::MouseButtonRelease, to, Qt::LeftButton, held);
+    }
+    void click(QPointF at) {
+        mouse(QEvent::MouseButtonPress, at, Qt::LeftButton);
+        mouse(QEvent::MouseButtonRelease, at, Qt::LeftButton);
+    }
+    void key(int code, Qt::KeyboardModifiers held = {}) { QTest::keyClick(&plot(), static_cast<Qt::Key>(code), held); }
+    /// Turns the event loop until it is so.
+    static bool becomes(const std::function<bool()>& so) {
+        QElapsedTimer clock;
+        clock.start();
+        while (!so() && clock.elapsed() < 10'000) QApplication::processEvents(QEventLoop::AllEvents, 5);
+        return so();
+    }
+
+    bool application = (ensure_application(), true);
+    test::TemporaryFolder folder;
+    Desk desk;
+    Study* study = nullptr;
+    std::unique_ptr<MapView> view;
+};
+
+/// The weights of the head that is shown.
+std::vector<float> weights_of(Opened& opened) {
+    const Selection& at = opened.desk.selection();
+    const auto map = opened.study->map(0, at.site, at.head);
+    REQUIRE(map);
+    return map->values({0, map->queries(), 0, map->keys()});
+}
+
+}  // namespace
+
+TEST_CASE("The map follows the selected head, and keeps its zoom", "[view][map]") {
+    Opened opened;
+    CHECK(opened.words("map_title") == "Layer 1, head 2");
+    CHECK(opened.plot().complete());
+    CHECK(opened.plot().content().queries == 24);
+    const auto first = opened.plot().content().map;
+    opened.plot().show_cells({4, 12, 2, 10});
+    opened.key(Qt::Key_Right);
+    tests::settle(opened.desk);
+    tests::settle(opened.desk);
+    CHECK(opened.desk.selection().head == 3);
+    CHECK(opened.words("map_title") == "Layer 1, head 3");
+    CHECK(opened.plot().content().map != first);
+    CHECK(opened.plot().shown().q_begin == 4);
+    CHECK(opened.plot().shown().k_end == 10);
+    // Stepping back finds the map that was there.
+    opened.key(Qt::Key_Left);
+    tests::settle(opened.desk);
+    CHECK(opened.plot().content().map == first);
+    opened.key(Qt::Key_Down);
+    tests::settle(opened.desk);
+    CHECK(opened.desk.selection().site == 2);
+}
+
+TEST_CASE("A click chooses the cell's tokens, and the cell is told in words", "[view][map]") {
+    Opened opened;
+    opened.click(opened.place(9.5, 3.5));
+    tests::settle(opened.desk);
+    CHECK(opened.desk.selection().query == 9);
+    CHECK(opened.desk.selection().key == 3);
+    const QString words = opened.words("map_cell");
+    INFO(words.toStdString());
+    CHECK(words.contains("Query 9 “"));
+    CHECK(words.contains("key 3 “"));
+    CHECK(words.contains("weight"));
+    CHECK(words.contains("logit"));
+    // The pointer goes before the choice, and off the map gives way to it.
+    opened.mouse(QEvent::MouseMove, opened.place(2.5, 20.5), Qt::NoButton);
+    tests::settle(opened.desk);
+    CHECK(opened.words("map_cell").contains("does not allow"));
+    opened.mouse(QEvent::MouseMove, QPointF(2, 2), Qt::NoButton);
+    tests::settle(opened.desk);
+    CHECK(opened.words("map_cell") == words);
+    opened.view->copy_value();
+    const auto weights = weights_of(opened);
+    CHECK(QApplication::clipboard()->text().toDouble() == Approx(weights[9 * 24 + 3]).epsilon(1e-5));
+}
+
+TEST_CASE("The crosshair follows the desk, and what is out of sight is moved to", "[view][map]") {
+    Opened opened(with_maps(300));
+    opened.plot().show_cells({0, 20, 0, 20});
+    opened.desk.select_tokens(200, 150);
+    tests::settle(opened.desk);
+    const auto shown = opened.plot().shown();
+    CHECK(shown.q_begin <= 200);
+    CHECK(shown.q_end > 200);
+    CHECK(shown.k_begin <= 150);
+    CHECK(shown.k_end > 150);
+    CHECK(opened.words("map_cell").contains("Query 200"));
+}
+
+TEST_CASE("Row and column beside the map are those of the cell", "[view][map]") {
+    Opened opened;
+    auto* profiles = opened.plot().findChild<MapProfiles*>();
+    REQUIRE(profiles);
+    REQUIRE(profiles->shown());
+    opened.desk.select_tokens(9, 3);
+    tests::settle(opened.desk);
+    const auto weights = weights_of(opened);
+    REQUIRE(profiles->row().values.size() == 24);
+    REQUIRE(profiles->column().values.size() == 24);
+    CHECK(profiles->row().values[3] == weights[9 * 24 + 3]);
+    CHECK(profiles->column().values[9] == Approx(weights[9 * 24 + 3]).epsilon(1e-5));
+    CHECK(std::isnan(profiles->row().values[10]));
+    // Hidden, the map takes their place; shown again, they are there.
+    const int height = opened.plot().area()->height();
+    opened.part<QToolButton>("map_profiles")->click();
+    tests::settle(opened.desk);
+    CHECK_FALSE(profiles->shown());
+    CHECK(opened.plot().area()->height() > height);
+    opened.part<QToolButton>("map_profiles")->click();
+    tests::settle(opened.desk);
+    CHECK(opened.plot().area()->height() == height);
+}
+
+TEST_CASE("A region is dragged with Shift, its mass summed, and Esc forgets it", "[view][map]") {
+    Opened opened;
+    opened.drag(opened.place(8.5, 0.5), opened.place(15.5, 4.5), Qt::ShiftModifier);
+    REQUIRE(opened.plot().region());
+    const tiles::Cells region = *opened.plot().region();
+    CHECK(region.q_begin == 8);
+    CHECK(region.q_end == 16);
+    CHECK(region.k_begin == 0);
+    CHECK(region.k_end == 5);
+    CHECK(opened.plot().shown().queries() == 24);  // nothing was panned
+    REQUIRE(Opened::becomes([&] { return opened.words("map_region_words").contains("mass"); }));
+    const auto weights = weights_of(opened);
+    double mass = 0;
+    for (std::size_t q = 8; q < 16; ++q)
+        for (std::size_t k = 0; k < 5; ++k) mass += double{weights[q * 24 + k]};
+    tiles::RegionMass expected;
+    expected.mass = mass;
+    expected.queries = 8;
+    expected.allowed = expected.cells = 40;
+    CHECK(opened.words("map_region_words") == region_words(region, expected));
+    opened.view->zoom_to_region();
+    CHECK(opened.plot().shown().q_begin == 8);
+    CHECK(opened.plot().shown().k_end == 5);
+    CHECK_FALSE(opened.plot().region());
+    // By the button, without Shift.
+    opened.part<QToolButton>("map_region")->click();
+    opened.plot().show_all();
+    opened.plot().replot();
+    opened.drag(opened.place(20.5, 20.5), opened.place(3.5, 1.5));
+    REQUIRE(opened.plot().region());
+    CHECK(opened.plot().region()->q_begin == 3);
+    CHECK(opened.plot().region()->k_end == 21);
+    opened.key(Qt::Key_Escape);
+    CHECK_FALSE(opened.plot().region());
+    CHECK_FALSE(opened.part<QLabel>("map_region_words")->isVisible());
+    opened.key(Qt::Key_Escape);
+    CHECK_FALSE(opened.plot().region_mode());
+}
+
+TEST_CASE("A token is jumped to by position and by text, again for the next", "[view][map]") {
+    Opened opened;
+    auto* field = opened.part<QLineEdit>("map_jump");
+    const auto enter = [&](const QString& text) {
+        field->setText(text);
+        QTest::keyClick(field, Qt::Key_Return);
+    };
+    enter("17");
+    CHECK(opened.desk.selection().query == 17);
+    CHECK_FALSE(opened.desk.selection().key);
+    // " wind" is token 7 * i mod 10 = 1: 3, 13, 23.
+    opened.desk.select_tokens(5, {});
+    enter("WIND");
+    CHECK(opened.desk.selection().query == 13);
+    enter("WIND");
+    CHECK(opened.desk.selection().query == 23);
+    enter("WIND");
+    CHECK(opened.desk.selection().query == 3);
+    opened.part<QComboBox>("map_jump_axis")->setCurrentIndex(1);
+    enter(" sea");
+    CHECK(opened.desk.selection().key == 7);
+    CHECK(opened.desk.selection().query == 3);
+    QSignalSpy told(&opened.desk, &Desk::told);
+    enter("Leviathan");
+    CHECK(told.count() == 1);
+    CHECK(opened.desk.selection().key == 7);
+    enter("\"1\"");  // text, of which there is none
+    CHECK(told.count() == 2);
+}
+
+TEST_CASE("Keys zoom and pan, within the map", "[view][map]") {
+    Opened opened(with_maps(300));
+    opened.key(Qt::Key_Plus, Qt::ShiftModifier);
+    CHECK(opened.plot().xAxis->range().size() == Approx(150));
+    CHECK(opened.plot().yAxis->range().size() == Approx(150));
+    const double left = opened.plot().xAxis->range().lower, top = opened.plot().yAxis->range().lower;
+    opened.key(Qt::Key_Right, Qt::ShiftModifier);
+    opened.key(Qt::Key_Down, Qt::ShiftModifier);
+    CHECK(opened.plot().xAxis->range().lower == Approx(left + 37.5));
+    CHECK(opened.plot().yAxis->range().lower == Approx(top + 37.5));
+    CHECK(opened.desk.selection().head == 2);
+    for (int i = 0; i < 10; ++i) opened.key(Qt::Key_Left, Qt::ShiftModifier);
+    CHECK(opened.plot().xAxis->range().lower == 0);
+    opened.key(Qt::Key_Minus);
+    CHECK(opened.plot().shown().keys() == 300);
+    opened.key(Qt::Key_Plus);
+    opened.key(Qt::Key_0);
+    CHECK(opened.plot().shown().queries() == 300);
+}
+
+TEST_CASE("Every choice of values, scale and pooling draws a complete map", "[view][map]") {
+    Opened opened(with_maps(300));
+    std::vector<std::uint64_t> maps;
+    QImage before;
+    for (const auto values : {MapLook::Values::weights, MapLook::Values::logits}) {
+        for (const auto scale : {figures::CellScale::by_length, figures::CellScale::linear,
+                                 figures::CellScale::square_root, figures::CellScale::row_rank}) {
+            for (const auto pooling : {figures::Pooling::maximum, figures::Pooling::mean}) {
+                opened.view->set_look({values, scale, pooling});
+                tests::settle(opened.desk);
+                tests::settle(opened.desk);
+                INFO(static_cast<int>(values) << static_cast<int>(scale) << static_cast<int>(pooling));
+                CHECK(opened.plot().complete());
+                if (pooling == figures::Pooling::maximum) maps.push_back(opened.plot().content().map);
+                const QImage image = opened.view->grab().toImage();
+                CHECK(image != before);
+                before = image;
+            }
+        }
+    }
+    // Scales share tiles; ranks of weights and of logits are the same.
+    CHECK(maps[0] == maps[1]);
+    CHECK(maps[4] == maps[5]);
+    CHECK(maps[0] != maps[4]);
+    CHECK(maps[3] == maps[7]);
+}
+
+TEST_CASE("Without maps the thumbnail is shown, and a run with maps is offered", "[view][map]") {
+    Opened opened(tests::SyntheticAnalysis{});
+    CHECK(opened.words("map_notice").contains("No maps were recorded"));
+    CHECK(opened.plot().content().map == 0);
+    CHECK(opened.plot().content().thumbnail_rows == 24);
+    CHECK(std::isnan(opened.plot().content().thumbnail[1]));
+    int asked = 0;
+    QObject::connect(&opened.desk, &Desk::run_wanted, [&](const RunWish& wish) {
+        ++asked;
+        CHECK(wish.maps);
+        CHECK(wish.study == opened.study->id());
+    });
+    opened.part<QPushButton>("map_run_again")->click();
+    CHECK(asked == 1);
+    const auto figure = opened.view->figure();
+    REQUIRE(figure);
+    CHECK(figure->recipe == "thumbnails");
+}
+
+TEST_CASE("A map is of one sequence, and says so when all are chosen", "[view][map]") {
+    auto a = with_maps();
+    a.lengths = {24, 30};
+    Opened opened(a);
+    CHECK(opened.words("map_title") == "Layer 1, head 2, sequence 0");
+    Selection selection = opened.desk.selection();
+    selection.sequence.reset();
+    opened.desk.select(selection);
+    tests::settle(opened.desk);
+    CHECK(opened.part<QLabel>("map_notice")->isVisible());
+    CHECK(opened.words("map_notice").contains("one sequence"));
+    selection.sequence = 1;
+    opened.desk.select(selection);
+    tests::settle(opened.desk);
+    tests::settle(opened.desk);
+    CHECK_FALSE(opened.part<QLabel>("map_notice")->isVisible());
+    CHECK(opened.plot().content().queries == 30);
+    CHECK(opened.plot().shown().queries() == 30);
+}
+
+TEST_CASE("An encoder's map has no future to hide", "[view][map]") {
+    auto a = with_maps();
+    a.causal = false;
+    Opened opened(a);
+    CHECK_FALSE(std::isnan(opened.plot().content().thumbnail[1]));
+    opened.desk.select_tokens(2, 20);
+    tests::settle(opened.desk);
+    CHECK(opened.words("map_cell").contains("weight"));
+}
+
+TEST_CASE("What is shown is a figure, a state, and restored from it", "[view][map]") {
+    Opened opened;
+    auto figure = opened.view->figure();
+    REQUIRE(figure);
+    CHECK(figure->recipe == "attention");
+    CHECK(figure->options.layer == 1);
+    CHECK(figure->options.head == 2);
+    CHECK_FALSE(figure->options.from_query);
+    opened.view->set_look({MapLook::Values::weights, figures::CellScale::row_rank, figures::Pooling::mean});
+    opened.view->set_profiles(false);
+    opened.plot().show_cells({4, 12, 2, 10});
+    figure = opened.view->figure();
+    REQUIRE(figure);
+    CHECK(figure->options.scale == figures::CellScale::row_rank);
+    CHECK(figure->options.from_query == 4);
+    CHECK(figure->options.to_key == 10);
+    const QJsonObject state = opened.view->state();
+
+    MapView other(&opened.desk, nullptr);
+    other.resize(900, 650);
+    other.restore(state);
+    CHECK(other.state() == state);
+    other.show();
+    tests::settle(opened.desk);
+    tests::settle(opened.desk);
+    CHECK(other.state() == state);
+    CHECK(other.plot()->shown().q_begin == 4);
+    CHECK(other.plot()->shown().k_end == 10);
+    // What is no state is left alone.
+    QJsonObject odd;
+    odd["scale"] = "no such scale";
+    odd["cells"] = QJsonArray{-1, 4, 9};
+    odd["profiles"] = 3;
+    other.restore(odd);
+    CHECK(other.look() == opened.view->look());
+}
+
+TEST_CASE("What is shown is copied as a table, up to a limit", "[view][map]") {
+    Opened opened;
+    opened.plot().show_cells({4, 8, 2, 6});
+    QSignalSpy told(&opened.desk, &Desk::told);
+    opened.view->copy_shown();
+    REQUIRE(Opened::becomes([&] { return told.count() == 1; }));
+    const QStringList lines = QApplication::clipboard()->text().split("\r\n", Qt::SkipEmptyParts);
+    CHECK(lines.front() == "query,key,query_token,key_token,weight,logit");
+    CHECK(lines.size() == 1 + 16 - 1);  // key 5 lies in the future of query 4
+    CHECK(lines[1].startsWith("4,2,"));
+    CHECK(lines[1].split(',')[4].toDouble() == Approx(weights_of(opened)[4 * 24 + 2]).epsilon(1e-5));
+    QContextMenuEvent event(QContextMenuEvent::Keyboard, QPoint(50, 50), opened.view->mapToGlobal(QPoint(50, 50)));
+    QApplication::sendEvent(opened.view.get(), &event);
+    auto* menu = opened.view->findChild<QMenu*>("map_menu");
+    REQUIRE(menu);
+    CHECK(menu->actions().size() >= 5);
+    menu->close();
+}
+
+TEST_CASE("A map that goes while its values are read takes nothing with it", "[view][map]") {
+    Opened opened(with_maps(300));
+    for (int i = 0; i < 20; ++i) {
+        opened.desk.select_head(i % 3, i % 4);
+        opened.desk.select_tokens(i * 10, i * 3);
+        QApplication::processEvents();
+    }
+    opened.desk.remove(opened.study->id());
+    tests::settle(opened.desk);
+    CHECK_FALSE(opened.view->figure());
+    CHECK(opened.part<QLabel>("map_cell") != nullptr);
+    opened.view.reset();
+    tests::settle(opened.desk);
+}
+
+TEST_CASE("Blocks of a thumbnail that lie in the future are none", "[view][map]") {
+    std::vector<float> thumbnail(9, 0.0F);
+    hide_future(thumbnail, 3, 3, 8, 8);
+    // Block rows begin at 0, 3, 6.
+    for (std::size_t i = 0; i < 9; ++i) CHECK(std::isnan(thumbnail[i]) == (i % 3 > i / 3));
+}

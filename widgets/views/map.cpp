@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "widgets/views/map.h"
+
+#include <QJsonArray>
+#include <QLabel>
+#include <QPushButton>
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/figures/head_weights.h"
+#include "widgets/map_plot.h"
+#include "widgets/map_profiles.h"
+#include "widgets/upright_scale.h"
+#include "widgets/views/map_bar.h"
+#include "widgets/views/map_words.h"
+#include "widgets/views/views.h"
+
+namespace headscope::widgets {
+namespace {
+
+/// The greatest magnitude of a head's logits, from what the analysis measured.
+std::shared_ptr<const double> read_largest(const store::AnalysisFile& file, std::int64_t s, std::int64_t site,
+                                           std::int64_t head) {
+    double largest = 0;
+    for (const char* which : {"minimum", "maximum"}) {
+        const store::Values values = file.score_statistic(which);
+        const auto at = static_cast<std::size_t>((s * values.shape.at(1) + site) * values.shape.at(2) + head);
+        if (at < values.data.size() && std::isfinite(values.data[at]))
+            largest = std::max(largest, std::abs(values.data[at]));
+    }
+    return std::make_shared<const double>(largest);
+}
+
+}  // namespace
+
+MapView::MapView(Desk* desk, QWidget* parent) : View(desk, parent), sources_(&desk->tiles()), probe_(desk) {
+    make_widgets();
+    connect_widgets();
+    show_colours();
+    show_words();
+}
+
+std::optional<MapView::Shown> MapView::ask() {
+    Study& study = *this->study();
+    Shown next;
+    next.study = study.id();
+    next.sequence = selection().one_sequence();
+    next.site = selection().site;
+    next.head = selection().head;
+    next.look = look_;
+    if (!study.has_maps()) next.look.values = MapLook::Values::weights;
+    const Site& site = study.sites()[static_cast<std::size_t>(next.site)];
+    // The newest wish is read first: the thumbnail is the first image.
+    next.query_labels = study.labels(site.query_stream, next.sequence).value;
+    next.key_labels = study.labels(site.key_stream, next.sequence).value;
+    if (next.look.logits()) {
+        const std::string key = "largest logit:" + std::to_string(next.sequence) + ":" + std::to_string(next.site) +
+                                ":" + std::to_string(next.head);
+        const auto largest = study.ask<double>(key, next.sequence, next.site, [=](const store::AnalysisFile& file) {
+            return read_largest(file, next.sequence, next.site, next.head);
+        });
+        if (!largest && largest.pending) return std::nullopt;
+        next.largest = largest ? *largest : 0;
+    }
+    Reply<tiles::HeadMap> map;
+    if (study.has_maps()) map = study.map(next.sequence, next.site, next.head);
+    const bool mean = look_.pooling == figures::Pooling::mean;
+    const auto thumbnail = study.thumbnails(mean ? "mean" : "maximum", next.sequence, next.site);
+    next.map = map.value;
+    next.thumbnail = thumbnail.value;
+    if (!map && !thumbnail) {
+        // What is shown stays until there is something else, unless there is a reason why there is not.
+        const QString failure = map.failure.isEmpty() ? thumbnail.failure : map.failure;
+        if (!failure.isEmpty())
+            show_failure(failure);
+        else if (shown_.study == 0)
+            show_reading();
+        return std::nullopt;
+    }
+    next.queries = map ? map->queries() : std::ssize(study.query_tokens(next.sequence, next.site).ids);
+    next.keys = map ? map->keys() : std::ssize(study.key_tokens(next.sequence, next.site).ids);
+    return next;
+}
+
+void MapView::refresh() {
+    if (notice_without_study()) return;
+    Study& study = *this->study();
+    if (study.sites().empty()) return show_notice(tr("This model has no attention heads"));
+    const std::int64_t sequence = selection().one_sequence(), site = selection().site;
+    if (!study.site_done(sequence, site)) {
+        return show_notice(tr("Layer %1 is not there yet").arg(study.site_name(site)),
+                           study.running() ? tr("Its maps appear here as soon as the run has passed it.")
+                                           : tr("The run ended before it. Run the analysis again to have it."));
+    }
+    const auto next = ask();
+    if (!next) return;
+    show_content();
+    show_strip();
+    if (!(*next == shown_)) show_map(*next);
+    show_theme();
+    show_tokens();
+}
+
+void MapView::show_map(const Shown& next) {
+    const Shown before = std::exchange(shown_, next);
+    const Study& study = *this->study();
+    const Site& site = study.sites()[static_cast<std::size_t>(next.site)];
+    MapContent content;
+    content.queries = next.queries;
+    content.keys = next.keys;
+    content.trained_positions = study.header().max_positions;
+    if (next.query_labels) content.query_labels = *next.query_labels;
+    if (next.key_labels) content.key_labels = *next.key_labels;
+    if (next.map) {
+        const MapKind kind = next.look.ranks()    ? MapKind::ranks
+                             : next.look.logits() ? MapKind::logits
+                                                  : MapKind::weights;
+        content.map = sources_.id(next.map, kind);
+    }
+    // Thumbnails are of weights.
+    if (next.thumbnail && next.thumbnail->shape.size() == 3 && !next.look.logits()) {
+        content.thumbnail_rows = next.thumbnail->shape[1];
+        content.thumbnail_columns = next.thumbnail->shape[2];
+        const auto size = content.thumbnail_rows * content.thumbnail_columns;
+        const auto first = next.thumbnail->data.begin() + next.head * size;
+        content.thumbnail.assign(first, first + size);
+        if (site.causal && site.kind == "self")
+            hide_future(content.thumbnail, content.thumbnail_rows, content.thumbnail_columns, next.queries, next.keys);
+        if (next.look.ranks())
+            content.thumbnail =
+                figures::row_ranks(content.thumbnail, content.thumbnail_rows, content.thumbnail_columns);
+    }
+    const bool cross = site.query_stream != site.key_stream;
+    plot_->yAxis->setLabel(cross ? tr("query (%1)").arg(QString::fromStdString(site.query_stream)) : tr("query"));
+    plot_->xAxis->setLabel(cross ? tr("key (%1)").arg(QString::fromStdString(site.key_stream)) : tr("key"));
+    const bool other_size = before.queries != next.queries || before.keys != next.keys;
+    show_colours();
+    plot_->set_content(std::move(content));
+    if (wanted_cells_ && wanted_cells_->q_end <= next.queries && wanted_cells_->k_end <= next.keys)
+        plot_->show_cells(*wanted_cells_);
+    wanted_cells_.reset();
+    if (other_size) pointed_.reset();
+    QString title = tr("Layer %1, head %2").arg(study.site_name(next.site)).arg(next.head);
+    if (study.sequences() > 1) title += tr(", sequence %1").arg(next.sequence);
+    bar_->set_title(title);
+    bar_->set_maps(study.has_maps());
+    profiles_->set_shown(study.has_maps() && show_profiles_);
+    if (before.map != next.map) take_region();
+    probe();
+}
+
+void MapView::show_strip() {
+    QStringList words;
+    const bool no_maps = !study()->has_maps();
+    if (no_maps) {
+        const auto& shape = shown_.thumbnail ? shown_.thumbnail->shape : std::vector<std::int64_t>{};
+        words += shape.size() == 3 && (shape[1] < shown_.queries || shape[2] < shown_.keys)
+                     ? tr("No maps were recorded: this is a thumbnail of %1 × %2 blocks.").arg(shape[1]).arg(shape[2])
+                     : tr("No maps were recorded: this is a thumbnail.");
+    }
+    if (!selection().sequence && study()->sequences() > 1)
+        words += tr("Maps show one sequence: of all, this is the first.");
+    strip_text_->setText(words.join(QLatin1Char(' ')));
+    strip_action_->setVisible(no_maps);
+    strip_->setVisible(!words.isEmpty());
+}
+
+void MapView::show_colours() {
+    const std::int64_t length = std::max(shown_.queries, shown_.keys);
+    const figures::ColourScale scale = shown_.look.colours(length, shown_.largest);
+    plot_->set_colours(scale, shown_.look.pooling);
+    scale_->set_look(scale, theme_);
+    profiles_->set_look(shown_.look.curve_colours(length, shown_.largest), theme_);
+}
+
+void MapView::show_theme() {
+    const Theme& theme = desk().theme();
+    if (theme.dark == theme_.dark && theme.sequential_map == theme_.sequential_map &&
+        theme.diverging_map == theme_.diverging_map)
+        return;
+    theme_ = theme;
+    plot_->set_theme(theme);
+    show_colours();
+}
+
+void MapView::show_tokens() {
+    const auto& [query, key] = std::pair(selection().query, selection().key);
+    plot_->set_chosen(query, key);
+    if (query != query_ || key != key_) plot_->reveal(query, key);
+    query_ = query;
+    key_ = key;
+    probe();
+}
+
+void MapView::probe() {
+    MapTarget target;
+    target.map = shown_.map;
+    target.query = pointed_ ? std::optional(pointed_->first) : query_;
+    target.key = pointed_ ? std::optional(pointed_->second) : key_;
+    target.curves = profiles_->shown() || look_.ranks();
+    probe_.look(target);
+}
+
+void MapView::show_words() {
+    const MapReading& reading = probe_.reading();
+    const auto* queries = shown_.query_labels.get();
+    const auto* keys = shown_.key_labels.get();
+    QString words = cell_words(reading, queries, keys);
+    if (words.isEmpty()) words = tr("Point at the map to read a cell; a click chooses it, Shift and drag a region.");
+    cell_text_->setText(words);
+    cell_text_->setToolTip(words);
+    if (!profiles_->shown()) return;
+    const bool logits = shown_.look.logits();
+    const auto curve = [&](const Profile& profile) { return logits ? profile.scores : profile.weights; };
+    const auto& at = reading.target;
+    profiles_->set_curves(
+        {curve(reading.row), at.query ? tr("row of query %1").arg(token_name(*at.query, queries)) : QString()},
+        {curve(reading.column), at.key ? tr("key %1").arg(token_name(*at.key, keys)) : QString()});
+}
+
+void MapView::take_region() {
+    const auto& region = plot_->region();
+    region_line_->setVisible(region.has_value());
+    probe_.measure(region ? shown_.map : nullptr, region);
+}
+
+void MapView::show_region_words() {
+    const auto& region = plot_->region();
+    if (!region) return;
+    const QString words = region_words(*region, probe_.mass());
+    region_text_->setText(words);
+    region_text_->setToolTip(words);
+}
+
+void MapView::clear_region() {
+    plot_->set_region(std::nullopt);
+    take_region();
+}
+
+void MapView::set_look(const MapLook& look) {
+    bar_->set_look(look);
+    if (look == look_) return;
+    look_ = look;
+    refresh_later();
+    Q_EMIT state_changed();
+}
+
+void MapView::set_profiles(bool shown) {
+    bar_->set_profiles(shown);
+    if (shown == show_profiles_) return;
+    show_profiles_ = shown;
+    if (shown_.study != 0 && study()) profiles_->set_shown(study()->has_maps() && shown);
+    probe();
+    Q_EMIT state_changed();
+}
+
+bool MapView::jump(const QString& text, bool query) {
+    if (shown_.study == 0 || !study()) return false;
+    const auto& tokens =
+        query ? study()->query_tokens(shown_.sequence, shown_.site) : study()->key_tokens(shown_.sequence, shown_.site);
+    const auto& labels = query ? shown_.query_labels : shown_.key_labels;
+    const auto& now = query ? selection().query : selection().key;
+    const auto found =
+        find_token(text, now.value_or(-1), tokens.pieces, labels.get(), query ? shown_.queries : shown_.keys);
+    if (!found) {
+        if (!text.isEmpty()) Q_EMIT desk().told(tr("No token holds “%1”").arg(text));
+        return false;
+    }
+    if (query)
+        desk().select_tokens(found, selection().key);
+    else
+        desk().select_tokens(selection().query, found);
+    return true;
+}
+
+QJsonObject MapView::state() const {
+    QJsonObject state = look_.state();
+    state[QLatin1String("profiles")] = show_profiles_;
+    const tiles::Cells cells = wanted_cells_.value_or(plot_->shown());
+    const bool whole = cells.queries() == shown_.queries && cells.keys() == shown_.keys;
+    if (wanted_cells_ || (shown_.study != 0 && !whole)) {
+        state[QLatin1String("cells")] =
+            QJsonArray{static_cast<double>(cells.q_begin), static_cast<double>(cells.q_end),
+                       static_cast<double>(cells.k_begin), static_cast<double>(cells.k_end)};
+    }
+    return state;
+}
+
+void MapView::restore(const QJsonObject& state) {
+    MapLook look = look_;
+    look.restore(state);
+    set_look(look);
+    if (state[QLatin1String("profiles")].isBool()) set_profiles(state[QLatin1String("profiles")].toBool());
+    const QJsonArray array = state[QLatin1String("cells")].toArray();
+    if (array.size() != 4) {
+        wanted_cells_.reset();
+        if (shown_.study != 0) plot_->show_all();
+        return;
+    }
+    const auto number = [&array](int i) { return static_cast<std::int64_t>(array[i].toDouble(-1)); };
+    const tiles::Cells cells{number(0), number(1), number(2), number(3)};
+    if (cells.q_begin < 0 || cells.k_begin < 0 || cells.queries() <= 0 || cells.keys() <= 0) return;
+    if (shown_.study == 0)
+        wanted_cells_ = cells;
+    else if (cells.q_end <= shown_.queries && cells.k_end <= shown_.keys)
+        plot_->show_cells(cells);
+}
+
+std::optional<FigureWish> MapView::figure() const {
+    const Study* study = this->study();
+    if (!study || shown_.study != study->id()) return std::nullopt;
+    FigureWish wish;
+    wish.studies = {study->id()};
+    wish.options.layer = study->sites()[static_cast<std::size_t>(shown_.site)].layer;
+    wish.options.sequence = shown_.sequence;
+    if (!study->has_maps()) {
+        wish.recipe = "thumbnails";
+        wish.options.statistic = look_.pooling == figures::Pooling::mean ? "mean" : "maximum";
+        return wish;
+    }
+    wish.recipe = "attention";
+    wish.options.head = shown_.head;
+    wish.options.scale = look_.scale;
+    const tiles::Cells cells = plot_->shown();
+    if (cells.queries() < shown_.queries) {
+        wish.options.from_query = cells.q_begin;
+        wish.options.to_query = cells.q_end;
+    }
+    if (cells.keys() < shown_.keys) {
+        wish.options.from_key = cells.k_begin;
+        wish.options.to_key = cells.k_end;
+    }
+    return wish;
+}
+
+const ViewKind kMap{"map", "Map", "What one head looks at: its map, pair by pair, of any length.",
+                    [](Desk* desk, QWidget* parent) -> View* { return new MapView(desk, parent); }};
+
+}  // namespace headscope::widgets

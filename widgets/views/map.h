@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QTimer>
+#include <memory>
+#include <optional>
+
+#include "widgets/desk/view.h"
+#include "widgets/views/map_look.h"
+#include "widgets/views/map_probe.h"
+#include "widgets/views/map_sources.h"
+
+class QFrame;
+
+namespace headscope::widgets {
+
+class MapBar;
+class MapPlot;
+class MapProfiles;
+class UprightScale;
+
+/// One head's attention map, of any length: tiles that pan and zoom, weights, logits or ranks, the cell under the
+/// pointer and the chosen one in words and as row and column, the mass of a region.
+class MapView : public View {
+    Q_OBJECT
+public:
+    MapView(Desk* desk, QWidget* parent);
+
+    QJsonObject state() const override;
+    void restore(const QJsonObject& state) override;
+    std::optional<FigureWish> figure() const override;
+
+    MapPlot* plot() const { return plot_; }
+    const MapLook& look() const { return look_; }
+    void set_look(const MapLook& look);
+    void set_profiles(bool shown);
+    /// The next token that `text` names is chosen, see find_token(). False: there is none.
+    bool jump(const QString& text, bool query);
+    void copy_value();
+    void copy_shown();
+    void clear_region();
+    void zoom_to_region();
+
+protected:
+    void refresh() override;
+    void keyPressEvent(QKeyEvent* event) override;
+    void contextMenuEvent(QContextMenuEvent* event) override;
+
+private:
+    /// What is shown now: everything that hangs on it is made anew when it changes.
+    struct Shown {
+        int study = 0;
+        std::int64_t sequence = -1, site = -1, head = -1;
+        std::shared_ptr<const tiles::HeadMap> map;
+        std::shared_ptr<const store::Values> thumbnail;
+        std::shared_ptr<const std::vector<QString>> query_labels, key_labels;
+        std::int64_t queries = 0, keys = 0;
+        MapLook look;
+        double largest = 0;  ///< magnitude of the head's logits; 0: not known yet
+        bool operator==(const Shown&) const = default;
+    };
+    void make_widgets();
+    void connect_widgets();
+    std::optional<Shown> ask();
+    void show_strip();
+    void show_map(const Shown& next);
+    void show_colours();
+    void show_tokens();
+    void show_theme();
+    void show_words();
+    void show_region_words();
+    void probe();
+    void take_region();
+
+    MapLook look_;
+    bool show_profiles_ = true;
+    Theme theme_;
+    Shown shown_;
+    MapSources sources_;
+    MapBar* bar_ = nullptr;
+    MapPlot* plot_ = nullptr;
+    MapProfiles* profiles_ = nullptr;
+    UprightScale* scale_ = nullptr;
+    QFrame* strip_ = nullptr;
+    QLabel *strip_text_ = nullptr, *cell_text_ = nullptr, *region_text_ = nullptr;
+    QPushButton* strip_action_ = nullptr;
+    QWidget* region_line_ = nullptr;
+    std::optional<std::pair<std::int64_t, std::int64_t>> pointed_;
+    std::optional<std::int64_t> query_, key_;   ///< of the desk, as shown last
+    std::optional<tiles::Cells> wanted_cells_;  ///< restored before there was a map
+    QTimer rest_;                               ///< after a pan or a zoom
+    MapProbe probe_;
+};
+
+}  // namespace headscope::widgets

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QJsonObject>
+#include <QString>
+
+#include "core/figures/figure.h"
+
+namespace headscope::widgets {
+
+/// What of a head the map view shows, and how values become colours.
+struct MapLook {
+    enum class Values { weights, logits };
+    Values values = Values::weights;
+    figures::CellScale scale = figures::CellScale::by_length;
+    figures::Pooling pooling = figures::Pooling::maximum;
+
+    bool operator==(const MapLook&) const = default;
+
+    bool ranks() const { return scale == figures::CellScale::row_rank; }
+    /// What tiles are made of: ranks of weights and of logits are the same.
+    bool logits() const { return values == Values::logits && !ranks(); }
+    /// by_length resolved, for a map of that many positions along its longer side.
+    figures::CellScale scale_for(std::int64_t length) const;
+    /// `largest`: greatest magnitude of the logits. Weights: the scales of the `attention` figure.
+    figures::ColourScale colours(std::int64_t length, double largest) const;
+    /// Of curves beside the map: of ranks, the weights.
+    figures::ColourScale curve_colours(std::int64_t length, double largest) const;
+
+    QJsonObject state() const;
+    /// Unknown values are left alone.
+    void restore(const QJsonObject& state);
+};
+
+}  // namespace headscope::widgets

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "widgets/views/map_sources.h"
+
+#include <algorithm>
+
+#include "core/tiles/logit_source.h"
+#include "core/tiles/rank_source.h"
+
+namespace headscope::widgets {
+namespace {
+
+constexpr std::size_t kMost = 6;  ///< 17 MB each at 16 384 tokens and a key size of 64; ranks twice as much
+
+std::shared_ptr<const tiles::TileSource> source_of(const std::shared_ptr<const tiles::HeadMap>& map, MapKind kind) {
+    if (kind == MapKind::logits) return std::make_shared<const tiles::LogitSource>(map);
+    if (kind == MapKind::ranks) return std::make_shared<const tiles::RankSource>(map);
+    return map;
+}
+
+}  // namespace
+
+MapSources::~MapSources() {
+    if (!service_) return;
+    for (const Known& known : known_) service_->remove(known.id);
+}
+
+std::uint64_t MapSources::id(const std::shared_ptr<const tiles::HeadMap>& map, MapKind kind) {
+    if (!service_) return 0;
+    const auto found = std::find_if(known_.begin(), known_.end(),
+                                    [&](const Known& known) { return known.map == map && known.kind == kind; });
+    if (found != known_.end()) {
+        known_.splice(known_.begin(), known_, found);
+        return found->id;
+    }
+    known_.push_front({map, kind, service_->add(source_of(map, kind))});
+    if (known_.size() > kMost) {
+        service_->remove(known_.back().id);
+        known_.pop_back();
+    }
+    return known_.front().id;
+}
+
+}  // namespace headscope::widgets

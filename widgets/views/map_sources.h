@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QPointer>
+#include <list>
+#include <memory>
+
+#include "core/tiles/head_map.h"
+#include "widgets/tile_service.h"
+
+namespace headscope::widgets {
+
+enum class MapKind { weights, logits, ranks };
+
+/// The maps of a view that the tile service knows: a few of the last, so that stepping back finds its tiles. A head's
+/// map is told by its address; while it is kept here nothing else can have that.
+class MapSources {
+public:
+    explicit MapSources(TileService* service) : service_(service) {}
+    ~MapSources();
+    MapSources(const MapSources&) = delete;
+    MapSources& operator=(const MapSources&) = delete;
+
+    /// The service's id; makes room by forgetting the map that was asked for longest ago.
+    std::uint64_t id(const std::shared_ptr<const tiles::HeadMap>& map, MapKind kind);
+
+private:
+    struct Known {
+        std::shared_ptr<const tiles::HeadMap> map;
+        MapKind kind;
+        std::uint64_t id;
+    };
+    QPointer<TileService> service_;
+    std::list<Known> known_;  ///< front: asked for last
+};
+
+}  // namespace headscope::widgets
