@@ -80,6 +80,8 @@ struct LimitsOf {
         return data_limits(axis(), range, 0.02);
     }
     Limits operator()(const Radar&) const { return {}; }
+    Limits operator()(const TextBlock&) const { return {}; }
+    Limits operator()(const Links&) const { return {}; }
 };
 
 double size_along(const QFont& font, const QString& label, bool horizontal) {
@@ -148,6 +150,11 @@ void cell_ticks(PlacedAxis& placed, const Axis& axis, std::int64_t count, bool h
 
 }  // namespace
 
+bool has_no_axes(const Panel& panel) {
+    return std::holds_alternative<Radar>(panel.content) || std::holds_alternative<TextBlock>(panel.content) ||
+           std::holds_alternative<Links>(panel.content);
+}
+
 double PlacedAxis::place(const Axis& axis, double value) const {
     if (cells) return (value - static_cast<double>(axis.first_cell)) * axis.cells_per_value;
     return scaled(axis.scale, value, axis.linear_range);
@@ -180,7 +187,7 @@ PlacedAxis place_axis(const Panel& panel, bool horizontal, double length, double
         thinned_ticks(placed, all, font, horizontal, length, true);
         return placed;
     }
-    if (std::holds_alternative<Radar>(panel.content)) return placed;
+    if (has_no_axes(panel)) return placed;
     if (!axis.ticks.empty()) {
         for (const auto& tick : axis.ticks) {
             all.emplace_back(scaled(axis.scale, tick.position, axis.linear_range), printable(tick.label));

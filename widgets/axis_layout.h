@@ -8,6 +8,9 @@ namespace headscope::widgets {
 inline constexpr double kTickLength = 7, kTickPadding = 5, kLabelPadding = 9;  // units
 inline constexpr double kSmallestToken = 4.5;                                  // points
 
+/// Radars, texts and links: what is drawn is no matter of axes.
+bool has_no_axes(const figures::Panel& panel);
+
 /// Limits and ticks of one axis of a panel whose plot is `length` units long; labels that would collide are thinned.
 /// token_labels: cells may be labelled with their tokens.
 PlacedAxis place_axis(const figures::Panel& panel, bool horizontal, double length, double tick_points,

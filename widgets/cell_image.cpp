@@ -32,7 +32,7 @@ std::vector<Range> cells_behind(std::int64_t cells, std::int64_t pixels) {
 }
 
 float pooled(std::span<const float> values, std::int64_t columns, Range rows, Range in_row, figures::Pooling pooling) {
-    float most = -std::numeric_limits<float>::infinity();
+    float most = -std::numeric_limits<float>::infinity(), extreme = 0;
     double sum = 0;
     std::int64_t count = 0;
     for (std::int64_t r = rows.begin; r < rows.end; ++r) {
@@ -40,11 +40,13 @@ float pooled(std::span<const float> values, std::int64_t columns, Range rows, Ra
             const float value = values[static_cast<std::size_t>(r * columns + c)];
             if (std::isnan(value)) continue;
             most = std::max(most, value);
+            if (std::abs(value) > std::abs(extreme)) extreme = value;
             sum += value;
             ++count;
         }
     }
     if (count == 0) return std::numeric_limits<float>::quiet_NaN();
+    if (pooling == figures::Pooling::extreme) return extreme;
     return pooling == figures::Pooling::maximum ? most : static_cast<float>(sum / static_cast<double>(count));
 }
 

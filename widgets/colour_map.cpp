@@ -178,6 +178,13 @@ const ColourTable& colour_table(figures::ColourMap map, const Theme& theme) {
     return colour_table(map == figures::ColourMap::diverging ? theme.diverging_map : theme.sequential_map, theme.dark);
 }
 
+QColor member_colour(const Theme& theme, int colour, double shade) {
+    constexpr double kNearPage = 0.22;
+    if (std::isnan(shade)) return theme.categorical(colour);
+    const auto& table = colour_table(figures::ColourMap::sequential, theme);
+    return QColor(colour_of(table, kNearPage + (1 - kNearPage) * std::clamp(shade, 0.0, 1.0), 0));
+}
+
 const ColourTable& colour_table(figures::ColourMap map, bool dark) {
     return colour_table(map, make_theme(dark));
 }

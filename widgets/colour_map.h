@@ -22,6 +22,10 @@ const ColourTable& colour_table(const std::string& name, bool dark);
 /// The theme's choice for this kind of values.
 const ColourTable& colour_table(figures::ColourMap map, const Theme& theme);
 
+/// The colour of a curve or an entry of the legend: a categorical one, or with a shade one of the sequential map,
+/// without the end that is close to the page.
+QColor member_colour(const Theme& theme, int colour, double shade);
+
 /// Our own of this kind.
 const ColourTable& colour_table(figures::ColourMap map, bool dark);
 

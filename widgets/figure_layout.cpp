@@ -7,17 +7,13 @@
 #include "widgets/axis_layout.h"
 #include "widgets/colour_bar.h"
 #include "widgets/fonts.h"
+#include "widgets/link_lines.h"
+#include "widgets/panel_texts.h"
 
 namespace headscope::widgets {
 namespace {
 
 using namespace figures;
-
-const ColourScale* colours_of(const Panel& panel) {
-    if (const auto* map = std::get_if<HeatMap>(&panel.content)) return &map->colours;
-    if (const auto* mosaic = std::get_if<Mosaic>(&panel.content)) return &mosaic->colours;
-    return nullptr;
-}
 
 class LayoutMaker {
 public:
@@ -31,6 +27,7 @@ public:
 
     FigureLayout make() {
         layout_.tick_points = small_;
+        layout_.text_points = text_;
         double y = units(1.2);
         y = add_title(y);
         y = add_legend(y);
@@ -73,7 +70,7 @@ private:
                 x = left_;
                 y += height * 1.1;
             }
-            layout_.legend.push_back({{x, y + height * 0.3, swatch, height * 0.4}, entry.colour});
+            layout_.legend.push_back({{x, y + height * 0.3, swatch, height * 0.4}, entry.colour, entry.shade});
             add_text({x + swatch + 8, y, width - swatch - 8, height}, name, font, Qt::AlignLeft | Qt::AlignVCenter);
             x += width + units(4);
         }
@@ -102,20 +99,6 @@ private:
     bool is_radar() const { return std::holds_alternative<Radar>(figure_.panels.front().content); }
 
     bool is_mosaic() const { return std::holds_alternative<Mosaic>(figure_.panels.front().content); }
-
-    /// Right of a ridge panel: width of each column of notes.
-    std::vector<double> note_widths(const Ridges& ridges) const {
-        const QFont font = figure_font(small_);
-        std::vector<double> widths;
-        for (std::size_t i = 0; i < ridges.note_titles.size(); ++i) {
-            double widest = text_width(font, printable(ridges.note_titles[i]));
-            for (const auto& ridge : ridges.ridges) {
-                if (i < ridge.notes.size()) widest = std::max(widest, text_width(font, printable(ridge.notes[i])));
-            }
-            widths.push_back(widest + units(2.0));
-        }
-        return widths;
-    }
 
     PlacedPanel place(std::size_t index, QSizeF plot) const {
         const Panel& panel = figure_.panels[index];
@@ -156,6 +139,12 @@ private:
                 right = std::max(right, units(1.2) + bar_width(*scale, bar_length(plot), small_));
             }
             double top = panel.title.empty() ? 0 : title_height(panel);
+            if (const auto* links = std::get_if<Links>(&panel.content)) {
+                const LinkTokens tokens(*links, small_, style_.labels);
+                m.left = std::max(m.left, tokens.left_width);
+                right = std::max(right, tokens.right_width);
+                top += text_height(small);
+            }
             for (const auto& marker : panel.markers) {
                 if (marker.vertical && !marker.label.empty()) {
                     top = std::max(top, (panel.title.empty() ? 0 : title_height(panel)) + text_height(small));
@@ -163,7 +152,7 @@ private:
             }
             if (const auto* ridges = std::get_if<Ridges>(&panel.content)) {
                 double notes = 0;
-                for (const double width : note_widths(*ridges)) notes += width;
+                for (const double width : note_widths(*ridges, small_)) notes += width;
                 right = std::max(right, notes);
                 if (!ridges->note_titles.empty())
                     top = std::max(top, (panel.title.empty() ? 0 : title_height(panel)) + text_height(small));
@@ -201,6 +190,8 @@ private:
         double width = std::max(units(4), plot_width(m, shared_bar));
         if (figure_.widest_mm > 0) width = std::min(width, units(figure_.widest_mm));
         double height = figure_.panel_height_mm > 0 ? units(figure_.panel_height_mm) : width * figure_.panel_aspect;
+        if (std::holds_alternative<TextBlock>(figure_.panels.front().content)) return {width, text_height_of(width)};
+        if (std::holds_alternative<Links>(figure_.panels.front().content)) height = link_height();
         if (const double label = tile_label_height(figure_.panels.front()); label > 0) {
             height += label * static_cast<double>(std::get<Mosaic>(figure_.panels.front().content).rows);
         }
@@ -218,6 +209,27 @@ private:
             }
         }
         return {width, height};
+    }
+
+    /// Room for the longest text of the figure. A unit is spared, for panels are placed on whole ones.
+    double text_height_of(double width) const {
+        double most = 0;
+        for (const auto& panel : figure_.panels) {
+            const auto chips = place_chips(std::get<TextBlock>(panel.content), figure_font(text_), chip_width(width));
+            if (!chips.empty()) most = std::max(most, chips.back().rect.bottom());
+        }
+        return most + 2;
+    }
+
+    static double chip_width(double width) { return std::floor(width) - 2; }
+
+    double link_height() const {
+        std::size_t rows = 1;
+        for (const auto& panel : figure_.panels) {
+            const auto& links = std::get<Links>(panel.content);
+            rows = std::max({rows, links.left.size(), links.right.size()});
+        }
+        return static_cast<double>(rows) * text_height(figure_font(small_)) * 1.04;
     }
 
     double shared_bar_width(QSizeF plot) const {
@@ -282,6 +294,7 @@ private:
                     add_text({x, top, is_radar() ? plot.width() : room, text_height(head)}, text, head,
                              (is_radar() ? Qt::AlignHCenter : Qt::AlignLeft) | Qt::AlignVCenter);
                 }
+                text_room_ = chip_width(plot.width());
                 if (index < figure_.panels.size())
                     add_panel(index, QRectF(QRectF(QPointF(x, y + m.top), plot).toRect()), m);
                 x += plot.width() + m.right + gap_after(c);
@@ -319,7 +332,13 @@ private:
             layout_.panels.push_back(std::move(placed));
             return;
         }
-        add_axis_texts(panel, placed, plot);
+        if (const auto* text_block = std::get_if<TextBlock>(&panel.content)) {
+            placed.chips = place_chips(*text_block, figure_font(text_), text_room_);
+            for (auto& chip : placed.chips) chip.rect.translate(plot.topLeft());
+            layout_.panels.push_back(std::move(placed));
+            return;
+        }
+        add_panel_texts(layout_.texts, placed, small_, left_, style_.labels);
         if (const auto* scale = colours_of(panel); scale != nullptr && !figure_.shared_colours) {
             const double length = bar_length(plot.size());
             placed.colour_bar =
@@ -336,79 +355,24 @@ private:
             add_text({x, plot.top() - height - 1, wide, height}, text, small, Qt::AlignLeft | Qt::AlignVCenter,
                      Ink::accent);
         }
-        if (const auto* ridges = std::get_if<Ridges>(&panel.content)) add_ridge_notes(*ridges, placed, plot);
         layout_.panels.push_back(std::move(placed));
-    }
-
-    void add_axis_texts(const Panel& panel, const PlacedPanel& placed, const QRectF& plot) {
-        const QFont small = figure_font(small_);
-        const double height = text_height(small);
-        if (placed.y.labels && !panel.y.label.empty()) {
-            const double width = axis_margin(placed.y, panel.y, false, small_);
-            add_text({plot.left() - width, plot.top(), height, plot.height()}, printable(panel.y.label), small,
-                     Qt::AlignCenter, Ink::text, true);
-        }
-        if (placed.x.labels && !panel.x.label.empty()) {
-            const double below = axis_margin(placed.x, panel.x, true, small_);
-            add_text({plot.left(), plot.bottom() + below - height, plot.width(), height}, printable(panel.x.label),
-                     small, Qt::AlignCenter);
-        }
-        if (placed.y.tokens && placed.y.labels) {
-            const QFont font = figure_font(placed.y.token_points);
-            for (const auto& [at, label] : placed.y.ticks) {
-                const double y = plot.top() + (at - placed.y.high) / (placed.y.low - placed.y.high) * plot.height();
-                const double size = text_height(font);
-                add_text({left_, y - size / 2, plot.left() - kTickPadding - left_, size}, label, font,
-                         Qt::AlignRight | Qt::AlignVCenter);
-            }
-        }
-        if (placed.x.tokens && placed.x.labels) {
-            const QFont font = figure_font(placed.x.token_points);
-            for (const auto& [at, label] : placed.x.ticks) {
-                const double x = plot.left() + (at - placed.x.low) / (placed.x.high - placed.x.low) * plot.width();
-                const double size = text_height(font), length = text_width(font, label);
-                add_text({x - size / 2, plot.bottom() + kTickPadding, size, length}, label, font,
-                         Qt::AlignRight | Qt::AlignVCenter, Ink::text, true);
-            }
-        }
-    }
-
-    void add_ridge_notes(const Ridges& ridges, const PlacedPanel& placed, const QRectF& plot) {
-        if (ridges.note_titles.empty()) return;
-        const double row = plot.height() / std::abs(placed.y.high - placed.y.low);
-        const double points = std::min(small_, row * 0.8 / units_of_points(1.0));
-        const QFont small = figure_font(small_), font = figure_font(std::max(kSmallestToken, points));
-        const auto widths = note_widths(ridges);
-        // Where rows are too low for a line of text, every k-th would mislead: only rows with something to say.
-        const bool only_strong = points < kSmallestToken;
-        double x = plot.right();
-        for (std::size_t n = 0; n < widths.size(); ++n) {
-            const auto line = [&](double y, const QString& text, const QFont& f, Ink ink) {
-                add_text({x, y - text_height(f) / 2, widths[n], text_height(f)}, text, f,
-                         Qt::AlignRight | Qt::AlignVCenter, ink);
-            };
-            // Above the plot (margins() keeps the room), so that it cannot meet the first row's.
-            line(plot.top() - text_height(small) / 2, printable(ridges.note_titles[n]), small, Ink::muted);
-            for (std::size_t i = 0; i < ridges.ridges.size(); ++i) {
-                const auto& ridge = ridges.ridges[i];
-                const bool strong = n < ridge.strong.size() && ridge.strong[n];
-                if (n >= ridge.notes.size() || (only_strong && !strong)) continue;
-                const double baseline = plot.top() + (static_cast<double>(i) - placed.y.high) * row;
-                line(baseline - std::min(row * 0.3, text_height(font) * 0.3), printable(ridge.notes[n]), font,
-                     strong ? Ink::accent : Ink::muted);
-            }
-            x += widths[n];
-        }
     }
 
     const FigureData& figure_;
     const FigureStyle& style_;
-    double text_, small_, left_, right_;
+    double text_, small_, left_, right_, text_room_ = 0;
     std::int64_t columns_ = 1, rows_ = 1;
     FigureLayout layout_;
 };
 
 }  // namespace
+
+const ColourScale* colours_of(const Panel& panel) {
+    if (const auto* map = std::get_if<HeatMap>(&panel.content)) return &map->colours;
+    if (const auto* mosaic = std::get_if<Mosaic>(&panel.content)) return &mosaic->colours;
+    if (const auto* text = std::get_if<TextBlock>(&panel.content)) return &text->colours;
+    return nullptr;
+}
 
 FigureLayout make_layout(const FigureData& figure, const FigureStyle& style) {
     return LayoutMaker(figure, style).make();

@@ -13,6 +13,7 @@
 
 #include "core/figures/figure.h"
 #include "widgets/figure_painter.h"
+#include "widgets/text_chips.h"
 
 namespace headscope::widgets {
 
@@ -46,11 +47,13 @@ struct PlacedPanel {
     std::optional<QRectF> colour_bar;
     double label_share = 0;  ///< mosaics: see mosaic_tile()
     bool spoke_labels = false;
+    std::vector<PlacedChip> chips;  ///< of a text
 };
 
 struct PlacedLegendEntry {
     QRectF swatch;
     int colour = 0;
+    double shade = figures::kNoShade;
 };
 
 struct FigureLayout {
@@ -60,8 +63,11 @@ struct FigureLayout {
     std::vector<PlacedLegendEntry> legend;
     std::optional<QRectF> shared_bar;
     std::optional<QRectF> radar_key;  ///< names the spokes of radars too small to carry labels
-    double tick_points = 7;
+    double tick_points = 7, text_points = 8;
 };
+
+/// The colour scale of a panel that has one.
+const figures::ColourScale* colours_of(const figures::Panel& panel);
 
 FigureLayout make_layout(const figures::FigureData& figure, const FigureStyle& style);
 

@@ -4,10 +4,13 @@
 #include "widgets/axis_layout.h"
 #include "widgets/cells_plottable.h"
 #include "widgets/colour_bar.h"
+#include "widgets/colour_map.h"
 #include "widgets/draw_text.h"
 #include "widgets/fonts.h"
 #include "widgets/line_plottables.h"
+#include "widgets/link_lines.h"
 #include "widgets/radar_chart.h"
+#include "widgets/text_chips.h"
 
 namespace headscope::widgets {
 namespace {
@@ -23,7 +26,8 @@ public:
 protected:
     void applyDefaultAntialiasingHint(QCPPainter* painter) const override { painter->setAntialiasing(true); }
     void draw(QCPPainter* painter) override {
-        for (const auto& entry : legend_) painter->fillRect(entry.swatch, theme_.categorical(entry.colour));
+        for (const auto& entry : legend_)
+            painter->fillRect(entry.swatch, member_colour(theme_, entry.colour, entry.shade));
         for (const auto& text : texts_) {
             const QColor colour = text.ink == Ink::accent  ? theme_.accent
                                   : text.ink == Ink::muted ? theme_.muted
@@ -64,9 +68,8 @@ private:
     // Everything that is made with new here belongs to plot_.
 
     void add_bar(const QRectF& area, const Panel& panel) {
-        const auto* map = std::get_if<HeatMap>(&panel.content);
-        const auto& scale = map != nullptr ? map->colours : std::get<Mosaic>(panel.content).colours;
-        new ColourBar(plot_.get(), area, scale, theme_, layout_.tick_points);
+        if (const auto* scale = colours_of(panel))
+            new ColourBar(plot_.get(), area, *scale, theme_, layout_.tick_points);
     }
 
     void add_panel(const PlacedPanel& placed) {
@@ -74,6 +77,14 @@ private:
             new RadarChart(plot_.get(), placed.plot, *radar, theme_,
                            placed.spoke_labels ? RadarChart::Labels::spokes : RadarChart::Labels::none,
                            layout_.tick_points);
+            return;
+        }
+        if (const auto* text = std::get_if<TextBlock>(&placed.panel->content)) {
+            new TextChips(plot_.get(), placed.chips, text->colours, theme_, layout_.text_points);
+            return;
+        }
+        if (const auto* links = std::get_if<Links>(&placed.panel->content)) {
+            new LinkLines(plot_.get(), placed.plot, *links, theme_);
             return;
         }
         auto* box = add_axis_rect(placed.plot);
@@ -105,7 +116,7 @@ private:
                 axis->grid()->setPen(QPen(theme_.grid, 1.2));
                 axis->grid()->setZeroLinePen(Qt::NoPen);
             }
-            new CurvesPlottable(x, y, theme_, *curves, *placed.panel);
+            new CurvesPlottable(x, y, theme_, *curves, *placed.panel, layout_.tick_points);
         }
         add_markers(placed, x, y);
         if (placed.colour_bar) add_bar(*placed.colour_bar, *placed.panel);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "widgets/colour_map.h"
 #include "widgets/draw_text.h"
 #include "widgets/fonts.h"
 
@@ -96,16 +97,41 @@ void RidgesPlottable::draw_ridge(QCPPainter* painter, const figures::Ridge& ridg
     }
 }
 
+QPointF CurvesPlottable::pixel(double x, double y) const {
+    return {mKeyAxis->coordToPixel(figures::scaled(panel_.x.scale, x, panel_.x.linear_range)),
+            mValueAxis->coordToPixel(figures::scaled(panel_.y.scale, y, panel_.y.linear_range))};
+}
+
+void CurvesPlottable::draw_labels(QCPPainter* painter) const {
+    const QRectF plot = area();
+    const QFont font = figure_font(points_);
+    const double height = text_height(font);
+    std::vector<QRectF> taken;
+    for (const auto& label : curves_.labels) {
+        const QPointF at = pixel(label.x, label.y);
+        if (!std::isfinite(at.x() + at.y()) || !plot.adjusted(-1, -1, 1, 1).contains(at)) continue;
+        const QString text = printable(label.text);
+        const double width = text_width(font, text);
+        if (width > plot.width()) continue;
+        const double left = std::clamp(at.x() - width / 2, plot.left() + 2, plot.right() - width - 2);
+        const QRectF box(left, std::max(plot.top() + 1, at.y() - height - 3), width, height);
+        const auto meets = [&](const QRectF& other) { return other.intersects(box); };
+        if (std::any_of(taken.begin(), taken.end(), meets)) continue;
+        taken.push_back(box.adjusted(-4, 0, 4, 0));
+        painter->setPen(Qt::NoPen);
+        painter->setBrush(theme_.accent);
+        painter->drawEllipse(at, 4.5, 4.5);
+        draw_text(painter, box, text, font, theme_.text, Qt::AlignCenter, false);
+    }
+}
+
 void CurvesPlottable::draw(QCPPainter* painter) {
     const QRectF plot = area();
-    const auto pixel = [&](double x, double y) {
-        return QPointF(mKeyAxis->coordToPixel(figures::scaled(panel_.x.scale, x, panel_.x.linear_range)),
-                       mValueAxis->coordToPixel(figures::scaled(panel_.y.scale, y, panel_.y.linear_range)));
-    };
     for (const auto& curve : curves_.curves) {
-        const QColor colour = theme_.categorical(curve.colour);
+        QColor colour = member_colour(theme_, curve.colour, curve.shade);
+        if (curve.faint) colour = mixed(colour, theme_.background, 0.45);
         const std::size_t points = std::min(curve.x.size(), curve.y.size());
-        painter->setPen(QPen(colour, 4, Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin));
+        painter->setPen(QPen(colour, curve.faint || curve.thin ? 1.8 : 4, Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin));
         for (std::size_t i = 1; i < points && !curve.points; ++i) {
             QPointF a = pixel(curve.x[i - 1], curve.y[i - 1]), b = pixel(curve.x[i], curve.y[i]);
             const bool finite = std::isfinite(a.x() + a.y() + b.x() + b.y());
@@ -124,6 +150,7 @@ void CurvesPlottable::draw(QCPPainter* painter) {
             painter->drawEllipse(at, 6, 6);
         }
     }
+    draw_labels(painter);
 }
 
 void MarkersPlottable::draw(QCPPainter* painter) {

@@ -26,19 +26,23 @@ private:
     const figures::Axis& axis_;
 };
 
-/// Lines, points and error bars. The data must outlive it.
+/// Lines, points, error bars and words beside points. The data must outlive it.
 class CurvesPlottable final : public FigurePlottable {
 public:
     CurvesPlottable(QCPAxis* x, QCPAxis* y, const Theme& theme, const figures::Curves& curves,
-                    const figures::Panel& panel)
-        : FigurePlottable(x, y, theme), curves_(curves), panel_(panel) {}
+                    const figures::Panel& panel, double points)
+        : FigurePlottable(x, y, theme), curves_(curves), panel_(panel), points_(points) {}
 
 protected:
     void draw(QCPPainter* painter) override;
 
 private:
+    QPointF pixel(double x, double y) const;
+    void draw_labels(QCPPainter* painter) const;
+
     const figures::Curves& curves_;
     const figures::Panel& panel_;
+    double points_;
 };
 
 /// Marker lines across the plot, at places in axis coordinates.

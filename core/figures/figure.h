@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -58,8 +59,8 @@ struct ColourScale {
     double minimum = 0, maximum = 1;  ///< logarithmic: values below minimum are drawn as minimum
 };
 
-/// What several cells under one device pixel become.
-enum class Pooling { maximum, mean };
+/// What several cells under one device pixel become. extreme: the one farthest from zero.
+enum class Pooling { maximum, mean, extreme };
 
 /// rows x columns cells, row-major; row 0 at the top. NaN cells are drawn as "none".
 struct HeatMap {
@@ -81,15 +82,26 @@ struct Mosaic {
     std::vector<std::string> tile_labels;  ///< empty, or one a tile, drawn above it
 };
 
+inline constexpr double kNoShade = std::numeric_limits<double>::quiet_NaN();
+
 struct Curve {
     std::string name;
     std::vector<double> x, y;
-    std::vector<double> error;  ///< empty, or +- per point
+    std::vector<double> error;  ///< empty, or +- per point; NaN: no bar
     int colour = 0;             ///< index into the theme's categorical colours
     bool points = false;
+    double shade = kNoShade;  ///< 0 to 1: the sequential map's colour instead, for members of a long row
+    bool faint = false;       ///< thin and light, behind the others
+    bool thin = false;        ///< of so many points that a wide line would fill the plot
 };
 struct Curves {
     std::vector<Curve> curves;
+    /// Words beside points; where several would meet, the first ones stay.
+    struct Label {
+        double x = 0, y = 0;
+        std::string text;
+    };
+    std::vector<Label> labels;
 };
 
 /// One filled density per row over its own baseline, in the units of the panel's x axis: heights are densities per
@@ -121,6 +133,34 @@ struct Radar {
     double maximum = 1.0;
 };
 
+/// A text whose tokens have coloured backgrounds, wrapped at the panel's width. Colours come from `colours`.
+struct TextBlock {
+    /// What is drawn as one: a token, or the tokens that are bytes of one character.
+    struct Chip {
+        std::string text;                         ///< visible; a space at its begin is room
+        std::vector<float> values;                ///< one a token, left to right; NaN: no background
+        bool outlined = false;                    ///< a special token
+        bool stressed = false;                    ///< the chosen one
+        bool space_before = false;                ///< what tokenizers leave out between words
+        int breaks_before = 0, breaks_after = 0;  ///< lines that begin there
+    };
+    std::vector<Chip> chips;
+    ColourScale colours;
+};
+
+/// Tokens left and right and weighted lines between them.
+struct Links {
+    struct Link {
+        std::int32_t left = 0, right = 0;
+        float weight = 0;  ///< 0 to 1: width and strength of the line
+        int colour = 0;
+    };
+    std::vector<std::string> left, right;
+    std::string left_label, right_label;           ///< above the columns
+    std::int64_t first_left = 0, first_right = 0;  ///< positions: the labels when tokens are not wanted
+    std::vector<Link> links;                       ///< later ones are drawn over earlier ones
+};
+
 /// A line with a label: trained positions, means. `position` in the axis's units; heat maps: between cells.
 struct Marker {
     bool vertical = true;
@@ -131,13 +171,14 @@ struct Marker {
 struct Panel {
     std::string title;
     Axis x, y;
-    std::variant<HeatMap, Mosaic, Curves, Ridges, Radar> content;
+    std::variant<HeatMap, Mosaic, Curves, Ridges, Radar, TextBlock, Links> content;
     std::vector<Marker> markers;
 };
 
 struct LegendEntry {
     std::string name;
     int colour = 0;
+    double shade = kNoShade;  ///< as Curve's
 };
 
 struct FigureData {
@@ -167,6 +208,12 @@ enum class Normalise { absolute, minmax, layer };
 /// weight's rank among those of its row, from 0 to 1.
 enum class CellScale { by_length, linear, logarithmic, square_root, row_rank };
 
+/// What colours the text: what a chosen query looks at, who is looked at, the loss of each token.
+enum class TextColour { automatic, weights, mass, loss };
+
+/// Scores before the softmax, weights after it, or both.
+enum class Stage { before, after, both };
+
 /// What the user can choose; figure_options.h says how it is called and checked.
 struct FigureOptions {
     std::optional<std::int64_t> layer, head, sequence;  ///< counted from 0
@@ -179,6 +226,9 @@ struct FigureOptions {
     CellScale scale = CellScale::by_length;             ///< `attention`
     /// A part of the map: queries [from_query, to_query), keys [from_key, to_key); absent ends are the text's.
     std::optional<std::int64_t> from_query, to_query, from_key, to_key;
+    std::optional<std::int64_t> query;          ///< `text`: the token that looks
+    TextColour colour = TextColour::automatic;  ///< `text`; automatic: weights with a query, else mass
+    Stage stage = Stage::before;                ///< `logits`
 
     bool operator==(const FigureOptions&) const = default;
 };

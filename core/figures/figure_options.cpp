@@ -11,14 +11,15 @@ namespace {
 constexpr std::int64_t kFewestCells = 16, kMostCells = 8192;
 
 FigureOption head_option() {
-    FigureOption option{"head",
-                        "N",
-                        "Head, counted from 0; lines: may repeat",
-                        {},
-                        {"radar", "logits", "attention", "indicators", "thumbnails"},
-                        true,
-                        {},
-                        {}};
+    FigureOption option{
+        "head",
+        "N",
+        "Head, counted from 0; lines: may repeat",
+        {},
+        {"radar", "logits", "attention", "lines", "text", "states", "difference", "indicators", "thumbnails"},
+        true,
+        {},
+        {}};
     option.set = [](FigureRequest& request, const OptionValues& values) {
         if (values.size() == 1) {
             request.options.head = read_count("head", values.front());
@@ -28,6 +29,24 @@ FigureOption head_option() {
     };
     option.get = [](const FigureRequest& request) -> OptionValues {
         return request.options.head ? OptionValues{std::to_string(*request.options.head)} : OptionValues{};
+    };
+    return option;
+}
+
+FigureOption heads_option() {
+    FigureOption option{"heads", "LIST", "Heads with commas between, as 0,3,5", {}, {"lines"}, false, {}, {}};
+    option.set = [](FigureRequest& request, const OptionValues& values) {
+        const std::string& text = values.back();
+        for (std::size_t begin = 0; begin <= text.size();) {
+            const std::size_t end = std::min(text.find(',', begin), text.size());
+            request.options.heads.push_back(read_count("heads", text.substr(begin, end - begin)));
+            begin = end + 1;
+        }
+    };
+    option.get = [](const FigureRequest& request) -> OptionValues {
+        std::string list;
+        for (const auto head : request.options.heads) list += (list.empty() ? "" : ",") + std::to_string(head);
+        return list.empty() ? OptionValues{} : OptionValues{list};
     };
     return option;
 }
@@ -51,7 +70,8 @@ FigureOption sequence_option() {
 }
 
 FigureOption indicator_option() {
-    FigureOption option{"indicator", "NAME", "One indicator; default all", {}, {"indicators"}, false, {}, {}};
+    FigureOption option{"indicator", "NAME", "One indicator; default all", {}, {"indicators", "difference"}, false,
+                        {},          {}};
     option.set = [](FigureRequest& request, const OptionValues& values) { request.options.indicator = values.back(); };
     option.get = [](const FigureRequest& request) -> OptionValues {
         return request.options.indicator.empty() ? OptionValues{} : OptionValues{request.options.indicator};
@@ -60,7 +80,8 @@ FigureOption indicator_option() {
 }
 
 FigureOption pixels_option() {
-    FigureOption option{"pixels", "N", "Most cells along a side, pooled beyond", {}, {"attention"}, false, {}, {}};
+    FigureOption option{"pixels", "N", "Most cells along a side, pooled beyond", {}, {"attention", "difference"}, false,
+                        {},       {}};
     option.set = [](FigureRequest& request, const OptionValues& values) {
         request.options.pixels = read_count("pixels", values.back(), kFewestCells, kMostCells);
     };
@@ -129,6 +150,7 @@ std::vector<FigureOption> all_options() {
     std::vector<FigureOption> all;
     all.push_back(optional_count("layer", "Layer, counted from 0", {}, &FigureOptions::layer));
     all.push_back(head_option());
+    all.push_back(heads_option());
     all.push_back(sequence_option());
     all.push_back(indicator_option());
     all.push_back(choice<Normalise>(
@@ -138,18 +160,27 @@ std::vector<FigureOption> all_options() {
     all.push_back(choice<std::string>("statistic", "Of the pairs in a block", {"thumbnails"},
                                       {{"mean", "mean"}, {"maximum", "maximum"}},
                                       [](FigureRequest& r) -> std::string& { return r.options.statistic; }));
-    all.push_back(choice<CellScale>("scale", "How weights become colours; default by length", {"attention"},
+    all.push_back(choice<CellScale>("scale", "How weights become colours; default by length", {"attention", "text"},
                                     {{"linear", CellScale::linear},
                                      {"logarithmic", CellScale::logarithmic},
                                      {"square-root", CellScale::square_root},
                                      {"row-rank", CellScale::row_rank}},
                                     [](FigureRequest& r) -> CellScale& { return r.options.scale; }));
     all.push_back(pixels_option());
-    const std::vector<std::string> regional{"attention"};
-    all.push_back(optional_count("from-query", "First query, counted from 0", regional, &FigureOptions::from_query));
-    all.push_back(optional_count("to-query", "First query that is left out", regional, &FigureOptions::to_query));
-    all.push_back(optional_count("from-key", "First key, counted from 0", regional, &FigureOptions::from_key));
-    all.push_back(optional_count("to-key", "First key that is left out", regional, &FigureOptions::to_key));
+    const std::vector<std::string> square{"attention", "lines", "difference"},
+        any{"attention", "lines", "text", "difference"};
+    all.push_back(optional_count("from-query", "First query, counted from 0", square, &FigureOptions::from_query));
+    all.push_back(optional_count("to-query", "First query that is left out", square, &FigureOptions::to_query));
+    all.push_back(optional_count("from-key", "First key, counted from 0", any, &FigureOptions::from_key));
+    all.push_back(optional_count("to-key", "First key that is left out", any, &FigureOptions::to_key));
+    all.push_back(optional_count("query", "The token that looks, counted from 0", {"text"}, &FigureOptions::query));
+    all.push_back(choice<TextColour>(
+        "colour", "What a token's colour is: what --query looks at, who is looked at, or its loss", {"text"},
+        {{"weights", TextColour::weights}, {"mass", TextColour::mass}, {"loss", TextColour::loss}},
+        [](FigureRequest& r) -> TextColour& { return r.options.colour; }));
+    all.push_back(choice<Stage>("stage", "Scores before the softmax, weights after it (needs maps), or both",
+                                {"logits"}, {{"before", Stage::before}, {"after", Stage::after}, {"both", Stage::both}},
+                                [](FigureRequest& r) -> Stage& { return r.options.stage; }));
 
     all.push_back(
         real_style("width", "MM", "Width in mm (85: one column; 180: two)", 30, 2000, &FigureStyle::width_mm));

@@ -22,6 +22,11 @@ FigureData logits(Files files, const FigureOptions& options);
 FigureData attention(Files files, const FigureOptions& options);
 FigureData indicators(Files files, const FigureOptions& options);
 FigureData thumbnails(Files files, const FigureOptions& options);
+FigureData states(Files files, const FigureOptions& options);
+FigureData loss(Files files, const FigureOptions& options);
+FigureData text(Files files, const FigureOptions& options);
+FigureData lines(Files files, const FigureOptions& options);
+FigureData difference(Files files, const FigureOptions& options);
 
 /// The sequence asked for, checked against the file. Throws Error (usage), also for all of them.
 std::int64_t chosen_sequence(const store::AnalysisFile& file, const FigureOptions& options);
@@ -55,6 +60,16 @@ std::string file_name(const store::AnalysisFile& file);
 
 /// "sequence 0 (512 tokens)" of the chosen sequence, the model, and "partial file: ..." where it is one.
 std::vector<std::string> source_notes(Files files, const FigureOptions& options);
+
+/// At most about `most` points: of each stretch of the curve its least and greatest value stay, so that no peak is
+/// lost. Errors stay at no more than `most_errors` of them.
+Curve thinned(Curve curve, std::size_t most, std::size_t most_errors = 40);
+
+/// Colours for `count` members of a row: categorical ones where there are enough, shades of the sequential map beyond.
+void colour_member(Curve& curve, std::size_t index, std::size_t count);
+
+/// The legend of such a row: every member, or some of a long one.
+std::vector<LegendEntry> member_legend(const std::vector<std::string>& names);
 
 /// Four significant digits at most, as a reader would write it; "–" for NaN.
 std::string short_number(double value, int digits = 3);

@@ -149,7 +149,8 @@ std::string scale_note(const std::vector<Map>& maps) {
     std::string how;
     if (some(CellScale::row_rank))
         how =
-            "Colour by the rank of each weight among those of its query, from 0, the least, to 1; ties in the middle.";
+            "Colour by the rank of each weight among those shown of its query, from 0 (the least) to 1; ties in the "
+            "middle.";
     if (some(CellScale::linear)) how = "Linear colour scale.";
     if (square_root) {
         how = "Colour by the square root of the weight" +

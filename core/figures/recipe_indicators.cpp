@@ -2,11 +2,10 @@
 // Any indicator as a heat map layers x heads; all of them as small multiples when none is named.
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 
-#include "core/base/error.h"
+#include "core/figures/indicator_grid.h"
 #include "core/figures/recipe.h"
 
 namespace headscope::figures {
@@ -15,143 +14,21 @@ namespace {
 constexpr double kRounding = 1e-6;  ///< sparsity of a softmax is 0 but for this
 constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
 
-/// How an indicator is called and scaled; those not listed show their own name and range.
-struct Known {
-    const char* name;
-    const char* title;
-    const char* unit;
-    bool from_zero;  ///< a share or a distance: the scale begins at 0
-};
-
-constexpr std::array kKnown{
-    Known{"entropy", "Entropy", "nats", false},
-    Known{"entropy_row_mean", "Entropy per query", "nats", false},
-    Known{"concentration", "Concentration", "", false},
-    Known{"head_diversity", "Head diversity (by layer)", "", true},
-    Known{"sink", "Sink", "", true},
-    Known{"local_focus", "Local focus", "", true},
-    Known{"density", "Density", "", false},
-    Known{"sparsity", "Sparsity", "", true},
-    Known{"zero_fraction", "Zero fraction", "", true},
-    Known{"mean_distance", "Mean distance", "tokens", true},
-    Known{"duplicate", "Duplicate tokens", "", true},
-    Known{"induction", "Induction", "", true},
-    Known{"virtual_sink", "Virtual sink", "", true},
-    Known{"softmax_fraction", "Softmax fraction", "", true},
-};
-
-const Known* known(const std::string& name) {
-    const auto* found = std::find_if(kKnown.begin(), kKnown.end(), [&](const auto& k) { return name == k.name; });
-    return found == kKnown.end() ? nullptr : &*found;
-}
-
-/// One heat map: an indicator of one sequence, or the mean over several; for local focus one distance of it.
-struct Grid {
-    std::string model, indicator, title, unit;
-    bool from_zero = false;
-    std::vector<std::int64_t> sites;
-    std::vector<std::int32_t> layers;
-    std::vector<std::string> labels;
-    std::int64_t first_head = 0, columns = 0;
-    bool per_layer = false;
-    std::vector<double> values;     ///< [sites, columns]
-    std::vector<double> deviation;  ///< over sequences
-    std::vector<double> shares;     ///< what is drawn instead of values; empty: they are
-};
-
 /// What a softmax never does: release mass, or give weights that vanish.
-bool all_zero(const Grid& grid) {
+bool all_zero(const IndicatorGrid& grid) {
     return std::all_of(grid.values.begin(), grid.values.end(),
                        [](double v) { return std::isnan(v) || std::abs(v) < kRounding; });
 }
 
-bool all_missing(const Grid& grid) {
+bool all_missing(const IndicatorGrid& grid) {
     return std::all_of(grid.values.begin(), grid.values.end(), [](double v) { return std::isnan(v); });
 }
 
-std::int64_t most_heads(const store::AnalysisFile& file, const std::vector<std::int64_t>& sites) {
-    std::int64_t most = 1;
-    for (const auto site : sites)
-        most = std::max<std::int64_t>(most, file.header().sites[static_cast<std::size_t>(site)].heads);
-    return most;
-}
-
-void add_grids(std::vector<Grid>& grids, const store::AnalysisFile& file, const std::string& model,
-               const std::string& name, const FigureOptions& options) {
-    const auto sequences = chosen_sequences(file, options);
-    const auto values = file.indicator(name);
-    Grid grid;
-    grid.model = model;
-    grid.indicator = name;
-    const Known* about = known(name);
-    grid.title = about != nullptr ? about->title : name;
-    grid.unit = about != nullptr ? about->unit : "";
-    grid.from_zero = about != nullptr && about->from_zero;
-    grid.sites = chosen_sites(file, options);
-    for (const auto site : grid.sites) {
-        check_head(file, site, options);
-        grid.labels.push_back(site_label(file, site));
-        grid.layers.push_back(file.header().sites[static_cast<std::size_t>(site)].layer);
-    }
-    const auto& shape = values.shape;
-    grid.per_layer = shape.size() == 2;
-    const std::int64_t stored = grid.per_layer ? 1 : shape[2];
-    const std::int64_t width = shape.size() == 4 ? shape[3] : 1;
-    grid.columns = grid.per_layer ? 1 : most_heads(file, grid.sites);
-    if (options.head && !grid.per_layer) {
-        grid.first_head = *options.head;
-        grid.columns = 1;
-    }
-    for (std::int64_t k = 0; k < width; ++k) {
-        Grid one = grid;
-        if (width > 1) {
-            const auto& distances = file.header().local_distances;
-            const std::string distance = k < std::ssize(distances)
-                                             ? std::to_string(distances[static_cast<std::size_t>(k)])
-                                             : "#" + std::to_string(k);
-            one.indicator += "_" + distance;
-            one.title += " " + distance;
-        }
-        for (const auto site : one.sites) {
-            for (std::int64_t c = 0; c < one.columns; ++c) {
-                const auto h = one.first_head + c;
-                std::vector<double> each;
-                for (const auto s : sequences) {
-                    const auto at = ((s * shape[1] + site) * stored + h) * width + k;
-                    if (h < stored) each.push_back(values.data[static_cast<std::size_t>(at)]);
-                }
-                const Moments over = moments(each);
-                one.values.push_back(over.mean);
-                one.deviation.push_back(over.deviation);
-            }
-        }
-        grids.push_back(std::move(one));
-    }
-}
-
-struct Extent {
-    double low = std::numeric_limits<double>::infinity(), high = -std::numeric_limits<double>::infinity();
-};
-
-/// One scale for the same indicator of all models.
-Extent extent(const std::vector<Grid>& grids, const std::string& indicator) {
-    Extent all;
-    for (const auto& grid : grids) {
-        if (grid.indicator != indicator) continue;
-        for (const double value : grid.values) {
-            if (!std::isfinite(value)) continue;
-            all.low = std::min(all.low, value);
-            all.high = std::max(all.high, value);
-        }
-    }
-    return all;
-}
-
 /// Shares of the range, from 0 to 1; what has no range is in the middle.
-void add_shares(std::vector<Grid>& grids, Normalise normalise) {
+void add_shares(std::vector<IndicatorGrid>& grids, Normalise normalise) {
     if (normalise == Normalise::absolute) return;
     for (auto& grid : grids) {
-        const Extent all = extent(grids, grid.indicator);
+        const Extent all = indicator_extent(grids, grid.indicator);
         const auto columns = static_cast<std::size_t>(grid.columns);
         for (std::size_t i = 0; i < grid.values.size(); ++i) {
             Extent range = all;
@@ -171,7 +48,7 @@ void add_shares(std::vector<Grid>& grids, Normalise normalise) {
     }
 }
 
-ColourScale colour_scale(const Grid& grid, Extent all) {
+ColourScale colour_scale(const IndicatorGrid& grid, Extent all) {
     ColourScale scale;
     if (!grid.shares.empty()) return scale;
     if (!(all.low <= all.high)) return scale;
@@ -189,7 +66,7 @@ ColourScale colour_scale(const Grid& grid, Extent all) {
     return scale;
 }
 
-Panel panel(const Grid& grid, const std::vector<Grid>& grids, bool several_models, bool several) {
+Panel panel(const IndicatorGrid& grid, const std::vector<IndicatorGrid>& grids, bool several_models, bool several) {
     Panel drawn;
     const bool shares = !grid.shares.empty();
     const std::string name = grid.title + (grid.unit.empty() || shares ? "" : " (" + grid.unit + ")");
@@ -200,7 +77,7 @@ Panel panel(const Grid& grid, const std::vector<Grid>& grids, bool several_model
     map.columns = grid.columns;
     map.write_values = true;
     map.pooling = Pooling::mean;
-    map.colours = colour_scale(grid, extent(grids, grid.indicator));
+    map.colours = colour_scale(grid, indicator_extent(grids, grid.indicator));
     if (shares)
         map.colours.label = "share of the range";
     else if (!several)
@@ -221,7 +98,7 @@ Panel panel(const Grid& grid, const std::vector<Grid>& grids, bool several_model
     return drawn;
 }
 
-Table indicators_table(const std::vector<Grid>& grids, bool over_sequences) {
+Table indicators_table(const std::vector<IndicatorGrid>& grids, bool over_sequences) {
     std::vector<std::string> model, site, indicator;
     std::vector<std::int64_t> layer, head;
     std::vector<double> value, deviation, share;
@@ -252,27 +129,6 @@ Table indicators_table(const std::vector<Grid>& grids, bool over_sequences) {
     return table;
 }
 
-/// What to draw, in the order of the specification; column mass has a position dimension and is no indicator here.
-std::vector<std::string> chosen_names(const store::AnalysisFile& file, const FigureOptions& options) {
-    const auto stored = file.indicators();
-    std::vector<std::string> names;
-    for (const auto& about : kKnown) {
-        if (std::find(stored.begin(), stored.end(), about.name) != stored.end()) names.emplace_back(about.name);
-    }
-    for (const auto& name : stored) {
-        if (name != "column_mass" && known(name) == nullptr) names.push_back(name);
-    }
-    if (options.indicator.empty()) return names;
-    const auto wanted = std::find(names.begin(), names.end(), options.indicator);
-    if (wanted == names.end()) {
-        std::string list;
-        for (const auto& name : names) list += (list.empty() ? "" : ", ") + name;
-        throw Error(ErrorCode::usage, "--indicator", "expected one of " + list + " of " + file_name(file),
-                    "found " + escaped(options.indicator));
-    }
-    return {*wanted};
-}
-
 std::string listed(const std::vector<std::string>& names) {
     std::string list;
     for (const auto& name : names) list += (list.empty() ? "" : "; ") + name;
@@ -298,19 +154,21 @@ std::string scale_note(Normalise normalise, bool several, bool several_models) {
 
 FigureData indicators(Files files, const FigureOptions& options) {
     const auto labels = file_labels(files);
-    std::vector<Grid> grids;
+    std::vector<IndicatorGrid> grids;
     for (std::size_t f = 0; f < files.size(); ++f) {
-        for (const auto& name : chosen_names(*files[f], options)) add_grids(grids, *files[f], labels[f], name, options);
+        for (const auto& name : chosen_indicators(*files[f], options))
+            add_indicator_grids(grids, *files[f], labels[f], name, options);
     }
     add_shares(grids, options.normalise);
     const bool one_wish = !options.indicator.empty();
-    std::vector<Grid> shown;
+    std::vector<IndicatorGrid> shown;
     std::vector<std::string> missing, zero;
     for (const auto& grid : grids) {
         // What one model lacks is shown as none beside the others.
-        const auto of_all = [&](bool (*property)(const Grid&)) {
-            return std::all_of(grids.begin(), grids.end(),
-                               [&](const Grid& other) { return other.indicator != grid.indicator || property(other); });
+        const auto of_all = [&](bool (*property)(const IndicatorGrid&)) {
+            return std::all_of(grids.begin(), grids.end(), [&](const IndicatorGrid& other) {
+                return other.indicator != grid.indicator || property(other);
+            });
         };
         const bool none = of_all(all_missing);
         if (one_wish || !(none || of_all(all_zero))) {
@@ -322,20 +180,19 @@ FigureData indicators(Files files, const FigureOptions& options) {
     }
     if (shown.empty()) shown = grids;
     // The same indicator of all models side by side.
-    std::stable_sort(shown.begin(), shown.end(), [&](const Grid& a, const Grid& b) {
-        const auto rank = [&](const Grid& g) {
-            return std::find_if(grids.begin(), grids.end(), [&](const Grid& o) { return o.indicator == g.indicator; }) -
+    std::stable_sort(shown.begin(), shown.end(), [&](const IndicatorGrid& a, const IndicatorGrid& b) {
+        const auto rank = [&](const IndicatorGrid& g) {
+            return std::find_if(grids.begin(), grids.end(),
+                                [&](const IndicatorGrid& o) { return o.indicator == g.indicator; }) -
                    grids.begin();
         };
         return rank(a) < rank(b);
     });
 
     FigureData figure;
-    figure.title = one_wish
-                       ? (known(options.indicator) != nullptr ? known(options.indicator)->title : options.indicator)
-                       : "Indicators by layer and head";
-    const auto different = std::count_if(shown.begin(), shown.end(),
-                                         [&](const Grid& g) { return g.indicator != shown.front().indicator; });
+    figure.title = one_wish ? (indicator_title(options.indicator)) : "Indicators by layer and head";
+    const auto different = std::count_if(
+        shown.begin(), shown.end(), [&](const IndicatorGrid& g) { return g.indicator != shown.front().indicator; });
     const bool several = different > 0;
     const bool several_models = files.size() > 1;
     std::int64_t rows = 1, columns = 1;
@@ -352,10 +209,10 @@ FigureData indicators(Files files, const FigureOptions& options) {
     if (std::ssize(shown) == 1) figure.widest_mm = std::max(40.0, static_cast<double>(columns) * 14);
     // One indicator: one scale for all models. Shares: one for all.
     figure.shared_colours = !several || options.normalise != Normalise::absolute;
-    figure.share_y =
-        std::all_of(shown.begin(), shown.end(), [&](const Grid& g) { return g.labels == shown.front().labels; });
-    figure.share_x =
-        std::all_of(shown.begin(), shown.end(), [&](const Grid& g) { return g.per_layer || g.columns == columns; });
+    figure.share_y = std::all_of(shown.begin(), shown.end(),
+                                 [&](const IndicatorGrid& g) { return g.labels == shown.front().labels; });
+    figure.share_x = std::all_of(shown.begin(), shown.end(),
+                                 [&](const IndicatorGrid& g) { return g.per_layer || g.columns == columns; });
     figure.notes = source_notes(files, options);
     figure.notes.push_back(scale_note(options.normalise, several, several_models));
     if (!missing.empty()) figure.notes.push_back("Not defined for this model, and left out: " + listed(missing) + ".");

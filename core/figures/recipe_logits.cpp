@@ -8,6 +8,8 @@
 #include <limits>
 
 #include "core/figures/recipe.h"
+#include "core/figures/score_rows.h"
+#include "core/figures/weight_spread.h"
 
 namespace headscope::figures {
 namespace {
@@ -16,119 +18,12 @@ constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr double kLinear = 8.0;  ///< the histogram's bins are of equal width up to here, and of equal ratio beyond
 constexpr std::array<const char*, 3> kAbove{"|s| > 10", "> 100", "> 1000"};
 
-/// One row of the figure: a layer (all heads together) or a head.
-struct Row {
-    std::int64_t layer = 0, head = -1;
-    std::string name;
-    std::vector<double> counts;
-    double minimum = kNone, maximum = kNone, mean = kNone;
-    std::array<double, 3> above{0, 0, 0};
-    double total = 0;
-    bool undefined = false;  ///< some scores are infinite or NaN
-};
-
-struct Model {
-    std::string name;
-    std::vector<double> edges;
-    std::int64_t row_step = 1;
-    std::vector<Row> rows;
-};
-
-class Reader {
-public:
-    Reader(const store::AnalysisFile& file, std::int64_t s)
-        : file_(file),
-          s_(s),
-          minimum_(file.score_statistic("minimum")),
-          maximum_(file.score_statistic("maximum")),
-          mean_(file.score_statistic("mean")),
-          above_(file.score_statistic("above")),
-          edges_(file.histogram_edges()) {}
-
-    Row row(std::int64_t site, std::int64_t first, std::int64_t last) const {
-        Row row;
-        row.layer = file_.header().sites[static_cast<std::size_t>(site)].layer;
-        const auto histogram = file_.histogram(s_, site);
-        const auto bins = histogram.shape[1];
-        row.counts.assign(static_cast<std::size_t>(bins), 0.0);
-        double sum = 0;
-        int heads = 0;
-        const auto& about = file_.header().sites[static_cast<std::size_t>(site)];
-        const bool measured = file_.header().measured(about) && file_.site_done(s_, site);
-        const auto widen = [&](double low, double high) {
-            row.minimum = std::isnan(row.minimum) ? low : std::min(row.minimum, low);
-            row.maximum = std::isnan(row.maximum) ? high : std::max(row.maximum, high);
-        };
-        for (std::int64_t h = first; h < last; ++h) {
-            for (std::int64_t b = 0; b < bins; ++b) {
-                const double count = histogram.data[static_cast<std::size_t>(h * bins + b)];
-                if (count > 0) row.counts[static_cast<std::size_t>(b)] += count;
-            }
-            const auto at = static_cast<std::size_t>((s_ * minimum_.shape[1] + site) * minimum_.shape[2] + h);
-            const double low = minimum_.data[at], high = maximum_.data[at];
-            for (std::size_t k = 0; k < 3; ++k) row.above[k] += std::max(0.0, above_.data[at * 3 + k]);
-            if (std::isfinite(low) && std::isfinite(high) && std::isfinite(mean_.data[at]) && low <= high) {
-                widen(low, high);
-                sum += mean_.data[at];
-                ++heads;
-            } else if (measured) {
-                // Where the extremes say nothing (NaN scores leave the minimum above the maximum), the bins do.
-                row.undefined = true;
-                for (std::int64_t b = 1; b + 1 < bins; ++b) {
-                    if (!(histogram.data[static_cast<std::size_t>(h * bins + b)] > 0)) continue;
-                    widen(edges_[static_cast<std::size_t>(b)], edges_[static_cast<std::size_t>(b) + 1]);
-                }
-                if (std::isfinite(low) && low <= high) widen(low, low);
-                if (std::isfinite(high) && low <= high) widen(high, high);
-            }
-        }
-        // Every head of a site has the same pairs, so the mean of means is the mean.
-        if (heads > 0 && !row.undefined) row.mean = sum / heads;
-        for (const double count : row.counts) row.total += count;
-        return row;
-    }
-
-private:
-    const store::AnalysisFile& file_;
-    std::int64_t s_;
-    store::Values minimum_, maximum_, mean_, above_;
-    std::vector<double> edges_;
-};
-
-Model read(const store::AnalysisFile& file, const std::string& name, const FigureOptions& options) {
-    const auto s = chosen_sequence(file, options);
-    Model model{name, file.histogram_edges(), file.histogram_row_step(), {}};
-    const Reader reader(file, s);
-    const auto sites = chosen_sites(file, options);
-    for (const auto site : sites) {
-        check_head(file, site, options);
-        const std::int64_t heads = file.header().sites[static_cast<std::size_t>(site)].heads;
-        if (!options.layer && !options.head) {
-            model.rows.push_back(reader.row(site, 0, heads));
-            model.rows.back().name = site_label(file, site);
-            continue;
-        }
-        for (std::int64_t h = 0; h < heads; ++h) {
-            if (options.head && *options.head != h) continue;
-            model.rows.push_back(reader.row(site, h, h + 1));
-            model.rows.back().head = h;
-            // One layer: heads tell rows apart. One head of all layers: layers do.
-            const bool by_head = options.layer.has_value() && sites.size() == 1;
-            const bool by_layer = !options.layer.has_value();
-            model.rows.back().name = by_head    ? std::to_string(h)
-                                     : by_layer ? site_label(file, site)
-                                                : site_label(file, site) + "." + std::to_string(h);
-        }
-    }
-    return model;
-}
-
 double place(double score) {
     return scaled(ScaleKind::symmetric_log, score, kLinear);
 }
 
 /// Finite edges: the outermost bins end at the extremes.
-std::vector<double> finite_edges(const std::vector<double>& edges, const Row& row) {
+std::vector<double> finite_edges(const std::vector<double>& edges, const ScoreRow& row) {
     std::vector<double> finite = edges;
     if (finite.size() < 2) return finite;
     if (std::isinf(finite.front()))
@@ -139,7 +34,7 @@ std::vector<double> finite_edges(const std::vector<double>& edges, const Row& ro
     return finite;
 }
 
-Ridge ridge(const Row& row, const std::vector<double>& edges, int colour) {
+Ridge ridge(const ScoreRow& row, const std::vector<double>& edges, int colour) {
     Ridge drawn{row.name, finite_edges(edges, row), {}, row.minimum, row.maximum, row.mean, {}, {}, colour};
     const double least_width = std::log(10.0) / 16;  // of the bins beyond +-kLinear
     for (std::size_t b = 0; b < row.counts.size(); ++b) {
@@ -170,7 +65,49 @@ Ridge ridge(const Row& row, const std::vector<double>& edges, int colour) {
     return drawn;
 }
 
-Table logits_table(const std::vector<Model>& models) {
+/// The same row after the normaliser: heights are shares per decade.
+Ridge weight_ridge(const ScoreRow& row, int colour) {
+    const WeightSpread& spread = *row.after;
+    const bool some = spread.maximum >= spread.minimum;
+    Ridge drawn{row.name, {}, {}, some ? spread.minimum : kNone, some ? spread.maximum : kNone, kNone, {}, {}, colour};
+    if (spread.pairs > 0 && some) drawn.mean = std::max(spread.sum / spread.pairs, WeightSpread::edge(0));
+    for (std::size_t b = 0; b <= spread.counts.size(); ++b) drawn.edges.push_back(WeightSpread::edge(b));
+    for (const double count : spread.counts)
+        drawn.heights.push_back(spread.pairs > 0 ? count / spread.pairs * WeightSpread::kBinsPerDecade : 0);
+    for (const double count : spread.above) {
+        drawn.notes.push_back(spread.queries > 0 ? short_number(count / spread.queries, 2) : "–");
+        drawn.strong.push_back(false);
+    }
+    return drawn;
+}
+
+/// Bins of the weights, in the columns of logits_table(); their own columns lack what scores have, and the other way.
+void add_weight_rows(Table& table, const std::vector<ScoreModel>& models) {
+    const auto append = [&](std::size_t column, auto value) {
+        std::get<std::vector<decltype(value)>>(table.columns[column].values).push_back(value);
+    };
+    for (const auto& m : models) {
+        for (const auto& row : m.rows) {
+            for (std::size_t b = 0; b < row.after->counts.size(); ++b) {
+                std::size_t c = 0;
+                append(c++, std::string("weight"));
+                append(c++, m.name);
+                append(c++, row.layer);
+                append(c++, row.head);
+                append(c++, row.name);
+                append(c++, WeightSpread::edge(b));
+                append(c++, WeightSpread::edge(b + 1));
+                append(c++, row.after->counts[b]);
+                append(c++, row.after->minimum);
+                append(c++, row.after->maximum);
+                append(c++, row.after->pairs > 0 ? row.after->sum / row.after->pairs : kNone);
+                while (c < table.columns.size()) append(c++, kNone);
+            }
+        }
+    }
+}
+
+Table logits_table(const std::vector<ScoreModel>& models) {
     std::vector<std::string> model, site;
     std::vector<std::int64_t> layer, head;
     std::vector<double> low, high, count, minimum, maximum, mean;
@@ -207,8 +144,19 @@ Table logits_table(const std::vector<Model>& models) {
              {"above_1000", std::move(above[2])}}};
 }
 
+/// Of scores, weights or both; then a column says which.
+Table spread_table(const std::vector<ScoreModel>& models, Stage stage) {
+    Table table = logits_table(stage == Stage::after ? std::vector<ScoreModel>() : models);
+    if (stage == Stage::before) return table;
+    table.columns.insert(table.columns.begin(), {"stage", std::vector<std::string>(table.rows(), "score")});
+    add_weight_rows(table, models);
+    return table;
+}
+
 std::string title(const FigureOptions& options) {
-    std::string text = "Attention scores before the normaliser";
+    std::string text = options.stage == Stage::before  ? "Attention scores before the normaliser"
+                       : options.stage == Stage::after ? "Attention weights after the normaliser"
+                                                       : "Attention before and after the normaliser";
     if (options.layer) text += ", layer " + std::to_string(*options.layer);
     if (options.head) text += ", head " + std::to_string(*options.head);
     return text;
@@ -230,12 +178,62 @@ double common_height(const std::vector<Panel>& panels) {
     return highest > kMostUnlike * lowest ? 0.0 : highest;
 }
 
+/// The weights of each model beside its scores, or instead of them.
+void add_weight_panels(FigureData& figure, const std::vector<ScoreModel>& models, Stage stage) {
+    std::vector<Panel> scores = std::move(figure.panels), weights;
+    double low = 1;
+    for (std::size_t m = 0; m < models.size(); ++m) {
+        Panel panel;
+        panel.title = scores[m].title;
+        panel.y.label = scores[m].y.label;
+        panel.x.label = "weight";
+        panel.x.scale = ScaleKind::logarithmic;
+        Ridges ridges;
+        for (const double threshold : WeightSpread::kThresholds)
+            ridges.note_titles.push_back((ridges.note_titles.empty() ? "w > " : "> ") + short_number(threshold));
+        for (const auto& row : models[m].rows) {
+            ridges.ridges.push_back(weight_ridge(row, static_cast<int>(m)));
+            low = std::fmin(low, ridges.ridges.back().minimum);
+        }
+        panel.content = std::move(ridges);
+        weights.push_back(std::move(panel));
+    }
+    const double common = common_height(weights);
+    figure.panels.clear();
+    for (std::size_t m = 0; m < models.size(); ++m) {
+        std::get<Ridges>(weights[m].content).highest = common;
+        weights[m].x.range = std::pair(low * 0.8, 1.0);
+        if (stage == Stage::both) figure.panels.push_back(std::move(scores[m]));
+        figure.panels.push_back(std::move(weights[m]));
+    }
+}
+
+std::string weight_note(const std::vector<ScoreModel>& models) {
+    std::int64_t step = 1;
+    double below = 0, pairs = 0;
+    for (const auto& model : models) {
+        for (const auto& row : model.rows) {
+            step = std::max(step, row.after->row_step);
+            below += row.after->below;
+            pairs += row.after->pairs;
+        }
+    }
+    std::string note =
+        "Weights: logarithmic axis, heights are shares per decade; dot: mean. At the right: to how many keys a query "
+        "gives more than that.";
+    if (step > 1) note += " From one query in " + std::to_string(step) + ".";
+    if (below > 0 && pairs > 0)
+        note += " " + short_number(100 * below / pairs) + " % of the weights are below " +
+                short_number(WeightSpread::edge(0)) + " and not drawn.";
+    return note;
+}
+
 }  // namespace
 
 FigureData logits(Files files, const FigureOptions& options) {
     const auto names = file_labels(files);
-    std::vector<Model> models;
-    for (std::size_t f = 0; f < files.size(); ++f) models.push_back(read(*files[f], names[f], options));
+    std::vector<ScoreModel> models;
+    for (std::size_t f = 0; f < files.size(); ++f) models.push_back(read_scores(*files[f], names[f], options));
 
     FigureData figure;
     figure.title = title(options);
@@ -265,24 +263,31 @@ FigureData logits(Files files, const FigureOptions& options) {
         std::get<Ridges>(panel.content).highest = common;
         if (high > low) panel.x.range = std::pair(low * 1.05, high * 1.05);
     }
-    figure.columns = static_cast<std::int64_t>(models.size());
+    if (options.stage != Stage::before) add_weight_panels(figure, models, options.stage);
+    figure.columns = std::ssize(figure.panels);
     figure.reflow = true;
     figure.narrowest_mm = 34;
     const auto rows = static_cast<double>(std::max<std::size_t>(1, most));
     figure.panel_height_mm = 8 + rows * std::clamp(110 / rows, 3.0, 11.0);
     figure.notes = source_notes(files, options);
-    figure.notes.push_back(
-        std::string("Symmetric-log axis, linear within ±8; heights are shares per unit of the drawn axis") +
-        (common > 0 ? ", so that equal areas are equal shares." : "; each row is scaled to its own peak.") +
-        " Line: minimum to maximum; dot: mean. At the right: how many scores are so large.");
+    if (options.stage != Stage::after)
+        figure.notes.push_back(
+            std::string("Symmetric-log axis, linear within ±8; heights are shares per unit of the drawn axis") +
+            (common > 0 ? ", so that equal areas are equal shares." : "; each row is scaled to its own peak.") +
+            " Line: minimum to maximum; dot: mean. At the right: how many scores are so large.");
+    if (options.stage != Stage::before) figure.notes.push_back(weight_note(models));
+    if (options.stage == Stage::after) {
+        figure.table = [models = std::move(models)] { return spread_table(models, Stage::after); };
+        return figure;
+    }
     for (const auto& model : models) {
         std::vector<std::string> undefined;
         for (const auto& row : model.rows) {
             if (row.undefined) undefined.push_back(row.name);
         }
         if (undefined.empty()) continue;
-        const bool heads =
-            options.layer && figure.panels[static_cast<std::size_t>(&model - models.data())].y.label == "head";
+        const bool heads = options.layer &&
+                           chosen_sites(*files[static_cast<std::size_t>(&model - models.data())], options).size() == 1;
         std::string note = (models.size() > 1 ? model.name + ": infinite" : std::string("Infinite")) +
                            " or undefined scores in " + (heads ? "head " : "layer ");
         constexpr std::size_t kNamed = 12;
@@ -296,7 +301,7 @@ FigureData logits(Files files, const FigureOptions& options) {
                                "hapes are from one query row in " + std::to_string(model.row_step) +
                                "; extremes, means and outlier counts are of all.");
     }
-    figure.table = [models = std::move(models)] { return logits_table(models); };
+    figure.table = [models = std::move(models), stage = options.stage] { return spread_table(models, stage); };
     return figure;
 }
 

@@ -18,11 +18,21 @@ struct Entry {
 // One line a recipe. A name here is what the command line's --figure takes.
 constexpr std::array kRecipes{
     Entry{"radar", "one polar plot per layer of the paper's indicators; models in columns", "indicators", radar},
-    Entry{"logits", "distribution of the scores per layer, or per head of --layer; models side by side",
-          "logit histograms", logits},
+    Entry{"logits",
+          "distribution of the scores per layer, or per head of --layer, and of the weights; models side by side",
+          "logit histograms; --stage after: maps (analyze --record maps)", logits},
     Entry{"attention", "attention map of one head, or of all heads of --layer", "maps (analyze --record maps)",
           attention},
     Entry{"indicators", "heat map layers x heads of --indicator, or of every indicator", "indicators", indicators},
+    Entry{"lines", "tokens left and right with weighted lines between them, of one head, several, or a layer's mean",
+          "maps (analyze --record maps)", lines},
+    Entry{"text", "the text, coloured by what --query looks at, by who is looked at, or by loss",
+          "column mass or loss; --query: maps (analyze --record maps)", text},
+    Entry{"states", "norms and variances of queries, keys, values and hidden states by position",
+          "states (analyze --record states)", states},
+    Entry{"loss", "next-token loss by position, its running mean, the most surprising tokens", "loss", loss},
+    Entry{"difference", "what differs between two analyses: indicators, or the maps of --layer and --head",
+          "two files of models alike; for maps: analyze --record maps", difference},
     Entry{"thumbnails", "small attention maps of every head of every layer", "thumbnails", thumbnails},
 };
 
@@ -43,6 +53,12 @@ FigureData make_figure(const std::string& recipe, Files files, const FigureOptio
     }
     if (files.empty())
         throw Error(ErrorCode::usage, "figure " + recipe, "expected at least one analysis file", "found none");
+    if (options.head && !options.heads.empty())
+        throw Error(ErrorCode::usage, "--heads", "expected either --head or --heads", "found both");
+    if (!options.heads.empty() && recipe != "lines") {
+        throw Error(ErrorCode::usage, "--head", "expected one head; several are for the figure lines",
+                    "found " + std::to_string(options.heads.size()));
+    }
     FigureData figure = entry->make(files, options);
     figure.recipe = recipe;
     return figure;

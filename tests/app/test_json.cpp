@@ -124,7 +124,7 @@ TEST_CASE("export writes the numbers of a figure as CSV", "[app][export]") {
     TemporaryFolder folder;
     const auto output = folder / "x.headscope.h5";
     check_success(run_headscope({"analyze", sample().string(), "--text", kText, "-o", output.string()}));
-    for (const std::string figure : {"radar", "indicators", "logits", "thumbnails"}) {
+    for (const std::string figure : {"radar", "indicators", "logits", "thumbnails", "text", "loss"}) {
         INFO(figure);
         const auto table = folder / (figure + ".csv");
         check_success(run_headscope({"export", output.string(), "--figure", figure, "-o", table.string()}));

@@ -44,7 +44,12 @@ std::vector<figures::FigureData> all_figures() {
                                          sample_mosaic(48, 64, false),
                                          sample_mosaic(2, 4, true),
                                          sample_mosaic(2, 64, false),
-                                         sample_multiples(14)};
+                                         sample_multiples(14),
+                                         sample_text(1),
+                                         sample_text(300),
+                                         sample_links(12, 1),
+                                         sample_links(64, 3),
+                                         sample_labelled_curves()};
     return all;
 }
 

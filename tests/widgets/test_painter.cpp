@@ -32,8 +32,9 @@ public:
 
 std::vector<figures::FigureData> one_of_each() {
     using namespace tests;
-    return {sample_heat_map(20, true), sample_heat_map(700, false), sample_radars(5),   sample_ridges(12),
-            sample_curves(),           sample_mosaic(3, 4, false),  sample_multiples(5)};
+    return {sample_heat_map(20, true), sample_heat_map(700, false), sample_radars(5),    sample_ridges(12),
+            sample_curves(),           sample_mosaic(3, 4, false),  sample_multiples(5), sample_text(60),
+            sample_links(9, 2),        sample_labelled_curves()};
 }
 
 /// All text nodes inside <text> elements; the reader refuses what is not well-formed XML.

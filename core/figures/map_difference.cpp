@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/figures/map_difference.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/base/error.h"
+#include "core/figures/head_weights.h"
+#include "core/figures/token_text.h"
+
+namespace headscope::figures {
+namespace {
+
+constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
+constexpr std::int64_t kMostLabels = 400;  ///< no page has room for more tokens along a side
+
+struct MapDifference {
+    std::string site;
+    bool cross = false;
+    std::int64_t layer = 0, head = 0, rows = 0, columns = 0;
+    Region region;
+    std::vector<float> values;  ///< [rows, columns]
+    std::vector<std::string> query_tokens, key_tokens;
+    bool exact() const { return rows == region.queries() && columns == region.keys(); }
+};
+
+/// In each cell the difference that is farthest from 0, so that a diagonal one key wide never vanishes.
+std::vector<float> pooled_difference(const store::AnalysisFile::Map& a, const store::AnalysisFile::Map& b,
+                                     std::int64_t head, const Region& region, std::int64_t rows, std::int64_t columns) {
+    constexpr std::int64_t kBand = 64;  // queries at a time
+    std::vector<float> cells(static_cast<std::size_t>(rows * columns), kNone);
+    for (std::int64_t begin = 0; begin < region.queries(); begin += kBand) {
+        const std::int64_t end = std::min(begin + kBand, region.queries());
+        const Region band{region.first_query + begin, region.first_query + end, region.first_key, region.end_key};
+        const auto first = exact_weights(a, head, band), second = exact_weights(b, head, band);
+        for (std::int64_t i = begin; i < end; ++i) {
+            for (std::int64_t j = 0; j < region.keys(); ++j) {
+                const auto at = static_cast<std::size_t>((i - begin) * region.keys() + j);
+                const float difference = second[at] - first[at];
+                if (std::isnan(difference)) continue;
+                float& cell = cells[static_cast<std::size_t>(i * rows / region.queries() * columns +
+                                                             j * columns / region.keys())];
+                if (std::isnan(cell) || std::abs(difference) > std::abs(cell)) cell = difference;
+            }
+        }
+    }
+    return cells;
+}
+
+/// A token of both texts: once where they agree.
+std::vector<std::string> both_tokens(const std::vector<std::string>& a, const std::vector<std::string>& b) {
+    std::vector<std::string> all;
+    for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i)
+        all.push_back(a[i] == b[i] ? visible_token(a[i]) : visible_token(a[i], 8) + " / " + visible_token(b[i], 8));
+    return all;
+}
+
+MapDifference read_difference(Files files, std::int64_t site, const FigureOptions& options) {
+    const auto& about = files[0]->header().sites[static_cast<std::size_t>(site)];
+    const auto s = chosen_sequence(*files[0], options);
+    check_head(*files[0], site, options);
+    const auto a = recorded_map(*files[0], s, site, "difference"), b = recorded_map(*files[1], s, site, "difference");
+    if (a.queries != b.queries || a.keys != b.keys) {
+        not_alike("expected maps of the same size", "found " + std::to_string(a.queries) + " x " +
+                                                        std::to_string(a.keys) + " and " + std::to_string(b.queries) +
+                                                        " x " + std::to_string(b.keys));
+    }
+    MapDifference map;
+    map.site = site_label(*files[0], site);
+    map.cross = about.kind == "cross";
+    map.layer = about.layer;
+    map.head = *options.head;
+    map.region = chosen_region(options, a.queries, a.keys);
+    map.rows = std::min(map.region.queries(), options.pixels);
+    map.columns = std::min(map.region.keys(), options.pixels);
+    map.values = pooled_difference(a, b, map.head, map.region, map.rows, map.columns);
+    map.query_tokens = both_tokens(stream_pieces(files[0]->header(), s, about.query_stream),
+                                   stream_pieces(files[1]->header(), s, about.query_stream));
+    map.key_tokens = both_tokens(stream_pieces(files[0]->header(), s, about.key_stream),
+                                 stream_pieces(files[1]->header(), s, about.key_stream));
+    return map;
+}
+
+Axis axis(const char* name, const std::vector<std::string>& tokens, std::int64_t first, std::int64_t end,
+          std::int64_t cells) {
+    Axis axis;
+    axis.label = name;
+    axis.first_cell = first;
+    axis.cells_per_value = static_cast<double>(cells) / static_cast<double>(end - first);
+    if (cells == end - first && cells <= kMostLabels && end <= std::ssize(tokens))
+        axis.cell_labels.assign(tokens.begin() + first, tokens.begin() + end);
+    return axis;
+}
+
+Table map_table(const std::vector<MapDifference>& maps) {
+    std::vector<std::string> site, query_token, key_token;
+    std::vector<std::int64_t> layer, head, query, key;
+    std::vector<double> value;
+    bool pooled = false;
+    for (const auto& map : maps) {
+        pooled |= !map.exact();
+        const auto token = [&](const std::vector<std::string>& tokens, std::int64_t at) {
+            return map.exact() && at < std::ssize(tokens) ? tokens[static_cast<std::size_t>(at)] : std::string();
+        };
+        for (std::int64_t i = 0; i < map.rows * map.columns; ++i) {
+            const float cell = map.values[static_cast<std::size_t>(i)];
+            if (std::isnan(cell)) continue;
+            const std::int64_t r = i / map.columns, c = i % map.columns;
+            const auto q = map.region.first_query + (r * map.region.queries() + map.rows - 1) / map.rows;
+            const auto k = map.region.first_key + (c * map.region.keys() + map.columns - 1) / map.columns;
+            layer.push_back(map.layer);
+            site.push_back(map.site);
+            head.push_back(map.head);
+            query.push_back(q);
+            key.push_back(k);
+            query_token.push_back(token(map.query_tokens, q));
+            key_token.push_back(token(map.key_tokens, k));
+            value.push_back(cell);
+        }
+    }
+    return {{{"layer", std::move(layer)},
+             {"site", std::move(site)},
+             {"head", std::move(head)},
+             {pooled ? "first_query" : "query", std::move(query)},
+             {pooled ? "first_key" : "key", std::move(key)},
+             {"query_token", std::move(query_token)},
+             {"key_token", std::move(key_token)},
+             {pooled ? "largest_difference" : "difference", std::move(value)}}};
+}
+
+}  // namespace
+
+void not_alike(const std::string& expected, const std::string& found) {
+    throw Error(ErrorCode::mismatch, "figure difference", expected, found);
+}
+
+FigureData map_difference(Files files, const FigureOptions& options) {
+    std::vector<MapDifference> maps;
+    for (const auto site : chosen_sites(*files[0], options)) maps.push_back(read_difference(files, site, options));
+    FigureData figure;
+    float most = 0;
+    for (const auto& map : maps)
+        for (const float value : map.values) most = std::fmax(most, std::abs(value));
+    bool pooled = false;
+    for (const auto& map : maps) {
+        Panel panel;
+        if (maps.size() > 1) panel.title = map.site;
+        panel.x = axis(map.cross ? "key (source)" : "key", map.key_tokens, map.region.first_key, map.region.end_key,
+                       map.columns);
+        panel.y = axis(map.cross ? "query (target)" : "query", map.query_tokens, map.region.first_query,
+                       map.region.end_query, map.rows);
+        HeatMap cells;
+        cells.rows = map.rows;
+        cells.columns = map.columns;
+        cells.values = map.values;
+        cells.pooling = Pooling::extreme;
+        cells.colours.label = "difference of weights";
+        cells.colours.map = ColourMap::diverging;
+        cells.colours.maximum = most > 0 ? most : 1;
+        cells.colours.minimum = -cells.colours.maximum;
+        panel.content = std::move(cells);
+        figure.panels.push_back(std::move(panel));
+        pooled |= !map.exact();
+    }
+    const Region& part = maps.front().region;
+    figure.columns = std::ssize(maps);
+    figure.reflow = true;
+    figure.narrowest_mm = 50;
+    figure.panel_aspect = std::clamp(static_cast<double>(part.queries()) / static_cast<double>(part.keys()), 0.3, 2.0);
+    if (maps.size() == 1) figure.widest_mm = 150;
+    figure.shared_colours = true;
+    figure.notes = source_notes(files, options);
+    if (asks_for_part(options)) {
+        figure.notes.push_back("Queries " + std::to_string(part.first_query) + " to " +
+                               std::to_string(part.end_query - 1) + ", keys " + std::to_string(part.first_key) +
+                               " to " + std::to_string(part.end_key - 1) + ".");
+    }
+    figure.notes.push_back(std::string("Weights of the second minus those of the first, on a linear scale symmetric "
+                                       "around 0. Grey: not allowed by the mask.") +
+                           (pooled ? " Each cell shows the difference under it that is farthest from 0." : ""));
+    figure.table = [maps = std::move(maps)] { return map_table(maps); };
+    return figure;
+}
+
+}  // namespace headscope::figures

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <string>
+
+#include "core/figures/recipe.h"
+
+namespace headscope::figures {
+
+/// The refusal of two files that cannot be compared. Error (mismatch).
+[[noreturn]] void not_alike(const std::string& expected, const std::string& found);
+
+/// The attention maps of the head of options.layer and options.head: the second file's weights minus the first's, of
+/// files that are known to have the same layers and heads. Everything but the title.
+FigureData map_difference(Files files, const FigureOptions& options);
+
+}  // namespace headscope::figures

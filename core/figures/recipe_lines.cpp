@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Tokens left (queries) and right (keys) with a line for each weight, as in BertViz's head view: the mean of a layer's
+// heads, one head, or several in colours of their own.
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/error.h"
+#include "core/figures/head_weights.h"
+#include "core/figures/recipe.h"
+#include "core/figures/token_text.h"
+
+namespace headscope::figures {
+namespace {
+
+constexpr std::int64_t kMostTokens = 64;  ///< a side: more lines than a reader can follow
+constexpr std::size_t kMostHeads = 7;     ///< colours that a theme has
+constexpr float kLeast = 0.01F;           ///< share of the greatest weight that is drawn
+
+struct HeadLines {
+    std::string model, site, name;
+    std::int64_t layer = 0, head = -1;  ///< -1: mean over heads
+    int colour = 0;
+    std::vector<float> weights;  ///< [queries, keys]; NaN: not allowed
+};
+
+struct Drawing {
+    std::string title;
+    bool cross = false;
+    Region region;
+    std::vector<std::string> queries, keys;  ///< visible, of the region
+    std::vector<HeadLines> heads;
+};
+
+std::vector<std::int64_t> chosen_heads(const store::AnalysisFile& file, std::int64_t site,
+                                       const FigureOptions& options) {
+    std::vector<std::int64_t> heads = options.heads;
+    if (options.head) heads = {*options.head};
+    for (const auto head : heads) {
+        FigureOptions one = options;
+        one.head = head;
+        check_head(file, site, one);
+    }
+    if (heads.size() > kMostHeads) {
+        throw Error(ErrorCode::usage, "--heads",
+                    "expected at most " + std::to_string(kMostHeads) + " heads, as many as there are colours",
+                    "found " + std::to_string(heads.size()));
+    }
+    return heads;
+}
+
+void check_size(const Region& region) {
+    if (region.queries() <= kMostTokens && region.keys() <= kMostTokens) return;
+    const auto end = [](std::int64_t first, std::int64_t stop) { return std::min(stop, first + kMostTokens); };
+    throw Error(ErrorCode::usage, "figure lines",
+                "expected at most " + std::to_string(kMostTokens) +
+                    " queries and keys: choose a part, as with --from-query " + std::to_string(region.first_query) +
+                    " --to-query " + std::to_string(end(region.first_query, region.end_query)) + " --from-key " +
+                    std::to_string(region.first_key) + " --to-key " +
+                    std::to_string(end(region.first_key, region.end_key)),
+                "found " + std::to_string(region.queries()) + " and " + std::to_string(region.keys()));
+}
+
+std::vector<float> mean_of_heads(const store::AnalysisFile::Map& map, const Region& region) {
+    std::vector<double> sum(static_cast<std::size_t>(region.queries() * region.keys()), 0.0);
+    for (std::int64_t h = 0; h < map.heads; ++h) {
+        const auto weights = exact_weights(map, h, region);
+        for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += weights[i];
+    }
+    std::vector<float> mean;
+    for (const double value : sum) mean.push_back(static_cast<float>(value / static_cast<double>(map.heads)));
+    return mean;
+}
+
+std::vector<std::string> labels(const std::vector<std::string>& pieces, std::int64_t first, std::int64_t end) {
+    std::vector<std::string> all;
+    for (std::int64_t i = first; i < end; ++i) {
+        all.push_back(i < std::ssize(pieces) ? visible_token(pieces[static_cast<std::size_t>(i)]) : std::to_string(i));
+    }
+    return all;
+}
+
+Drawing read(const store::AnalysisFile& file, const std::string& model, std::int64_t site, std::int64_t s,
+             const FigureOptions& options) {
+    const auto& about = file.header().sites[static_cast<std::size_t>(site)];
+    const auto heads = chosen_heads(file, site, options);
+    const auto map = recorded_map(file, s, site, "lines");
+    Drawing drawing;
+    drawing.cross = about.kind == "cross";
+    drawing.region = chosen_region(options, map.queries, map.keys);
+    check_size(drawing.region);
+    drawing.queries = labels(stream_pieces(file.header(), s, about.query_stream), drawing.region.first_query,
+                             drawing.region.end_query);
+    drawing.keys =
+        labels(stream_pieces(file.header(), s, about.key_stream), drawing.region.first_key, drawing.region.end_key);
+    HeadLines lines{model, site_label(file, site), "mean over heads", about.layer, -1, 0, {}};
+    if (heads.empty()) {
+        lines.weights = mean_of_heads(map, drawing.region);
+        drawing.heads.push_back(lines);
+    }
+    for (const auto head : heads) {
+        lines.name = "head " + std::to_string(head);
+        lines.head = head;
+        lines.colour = static_cast<int>(drawing.heads.size());
+        lines.weights = exact_weights(map, head, drawing.region);
+        drawing.heads.push_back(lines);
+    }
+    return drawing;
+}
+
+Links links(const Drawing& drawing) {
+    Links drawn;
+    drawn.left = drawing.queries;
+    drawn.right = drawing.keys;
+    drawn.left_label = drawing.cross ? "query (target)" : "query";
+    drawn.right_label = drawing.cross ? "key (source)" : "key";
+    drawn.first_left = drawing.region.first_query;
+    drawn.first_right = drawing.region.first_key;
+    const auto keys = static_cast<std::size_t>(drawing.region.keys());
+    for (const auto& head : drawing.heads) {
+        for (std::size_t i = 0; i < head.weights.size(); ++i) {
+            const float weight = head.weights[i];
+            if (!(weight >= kLeast)) continue;
+            drawn.links.push_back(
+                {static_cast<std::int32_t>(i / keys), static_cast<std::int32_t>(i % keys), weight, head.colour});
+        }
+    }
+    // What matters most is drawn over the rest.
+    std::stable_sort(drawn.links.begin(), drawn.links.end(),
+                     [](const auto& a, const auto& b) { return a.weight < b.weight; });
+    return drawn;
+}
+
+Table lines_table(const std::vector<Drawing>& drawings) {
+    std::vector<std::string> model, site, query_token, key_token;
+    std::vector<std::int64_t> layer, head, query, key;
+    std::vector<double> weight;
+    for (const auto& drawing : drawings) {
+        for (const auto& lines : drawing.heads) {
+            for (std::int64_t q = 0; q < drawing.region.queries(); ++q) {
+                for (std::int64_t k = 0; k < drawing.region.keys(); ++k) {
+                    const float value = lines.weights[static_cast<std::size_t>(q * drawing.region.keys() + k)];
+                    if (std::isnan(value)) continue;
+                    model.push_back(lines.model);
+                    layer.push_back(lines.layer);
+                    site.push_back(lines.site);
+                    head.push_back(lines.head);
+                    query.push_back(drawing.region.first_query + q);
+                    key.push_back(drawing.region.first_key + k);
+                    query_token.push_back(drawing.queries[static_cast<std::size_t>(q)]);
+                    key_token.push_back(drawing.keys[static_cast<std::size_t>(k)]);
+                    weight.push_back(value);
+                }
+            }
+        }
+    }
+    return {{{"model", std::move(model)},
+             {"layer", std::move(layer)},
+             {"site", std::move(site)},
+             {"head", std::move(head)},
+             {"query", std::move(query)},
+             {"key", std::move(key)},
+             {"query_token", std::move(query_token)},
+             {"key_token", std::move(key_token)},
+             {"weight", std::move(weight)}}};
+}
+
+}  // namespace
+
+FigureData lines(Files files, const FigureOptions& options) {
+    FigureOptions chosen = options;
+    const auto names = file_labels(files);
+    std::vector<Drawing> drawings;
+    for (std::size_t f = 0; f < files.size(); ++f) {
+        const auto& file = *files[f];
+        const auto s = chosen_sequence(file, chosen);
+        if (!chosen.layer) chosen.layer = file.header().sites.empty() ? 0 : file.header().sites.front().layer;
+        const auto sites = chosen_sites(file, chosen);
+        for (const auto site : sites) {
+            drawings.push_back(read(file, names[f], site, s, chosen));
+            std::string& title = drawings.back().title;
+            if (files.size() > 1) title = names[f];
+            if (sites.size() > 1) title += (title.empty() ? "" : ", ") + site_label(file, site);
+        }
+    }
+    FigureData figure;
+    figure.title = "Attention, layer " + std::to_string(*chosen.layer);
+    if (options.head) figure.title += ", head " + std::to_string(*options.head);
+    if (!options.head && options.heads.empty()) figure.title += ", mean over heads";
+    std::size_t most = 1;
+    for (const auto& drawing : drawings) {
+        Panel panel;
+        panel.title = drawing.title;
+        panel.content = links(drawing);
+        most = std::max({most, drawing.queries.size(), drawing.keys.size()});
+        figure.panels.push_back(std::move(panel));
+    }
+    if (drawings.front().heads.size() > 1) {
+        for (const auto& head : drawings.front().heads) figure.legend.push_back({head.name, head.colour});
+    }
+    figure.columns = std::ssize(drawings);
+    figure.reflow = true;
+    figure.narrowest_mm = 22;
+    figure.widest_mm = 70;
+    figure.panel_height_mm = static_cast<double>(most) * 3.6;
+    figure.notes = source_notes(files, options);
+    if (asks_for_part(options)) {
+        const Region& part = drawings.front().region;
+        figure.notes.push_back("Queries from " + std::to_string(part.first_query) + ", keys from " +
+                               std::to_string(part.first_key) + ".");
+    }
+    figure.notes.emplace_back(
+        "Width and strength of a line: the weight. Weights below 0.01 are not drawn; the CSV has "
+        "all.");
+    figure.table = [drawings = std::move(drawings)] { return lines_table(drawings); };
+    return figure;
+}
+
+}  // namespace headscope::figures

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The text itself, each token's background coloured by what a chosen token looks at, by how much it is looked at, or by
+// its loss: of one head, the mean of a layer's heads, or of all.
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/base/error.h"
+#include "core/figures/head_weights.h"
+#include "core/figures/recipe.h"
+#include "core/figures/token_chips.h"
+#include "core/figures/token_text.h"
+
+namespace headscope::figures {
+namespace {
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr std::int64_t kMostTokens = 3000;  ///< some pages; a part of a longer text can be chosen
+
+/// One text and a value for each of its tokens.
+struct Coloured {
+    std::string model;
+    const store::SequenceTokens* tokens = nullptr;
+    std::vector<double> values;
+    std::vector<float> shown;  ///< what is drawn: the values, or their ranks
+    std::int64_t first = 0, end = 0, query = -1;
+};
+
+TextColour colour_of(const FigureOptions& options) {
+    if (options.colour != TextColour::automatic) return options.colour;
+    return options.query ? TextColour::weights : TextColour::mass;
+}
+
+const store::SequenceTokens& tokens_of(const store::AnalysisFile& file, const std::string& stream, std::int64_t s) {
+    const auto& header = file.header();
+    const auto other = header.streams.find(stream);
+    return (other == header.streams.end() ? header.sequences : other->second)[static_cast<std::size_t>(s)];
+}
+
+/// The chosen sites that read the same text as the first of them.
+std::vector<std::int64_t> sites_of_one_text(const store::AnalysisFile& file, const FigureOptions& options) {
+    const auto& sites = file.header().sites;
+    std::vector<std::int64_t> chosen;
+    for (const auto site : chosen_sites(file, options)) {
+        const auto& here = sites[static_cast<std::size_t>(site)];
+        if (!here.has_matrix) continue;
+        if (!chosen.empty()) {
+            const auto& first = sites[static_cast<std::size_t>(chosen.front())];
+            if (here.key_stream != first.key_stream || here.query_stream != first.query_stream) continue;
+        }
+        check_head(file, site, options);
+        chosen.push_back(site);
+    }
+    if (chosen.empty()) {
+        throw Error(ErrorCode::usage, "figure text of " + file_name(file), "expected a layer with an attention matrix",
+                    "found one that mixes tokens without");
+    }
+    return chosen;
+}
+
+bool wanted(const FigureOptions& options, std::int64_t head) {
+    return !options.head || *options.head == head;
+}
+
+/// Mean over heads and sites of [heads, keys] values.
+class Mean {
+public:
+    explicit Mean(std::size_t keys) : sum_(keys, 0.0), count_(keys, 0) {}
+    void add(std::size_t key, double value) {
+        if (std::isnan(value)) return;
+        sum_[key] += value;
+        ++count_[key];
+    }
+    std::vector<double> values() const {
+        std::vector<double> all(sum_.size(), kNone);
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            if (count_[i] > 0) all[i] = sum_[i] / static_cast<double>(count_[i]);
+        }
+        return all;
+    }
+
+private:
+    std::vector<double> sum_;
+    std::vector<std::int64_t> count_;
+};
+
+std::vector<double> weights_of_query(const store::AnalysisFile& file, std::int64_t s,
+                                     const std::vector<std::int64_t>& sites, const FigureOptions& options,
+                                     std::size_t keys) {
+    Mean mean(keys);
+    for (const auto site : sites) {
+        const auto map = recorded_map(file, s, site, "text");
+        if (*options.query >= map.queries) {
+            throw Error(ErrorCode::usage, "--query",
+                        "expected 0 to " + std::to_string(map.queries - 1) + " of " + file_name(file),
+                        "found " + std::to_string(*options.query));
+        }
+        for (std::int64_t h = 0; h < map.heads; ++h) {
+            if (!wanted(options, h)) continue;
+            const auto row = exact_weights(map, h, {*options.query, *options.query + 1, 0, map.keys});
+            for (std::size_t j = 0; j < std::min(keys, row.size()); ++j) mean.add(j, row[j]);
+        }
+    }
+    return mean.values();
+}
+
+std::vector<double> mass_of_keys(const store::AnalysisFile& file, std::int64_t s,
+                                 const std::vector<std::int64_t>& sites, const FigureOptions& options,
+                                 std::size_t keys) {
+    Mean mean(keys);
+    for (const auto site : sites) {
+        if (!file.site_done(s, site)) continue;
+        const auto stored = file.column_mass(s, site);
+        const auto length = static_cast<std::size_t>(stored.shape.back());
+        const auto heads = file.header().sites[static_cast<std::size_t>(site)].heads;
+        for (std::int64_t h = 0; h < heads; ++h) {
+            for (std::size_t j = 0; wanted(options, h) && j < std::min(keys, length); ++j)
+                mean.add(j, stored.data[static_cast<std::size_t>(h) * length + j]);
+        }
+    }
+    return mean.values();
+}
+
+/// The loss that is stored at a token is that of predicting the next one.
+std::vector<double> losses(const store::AnalysisFile& file, std::int64_t s, std::size_t count) {
+    const auto stored = file.loss(s).data;
+    std::vector<double> values(count, kNone);
+    for (std::size_t i = 0; i + 1 < count && i < stored.size(); ++i) values[i + 1] = stored[i];
+    if (std::all_of(values.begin(), values.end(), [](double v) { return std::isnan(v); })) {
+        throw Error(ErrorCode::usage, "figure text of " + file_name(file),
+                    "expected a model that predicts tokens, and its last layer done", "found no losses");
+    }
+    return values;
+}
+
+/// The part that is drawn: what was asked for, else as much as some pages hold, up to the query where there is one.
+void choose_part(Coloured& text, const FigureOptions& options) {
+    const auto count = std::ssize(text.tokens->ids);
+    const Region part = chosen_region(options, count, count);
+    text.first = part.first_key;
+    text.end = part.end_key;
+    if (text.end - text.first <= kMostTokens) return;
+    if (options.from_key && options.to_key) {
+        throw Error(ErrorCode::limit, "figure text", "expected at most " + std::to_string(kMostTokens) + " tokens",
+                    "found " + std::to_string(text.end - text.first) + ": choose fewer with --from-key and --to-key");
+    }
+    if (options.to_key) {
+        text.first = text.end - kMostTokens;
+    } else {
+        if (text.query >= text.first + kMostTokens) text.first = text.query + 1 - kMostTokens;
+        text.end = text.first + kMostTokens;
+    }
+}
+
+Coloured read(const store::AnalysisFile& file, const std::string& name, const FigureOptions& options) {
+    const auto s = chosen_sequence(file, options);
+    Coloured text;
+    text.model = name;
+    const TextColour colour = colour_of(options);
+    if (colour == TextColour::loss) {
+        text.tokens = &file.header().output_sequences()[static_cast<std::size_t>(s)];
+        text.values = losses(file, s, text.tokens->ids.size());
+    } else {
+        const auto sites = sites_of_one_text(file, options);
+        const auto& first = file.header().sites[static_cast<std::size_t>(sites.front())];
+        text.tokens = &tokens_of(file, first.key_stream, s);
+        const auto keys = text.tokens->ids.size();
+        if (colour == TextColour::weights) {
+            if (!options.query) {
+                throw Error(ErrorCode::usage, "figure text", "expected --query N, the token that looks", "found none");
+            }
+            text.values = weights_of_query(file, s, sites, options, keys);
+            if (first.query_stream == first.key_stream) text.query = *options.query;
+        } else {
+            text.values = mass_of_keys(file, s, sites, options, keys);
+        }
+    }
+    choose_part(text, options);
+    for (const double value : text.values) text.shown.push_back(static_cast<float>(value));
+    if (options.scale == CellScale::row_rank) {
+        const std::vector<float> part(text.shown.begin() + text.first, text.shown.begin() + text.end);
+        const auto ranks = row_ranks(part, 1, std::ssize(part));
+        std::copy(ranks.begin(), ranks.end(), text.shown.begin() + text.first);
+    }
+    return text;
+}
+
+/// One scale for all texts of the figure.
+ColourScale scale_of(const std::vector<Coloured>& texts, const FigureOptions& options) {
+    ColourScale scale;
+    const TextColour colour = colour_of(options);
+    scale.label = colour == TextColour::loss ? "loss (nats)" : colour == TextColour::mass ? "column mass" : "weight";
+    if (options.scale == CellScale::row_rank) {
+        scale.label = "rank of the " + scale.label + " in the text";
+        return scale;
+    }
+    float most = 0;
+    for (const auto& text : texts) {
+        for (auto i = text.first; i < text.end; ++i) {
+            const float value = text.shown[static_cast<std::size_t>(i)];
+            if (!std::isnan(value)) most = std::max(most, value);
+        }
+    }
+    scale.maximum = most > 0 ? most : 1;
+    const bool square_root = options.scale == CellScale::square_root ||
+                             (options.scale == CellScale::by_length && colour != TextColour::loss);
+    if (square_root) scale.scale = ScaleKind::square_root;
+    if (options.scale == CellScale::logarithmic) {
+        scale.scale = ScaleKind::logarithmic;
+        scale.minimum = scale.maximum * 1e-3;
+    }
+    return scale;
+}
+
+TextBlock block(const Coloured& text, const ColourScale& scale) {
+    TextBlock drawn;
+    drawn.colours = scale;
+    for (const auto& group : token_groups(*text.tokens, text.first, text.end)) {
+        TextBlock::Chip chip;
+        chip.text = group.text;
+        for (auto i = group.first; i < group.end; ++i) chip.values.push_back(text.shown[static_cast<std::size_t>(i)]);
+        chip.outlined = group.special;
+        chip.stressed = text.query >= group.first && text.query < group.end;
+        chip.space_before = group.space_before;
+        chip.breaks_before = group.breaks_before;
+        chip.breaks_after = group.breaks_after;
+        drawn.chips.push_back(std::move(chip));
+    }
+    return drawn;
+}
+
+struct Row {
+    std::string model, token;
+    std::int64_t position;
+    double value, shown;
+};
+
+Table text_table(const std::vector<Row>& rows, const std::string& name, bool ranks) {
+    std::vector<std::string> model, token;
+    std::vector<std::int64_t> position;
+    std::vector<double> value, shown;
+    for (const auto& row : rows) {
+        model.push_back(row.model);
+        token.push_back(row.token);
+        position.push_back(row.position);
+        value.push_back(row.value);
+        shown.push_back(row.shown);
+    }
+    Table table{{{"model", std::move(model)},
+                 {"position", std::move(position)},
+                 {"token", std::move(token)},
+                 {name, std::move(value)}}};
+    if (ranks) table.columns.push_back({"rank", std::move(shown)});
+    return table;
+}
+
+std::string heads_note(const FigureOptions& options) {
+    const std::string layer = options.layer ? "layer " + std::to_string(*options.layer) : "every layer";
+    return options.head ? "head " + std::to_string(*options.head) + " of " + layer : "mean over the heads of " + layer;
+}
+
+std::string title_of(const std::vector<Coloured>& texts, const FigureOptions& options) {
+    switch (colour_of(options)) {
+        case TextColour::loss:
+            return "Loss of each token";
+        case TextColour::mass:
+            return "Which tokens are looked at, " + heads_note(options);
+        default:
+            break;
+    }
+    const auto& text = texts.front();
+    const bool named = text.query >= 0 && text.query < std::ssize(text.tokens->pieces);
+    return "What token " + std::to_string(*options.query) +
+           (named ? " “" + visible_token(text.tokens->pieces[static_cast<std::size_t>(text.query)]) + "”" : "") +
+           " looks at, " + heads_note(options);
+}
+
+std::string scale_note(const ColourScale& scale, const FigureOptions& options) {
+    std::string note = options.scale == CellScale::row_rank    ? "Coloured by rank among the tokens shown."
+                       : scale.scale == ScaleKind::square_root ? "Coloured by the square root."
+                       : scale.scale == ScaleKind::logarithmic
+                           ? "Logarithmic colour scale; smaller values than its end are drawn as its end."
+                           : "Linear colour scale.";
+    if (colour_of(options) == TextColour::mass)
+        note += " Column mass: the mean weight that a token gets from the queries that see it.";
+    if (colour_of(options) == TextColour::weights)
+        note += " Framed: the token that looks; without colour: not seen by it.";
+    return note +
+           " Outlined: tokens that are not in the text. Bytes of one character stand together, each with its "
+           "own colour.";
+}
+
+}  // namespace
+
+FigureData text(Files files, const FigureOptions& options) {
+    const auto names = file_labels(files);
+    std::vector<Coloured> texts;
+    for (std::size_t f = 0; f < files.size(); ++f) texts.push_back(read(*files[f], names[f], options));
+    const ColourScale scale = scale_of(texts, options);
+    FigureData figure;
+    figure.title = title_of(texts, options);
+    figure.notes = source_notes(files, options);
+    std::vector<Row> rows;
+    for (const auto& coloured : texts) {
+        Panel panel;
+        if (texts.size() > 1) panel.title = coloured.model;
+        panel.content = block(coloured, scale);
+        figure.panels.push_back(std::move(panel));
+        const auto count = std::ssize(coloured.tokens->ids);
+        if (coloured.end - coloured.first < count) {
+            figure.notes.push_back((texts.size() > 1 ? coloured.model + ": t" : std::string("T")) + "okens " +
+                                   std::to_string(coloured.first) + " to " + std::to_string(coloured.end - 1) + " of " +
+                                   std::to_string(count) + "; --from-key and --to-key choose others.");
+        }
+        for (auto i = coloured.first; i < coloured.end; ++i) {
+            const auto at = static_cast<std::size_t>(i);
+            rows.push_back({coloured.model, visible_token(coloured.tokens->pieces[at]), i, coloured.values[at],
+                            coloured.shown[at]});
+        }
+    }
+    figure.notes.push_back(scale_note(scale, options));
+    figure.shared_colours = true;
+    const TextColour colour = colour_of(options);
+    const std::string name = colour == TextColour::loss   ? "loss"
+                             : colour == TextColour::mass ? "column_mass"
+                                                          : "weight";
+    figure.table = [rows = std::move(rows), name, ranks = options.scale == CellScale::row_rank] {
+        return text_table(rows, name, ranks);
+    };
+    return figure;
+}
+
+}  // namespace headscope::figures

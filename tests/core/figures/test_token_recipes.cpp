@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Figures made of tokens: the coloured text, lines between tokens.
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "core/figures/token_chips.h"
+#include "tests/core/figures/figure_files.h"
+
+using namespace headscope;
+using namespace headscope::figures;
+using namespace headscope::tests;
+
+namespace {
+
+store::SequenceTokens tokens_of(const std::string& text, const std::vector<std::array<std::int64_t, 2>>& offsets) {
+    store::SequenceTokens tokens;
+    tokens.text = text;
+    tokens.offsets = offsets;
+    for (const auto& [begin, end] : offsets) {
+        tokens.ids.push_back(static_cast<std::int32_t>(tokens.ids.size()));
+        tokens.pieces.push_back(
+            end > begin ? text.substr(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)) : "<s>");
+    }
+    return tokens;
+}
+
+const TextBlock& block(const FigureData& figure) {
+    return std::get<TextBlock>(figure.panels.at(0).content);
+}
+
+std::vector<double> numbers(const FigureData& figure, const std::string& name) {
+    for (const auto& column : figure.table().columns)
+        if (column.name == name) return std::get<std::vector<double>>(column.values);
+    return {};
+}
+
+}  // namespace
+
+TEST_CASE("Bytes of one character are shown together, what no token has stays between", "[figures][chips]") {
+    // "a 月" as byte pieces that all name the whole character, then bytes of their own, then words with gaps.
+    const auto whole = token_groups(tokens_of("a 月!", {{0, 0}, {0, 1}, {1, 2}, {2, 5}, {2, 5}, {2, 5}, {5, 6}}), 0, 7);
+    REQUIRE(whole.size() == 5);
+    CHECK(whole[0].special);
+    CHECK(whole[0].text == "<s>");
+    CHECK(whole[2].text == "␣");
+    CHECK(whole[3].text == "月");
+    CHECK(whole[3].first == 3);
+    CHECK(whole[3].end == 6);
+    CHECK(!whole[3].special);
+    const auto bytes = token_groups(tokens_of("月b", {{0, 1}, {1, 2}, {2, 3}, {3, 4}}), 0, 4);
+    REQUIRE(bytes.size() == 2);
+    CHECK(bytes[0].text == "月");
+    CHECK(bytes[1].text == "b");
+    const auto gaps = token_groups(tokens_of("one two\n\nthree\n", {{0, 3}, {4, 7}, {9, 14}, {14, 15}}), 0, 4);
+    REQUIRE(gaps.size() == 4);
+    CHECK(!gaps[0].space_before);
+    CHECK(gaps[1].space_before);
+    CHECK(gaps[1].breaks_before == 0);
+    CHECK(gaps[2].breaks_before == 2);
+    CHECK(gaps[3].text == "↵");
+    CHECK(gaps[3].breaks_after == 1);
+    // A part has no gap before it; a character that is cut shows its bytes.
+    const auto part = token_groups(tokens_of("one two", {{0, 3}, {4, 7}}), 1, 2);
+    CHECK(!part[0].space_before);
+    const auto cut = token_groups(tokens_of("月b", {{0, 1}, {1, 2}, {2, 3}, {3, 4}}), 2, 4);
+    CHECK(cut[0].text == "‹x88›");
+    // Without a text nothing is special, for nothing has a place.
+    CHECK(!token_groups(tokens_of("", {{0, 0}, {0, 0}}), 0, 2)[1].special);
+    CHECK(token_groups(tokens_of(" the  end", {{0, 4}, {4, 9}}), 0, 2)[0].text == " the");
+    CHECK(token_groups(tokens_of(" the  end", {{0, 4}, {4, 9}}), 0, 2)[1].text == "␣␣end");
+}
+
+TEST_CASE("The text by what a token looks at: that query's weights", "[figures][text]") {
+    const FigureFiles folder;
+    SyntheticAnalysis wish;
+    wish.record.maps = true;
+    const auto file = folder.analysis("a", wish);
+    FigureOptions options;
+    options.layer = 1;
+    options.head = 2;
+    const auto map = make_figure("attention", std::vector{file}, options);
+    const auto& cells = std::get<HeatMap>(map.panels[0].content);
+    options.query = 15;
+    const auto figure = make_figure("text", std::vector{file}, options);
+    CHECK(figure.title.starts_with("What token 15 “"));
+    const auto weights = numbers(figure, "weight");
+    REQUIRE(weights.size() == 24);
+    for (std::size_t j = 0; j < 24; ++j) {
+        INFO(j);
+        CHECK(std::isnan(weights[j]) == (j > 15));
+        if (j <= 15) CHECK(weights[j] == Approx(cells.values[15 * 24 + j]).epsilon(1e-6));
+    }
+    std::size_t tokens = 0, stressed = 0;
+    for (const auto& chip : block(figure).chips) {
+        tokens += chip.values.size();
+        stressed += chip.stressed ? 1 : 0;
+    }
+    CHECK(tokens == 24);
+    CHECK(stressed == 1);
+
+    // A layer's mean, and the mean of all.
+    options.head.reset();
+    double by_hand = 0;
+    for (std::int64_t h = 0; h < 4; ++h) {
+        FigureOptions one = options;
+        one.head = h;
+        by_hand += numbers(make_figure("text", std::vector{file}, one), "weight")[3] / 4;
+    }
+    CHECK(numbers(make_figure("text", std::vector{file}, options), "weight")[3] == Approx(by_hand).epsilon(1e-9));
+    options.layer.reset();
+    CHECK(make_figure("text", std::vector{file}, options).title.find("every layer") != std::string::npos);
+    options.query = 24;
+    CHECK(refusal("text", {file}, options).find("[--query] expected 0 to 23") != std::string::npos);
+    CHECK(refusal("text", {folder.analysis("b", {})}, options).find("--record maps") != std::string::npos);
+    options.query.reset();
+    options.colour = TextColour::weights;
+    CHECK(refusal("text", {file}, options).find("--query N") != std::string::npos);
+}
+
+TEST_CASE("The text by who is looked at and by loss, a part of it, by rank", "[figures][text]") {
+    const FigureFiles folder;
+    SyntheticAnalysis wish;
+    const auto file = folder.analysis("a", wish);
+    FigureOptions options;
+    options.layer = 2;
+    options.head = 1;
+    const auto mass = make_figure("text", std::vector{file}, options);
+    const auto stored = file->column_mass(0, 2);
+    for (std::size_t j = 0; j < 24; ++j) CHECK(numbers(mass, "column_mass")[j] == Approx(stored.data[24 + j]));
+    CHECK(noted(mass, "Column mass"));
+    CHECK(block(mass).colours.scale == ScaleKind::square_root);
+
+    options.from_key = 3;
+    options.to_key = 9;
+    options.scale = CellScale::row_rank;
+    const auto part = make_figure("text", std::vector{file}, options);
+    CHECK(numbers(part, "rank").size() == 6);
+    CHECK(noted(part, "Tokens 3 to 8 of 24"));
+    auto ranks = numbers(part, "rank");
+    std::sort(ranks.begin(), ranks.end());
+    for (std::size_t i = 0; i < 6; ++i) CHECK(ranks[i] == Approx(static_cast<double>(i) / 5));
+
+    FigureOptions by_loss;
+    by_loss.colour = TextColour::loss;
+    const auto loss = make_figure("text", std::vector{file}, by_loss);
+    CHECK(std::isnan(numbers(loss, "loss")[0]));
+    // The loss stored at the token before.
+    CHECK(numbers(loss, "loss")[1] == Approx(file->loss(0).data[0]));
+    CHECK(block(loss).colours.label == "loss (nats)");
+}
+
+TEST_CASE("A long text is cut to some pages, and says so", "[figures][text]") {
+    const FigureFiles folder;
+    SyntheticAnalysis wish;
+    wish.lengths = {3500};
+    wish.layers = 1;
+    wish.heads = wish.key_value_heads = 1;
+    const auto file = folder.analysis("a", wish);
+    const auto figure = make_figure("text", std::vector{file}, {});
+    CHECK(noted(figure, "Tokens 0 to 2999 of 3500"));
+    FigureOptions options;
+    options.from_key = 100;
+    options.to_key = 3400;
+    try {
+        make_figure("text", std::vector{file}, options);
+        FAIL("drawn");
+    } catch (const Error& error) {
+        CHECK(error.code() == ErrorCode::limit);
+    }
+}
+
+TEST_CASE("Lines are the weights of the chosen heads", "[figures][lines]") {
+    const FigureFiles folder;
+    SyntheticAnalysis wish;
+    wish.record.maps = true;
+    const auto file = folder.analysis("a", wish);
+    FigureOptions options;
+    options.layer = 1;
+    options.heads = {3, 0};
+    const auto figure = make_figure("lines", std::vector{file}, options);
+    const auto& links = std::get<Links>(figure.panels.at(0).content);
+    CHECK(links.left.size() == 24);
+    CHECK(links.right[0] == "␣the");
+    CHECK(figure.legend.size() == 2);
+    CHECK(figure.legend[0].name == "head 3");
+    FigureOptions one;
+    one.layer = 1;
+    one.head = 3;
+    const auto map = make_figure("attention", std::vector{file}, one);
+    const auto& cells = std::get<HeatMap>(map.panels[0].content).values;
+    std::size_t drawn = 0, expected = 0;
+    for (const auto& link : links.links) {
+        if (link.colour != 0) continue;
+        ++drawn;
+        CHECK(link.weight == cells[static_cast<std::size_t>(link.left * 24 + link.right)]);
+    }
+    for (const float weight : cells) expected += weight >= 0.01F ? 1 : 0;
+    CHECK(drawn == expected);
+    CHECK(std::is_sorted(links.links.begin(), links.links.end(),
+                         [](const auto& a, const auto& b) { return a.weight < b.weight; }));
+    CHECK(lines(figure_csv(figure)) == 1 + 2 * 24 * 25 / 2);
+
+    options.heads.clear();
+    const auto mean = make_figure("lines", std::vector{file}, options);
+    CHECK(mean.title.find("mean over heads") != std::string::npos);
+    double sum = 0;
+    for (const auto& link : std::get<Links>(mean.panels[0].content).links) sum += link.left == 5 ? link.weight : 0;
+    CHECK(sum == Approx(1).margin(0.06));  // but for those below 0.01
+}
+
+TEST_CASE("Lines of too many tokens or heads are refused with what would do", "[figures][lines]") {
+    const FigureFiles folder;
+    SyntheticAnalysis wish;
+    wish.record.maps = true;
+    wish.lengths = {80};
+    wish.heads = wish.key_value_heads = 8;
+    const auto file = folder.analysis("a", wish);
+    FigureOptions options;
+    const auto words = refusal("lines", {file}, options);
+    CHECK(words.find("at most 64") != std::string::npos);
+    CHECK(words.find("--from-query 0 --to-query 64 --from-key 0 --to-key 64") != std::string::npos);
+    options.to_query = options.to_key = 64;
+    CHECK(make_figure("lines", std::vector{file}, options).panels.size() == 1);
+    options.from_query = 60;
+    options.from_key = 50;
+    const auto part = make_figure("lines", std::vector{file}, options);
+    CHECK(std::get<Links>(part.panels[0].content).first_left == 60);
+    CHECK(std::get<Links>(part.panels[0].content).right.size() == 14);
+    options.heads = {0, 1, 2, 3, 4, 5, 6, 7};
+    CHECK(refusal("lines", {file}, options).find("at most 7 heads") != std::string::npos);
+    options.heads = {0, 8};
+    CHECK(refusal("lines", {file}, options).find("expected 0 to 7") != std::string::npos);
+    CHECK(refusal("attention", {file}, options).find("--head") != std::string::npos);
+    options.head = 1;
+    CHECK(refusal("lines", {file}, options).find("found both") != std::string::npos);
+}
