@@ -15,10 +15,20 @@ namespace headscope::app {
 
 namespace fs = std::filesystem;
 
-std::shared_ptr<const tokenizer::Tokenizer> load_tokenizer(const fs::path& path) {
+namespace {
+
+/// `path` itself, or the folder that it lies in.
+fs::path folder_of(const fs::path& path) {
     std::error_code ignored;
-    if (fs::is_directory(path, ignored)) return tokenizer::Tokenizer::from_folder(path);
-    const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+    if (fs::is_directory(path, ignored)) return path;
+    return path.has_parent_path() ? path.parent_path() : fs::path(".");
+}
+
+}  // namespace
+
+std::shared_ptr<const tokenizer::Tokenizer> load_tokenizer(const fs::path& path) {
+    const fs::path folder = folder_of(path);
+    if (folder == path) return tokenizer::Tokenizer::from_folder(path);
     for (const char* name : {"config.json", "vocab.json", "merges.txt", "vocab.txt"})
         if (path.filename() == name) return tokenizer::Tokenizer::from_folder(folder);
     for (const char* end : {".safetensors", ".index.json", ".bin", ".pt", ".pth"})
@@ -27,10 +37,21 @@ std::shared_ptr<const tokenizer::Tokenizer> load_tokenizer(const fs::path& path)
 }
 
 std::shared_ptr<const tokenizer::Tokenizer> tokenizer_of(const checkpoint::Checkpoint& checkpoint) {
-    std::error_code ignored;
-    fs::path folder = checkpoint.path();
-    if (!fs::is_directory(folder, ignored)) folder = folder.has_parent_path() ? folder.parent_path() : ".";
+    const fs::path folder = folder_of(checkpoint.path());
     return tokenizer::Tokenizer::is_in(folder) ? tokenizer::Tokenizer::from_folder(folder) : nullptr;
+}
+
+tokenizer::ChatTemplate load_chat_template(const fs::path& path) {
+    auto chat = tokenizer::find_chat_template(folder_of(path));
+    if (!chat)
+        throw Error(ErrorCode::usage, "--chat",
+                    "expected a checkpoint with a chat template (chat_template.jinja, or in tokenizer_config.json)",
+                    "found none");
+    return *std::move(chat);
+}
+
+std::optional<tokenizer::ChatTemplate> chat_template_of(const checkpoint::Checkpoint& checkpoint) {
+    return tokenizer::find_chat_template(folder_of(checkpoint.path()));
 }
 
 void check_kernel_environment() {

@@ -3,9 +3,11 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "core/checkpoint/checkpoint.h"
+#include "core/tokenizer/chat_template.h"
 #include "core/tokenizer/tokenizer.h"
 
 namespace headscope::app {
@@ -16,6 +18,12 @@ std::shared_ptr<const tokenizer::Tokenizer> load_tokenizer(const std::filesystem
 
 /// The tokenizer of an open checkpoint; null when it has none.
 std::shared_ptr<const tokenizer::Tokenizer> tokenizer_of(const checkpoint::Checkpoint& checkpoint);
+
+/// The chat template of a checkpoint folder, or of the folder that any file of one lies in. Throws Error when there is
+/// none.
+tokenizer::ChatTemplate load_chat_template(const std::filesystem::path& path);
+/// The same of an open checkpoint; empty when it has none.
+std::optional<tokenizer::ChatTemplate> chat_template_of(const checkpoint::Checkpoint& checkpoint);
 
 /// Refuses a backend that this machine lacks in the environment's HEADSCOPE_KERNELS. For commands that run kernels.
 void check_kernel_environment();

@@ -40,7 +40,7 @@ struct Options {
     std::int64_t length = 0;
     int threads = 0;
     bool windows = false, repeat_token = false, beyond_positions = false, all_rows = false, maps_float16 = false,
-         json = false;
+         json = false, chat = false;
 };
 
 /// "0,2,5-8" -> {0, 2, 5, 6, 7, 8}. At most 100 000 of them: the rest is the model's to refuse.
@@ -173,6 +173,7 @@ json settings(const Options& options, const std::string& model, const analysis::
             {"length", options.length},
             {"windows", options.windows},
             {"repeat_token", options.repeat_token},
+            {"chat", options.chat},
             {"beyond_positions", options.beyond_positions},
             {"all_rows", options.all_rows}};
 }
@@ -210,6 +211,7 @@ Done analyse_one(const Options& options, const std::string& path,
 
     const auto tokenizer = tokenizer_of(*checkpoint);
     auto input_choice = input_options(options);
+    if (options.chat) input_choice.chat = load_chat_template(path);
     input_choice.vocabulary = inspection.config.vocabulary;
     input_choice.check_length = [&](std::int64_t tokens) {
         model::check_length(tokens, inspection.config, options.beyond_positions);
@@ -219,7 +221,8 @@ Done analyse_one(const Options& options, const std::string& path,
     std::vector<fs::path> inputs = input.paths;
     inputs.insert(inputs.end(), options.target_tokens.begin(), options.target_tokens.end());
     inputs.insert(inputs.end(), checkpoint->files().begin(), checkpoint->files().end());
-    for (const char* side : {"config.json", "tokenizer.json", "vocab.json", "merges.txt", "vocab.txt"})
+    for (const char* side : {"config.json", "tokenizer.json", "vocab.json", "merges.txt", "vocab.txt",
+                             "tokenizer_config.json", "chat_template.jinja", "chat_template.json"})
         if (const auto file = checkpoint->side_file(side)) inputs.push_back(*file);
     OutputFile::check_target(output, inputs);
 
@@ -350,6 +353,10 @@ void add_analyze(CLI::App& app, Context& context) {
         ->take_all();
     command->add_option("--bos", options->bos, "The token before the text: yes, no, auto (as the tokenizer does)")
         ->check(CLI::IsMember({"yes", "no", "auto"}))
+        ->group("Input");
+    command
+        ->add_flag("--chat", options->chat,
+                   "Each text is a user's message, put into the checkpoint's chat template")
         ->group("Input");
     command->add_option("--length", options->length, "Cut each sequence to so many tokens")
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24))

@@ -56,6 +56,21 @@ std::string tower_text(const json& tower) {
            ", feed-forward " + std::to_string(number("feed_forward"));
 }
 
+/// Where the chat template is; null where there is none. One that cannot be used is a note: the rest can.
+json describe_chat_template(const checkpoint::Checkpoint& checkpoint, json& notes) {
+    const auto chat = chat_template_of(checkpoint);
+    if (!chat) return nullptr;
+    const tokenizer::ChatMessage message{"user", "Hello"};
+    try {
+        tokenizer::apply_chat_template(*chat, {&message, 1});
+    } catch (const Error& error) {
+        notes.push_back(std::string("chat template: ") + error.what());
+    }
+    std::string text = chat->file;
+    if (!chat->others.empty()) text += ", with others for " + list_text(chat->others);
+    return text;
+}
+
 /// What a checkpoint is, without reading a weight. What cannot be opened as a model is told as a problem: its tensors
 /// can still be listed.
 json describe_checkpoint(const checkpoint::Checkpoint& checkpoint) {
@@ -103,6 +118,11 @@ json describe_checkpoint(const checkpoint::Checkpoint& checkpoint) {
     try {
         const auto tokenizer = tokenizer_of(checkpoint);
         document["tokenizer"] = tokenizer ? json(tokenizer->vocabulary_size()) : json();
+    } catch (const Error& error) {
+        problems.push_back(error.what());
+    }
+    try {
+        document["chat_template"] = describe_chat_template(checkpoint, notes);
     } catch (const Error& error) {
         problems.push_back(error.what());
     }
@@ -179,14 +199,23 @@ std::string sentences(const json& items) {
 }
 
 void print_description(const json& document) {
-    static const char* const kOrder[] = {
-        "kind",           "name",       "model",         "family",          "created",
-        "complete",       "layers",     "encoder",       "decoder",         "decoder_start",
-        "sites",          "sites_done", "heads",         "key_value_heads", "head_size",
-        "hidden_size",    "vocabulary", "max_positions", "causal",          "parameters",
-        "tensor_count",   "bytes",      "files",         "tokenizer",       "sequence_lengths",
-        "target_lengths", "record",     "indicators",    "matched",         "missing",
-        "left_over",      "notes",      "problems"};
+    static const char* const kOrder[] = {"kind",           "name",
+                                         "model",          "family",
+                                         "created",        "complete",
+                                         "layers",         "encoder",
+                                         "decoder",        "decoder_start",
+                                         "sites",          "sites_done",
+                                         "heads",          "key_value_heads",
+                                         "head_size",      "hidden_size",
+                                         "vocabulary",     "max_positions",
+                                         "causal",         "parameters",
+                                         "tensor_count",   "bytes",
+                                         "files",          "tokenizer",
+                                         "chat_template",  "sequence_lengths",
+                                         "target_lengths", "record",
+                                         "indicators",     "matched",
+                                         "missing",        "left_over",
+                                         "notes",          "problems"};
     std::string text;
     for (const char* key : kOrder) {
         if (!document.contains(key)) continue;

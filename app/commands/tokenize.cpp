@@ -18,7 +18,7 @@ namespace {
 struct TokenizeOptions {
     std::string model, text, file;
     std::vector<std::int64_t> decode;
-    bool json = false, skip_special = false, plain = false;
+    bool json = false, skip_special = false, plain = false, chat = false;
 };
 
 void run_decode(const tokenizer::Tokenizer& tokenizer, const TokenizeOptions& options) {
@@ -97,9 +97,12 @@ void print_table(const tokenizer::Tokenizer& tokenizer, const tokenizer::Encodin
 
 void run_encode(const tokenizer::Tokenizer& tokenizer, const TokenizeOptions& options,
                 const Cancellation& cancellation) {
-    const std::string text =
-        options.file.empty() ? options.text : analysis::read_text_file(options.file, &cancellation);
-    const auto encoding = tokenizer.encode(text, !options.plain, &cancellation);
+    std::string text = options.file.empty() ? options.text : analysis::read_text_file(options.file, &cancellation);
+    if (options.chat) {
+        const tokenizer::ChatMessage message{"user", std::move(text)};
+        text = tokenizer::apply_chat_template(load_chat_template(options.model), {&message, 1});
+    }
+    const auto encoding = tokenizer.encode(text, !options.plain && !options.chat, &cancellation);
     if (options.json)
         print_encoding(tokenizer, encoding, cancellation);
     else
@@ -120,6 +123,11 @@ void add_tokenize(CLI::App& app, Context& context) {
     command->add_flag("--skip-special", options->skip_special, "With --decode: leave special tokens out")
         ->needs(decode);
     command->add_flag("--plain", options->plain, "Add no special tokens");
+    command
+        ->add_flag(
+            "--chat", options->chat,
+            "The text is a user's message, put into the checkpoint's chat template; offsets count in what it makes")
+        ->excludes(decode);
     command->add_flag("--json", options->json, "One JSON document: ids, pieces, offsets in bytes");
     command->callback([&context, options, text, file, decode] {
         if (text->count() + file->count() + decode->count() == 0)

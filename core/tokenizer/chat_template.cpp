@@ -59,7 +59,9 @@ std::optional<ChatTemplate> of_json_file(const fs::path& path, const std::string
     const nlohmann::json document = read_json_file(path, largest_file, kind);
     const JsonView view(document, shown(path));
     const auto value = view.object().find("chat_template");
-    return value ? of_json(*value) : std::nullopt;
+    auto chat = value ? of_json(*value) : std::nullopt;
+    if (chat) chat->file = path.filename().string();
+    return chat;
 }
 
 std::tm clock_time() {
@@ -75,6 +77,7 @@ std::optional<ChatTemplate> find_chat_template(const fs::path& folder) {
     std::optional<ChatTemplate> chat;
     if (const fs::path path = folder / "chat_template.jinja"; ends_at_regular_file(path)) {
         chat.emplace();
+        chat->file = "chat_template.jinja";
         chat->where = shown(path);
         chat->text = read_small_file(path, largest_template, "chat template");
     }

@@ -23,7 +23,8 @@ namespace headscope::tokenizer {
 
 struct ChatTemplate {
     std::string text;
-    std::string where;                                  ///< the file, for people and errors
+    std::string file;                                   ///< "chat_template.jinja", "tokenizer_config.json" ...
+    std::string where;                                  ///< the place, for errors
     std::map<std::string, std::string> special_tokens;  ///< what templates know them by: bos_token, eos_token ...
     std::vector<std::string> others;                    ///< names of further templates beside it ("tool_use")
 };

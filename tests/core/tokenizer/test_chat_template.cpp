@@ -216,7 +216,7 @@ TEST_CASE("A checkpoint's template is found where transformers keeps it", "[chat
     REQUIRE(find_chat_template(folder.path())->others == std::vector<std::string>{"tool_use"});
     test::write_file(folder / "chat_template.jinja", "{% if add_generation_prompt %}j{% endif %}\n");
     REQUIRE(text() == "j");
-    REQUIRE(find_chat_template(folder.path())->where.ends_with("chat_template.jinja"));
+    REQUIRE(find_chat_template(folder.path())->file == "chat_template.jinja");
 
     test::write_file(folder / "chat_template.jinja", "\xFF");
     REQUIRE_THROWS_MATCHES(find_chat_template(folder.path()), Error, IsError(ErrorCode::format, "UTF-8"));
