@@ -17,6 +17,12 @@ constexpr double kPadding = 2, kGap = 1.5, kRadius = 4;  // units
 constexpr double kLine = 1.24;                           // of a line's height
 constexpr int kMostBlankLines = 2;
 
+/// A line may begin with this token: it is not in the middle of a word.
+bool begins_word(const figures::TextBlock::Chip& chip) {
+    return chip.space_before || chip.outlined || chip.breaks_before > 0 || chip.text.starts_with(' ') ||
+           chip.text.starts_with("␣");
+}
+
 }  // namespace
 
 std::vector<PlacedChip> place_chips(const figures::TextBlock& block, const QFont& font, double width) {
@@ -29,17 +35,31 @@ std::vector<PlacedChip> place_chips(const figures::TextBlock& block, const QFont
             x = 0;
         }
     };
+    std::vector<double> widths;
     for (const auto& chip : block.chips) {
-        breaks(chip.breaks_before);
-        if (chip.space_before && x > 0) x += space;
         QString text = printable(chip.text);
         double wide = text_width(font, text) + 2 * kPadding;
         if (wide > width) {
             text = QFontMetricsF(font).elidedText(text, Qt::ElideMiddle, width - 2 * kPadding);
             wide = std::min(width, text_width(font, text) + 2 * kPadding);
         }
-        if (x > 0 && x + wide > width) breaks(1);
-        placed.push_back({QRectF(x, y, wide, height * 1.06), text, &chip});
+        placed.push_back({QRectF(), text, &chip});
+        widths.push_back(wide);
+    }
+    for (std::size_t i = 0; i < placed.size(); ++i) {
+        const auto& chip = *placed[i].chip;
+        breaks(chip.breaks_before);
+        if (chip.space_before && x > 0) x += space;
+        const double wide = widths[i];
+        // The tokens of a word stay together where a line has room for all of them.
+        double word = wide;
+        for (std::size_t k = i + 1; k < placed.size() && begins_word(chip) && !begins_word(*placed[k].chip) &&
+                                    placed[k - 1].chip->breaks_after == 0 && word <= width;
+             ++k) {
+            word += kGap + widths[k];
+        }
+        if (x > 0 && x + (word <= width ? word : wide) > width) breaks(1);
+        placed[i].rect = QRectF(x, y, wide, height * 1.06);
         x += wide + kGap;
         breaks(chip.breaks_after);
     }

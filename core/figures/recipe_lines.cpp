@@ -206,8 +206,9 @@ FigureData lines(Files files, const FigureOptions& options) {
     figure.notes = source_notes(files, options);
     if (asks_for_part(options)) {
         const Region& part = drawings.front().region;
-        figure.notes.push_back("Queries from " + std::to_string(part.first_query) + ", keys from " +
-                               std::to_string(part.first_key) + ".");
+        figure.notes.push_back("Queries " + std::to_string(part.first_query) + " to " +
+                               std::to_string(part.end_query - 1) + ", keys " + std::to_string(part.first_key) +
+                               " to " + std::to_string(part.end_key - 1) + ".");
     }
     figure.notes.emplace_back(
         "Width and strength of a line: the weight. Weights below 0.01 are not drawn; the CSV has "

@@ -49,6 +49,26 @@ TEST_CASE("Tokens of a text wrap within their panel, in order, and none is lost"
     }
 }
 
+TEST_CASE("Tokens of a word stay on one line where it has room", "[widgets][text]") {
+    ensure_application();
+    figures::TextBlock block;
+    for (const char* text : {"one", " lan", "ter", "n", " end"})
+        block.chips.push_back({text, {1}, false, false, false, 0, 0});
+    const QFont font = figure_font(8);
+    // "one lan" fits, "one lantern" does not, "lantern" does.
+    const double width = text_width(font, " lan") + text_width(font, "ter") + text_width(font, "n") + 40;
+    const auto chips = place_chips(block, font, width);
+    CHECK(chips[1].rect.top() > chips[0].rect.top());
+    CHECK(chips[1].rect.left() == 0);
+    CHECK(chips[2].rect.top() == chips[1].rect.top());
+    CHECK(chips[3].rect.top() == chips[1].rect.top());
+    CHECK(chips[4].rect.top() > chips[1].rect.top());
+    // Too long for any line: it is broken where it must be.
+    const auto narrow = place_chips(block, font, text_width(font, " lan") + text_width(font, "ter") + 12);
+    CHECK(narrow[2].rect.top() == narrow[1].rect.top());
+    CHECK(narrow[3].rect.top() > narrow[2].rect.top());
+}
+
 TEST_CASE("A token wider than a line is elided", "[widgets][text]") {
     ensure_application();
     figures::TextBlock block;
