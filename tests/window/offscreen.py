@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""offscreen.py PROGRAM: the window's story in short, without a screen: open the sample, run, every view, export, quit;
+then the session is back."""
+import os
+import sys
+import tempfile
+
+from program import Failed, Program, Sent
+
+
+def start(program, home):
+    window = Program(program, home, {"QT_QPA_PLATFORM": "offscreen"})
+    window.until_visible("main_window")
+    return window, Sent(window)
+
+
+def export(window, hands, path):
+    hands.act("export")
+    hands.click("export_save")
+    window.until_visible("export_file")
+    window.until("the name of the file to have the focus", lambda: window.find("fileNameEdit")["focus"])
+    hands.key("Ctrl+A")
+    hands.type(path)
+    hands.key("Return")
+    window.until(f"{path} to be written", lambda: os.path.exists(path) and
+                 "Written" in window.find("export_problem")["text"])
+
+
+def tell(program, home):
+    window, hands = start(program, home)
+    hands.click("start_sample")
+    window.until_state("a model", lambda state: state["models"] == 1)
+    hands.click("text_run")
+    window.until_state("a complete analysis", lambda state: (
+        not state["running"] and state["studies"] and state["studies"][0]["complete"]))
+    views = window.views()
+    if "overview" not in views or "map" not in views:
+        raise Failed(f"expected an overview and a map among the views; found {views}")
+    hands.act("next_layer")
+    hands.act("next_head")
+    for view in views[1:] + views[:1]:
+        hands.act("view_" + view)
+        window.until_state(f"the view {view} in front", lambda state: state["front"] == view)
+        window.quiet()
+    export(window, hands, os.path.join(home, "figure.svg"))
+    with open(os.path.join(home, "figure.svg"), encoding="utf-8") as file:
+        if "<text" not in file.read():
+            raise Failed("expected text in the SVG file")
+    hands.key("Escape")
+    hands.act("view_map")
+    state = window.until_state("the map in front", lambda state: state["front"] == "map")
+    if (state["site"], state["head"], state["problems"]) != (1, 1, 0):
+        raise Failed(f"expected layer 1, head 1 and no problem; found {state}")
+    stalls = window.stalls()
+    hands.act("quit")
+    if status := window.ended():
+        raise Failed(f"expected status 0 at the end; found {status}")
+
+    window, hands = start(program, home)
+    window.until_state("the session", lambda now: all(now[name] == state[name] for name in (
+        "front", "site", "head", "models")) and [study["path"] for study in now["studies"]] ==
+        [study["path"] for study in state["studies"]])
+    hands.act("quit")
+    window.ended()
+    print(f"{len(views)} views; {stalls}")
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="headscope-window-") as home:
+        try:
+            tell(os.path.abspath(sys.argv[1]), home)
+        except Failed as failure:
+            print(f"offscreen.py: {failure}")
+            return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The window as a test sees it: a process of `headscope --drive`, which tells where things are and what is shown.
+
+`Hands` works it with real events (xdotool on an X server of its own), `Sent` with events that the program sends itself,
+for platforms without mouse and keyboard.
+"""
+import json
+import os
+import select
+import shutil
+import subprocess
+import time
+
+
+class Failed(Exception):
+    """A step did not go as expected: one sentence."""
+
+
+class Program:
+    """One run of the program. `home` takes the place of the user's folders."""
+
+    PATIENCE = 90.0  # seconds: for machines that do other things at the same time
+
+    def __init__(self, program, home, environment, arguments=()):
+        self.home = home
+        self.errors = open(os.path.join(home, "stderr.txt"), "ab")
+        folders = {name: os.path.join(home, folder) for name, folder in (
+            ("HOME", ""), ("XDG_DATA_HOME", "data"), ("XDG_CONFIG_HOME", "config"), ("XDG_CACHE_HOME", "cache"))}
+        for folder in folders.values():
+            os.makedirs(folder, exist_ok=True)
+        words = dict(os.environ, **folders, **environment, LC_ALL="C.UTF-8", HEADSCOPE_VERBOSE="1")
+        words.pop("WAYLAND_DISPLAY", None)
+        self.began = time.monotonic()
+        self.process = subprocess.Popen([program, "--drive", *arguments], env=words, cwd=home, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=self.errors)
+        self.rest = b""
+
+    def ask(self, request, seconds=PATIENCE):
+        """One request, one answer (app/window/driver.h)."""
+        try:
+            self.process.stdin.write(json.dumps(request).encode() + b"\n")
+            self.process.stdin.flush()
+        except OSError:
+            raise Failed(f"the program ended before {request}: {self.last_words()}") from None
+        end = time.monotonic() + seconds
+        while b"\n" not in self.rest:
+            left = end - time.monotonic()
+            if left <= 0 or not select.select([self.process.stdout], [], [], left)[0]:
+                raise Failed(f"no answer to {request} within {seconds:.0f} s")
+            block = os.read(self.process.stdout.fileno(), 65536)
+            if not block:
+                raise Failed(f"the program ended at {request}: {self.last_words()}")
+            self.rest += block
+        line, _, self.rest = self.rest.partition(b"\n")
+        return json.loads(line)
+
+    def state(self):
+        return self.ask({"state": True})
+
+    def find(self, name):
+        return self.ask({"find": name})
+
+    def views(self):
+        """Names of all views, in the window's order."""
+        actions = self.ask({"actions": True})["actions"]
+        return [action["name"][len("view_"):] for action in actions if action["name"].startswith("view_")]
+
+    def keys_of(self, action):
+        for known in self.ask({"actions": True})["actions"]:
+            if known["name"] == action:
+                return known["keys"]
+        raise Failed(f"expected an action {action}")
+
+    def until(self, what, holds, seconds=PATIENCE):
+        """Waits until `holds()` gives something true, and returns that."""
+        end = time.monotonic() + seconds
+        while True:
+            value = holds()
+            if value:
+                return value
+            if time.monotonic() > end:
+                raise Failed(f"expected {what} within {seconds:.0f} s; the state is {self.state()}")
+            time.sleep(0.05)
+
+    def until_state(self, what, holds, seconds=PATIENCE):
+        return self.until(what, lambda: (lambda state: state if holds(state) else None)(self.state()), seconds)
+
+    def until_visible(self, name, seconds=PATIENCE):
+        return self.until(f"{name} to be visible and enabled", lambda: (
+            lambda found: found if found["found"] and found["visible"] and found["enabled"] else None)(
+                self.find(name)), seconds)
+
+    def session(self):
+        """The session file, as it is now; empty: there is none yet."""
+        try:
+            with open(os.path.join(self.home, "data", "headscope", "session.json"), encoding="utf-8") as file:
+                return json.load(file)
+        except FileNotFoundError:
+            return {}
+
+    def view_state(self, view):
+        return self.session().get("views", {}).get(view)
+
+    def quiet(self, seconds=PATIENCE):
+        """Waits until nothing is read or run."""
+        return self.until_state("nothing to be read or run", lambda s: not s["busy"] and not s["running"], seconds)
+
+    def shot(self, path):
+        if not self.ask({"shot": path})["done"]:
+            raise Failed(f"expected a picture at {path}")
+
+    def ended(self, seconds=PATIENCE):
+        """Waits for the end; the exit status."""
+        try:
+            return self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise Failed(f"expected the program to end within {seconds:.0f} s") from None
+
+    def stalls(self):
+        """A line about the longest time in which the window did not answer; raises Failed when it was too long."""
+        state = self.state()
+        longest = state["longest_stall"]
+        line = f"stalls over 100 ms: {state['stalls']}, longest {longest * 1000:.0f} ms"
+        # A process that is given a part of a processor cannot answer at once.
+        limit = 0.4 * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+        if longest > limit:
+            raise Failed(f"expected no stall above {limit * 1000:.0f} ms; found: {line}")
+        return line
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        self.errors.close()
+
+    def last_words(self):
+        try:
+            self.process.wait(5)
+        except subprocess.TimeoutExpired:
+            pass
+        with open(self.errors.name, "rb") as file:
+            text = file.read().decode(errors="replace")
+        return f"status {self.process.returncode}; {text[-600:].strip() or 'nothing on stderr'}"
+
+
+class Sent:
+    """Works the program with events that it sends itself."""
+
+    def __init__(self, program):
+        self.program = program
+
+    def click(self, name, at=None, twice=False):
+        width, height = self.program.until_visible(name)["rect"][2:]
+        across, down = at or (0.5, 0.5)
+        place = [int(across * width), int(down * height)]
+        if not self.program.ask({"click": name, "twice": twice, "at": place})["done"]:
+            raise Failed(f"expected {name} to take a click")
+
+    def key(self, keys):
+        self.program.ask({"key": keys})
+
+    def type(self, text):
+        self.program.ask({"type": text})
+
+    def act(self, name):
+        if not self.program.ask({"action": name})["done"]:
+            raise Failed(f"expected the action {name} to be there and enabled")
+
+
+class Hands:
+    """Works the program with a mouse and a keyboard."""
+
+    def __init__(self, program, display):
+        self.program = program
+        self.environment = dict(os.environ, DISPLAY=display)
+
+    def xdotool(self, *words):
+        run = subprocess.run(["xdotool", *map(str, words)], env=self.environment, capture_output=True, text=True,
+                             timeout=60)
+        if run.returncode:
+            raise Failed(f"xdotool {' '.join(map(str, words))}: {run.stderr.strip()}")
+        return run.stdout.strip()
+
+    def place(self, name, at=None):
+        """Where something is on the screen: its middle, or a share of its width and height."""
+        x, y, width, height = self.program.until_visible(name)["rect"]
+        across, down = at or (0.5, 0.5)
+        return round(x + across * width), round(y + down * height)
+
+    def point(self, name, at=None):
+        self.xdotool("mousemove", *self.place(name, at), "sleep", 0.05)
+
+    def click(self, name, at=None, twice=False):
+        self.point(name, at)
+        self.xdotool("click", *(["--repeat", 2, "--delay", 60] if twice else []), 1)
+
+    def wheel(self, name, steps, at=None):
+        """Steps away from oneself."""
+        self.point(name, at)
+        self.xdotool("click", "--repeat", abs(steps), "--delay", 30, 4 if steps > 0 else 5)
+
+    def drag(self, name, start, end):
+        self.point(name, start)
+        self.xdotool("mousedown", 1)
+        first, last = self.place(name, start), self.place(name, end)
+        for step in (1, 2, 3, 4):
+            self.xdotool("mousemove", *(round(a + (b - a) * step / 4) for a, b in zip(first, last)), "sleep", 0.05)
+        self.xdotool("mouseup", 1)
+
+    def key(self, keys):
+        """Named as Qt does: Ctrl+Return."""
+        names = {"Ctrl": "ctrl", "Alt": "alt", "Shift": "shift", "Esc": "Escape", "?": "question", ".": "period"}
+        self.xdotool("key", "--clearmodifiers", "+".join(names.get(key, key if len(key) > 1 else key.lower())
+                                                         for key in keys.split("+")))
+
+    def type(self, text):
+        self.xdotool("type", "--delay", 15, text)
+
+    def act(self, name):
+        """By its keys."""
+        self.key(self.program.keys_of(name))
+
+
+class Screen:
+    """An X server with one screen, and a window manager where there is one."""
+
+    def __init__(self, size="1280x800"):
+        reading, writing = os.pipe()
+        self.server = subprocess.Popen(
+            ["Xvfb", "-displayfd", str(writing), "-screen", "0", f"{size}x24", "-nolisten", "tcp", "-noreset"],
+            pass_fds=[writing], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        os.close(writing)
+        if not select.select([reading], [], [], 30)[0]:
+            self.close()
+            raise Failed("expected Xvfb to start within 30 s")
+        self.display = ":" + os.read(reading, 32).decode().strip()
+        os.close(reading)
+        self.manager = None
+        if shutil.which("openbox"):
+            self.manager = subprocess.Popen(["openbox"], env=dict(os.environ, DISPLAY=self.display),
+                                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def picture(self, path):
+        """The whole screen, with what a program's own picture of itself leaves out: menus, dialogs, the pointer."""
+        if shutil.which("import"):
+            subprocess.run(["import", "-window", "root", path], env=dict(os.environ, DISPLAY=self.display), check=False,
+                           timeout=60)
+
+    def close(self):
+        for process in (getattr(self, "manager", None), self.server):
+            if process:
+                process.terminate()
+                process.wait()
