@@ -270,9 +270,11 @@ FigureData difference(Files files, const FigureOptions& options) {
     const bool maps = options.layer && options.head && options.indicator.empty();
     FigureData figure = maps ? map_difference(files, options) : of_indicators(files, options);
     const auto names = file_labels(files);
-    const std::string what =
-        maps ? "Attention, layer " + std::to_string(*options.layer) + ", head " + std::to_string(*options.head)
-             : (options.indicator.empty() ? "Indicators" : indicator_title(options.indicator));
+    std::string what = maps                        ? "Attention"
+                       : options.indicator.empty() ? "Indicators"
+                                                   : indicator_title(options.indicator);
+    if (options.layer) what += ", layer " + std::to_string(*options.layer);
+    if (options.head) what += ", head " + std::to_string(*options.head);
     figure.title = what + ": " + names[1] + " minus " + names[0];
     return figure;
 }

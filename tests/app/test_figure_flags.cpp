@@ -65,6 +65,21 @@ TEST_CASE("The command of a figure is read as the request it was made of", "[app
     }
 }
 
+TEST_CASE("Several heads may be given one by one or as a list", "[app][export]") {
+    const std::vector<std::string> start{"export", "a.h5", "--figure", "lines", "-o", "x.csv"};
+    const auto heads = [&](const std::vector<std::string>& more) {
+        auto arguments = start;
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        return Command(arguments).request.options;
+    };
+    CHECK(heads({"--head", "4"}).head == 4);
+    CHECK(heads({"--head", "4"}).heads.empty());
+    CHECK(heads({"--head", "0", "--head", "3"}).heads == std::vector<std::int64_t>{0, 3});
+    CHECK(heads({"--heads", "0,3,5"}).heads == std::vector<std::int64_t>{0, 3, 5});
+    CHECK_THROWS_AS(heads({"--heads", "0,,5"}), CLI::ParseError);
+    CHECK_THROWS_AS(heads({"--heads", "0,3,"}), CLI::ParseError);
+}
+
 TEST_CASE("Options that a figure lacks and values that cannot be are wrong usage", "[app][export]") {
     CHECK_THROWS_AS(Command({"export", "a.h5", "--figure", "radar", "-o", "x.csv", "--scale", "linear"}),
                     app::UsageError);

@@ -87,7 +87,8 @@ TEST_CASE("analyze prints one document, and info reads the file that it left", "
 
 TEST_CASE("lists are documents", "[app][json]") {
     CHECK(document({"list", "families", "--json"}).size() >= 4);
-    CHECK(document({"list", "figures", "--json"}).size() >= 5);
+    CHECK(document({"list", "figures", "--json"}).size() >= 10);
+    CHECK(document({"list", "colour-maps", "--json"}).size() == 8);
     CHECK(document({"list", "kernels", "--json"}).size() >= 2);
     CHECK(document({"list", "mixers", "--json"}).is_array());
 }

@@ -93,6 +93,7 @@ TEST_CASE("A head's maps are compared weight by weight", "[figures][difference]"
         if (std::isnan(expected) != std::isnan(cells(figure).values[i])) FAIL(i);
         if (!std::isnan(expected)) CHECK(cells(figure).values[i] == expected);
     }
+    CHECK(figure.title == "Attention, layer 1, head 3: other minus synthetic");
     CHECK(figure.panels[0].x.cell_labels[0] == "␣the");
     CHECK(cells(figure).pooling == Pooling::extreme);
     options.pixels = 16;
