@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/analysis/estimate.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/analysis/work_plan.h"
+#include "core/model/model.h"
+#include "core/store/file_size.h"
+
+namespace headscope::analysis {
+namespace {
+
+// The program with LibTorch, its threads and what it holds after loading, measured on x86-64.
+constexpr double program_bytes = 157e6;
+constexpr double read_rate = 1e9;  ///< bytes of weights a second, from the disk's cache, checked and converted
+constexpr double most_logit_bytes = 64 << 20;  ///< of one chunk (Model::logit_rows)
+
+store::AnalysisHeader header_of(const model::Inspection& inspection, const AnalysisRequest& request) {
+    const model::ModelConfig& config = inspection.config;
+    store::AnalysisHeader header;
+    header.model_name = config.name;
+    header.config_json = request.config_json.empty() ? config.to_json() : request.config_json;
+    header.settings_json = request.settings_json;
+    header.mixers.assign(static_cast<std::size_t>(config.all_layers()), "standard");
+    header.sites = inspection.sites;
+    header.sequences = request.sequences;
+    if (config.encoder) {
+        header.streams["target"] = request.targets;
+        header.streams["target"].resize(request.sequences.size());
+    }
+    for (int layer = 0; layer < config.all_layers(); ++layer) {
+        const bool asked = request.layers.empty() || request.layers.contains(layer);
+        if (asked && !request.skip_layers.contains(layer)) header.measured_layers.insert(layer);
+    }
+    header.record = request.record;
+    header.hidden_boundaries = config.all_layers() + 1;
+    header.vocabulary = config.vocabulary;
+    header.maps_float16 = request.maps_float16;
+    return header;
+}
+
+/// Floats that one row of a batch needs in a tower.
+double row_floats(const model::ModelConfig& config) {
+    const auto d = static_cast<double>(config.hidden), f = static_cast<double>(config.feed_forward);
+    const auto size = static_cast<double>(config.head_size);
+    const double heads = static_cast<double>(config.heads) * size,
+                 key_value_heads = static_cast<double>(config.key_value_heads) * size;
+    const double experts =
+        config.experts > 0 ? static_cast<double>(std::max<std::int64_t>(config.experts_per_token, 1)) : 1;
+    const double feed_forward = 3 * d + (config.gated_feed_forward ? 3 : 2) * f * experts;
+    // Query and key before and after rotary, value, output in float32 and in the model's type.
+    const double attention = 3 * d + 4 * heads + 3 * key_value_heads;
+    return feed_forward + attention;
+}
+
+/// Of one site and one batch: thumbnails while they are made, column mass, row constants, histograms.
+double statistics_bytes(const store::AnalysisHeader& header, double sequences, double length) {
+    double most = 0;
+    for (const Site& site : header.sites) most = std::max(most, static_cast<double>(site.heads));
+    const auto side = static_cast<double>(std::min<std::int64_t>(header.longest(), 128));
+    return sequences * most * (side * side * 8 + length * 12 + 4096);
+}
+
+/// What is copied for recording, a sequence at a time.
+double recording_bytes(const store::AnalysisHeader& header, double length) {
+    double map = 0, dense = 0;
+    for (const Site& site : header.sites) {
+        map = std::max(map, length * site.key_size * (site.heads + site.key_value_heads) * 4);
+        dense = std::max(dense, std::min(length, 1024.0) * length * 4);
+    }
+    return (header.record.maps ? 2 * map : 0) + (header.record.attention ? dense : 0);
+}
+
+double batch_bytes(const model::Inspection& inspection, const store::AnalysisHeader& header, const WorkBatch& batch,
+                   double bytes) {
+    const model::ModelConfig& config = inspection.config;
+    const auto count = static_cast<double>(batch.sequences.size());
+    const auto length = static_cast<double>(batch.length);
+    const auto predicted = config.encoder ? static_cast<double>(batch.target_length) : length;
+    double total = count * predicted * row_floats(config) * bytes;
+    if (config.encoder) total += count * length * row_floats(*config.encoder) * bytes;
+    const double logits = inspection.has_head ? predicted * static_cast<double>(config.vocabulary) * 4 : 0;
+    total += std::min(logits, most_logit_bytes);
+    const double longer = std::max(length, predicted);
+    return total + statistics_bytes(header, count, longer) + recording_bytes(header, longer);
+}
+
+}  // namespace
+
+Rate Rate::by_threads(int threads) {
+    return {2e10 * std::max(threads, 1)};
+}
+
+Rate Rate::measured(double multiplications, double seconds, Rate before) {
+    return seconds >= 0.1 && multiplications > 0 ? Rate{multiplications / seconds} : before;
+}
+
+Estimate estimate(const model::Inspection& inspection, const AnalysisRequest& request, const EstimateOptions& options) {
+    Estimate found;
+    const store::AnalysisHeader header = header_of(inspection, request);
+    const double bytes = options.bfloat16 ? 2 : 4;
+    const auto plan =
+        plan_work(request.sequences, request.targets, inspection.config, request.batch_tokens, inspection.has_head);
+    double most = 0, tokens = 0;
+    for (const WorkBatch& batch : plan) {
+        found.multiplications += std::accumulate(batch.layer_costs.begin(), batch.layer_costs.end(), batch.loss_cost);
+        most = std::max(most, batch_bytes(inspection, header, batch, bytes));
+    }
+    for (const auto& sequence : request.sequences) tokens += static_cast<double>(sequence.ids.size());
+    found.weight_bytes = static_cast<double>(inspection.parameters) * bytes;
+    // Ids, offsets and pieces are held by the request, the header and the probe.
+    found.memory_bytes = program_bytes + found.weight_bytes + most + tokens * 150;
+    if (!request.sequences.empty()) found.file_bytes = store::expected_file_bytes(header);
+    const double rate = options.rate.multiplications_per_second;
+    found.seconds = found.multiplications / (rate > 0 ? rate : Rate::by_threads(1).multiplications_per_second) +
+                    (options.weights_there ? 0 : found.weight_bytes / read_rate);
+    return found;
+}
+
+}  // namespace headscope::analysis

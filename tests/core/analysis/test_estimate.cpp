@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What an analysis is said to take against what it takes.
+#include <catch2/catch.hpp>
+
+#include "core/analysis/estimate.h"
+#include "core/checkpoint/checkpoint.h"
+#include "core/model/model.h"
+#include "tests/core/base/temporary_folder.h"
+
+using namespace headscope;
+
+namespace {
+
+const std::filesystem::path sample =
+    std::filesystem::path(HEADSCOPE_SOURCE_DIR) / "resources/samples/llama-kjv-shakespeare";
+
+store::SequenceTokens tokens(std::int64_t count) {
+    store::SequenceTokens made;
+    for (std::int64_t i = 0; i < count; ++i) {
+        made.ids.push_back(static_cast<std::int32_t>(3 + i * 7 % 900));
+        made.offsets.push_back({5 * i, 5 * i + 5});
+        made.pieces.emplace_back(" word");
+        made.text += " word";
+    }
+    return made;
+}
+
+struct Heard final : Progress {
+    void advance(double done, double, const std::string&) override { last = done; }
+    double last = 0;
+};
+
+}  // namespace
+
+TEST_CASE("A file is as large as it was said to be, and progress counts what was announced", "[analysis][estimate]") {
+    const auto checkpoint = checkpoint::Checkpoint::open(sample);
+    const auto model = model::Model::build(*checkpoint);
+    const auto inspection = model::inspect(*checkpoint);
+    const test::TemporaryFolder folder;
+    const auto check = [&](const std::vector<std::int64_t>& lengths, store::RecordLevels record) {
+        analysis::AnalysisRequest request;
+        for (const std::int64_t length : lengths) request.sequences.push_back(tokens(length));
+        request.record = record;
+        const auto found = analysis::estimate(inspection, request, {});
+        Heard progress;
+        const Cancellation cancellation;
+        analysis::run(*model, request, folder / "a.headscope.h5", {}, progress, cancellation);
+        const auto bytes = static_cast<double>(std::filesystem::file_size(folder / "a.headscope.h5"));
+        INFO(lengths.size() << " sequences from " << lengths.front() << ": " << bytes << " bytes, estimated "
+                            << found.file_bytes);
+        CHECK(found.file_bytes == Approx(bytes).epsilon(0.1));
+        CHECK(progress.last == Approx(found.multiplications));
+        CHECK(found.weight_bytes == Approx(4.0 * static_cast<double>(model->parameters())));
+    };
+    check({7}, {});
+    check({130}, {});
+    check({130}, {.maps = true});
+    check({40, 90, 40}, {.maps = true, .attention = true, .states = true, .logits = true});
+}
+
+TEST_CASE("Memory and time grow with what they depend on", "[analysis][estimate]") {
+    const auto inspection = model::inspect(*checkpoint::Checkpoint::open(sample));
+    const auto of = [&](std::int64_t length, store::RecordLevels record = {}, analysis::EstimateOptions options = {}) {
+        analysis::AnalysisRequest request;
+        request.sequences.push_back(tokens(length));
+        request.record = record;
+        return analysis::estimate(inspection, request, options);
+    };
+    // The header says what was measured: within 30 % of it (peak of the process in MB).
+    CHECK(of(256).memory_bytes == Approx(176.4e6).epsilon(0.3));
+    CHECK(of(2048).memory_bytes == Approx(210.8e6).epsilon(0.3));
+    CHECK(of(2048, {.maps = true}).memory_bytes == Approx(220.4e6).epsilon(0.3));
+    CHECK(of(8192).memory_bytes == Approx(369.8e6).epsilon(0.3));
+    CHECK(of(8192, {.maps = true}).memory_bytes == Approx(403.2e6).epsilon(0.3));
+
+    CHECK(of(64, {}, {.rate = {}, .bfloat16 = true}).weight_bytes == Approx(of(64).weight_bytes / 2));
+    CHECK(of(2048, {}, {.rate = {1e9}, .bfloat16 = false, .weights_there = true}).seconds ==
+          Approx(of(2048).multiplications / 1e9));
+    CHECK(of(8192).multiplications > 4 * of(2048).multiplications);
+    CHECK(analysis::Rate::measured(4e9, 2, {}).multiplications_per_second == Approx(2e9));
+    CHECK(analysis::Rate::measured(4e9, 0.01, {5}).multiplications_per_second == 5);
+    CHECK(analysis::Rate::by_threads(2).multiplications_per_second >
+          analysis::Rate::by_threads(0).multiplications_per_second);
+    // Nothing to run costs nothing but the model.
+    CHECK(analysis::estimate(inspection, {}, {}).file_bytes == 0);
+}
