@@ -65,11 +65,12 @@ class Program:
         actions = self.ask({"actions": True})["actions"]
         return [action["name"][len("view_"):] for action in actions if action["name"].startswith("view_")]
 
-    def keys_of(self, action):
+    def action(self, name):
+        """What the menus have of that name: text, keys, whether it can be done now."""
         for known in self.ask({"actions": True})["actions"]:
-            if known["name"] == action:
-                return known["keys"]
-        raise Failed(f"expected an action {action}")
+            if known["name"] == name:
+                return known
+        raise Failed(f"expected an action {name}")
 
     def until(self, what, holds, seconds=PATIENCE):
         """Waits until `holds()` gives something true, and returns that."""
@@ -216,8 +217,15 @@ class Hands:
         self.xdotool("type", "--delay", 15, text)
 
     def act(self, name):
-        """By its keys."""
-        self.key(self.program.keys_of(name))
+        """By its keys; an action without keys by the palette of commands."""
+        action = self.program.action(name)
+        if action["keys"]:
+            self.key(action["keys"])
+            return
+        self.key(self.program.action("commands")["keys"])
+        self.program.until_visible("palette_field")
+        self.type(action["text"])
+        self.key("Return")
 
 
 class Screen:

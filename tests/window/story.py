@@ -187,10 +187,7 @@ class Story:
         self.window.until("the export page to close", lambda: not self.window.find("export_dialog")["visible"])
 
     def dark(self):
-        self.hands.act("commands")
-        self.window.until_visible("palette_field")
-        self.hands.type("dark")
-        self.hands.key("Return")
+        self.hands.act("theme_dark")
         self.window.until_state("dark colours", lambda state: state["dark"])
         self.window.quiet()
 
