@@ -21,11 +21,13 @@ widgets::Study* open_study(widgets::Desk& desk, const std::filesystem::path& pat
     return desk.add(promise.get_future().get());
 }
 
+constexpr int kQuiet = 12;  ///< turns: a short task may be asked for and done within each of some
+
 void settle(widgets::Desk& desk, double seconds) {
     QElapsedTimer clock;
     clock.start();
     int quiet = 0;
-    while (quiet < 3 && static_cast<double>(clock.elapsed()) < seconds * 1000) {
+    while (quiet < kQuiet && static_cast<double>(clock.elapsed()) < seconds * 1000) {
         const bool busy = !desk.reader().idle();
         if (!busy) desk.tiles().server().wait();
         QApplication::processEvents();

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QJsonObject>
+#include <QObject>
+#include <QSocketNotifier>
+
+namespace headscope::app {
+
+class MainWindow;
+
+/// Lets a test look into the window that it works with mouse and keyboard: requests on standard input, answers on
+/// standard output, a JSON object a line each. Asked for by the hidden option --drive.
+///
+///     {"find": NAME}        -> {"found", "visible", "enabled", "rect": [x, y, width, height] on the screen, "text"}
+///     {"state": true}       -> selection, analyses, whether something runs, problems, stalls, the view in front
+///     {"shot": PATH}        -> a picture of the window
+///     {"actions": true}     -> {"actions": [{"name", "text", "keys", "enabled"}]}, in the order of the menus
+///     {"action": NAME}      -> triggers an action of the menus
+///     {"click": NAME, "at": [x, y]}, {"key": "Ctrl+K"}, {"type": TEXT}: for platforms without a real mouse
+class Driver : public QObject {
+    Q_OBJECT
+public:
+    explicit Driver(MainWindow* window);
+
+private:
+    void read();
+    QJsonObject answer(const QJsonObject& request);
+    QJsonObject find(const QString& name) const;
+    QJsonObject actions() const;
+    QJsonObject state() const;
+
+    MainWindow* window_;
+    QSocketNotifier input_;
+    QByteArray waiting_;
+};
+
+}  // namespace headscope::app

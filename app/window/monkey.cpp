@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/window/monkey.h"
+
+#include <QApplication>
+#include <QDialog>
+#include <QFileDialog>
+#include <QMenu>
+#include <cstdio>
+
+#include "app/window/main_window.h"
+#include "app/window/synthetic.h"
+#include "widgets/desk/view.h"
+
+namespace headscope::app {
+namespace {
+
+constexpr int kPause = 12;         // ms between deeds
+constexpr double kWarm = 20;       // seconds after which memory is compared
+constexpr double kGrowth = 400e6;  // bytes: what caches may take
+constexpr double kStall = 0.1;
+
+const char* const kKeys[] = {"Left",       "Right",       "Up",        "Down",      "Tab",  "Shift+Tab", "Return",
+                             "Escape",     "Space",       "Home",      "End",       "PgUp", "PgDown",    "+",
+                             "-",          "0",           "A",         "Z",         "Del",  "Ctrl+A",    "Ctrl+C",
+                             "Shift+Left", "Shift+Right", "Ctrl+Left", "Ctrl+Right"};
+
+}  // namespace
+
+Monkey::Monkey(MainWindow* window, double seconds, std::uint64_t seed)
+    : QObject(window), window_(window), seconds_(seconds), random_(seed) {
+    for (const QAction* action : window_->all_actions()) actions_[action->objectName()] = 0;
+    actions_.erase(QStringLiteral("quit"));
+    for (const auto* kind : widgets::view_kinds()) views_[QLatin1String(kind->name)] = 0;
+    connect(&window_->watchdog(), &Watchdog::memory_read, this, [this](double bytes) {
+        last_memory_ = bytes;
+        if (first_memory_ == 0 && static_cast<double>(clock_.elapsed()) > std::min(kWarm, seconds_ / 2) * 1000)
+            first_memory_ = bytes;
+    });
+    // Queued: a deed may open something that turns an event loop of its own, and a timer does not fire within itself.
+    connect(&timer_, &QTimer::timeout, this,
+            [this] { QMetaObject::invokeMethod(this, &Monkey::step, Qt::QueuedConnection); });
+    for (QAction* action : window_->all_actions())
+        connect(action, &QAction::triggered, this, [this, action] { ++actions_[action->objectName()]; });
+    clock_.start();
+    QTimer::singleShot(1500, this, [this] {
+        stalls_before_ = window_->watchdog().stalls();
+        timer_.start(kPause);
+    });
+}
+
+void Monkey::step() {
+    if (static_cast<double>(clock_.elapsed()) > seconds_ * 1000) {
+        timer_.stop();
+        finish();
+        return;
+    }
+    // Dialogs and menus that ask for files or hold the window are left again, most of the time.
+    if (QWidget* modal = QApplication::activeModalWidget(); modal && below(6) == 0) {
+        if (auto* dialog = qobject_cast<QDialog*>(modal)) dialog->reject();
+        return;
+    }
+    if (window_->engine().models().empty() && below(40) == 0) {
+        choose();
+        return;
+    }
+    ++views_[window_->front_name()];
+    switch (below(12)) {
+        case 0:
+        case 1:
+        case 2:
+        case 3:
+            ++deeds_[QStringLiteral("click")];
+            return click();
+        case 4:
+            ++deeds_[QStringLiteral("drag")];
+            return drag();
+        case 5:
+            ++deeds_[QStringLiteral("wheel")];
+            return wheel();
+        case 6:
+        case 7:
+        case 8:
+        case 9:
+            ++deeds_[QStringLiteral("key")];
+            return key();
+        default:
+            ++deeds_[QStringLiteral("action")];
+            return act();
+    }
+}
+
+QWidget* Monkey::any_widget(QPoint& place) {
+    QWidget* top = QApplication::activePopupWidget();
+    if (!top) top = QApplication::activeModalWidget();
+    if (!top) {
+        QWidgetList tops;
+        for (QWidget* widget : QApplication::topLevelWidgets())
+            if (widget->isVisible() && widget->width() > 8 && widget->height() > 8) tops << widget;
+        if (tops.isEmpty()) return nullptr;
+        top = tops[below(static_cast<int>(tops.size()))];
+    }
+    place = QPoint(below(top->width()), below(top->height()));
+    QWidget* widget = widget_under(top, place);
+    return widget->isEnabled() ? widget : nullptr;
+}
+
+void Monkey::click() {
+    QPoint place;
+    if (QWidget* widget = any_widget(place))
+        send_click(widget, place, below(8) == 0 ? Qt::RightButton : Qt::LeftButton, below(6) == 0);
+}
+
+void Monkey::drag() {
+    QPoint place;
+    QWidget* widget = any_widget(place);
+    if (widget) send_drag(widget, place, {below(widget->width()), below(widget->height())});
+}
+
+void Monkey::wheel() {
+    QPoint place;
+    if (QWidget* widget = any_widget(place)) send_wheel(widget, place, below(2) == 0 ? 1 : -1);
+}
+
+void Monkey::key() {
+    // Paths are not typed: nothing outside the monkey's own folders is to be overwritten.
+    if (qobject_cast<QFileDialog*>(QApplication::activeModalWidget())) return;
+    send_keys(QKeySequence(QLatin1String(kKeys[below(static_cast<int>(std::size(kKeys)))])));
+}
+
+void Monkey::act() {
+    if (QApplication::activeModalWidget() || QApplication::activePopupWidget()) return;
+    QAction* chosen = nullptr;
+    for (QAction* action : window_->all_actions()) {
+        if (!action->isEnabled() || action->objectName() == QLatin1String("quit")) continue;
+        // What was done least is done first, so that all of it is reached.
+        if (!chosen || actions_[action->objectName()] < actions_[chosen->objectName()] ||
+            (actions_[action->objectName()] == actions_[chosen->objectName()] && below(3) == 0))
+            chosen = action;
+    }
+    if (chosen) chosen->trigger();
+}
+
+void Monkey::choose() {
+    for (QAction* action : window_->all_actions())
+        if (action->objectName() == QLatin1String("open_sample")) action->trigger();
+}
+
+void Monkey::finish() {
+    const int stalls = window_->watchdog().stalls() - stalls_before_;
+    std::printf("monkey: %.0f s\n", seconds_);
+    bool left_out = false;
+    for (const auto& [name, count] : deeds_) std::printf("deed %s %d\n", qPrintable(name), count);
+    for (const auto& [name, count] : actions_) {
+        std::printf("action %s %d\n", qPrintable(name), count);
+        left_out = left_out || count == 0;
+    }
+    for (const auto& [name, count] : views_) {
+        if (name.isEmpty()) continue;
+        std::printf("view %s %d\n", qPrintable(name), count);
+        left_out = left_out || count == 0;
+    }
+    const double growth = first_memory_ > 0 ? last_memory_ - first_memory_ : 0;
+    std::printf("stalls over %.0f ms: %d, longest %.0f ms\n", kStall * 1000, stalls,
+                window_->watchdog().longest() * 1000);
+    std::printf("memory %.0f MB, growth %.0f MB\n", last_memory_ / 1e6, growth / 1e6);
+    std::fflush(stdout);
+    for (QWidget* widget : QApplication::topLevelWidgets())
+        if (widget != window_) widget->close();
+    window_->close();
+    QApplication::exit(left_out || stalls > 0 || growth > kGrowth ? 1 : 0);
+}
+
+}  // namespace headscope::app

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QKeySequence>
+#include <QPoint>
+#include <QString>
+#include <QWidget>
+
+namespace headscope::app {
+
+// Events as a person's hands make them, for platforms that have no mouse and no keyboard.
+
+/// The widget with that object name: a visible one before a hidden one, of any window; null: none.
+QWidget* find_widget(const QString& name);
+/// What lies under a point of a widget: the child that gets the events.
+QWidget* widget_under(QWidget* top, QPoint& place);
+
+void send_click(QWidget* widget, const QPoint& place, Qt::MouseButton button = Qt::LeftButton, bool twice = false);
+void send_drag(QWidget* widget, const QPoint& from, const QPoint& to);
+void send_wheel(QWidget* widget, const QPoint& place, int steps);
+/// To the widget that has the focus, shortcuts of the window first.
+void send_keys(const QKeySequence& keys);
+void send_text(const QString& text);
+
+}  // namespace headscope::app

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QString>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "widgets/desk/study.h"
+
+namespace headscope::widgets {
+
+/// The model's choices for the token that follows a position, most probable first, and where the one stands that did.
+struct Predictions {
+    struct Choice {
+        std::int32_t id = 0;
+        double probability = 0;
+    };
+    std::vector<Choice> best;
+    std::int64_t rank = -1;  ///< of the token that followed, from 0; -1: none did
+    Choice actual;
+};
+
+/// Pieces of the tokens that occur in an analysis: what it knows of the vocabulary.
+struct KnownPieces {
+    std::unordered_map<std::int32_t, QString> labels;
+};
+std::int64_t bytes_of(const KnownPieces& known);
+
+/// Mean loss per sequence, over those that have one.
+struct MeanLoss {
+    std::int64_t sequences = 0;
+    double mean = 0, deviation = 0;  ///< nats; divisor n - 1, NaN for one sequence
+};
+
+/// The stream of tokens that the model's output is about.
+std::string output_stream(const store::AnalysisHeader& header);
+
+/// Of the softmax of one row of logits.
+Predictions predictions_of(const std::vector<double>& logits, std::int64_t actual, std::size_t most);
+
+/// Null value, nothing pending and no failure: the file has no logits.
+Reply<Predictions> predictions(Study& study, std::int64_t sequence, std::int64_t position, std::size_t most);
+Reply<KnownPieces> known_pieces(Study& study);
+Reply<MeanLoss> mean_loss(Study& study);
+
+}  // namespace headscope::widgets

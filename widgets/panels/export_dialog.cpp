@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "widgets/panels/export_dialog.h"
+
+#include <QApplication>
+#include <QClipboard>
+#include <QComboBox>
+#include <QFileDialog>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QLineEdit>
+#include <QListWidget>
+#include <QMenu>
+#include <QMimeData>
+#include <QPushButton>
+#include <QScreen>
+#include <QScrollArea>
+#include <QSplitter>
+#include <QVBoxLayout>
+
+#include "core/figures/figure_arguments.h"
+#include "widgets/panels/figure_form.h"
+
+namespace headscope::widgets {
+namespace {
+
+constexpr int kPause = 300;  // ms after the last change
+
+}  // namespace
+
+ExportDialog::ExportDialog(Desk* desk, std::string program, QWidget* parent)
+    : QDialog(parent), desk_(desk), maker_(std::move(program), &desk->reader()) {
+    setWindowTitle(tr("Export a figure"));
+    setObjectName(QStringLiteral("export_dialog"));
+    resize(1080, 640);
+    build();
+    soon_.setSingleShot(true);
+    soon_.setInterval(kPause);
+    connect(&soon_, &QTimer::timeout, this, [this] {
+        if (files().empty() || !form_->problem().isEmpty()) return;
+        figures::FigureRequest preview = request();
+        const double zoom = zoom_->currentData().toDouble();
+        preview.style.dpi = std::clamp(screen()->logicalDotsPerInch() * devicePixelRatioF() * zoom, 36.0, 600.0);
+        maker_.preview(preview, files());
+    });
+    connect(&maker_, &FigureMaker::previewed, this, [this](const QImage& picture) {
+        image_ = picture;
+        problem_->clear();
+        show_picture();
+    });
+    connect(&maker_, &FigureMaker::preview_failed, this, [this](const QString& message) {
+        image_ = QImage();
+        picture_->clear();
+        problem_->setText(message);
+    });
+    connect(&maker_, &FigureMaker::written, this, [this](const QString& path) {
+        problem_->setText(tr("Written: %1").arg(path));
+        Q_EMIT told(tr("Exported %1").arg(path));
+    });
+    connect(&maker_, &FigureMaker::failed, problem_, &QLabel::setText);
+    connect(&maker_, &FigureMaker::copied, this, [this](const QString& format, const QByteArray& bytes) {
+        auto* mime = new QMimeData;
+        if (format == QLatin1String("png")) {
+            mime->setImageData(QImage::fromData(bytes, "PNG"));
+        } else if (format == QLatin1String("svg")) {
+            mime->setData(QStringLiteral("image/svg+xml"), bytes);
+            mime->setText(QString::fromUtf8(bytes));
+        } else {
+            mime->setText(QString::fromUtf8(bytes));
+        }
+        QApplication::clipboard()->setMimeData(mime);
+        problem_->setText(tr("Copied to the clipboard"));
+    });
+    connect(desk_, &Desk::studies_changed, this, [this] { list_studies({}); });
+}
+
+void ExportDialog::build() {
+    auto* left = new QWidget(this);
+    auto* column = new QVBoxLayout(left);
+    recipe_ = new QComboBox(left);
+    recipe_->setObjectName(QStringLiteral("export_recipe"));
+    recipe_->setAccessibleName(tr("Figure"));
+    for (const auto& recipe : figures::recipes()) {
+        recipe_->addItem(QString::fromStdString(recipe.name), QString::fromStdString(recipe.name));
+        recipe_->setItemData(
+            recipe_->count() - 1,
+            tr("%1\nNeeds %2").arg(QString::fromStdString(recipe.description), QString::fromStdString(recipe.needs)),
+            Qt::ToolTipRole);
+    }
+    studies_ = new QListWidget(left);
+    studies_->setObjectName(QStringLiteral("export_studies"));
+    studies_->setAccessibleName(tr("Analyses that are drawn"));
+    studies_->setMaximumHeight(84);
+    form_ = new FigureForm(left);
+    auto* scroll = new QScrollArea(left);
+    scroll->setWidgetResizable(true);
+    scroll->setFrameShape(QFrame::NoFrame);
+    scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    scroll->setWidget(form_);
+    column->addWidget(new QLabel(tr("Figure"), left));
+    column->addWidget(recipe_);
+    column->addWidget(new QLabel(tr("Of these analyses"), left));
+    column->addWidget(studies_);
+    column->addWidget(scroll, 1);
+
+    auto* right = new QWidget(this);
+    auto* page = new QVBoxLayout(right);
+    zoom_ = new QComboBox(right);
+    zoom_->setObjectName(QStringLiteral("export_zoom"));
+    zoom_->setAccessibleName(tr("Size of the preview"));
+    for (const double zoom : {0.5, 1.0, 1.5, 2.0}) {
+        const QString text = zoom == 1.0 ? tr("true size") : tr("%1 %").arg(qRound(zoom * 100));
+        zoom_->addItem(text, zoom);
+    }
+    zoom_->setCurrentIndex(1);
+    picture_ = new QLabel(right);
+    picture_->setObjectName(QStringLiteral("export_preview"));
+    picture_->setAlignment(Qt::AlignCenter);
+    auto* paper = new QScrollArea(right);
+    paper->setWidget(picture_);
+    paper->setWidgetResizable(true);
+    paper->setBackgroundRole(QPalette::Mid);
+    problem_ = new QLabel(right);
+    problem_->setObjectName(QStringLiteral("export_problem"));
+    problem_->setWordWrap(true);
+    problem_->setTextFormat(Qt::PlainText);
+    problem_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    command_ = new QLineEdit(right);
+    command_->setObjectName(QStringLiteral("export_command"));
+    command_->setAccessibleName(tr("The command that makes the same file"));
+    command_->setReadOnly(true);
+    auto* copy_command = new QPushButton(tr("Copy command"), right);
+    copy_command->setObjectName(QStringLiteral("export_copy_command"));
+    save_ = new QPushButton(tr("Export…"), right);
+    save_->setObjectName(QStringLiteral("export_save"));
+    save_->setDefault(true);
+    copy_ = new QPushButton(tr("Copy"), right);
+    copy_->setObjectName(QStringLiteral("export_copy"));
+    auto* formats = new QMenu(copy_);
+    for (const char* format : {"png", "svg", "csv"})
+        formats->addAction(QString::fromLatin1(format).toUpper(), this,
+                           [this, format] { maker_.copy(request(), files(), QLatin1String(format)); });
+    copy_->setMenu(formats);
+    auto* close = new QPushButton(tr("Close"), right);
+    auto* top = new QHBoxLayout;
+    top->addWidget(new QLabel(tr("Preview"), right));
+    top->addWidget(zoom_);
+    top->addStretch();
+    auto* line = new QHBoxLayout;
+    line->addWidget(command_, 1);
+    line->addWidget(copy_command);
+    auto* buttons = new QHBoxLayout;
+    buttons->addStretch();
+    buttons->addWidget(copy_);
+    buttons->addWidget(save_);
+    buttons->addWidget(close);
+    page->addLayout(top);
+    page->addWidget(paper, 1);
+    page->addWidget(problem_);
+    page->addLayout(line);
+    page->addLayout(buttons);
+
+    auto* splitter = new QSplitter(this);
+    splitter->addWidget(left);
+    splitter->addWidget(right);
+    splitter->setStretchFactor(1, 1);
+    splitter->setSizes({300, 780});
+    auto* whole = new QVBoxLayout(this);
+    whole->addWidget(splitter);
+
+    connect(recipe_, &QComboBox::activated, this, [this] {
+        figures::FigureRequest request = form_->request();
+        request.recipe = recipe_->currentData().toString().toStdString();
+        form_->set_request(request);
+        changed();
+    });
+    connect(studies_, &QListWidget::itemChanged, this, [this] {
+        if (!filling_) changed();
+    });
+    connect(form_, &FigureForm::changed, this, &ExportDialog::changed);
+    connect(zoom_, &QComboBox::activated, this, &ExportDialog::changed);
+    connect(copy_command, &QPushButton::clicked, this,
+            [this] { QApplication::clipboard()->setText(command_->text()); });
+    connect(save_, &QPushButton::clicked, this, &ExportDialog::ask_output);
+    connect(close, &QPushButton::clicked, this, &QDialog::close);
+}
+
+void ExportDialog::show_wish(const FigureWish& wish) {
+    figures::FigureRequest request = form_->request();
+    request.recipe = wish.recipe;
+    request.options = wish.options;
+    recipe_->setCurrentIndex(recipe_->findData(QString::fromStdString(wish.recipe)));
+    list_studies(wish.studies);
+    form_->set_request(request);
+    changed();
+}
+
+void ExportDialog::list_studies(const std::vector<int>& chosen) {
+    std::vector<int> ticked = chosen;
+    if (ticked.empty())
+        for (int row = 0; row < studies_->count(); ++row)
+            if (studies_->item(row)->checkState() == Qt::Checked)
+                ticked.push_back(studies_->item(row)->data(Qt::UserRole).toInt());
+    filling_ = true;
+    studies_->clear();
+    for (const Study* study : desk_->studies()) {
+        auto* item = new QListWidgetItem(study->complete() ? study->name() : tr("%1 (not complete)").arg(study->name()),
+                                         studies_);
+        item->setData(Qt::UserRole, study->id());
+        item->setFlags(study->complete() ? Qt::ItemIsEnabled | Qt::ItemIsUserCheckable | Qt::ItemIsSelectable
+                                         : Qt::ItemFlags());
+        const bool on = std::find(ticked.begin(), ticked.end(), study->id()) != ticked.end();
+        item->setCheckState(on && study->complete() ? Qt::Checked : Qt::Unchecked);
+    }
+    filling_ = false;
+    changed();
+}
+
+figures::FigureRequest ExportDialog::request() const {
+    return form_->request();
+}
+
+std::vector<std::string> ExportDialog::files() const {
+    std::vector<std::string> files;
+    for (int row = 0; row < studies_->count(); ++row) {
+        const QListWidgetItem* item = studies_->item(row);
+        const Study* study = desk_->study(item->data(Qt::UserRole).toInt());
+        if (study && item->checkState() == Qt::Checked) files.push_back(study->path().string());
+    }
+    return files;
+}
+
+QString ExportDialog::command() const {
+    return command_->text();
+}
+
+void ExportDialog::changed() {
+    const auto chosen = files();
+    const QString problem = chosen.empty() ? tr("Tick an analysis that is complete") : form_->problem();
+    problem_->setText(problem);
+    save_->setEnabled(problem.isEmpty());
+    copy_->setEnabled(problem.isEmpty());
+    const std::string output = request().recipe + ".pdf";
+    command_->setText(
+        QString::fromStdString(figures::shell_command(figures::figure_arguments(request(), chosen, output))));
+    command_->setCursorPosition(0);
+    soon_.start();
+}
+
+void ExportDialog::show_picture() {
+    image_.setDevicePixelRatio(devicePixelRatioF());
+    picture_->setPixmap(QPixmap::fromImage(image_));
+}
+
+void ExportDialog::ask_output() {
+    auto* dialog = new QFileDialog(this, tr("Export the figure"), QString::fromStdString(request().recipe + ".pdf"),
+                                   tr("PDF (*.pdf);;SVG with real text (*.svg);;PNG (*.png);;Numbers as CSV (*.csv)"));
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setObjectName(QStringLiteral("export_file"));
+    dialog->setAcceptMode(QFileDialog::AcceptSave);
+    connect(dialog, &QFileDialog::fileSelected, this, [this, dialog](const QString& chosen) {
+        QString path = chosen;
+        const QString filter = dialog->selectedNameFilter();
+        const QString ending = filter.section(QLatin1String("(*"), 1).section(QLatin1Char(')'), 0, 0);
+        const QString has = path.section(QLatin1Char('.'), -1).toLower();
+        if (!QStringList{"pdf", "svg", "png", "csv"}.contains(has)) path += ending;
+        problem_->setText(tr("Writing %1…").arg(path));
+        maker_.write(request(), files(), path);
+    });
+    dialog->open();
+}
+
+}  // namespace headscope::widgets

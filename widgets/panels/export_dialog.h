@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QDialog>
+#include <QImage>
+#include <QTimer>
+
+#include "widgets/desk/desk.h"
+#include "widgets/panels/figure_maker.h"
+
+class QComboBox;
+class QLabel;
+class QLineEdit;
+class QListWidget;
+class QPushButton;
+
+namespace headscope::widgets {
+
+class FigureForm;
+
+/// A figure of open analyses: what of them, how it looks, and where it goes, with a preview at true size and the
+/// command that makes the same file.
+class ExportDialog : public QDialog {
+    Q_OBJECT
+public:
+    ExportDialog(Desk* desk, std::string program, QWidget* parent = nullptr);
+
+    /// What is to be drawn; the style stays as it was.
+    void show_wish(const FigureWish& wish);
+    figures::FigureRequest request() const;
+    /// The equivalent command line, as shown.
+    QString command() const;
+
+Q_SIGNALS:
+    void told(const QString& text);
+
+private:
+    void build();
+    void list_studies(const std::vector<int>& chosen);
+    std::vector<std::string> files() const;
+    void changed();
+    void show_picture();
+    void ask_output();
+
+    Desk* desk_;
+    FigureMaker maker_;
+    QComboBox *recipe_ = nullptr, *zoom_ = nullptr;
+    QListWidget* studies_ = nullptr;
+    FigureForm* form_ = nullptr;
+    QLabel *picture_ = nullptr, *problem_ = nullptr;
+    QLineEdit* command_ = nullptr;
+    QPushButton *save_ = nullptr, *copy_ = nullptr;
+    QImage image_;
+    QTimer soon_;
+    bool filling_ = false;
+};
+
+}  // namespace headscope::widgets

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "widgets/panels/figure_form.h"
+
+#include <QCheckBox>
+#include <QComboBox>
+#include <QFontComboBox>
+#include <QFormLayout>
+#include <QLineEdit>
+#include <QVBoxLayout>
+#include <array>
+
+#include "core/base/error.h"
+
+namespace headscope::widgets {
+namespace {
+
+struct Preset {
+    const char* name;
+    const char* width;
+    const char* height;  ///< empty: follows from the panels
+};
+constexpr std::array kPresets{Preset{"One column, 85 mm", "85", ""}, Preset{"Two columns, 180 mm", "180", ""},
+                              Preset{"Slide 16:9, 254 x 143 mm", "254", "142.9"},
+                              Preset{"Slide 4:3, 254 x 190 mm", "254", "190.5"}};
+
+/// Words for people; the command's name where there is none.
+QString title_of(const std::string& name) {
+    static const std::map<std::string, const char*> titles{{"layer", "Layer"},           {"head", "Head"},
+                                                           {"heads", "Heads"},           {"sequence", "Sequence"},
+                                                           {"indicator", "Indicator"},   {"normalise", "Scale"},
+                                                           {"statistic", "Statistic"},   {"scale", "Scale"},
+                                                           {"pixels", "Pixels"},         {"from-query", "From query"},
+                                                           {"to-query", "To query"},     {"from-key", "From key"},
+                                                           {"to-key", "To key"},         {"query", "Query"},
+                                                           {"colour", "Colour"},         {"stage", "Stage"},
+                                                           {"width", "Width (mm)"},      {"height", "Height (mm)"},
+                                                           {"font-family", "Font"},      {"font-size", "Font size"},
+                                                           {"dpi", "Dots per inch"},     {"theme", "Page"},
+                                                           {"colour-map", "Colour map"}, {"labels", "Token labels"},
+                                                           {"title", "Title"},           {"no-title", "Without title"}};
+    const auto place = titles.find(name);
+    return place == titles.end() ? QString::fromStdString(name) : FigureForm::tr(place->second);
+}
+
+/// What counts when nothing is typed.
+QString default_of(const figures::FigureOption& option) {
+    const figures::FigureStyle style;
+    if (option.name == "width") return QString::number(style.width_mm);
+    if (option.name == "height") return FigureForm::tr("as the panels need");
+    if (option.name == "font-size") return QString::number(style.font_points);
+    if (option.name == "dpi") return QString::number(style.dpi);
+    if (option.name == "title") return FigureForm::tr("the figure's own");
+    if (option.name == "sequence") return FigureForm::tr("the first; all: their mean");
+    if (option.name == "layer" || option.name == "heads" || option.name == "indicator") return FigureForm::tr("all");
+    return {};
+}
+
+}  // namespace
+
+FigureForm::FigureForm(QWidget* parent) : QWidget(parent) {
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(0, 0, 0, 0);
+}
+
+void FigureForm::set_request(const figures::FigureRequest& request) {
+    request_ = request;
+    problem_.clear();
+    build();
+}
+
+void FigureForm::set(const figures::FigureOption& option, const std::vector<std::string>& values) {
+    // An option's `set` adds to what is there: begin with its default.
+    figures::FigureRequest changed;
+    changed.recipe = request_.recipe;
+    problem_.clear();
+    try {
+        for (const auto& other : figures::figure_options()) {
+            if (!figures::has_option(request_.recipe, other)) continue;
+            const auto now = other.name == option.name ? values : other.get(request_);
+            if (now.empty()) continue;
+            other.set(changed, other.value.empty() ? std::vector<std::string>{} : now);
+        }
+        request_ = changed;
+    } catch (const Error& error) {
+        problem_ = QString::fromUtf8(error.what());
+    }
+    Q_EMIT this->changed();
+}
+
+void FigureForm::build() {
+    delete fields_;
+    fields_ = new QWidget(this);
+    layout()->addWidget(fields_);
+    auto* form = new QFormLayout(fields_);
+    form->setContentsMargins(0, 0, 0, 0);
+    form->setVerticalSpacing(3);
+    form->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
+    for (const auto& option : figures::figure_options()) {
+        if (!figures::has_option(request_.recipe, option)) continue;
+        if (option.name == "width") add_width(form);
+        if (option.name == "font-family")
+            add_font(form);
+        else
+            add(form, option);
+    }
+    fields_->show();
+}
+
+void FigureForm::add_width(QFormLayout* form) {
+    auto* presets = new QComboBox(fields_);
+    presets->setObjectName(QStringLiteral("export_preset"));
+    presets->setAccessibleName(tr("Size"));
+    presets->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+    presets->addItem(tr("as below"));
+    for (const Preset& preset : kPresets) presets->addItem(tr(preset.name));
+    connect(presets, &QComboBox::activated, this, [this](int index) {
+        if (index == 0) return;
+        const Preset& preset = kPresets[static_cast<std::size_t>(index - 1)];
+        request_.style.width_mm = std::stod(preset.width);
+        request_.style.height_mm = *preset.height == '\0' ? 0 : std::stod(preset.height);
+        // Not now: the control that was clicked is one of those that are made anew.
+        QMetaObject::invokeMethod(
+            this,
+            [this] {
+                build();
+                Q_EMIT changed();
+            },
+            Qt::QueuedConnection);
+    });
+    form->addRow(tr("Size"), presets);
+}
+
+void FigureForm::add_font(QFormLayout* form) {
+    auto* fonts = new QFontComboBox(fields_);
+    fonts->setObjectName(QStringLiteral("export_font-family"));
+    fonts->setAccessibleName(tr("Font"));
+    fonts->setMinimumContentsLength(8);
+    fonts->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+    fonts->setMinimumWidth(60);
+    fonts->setCurrentFont(QFont(QString::fromStdString(request_.style.font_family)));
+    connect(fonts, &QFontComboBox::currentFontChanged, this, [this](const QFont& font) {
+        set(*figures::find_figure_option("font-family"), {font.family().toStdString()});
+    });
+    form->addRow(tr("Font"), fonts);
+}
+
+void FigureForm::add(QFormLayout* form, const figures::FigureOption& option) {
+    const std::vector<std::string> now = option.get(request_);
+    const QString tip = QString::fromStdString(option.help);
+    QWidget* control = nullptr;
+    if (option.value.empty()) {
+        auto* check = new QCheckBox(fields_);
+        check->setChecked(!now.empty());
+        connect(check, &QCheckBox::toggled, this, [this, &option](bool on) {
+            set(option, on ? std::vector<std::string>{""} : std::vector<std::string>{});
+        });
+        control = check;
+    } else if (!option.choices.empty()) {
+        auto* box = new QComboBox(fields_);
+        box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+        box->addItem(tr("default"));
+        for (const auto& choice : option.choices) box->addItem(QString::fromStdString(choice));
+        if (!now.empty()) box->setCurrentText(QString::fromStdString(now.front()));
+        connect(box, &QComboBox::activated, this, [this, &option, box](int index) {
+            set(option,
+                index == 0 ? std::vector<std::string>{} : std::vector<std::string>{box->itemText(index).toStdString()});
+        });
+        control = box;
+    } else {
+        auto* line = new QLineEdit(fields_);
+        if (!now.empty()) line->setText(QString::fromStdString(now.front()));
+        line->setPlaceholderText(default_of(option));
+        connect(line, &QLineEdit::textEdited, this, [this, &option](const QString& text) {
+            set(option, text.isEmpty() ? std::vector<std::string>{} : std::vector<std::string>{text.toStdString()});
+        });
+        control = line;
+    }
+    control->setObjectName(QStringLiteral("export_") + QString::fromStdString(option.name));
+    control->setAccessibleName(title_of(option.name));
+    control->setToolTip(tip);
+    form->addRow(title_of(option.name), control);
+}
+
+}  // namespace headscope::widgets

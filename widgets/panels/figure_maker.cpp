@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "widgets/panels/figure_maker.h"
+
+#include <QFile>
+#include <QProcess>
+
+#include "core/figures/figure_arguments.h"
+
+namespace headscope::widgets {
+
+FigureMaker::FigureMaker(std::string program, Worker* reader, QObject* parent)
+    : QObject(parent), program_(std::move(program)), reader_(reader) {}
+
+FigureMaker::~FigureMaker() {
+    mailbox_.close();
+    for (QProcess* process : findChildren<QProcess*>()) {
+        process->disconnect(this);
+        process->kill();
+        process->waitForFinished(1000);
+    }
+}
+
+QProcess* FigureMaker::start(const figures::FigureRequest& request, const std::vector<std::string>& files,
+                             const QString& output, Done done) {
+    QStringList arguments;
+    for (const std::string& word : figures::figure_arguments(request, files, output.toStdString()))
+        arguments << QString::fromStdString(word);
+    auto* process = new QProcess(this);
+    process->setStandardOutputFile(QProcess::nullDevice());
+    connect(process, &QProcess::finished, this, [process, done](int status, QProcess::ExitStatus how) {
+        process->deleteLater();
+        if (how == QProcess::NormalExit && status == 0) {
+            done({});
+            return;
+        }
+        QString message = QString::fromUtf8(process->readAllStandardError()).section(QLatin1Char('\n'), 0, 0);
+        if (message.startsWith(QLatin1String("headscope: "))) message = message.mid(11);
+        done(message.isEmpty() ? tr("The figure could not be made") : message);
+    });
+    connect(process, &QProcess::errorOccurred, this, [process, done](QProcess::ProcessError error) {
+        if (error == QProcess::FailedToStart) done(process->errorString());
+    });
+    process->start(QString::fromStdString(program_), arguments);
+    return process;
+}
+
+void FigureMaker::preview(const figures::FigureRequest& request, const std::vector<std::string>& files) {
+    if (previewing_) {
+        previewing_->disconnect(this);
+        connect(previewing_, &QProcess::finished, previewing_, &QObject::deleteLater);
+        previewing_->kill();
+    }
+    const QString path = folder_.filePath(QStringLiteral("preview-%1.png").arg(++count_));
+    previewing_ = start(request, files, path, [this, path](const QString& message) {
+        if (!message.isEmpty()) {
+            Q_EMIT preview_failed(message);
+            return;
+        }
+        reader_->post(this, [this, path, send = mailbox_.sender()](const Cancellation&) {
+            const QImage picture(path);
+            QFile::remove(path);
+            send([this, picture] { Q_EMIT previewed(picture); });
+        });
+    });
+}
+
+void FigureMaker::write(const figures::FigureRequest& request, const std::vector<std::string>& files,
+                        const QString& output) {
+    start(request, files, output, [this, output](const QString& message) {
+        if (message.isEmpty())
+            Q_EMIT written(output);
+        else
+            Q_EMIT failed(message);
+    });
+}
+
+void FigureMaker::copy(const figures::FigureRequest& request, const std::vector<std::string>& files,
+                       const QString& format) {
+    const QString path = folder_.filePath(QStringLiteral("copy-%1.%2").arg(++count_).arg(format));
+    start(request, files, path, [this, path, format](const QString& message) {
+        if (!message.isEmpty()) {
+            Q_EMIT failed(message);
+            return;
+        }
+        reader_->post(this, [this, path, format, send = mailbox_.sender()](const Cancellation&) {
+            QFile file(path);
+            const QByteArray bytes = file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
+            QFile::remove(path);
+            send([this, format, bytes] { Q_EMIT copied(format, bytes); });
+        });
+    });
+}
+
+}  // namespace headscope::widgets

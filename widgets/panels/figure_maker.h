@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QImage>
+#include <QObject>
+#include <QPointer>
+#include <QString>
+#include <QTemporaryDir>
+#include <string>
+#include <vector>
+
+#include "core/base/worker.h"
+#include "core/figures/figure_options.h"
+#include "widgets/desk/mailbox.h"
+
+class QProcess;
+
+namespace headscope::widgets {
+
+/// Makes figures as the command line does: by running it. So what the window previews and writes is what
+/// `headscope export` writes, byte for byte, and a figure that takes long holds up nothing.
+class FigureMaker : public QObject {
+    Q_OBJECT
+public:
+    /// `program`: the headscope to run. `reader` reads the pictures.
+    FigureMaker(std::string program, Worker* reader, QObject* parent = nullptr);
+    ~FigureMaker() override;
+
+    /// A picture of the figure; an older wish that is not done is given up.
+    void preview(const figures::FigureRequest& request, const std::vector<std::string>& files);
+    /// Writes the figure; the ending says what: .pdf, .svg, .png, .csv.
+    void write(const figures::FigureRequest& request, const std::vector<std::string>& files, const QString& output);
+    /// For the clipboard: the bytes of a format ("png", "svg", "csv").
+    void copy(const figures::FigureRequest& request, const std::vector<std::string>& files, const QString& format);
+
+Q_SIGNALS:
+    void previewed(const QImage& picture);
+    void preview_failed(const QString& message);
+    void written(const QString& path);
+    void failed(const QString& message);
+    void copied(const QString& format, const QByteArray& bytes);
+
+private:
+    using Done = std::function<void(const QString& message)>;  ///< empty: it is there
+    QProcess* start(const figures::FigureRequest& request, const std::vector<std::string>& files, const QString& output,
+                    Done done);
+
+    std::string program_;
+    Worker* reader_;
+    QTemporaryDir folder_;
+    QPointer<QProcess> previewing_;
+    int count_ = 0;
+    Mailbox mailbox_{this};
+};
+
+}  // namespace headscope::widgets

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "widgets/desk/study.h"
+#include "widgets/text/shown_text.h"
+
+namespace headscope::widgets {
+
+/// What a text is coloured by.
+enum class TextColouring {
+    row,     ///< what a chosen query looks at: the weights of its row
+    column,  ///< who looks at a chosen key: the weights of its column
+    mass,    ///< how much each key is looked at: the mean of its column over queries
+};
+
+/// Of one head, or the mean over the heads of a layer, or over all heads of all layers that see the same tokens.
+enum class HeadScope { head, layer, all };
+
+struct TextWish {
+    std::int64_t sequence = 0, site = 0, head = 0;
+    TextColouring colouring = TextColouring::row;
+    HeadScope scope = HeadScope::head;
+    std::int64_t token = 0;  ///< row: the query; column: the key
+    bool operator==(const TextWish&) const = default;
+};
+
+/// One value a token; NaN: the mask forbids the pair.
+struct TextValues {
+    std::vector<float> values;  ///< empty: none yet
+    std::int64_t sites = 0;     ///< that are in the mean so far, of
+    std::int64_t of_sites = 0;  ///< that will be
+    bool pending = false;
+    bool without_maps = false;  ///< the colouring needs maps, and the file has none of these sites
+    QString failure;
+};
+
+/// Gets such values of a study: read on its thread, layer by layer where many are asked for; what is asked for first
+/// is given up when something else is. Window's thread.
+class TokenWeights {
+public:
+    TextValues get(Study& study, const TextWish& wish);
+
+private:
+    using Number = std::atomic<std::uint64_t>;
+    Reply<std::vector<float>> site_mean(Study& study, const TextWish& wish, std::int64_t site) const;
+
+    TextWish last_;
+    int last_study_ = 0;
+    std::shared_ptr<Number> wanted_ = std::make_shared<Number>(0);
+};
+
+inline std::int64_t bytes_of(const std::vector<float>& values) {
+    return static_cast<std::int64_t>(values.size() * sizeof(float));
+}
+
+/// The text of a stream's tokens, made on the reader's thread.
+Reply<ShownText> shown_text(Study& study, const std::string& stream, std::int64_t sequence);
+
+/// "␣keeper": a token's piece as a label, "🙂 2/3" of one whose bytes are part of a character; "–": no such
+/// token.
+QString token_label(const store::SequenceTokens& tokens, std::int64_t token, std::size_t limit = 24);
+
+/// The mean over those of `rows` that are not NaN, place by place; NaN where all are. Rows may be empty.
+std::vector<float> mean_of(const std::vector<const std::vector<float>*>& rows);
+
+/// The places of the largest values, falling; NaN left out.
+std::vector<std::int64_t> largest(const std::vector<float>& values, std::size_t most);
+
+}  // namespace headscope::widgets

@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "widgets/views/on_text.h"
+
+#include <QComboBox>
+#include <QKeyEvent>
+#include <QLabel>
+#include <QSplitter>
+#include <QToolButton>
+#include <QVBoxLayout>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "widgets/text/banner.h"
+#include "widgets/text/colour_key.h"
+#include "widgets/text/flow_layout.h"
+#include "widgets/text/share_out.h"
+#include "widgets/text/text_area.h"
+#include "widgets/text/token_table.h"
+#include "widgets/ticks.h"
+
+namespace headscope::widgets {
+namespace {
+
+constexpr std::size_t kListed = 25;
+constexpr int kNarrow = 760;       ///< pixels: below, the list stands under the text
+constexpr double kDecades = 1e-4;  ///< a logarithmic scale's lower end against its upper one
+
+}  // namespace
+
+OnTextView::OnTextView(Desk* desk, QWidget* parent) : View(desk, parent) {
+    build();
+}
+
+QComboBox* OnTextView::choice(const char* name, const QString& title, const QString& hint, const QStringList& names,
+                              const QStringList& values) {
+    auto* box = new QComboBox(content());
+    box->setObjectName(QLatin1String(name));
+    box->setAccessibleName(title);
+    box->setToolTip(hint);
+    for (qsizetype i = 0; i < names.size(); ++i) box->addItem(names[i], values[i]);
+    connect(box, &QComboBox::currentIndexChanged, this, [this] {
+        refresh_later();
+        Q_EMIT state_changed();
+    });
+    return box;
+}
+
+void OnTextView::build() {
+    auto* column = new QVBoxLayout(content());
+    column->setContentsMargins(8, 6, 8, 4);
+    column->setSpacing(6);
+    auto* tools = new FlowLayout;
+    column->addLayout(tools);
+    colouring_ = choice("colouring", tr("Colours"), tr("What the colour of a token stands for"),
+                        {tr("What a token looks at"), tr("Who looks at a token"), tr("Attention received")},
+                        {"row", "column", "mass"});
+    scope_ = choice("scope", tr("Heads"), tr("One head, or the mean over several"),
+                    {tr("This head"), tr("Mean of the layer"), tr("Mean of all layers")}, {"head", "layer", "all"});
+    scale_ = choice("scale", tr("Colour scale"), tr("How values become colours"),
+                    {tr("Square root"), tr("Linear"), tr("Logarithmic")}, {"sqrt", "linear", "log"});
+    range_ = choice("range", tr("Range of the colours"), tr("Where the colours end"),
+                    {tr("Up to the largest"), tr("0 to 1")}, {"largest", "fixed"});
+    list_shown_ = new QToolButton(content());
+    list_shown_->setObjectName(QStringLiteral("list_shown"));
+    list_shown_->setText(tr("List"));
+    list_shown_->setToolTip(tr("The tokens with the largest values beside the text"));
+    list_shown_->setCheckable(true);
+    list_shown_->setChecked(true);
+    connect(list_shown_, &QToolButton::toggled, this, [this](bool on) {
+        list_panel_->setVisible(on);
+        Q_EMIT state_changed();
+    });
+    key_ = new ColourKey(content());
+    for (QWidget* tool : std::initializer_list<QWidget*>{colouring_, scope_, scale_, range_, list_shown_, key_})
+        tools->addWidget(tool);
+
+    heading_ = new QLabel(content());
+    heading_->setObjectName(QStringLiteral("heading"));
+    heading_->setTextFormat(Qt::PlainText);
+    heading_->setWordWrap(true);
+    banner_ = new Banner(content());
+    column->addWidget(heading_);
+    column->addWidget(banner_);
+
+    split_ = new QSplitter(content());
+    split_->setChildrenCollapsible(false);
+    texts_ = new QSplitter(Qt::Vertical, split_);
+    texts_->setChildrenCollapsible(false);
+    other_panel_ = new QWidget(texts_);
+    auto* other_column = new QVBoxLayout(other_panel_);
+    other_column->setContentsMargins(0, 0, 0, 0);
+    other_title_ = new QLabel(other_panel_);
+    other_ = new TokenTextArea(other_panel_);
+    other_->setObjectName(QStringLiteral("other_text"));
+    other_column->addWidget(other_title_);
+    other_column->addWidget(other_);
+    text_ = new TokenTextArea(texts_);
+    text_->setObjectName(QStringLiteral("text"));
+    text_->setAccessibleName(tr("Text, coloured by attention"));
+    text_->set_description([this](std::int64_t token) { return describe(token); });
+
+    list_panel_ = new QWidget(split_);
+    auto* list_column = new QVBoxLayout(list_panel_);
+    list_column->setContentsMargins(0, 0, 0, 0);
+    list_title_ = new QLabel(list_panel_);
+    list_title_->setObjectName(QStringLiteral("list_title"));
+    list_title_->setWordWrap(true);
+    list_title_->setTextFormat(Qt::PlainText);
+    list_ = new TokenTable(list_panel_);
+    list_->setObjectName(QStringLiteral("largest"));
+    list_->setAccessibleName(tr("Tokens with the largest values"));
+    list_column->addWidget(list_title_);
+    list_column->addWidget(list_);
+    split_->setStretchFactor(0, 1);
+    split_->setStretchFactor(1, 0);
+    split_->setSizes({800, 270});
+    column->addWidget(split_, 1);
+    pointed_ = new QLabel(content());
+    pointed_->setObjectName(QStringLiteral("pointed"));
+    pointed_->setTextFormat(Qt::PlainText);
+    pointed_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
+    column->addWidget(pointed_);
+
+    connect(text_, &TokenTextArea::clicked, this, [this](qint64 token, Qt::KeyboardModifiers keys) {
+        // Shift chooses the other end of the pair.
+        const bool other = keys.testFlag(Qt::ShiftModifier);
+        choose(token, crossed() ? text_is_keys() : (colouring() == TextColouring::row) == other);
+    });
+    connect(other_, &TokenTextArea::clicked, this, [this](qint64 token) { choose(token, !text_is_keys()); });
+    for (TokenTextArea* area : {text_, other_}) connect(area, &TokenTextArea::stepped, this, &OnTextView::step);
+    connect(text_, &TokenTextArea::pointed, this, &OnTextView::refresh_pointed);
+    connect(list_, &TokenTable::chosen, this, [this](qint64 token) {
+        choose(token, text_is_keys());
+        text_->show_token(token);
+    });
+}
+
+TextColouring OnTextView::colouring() const {
+    return static_cast<TextColouring>(colouring_->currentIndex());
+}
+
+HeadScope OnTextView::scope() const {
+    return static_cast<HeadScope>(scope_->currentIndex());
+}
+
+std::string OnTextView::query_stream() const {
+    return study()->sites().at(static_cast<std::size_t>(selection().site)).query_stream;
+}
+
+std::string OnTextView::key_stream() const {
+    return study()->sites().at(static_cast<std::size_t>(selection().site)).key_stream;
+}
+
+bool OnTextView::crossed() const {
+    return query_stream() != key_stream();
+}
+
+/// The coloured text: of the keys that a query looks at, of the queries that look at a key.
+bool OnTextView::text_is_keys() const {
+    return colouring() != TextColouring::column;
+}
+
+/// The token whose row or column is shown: the last query and the first key when none is chosen yet.
+std::int64_t OnTextView::chosen() const {
+    const auto& tokens =
+        study()->tokens(colouring() == TextColouring::row ? query_stream() : key_stream(), selection().one_sequence());
+    const std::int64_t last = std::max<std::int64_t>(0, std::ssize(tokens.ids) - 1);
+    if (colouring() == TextColouring::row) return std::min(selection().query.value_or(last), last);
+    return std::min(selection().key.value_or(0), last);
+}
+
+void OnTextView::choose(std::int64_t token, bool in_keys) {
+    if (in_keys)
+        desk().select_tokens(selection().query, token);
+    else
+        desk().select_tokens(token, selection().key);
+}
+
+void OnTextView::step(int tokens) {
+    if (study()) choose(std::max<std::int64_t>(0, chosen() + tokens), colouring() != TextColouring::row);
+}
+
+void OnTextView::keyPressEvent(QKeyEvent* event) {
+    const bool control = (event->modifiers() & ~Qt::KeypadModifier) == Qt::ControlModifier;
+    if (control && event->key() == Qt::Key_Left) return step(-1);
+    if (control && event->key() == Qt::Key_Right) return step(1);
+    View::keyPressEvent(event);
+}
+
+void OnTextView::refresh() {
+    if (notice_without_study()) return;
+    if (!refresh_texts()) return;
+    show_content();
+    // Once the splitter has its size.
+    if (!std::exchange(arranged_, true)) share_out(split_, 0.75);
+    refresh_colours();
+}
+
+bool OnTextView::refresh_texts() {
+    const std::int64_t sequence = selection().one_sequence();
+    const std::string own = text_is_keys() ? key_stream() : query_stream();
+    const auto text = shown_text(*study(), own, sequence);
+    if (notice_for(text)) return false;
+    if (text_->text() != text.value) values_.clear();
+    text_->set_text(text.value);
+    text_->set_theme(desk().theme());
+    other_panel_->setVisible(crossed());
+    if (!crossed()) return true;
+    const auto other = shown_text(*study(), text_is_keys() ? query_stream() : key_stream(), sequence);
+    if (!other) return true;
+    other_->set_text(other.value);
+    other_->set_theme(desk().theme());
+    other_title_->setText(text_is_keys() ? tr("The queries' text: choose a token here")
+                                         : tr("The keys' text: choose a token here"));
+    other_->setAccessibleName(other_title_->text());
+    return true;
+}
+
+figures::ColourScale OnTextView::colour_scale() const {
+    figures::ColourScale scale;
+    scale.label =
+        (colouring() == TextColouring::mass ? tr("attention received") : tr("attention weight")).toStdString();
+    if (range_->currentIndex() == 0) {
+        float most = 0;
+        for (const float value : values_)
+            if (value > most) most = value;
+        if (most > 0) scale.maximum = most;
+    }
+    const QString kind = scale_->currentData().toString();
+    if (kind == QLatin1String("sqrt")) scale.scale = figures::ScaleKind::square_root;
+    if (kind == QLatin1String("log")) {
+        scale.scale = figures::ScaleKind::logarithmic;
+        scale.minimum = scale.maximum * kDecades;
+    }
+    return scale;
+}
+
+void OnTextView::refresh_colours() {
+    const TextWish wish{selection().one_sequence(), selection().site, selection().head, colouring(), scope(), chosen()};
+    TextValues found = weights_.get(*study(), wish);
+    refresh_banner(found);
+    if (!found.values.empty() || !found.pending) {
+        values_ = std::move(found.values);
+        values_.resize(values_.empty() ? 0 : text_->text()->tokens.size(), std::numeric_limits<float>::quiet_NaN());
+    }
+    shown_wish_ = wish;
+    const figures::ColourScale scale = colour_scale();
+    text_->set_values(values_, scale);
+    key_->set_scale(scale, desk().theme());
+    key_->setEnabled(!values_.empty());
+    const bool row = colouring() == TextColouring::row, mass = colouring() == TextColouring::mass;
+    const auto query = row ? std::optional(wish.token) : selection().query;
+    const auto key = row || mass ? selection().key : std::optional(wish.token);
+    TokenTextArea* const queries = crossed() && text_is_keys() ? other_ : text_;
+    TokenTextArea* const keys = crossed() && !text_is_keys() ? other_ : text_;
+    for (TokenTextArea* area : {text_, other_}) {
+        area->set_outlined(area == queries ? query : std::nullopt);
+        area->set_underlined(area == keys ? key : std::nullopt);
+    }
+    const auto place = row ? selection().query : selection().key;
+    if (place) (row ? queries : keys)->show_token(*place);
+    refresh_heading(found);
+    refresh_list();
+}
+
+void OnTextView::refresh_banner(const TextValues& values) {
+    const Site& site = study()->sites().at(static_cast<std::size_t>(selection().site));
+    if (!values.failure.isEmpty()) return banner_->set(values.failure);
+    if (scope() != HeadScope::all && !site.has_matrix)
+        return banner_->set(tr("This layer mixes tokens without attention weights."));
+    if (scope() != HeadScope::all && !study()->header().measured(site))
+        return banner_->set(tr("This layer was left out of the analysis."));
+    if (values.without_maps)
+        return banner_->set(tr("What single tokens look at needs the maps, which were not recorded. "
+                               "“Attention received” is there without them."),
+                            tr("Run again with maps"), [this] {
+                                if (!study()) return;
+                                RunWish wish;
+                                wish.study = study()->id();
+                                wish.maps = true;
+                                Q_EMIT desk().run_wanted(wish);
+                            });
+    if (values.sites == 0 && !values.pending)
+        return banner_->set(study()->running() ? tr("This layer is not computed yet.")
+                                               : tr("This layer was not computed: the run ended before."));
+    banner_->set({});
+}
+
+void OnTextView::refresh_heading(const TextValues& values) {
+    const std::int64_t sequence = selection().one_sequence(), token = shown_wish_.token;
+    const auto& tokens = study()->tokens(colouring() == TextColouring::row ? query_stream() : key_stream(), sequence);
+    const QString name = tr("‘%1’ (token %2)").arg(token_label(tokens, token), QString::number(token));
+    QString text = colouring() == TextColouring::row      ? tr("What %1 looks at").arg(name)
+                   : colouring() == TextColouring::column ? tr("Who looks at %1").arg(name)
+                                                          : tr("How much each token is looked at");
+    if (scope() == HeadScope::head)
+        text += tr(" · layer %1, head %2").arg(study()->site_name(selection().site)).arg(selection().head);
+    if (scope() == HeadScope::layer)
+        text += tr(" · layer %1, mean of its heads").arg(study()->site_name(selection().site));
+    if (scope() == HeadScope::all)
+        text += values.sites < values.of_sites
+                    ? tr(" · mean of all heads of %1 of %2 layers").arg(values.sites).arg(values.of_sites)
+                    : tr(" · mean of all heads of %1 layers").arg(values.of_sites);
+    if (study()->sequences() > 1) text += tr(" · sequence %1").arg(sequence);
+    if (!selection().sequence) text += tr(" (all are chosen; a text shows one)");
+    if (values.pending) text += tr(" · reading…");
+    heading_->setText(text);
+    refresh_pointed(-1);
+}
+
+void OnTextView::refresh_list() {
+    const auto& tokens = study()->tokens(text_is_keys() ? key_stream() : query_stream(), selection().one_sequence());
+    std::vector<TokenTableModel::Row> rows;
+    double listed = 0, all = 0;
+    for (const float value : values_)
+        if (!std::isnan(value)) all += value;
+    for (const std::int64_t place : largest(values_, kListed)) {
+        const double value = values_[static_cast<std::size_t>(place)];
+        if (value <= 0) break;
+        listed += value;
+        rows.push_back({token_label(tokens, place), place, value, false});
+    }
+    const QString what = colouring() == TextColouring::row      ? tr("Looks at most")
+                         : colouring() == TextColouring::column ? tr("Looked at most by")
+                                                                : tr("Looked at most");
+    const bool sums = text_is_keys() && all > 0 && !rows.empty();
+    const auto count = static_cast<int>(rows.size());
+    list_title_->setText(sums ? tr("%1 · these %2 hold %3 %").arg(what).arg(count).arg(100 * listed / all, 0, 'f', 0)
+                              : what);
+    list_->set_theme(desk().theme());
+    list_->model_of_tokens().set_titles(tr("Token"), tr("Position"),
+                                        colouring() == TextColouring::mass ? tr("Mean weight") : tr("Weight"));
+    list_->model_of_tokens().set_rows(std::move(rows));
+}
+
+QString OnTextView::describe(std::int64_t token) const {
+    if (!study() || token < 0) return {};
+    const auto& tokens = study()->tokens(text_is_keys() ? key_stream() : query_stream(), selection().one_sequence());
+    if (token >= std::ssize(tokens.ids)) return {};
+    QString text = tr("‘%1’ · token %2 · id %3")
+                       .arg(token_label(tokens, token, 60), QString::number(token),
+                            QString::number(tokens.ids[static_cast<std::size_t>(token)]));
+    if (token >= std::ssize(values_)) return text;
+    const float value = values_[static_cast<std::size_t>(token)];
+    if (std::isnan(value)) return text + tr("\nnot seen: the mask forbids it");
+    const QString what = colouring() == TextColouring::mass ? tr("mean weight") : tr("weight");
+    return text + QStringLiteral("\n%1 %2").arg(what, number_label(static_cast<double>(value)));
+}
+
+void OnTextView::refresh_pointed(std::int64_t token) {
+    const QString hint = tr("Click: choose a token · Shift+click: the other of the pair · Ctrl+←/→: next token");
+    pointed_->setText(token < 0 ? hint : describe(token).replace(QLatin1Char('\n'), QStringLiteral(" · ")));
+    pointed_->setEnabled(token >= 0);
+}
+
+void OnTextView::resizeEvent(QResizeEvent* event) {
+    View::resizeEvent(event);
+    const auto wanted = width() < kNarrow ? Qt::Vertical : Qt::Horizontal;
+    if (split_->orientation() == wanted) return;
+    split_->setOrientation(wanted);
+    arranged_ = false;
+    refresh_later();
+}
+
+QJsonObject OnTextView::state() const {
+    return {{"colouring", colouring_->currentData().toString()},
+            {"scope", scope_->currentData().toString()},
+            {"scale", scale_->currentData().toString()},
+            {"range", range_->currentData().toString()},
+            {"list", list_shown_->isChecked()}};
+}
+
+void OnTextView::restore(const QJsonObject& state) {
+    const auto take = [&](QComboBox* box, const char* name) {
+        const int index = box->findData(state.value(QLatin1String(name)).toString());
+        if (index >= 0) box->setCurrentIndex(index);
+    };
+    take(colouring_, "colouring");
+    take(scope_, "scope");
+    take(scale_, "scale");
+    take(range_, "range");
+    list_shown_->setChecked(state.value(QLatin1String("list")).toBool(list_shown_->isChecked()));
+}
+
+std::optional<FigureWish> OnTextView::figure() const {
+    if (!study() || values_.empty()) return std::nullopt;
+    FigureWish wish;
+    wish.studies = {study()->id()};
+    wish.options.sequence = selection().one_sequence();
+    if (scope() != HeadScope::all)
+        wish.options.layer = study()->sites().at(static_cast<std::size_t>(selection().site)).layer;
+    if (scope() == HeadScope::head) wish.options.head = selection().head;
+    const QString kind = scale_->currentData().toString();
+    wish.options.scale = kind == QLatin1String("log")      ? figures::CellScale::logarithmic
+                         : kind == QLatin1String("linear") ? figures::CellScale::linear
+                                                           : figures::CellScale::square_root;
+    wish.recipe = "text";
+    if (colouring() == TextColouring::row) {
+        wish.options.query = chosen();
+    } else if (colouring() == TextColouring::mass) {
+        wish.options.colour = figures::TextColour::mass;
+    } else {
+        // No recipe colours a text by a column: the map that it is one of.
+        wish.recipe = "attention";
+        wish.options.layer = study()->sites().at(static_cast<std::size_t>(selection().site)).layer;
+        wish.options.head = selection().head;
+    }
+    return wish;
+}
+
+extern const ViewKind kOnText{"on_text", "On text", "What a token looks at, and who looks at it, on the text itself",
+                              [](Desk* desk, QWidget* parent) -> View* { return new OnTextView(desk, parent); }};
+
+}  // namespace headscope::widgets
