@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "widgets/desk/head_set_store.h"
+
 namespace headscope::widgets {
 namespace {
 
@@ -13,7 +15,12 @@ std::optional<std::int64_t> cut(std::optional<std::int64_t> index, std::size_t s
 
 }  // namespace
 
-Desk::Desk(QObject* parent) : QObject(parent), tiles_(std::make_unique<TileService>()), theme_(make_theme(false)) {
+Desk::Desk(QObject* parent)
+    : QObject(parent),
+      tiles_(std::make_unique<TileService>()),
+      head_sets_(std::make_unique<HeadSetStore>()),
+      theme_(make_theme(false)) {
+    connect(head_sets_.get(), &HeadSetStore::changed, this, &Desk::changed);
     connect(tiles_.get(), &TileService::failed, this, &Desk::failed);
 }
 

@@ -17,6 +17,8 @@
 
 namespace headscope::widgets {
 
+class HeadSetStore;
+
 /// What a view asks the window to run again, for the study that it shows: the same text and model with these changes.
 struct RunWish {
     int study = 0;
@@ -45,6 +47,8 @@ public:
 
     Worker& reader() { return reader_; }
     TileService& tiles() { return *tiles_; }
+    /// Marks, sets and notes of heads, by model.
+    HeadSetStore& head_sets() const { return *head_sets_; }
 
     /// Takes an analysis in; the first one becomes the selected one. Returns it.
     Study* add(Study::Opened opened);
@@ -84,6 +88,7 @@ private:
 
     Worker reader_{Worker::Order::newest_first};
     std::unique_ptr<TileService> tiles_;
+    std::unique_ptr<HeadSetStore> head_sets_;
     std::map<int, std::unique_ptr<Study>> studies_;
     int last_id_ = 0;
     Selection selection_;

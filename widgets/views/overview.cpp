@@ -14,9 +14,11 @@
 #include <cmath>
 
 #include "core/workspace/measures.h"
+#include "widgets/desk/head_set_store.h"
 #include "widgets/views/overview_grid.h"
 #include "widgets/views/overview_panel.h"
 #include "widgets/views/overview_scale.h"
+#include "widgets/views/overview_sets.h"
 #include "widgets/views/overview_strip.h"
 #include "widgets/views/overview_words.h"
 #include "widgets/views/views.h"
@@ -66,7 +68,9 @@ Overview::Overview(Desk* desk, QWidget* parent)
       strip_(new HeadStrip(this)),
       splitter_(new QSplitter(Qt::Horizontal, this)),
       menu_(new QMenu(this)),
-      switch_menu_(new QMenu(this)) {
+      mark_menu_(new QMenu(this)),
+      switch_menu_(new QMenu(this)),
+      sets_(new HeadSetMenu(desk, strip_->edit(), this)) {
     splitter_->setObjectName(QStringLiteral("splitter"));
     splitter_->addWidget(make_left());
     splitter_->addWidget(panel_);
@@ -77,7 +81,7 @@ Overview::Overview(Desk* desk, QWidget* parent)
     column->setContentsMargins(8, 8, 8, 8);
     column->addWidget(splitter_, 1);
     column->addWidget(strip_);
-    strip_->set_menus(nullptr, switch_menu_);
+    strip_->set_menus(mark_menu_, switch_menu_);
 
     connect(measures_, &QComboBox::activated, this, [this] { set_measure(measures_->currentData().toString()); });
     connect(scales_, &QComboBox::activated, this,
@@ -104,6 +108,14 @@ Overview::Overview(Desk* desk, QWidget* parent)
     connect(strip_, &HeadStrip::clear_wanted, this, [this] {
         switched_.clear();
         show_switched();
+    });
+    connect(&desk->head_sets(), &HeadSetStore::changed, this, &Overview::refresh_later);
+    connect(sets_, &HeadSetMenu::select_wanted, this, &Overview::select);
+    connect(grid_, &HeadGrid::mark_wanted, this, [this] { sets_->toggle(heads_meant()); });
+    connect(panel_, &TablePanel::mark_wanted, this, [this] { sets_->toggle(heads_meant()); });
+    connect(mark_menu_, &QMenu::aboutToShow, this, [this] {
+        mark_menu_->clear();
+        sets_->fill(mark_menu_, heads_meant());
     });
     connect(switch_menu_, &QMenu::aboutToShow, this, [this] {
         switch_menu_->clear();
@@ -253,6 +265,10 @@ void Overview::show_grid() {
                                 first_[site], place.has_matrix, done_[site]});
     }
     for (const bool matches : panel_->filter()->matches()) content.dimmed.push_back(!matches);
+    const workspace::HeadSets sets = desk().head_sets().of(*study);
+    if (!sets.marked().empty())
+        for (const auto& row : table_->rows) content.marked.push_back(sets.is_marked(workspace::key_of(row)));
+    panel_->set_marked(content.marked);
     if (!switched_.empty()) {
         content.off.assign(table_->rows.size(), false);
         for (const auto& one : switched_)
@@ -310,6 +326,13 @@ void Overview::show_head() {
                                      : tr(" (heads %1 to %2 share their keys)").arg(first).arg(first + group - 1);
     }
     const bool done = done_[static_cast<std::size_t>(selection().site)];
+    const workspace::HeadSets sets = desk().head_sets().of(*study());
+    const workspace::HeadKey key = workspace::key_of(table_->rows[*row]);
+    if (sets.is_marked(key)) title = QStringLiteral("★ ") + title;
+    QStringList names;
+    for (const std::string& name : sets.sets_with(key)) names << QString::fromStdString(name);
+    if (!names.isEmpty()) title += tr(" · in %1").arg(names.join(QStringLiteral(", ")));
+    strip_->show_note(QString::fromStdString(sets.note(key)));
     strip_->show_head(title, done ? words_of_head(*table_, *row) : QStringList{tr("not analysed yet")});
 }
 
@@ -352,80 +375,6 @@ void Overview::set_normalise(Normalise normalise) {
         if (kScales[i].normalise == normalise) scales_->setCurrentIndex(static_cast<int>(i));
     show_grid();
     Q_EMIT state_changed();
-}
-
-std::vector<std::size_t> Overview::heads_meant() const {
-    std::vector<std::size_t> rows = panel_->selected_rows();
-    const auto own = row_of(selection().site, selection().head);
-    // A selection of several counts only while the chosen head is one of them.
-    if (own && std::find(rows.begin(), rows.end(), *own) == rows.end()) rows = {*own};
-    return rows;
-}
-
-void Overview::switch_off(std::optional<bool> mean) {
-    if (!shown()) return;
-    for (const std::size_t row : heads_meant()) {
-        const auto& place = table_->rows[row];
-        std::erase_if(switched_, [&](const auto& one) { return one.site == place.site && one.head == place.head; });
-        if (mean) switched_.push_back({place.site, place.head, *mean});
-    }
-    std::sort(switched_.begin(), switched_.end(),
-              [](const auto& a, const auto& b) { return std::pair(a.site, a.head) < std::pair(b.site, b.head); });
-    show_switched();
-}
-
-void Overview::show_switched() {
-    QStringList names;
-    constexpr std::size_t kNamed = 12;
-    for (const auto& one : switched_) {
-        if (static_cast<std::size_t>(names.size()) == kNamed) {
-            names << tr("and %1 more").arg(switched_.size() - kNamed);
-            break;
-        }
-        names << tr("%1 · %2 (%3)")
-                     .arg(study()->site_name(one.site))
-                     .arg(one.head)
-                     .arg(one.mean ? tr("mean") : tr("zero"));
-    }
-    strip_->show_switched(names);
-    show_grid();
-}
-
-void Overview::run_again() {
-    if (!shown() || switched_.empty()) return;
-    RunWish wish;
-    wish.study = study_;
-    wish.switched_off = switched_;
-    Q_EMIT desk().run_wanted(wish);
-}
-
-void Overview::fill_switch_menu(QMenu* menu) {
-    if (!shown()) return;
-    const auto rows = heads_meant();
-    const QString what = rows.size() == 1 ? tr("this head") : tr("%1 heads").arg(rows.size());
-    const auto off = [&](std::size_t row) {
-        return std::any_of(switched_.begin(), switched_.end(), [&](const auto& one) {
-            return one.site == table_->rows[row].site && one.head == table_->rows[row].head;
-        });
-    };
-    menu->addAction(tr("Switch off %1: output zero").arg(what), this, [this] { switch_off(false); });
-    menu->addAction(tr("Switch off %1: output its mean").arg(what), this, [this] { switch_off(true); });
-    menu->addAction(tr("Leave %1 on").arg(what), this, [this] { switch_off(std::nullopt); })
-        ->setEnabled(std::any_of(rows.begin(), rows.end(), off));
-    menu->addSeparator();
-    menu->addAction(tr("Run again with %1 heads off").arg(switched_.size()), this, &Overview::run_again)
-        ->setEnabled(!switched_.empty());
-}
-
-void Overview::popup(const QPoint& global) {
-    menu_->clear();
-    menu_->addAction(tr("Open map"), this, [this] { open(selection().site, selection().head); });
-    menu_->addSeparator();
-    fill_switch_menu(menu_);
-    menu_->addSeparator();
-    menu_->addAction(tr("Copy row"), this, [this] { panel_->copy(TableFormat::tabs, true); })
-        ->setEnabled(!panel_->selected_rows().empty());
-    menu_->popup(global);
 }
 
 QJsonObject Overview::state() const {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/workspace/head_sets.h"
 #include "widgets/desk/view.h"
 #include "widgets/views/overview_cells.h"
 
@@ -16,6 +17,7 @@ class QSplitter;
 namespace headscope::widgets {
 
 class HeadGrid;
+class HeadSetMenu;
 class HeadStrip;
 class ScaleBar;
 class TablePanel;
@@ -31,6 +33,7 @@ public:
     std::optional<FigureWish> figure() const override;
 
     HeadGrid* grid() const { return grid_; }
+    HeadSetMenu* sets() const { return sets_; }
     TablePanel* panel() const { return panel_; }
     void set_measure(const QString& name);
     void set_normalise(figures::Normalise normalise);
@@ -61,7 +64,9 @@ private:
     std::vector<bool> sites_done() const;
     /// Row of the table of a head; nothing: there is none.
     std::optional<std::size_t> row_of(std::int64_t site, std::int64_t head) const;
-    std::vector<std::size_t> heads_meant() const;
+    std::vector<std::size_t> rows_meant() const;
+    workspace::Heads heads_meant() const;
+    void select(const workspace::Heads& heads);
     QString head_name(std::int64_t site, std::int64_t head) const;
 
     QComboBox *measures_, *scales_;
@@ -71,7 +76,8 @@ private:
     TablePanel* panel_;
     HeadStrip* strip_;
     QSplitter* splitter_;
-    QMenu *menu_, *switch_menu_;
+    QMenu *menu_, *mark_menu_, *switch_menu_;
+    HeadSetMenu* sets_;
     std::shared_ptr<const workspace::HeadTable> table_;
     HeatCells cells_;
     std::vector<bool> done_;

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "widgets/views/overview_files.h"
 
+#include <QCoreApplication>
+#include <QFileDialog>
+#include <utility>
 #include <variant>
 
+#include "core/base/error.h"
 #include "core/base/output_file.h"
 #include "core/figures/table.h"
 
@@ -38,10 +42,39 @@ std::string TableCut::text(TableFormat format) const {
     return format == TableFormat::csv ? figures::csv(plain) : tab_separated(plain);
 }
 
-void TableCut::write(const std::filesystem::path& path, TableFormat format) const {
-    OutputFile file(path, {}, "table");
-    file.append(text(format));
-    file.publish();
+void save_text(Desk* desk, Mailbox::Sender send, const std::filesystem::path& path, std::function<std::string()> make) {
+    // Of no owner: what was asked to be kept is written, though the view may close.
+    desk->reader().post(nullptr, [=, send = std::move(send), make = std::move(make)](const Cancellation&) {
+        QString failure;
+        try {
+            OutputFile file(path, {}, "table");
+            file.append(make());
+            file.publish();
+        } catch (...) {
+            failure = QString::fromUtf8(current_error("table").what());
+        }
+        const QString name = QString::fromStdString(escaped(path.string()));
+        send([desk, failure, name] {
+            if (failure.isEmpty())
+                Q_EMIT desk->told(QCoreApplication::translate("Overview", "Saved as %1").arg(name));
+            else
+                Q_EMIT desk->failed(failure);
+        });
+    });
+}
+
+void ask_for_path(QWidget* parent, const QString& title, const QString& name, TableFormat format,
+                  std::function<void(const std::filesystem::path&)> take) {
+    const bool latex = format == TableFormat::latex;
+    auto* dialog = new QFileDialog(parent, title);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setAcceptMode(QFileDialog::AcceptSave);
+    dialog->setDefaultSuffix(latex ? QStringLiteral("tex") : QStringLiteral("csv"));
+    dialog->setNameFilter(latex ? QStringLiteral("LaTeX (*.tex)") : QStringLiteral("CSV (*.csv)"));
+    dialog->selectFile(name + QLatin1Char('.') + dialog->defaultSuffix());
+    QObject::connect(dialog, &QFileDialog::fileSelected, dialog,
+                     [take = std::move(take)](const QString& path) { take(path.toStdString()); });
+    dialog->open();
 }
 
 }  // namespace headscope::widgets

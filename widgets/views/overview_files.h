@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <QString>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "core/workspace/head_table.h"
+#include "widgets/desk/desk.h"
+#include "widgets/desk/mailbox.h"
 
 namespace headscope::widgets {
 
@@ -20,8 +24,13 @@ struct TableCut {
 
     /// Any thread. Throws Error.
     std::string text(TableFormat format) const;
-    /// Replaces the file whole or not at all. For a thread that may wait. Throws Error.
-    void write(const std::filesystem::path& path, TableFormat format) const;
 };
+
+/// Writes what `make` gives on the reader's thread, whole or not at all; the desk's told() or failed() says how it
+/// went. `send`: of whoever asks.
+void save_text(Desk* desk, Mailbox::Sender send, const std::filesystem::path& path, std::function<std::string()> make);
+/// A file dialog that does not wait.
+void ask_for_path(QWidget* parent, const QString& title, const QString& name, TableFormat format,
+                  std::function<void(const std::filesystem::path&)> take);
 
 }  // namespace headscope::widgets

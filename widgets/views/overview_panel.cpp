@@ -4,7 +4,6 @@
 #include <QAction>
 #include <QApplication>
 #include <QClipboard>
-#include <QFileDialog>
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QJsonArray>
@@ -17,7 +16,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/base/error.h"
 #include "widgets/views/overview_delegate.h"
 
 namespace headscope::widgets {
@@ -123,6 +121,7 @@ void TablePanel::make_table() {
         view_->addAction(action);
     };
     act(tr("Copy selected rows"), QKeySequence::Copy, [this] { copy(TableFormat::tabs, true); });
+    act(tr("Mark"), Qt::Key_Space, [this] { Q_EMIT mark_wanted(); });
     act(tr("Open the map"), Qt::Key_Return, [this] {
         if (current_) Q_EMIT opened(static_cast<qint64>(*current_));
     });
@@ -293,35 +292,24 @@ void TablePanel::copy(TableFormat format, bool selected_only) {
 }
 
 void TablePanel::ask_where_to_save(TableFormat format) {
-    const bool latex = format == TableFormat::latex;
-    auto* dialog = new QFileDialog(this, tr("Save the table of heads"));
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->setAcceptMode(QFileDialog::AcceptSave);
-    dialog->setDefaultSuffix(latex ? QStringLiteral("tex") : QStringLiteral("csv"));
-    dialog->setNameFilter(latex ? tr("LaTeX (*.tex)") : tr("CSV (*.csv)"));
-    dialog->selectFile(latex ? QStringLiteral("heads.tex") : QStringLiteral("heads.csv"));
-    connect(dialog, &QFileDialog::fileSelected, this,
-            [this, format](const QString& path) { save(path.toStdString(), format); });
-    dialog->open();
+    ask_for_path(this, tr("Save the table of heads"), QStringLiteral("heads"), format,
+                 [this, format](const std::filesystem::path& path) { save(path, format); });
 }
 
 void TablePanel::save(const std::filesystem::path& path, TableFormat format) {
-    desk_->reader().post(
-        nullptr, [wanted = cut(false), path, format, send = mailbox_.sender(), desk = desk_](const Cancellation&) {
-            QString failure;
-            try {
-                wanted.write(path, format);
-            } catch (...) {
-                failure = QString::fromUtf8(current_error("table").what());
-            }
-            const QString name = QString::fromStdString(escaped(path.string()));
-            send([desk, failure, name] {
-                if (failure.isEmpty())
-                    Q_EMIT desk->told(tr("Table saved as %1").arg(name));
-                else
-                    Q_EMIT desk->failed(failure);
-            });
-        });
+    save_text(desk_, mailbox_.sender(), path, [wanted = cut(false), format] { return wanted.text(format); });
+}
+
+void TablePanel::select(const std::vector<std::size_t>& rows) {
+    QItemSelection chosen;
+    for (const std::size_t row : rows) {
+        const QModelIndex index = order_->mapFromSource(model_->index(static_cast<int>(row), 0));
+        if (index.isValid()) chosen.select(index, index);
+    }
+    if (chosen.isEmpty()) return;
+    const QModelIndex first = chosen.indexes().front();
+    view_->selectionModel()->setCurrentIndex(first, QItemSelectionModel::NoUpdate);
+    view_->selectionModel()->select(chosen, QItemSelectionModel::ClearAndSelect | QItemSelectionModel::Rows);
 }
 
 QJsonObject TablePanel::state() const {

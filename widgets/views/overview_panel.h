@@ -46,6 +46,8 @@ public:
     /// Shown or selected rows (the latter when there are several), and the columns that are not hidden.
     TableCut cut(bool selected_only) const;
     void copy(TableFormat format, bool selected_only);
+    /// Those of the rows that are shown; the first of them becomes the current one.
+    void select(const std::vector<std::size_t>& rows);
     /// On the reader's thread; told() or failed() of the desk says how it went.
     void save(const std::filesystem::path& path, TableFormat format);
 
@@ -55,6 +57,7 @@ public:
 Q_SIGNALS:
     void chosen(qint64 row);
     void opened(qint64 row);
+    void mark_wanted();
     void filtered();  ///< other heads match
     void menu_wanted(const QPoint& global);
     void state_changed();

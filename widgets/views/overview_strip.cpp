@@ -7,17 +7,21 @@
 #include <QPushButton>
 #include <QVBoxLayout>
 
+#include "widgets/views/overview_edit.h"
+
 namespace headscope::widgets {
 
 HeadStrip::HeadStrip(QWidget* parent)
     : QFrame(parent),
       title_(new QLabel(this)),
       words_(new QLabel(this)),
+      note_(new QLabel(this)),
       switched_(new QLabel(this)),
       map_(new QPushButton(tr("Open map"), this)),
       mark_(new QPushButton(this)),
       switch_(new QPushButton(this)),
-      run_line_(new QWidget(this)) {
+      run_line_(new QWidget(this)),
+      edit_(new InlineEdit(this)) {
     setObjectName(QStringLiteral("details"));
     setAccessibleName(tr("The selected head"));
     QFont bold = title_->font();
@@ -25,10 +29,16 @@ HeadStrip::HeadStrip(QWidget* parent)
     title_->setFont(bold);
     title_->setObjectName(QStringLiteral("head_title"));
     words_->setObjectName(QStringLiteral("head_words"));
-    for (QLabel* label : {title_, words_, switched_}) {
+    for (QLabel* label : {title_, words_, note_, switched_}) {
         label->setTextFormat(Qt::PlainText);
         label->setTextInteractionFlags(Qt::TextSelectableByMouse);
     }
+    QFont slanted = note_->font();
+    slanted.setItalic(true);
+    note_->setFont(slanted);
+    note_->setObjectName(QStringLiteral("head_note"));
+    note_->setWordWrap(true);
+    note_->hide();
     words_->setWordWrap(true);
     switched_->setWordWrap(true);
     switched_->setObjectName(QStringLiteral("switched"));
@@ -62,6 +72,7 @@ HeadStrip::HeadStrip(QWidget* parent)
     text->setSpacing(1);
     text->addWidget(title_);
     text->addWidget(words_);
+    text->addWidget(note_);
     auto* top = new QHBoxLayout;
     top->addLayout(text, 1);
     for (QPushButton* button : {mark_, switch_, map_}) top->addWidget(button, 0, Qt::AlignVCenter);
@@ -69,6 +80,7 @@ HeadStrip::HeadStrip(QWidget* parent)
     column->setContentsMargins(8, 6, 8, 6);
     column->setSpacing(4);
     column->addLayout(top);
+    column->addWidget(edit_);
     column->addWidget(run_line_);
     connect(map_, &QPushButton::clicked, this, &HeadStrip::map_wanted);
     connect(run, &QPushButton::clicked, this, &HeadStrip::run_wanted);
@@ -81,6 +93,16 @@ void HeadStrip::show_head(const QString& title, const QStringList& words) {
     if (!text.isEmpty()) text[0] = text[0].toUpper();
     words_->setText(text);
     words_->setToolTip(text);
+}
+
+void HeadStrip::show_note(const QString& note) {
+    // The strip stays low: a long note is read whole in its tool tip and in the editor.
+    constexpr qsizetype kShown = 240;
+    QString line = note.simplified();
+    if (line.size() > kShown) line = line.left(kShown) + QChar(0x2026);
+    note_->setText(line);
+    note_->setToolTip(QStringLiteral("<p style=\"white-space:pre-wrap\">%1</p>").arg(note.toHtmlEscaped()));
+    note_->setVisible(!line.isEmpty());
 }
 
 void HeadStrip::show_switched(const QStringList& heads) {

@@ -10,6 +10,8 @@ class QMenu;
 
 namespace headscope::widgets {
 
+class InlineEdit;
+
 /// Under the overview: the selected head in words, what can be done with it, and the heads to be switched off.
 class HeadStrip : public QFrame {
     Q_OBJECT
@@ -17,6 +19,9 @@ public:
     explicit HeadStrip(QWidget* parent = nullptr);
 
     void show_head(const QString& title, const QStringList& words);
+    /// What the user wrote on it; empty: nothing.
+    void show_note(const QString& note);
+    InlineEdit* edit() const { return edit_; }
     /// Nothing to run again: that line is hidden.
     void show_switched(const QStringList& heads);
     /// Shown by the buttons; whoever owns them fills them.
@@ -28,9 +33,10 @@ Q_SIGNALS:
     void clear_wanted();
 
 private:
-    QLabel *title_, *words_, *switched_;
+    QLabel *title_, *words_, *note_, *switched_;
     QPushButton *map_, *mark_, *switch_;
     QWidget* run_line_;
+    InlineEdit* edit_;
 };
 
 }  // namespace headscope::widgets

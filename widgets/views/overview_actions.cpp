@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What is done with the selected heads: switched off, marked, selected by what was said of them.
+#include <QMenu>
+#include <algorithm>
+
+#include "widgets/views/overview.h"
+#include "widgets/views/overview_panel.h"
+#include "widgets/views/overview_sets.h"
+#include "widgets/views/overview_strip.h"
+
+namespace headscope::widgets {
+
+std::vector<std::size_t> Overview::rows_meant() const {
+    std::vector<std::size_t> rows = panel_->selected_rows();
+    const auto own = row_of(selection().site, selection().head);
+    // A selection of several counts only while the chosen head is one of them.
+    if (own && std::find(rows.begin(), rows.end(), *own) == rows.end()) rows = {*own};
+    return rows;
+}
+
+workspace::Heads Overview::heads_meant() const {
+    workspace::Heads heads;
+    if (!shown()) return heads;
+    for (const std::size_t row : rows_meant()) heads.insert(workspace::key_of(table_->rows[row]));
+    return heads;
+}
+
+void Overview::select(const workspace::Heads& heads) {
+    if (shown()) panel_->select(workspace::rows_of(heads, *table_));
+}
+
+void Overview::switch_off(std::optional<bool> mean) {
+    if (!shown()) return;
+    for (const std::size_t row : rows_meant()) {
+        const auto& place = table_->rows[row];
+        std::erase_if(switched_, [&](const auto& one) { return one.site == place.site && one.head == place.head; });
+        if (mean) switched_.push_back({place.site, place.head, *mean});
+    }
+    std::sort(switched_.begin(), switched_.end(),
+              [](const auto& a, const auto& b) { return std::pair(a.site, a.head) < std::pair(b.site, b.head); });
+    show_switched();
+}
+
+void Overview::show_switched() {
+    QStringList names;
+    constexpr std::size_t kNamed = 12;
+    for (const auto& one : switched_) {
+        if (static_cast<std::size_t>(names.size()) == kNamed) {
+            names << tr("and %1 more").arg(switched_.size() - kNamed);
+            break;
+        }
+        names << tr("%1 · %2 (%3)")
+                     .arg(study()->site_name(one.site))
+                     .arg(one.head)
+                     .arg(one.mean ? tr("mean") : tr("zero"));
+    }
+    strip_->show_switched(names);
+    show_grid();
+}
+
+void Overview::run_again() {
+    if (!shown() || switched_.empty()) return;
+    RunWish wish;
+    wish.study = study_;
+    wish.switched_off = switched_;
+    Q_EMIT desk().run_wanted(wish);
+}
+
+void Overview::fill_switch_menu(QMenu* menu) {
+    if (!shown()) return;
+    const auto rows = rows_meant();
+    const QString what = rows.size() == 1 ? tr("this head") : tr("%1 heads").arg(rows.size());
+    const auto off = [&](std::size_t row) {
+        return std::any_of(switched_.begin(), switched_.end(), [&](const auto& one) {
+            return one.site == table_->rows[row].site && one.head == table_->rows[row].head;
+        });
+    };
+    menu->addAction(tr("Switch off %1: output zero").arg(what), this, [this] { switch_off(false); });
+    menu->addAction(tr("Switch off %1: output its mean").arg(what), this, [this] { switch_off(true); });
+    menu->addAction(tr("Leave %1 on").arg(what), this, [this] { switch_off(std::nullopt); })
+        ->setEnabled(std::any_of(rows.begin(), rows.end(), off));
+    menu->addSeparator();
+    menu->addAction(tr("Run again with %1 heads off").arg(switched_.size()), this, &Overview::run_again)
+        ->setEnabled(!switched_.empty());
+}
+
+void Overview::popup(const QPoint& global) {
+    menu_->clear();
+    menu_->addAction(tr("Open map"), this, [this] { open(selection().site, selection().head); });
+    menu_->addSeparator();
+    sets_->fill(menu_, heads_meant());
+    menu_->addSeparator();
+    fill_switch_menu(menu_);
+    menu_->addSeparator();
+    menu_->addAction(tr("Copy row"), this, [this] { panel_->copy(TableFormat::tabs, true); })
+        ->setEnabled(!panel_->selected_rows().empty());
+    menu_->popup(global);
+}
+
+}  // namespace headscope::widgets
