@@ -219,7 +219,7 @@ void MapPlot::keep_in_map(QCPAxis* axis, const QCPRange& range) {
     axis->setRange(lower, lower + size);
     updating_ = false;
     Q_EMIT shown_changed();
-    replot(QCustomPlot::rpQueuedReplot);
+    if (!turning_) replot(QCustomPlot::rpQueuedReplot);
 }
 
 int MapPlot::level() const {
@@ -237,7 +237,7 @@ bool MapPlot::lay_out_labels() {
     auto& down = static_cast<TokenTicker&>(*yAxis->ticker());
     across.set_length(area()->width());
     down.set_length(area()->height());
-    const double line = QFontMetricsF(xAxis->tickLabelFont()).height();
+    const double line = 0.85 * QFontMetricsF(xAxis->tickLabelFont()).height();  // without what is between lines
     across.set_label_room(line);
     down.set_label_room(line);
     const double rotation = across.shows_tokens(xAxis->range()) ? -90 : 0;
@@ -315,6 +315,12 @@ void MapPlot::mouseMoveEvent(QMouseEvent* event) {
 void MapPlot::mouseDoubleClickEvent(QMouseEvent* event) {
     QCustomPlot::mouseDoubleClickEvent(event);
     if (event->button() == Qt::LeftButton) show_all();
+}
+
+void MapPlot::wheelEvent(QWheelEvent* event) {
+    turning_ = true;  // QCustomPlot draws at once; nothing else needs to
+    QCustomPlot::wheelEvent(event);
+    turning_ = false;
 }
 
 void MapPlot::leaveEvent(QEvent* event) {

@@ -87,6 +87,7 @@ protected:
     void mouseReleaseEvent(QMouseEvent* event) override;
     void mouseMoveEvent(QMouseEvent* event) override;
     void mouseDoubleClickEvent(QMouseEvent* event) override;
+    void wheelEvent(QWheelEvent* event) override;
     void leaveEvent(QEvent* event) override;
 
 private:
@@ -127,7 +128,7 @@ private:
     std::optional<tiles::Cells> region_;
     std::vector<tiles::TileKey> wishes_;  ///< as passed on last
     QPoint pressed_;
-    bool updating_ = false, region_mode_ = false, stretching_ = false;
+    bool updating_ = false, turning_ = false, region_mode_ = false, stretching_ = false;
 };
 
 }  // namespace headscope::widgets

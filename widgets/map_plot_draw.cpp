@@ -84,7 +84,7 @@ void MapPlot::draw_map(QCPPainter* painter) {
     painter->setRenderHint(QPainter::SmoothPixmapTransform, false);
     const tiles::Cells all{0, content_.queries, 0, content_.keys};
     const auto visible = visible_tiles();
-    images_.setMaxCost(std::max<qsizetype>(40 << 10, std::ssize(visible) * 512));
+    images_.setMaxCost(std::max<qsizetype>(24 << 10, std::ssize(visible) * 512));
     QElapsedTimer clock;
     clock.start();
     bool ready = !visible.empty(), late = false;
@@ -122,8 +122,15 @@ void MapPlot::draw_limits(QCPPainter* painter) const {
     painter->setRenderHint(QPainter::Antialiasing, false);
     painter->setPen(dashed);
     const double x = xAxis->coordToPixel(limit), y = yAxis->coordToPixel(limit);
-    if (content_.queries > content_.trained_positions && y >= rect.top() && y <= rect.bottom())
+    if (content_.queries > content_.trained_positions && y >= rect.top() && y <= rect.bottom()) {
         painter->drawLine(QPointF(rect.left(), y), QPointF(rect.right(), y));
+        // Below it, where a causal map is empty.
+        QFont font = painter->font();
+        font.setPixelSize(11);
+        painter->setFont(font);
+        painter->drawText(QRectF(rect.left(), y + 2, rect.width() - 6, 16), Qt::AlignRight | Qt::AlignTop,
+                          tr("trained to position %1").arg(content_.trained_positions));
+    }
     if (content_.keys > content_.trained_positions && x >= rect.left() && x <= rect.right())
         painter->drawLine(QPointF(x, rect.top()), QPointF(x, rect.bottom()));
 }

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/tiles/tile_server.h"
 
-#ifdef __linux__
-#include <sys/resource.h>
-#include <unistd.h>
-#endif
-
 #include <algorithm>
 #include <condition_variable>
 #include <deque>
@@ -25,13 +20,6 @@ namespace {
 // From this level on a tile is made in parts: 2048 x 2048 cells and more are tens of milliseconds.
 constexpr int kSharedLevel = 3;
 constexpr std::int64_t kPart = 64;  ///< pixels along a part's side
-
-/// Makes the calling thread give way to the window's where both want a processor. Linux has priorities by thread.
-void step_back() {
-#ifdef __linux__
-    setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 10);
-#endif
-}
 
 /// A tile that is being made: its parts are handed out one by one.
 struct Making {
@@ -90,7 +78,6 @@ struct TileServer::Impl {
     }
 
     void work() {
-        step_back();
         std::unique_lock lock(mutex);
         for (;;) {
             std::shared_ptr<Making> making;

@@ -268,10 +268,11 @@ TEST_CASE("Scores and ranks lose neither diagonal nor sink column at any zoom", 
                 for (int y = area.top() + 1; y < area.bottom(); ++y) {
                     const double query_at = std::floor(plot.yAxis->pixelToCoord(y + 0.5));
                     if (query_at < 40) continue;
-                    const double middle = diagonal ? plot.xAxis->coordToPixel(query_at + 0.5) : area.left() + 1;
+                    const double left = diagonal ? plot.xAxis->coordToPixel(query_at) : area.left();
+                    const double right = diagonal ? plot.xAxis->coordToPixel(query_at + 1) : area.left();
                     bool found = false;
-                    for (int x = std::max(area.left(), static_cast<int>(middle) - 3);
-                         x <= std::min(area.right(), static_cast<int>(middle) + 3); ++x)
+                    for (int x = std::max(area.left(), static_cast<int>(left) - 3);
+                         x <= std::min(area.right(), static_cast<int>(right) + 3); ++x)
                         found = found || std::find(first, table.end(), image.pixel(x, y)) != table.end();
                     if (!found) ++without;
                 }
