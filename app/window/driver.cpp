@@ -10,7 +10,6 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QPlainTextEdit>
-#include <algorithm>
 #include <cstdio>
 
 #include "app/window/main_window.h"
@@ -26,14 +25,6 @@ QString text_of(const QWidget* widget) {
     if (const auto* box = qobject_cast<const QComboBox*>(widget)) return box->currentText();
     if (const auto* edit = qobject_cast<const QPlainTextEdit*>(widget)) return edit->toPlainText();
     return widget->windowTitle();
-}
-
-/// Some part of it is on the screen: its own, or one of what lies in it (the docks of other tabs are only out of sight).
-bool is_seen(const QWidget* widget) {
-    if (!widget->isVisible()) return false;
-    if (!widget->visibleRegion().isEmpty()) return true;
-    const auto parts = widget->findChildren<QWidget*>(QString(), Qt::FindDirectChildrenOnly);
-    return std::any_of(parts.begin(), parts.end(), is_seen);
 }
 
 QJsonValue optional(const std::optional<std::int64_t>& value) {

@@ -7,6 +7,7 @@
 #include <QMouseEvent>
 #include <QPointer>
 #include <QWheelEvent>
+#include <algorithm>
 
 namespace headscope::app {
 namespace {
@@ -33,12 +34,19 @@ QAction* shortcut_of(const QWidget* widget, const QKeySequence& keys) {
 
 }  // namespace
 
+bool is_seen(const QWidget* widget) {
+    if (!widget->isVisible()) return false;
+    if (!widget->visibleRegion().isEmpty()) return true;
+    const auto parts = widget->findChildren<QWidget*>(QString(), Qt::FindDirectChildrenOnly);
+    return std::any_of(parts.begin(), parts.end(), is_seen);
+}
+
 QWidget* find_widget(const QString& name) {
     QWidget* hidden = nullptr;
     for (QWidget* widget : QApplication::allWidgets()) {
         if (widget->objectName() != name) continue;
-        if (widget->isVisible()) return widget;
-        hidden = widget;
+        if (is_seen(widget)) return widget;
+        if (!hidden || widget->isVisible()) hidden = widget;
     }
     return hidden;
 }

@@ -10,7 +10,9 @@ namespace headscope::app {
 
 // Events as a person's hands make them, for platforms that have no mouse and no keyboard.
 
-/// The widget with that object name: a visible one before a hidden one, of any window; null: none.
+/// Some part of it is on the screen, its own or one of what lies in it: what is on another tab is only out of sight.
+bool is_seen(const QWidget* widget);
+/// The widget with that object name: one that is seen before others, of any window; null: none.
 QWidget* find_widget(const QString& name);
 /// What lies under a point of a widget: the child that gets the events.
 QWidget* widget_under(QWidget* top, QPoint& place);

@@ -216,6 +216,18 @@ class Hands:
     def type(self, text):
         self.xdotool("type", "--delay", 15, text)
 
+    def choose(self, combo, entry):
+        """An entry of a combo box, by its list and the keyboard."""
+        for _ in range(3):
+            if self.program.find(combo)["text"] == entry:
+                return
+            self.click(combo)
+            time.sleep(0.4)
+            self.type(entry)
+            self.key("Return")
+            time.sleep(0.4)
+        raise Failed(f"expected an entry {entry} in {combo}; found {self.program.find(combo)['text']}")
+
     def act(self, name):
         """By its keys; an action without keys by the palette of commands."""
         action = self.program.action(name)
@@ -229,21 +241,26 @@ class Hands:
 
 
 class Screen:
-    """An X server with one screen, and a window manager where there is one."""
+    """An X server with one screen, and a window manager where there is one and it is wanted."""
 
-    def __init__(self, size="1280x800"):
+    def __init__(self, size="1280x800", managed=True):
         reading, writing = os.pipe()
         self.server = subprocess.Popen(
             ["Xvfb", "-displayfd", str(writing), "-screen", "0", f"{size}x24", "-nolisten", "tcp", "-noreset"],
             pass_fds=[writing], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         os.close(writing)
-        if not select.select([reading], [], [], 30)[0]:
-            self.close()
-            raise Failed("expected Xvfb to start within 30 s")
-        self.display = ":" + os.read(reading, 32).decode().strip()
+        # To the end of the line: a server whose pipe is closed while it writes dies of that.
+        name = b""
+        while not name.endswith(b"\n"):
+            block = os.read(reading, 32) if select.select([reading], [], [], 30)[0] else b""
+            if not block:
+                self.server.kill()
+                raise Failed("expected Xvfb to start within 30 s")
+            name += block
         os.close(reading)
+        self.display = ":" + name.decode().strip()
         self.manager = None
-        if shutil.which("openbox"):
+        if managed and shutil.which("openbox"):
             self.manager = subprocess.Popen(["openbox"], env=dict(os.environ, DISPLAY=self.display),
                                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 

@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""screenshots.py PROGRAM [FOLDER]: the pictures of README.md and docs/user-guide.md, taken from the running program:
+the tour of the user guide, by mouse and keyboard under Xvfb, at 1280 x 800. FOLDER: docs/images. Wants ImageMagick's
+`convert` for a palette of 200 colours, which keeps files small."""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+from program import Failed, Hands, Program, Screen
+
+SIZE = (1280, 800)
+
+
+class Tour:
+    def __init__(self, program, screen, home, folder):
+        self.window = Program(program, home, {"DISPLAY": screen.display, "QT_QPA_PLATFORM": "xcb"})
+        self.hands = Hands(self.window, screen.display)
+        self.screen, self.folder = screen, folder
+
+    def keep(self, name, settle=1.0):
+        self.window.quiet()
+        time.sleep(settle)
+        path = os.path.join(self.folder, f"window-{name}.png")
+        raw = path + ".raw.png"
+        self.screen.picture(raw)
+        subprocess.run(["convert", raw, "-strip", "+dither", "-colors", "200", "-define", "png:compression-level=9",
+                        "PNG8:" + path], check=True)
+        os.remove(raw)
+        print(f"{os.path.getsize(path) / 1000:6.0f} kB  {path}", flush=True)
+
+    def show(self, view):
+        self.hands.act("view_" + view)
+        self.window.until_state(f"the view {view} in front", lambda state: state["front"] == view)
+        self.window.quiet()
+
+    def run(self, count):
+        self.hands.click("text_run")
+        self.window.until_state(f"{count} complete analyses", lambda state: (
+            not state["running"] and len(state["studies"]) == count and
+            all(study["complete"] for study in state["studies"])), 180)
+        self.window.quiet()
+
+    def whole(self):
+        window, hands = self.window, self.hands
+        window.until_visible("start_page")
+        number = hands.xdotool("search", "--sync", "--onlyvisible", "--name", "Headscope").split()[0]
+        hands.xdotool("windowmove", number, 0, 0, "windowsize", number, *SIZE)
+        window.until("a window of 1280 x 800", lambda: window.find("main_window")["rect"][2:] == list(SIZE))
+        hands.xdotool("windowfocus", number)
+        hands.click("main_window", (0.6, 0.03))
+        self.keep("start")
+        hands.click("start_sample")
+        window.until_state("a model", lambda state: state["models"] == 1)
+        self.run(1)
+        # Which heads are sinks?
+        hands.choose("measure", "Sink")
+        hands.click("filter")
+        hands.type("sink > 0.03")
+        hands.key("Return")
+        for _ in range(3):
+            hands.act("next_layer")
+        for _ in range(4):
+            hands.act("next_head")
+        window.until_state("layer 3, head 4", lambda state: (state["site"], state["head"]) == (3, 4))
+        self.keep("overview")
+        # What does the strongest one look at?
+        self.show("map")
+        hands.click("map_plot", (0.18, 0.75))
+        window.until_state("a cell", lambda state: state["query"] is not None)
+        self.keep("map")
+        self.show("logits")
+        hands.choose("by", "Heads of the layer")
+        self.keep("logits", 2.0)
+        # Is it the token or the place?
+        hands.choose("text_first", "no")
+        window.until("a preview without the token", lambda: "808" in window.find("text_sequence")["text"])
+        self.run(2)
+        self.show("compare")
+        self.keep("compare", 2.0)
+        self.show("on_text")
+        hands.choose("colouring", "Attention received")
+        self.keep("text")
+        hands.act("theme_dark")
+        window.until_state("dark colours", lambda state: state["dark"])
+        self.show("all_heads")
+        self.keep("dark", 2.0)
+        hands.act("theme_light")
+        self.show("overview")
+        hands.act("export")
+        window.until_visible("export_save")
+        hands.choose("export_preset", "One column, 85 mm")
+        self.keep("export", 3.0)
+
+
+def main():
+    folder = os.path.abspath(sys.argv[2]) if len(sys.argv) > 2 else os.path.join(
+        os.path.dirname(os.path.abspath(__file__)), "../../docs/images")
+    for tool in ("Xvfb", "xdotool", "import", "convert"):
+        if not shutil.which(tool):
+            print(f"screenshots.py: expected {tool} (packages xvfb, xdotool, imagemagick); found none")
+            return 77
+    with tempfile.TemporaryDirectory(prefix="headscope-tour-") as home:
+        screen = Screen("1280x800", managed=False)
+        tour = None
+        try:
+            tour = Tour(os.path.abspath(sys.argv[1]), screen, home, folder)
+            tour.whole()
+        except Failed as failure:
+            screen.picture(os.path.join(tempfile.gettempdir(), "screenshots-failed.png"))
+            print(f"screenshots.py: {failure}")
+            return 1
+        finally:
+            if tour:
+                tour.window.kill()
+            screen.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
