@@ -14,6 +14,7 @@
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/store/synthetic_analysis.h"
 #include "tests/widgets/desk_fixture.h"
+#include "widgets/desk/head_set_store.h"
 #include "widgets/offscreen.h"
 #include "widgets/views/all_heads.h"
 #include "widgets/views/head_wall.h"
@@ -221,6 +222,18 @@ TEST_CASE("All sequences are averaged where they are alike, else one is shown an
         CHECK(shown.label("note") ==
               (alike ? "mean of 2 sequences" : "sequence 0: the sequences differ in length, no mean is shown"));
     }
+}
+
+TEST_CASE("A mark set in the wall is everybody's", "[all_heads]") {
+    Shown shown(of_layers(3, 4));
+    const QImage before = drawn(shown, 0, 0);
+    QTest::keyClick(shown.view.wall(), Qt::Key_Space);
+    shown.rest();
+    CHECK(drawn(shown, 0, 0) != before);
+    CHECK(shown.desk.head_sets().of(*shown.study).is_marked({0, 0, 0}));
+    QTest::keyClick(shown.view.wall(), Qt::Key_Space);
+    shown.rest();
+    CHECK(drawn(shown, 0, 0) == before);
 }
 
 TEST_CASE("Thumbnails come as their layers do", "[all_heads]") {

@@ -10,6 +10,7 @@
 #include <QJsonArray>
 #include <QLabel>
 #include <QLineEdit>
+#include <QPlainTextEdit>
 #include <QSignalSpy>
 #include <QTableView>
 #include <QTest>
@@ -23,10 +24,12 @@
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/store/synthetic_analysis.h"
 #include "tests/widgets/desk_fixture.h"
+#include "widgets/desk/head_set_store.h"
 #include "widgets/offscreen.h"
 #include "widgets/views/overview.h"
 #include "widgets/views/overview_grid.h"
 #include "widgets/views/overview_panel.h"
+#include "widgets/views/overview_sets.h"
 #include "widgets/views/overview_strip.h"
 #include "widgets/views/overview_words.h"
 
@@ -383,6 +386,72 @@ TEST_CASE("Heads are collected to be switched off in the next run", "[overview]"
     CHECK(wish.switched_off[0].head == 3);
     CHECK_FALSE(wish.switched_off[0].mean);
     CHECK(wish.switched_off[1].mean);
+}
+
+TEST_CASE("Heads are marked by key, shown as such, and selected again", "[overview]") {
+    Shown shown;
+    QSignalSpy changed(&shown.desk, &Desk::changed);
+    shown.desk.select_head(1, 1);
+    tests::settle(shown.desk);
+    QTest::keyClick(shown.view.grid(), Qt::Key_Space);
+    tests::settle(shown.desk);
+    CHECK(changed.count() == 2);  // the selection, the mark
+    CHECK(shown.view.grid()->content().marked[5]);
+    CHECK(shown.label("head_title").startsWith(QStringLiteral("★ Layer 1, head 1")));
+    CHECK(shown.view.panel()->model()->headerData(5, Qt::Vertical, Qt::DisplayRole).toString() ==
+          QStringLiteral("★ 1 · 1"));
+    shown.table()->setFocus();
+    shown.view.panel()->select({1, 2});
+    tests::settle(shown.desk);
+    CHECK(shown.desk.selection().head == 1);
+    QTest::keyClick(shown.table(), Qt::Key_Space);
+    const workspace::HeadSets sets = shown.desk.head_sets().of(*shown.study);
+    CHECK(sets.marked().size() == 3);
+    Q_EMIT shown.view.sets()->select_wanted(sets.marked());
+    CHECK(shown.view.panel()->selected_rows() == std::vector<std::size_t>{1, 2, 5});
+    QTest::keyClick(shown.table(), Qt::Key_Space);
+    CHECK(shown.desk.head_sets().of(*shown.study).marked().empty());
+}
+
+TEST_CASE("Sets are named and notes written in their place, kept by model, and saved", "[overview]") {
+    Shown shown;
+    const workspace::HeadKey head{2, 2, 3};
+    shown.desk.select_head(2, 3);
+    tests::settle(shown.desk);
+    auto* text = shown.view.findChild<QPlainTextEdit*>("inline_text");
+    CHECK_FALSE(text->isVisible());
+    shown.view.sets()->ask_for_set({head});
+    REQUIRE(text->isVisible());
+    QTest::keyClick(text, Qt::Key_Return);
+    CHECK(text->isVisible());  // a set without a name: what is wrong is told, the question stays
+    CHECK_FALSE(shown.label("inline_wrong").isEmpty());
+    QTest::keyClicks(text, "odd ones");
+    QTest::keyClick(text, Qt::Key_Return);
+    CHECK_FALSE(text->isVisible());
+    shown.view.sets()->ask_for_note(head);
+    QTest::keyClicks(text, "looks at the verb");
+    QTest::keyClick(text, Qt::Key_Return, Qt::ControlModifier);
+    tests::settle(shown.desk);
+    CHECK(shown.label("head_title").endsWith("in odd ones"));
+    CHECK(shown.label("head_note") == "looks at the verb");
+    shown.view.sets()->ask_for_note(head);
+    QTest::keyClick(text, Qt::Key_Escape);
+    CHECK(shown.desk.head_sets().of(*shown.study).note(head) == "looks at the verb");
+
+    QSignalSpy told(&shown.desk, &Desk::told);
+    shown.view.sets()->save(shown.folder / "sets.csv");
+    tests::settle(shown.desk);
+    CHECK(told.count() == 1);
+    CHECK(contents(shown.folder / "sets.csv").find("odd ones,looks at the verb") != std::string::npos);
+
+    // They stay when the analysis is closed, and come back with the session.
+    const auto all = shown.desk.head_sets().all();
+    REQUIRE(all.size() == 1);
+    shown.desk.remove(shown.study->id());
+    CHECK(shown.desk.head_sets().all() == all);
+    HeadSetStore other;
+    other.restore(all);
+    CHECK(other.all() == all);
 }
 
 TEST_CASE("What was chosen comes back, and nonsense is left alone", "[overview]") {

@@ -58,7 +58,10 @@ AllHeads::AllHeads(Desk* desk, QWidget* parent)
     pointed_->setTextFormat(Qt::PlainText);
     auto* foot = new QHBoxLayout;
     foot->addWidget(bar_, 3);
-    foot->addWidget(pointed_, 2);
+    auto* words = new QVBoxLayout;
+    words->addWidget(pointed_);
+    words->addWidget(note_);
+    foot->addLayout(words, 2);
     auto* column = new QVBoxLayout(content());
     column->setContentsMargins(8, 8, 8, 8);
     column->addWidget(make_bar());
@@ -114,7 +117,7 @@ QWidget* AllHeads::make_bar() {
     fit_->setToolTip(tr("As large as all heads of a layer fit (0)"));
     note_->setObjectName(QStringLiteral("note"));
     note_->setTextFormat(Qt::PlainText);
-    note_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
+    note_->setWordWrap(true);
     auto* bar = new QWidget(this);
     auto* row = new QHBoxLayout(bar);
     row->setContentsMargins(0, 0, 0, 0);
@@ -123,7 +126,6 @@ QWidget* AllHeads::make_bar() {
     row->addWidget(slider_, 1);
     row->addWidget(fit_);
     row->addStretch(1);
-    row->addWidget(note_);
     return bar;
 }
 
@@ -315,6 +317,7 @@ void AllHeads::show_note() {
     if (!failure_.isEmpty()) notes << failure_;
     note_->setText(notes.join(QStringLiteral(" · ")));
     note_->setToolTip(note_->text());
+    note_->setVisible(!notes.isEmpty());
 }
 
 void AllHeads::show_pointed(std::int64_t site, std::int64_t head) {
