@@ -170,9 +170,10 @@ class Sent:
 class Hands:
     """Works the program with a mouse and a keyboard."""
 
-    def __init__(self, program, display):
+    def __init__(self, program, screen):
         self.program = program
-        self.environment = dict(os.environ, DISPLAY=display)
+        self.screen = screen
+        self.environment = dict(os.environ, DISPLAY=screen.display)
 
     def xdotool(self, *words):
         run = subprocess.run(["xdotool", *map(str, words)], env=self.environment, capture_output=True, text=True,
@@ -238,6 +239,13 @@ class Hands:
         self.program.until_visible("palette_field")
         self.type(action["text"])
         self.key("Return")
+        self.program.until("the palette to close", lambda: not self.program.find("palette_field")["found"])
+        self.take_focus()
+
+    def take_focus(self):
+        """Where no window manager hands it out: by a click into nothing."""
+        if not self.screen.manager:
+            self.click("main_window", (0.6, 0.03))
 
 
 class Screen:

@@ -18,7 +18,7 @@ SIZE = (1280, 800)
 class Tour:
     def __init__(self, program, screen, home, folder):
         self.window = Program(program, home, {"DISPLAY": screen.display, "QT_QPA_PLATFORM": "xcb"})
-        self.hands = Hands(self.window, screen.display)
+        self.hands = Hands(self.window, screen)
         self.screen, self.folder = screen, folder
 
     def keep(self, name, settle=1.0):
@@ -51,7 +51,7 @@ class Tour:
         hands.xdotool("windowmove", number, 0, 0, "windowsize", number, *SIZE)
         window.until("a window of 1280 x 800", lambda: window.find("main_window")["rect"][2:] == list(SIZE))
         hands.xdotool("windowfocus", number)
-        hands.click("main_window", (0.6, 0.03))
+        hands.take_focus()
         self.keep("start")
         hands.click("start_sample")
         window.until_state("a model", lambda state: state["models"] == 1)
@@ -80,6 +80,9 @@ class Tour:
         window.until("a preview without the token", lambda: "808" in window.find("text_sequence")["text"])
         self.run(2)
         self.show("compare")
+        hands.click("compare_study")
+        hands.key("Down")
+        hands.key("Return")
         self.keep("compare", 2.0)
         self.show("on_text")
         hands.choose("colouring", "Attention received")

@@ -27,10 +27,9 @@ class Story:
 
     def start(self):
         self.window = Program(self.executable, self.home, {"DISPLAY": self.screen.display, "QT_QPA_PLATFORM": "xcb"})
-        self.hands = Hands(self.window, self.screen.display)
+        self.hands = Hands(self.window, self.screen)
         self.window.until_visible("main_window")
-        if not self.screen.manager:
-            self.hands.click("main_window", (0.6, 0.03))  # the focus, where nobody hands it out
+        self.hands.take_focus()
 
     def step(self, title, deed):
         began = time.monotonic()
@@ -123,8 +122,8 @@ class Story:
     def on_text(self):
         self.show("on_text")
         before = self.window.state()["query"]
-        for down in (0.1, 0.3, 0.5):
-            for across in (0.3, 0.6):
+        for down in (0.1, 0.16, 0.22, 0.3, 0.4, 0.5):
+            for across in (0.06, 0.12):
                 self.hands.click("text", (across, down))
                 time.sleep(0.3)
                 if self.window.state()["query"] != before:
@@ -148,6 +147,14 @@ class Story:
         if "compare" not in self.window.views():
             raise Failed("expected a view to compare with")
         self.show("compare")
+        self.choose_next("compare_study")
+        self.window.quiet()
+        self.picture("compare maps")
+        for page in ("compare_heads", "compare_text", "compare_maps"):
+            self.hands.click(page)
+            time.sleep(0.5)
+            self.window.quiet()
+            self.picture(page)
 
     def export(self):
         self.show("overview")
