@@ -118,6 +118,11 @@ void Desk::step(int sites, int heads) {
     select(selection);
 }
 
+void Desk::set_tensors(TensorSource* source) {
+    tensors_ = source;
+    Q_EMIT tensors_changed();
+}
+
 void Desk::set_dark(bool dark) {
     if (dark == theme_.dark) return;
     theme_ = make_theme(dark);

@@ -19,6 +19,8 @@ namespace headscope::widgets {
 
 class HeadSetStore;
 
+class TensorSource;
+
 /// What a view asks the window to run again, for the study that it shows: the same text and model with these changes.
 struct RunWish {
     int study = 0;
@@ -66,6 +68,10 @@ public:
     /// Steps through heads and sites, staying within them.
     void step(int sites, int heads);
 
+    /// Where the tensors of open checkpoints are told; null: nowhere. It outlives the desk or is taken away before.
+    TensorSource* tensors() const { return tensors_; }
+    void set_tensors(TensorSource* source);
+
     const Theme& theme() const { return theme_; }
     void set_dark(bool dark);
 
@@ -73,7 +79,8 @@ Q_SIGNALS:
     void studies_changed();  ///< one came, went or got another name
     void selection_changed();
     void theme_changed();
-    void arrived();  ///< values of some study came
+    void arrived();          ///< values of some study came
+    void tensors_changed();  ///< another source
 
     // What views want of the window.
     void run_wanted(const headscope::widgets::RunWish& wish);
@@ -93,6 +100,7 @@ private:
     int last_id_ = 0;
     Selection selection_;
     Theme theme_;
+    TensorSource* tensors_ = nullptr;
 };
 
 }  // namespace headscope::widgets

@@ -22,6 +22,22 @@ std::string key_of(const char* what, std::initializer_list<std::int64_t> numbers
 
 }  // namespace
 
+std::int64_t bytes_of(const figures::FigureData& figure) {
+    std::size_t bytes = 4096;
+    for (const auto& panel : figure.panels) {
+        bytes += sizeof panel;
+        if (const auto* map = std::get_if<figures::HeatMap>(&panel.content)) bytes += map->values.size() * 4;
+        if (const auto* mosaic = std::get_if<figures::Mosaic>(&panel.content)) bytes += mosaic->values.size() * 4;
+        if (const auto* curves = std::get_if<figures::Curves>(&panel.content))
+            for (const auto& curve : curves->curves) bytes += sizeof curve + curve.x.size() * 24;
+        if (const auto* ridges = std::get_if<figures::Ridges>(&panel.content))
+            for (const auto& ridge : ridges->ridges) bytes += sizeof ridge + ridge.edges.size() * 16;
+        if (const auto* text = std::get_if<figures::TextBlock>(&panel.content)) bytes += text->chips.size() * 128;
+        if (const auto* links = std::get_if<figures::Links>(&panel.content)) bytes += links->links.size() * 32;
+    }
+    return static_cast<std::int64_t>(bytes);
+}
+
 Study::Opened Study::open(const std::filesystem::path& path) {
     Opened opened;
     opened.file = store::AnalysisFile::open(path);
@@ -170,9 +186,12 @@ Reply<figures::FigureData> Study::figure(const std::string& recipe, const figure
     for (const Study* other : others) {
         files.push_back(other->file_);
         key += ":" + std::to_string(other->id_);
+        if (!other->complete_) key += "." + std::to_string(other->done_sites());
     }
     return ask<figures::FigureData>(key, options.sequence.value_or(-1), -1, [=](const store::AnalysisFile&) {
-        return std::make_shared<const figures::FigureData>(figures::make_figure(recipe, files, options));
+        auto figure = std::make_shared<figures::FigureData>(figures::make_figure(recipe, files, options));
+        figure->table = nullptr;  // it may hold every number of the analysis
+        return std::shared_ptr<const figures::FigureData>(std::move(figure));
     });
 }
 

@@ -57,6 +57,7 @@ inline std::int64_t bytes_of(const tiles::HeadMap& map) {
 inline std::int64_t bytes_of(const std::vector<QString>& labels) {
     return static_cast<std::int64_t>(labels.size() * 64);
 }
+std::int64_t bytes_of(const figures::FigureData& figure);
 inline std::int64_t bytes_of(const Profile& profile) {
     return static_cast<std::int64_t>(profile.weights.size() * 8);
 }
@@ -109,7 +110,7 @@ public:
     Reply<Profile> column(std::int64_t sequence, std::int64_t site, std::int64_t head, std::int64_t key);
     /// Labels of all tokens of a stream, as figures::visible_token() makes them.
     Reply<std::vector<QString>> labels(const std::string& stream, std::int64_t sequence);
-    /// A recipe's figure of this analysis and `others` (open ones), made on the reader's thread.
+    /// A recipe's figure of this analysis and `others` (open ones), made on the reader's thread; without its table.
     Reply<figures::FigureData> figure(const std::string& recipe, const figures::FigureOptions& options,
                                       const std::vector<Study*>& others = {});
     /// Anything else: `read` runs on the reader's thread, once for each `key`. `site` and `sequence`: what it is about,

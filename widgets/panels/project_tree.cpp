@@ -52,6 +52,11 @@ void ProjectTree::set_models(const std::vector<ModelCard>& models) {
     for (const ModelCard& card : models) {
         auto* item = new QTreeWidgetItem(models_, {card.name});
         item->setData(0, kIdRole, card.id);
+        if (card.tensors_only) {
+            item->setText(0, tr("%1 – tensors only").arg(card.name));
+            item->setToolTip(0, card.path + QLatin1Char('\n') + card.note);
+            continue;
+        }
         item->setToolTip(0, tr("%1\n%2: %3 layers, %4 parameters%5")
                                 .arg(card.path, card.family)
                                 .arg(card.layers)

@@ -310,6 +310,7 @@ void TextPanel::set_models(const std::vector<ModelCard>& models) {
     filling_ = true;
     models_ = models;
     model_->clear();
+    std::erase_if(models_, [](const ModelCard& card) { return card.tensors_only; });
     for (const ModelCard& card : models_) model_->addItem(card.name, card.id);
     model_->setPlaceholderText(tr("open a checkpoint first"));
     const int row = model_->findData(before);

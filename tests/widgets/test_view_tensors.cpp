@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Tensors: names as a tree, and the numbers of one of them.
+#include <QAbstractItemModelTester>
+#include <QApplication>
+#include <QElapsedTimer>
+#include <QLabel>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QSignalSpy>
+#include <QTest>
+#include <QToolButton>
+#include <QTreeView>
+#include <catch2/catch.hpp>
+#include <set>
+
+#include "tests/widgets/desk_fixture.h"
+#include "widgets/offscreen.h"
+#include "widgets/tensors/tensor_model.h"
+
+using namespace headscope;
+using namespace headscope::widgets;
+
+namespace {
+
+TensorRow row(const std::string& name, TensorStatus status = TensorStatus::matched, std::int64_t bytes = 32) {
+    return {name, {2, 4}, "F32", 8, bytes, 0, status};
+}
+
+std::shared_ptr<TensorTable> table(std::vector<TensorRow> rows, int model = 1) {
+    auto made = std::make_shared<TensorTable>();
+    made->model = model;
+    made->name = QStringLiteral("made up");
+    std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+    made->rows = std::move(rows);
+    made->files = {QStringLiteral("model.safetensors")};
+    return made;
+}
+
+/// Twelve layers of three tensors, with what sorts oddly, what is missing and what is left over.
+std::shared_ptr<TensorTable> usual_table() {
+    std::vector<TensorRow> rows{row("model.embed.weight", TensorStatus::matched, 64LL << 20),
+                                row("model.norm.weight"),
+                                row("lm_head.weight", TensorStatus::missing),
+                                row("optimizer.state", TensorStatus::left_over),
+                                row("model.layers"),
+                                row("model.layers-old.x", TensorStatus::left_over),
+                                row("odd..name"),
+                                row(".begins"),
+                                row("ends."),
+                                row("")};
+    for (int layer = 0; layer < 12; ++layer)
+        for (const char* part : {"attn.q.weight", "attn.k.weight", "mlp.weight"})
+            rows.push_back(row("model.layers." + std::to_string(layer) + "." + part));
+    return table(std::move(rows));
+}
+
+std::shared_ptr<const TensorTree> tree_of(const std::shared_ptr<TensorTable>& table, const TensorFilter& filter = {}) {
+    return std::make_shared<const TensorTree>(table, filter, Cancellation());
+}
+
+/// Every index below `parent`, opened.
+void walk(TensorModel& model, const QModelIndex& parent, std::multiset<std::string>& leaves) {
+    while (model.canFetchMore(parent)) model.fetchMore(parent);
+    for (int r = 0; r < model.rowCount(parent); ++r) {
+        const QModelIndex index = model.index(r, 0, parent);
+        REQUIRE(model.parent(index) == parent);
+        if (const TensorRow* tensor = model.tensor(index)) {
+            leaves.insert(tensor->name);
+            REQUIRE(model.rowCount(index) == 0);
+        } else {
+            REQUIRE(model.rowCount(index) > 0);
+            walk(model, index, leaves);
+        }
+    }
+}
+
+QModelIndex child(const QAbstractItemModel& model, const QString& label, const QModelIndex& parent = {}) {
+    for (int r = 0; r < model.rowCount(parent); ++r)
+        if (model.index(r, 0, parent).data().toString() == label) return model.index(r, 0, parent);
+    return {};
+}
+
+class MadeUpSource : public TensorSource {
+public:
+    std::vector<Model> models() const override { return made; }
+    void want_table(int model) override { asked.push_back(model); }
+    void want_numbers(int, const QString& tensor) override { numbers.push_back(tensor); }
+    void stop_numbers() override { ++stops; }
+
+    std::vector<Model> made{{1, QStringLiteral("made up")}};
+    std::vector<int> asked;
+    std::vector<QString> numbers;
+    int stops = 0;
+};
+
+struct Shown {
+    Shown() {
+        desk.set_tensors(&source);
+        view.reset(tests::view_kind("tensors").make(&desk, nullptr));
+        view->resize(1000, 600);
+        view->show();
+        tests::settle(desk);
+    }
+    void fill() {
+        Q_EMIT source.table_ready(usual_table());
+        tests::settle(desk);
+    }
+    template <class T>
+    T* find(const char* name) {
+        return view->findChild<T*>(QLatin1String(name));
+    }
+    QAbstractItemModel& model() { return *find<QTreeView>("tensors")->model(); }
+    void select(const std::string& name) {
+        const auto index = static_cast<TensorModel&>(model()).index_of(name);
+        REQUIRE(index.isValid());
+        find<QTreeView>("tensors")->setCurrentIndex(index);
+    }
+    std::size_t leaves() {
+        std::multiset<std::string> all;
+        walk(static_cast<TensorModel&>(model()), {}, all);
+        return all.size();
+    }
+
+    bool application = (ensure_application(), true);
+    MadeUpSource source;
+    Desk desk;
+    std::unique_ptr<View> view;
+};
+
+}  // namespace
+
+TEST_CASE("The tree of names holds every tensor once, whatever its name", "[tensors]") {
+    ensure_application();
+    const auto made = usual_table();
+    TensorModel model;
+    const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::Fatal);
+    model.set_tree(tree_of(made));
+    std::multiset<std::string> leaves, wanted;
+    walk(model, {}, leaves);
+    for (const auto& one : made->rows) wanted.insert(one.name);
+    CHECK(leaves == wanted);
+    for (const auto& one : made->rows) {
+        const QModelIndex at = model.index_of(one.name);
+        REQUIRE(at.isValid());
+        CHECK(model.tensor(at)->name == one.name);
+    }
+    CHECK_FALSE(model.index_of("model.layer").isValid());
+    model.set_tree(nullptr);
+    CHECK(model.rowCount() == 0);
+}
+
+TEST_CASE("Layers come in the order of their numbers, and branches add up what is in them", "[tensors]") {
+    ensure_application();
+    TensorModel model;
+    model.set_tree(tree_of(usual_table()));
+    const QModelIndex top = child(model, "model");
+    const QModelIndex layers = child(model, "layers", top);
+    REQUIRE(layers.isValid());
+    const QModelIndex branch = model.rowCount(layers) > 0 ? layers : layers.siblingAtRow(layers.row() + 1);
+    REQUIRE(model.rowCount(branch) == 12);
+    for (int r = 0; r < 12; ++r) CHECK(model.index(r, 0, branch).data().toString() == QString::number(r));
+    CHECK(branch.siblingAtColumn(TensorModel::shape).data().toString() == "36 tensors");
+    CHECK(branch.siblingAtColumn(TensorModel::parameters).data().toString() == "288");
+    // A branch with a single one below it is one with it.
+    CHECK(child(model, "mlp.weight", model.index(3, 0, branch)).isValid());
+}
+
+TEST_CASE("Half a million tensors are listed and filtered in time", "[tensors]") {
+    ensure_application();
+    std::vector<TensorRow> rows;
+    for (int layer = 0; layer < 500; ++layer)
+        for (int expert = 0; expert < 500; ++expert)
+            for (const char* part : {"up", "down"})
+                rows.push_back(
+                    row("layers." + std::to_string(layer) + ".experts." + std::to_string(expert) + "." + part));
+    for (int i = 0; i < 20000; ++i) rows.push_back(row("flat" + std::to_string(i)));
+    const auto made = table(std::move(rows));
+    QElapsedTimer clock;
+    clock.start();
+    const auto tree = tree_of(made);
+    const auto build = clock.restart();
+    TensorModel model;
+    QTreeView view;
+    view.setUniformRowHeights(true);
+    view.setModel(&model);
+    view.resize(600, 600);
+    view.show();
+    clock.restart();
+    model.set_tree(tree);
+    const QModelIndex layers = child(model, "layers");
+    REQUIRE(layers.isValid());
+    view.expand(layers);
+    view.expand(model.index(499, 0, layers));
+    QApplication::processEvents();
+    const auto opened = clock.restart();
+    CHECK(model.rowCount(layers) == 500);
+    CHECK(model.rowCount() < 20001);  // the first ones
+    CHECK(model.canFetchMore({}));
+    TensorFilter filter;
+    filter.text = "LAYERS.17. experts.3. up";
+    CHECK(tree_of(made, filter)->size() == 1);
+    INFO("built " << build << " ms, opened " << opened << " ms, filtered " << clock.elapsed() << " ms");
+    CHECK(opened < 1000);  // far below on a quiet machine; quadratic work would take minutes
+    CHECK(build < 5000);
+}
+
+TEST_CASE("Without a checkpoint the view says so; with one it asks for its table", "[tensors]") {
+    Shown shown;
+    CHECK(shown.source.asked == std::vector<int>{1});
+    CHECK_FALSE(shown.find<QTreeView>("tensors")->isVisible());
+    shown.fill();
+    CHECK(shown.find<QTreeView>("tensors")->isVisible());
+    CHECK(shown.leaves() == 46);
+    shown.source.made.push_back({2, QStringLiteral("second")});
+    shown.source.choose(2);
+    tests::settle(shown.desk);
+    CHECK(shown.source.asked == std::vector<int>{1, 2});
+    shown.source.made.clear();
+    Q_EMIT shown.source.models_changed();
+    tests::settle(shown.desk);
+    CHECK_FALSE(shown.find<QTreeView>("tensors")->isVisible());
+}
+
+TEST_CASE("Names are filtered by words, and by what the model makes of them", "[tensors]") {
+    Shown shown;
+    shown.fill();
+    auto* left_over = shown.find<QToolButton>("status_3");
+    CHECK(left_over->text() == "Left over 2");
+    CHECK(shown.find<QToolButton>("status_2")->text() == "Missing 1");
+    CHECK_FALSE(shown.find<QToolButton>("status_4")->isVisible());
+    left_over->click();
+    tests::settle(shown.desk);
+    CHECK(shown.leaves() == 2);
+    shown.find<QToolButton>("status_2")->click();
+    tests::settle(shown.desk);
+    CHECK(shown.leaves() == 3);
+    const QJsonObject state = shown.view->state();
+    left_over->click();
+    shown.find<QToolButton>("status_2")->click();
+    QTest::keyClicks(shown.find<QLineEdit>("filter"), "ATTN .1");
+    QTest::qWait(250);
+    tests::settle(shown.desk);
+    CHECK(shown.leaves() == 6);  // layers 1, 10, 11
+    shown.view->restore(state);
+    QTest::qWait(250);
+    tests::settle(shown.desk);
+    CHECK(shown.view->state() == state);
+    CHECK(shown.leaves() == 3);
+}
+
+TEST_CASE("A small tensor is read at once, a large one when asked, and either can be stopped", "[tensors]") {
+    Shown shown;
+    shown.fill();
+    shown.select("model.norm.weight");
+    CHECK(shown.source.numbers == std::vector<QString>{"model.norm.weight"});
+    CHECK(shown.find<QPushButton>("stop")->isVisible());
+    auto numbers = std::make_shared<TensorNumbers>();
+    numbers->elements = 8;
+    numbers->nans = 2;
+    numbers->minimum = -1;
+    numbers->maximum = 3;
+    numbers->norm = 12.5;
+    numbers->edges = {-1, 1, 3};
+    numbers->counts = {5, 1};
+    Q_EMIT shown.source.numbers_ready(1, "model.layers", numbers);  // of another: dropped
+    CHECK(shown.find<QPushButton>("stop")->isVisible());
+    Q_EMIT shown.source.numbers_ready(1, "model.norm.weight", numbers);
+    CHECK_FALSE(shown.find<QPushButton>("stop")->isVisible());
+    QStringList values;
+    for (const QLabel* label : shown.view->findChildren<QLabel*>(QStringLiteral("value"))) values << label->text();
+    CHECK(values.contains("12.5"));
+    CHECK(values.contains("2 (25 %)"));
+    CHECK(values.contains("2 × 4"));
+
+    shown.select("model.embed.weight");  // 64 MB
+    CHECK(shown.source.numbers.size() == 1);
+    shown.find<QPushButton>("read")->click();
+    CHECK(shown.source.numbers.size() == 2);
+    const int stops = shown.source.stops;
+    shown.find<QPushButton>("stop")->click();
+    CHECK(shown.source.stops > stops);
+    CHECK(shown.find<QPushButton>("read")->isVisible());
+    shown.find<QPushButton>("read")->click();
+    Q_EMIT shown.source.failed(1, "model.embed.weight", "the disk is gone");
+    CHECK(shown.find<QLabel>("failure")->text() == "the disk is gone");
+    shown.select("lm_head.weight");
+    CHECK_FALSE(shown.find<QPushButton>("read")->isVisible());
+}

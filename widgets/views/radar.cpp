@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "widgets/views/radar.h"
+
+#include <QComboBox>
+#include <algorithm>
+
+namespace headscope::widgets {
+
+RadarView::RadarView(Desk* desk, QWidget* parent) : RecipeView(desk, "radar", parent) {
+    of_ = add_choice("of", tr("What is drawn"), tr("Means over the heads of each layer, or the selected head in each"),
+                     {{"mean", tr("Means over heads")}, {"head", tr("Selected head")}});
+}
+
+figures::FigureOptions RadarView::options() const {
+    figures::FigureOptions options = RecipeView::options();
+    if (choice(of_) == QLatin1String("head")) options.head = selection().head;
+    return options;
+}
+
+// Panels go layer by layer, and within a layer analysis by analysis.
+
+std::vector<FigureView::Mark> RadarView::marks(const figures::FigureData& figure) const {
+    const auto sites = measured_sites(*study());
+    const auto place = std::find(sites.begin(), sites.end(), selection().site);
+    if (place == sites.end()) return {};
+    std::vector<FigureView::Mark> marks;
+    const auto models = std::ssize(shown_studies());
+    for (std::int64_t m = 0; m < models; ++m) {
+        const std::int64_t panel = (place - sites.begin()) * models + m;
+        if (panel < std::ssize(figure.panels)) marks.push_back({static_cast<int>(panel), -1});
+    }
+    return marks;
+}
+
+void RadarView::clicked(int panel, int) {
+    const auto sites = measured_sites(*study());
+    const auto place = static_cast<std::size_t>(panel) / shown_studies().size();
+    if (place < sites.size()) desk().select_head(sites[place], selection().head);
+}
+
+extern const ViewKind kRadar{"radar", "Radar", "How the indicators change from layer to layer, and between models",
+                             [](Desk* desk, QWidget* parent) -> View* { return new RadarView(desk, parent); }};
+
+}  // namespace headscope::widgets
