@@ -143,6 +143,7 @@ QWidget* Overview::make_left() {
     pointed_->setObjectName(QStringLiteral("pointed"));
     pointed_->setAccessibleName(tr("The head under the pointer"));
     pointed_->setTextFormat(Qt::PlainText);
+    pointed_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
     auto* choices = new QHBoxLayout;
     choices->addWidget(measures_, 2);
     choices->addWidget(scales_, 1);

@@ -46,6 +46,8 @@ TablePanel::TablePanel(Desk* desk, QWidget* parent)
     make_table();
     count_->setObjectName(QStringLiteral("count"));
     count_->setAccessibleName(tr("Number of heads that match"));
+    count_->setWordWrap(true);
+    count_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(0, 0, 0, 0);
     column->setSpacing(6);
