@@ -12,7 +12,7 @@
 namespace headscope::widgets {
 namespace {
 
-constexpr int kHeight = 72, kGap = 8, kTickPoints = 7;
+constexpr int kHeight = 72, kGap = 8, kAside = 24, kTickPoints = 7;
 constexpr double kUnitsPerPixel = kUnitsPerInch / 96.0;
 const QString kLayer = QStringLiteral("profiles");
 
@@ -126,7 +126,7 @@ QCPAxisRect* MapProfiles::make_rect(bool above) {
         rect->setMaximumSize(QWIDGETSIZE_MAX, kHeight);
     } else {
         rect->setAutoMargins(QCP::msTop | QCP::msBottom);
-        rect->setMargins({kGap, 0, 6, 0});
+        rect->setMargins({kAside, 0, 6, 0});  // the last label of the keys and the first of the values fit between
         rect->setMinimumSize(kHeight, 0);
         rect->setMaximumSize(kHeight, QWIDGETSIZE_MAX);
     }

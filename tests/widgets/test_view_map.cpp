@@ -321,6 +321,22 @@ TEST_CASE("Without maps the thumbnail is shown, and a run with maps is offered",
     CHECK(figure->recipe == "thumbnails");
 }
 
+TEST_CASE("The thumbnail of a sequence that is shorter than others is its own part of it", "[view][map]") {
+    tests::SyntheticAnalysis a;
+    a.lengths = {40, 24};
+    Opened opened(a);
+    Selection selection = opened.desk.selection();
+    selection.sequence = 1;
+    opened.desk.select(selection);
+    tests::settle(opened.desk);
+    const MapContent& content = opened.plot().content();
+    CHECK(content.queries == 24);
+    REQUIRE(content.thumbnail_rows == 24);
+    REQUIRE(content.thumbnail_columns == 24);
+    for (std::size_t q = 0; q < 24; ++q)
+        for (std::size_t k = 0; k < 24; ++k) CHECK(std::isnan(content.thumbnail[q * 24 + k]) == (k > q));
+}
+
 TEST_CASE("A map is of one sequence, and says so when all are chosen", "[view][map]") {
     auto a = with_maps();
     a.lengths = {24, 30};
@@ -361,6 +377,8 @@ TEST_CASE("What is shown is a figure, a state, and restored from it", "[view][ma
     CHECK_FALSE(figure->options.from_query);
     opened.view->set_look({MapLook::Values::weights, figures::CellScale::row_rank, figures::Pooling::mean});
     opened.view->set_profiles(false);
+    opened.desk.select_tokens(20, 20);  // beside what is shown then
+    tests::settle(opened.desk);
     opened.plot().show_cells({4, 12, 2, 10});
     figure = opened.view->figure();
     REQUIRE(figure);

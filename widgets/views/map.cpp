@@ -120,11 +120,14 @@ void MapView::show_map(const Shown& next) {
     }
     // Thumbnails are of weights.
     if (next.thumbnail && next.thumbnail->shape.size() == 3 && !next.look.logits()) {
-        content.thumbnail_rows = next.thumbnail->shape[1];
-        content.thumbnail_columns = next.thumbnail->shape[2];
-        const auto size = content.thumbnail_rows * content.thumbnail_columns;
-        const auto first = next.thumbnail->data.begin() + next.head * size;
-        content.thumbnail.assign(first, first + size);
+        // Shorter sequences leave the ends of theirs empty.
+        const auto& shape = next.thumbnail->shape;
+        content.thumbnail_rows = std::min(shape[1], next.queries);
+        content.thumbnail_columns = std::min(shape[2], next.keys);
+        for (std::int64_t r = 0; r < content.thumbnail_rows; ++r) {
+            const auto row = next.thumbnail->data.begin() + (next.head * shape[1] + r) * shape[2];
+            content.thumbnail.insert(content.thumbnail.end(), row, row + content.thumbnail_columns);
+        }
         if (site.causal && site.kind == "self")
             hide_future(content.thumbnail, content.thumbnail_rows, content.thumbnail_columns, next.queries, next.keys);
         if (next.look.ranks())
@@ -137,8 +140,12 @@ void MapView::show_map(const Shown& next) {
     const bool other_size = before.queries != next.queries || before.keys != next.keys;
     show_colours();
     plot_->set_content(std::move(content));
-    if (wanted_cells_ && wanted_cells_->q_end <= next.queries && wanted_cells_->k_end <= next.keys)
+    if (wanted_cells_ && wanted_cells_->q_end <= next.queries && wanted_cells_->k_end <= next.keys) {
         plot_->show_cells(*wanted_cells_);
+        // What was looked at is shown again, whether or not the chosen cell is in it.
+        query_ = selection().query;
+        key_ = selection().key;
+    }
     wanted_cells_.reset();
     if (other_size) pointed_.reset();
     QString title = tr("Layer %1, head %2").arg(study.site_name(next.site)).arg(next.head);
