@@ -65,6 +65,8 @@ def spelled_in(folder, pattern):
     """String literals of our sources that look like keys or names of parts: new ones get into the dictionaries."""
     found = set()
     for path in sorted((HERE.parent.parent / "core" / folder).rglob("*.cpp")):
+        if folder == "tokenizer" and path.parent.name == "template":
+            continue  # another language
         found.update(re.findall(pattern, path.read_text()))
     return {text_of(word) for word in found}
 
@@ -321,6 +323,25 @@ def tokenizer_json():
     return seeds
 
 
+def chat_template():
+    golden = json.loads((GOLDEN / "tokenizer" / "chat_templates.json").read_text(encoding="utf-8"))
+    seeds = {name: text for name, text in golden["templates"].items() if len(text) <= 4096}
+    # One that is refused would end the others beside it.
+    sources = [source for source, result in golden["table"] if result is not None]
+    for i in range(0, len(sources), 12):
+        seeds[f"table-{i:03}"] = "\n".join(sources[i:i + 12])
+    return seeds
+
+
+def chat_words():
+    spelled = set()
+    for path in sorted((HERE.parent.parent / "core" / "tokenizer" / "template").glob("*.cpp")):
+        spelled.update(re.findall(r'"([a-z_]{2,20}|[-+*/%~<>=!]{1,2})"', path.read_text()))
+    return {*spelled, "{%", "%}", "{{", "}}", "{#", "#}", "{%-", "-%}", "{{-", "-}}", "|", "(", ")", "[", "]", "[::-1]",
+            "messages", "message.content", "'role'", "loop.index0", "namespace(x=1)", "ns.x", " is ", " not ", " in ",
+            "{% endif %}", "{% endfor %}", "{% endset %}", "{% endmacro %}", "{% raw %}", "{% endraw %}"}
+
+
 def tokenizer_folder():
     """Files of a folder: name, line feed, content; a NUL byte between them."""
     pieces = ["<unk>", "<s>", "</s>", "<pad>", "<mask>", "a", "b", "H", "e", "l", "o", "Ġ", "ab", "ll", "Ã", "©"]
@@ -387,11 +408,12 @@ def main():
     words = {"json": JSON_WORDS, "safetensors": JSON_WORDS, "shard_index": JSON_WORDS, "pytorch": PICKLE_WORDS,
              "config": {*JSON_WORDS, *configuration}, "checkpoint": (*JSON_WORDS, "\0"),
              "tokenizer_json": {*JSON_WORDS, *PATTERN_WORDS, *parts}, "pattern": PATTERN_WORDS + TEXT_WORDS,
-             "tokenizer_folder": {*JSON_WORDS, *parts, "\0", "#version: 0.2\n"}, "tokenizer_text": TEXT_WORDS}
+             "tokenizer_folder": {*JSON_WORDS, *parts, "\0", "#version: 0.2\n"}, "tokenizer_text": TEXT_WORDS,
+             "chat_template": chat_words()}
     makers = {"text": text, "json": json_seeds, "safetensors": safetensors, "shard_index": shard_index,
               "pytorch": pytorch, "config": config, "checkpoint": checkpoint, "pattern": pattern,
               "tokenizer_json": tokenizer_json, "tokenizer_folder": tokenizer_folder, "tokenizer_text": tokenizer_text,
-              "analysis": analysis}
+              "chat_template": chat_template, "analysis": analysis}
     for target, make in makers.items():
         seeds = make()
         write(target, seeds)

@@ -66,9 +66,13 @@ Value rounded(const Value& value, Arguments& arguments) {
         // A whole number stays one; in the middle of two the even one is taken.
         std::int64_t unit = 1;
         for (std::int64_t i = digits; i < 0 && unit < 1'000'000'000'000'000'000; ++i) unit *= 10;
+        if (digits >= 0) return whole;
+        if (digits < -18) return std::int64_t{0};
+        if (whole < -8'000'000'000'000'000'000 || whole > 8'000'000'000'000'000'000)
+            refuse(ErrorCode::limit, "expected whole numbers below 2^63", "found one that rounds to a greater one");
         const std::int64_t rest = ((whole % unit) + unit) % unit, below = whole - rest;
         const bool up = 2 * rest > unit || (2 * rest == unit && below / unit % 2 != 0);
-        return digits < -18 ? std::int64_t{0} : below + (up ? unit : 0);
+        return below + (up ? unit : 0);
     }
     const double scale = std::pow(10.0, static_cast<double>(digits));
     if (!common) return (*method.string() == "ceil" ? std::ceil(number * scale) : std::floor(number * scale)) / scale;
