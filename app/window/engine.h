@@ -30,6 +30,8 @@ public:
     /// The id of an open model with that path; 0: none.
     int model_at(const QString& path) const;
     const std::vector<widgets::ModelCard>& models() const { return cards_; }
+    /// For services with a thread of their own; null: it was closed.
+    std::shared_ptr<const OpenModel> opened(int id) const { return find(id); }
 
     /// The tokens and the cost of a choice; an older question that waits is dropped.
     void preview(const widgets::TextChoice& choice);

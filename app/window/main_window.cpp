@@ -123,6 +123,7 @@ void MainWindow::build_panels() {
     connect(text_, &widgets::TextPanel::stop_wanted, &engine_, &Engine::stop);
     connect(text_, &widgets::TextPanel::changed, this, &MainWindow::save_soon);
     connect(tree_, &widgets::ProjectTree::model_chosen, text_, &widgets::TextPanel::choose_model);
+    connect(tree_, &widgets::ProjectTree::tensors_wanted, this, &MainWindow::show_tensors);
     connect(tree_, &widgets::ProjectTree::model_close_wanted, &engine_, &Engine::close_model);
     connect(tree_, &widgets::ProjectTree::study_close_wanted, this, [this](int id) { desk_.remove(id); });
     connect(tree_, &widgets::ProjectTree::study_save_wanted, this, &MainWindow::save_copy);
@@ -177,6 +178,7 @@ void MainWindow::build_status() {
 }
 
 void MainWindow::connect_engine() {
+    desk_.set_tensors(&tensors_);
     connect(&engine_, &Engine::models_changed, this, [this] {
         text_->set_models(engine_.models());
         tree_->set_models(engine_.models());
@@ -185,16 +187,23 @@ void MainWindow::connect_engine() {
     });
     connect(&engine_, &Engine::model_opened, this, [this](int id) {
         text_->choose_model(id);
+        bool tensors_only = false;
         for (const auto& card : engine_.models()) {
             if (card.id != id) continue;
-            tell(tr("Opened %1: type a text and press Run").arg(card.name));
+            tell(card.tensors_only
+                     ? tr("Opened %1: no config.json is beside it, so its tensors can be looked at").arg(card.name)
+                     : tr("Opened %1: type a text and press Run").arg(card.name));
+            tensors_only = card.tensors_only;
             remember({card.path,
                       card.name,
-                      tr("%1, %2 layers").arg(card.family).arg(card.layers),
+                      tensors_only ? tr("tensors only") : tr("%1, %2 layers").arg(card.family).arg(card.layers),
                       QStringLiteral("model"),
                       {}});
         }
-        text_->focus_text();
+        if (tensors_only && !restoring_)
+            show_tensors(id);
+        else
+            text_->focus_text();
         restore_when_open();
     });
     connect(&engine_, &Engine::model_failed, this, [this](const QString&, const QString& message) {
@@ -258,6 +267,12 @@ void MainWindow::show_view(const QString& name) {
     place->second->show();
     place->second->raise();
     views_[name]->setFocus();
+}
+
+void MainWindow::show_tensors(int model) {
+    tensors_.choose(model);
+    show_views(true);  // without an analysis too
+    show_view(QStringLiteral("tensors"));
 }
 
 void MainWindow::apply_theme() {

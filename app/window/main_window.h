@@ -12,6 +12,7 @@
 #include "app/window/engine.h"
 #include "app/window/opener.h"
 #include "app/window/session.h"
+#include "app/window/tensor_service.h"
 #include "app/window/watchdog.h"
 #include "widgets/desk/desk.h"
 #include "widgets/desk/history.h"
@@ -95,6 +96,7 @@ private:
     void show_titles();
     void show_views(bool show);
     void show_view(const QString& name);
+    void show_tensors(int model);
     void apply_theme();
     void tell(const QString& text);
     void problem(const QString& text);
@@ -103,6 +105,7 @@ private:
     std::filesystem::path data_;
     widgets::Desk desk_;
     Engine engine_;
+    TensorService tensors_{&engine_};
     Opener opener_;
     Watchdog watchdog_;
     Worker saver_;

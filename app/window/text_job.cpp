@@ -121,12 +121,18 @@ double bytes_of_memory(const OpenModel& model, const analysis::AnalysisRequest& 
 std::shared_ptr<OpenModel> open_checkpoint(const std::filesystem::path& path) {
     auto open = std::make_shared<OpenModel>();
     open->file = checkpoint::Checkpoint::open(path);
-    open->inspection = model::inspect(*open->file);
-    open->tokenizer = tokenizer_of(*open->file);
-    const auto& config = open->inspection.config;
     widgets::ModelCard& card = open->card;
     card.path = QString::fromStdString(path.string());
     card.name = QString::fromStdString(escaped(open->file->display_name(), 60));
+    card.tensors_only = !open->file->has_config();
+    if (card.tensors_only) {
+        for (const auto& [name, info] : open->file->tensors()) card.parameters += info.elements;
+        card.note = QObject::tr("no config.json beside it: tensors only");
+        return open;
+    }
+    open->inspection = model::inspect(*open->file);
+    open->tokenizer = tokenizer_of(*open->file);
+    const auto& config = open->inspection.config;
     card.family = QString::fromStdString(config.family);
     card.parameters = open->inspection.parameters;
     card.layers = config.all_layers();
