@@ -382,6 +382,30 @@ TEST_CASE("What is compared is saved, restored and exported", "[view][compare]")
     CHECK_FALSE(opened.view->choice().site);
 }
 
+TEST_CASE("A comparison fills in while the right analysis runs", "[view][compare]") {
+    Opened opened({analysis(1)});
+    const tests::SyntheticAnalysis a = analysis(2);
+    store::AnalysisWriter writer(opened.folder / "run.headscope.h5", tests::synthetic_header(a));
+    tests::write_synthetic_layer(writer, a, 0, 0);
+    Study* study = tests::open_study(opened.desk, writer.partial_path());
+    study->set_running();
+    opened.settle();
+    CHECK(opened.banner(opened.view->maps()).contains("layer 1 is not computed yet"));
+    CHECK(opened.plot(kDifference).content().map == 0);
+    opened.mode("compare_heads");
+    CHECK(opened.banner(opened.view->heads()).contains("1 of 3 layers"));
+    CHECK_FALSE(opened.view->heads()->grid()->content().rows[1].done);
+    tests::write_synthetic_layer(writer, a, 0, 1);
+    study->tell_site_done(0, 1);
+    opened.settle();
+    CHECK(opened.banner(opened.view->heads()).contains("2 of 3 layers"));
+    CHECK(opened.view->heads()->grid()->content().rows[1].done);
+    CHECK(std::isfinite(opened.view->heads()->grid()->content().cells.values[4]));
+    opened.mode("compare_maps");
+    CHECK(opened.plot(kDifference).content().map != 0);
+    CHECK(opened.plot(kDifference).complete());
+}
+
 TEST_CASE("An analysis may be closed while it is compared", "[view][compare]") {
     for (const char* mode : {"compare_maps", "compare_heads", "compare_text"}) {
         Opened opened({analysis(1), analysis(2)});
