@@ -10,7 +10,6 @@ namespace headscope::widgets {
 Banner::Banner(QWidget* parent) : QFrame(parent), text_(new QLabel(this)), action_(new QPushButton(this)) {
     setFrameShape(QFrame::StyledPanel);
     setObjectName(QStringLiteral("banner"));
-    setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Maximum);
     text_->setWordWrap(true);
     text_->setTextFormat(Qt::PlainText);
     text_->setTextInteractionFlags(Qt::TextSelectableByMouse);

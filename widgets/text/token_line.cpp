@@ -29,14 +29,16 @@ bool turns(QStringView text) {
 }
 
 /// Where characters [begin, end) of the line stand, from left to right.
-std::vector<Span> spans(const QTextLine& line, int begin, int end, bool turning) {
+std::vector<Span> spans(const QTextLayout& layout, const QTextLine& line, int begin, int end, bool turning) {
     if (!turning) return {{line.cursorToX(begin), line.cursorToX(end)}};
     std::vector<Span> all;
     for (int i = begin; i < end; ++i) {
+        if (!layout.isValidCursorPosition(i)) continue;  // a mark, whose letter has the place of both
         double a = line.cursorToX(i, QTextLine::Leading), b = line.cursorToX(i, QTextLine::Trailing);
         if (a > b) std::swap(a, b);
         all.emplace_back(a, b);
     }
+    if (all.empty()) return {{line.cursorToX(begin), line.cursorToX(begin)}};
     std::sort(all.begin(), all.end());
     std::vector<Span> joined;
     for (const Span& span : all) {
@@ -75,7 +77,7 @@ std::unique_ptr<TokenLine> make_token_line(const ShownText& text, const LineBrea
         const auto& token = text.tokens[t];
         const int begin = std::clamp(static_cast<int>(token.begin - line.begin), 0, length);
         const int end = std::clamp(static_cast<int>(token.end - line.begin), begin, length);
-        for (const auto& [left, right] : spans(drawn, begin, end, turning)) {
+        for (const auto& [left, right] : spans(made->layout, drawn, begin, end, turning)) {
             const double width = right - left;
             int from = static_cast<int>(std::lround(left + width * token.part / token.parts));
             int to = static_cast<int>(std::lround(left + width * (token.part + 1) / token.parts));

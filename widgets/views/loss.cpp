@@ -133,8 +133,8 @@ QWidget* LossView::build_lists() {
         table = new TokenTable(made);
         table->setObjectName(QLatin1String(table_name));
         column->addWidget(title);
-        column->addWidget(table, 1);
-        column->addStretch(0);
+        column->addWidget(table, 1000);
+        column->addStretch(1);  // where the table is hidden
         return column;
     };
     panel(surprises_title_, "surprises_title", surprises_, "surprises");

@@ -194,7 +194,7 @@ void OnTextView::refresh() {
     if (!refresh_texts()) return;
     show_content();
     // Once the splitter has its size.
-    if (!std::exchange(arranged_, true)) share_out(split_, 0.75);
+    if (!std::exchange(arranged_, true)) share_out(split_, split_->orientation() == Qt::Vertical ? 0.6 : 0.75);
     refresh_colours();
 }
 

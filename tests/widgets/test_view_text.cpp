@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// On text: tokens coloured by attention.
+#include <QAbstractItemModelTester>
+#include <QComboBox>
+#include <QLabel>
+#include <QPushButton>
+#include <QSignalSpy>
+#include <QTest>
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "core/store/analysis_writer.h"
+#include "tests/core/base/temporary_folder.h"
+#include "tests/core/store/synthetic_analysis.h"
+#include "tests/widgets/desk_fixture.h"
+#include "widgets/offscreen.h"
+#include "widgets/text/banner.h"
+#include "widgets/text/text_area.h"
+#include "widgets/text/token_table.h"
+#include "widgets/text/token_weights.h"
+
+using namespace headscope;
+using namespace headscope::widgets;
+
+namespace {
+
+tests::SyntheticAnalysis with_maps() {
+    tests::SyntheticAnalysis a;
+    a.record.maps = true;
+    return a;
+}
+
+struct Shown {
+    explicit Shown(const tests::SyntheticAnalysis& a) {
+        tests::write_synthetic_analysis(folder / "a.headscope.h5", a);
+        study = tests::open_study(desk, folder / "a.headscope.h5");
+        view.reset(tests::view_kind("on_text").make(&desk, nullptr));
+        view->resize(1000, 600);
+        view->show();
+        tests::settle(desk);
+    }
+    TokenTextArea& text() { return *view->findChild<TokenTextArea*>("text"); }
+    QString banner() { return view->findChild<Banner*>("banner")->text(); }
+    QString heading() { return view->findChild<QLabel*>("heading")->text(); }
+    void choose(const char* box, const char* value) {
+        auto* found = view->findChild<QComboBox*>(box);
+        REQUIRE(found->findData(value) >= 0);
+        found->setCurrentIndex(found->findData(value));
+        tests::settle(desk);
+    }
+    void click(std::int64_t token, Qt::KeyboardModifiers keys = {}) {
+        QTest::mouseClick(text().viewport(), Qt::LeftButton, keys, text().token_rect(token).center());
+        tests::settle(desk);
+    }
+    /// The row of a head, read the plain way.
+    std::vector<float> row(std::int64_t site, std::int64_t head, std::int64_t query) {
+        for (int i = 0; i < 2; ++i) {
+            study->row(0, site, head, query);
+            tests::settle(desk);
+        }
+        return study->row(0, site, head, query)->weights;
+    }
+
+    bool application = (ensure_application(), true);
+    test::TemporaryFolder folder;
+    Desk desk;
+    Study* study = nullptr;
+    std::unique_ptr<View> view;
+};
+
+bool same(const std::vector<float>& a, const std::vector<float>& b) {
+    return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](float x, float y) {
+               return (std::isnan(x) && std::isnan(y)) || std::abs(x - y) < 1e-6F;
+           });
+}
+
+}  // namespace
+
+TEST_CASE("A click on a token colours the text by what it looks at", "[on_text]") {
+    Shown s(with_maps());
+    s.desk.select_head(1, 2);
+    s.click(9);
+    CHECK(s.desk.selection().query == 9);
+    CHECK(s.text().outlined() == 9);
+    CHECK(same(s.text().values(), s.row(1, 2, 9)));
+    CHECK(std::isnan(s.text().values()[10]));
+    CHECK_FALSE(s.text().colour(10).isValid());
+    CHECK(s.heading().contains("layer 1, head 2"));
+    CHECK(s.banner().isEmpty());
+    CHECK(s.text().description(4).contains("id 8"));
+    s.click(4, Qt::ShiftModifier);
+    CHECK(s.desk.selection().query == 9);
+    CHECK(s.desk.selection().key == 4);
+    CHECK(s.text().underlined() == 4);
+}
+
+TEST_CASE("Ctrl with an arrow steps through tokens, an arrow alone through heads", "[on_text]") {
+    Shown s(with_maps());
+    s.click(9);
+    QTest::keyClick(&s.text(), Qt::Key_Right, Qt::ControlModifier);
+    tests::settle(s.desk);
+    CHECK(s.desk.selection().query == 10);
+    CHECK(same(s.text().values(), s.row(0, 0, 10)));
+    QTest::keyClick(s.view.get(), Qt::Key_Left, Qt::ControlModifier);
+    CHECK(s.desk.selection().query == 9);
+    QTest::keyClick(&s.text(), Qt::Key_Right);
+    tests::settle(s.desk);
+    CHECK(s.desk.selection().head == 1);
+    CHECK(s.desk.selection().query == 9);
+    CHECK(same(s.text().values(), s.row(0, 1, 9)));
+}
+
+TEST_CASE("The mean of a layer, and of all layers", "[on_text]") {
+    Shown s(with_maps());
+    s.click(7);
+    s.choose("scope", "layer");
+    std::vector<std::vector<float>> rows;
+    for (int head = 0; head < 4; ++head) rows.push_back(s.row(0, head, 7));
+    CHECK(same(s.text().values(), mean_of({&rows[0], &rows[1], &rows[2], &rows[3]})));
+    s.choose("scope", "all");
+    double sum = 0;
+    for (int site = 0; site < 3; ++site)
+        for (int head = 0; head < 4; ++head) sum += s.row(site, head, 7)[2];
+    CHECK(s.text().values()[2] == Approx(sum / 12).epsilon(1e-5));
+    CHECK(s.heading().contains("all heads of 3 layers"));
+}
+
+TEST_CASE("Who looks at a token", "[on_text]") {
+    Shown s(with_maps());
+    s.choose("colouring", "column");
+    s.click(3);
+    CHECK(s.desk.selection().key == 3);
+    CHECK(s.text().underlined() == 3);
+    CHECK(s.text().values()[8] == Approx(s.row(0, 0, 8)[3]).epsilon(1e-5));
+    CHECK(std::isnan(s.text().values()[2]));
+    s.choose("scope", "layer");
+    double sum = 0;
+    for (int head = 0; head < 4; ++head) sum += s.row(0, head, 8)[3];
+    CHECK(s.text().values()[8] == Approx(sum / 4).epsilon(1e-5));
+}
+
+TEST_CASE("Without maps, attention received is there and the maps are offered", "[on_text]") {
+    Shown s(tests::SyntheticAnalysis{});
+    CHECK(s.banner().contains("maps"));
+    CHECK(s.text().values().empty());
+    QSignalSpy wanted(&s.desk, &Desk::run_wanted);
+    QTest::mouseClick(s.view->findChild<QPushButton*>("banner_action"), Qt::LeftButton);
+    REQUIRE(wanted.count() == 1);
+    CHECK(wanted[0][0].value<RunWish>().maps);
+    CHECK(wanted[0][0].value<RunWish>().study == s.study->id());
+    s.choose("colouring", "mass");
+    CHECK(s.banner().isEmpty());
+    const auto mass = s.study->column_mass(0, 0);
+    REQUIRE(mass);
+    CHECK(s.text().values()[5] == Approx(mass->data[5]));
+    s.choose("scope", "layer");
+    const double mean = (mass->data[5] + mass->data[29] + mass->data[53] + mass->data[77]) / 4;
+    CHECK(s.text().values()[5] == Approx(mean).epsilon(1e-5));
+    s.choose("scope", "all");
+    CHECK(s.text().values().size() == 24);
+}
+
+TEST_CASE("The list names the largest values and chooses by a click", "[on_text]") {
+    Shown s(with_maps());
+    s.click(20);
+    auto* table = s.view->findChild<TokenTable*>("largest");
+    const QAbstractItemModelTester tester(&table->model_of_tokens(),
+                                          QAbstractItemModelTester::FailureReportingMode::Fatal);
+    const auto& rows = table->model_of_tokens().rows();
+    REQUIRE(rows.size() > 3);
+    for (std::size_t i = 1; i < rows.size(); ++i) CHECK(rows[i - 1].value >= rows[i].value);
+    CHECK(rows[0].value == Approx(s.text().values()[static_cast<std::size_t>(rows[0].number)]));
+    const std::int64_t wanted = rows[1].number;
+    QTest::mouseClick(table->viewport(), Qt::LeftButton, {}, table->visualRect(table->model()->index(1, 0)).center());
+    tests::settle(s.desk);
+    CHECK(s.desk.selection().key == wanted);
+    CHECK(s.desk.selection().query == 20);
+}
+
+TEST_CASE("What is chosen in the view comes back", "[on_text]") {
+    Shown s(with_maps());
+    s.choose("colouring", "mass");
+    s.choose("scope", "all");
+    s.choose("scale", "log");
+    s.choose("range", "fixed");
+    const QJsonObject state = s.view->state();
+    Desk desk;
+    const std::unique_ptr<View> other(tests::view_kind("on_text").make(&desk, nullptr));
+    other->restore(state);
+    CHECK(other->state() == state);
+    other->restore({{"scale", 7}, {"scope", "nonsense"}});
+    CHECK(other->state() == state);
+}
+
+TEST_CASE("Layers that are not there yet are said to be missing, and fill in", "[on_text]") {
+    ensure_application();
+    const test::TemporaryFolder folder;
+    const auto a = with_maps();
+    auto header = tests::synthetic_header(a);
+    store::AnalysisWriter writer(folder / "a.headscope.h5", header);
+    tests::write_synthetic_layer(writer, a, 0, 0);
+    std::filesystem::path partial;
+    for (const auto& entry : std::filesystem::directory_iterator(folder.path())) partial = entry.path();
+    Desk desk;
+    Study* study = tests::open_study(desk, partial);
+    study->set_running();
+    const std::unique_ptr<View> view(tests::view_kind("on_text").make(&desk, nullptr));
+    view->resize(900, 500);
+    view->restore({{"scope", "all"}});
+    view->show();
+    desk.select_tokens(9, {});
+    tests::settle(desk);
+    CHECK(view->findChild<QLabel*>("heading")->text().contains("1 of 3"));
+    view->restore({{"scope", "head"}});
+    desk.select_head(1, 0);
+    tests::settle(desk);
+    CHECK(view->findChild<Banner*>("banner")->text().contains("not computed yet"));
+    tests::write_synthetic_layer(writer, a, 0, 1);
+    study->tell_site_done(0, 1);
+    tests::settle(desk);
+    CHECK(view->findChild<Banner*>("banner")->text().isEmpty());
+    CHECK(view->findChild<TokenTextArea*>("text")->values().size() == 24);
+}
