@@ -95,7 +95,9 @@ class Tour:
         self.show("overview")
         hands.act("export")
         window.until_visible("export_save")
-        hands.choose("export_preset", "One column, 85 mm")
+        hands.click("export_preset")  # which is "as below" again as soon as it has set width and height
+        hands.type("One")
+        hands.key("Return")
         self.keep("export", 3.0)
 
 
