@@ -75,6 +75,7 @@ struct Opened {
         return found;
     }
     QString words(const char* name) const { return part<QLabel>(name)->text(); }
+    QString title(const char* name) const { return part<QLabel>(name)->toolTip(); }
     MapPlot& plot(CompareMaps::Which which) const { return *view->maps()->plot(which); }
     template <class Page>
     static QString banner(Page* page) {
@@ -172,8 +173,8 @@ TEST_CASE("The maps zoom, pan and point together", "[view][compare]") {
     QTest::keyClick(opened.view.get(), Qt::Key_Right);
     opened.settle();
     CHECK(opened.desk.selection().head == 3);
-    CHECK(opened.words("left_map_title").contains("head 3"));
-    CHECK(opened.words("right_map_title").contains("head 3"));
+    CHECK(opened.title("left_map_title").contains("head 3"));
+    CHECK(opened.title("right_map_title").contains("head 3"));
 }
 
 TEST_CASE("Tokens of two texts are followed to their partners, and those without one are marked", "[view][compare]") {
@@ -202,7 +203,7 @@ TEST_CASE("One analysis alone offers to compare two of its heads", "[view][compa
     CHECK(opened.words("compare_note").contains("same head"));
     opened.part<QPushButton>("compare_next_head")->click();
     opened.settle();
-    CHECK(opened.words("right_map_title").contains("layer 1 · head 3"));
+    CHECK(opened.title("right_map_title").contains("layer 1 · head 3"));
     CHECK(opened.plot(kDifference).complete());
     const auto a = opened.weights(0, 2), b = opened.weights(0, 3);
     double most = 0;
@@ -213,7 +214,7 @@ TEST_CASE("One analysis alone offers to compare two of its heads", "[view][compa
     opened.part<QToolButton>("compare_swap")->click();
     opened.settle();
     CHECK(opened.desk.selection().head == 3);
-    CHECK(opened.words("right_map_title").contains("head 2"));
+    CHECK(opened.title("right_map_title").contains("head 2"));
     opened.mode("compare_heads");
     CHECK(opened.words("compare_note").contains("same analysis"));
     CHECK_FALSE(opened.view->figure());
@@ -255,7 +256,7 @@ TEST_CASE("All heads of two analyses are compared, and a head leads to its maps"
     Q_EMIT page.grid()->opened(2, 1);
     opened.settle();
     CHECK(opened.view->mode() == CompareMode::maps);
-    CHECK(opened.words("left_map_title").contains("layer 2 · head 1"));
+    CHECK(opened.title("left_map_title").contains("layer 2 · head 1"));
 }
 
 TEST_CASE("Analyses of other shapes say why their heads are not compared; their maps still are", "[view][compare]") {
@@ -271,7 +272,7 @@ TEST_CASE("Analyses of other shapes say why their heads are not compared; their 
     opened.mode("compare_maps");
     opened.desk.select_head(2, 3);
     opened.settle();
-    CHECK(opened.words("right_map_title").contains("layer 1 · head 3"));
+    CHECK(opened.title("right_map_title").contains("layer 1 · head 3"));
 }
 
 TEST_CASE("Of all sequences heads compare means, maps and texts show the first", "[view][compare]") {
@@ -348,9 +349,9 @@ TEST_CASE("Without recorded maps thumbnails stand for them, and a run with maps 
 TEST_CASE("What is compared is saved, restored and exported", "[view][compare]") {
     Opened opened({analysis(1), analysis(2), analysis(3)});
     // The one opened last is offered first.
-    CHECK(opened.words("right_map_title").contains("Right: c"));
+    CHECK(opened.title("right_map_title").contains("Right: c"));
     opened.choose("compare_study", 1);
-    CHECK(opened.words("right_map_title").contains("Right: b"));
+    CHECK(opened.title("right_map_title").contains("Right: b"));
     opened.plot(kLeft).show_cells({4, 14, 2, 12});
     opened.settle();
     auto wish = opened.view->figure();
@@ -362,7 +363,7 @@ TEST_CASE("What is compared is saved, restored and exported", "[view][compare]")
     CHECK(wish->options.from_query == 4);
     CHECK(wish->options.to_key == 12);
     opened.choose("compare_head", 2);
-    CHECK(opened.words("right_map_title").contains("head 1"));
+    CHECK(opened.title("right_map_title").contains("head 1"));
     CHECK_FALSE(opened.view->figure());
     opened.mode("compare_heads");
     wish = opened.view->figure();

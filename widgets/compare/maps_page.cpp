@@ -150,12 +150,7 @@ void CompareMaps::show_maps() {
     }
     linking_ = false;
     show_colours();  // the difference may be known already
-    const auto title = [&](Which which, const QString& text) {
-        titles_[which]->setText(text);
-        titles_[which]->setToolTip(text);
-    };
-    title(left, tr("Left: %1").arg(shown_.sides.left.name()));
-    title(right, tr("Right: %1").arg(shown_.sides.right.name()));
+    show_titles();
     const auto& cells = plots_[left]->content();
     if (wanted_cells_ && wanted_cells_->q_end <= cells.queries && wanted_cells_->k_end <= cells.keys)
         plots_[left]->show_cells(*wanted_cells_);

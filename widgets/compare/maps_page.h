@@ -6,9 +6,9 @@
 #include <array>
 #include <memory>
 
-#include "widgets/map_plot.h"
 #include "widgets/compare/difference_source.h"
 #include "widgets/compare/sides.h"
+#include "widgets/map_plot.h"
 #include "widgets/views/map_look.h"
 #include "widgets/views/map_probe.h"
 #include "widgets/views/map_sources.h"
@@ -46,6 +46,9 @@ public:
 Q_SIGNALS:
     void state_changed();
 
+protected:
+    void resizeEvent(QResizeEvent* event) override;
+
 private:
     struct Shown {
         CompareSides sides;
@@ -60,6 +63,7 @@ private:
         bool operator==(const Place&) const = default;
     };
     void make_widgets();
+    void show_titles();
     void show_maps();
     MapContent content(Which which);
     std::vector<float> thumbnail_of(Which which) const;

@@ -93,4 +93,19 @@ void CompareMaps::make_widgets() {
     column->addLayout(below);
 }
 
+void CompareMaps::show_titles() {
+    const auto title = [this](Which which, const QString& text) {
+        titles_[which]->setToolTip(text);
+        titles_[which]->setText(fontMetrics().elidedText(text, Qt::ElideMiddle, titles_[which]->width()));
+    };
+    if (!shown_.sides.left.study) return;
+    title(left, tr("Left: %1").arg(shown_.sides.left.name()));
+    title(right, tr("Right: %1").arg(shown_.sides.right.name()));
+}
+
+void CompareMaps::resizeEvent(QResizeEvent* event) {
+    QWidget::resizeEvent(event);
+    QMetaObject::invokeMethod(this, &CompareMaps::show_titles, Qt::QueuedConnection);  // when they are laid out
+}
+
 }  // namespace headscope::widgets
