@@ -12,7 +12,8 @@ namespace headscope::tiles {
 /// The rank of each weight among those of its row: the share of the other weights that are smaller, ties counting half,
 /// from 0 to 1; a weight that is alone is 1. Each row's weights are sorted once, when a tile first touches the row, and
 /// kept as a table of up to 257 quantiles: exact up to 257 keys, beyond them within 1/256. Memory: 1 KB a row. A rank
-/// rises with the weight, so that a pixel's maximum is the rank of its largest weight in every row.
+/// rises with the weight, so that a pixel's maximum is the rank of its largest weight in every row. Its mean is over
+/// all its pairs up to eight keys across, over every second, fourth, ... key of each row beyond.
 class RankSource final : public TileSource {
 public:
     explicit RankSource(std::shared_ptr<const HeadMap> map);
