@@ -112,6 +112,7 @@ void FigureView::lay_out() {
     set_scroll_range();
     draw_part(QRect(QPoint(0, 0), size_));
     cost_ = clock.elapsed();
+    width_ = viewport()->width();
     viewport()->update();
     Q_EMIT laid_out();
 }
@@ -171,18 +172,15 @@ void FigureView::paintEvent(QPaintEvent*) {
     if (!plot_) return;
     const QPoint scrolled(horizontalScrollBar()->value(), verticalScrollBar()->value());
     const QRect seen = QRect(scrolled, viewport()->size()) & QRect(QPoint(0, 0), size_);
-    if (timer_.isActive() && cost_ > kQuick) {  // being resized: the old picture, stretched
-        painter.setRenderHint(QPainter::SmoothPixmapTransform);
-        const double stretch = static_cast<double>(viewport()->width()) / std::max(1, size_.width());
-        painter.translate(-scrolled);
-        painter.scale(stretch, stretch);
-        painter.drawPixmap(drawn_.topLeft(), picture_);
-        return;
-    }
-    if (!drawn_.contains(seen)) draw_part(QRect(QPoint(0, 0), size_));
-    painter.drawPixmap(drawn_.topLeft() - scrolled, picture_);
-    painter.setRenderHint(QPainter::Antialiasing);
+    // While a slow layout waits for a pause the old picture is stretched.
+    const bool old = timer_.isActive() && width_ > 0 && width_ != viewport()->width();
+    const double stretch = old ? static_cast<double>(viewport()->width()) / width_ : 1.0;
+    if (!old && !drawn_.contains(seen)) draw_part(QRect(QPoint(0, 0), size_));
     painter.translate(-scrolled);
+    painter.scale(stretch, stretch);
+    painter.setRenderHint(QPainter::SmoothPixmapTransform, old);
+    painter.drawPixmap(drawn_.topLeft(), picture_);
+    painter.setRenderHint(QPainter::Antialiasing);
     painter.scale(scale(), scale());
     QColor faint = theme_.accent;
     faint.setAlphaF(theme_.dark ? 0.16F : 0.09F);
@@ -198,14 +196,17 @@ void FigureView::paintEvent(QPaintEvent*) {
             QRectF edge = band.boundingRect();
             edge.setWidth(3 / scale());
             painter.fillRect(edge, theme_.accent);
-        } else {
+        } else if (std::holds_alternative<Curves>(content)) {
             painter.save();
             const QRectF plot = layout_.panels[static_cast<std::size_t>(mark.panel)].plot;
             painter.setClipRect(plot);
             QColor veil = theme_.background;  // the others step back
             veil.setAlphaF(0.6F);
             painter.fillRect(plot.adjusted(3, 3, -3, -3), veil);
-            painter.setPen(QPen(theme_.text, 1.2 / scale(), Qt::SolidLine, Qt::FlatCap, Qt::RoundJoin));
+            const auto& curves = std::get<Curves>(content).curves;
+            const bool thin = static_cast<std::size_t>(mark.row) < curves.size() &&
+                              curves[static_cast<std::size_t>(mark.row)].thin;  // a wide line would fill the plot
+            painter.setPen(QPen(theme_.text, (thin ? 0.7 : 1.4) / scale(), Qt::SolidLine, Qt::FlatCap, Qt::RoundJoin));
             painter.drawPath(row_path(layout_, mark.panel, mark.row));
             painter.restore();
         }

@@ -81,6 +81,7 @@ private:
     QTimer timer_;
     qint64 cost_ = 0;  ///< ms of the last layout
     QSize size_;       ///< of the laid-out figure, in pixels of the widget
+    int width_ = 0;    ///< of the viewport that it was laid out for
     QPixmap picture_;
     QRect drawn_;  ///< the part of the figure that `picture_` shows
     QPoint pressed_;
