@@ -118,14 +118,21 @@ class Program:
             raise Failed(f"expected the program to end within {seconds:.0f} s") from None
 
     def stalls(self):
-        """A line about the longest time in which the window did not answer; raises Failed when it was too long."""
+        """A line about the longest time in which the window did not answer; raises Failed when that was the window's
+        doing. On a busy machine it is told only: a thread that is given a part of a processor cannot answer at once."""
         state = self.state()
         longest = state["longest_stall"]
         line = f"stalls over 100 ms: {state['stalls']}, longest {longest * 1000:.0f} ms"
-        # A process that is given a part of a processor cannot answer at once.
-        limit = 0.4 * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
-        if longest > limit:
-            raise Failed(f"expected no stall above {limit * 1000:.0f} ms; found: {line}")
+        waited = 0.0
+        try:
+            with open(f"/proc/{self.process.pid}/task/{self.process.pid}/schedstat", encoding="ascii") as file:
+                waited = int(file.read().split()[1]) * 1e-9  # ready to run, in the queue of a processor
+        except OSError:
+            pass
+        if waited > 2.0 or os.getloadavg()[0] > 1.5 * (os.cpu_count() or 1):
+            return f"{line} (the machine is busy: {waited:.1f} s in the queue of a processor)"
+        if longest > 0.4:
+            raise Failed(f"expected no stall above 400 ms; found: {line}")
         return line
 
     def kill(self):
