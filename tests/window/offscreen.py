@@ -9,8 +9,12 @@ import tempfile
 from program import Failed, Program, Sent
 
 
+started = []
+
+
 def start(program, home):
     window = Program(program, home, {"QT_QPA_PLATFORM": "offscreen"})
+    started.append(window)
     window.until_visible("main_window")
     return window, Sent(window)
 
@@ -73,6 +77,9 @@ def main():
         except Failed as failure:
             print(f"offscreen.py: {failure}")
             return 1
+        finally:
+            for window in started:
+                window.kill()
     return 0
 
 
