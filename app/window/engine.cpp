@@ -12,6 +12,7 @@
 #include "app/resources.h"
 #include "app/window/text_job.h"
 #include "core/base/error.h"
+#include "core/workspace/token_display.h"
 #include "kernels/parallel.h"
 
 namespace headscope::app {
@@ -126,6 +127,14 @@ void Engine::open_model(const QString& path) {
     });
 }
 
+std::function<QString(std::int32_t)> Engine::speller(int id) const {
+    const auto model = find(id);
+    if (!model || !model->tokenizer) return {};
+    return [tokenizer = model->tokenizer](std::int32_t token) {
+        return QString::fromStdString(workspace::visible_text(tokenizer->surface(token), 24));
+    };
+}
+
 void Engine::close_model(int id) {
     auto model = find(id);
     if (!model) return;
@@ -145,14 +154,17 @@ void Engine::preview(const TextChoice& choice) {
         Q_EMIT previewed({});
         return;
     }
-    files_.post(&previews, [this, model, choice, rate = rate_, resources = resources_,
+    const bool loaded = std::any_of(cards_.begin(), cards_.end(),
+                                    [&](const auto& card) { return card.id == choice.model && card.loaded; });
+    const double rate = rate_ > 0 ? rate_ : analysis::Rate::by_threads(threads_).multiplications_per_second;
+    files_.post(&previews, [this, model, choice, rate, loaded, resources = resources_,
                             send = mailbox_.sender()](const Cancellation& cancellation) {
         widgets::TokenPreview preview;
         try {
             analysis::Input input = read_choice(*model, choice, resources, cancellation);
             const std::string first = input.first_token;
             const auto request = make_request(*model, choice, input, cancellation);
-            preview = make_preview(*model, choice, request, first, rate);
+            preview = make_preview(*model, choice, request, first, analysis::Rate{rate}, loaded);
         } catch (const Stopped&) {
             return;
         } catch (...) {
@@ -167,12 +179,11 @@ void Engine::preview(const TextChoice& choice) {
     });
 }
 
-void Engine::run(const TextChoice& choice, const std::vector<widgets::RunWish::Switch>& switched_off,
-                 const std::filesystem::path& folder) {
+void Engine::run(const TextChoice& choice, const std::filesystem::path& folder) {
     const auto model = find(choice.model);
     if (!model || running_) return;
     running_ = true;
-    compute_.post(this, [this, model, choice, switched_off, folder, resources = resources_,
+    compute_.post(this, [this, model, choice, folder, resources = resources_,
                          send = mailbox_.sender()](const Cancellation& cancellation) {
         QString output, message;
         double rate = 0;
@@ -181,9 +192,6 @@ void Engine::run(const TextChoice& choice, const std::vector<widgets::RunWish::S
             analysis::Input input = read_choice(*model, choice, resources, cancellation);
             const auto inputs = input.paths;
             auto request = make_request(*model, choice, input, cancellation);
-            for (const auto& one : switched_off)
-                request.switched_off.push_back(
-                    {one.site, one.head, one.mean ? model::SwitchedOff::How::mean : model::SwitchedOff::How::zero});
             analysis::check_request(model->inspection, request);
             Reporter reporter(this, send);
             if (!model->weights) {
@@ -199,7 +207,10 @@ void Engine::run(const TextChoice& choice, const std::vector<widgets::RunWish::S
             request.config_json = model->weights->config().to_json();
             request.keep_partial_on_stop = true;
             request.created = [this, send](const std::filesystem::path& partial) {
-                send([this, path = QString::fromStdString(partial.string())] { Q_EMIT run_began(path); });
+                send([this, path = QString::fromStdString(partial.string())] {
+                    Q_EMIT run_began(path);
+                    Q_EMIT progressed(0, tr("the first layer"));
+                });
             };
             request.site_done = [this, send](std::int64_t sequence, std::int64_t site) {
                 send([this, sequence, site] { Q_EMIT site_done(sequence, site); });
@@ -211,7 +222,9 @@ void Engine::run(const TextChoice& choice, const std::vector<widgets::RunWish::S
             const auto begin = Clock::now();
             analysis::run(*model->weights, request, path, inputs, reporter, cancellation);
             const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-            rate = work_of(*model, request) / std::max(seconds, 1e-3);
+            rate = analysis::Rate::measured(analysis::estimate(model->inspection, request, {}).multiplications, seconds,
+                                            {})
+                       .multiplications_per_second;
             output = QString::fromStdString(path.string());
         } catch (const Stopped&) {
         } catch (...) {

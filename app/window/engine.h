@@ -6,6 +6,7 @@
 
 #include <QObject>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <vector>
@@ -36,10 +37,12 @@ public:
     /// The tokens and the cost of a choice; an older question that waits is dropped.
     void preview(const widgets::TextChoice& choice);
     /// Runs a choice into a new analysis file of `folder`. One run at a time.
-    void run(const widgets::TextChoice& choice, const std::vector<widgets::RunWish::Switch>& switched_off,
-             const std::filesystem::path& folder);
+    void run(const widgets::TextChoice& choice, const std::filesystem::path& folder);
     void stop();
     bool running() const { return running_; }
+
+    /// How an open model's tokenizer spells an id; empty without one. May be called on any thread.
+    std::function<QString(std::int32_t)> speller(int id) const;
 
     int threads() const { return threads_; }
     std::string resources() const { return resources_; }

@@ -12,7 +12,9 @@
 
 #include "core/analysis/input.h"
 #include "core/base/error.h"
+#include "widgets/desk/head_set_store.h"
 #include "widgets/desk/palette.h"
+#include "widgets/panels/export_dialog.h"
 #include "widgets/panels/log_panel.h"
 #include "widgets/panels/project_tree.h"
 #include "widgets/panels/selection_bar.h"
@@ -34,7 +36,7 @@ QDockWidget* make_dock(QMainWindow* window, const char* name, const QString& tit
 }  // namespace
 
 MainWindow::MainWindow(const Options& options)
-    : options_(options), engine_(options.threads), opener_(&desk_, options.program) {
+    : options_(options), engine_(options.threads), opener_(&desk_, options.program), watchdog_(options.watch) {
     setObjectName(QStringLiteral("main_window"));
     setWindowTitle(QStringLiteral("Headscope"));
     setAcceptDrops(true);
@@ -61,6 +63,10 @@ MainWindow::MainWindow(const Options& options)
 MainWindow::~MainWindow() {
     saver_.finish();  // the session
     mailbox_.close();
+    // Views and panels use the desk until they go: before it, not after as children would.
+    delete export_;
+    delete takeCentralWidget();
+    for (QDockWidget* dock : {tree_dock_, text_dock_, log_dock_}) delete dock;
 }
 
 void MainWindow::build_panels() {
@@ -110,7 +116,9 @@ void MainWindow::build_panels() {
     connect(start_, &widgets::StartPage::sample_wanted, this, &MainWindow::open_sample);
     connect(start_, &widgets::StartPage::path_wanted, this, &MainWindow::open_path);
     connect(start_, &widgets::StartPage::session_wanted, this, [this] {
-        if (last_session_) restore_session(*last_session_);
+        if (!last_session_) return;
+        const Session session = *last_session_;  // which is given up on the way
+        restore_session(session);
     });
     connect(start_, &widgets::StartPage::forget_wanted, this, [this](const QString& path) {
         std::erase_if(recent_, [&](const Recent& item) { return item.path == path; });
@@ -183,6 +191,7 @@ void MainWindow::connect_engine() {
         text_->set_models(engine_.models());
         tree_->set_models(engine_.models());
         save_soon();
+        give_spelling();
         update_actions();
     });
     connect(&engine_, &Engine::model_opened, this, [this](int id) {
@@ -204,9 +213,15 @@ void MainWindow::connect_engine() {
             show_tensors(id);
         else
             text_->focus_text();
+        if (waiting_wish_) {
+            const widgets::RunWish wish = *waiting_wish_;
+            waiting_wish_.reset();
+            run_again(wish);
+        }
         restore_when_open();
     });
     connect(&engine_, &Engine::model_failed, this, [this](const QString&, const QString& message) {
+        waiting_wish_.reset();
         problem(message);
         restore_when_open();
     });
@@ -230,6 +245,7 @@ void MainWindow::connect_desk() {
     });
     connect(&desk_, &widgets::Desk::studies_changed, this, [this] {
         show_views(!desk_.studies().empty());
+        give_spelling();
         update_actions();
     });
     connect(&desk_, &widgets::Desk::selection_changed, this, &MainWindow::update_actions);
@@ -237,9 +253,11 @@ void MainWindow::connect_desk() {
         if (history_) history_->note();
         save_soon();
     });
+    connect(&desk_.head_sets(), &widgets::HeadSetStore::changed, this, &MainWindow::save_soon);
     connect(&desk_, &widgets::Desk::told, this, &MainWindow::tell);
     connect(&desk_, &widgets::Desk::failed, this, &MainWindow::problem);
     connect(&desk_, &widgets::Desk::view_wanted, this, &MainWindow::show_view);
+    connect(&desk_, &widgets::Desk::export_wanted, this, &MainWindow::export_figure);
     connect(&desk_, &widgets::Desk::run_wanted, this, &MainWindow::run_again);
 }
 
@@ -288,6 +306,10 @@ void MainWindow::apply_theme() {
 void MainWindow::tell(const QString& text) {
     log_->note(text);
     statusBar()->showMessage(text, 8000);
+}
+
+int MainWindow::problems() const {
+    return log_->problems();
 }
 
 void MainWindow::problem(const QString& text) {

@@ -23,6 +23,7 @@ class QLabel;
 class QStackedWidget;
 
 namespace headscope::widgets {
+class ExportDialog;
 class LogPanel;
 class ProjectTree;
 class SelectionBar;
@@ -41,6 +42,7 @@ public:
         std::string program;  ///< argv[0], for child processes
         bool restore = true;  ///< bring the last session back
         int threads = 0;      ///< 0: all processors
+        bool watch = false;   ///< report when the window does not answer
     };
     explicit MainWindow(const Options& options);
     ~MainWindow() override;
@@ -50,6 +52,8 @@ public:
     Watchdog& watchdog() { return watchdog_; }
     /// Every action by name, for the palette, the list of keys and the tests.
     QList<QAction*> all_actions() const { return actions_; }
+    QString front_name() const;  ///< of the view in front; empty: the start page
+    int problems() const;        ///< errors told so far
 
 protected:
     void dragEnterEvent(QDragEnterEvent* event) override;
@@ -80,6 +84,7 @@ private:
     void save_copy(int study);
     void load_state();
     void restore_session(const Session& session);
+    void restore_head_sets(const Session& session);
     void restore_when_open();
     void begin_recording();
     QJsonObject looks() const;  ///< selection and states of the views
@@ -87,13 +92,17 @@ private:
     Session session(bool closed) const;
     void save_soon();
     void save_now(bool closed);
+    void export_front();
+    void export_figure(const widgets::FigureWish& wish);
     // main_window_run.cpp
-    void run(const widgets::TextChoice& choice, const std::vector<widgets::RunWish::Switch>& switched_off = {});
+    void run(const widgets::TextChoice& choice);
     void run_again(const widgets::RunWish& wish);
+    void give_spelling();  ///< to analyses whose model is open
     void began(const QString& partial);
     void ended(const QString& output, const QString& message);
 
     void show_titles();
+    widgets::View* front_view() const;
     void show_views(bool show);
     void show_view(const QString& name);
     void show_tensors(int model);
@@ -127,6 +136,8 @@ private:
     QActionGroup* themes_ = nullptr;
     std::unique_ptr<widgets::History> history_;
 
+    widgets::ExportDialog* export_ = nullptr;
+
     std::vector<Recent> recent_;
     std::optional<Session> last_session_;
     std::optional<Session> restoring_;
@@ -134,7 +145,7 @@ private:
     QTimer save_timer_;
     bool recording_ = false;  ///< the session may be written: the one before was read
     int running_study_ = 0;
-    std::map<int, widgets::TextChoice> choices_;  ///< by study: what it was run with
+    std::optional<widgets::RunWish> waiting_wish_;  ///< for its checkpoint to be open
     std::optional<widgets::TextChoice> run_choice_;
     QString theme_ = QStringLiteral("system");
 };

@@ -41,6 +41,9 @@ void MainWindow::build_actions() {
     file->addAction(add_action("save_copy", tr("Save a &copy of the analysis…"), QKeySequence::SaveAs,
                                tr("The shown analysis, to a place of your own"),
                                [this] { save_copy(desk_.selection().study); }));
+    file->addAction(add_action("export", tr("&Export a figure…"), QKeySequence(tr("Ctrl+E")),
+                               tr("The view in front as PDF, SVG, PNG or CSV, or any other figure"),
+                               [this] { export_front(); }));
     file->addAction(add_action("close_analysis", tr("&Close the analysis"), QKeySequence::Close, tr("Its file stays"),
                                [this] { desk_.remove(desk_.selection().study); }));
     file->addSeparator();
@@ -140,6 +143,7 @@ void MainWindow::update_actions() {
     const auto enable = [this](const char* name, bool on) { by_name_.at(QLatin1String(name))->setEnabled(on); };
     enable("save_copy", study && study->complete());
     enable("close_analysis", study != nullptr);
+    enable("export", study != nullptr);
     enable("undo", history_ && history_->can_undo());
     enable("redo", history_ && history_->can_redo());
     enable("run", !engine_.running() && !engine_.models().empty());

@@ -12,10 +12,14 @@
 #include <QMimeData>
 #include <QPointer>
 #include <csignal>
+#include <nlohmann/json.hpp>
 
 #include "app/window/copy_file.h"
 #include "app/window/main_window.h"
 #include "core/base/error.h"
+#include "core/base/json.h"
+#include "widgets/desk/head_set_store.h"
+#include "widgets/panels/export_dialog.h"
 #include "widgets/panels/start_page.h"
 #include "widgets/panels/text_panel.h"
 
@@ -94,7 +98,6 @@ void MainWindow::opened_study(widgets::Study* study) {
     if (engine_.running() && running_study_ == 0 && run_choice_ && !study->complete()) {
         running_study_ = study->id();
         study->set_running();
-        choices_[study->id()] = *run_choice_;
         desk_.select_study(study->id());
         Q_EMIT desk_.studies_changed();
     } else {
@@ -176,6 +179,38 @@ void MainWindow::save_copy(int id) {
            });
 }
 
+widgets::View* MainWindow::front_view() const {
+    for (const auto& [name, view] : views_)
+        if (view->isVisible() && !view->visibleRegion().isEmpty()) return view;
+    return nullptr;
+}
+
+QString MainWindow::front_name() const {
+    const widgets::View* front = front_view();
+    for (const auto& [name, view] : views_)
+        if (view == front) return name;
+    return {};
+}
+
+void MainWindow::export_front() {
+    const widgets::Study* study = desk_.current();
+    if (!study) return;
+    const widgets::View* view = front_view();
+    const auto wish = view ? view->figure() : std::nullopt;
+    export_figure(wish.value_or(widgets::FigureWish{"indicators", {}, {study->id()}}));
+}
+
+void MainWindow::export_figure(const widgets::FigureWish& wish) {
+    if (!export_) {
+        export_ = new widgets::ExportDialog(&desk_, options_.program, this);
+        connect(export_, &widgets::ExportDialog::told, this, &MainWindow::tell);
+    }
+    export_->show_wish(wish);
+    export_->show();
+    export_->raise();
+    export_->activateWindow();
+}
+
 void MainWindow::load_state() {
     saver_.post(this, [this, send = mailbox_.sender()](const Cancellation&) {
         std::filesystem::path folder;
@@ -228,6 +263,7 @@ void MainWindow::restore_session(const Session& session) {
     restoring_ = session;
     waiting_ = static_cast<int>(session.models.size() + session.analyses.size());
     text_->set_choice(widgets::text_choice_from(session.text));
+    restore_head_sets(session);
     if (const auto geometry = session.window["geometry"].toString(); !geometry.isEmpty())
         restoreGeometry(QByteArray::fromBase64(geometry.toLatin1()));
     restoreState(QByteArray::fromBase64(session.window["docks"].toString().toLatin1()));
@@ -235,6 +271,19 @@ void MainWindow::restore_session(const Session& session) {
     for (const QString& path : session.models) engine_.open_model(path);
     for (const QString& path : session.analyses) opener_.open(path);
     if (waiting_ == 0) restoring_.reset();
+}
+
+void MainWindow::restore_head_sets(const Session& session) {
+    std::vector<workspace::HeadSets> all;
+    try {
+        for (const std::string& text : session.head_sets) {
+            const auto document = parse_json(text, "session.json: head_sets");
+            all.push_back(workspace::HeadSets::from_json(JsonView(document, "session.json: head_sets")));
+        }
+        desk_.head_sets().restore(std::move(all));
+    } catch (const Error& error) {
+        problem(QString::fromUtf8(error.what()));
+    }
 }
 
 void MainWindow::restore_when_open() {
@@ -245,6 +294,7 @@ void MainWindow::restore_when_open() {
     for (const widgets::Study* study : desk_.studies())
         if (QString::fromStdString(study->path().string()) == session.shown_analysis) desk_.select_study(study->id());
     restore_looks({{"selection", session.selection}, {"views", session.views}});
+    if (!session.front.isEmpty()) show_view(session.front);
     begin_recording();
 }
 
@@ -255,9 +305,6 @@ QJsonObject MainWindow::looks() const {
     };
     QJsonObject views;
     for (const auto& [name, view] : views_) views[name] = view->state();
-    QString front;
-    for (const auto& [name, dock] : docks_)
-        if (!dock->visibleRegion().isEmpty()) front = name;
     return {{"selection", QJsonObject{{"study", selection.study},
                                       {"sequence", optional(selection.sequence)},
                                       {"site", static_cast<double>(selection.site)},
@@ -310,6 +357,8 @@ Session MainWindow::session(bool closed) const {
                       {"docks", QString::fromLatin1(saveState().toBase64())},
                       {"views", QString::fromLatin1(area_->saveState().toBase64())}};
     session.theme = theme_;
+    session.front = front_name();
+    for (const auto& sets : desk_.head_sets().all()) session.head_sets.push_back(sets.to_json().dump());
     return session;
 }
 

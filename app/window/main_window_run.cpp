@@ -1,13 +1,31 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Runs from the window: begun by the text panel or a view, followed while they fill the desk.
 #include <QFileInfo>
+#include <QJsonDocument>
 
 #include "app/window/main_window.h"
+#include "core/analysis/switched_heads.h"
 #include "widgets/panels/text_panel.h"
 
 namespace headscope::app {
 
-void MainWindow::run(const widgets::TextChoice& choice, const std::vector<widgets::RunWish::Switch>& switched_off) {
+namespace {
+
+/// "3.1,4.cross.2", as the command line has it.
+QString names_of(const std::vector<widgets::RunWish::Switch>& heads, const std::vector<Site>& sites) {
+    QStringList names;
+    for (const auto& one : heads) names << QString::fromStdString(analysis::head_name(one.site, one.head, sites));
+    return names.join(QLatin1Char(','));
+}
+
+/// What the analysis was asked for, as it stores it.
+QJsonObject settings_of(const widgets::Study& study) {
+    return QJsonDocument::fromJson(QByteArray::fromStdString(study.header().settings_json)).object();
+}
+
+}  // namespace
+
+void MainWindow::run(const widgets::TextChoice& choice) {
     if (engine_.running()) {
         problem(tr("A run is going on: stop it first"));
         return;
@@ -18,33 +36,51 @@ void MainWindow::run(const widgets::TextChoice& choice, const std::vector<widget
     }
     run_choice_ = choice;
     running_study_ = 0;
-    engine_.run(choice, switched_off, data_ / "analyses");
+    engine_.run(choice, data_ / "analyses");
     text_->show_running(engine_.running());
     text_->show_progress(0, tr("beginning"));
     update_actions();
 }
 
 void MainWindow::run_again(const widgets::RunWish& wish) {
-    const auto place = choices_.find(wish.study);
-    widgets::TextChoice choice;
-    if (place != choices_.end()) {
-        choice = place->second;
-    } else if (const widgets::Study* study = desk_.study(wish.study)) {
-        // An analysis from a file: its texts are in it, its model is the chosen one.
-        choice = text_->choice();
-        choice.sources.clear();
-        for (std::int64_t s = 0; s < study->sequences(); ++s)
-            choice.sources.push_back(
-                {widgets::TextSource::Kind::text, QString::fromStdString(study->tokens("tokens", s).text)});
-        if (choice.model == 0) {
-            problem(tr("Open the checkpoint of %1 first, then run again").arg(study->model_name()));
+    const widgets::Study* study = desk_.study(wish.study);
+    if (!study) return;
+    const QJsonObject settings = settings_of(*study);
+    const QString path = settings["model"].toString();
+    const int model = engine_.model_at(path);
+    if (model == 0) {
+        // Its checkpoint first; then this again.
+        if (path.isEmpty()) {
+            problem(tr("[%1] expected the path of the checkpoint among its settings; found none").arg(study->name()));
             return;
         }
+        waiting_wish_ = wish;
+        tell(tr("Opening %1 for the run").arg(path));
+        engine_.open_model(path);
+        return;
     }
-    choice.maps = choice.maps || wish.maps;
-    choice.states = choice.states || wish.states;
-    choice.logits = choice.logits || wish.logits;
-    run(choice, wish.switched_off);
+    widgets::TextChoice choice;
+    choice.model = model;
+    choice.tokens = std::make_shared<const std::vector<store::SequenceTokens>>(study->header().sequences);
+    if (const auto target = study->header().streams.find("target"); target != study->header().streams.end())
+        choice.target_tokens = std::make_shared<const std::vector<store::SequenceTokens>>(target->second);
+    choice.beyond_positions = settings["beyond_positions"].toBool();
+    const store::RecordLevels& record = study->header().record;
+    choice.maps = record.maps || wish.maps;
+    choice.states = record.states || wish.states;
+    choice.logits = record.logits || wish.logits;
+    choice.switch_off = settings["switch_off"].toString();
+    choice.mean = settings["switch_off_how"].toString() == QLatin1String("mean");
+    if (!wish.switched_off.empty()) {
+        choice.switch_off = names_of(wish.switched_off, study->sites());
+        choice.mean = wish.switched_off.front().mean;
+    }
+    run(choice);
+}
+
+void MainWindow::give_spelling() {
+    for (widgets::Study* study : desk_.studies())
+        if (!study->spell) study->spell = engine_.speller(engine_.model_at(settings_of(*study)["model"].toString()));
 }
 
 void MainWindow::began(const QString& partial) {

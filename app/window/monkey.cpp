@@ -54,7 +54,14 @@ void Monkey::step() {
         finish();
         return;
     }
-    // Dialogs and menus that ask for files or hold the window are left again, most of the time.
+    // Menus and dialogs hold the window: they are left again before long, as a person does it, menus first.
+    if (QWidget* popup = QApplication::activePopupWidget()) {
+        if (below(4) == 0)
+            popup->close();
+        else
+            click();
+        return;
+    }
     if (QWidget* modal = QApplication::activeModalWidget(); modal && below(6) == 0) {
         if (auto* dialog = qobject_cast<QDialog*>(modal)) dialog->reject();
         return;

@@ -14,7 +14,9 @@
 #include <cstdio>
 
 #include "app/version.h"
+#include "app/window/driver.h"
 #include "app/window/main_window.h"
+#include "app/window/monkey.h"
 #include "core/base/error.h"
 #include "widgets/quiet_qt.h"
 
@@ -82,6 +84,12 @@ int run_window(int argc, char** argv) {
     parser.add_option("paths", paths, "Checkpoints, analyses and texts to open");
     parser.add_option("--threads", options.threads, "0: all processors")->check(CLI::Range(0, 4096));
     parser.add_flag("--fresh", fresh, "Leave the last session where it is");
+    bool drive = false;
+    double monkey = 0;
+    std::uint64_t seed = 1;
+    parser.add_flag("--drive", drive)->group("");  // for tests
+    parser.add_option("--monkey", monkey)->group("");
+    parser.add_option("--seed", seed)->group("");
     try {
         parser.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
@@ -99,14 +107,20 @@ int run_window(int argc, char** argv) {
             options.paths << QFileInfo(QString::fromLocal8Bit(path.c_str())).absoluteFilePath();
         options.program = QFileInfo(QStringLiteral("/proc/self/exe")).symLinkTarget().toStdString();
         options.restore = !fresh;
+#ifdef NDEBUG
+        options.watch = drive || monkey > 0;
+#else
+        options.watch = true;
+#endif
         qInstallMessageHandler(on_qt_message);
         QCoreApplication::setApplicationName(QStringLiteral("headscope"));
         QCoreApplication::setApplicationVersion(QLatin1String(kVersion));
-        QGuiApplication::setDesktopFileName(QStringLiteral("headscope"));
+        QGuiApplication::setDesktopFileName(QStringLiteral("org.headscope.Headscope"));
         int count = 1;
         Application application(count, argv);
         std::setlocale(LC_NUMERIC, "C");
         QApplication::setStyle(QStringLiteral("Fusion"));
+        QApplication::setWindowIcon(QIcon(QStringLiteral(":/icons/headscope.svg")));
         for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, on_signal);
         std::signal(SIGPIPE, SIG_IGN);
         std::signal(SIGXFSZ, SIG_IGN);
@@ -117,6 +131,8 @@ int run_window(int argc, char** argv) {
         });
         signals_seen.start(200);
         window.show();
+        if (drive) new Driver(&window);
+        if (monkey > 0) new Monkey(&window, monkey, seed);
         return QApplication::exec();
     } catch (...) {
         try {

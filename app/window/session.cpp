@@ -68,10 +68,16 @@ std::optional<Session> load_session(const std::filesystem::path& folder) {
     session.text = o["text"].toObject();
     session.window = o["window"].toObject();
     session.theme = o["theme"].toString(QStringLiteral("system"));
+    session.front = o["front"].toString();
+    for (const QJsonValue sets : o["head_sets"].toArray())
+        session.head_sets.push_back(QJsonDocument(sets.toObject()).toJson(QJsonDocument::Compact).toStdString());
     return session;
 }
 
 void save_session(const std::filesystem::path& folder, const Session& session) {
+    QJsonArray head_sets;
+    for (const std::string& sets : session.head_sets)
+        head_sets.append(QJsonDocument::fromJson(QByteArray::fromStdString(sets)).object());
     write_object(folder / "session.json",
                  {{"saved", session.saved.toString(Qt::ISODate)},
                   {"closed", session.closed},
@@ -84,7 +90,9 @@ void save_session(const std::filesystem::path& folder, const Session& session) {
                   {"views", session.views},
                   {"text", session.text},
                   {"window", session.window},
-                  {"theme", session.theme}},
+                  {"theme", session.theme},
+                  {"front", session.front},
+                  {"head_sets", head_sets}},
                  "session");
 }
 

@@ -9,6 +9,7 @@
 #include <QStringList>
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace headscope::app {
@@ -24,11 +25,13 @@ struct Session {
     QStringList analyses;
     QString chosen_model;
     QString shown_analysis;
-    QJsonObject selection;  ///< of the shown analysis
-    QJsonObject views;      ///< by name: View::state()
-    QJsonObject text;       ///< TextChoice
-    QJsonObject window;     ///< geometry, docks: Qt's own bytes in base64
-    QString theme;          ///< system, light, dark
+    QJsonObject selection;               ///< of the shown analysis
+    QJsonObject views;                   ///< by name: View::state()
+    QJsonObject text;                    ///< TextChoice
+    QJsonObject window;                  ///< geometry, docks: Qt's own bytes in base64
+    QString theme;                       ///< system, light, dark
+    QString front;                       ///< name of the view in front
+    std::vector<std::string> head_sets;  ///< marks, sets and notes of each model, HeadSets::to_json()
 
     bool empty() const { return models.isEmpty() && analyses.isEmpty(); }
 };

@@ -3,14 +3,13 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "app/loading.h"
+#include "core/analysis/switched_heads.h"
 #include "core/analysis/targets.h"
-#include "core/analysis/work_plan.h"
 #include "core/base/error.h"
-#include "core/figures/token_text.h"
 #include "core/model/check_batch.h"
+#include "core/workspace/token_display.h"
 
 namespace headscope::app {
 namespace {
@@ -18,9 +17,6 @@ namespace {
 using nlohmann::json;
 using widgets::TextChoice;
 using widgets::TextSource;
-
-constexpr double kDefaultRate = 2e10;  // multiplications a second of a processor with AVX2, one thread
-constexpr std::int64_t kHeadRoom = 400LL << 20;
 
 const char* name_of(TextChoice::First first) {
     return first == TextChoice::First::yes ? "yes" : first == TextChoice::First::no ? "no" : "auto";
@@ -54,66 +50,36 @@ std::string settings_of(const OpenModel& model, const TextChoice& choice, const 
                 {"first_token", input.first_token.empty() ? "as given" : input.first_token},
                 {"length", choice.length},
                 {"windows", choice.windows},
+                {"chat", choice.chat},
+                {"switch_off", choice.switch_off.toStdString()},
+                {"switch_off_how", choice.mean ? "mean" : "zero"},
                 {"repeat_token", choice.repeat_token},
                 {"beyond_positions", choice.beyond_positions},
                 {"all_rows", false}}
         .dump();
 }
 
-QString in_hex(std::int64_t number) {
-    return QString::number(number);
-}
-
-/// Chips of one sequence: tokens whose bytes overlap are parts of one character.
+/// Chips of one sequence: parts of one character are joined, and show it once.
 widgets::TokenPreview::Sequence chips_of(const store::SequenceTokens& tokens) {
     widgets::TokenPreview::Sequence sequence;
     sequence.tokens = static_cast<std::int64_t>(tokens.ids.size());
     sequence.chips.reserve(tokens.ids.size());
-    for (std::size_t i = 0; i < tokens.ids.size(); ++i) {
+    const workspace::TokenDisplay display(tokens);
+    for (const auto& token : display.chips(0, display.size())) {
         widgets::TokenPreview::Chip chip;
-        const bool has_piece = i < tokens.pieces.size();
-        const auto offset = i < tokens.offsets.size() ? tokens.offsets[i] : std::array<std::int64_t, 2>{0, 0};
-        chip.text =
-            has_piece ? QString::fromStdString(figures::visible_token(tokens.pieces[i], 24)) : in_hex(tokens.ids[i]);
-        chip.special = offset[0] == offset[1];
-        chip.joined = i + 1 < tokens.offsets.size() && !chip.special && tokens.offsets[i + 1][0] < offset[1];
-        chip.hint =
-            QObject::tr("token %1, id %2, bytes %3 to %4").arg(i).arg(tokens.ids[i]).arg(offset[0]).arg(offset[1]);
+        chip.text = token.part == 1 ? QString::fromStdString(token.label) : QStringLiteral("·%1").arg(token.part);
+        chip.special = token.special;
+        chip.joined = token.part < token.parts;
+        chip.hint = QObject::tr("Token %1, id %2").arg(token.token).arg(token.id);
+        if (token.parts > 1)
+            chip.hint += QObject::tr(", part %1 of the %2 of %3")
+                             .arg(token.part)
+                             .arg(token.parts)
+                             .arg(QString::fromStdString(token.label));
+        if (token.special) chip.hint += QObject::tr(", stands for no text");
         sequence.chips.push_back(std::move(chip));
     }
     return sequence;
-}
-
-double bytes_of_file(const model::Inspection& inspection, const analysis::AnalysisRequest& request) {
-    const auto& config = inspection.config;
-    double longest = 0, bytes = 1 << 20;
-    for (const auto& sequence : request.sequences)
-        longest = std::max(longest, static_cast<double>(sequence.ids.size()));
-    for (const auto& sequence : request.sequences) {
-        const auto length = static_cast<double>(sequence.ids.size());
-        for (const Site& site : inspection.sites) {
-            const double heads = site.heads, side = std::min(128.0, longest);
-            bytes += heads * (longest * 4 + 2 * side * side * 2 + 166 * 8 + 40 * 8);
-            if (request.record.maps)
-                bytes += length * 4 * (heads * site.key_size + site.key_value_heads * site.key_size + heads);
-            if (request.record.states) bytes += heads * longest * 4 * 6 + longest * 8;
-        }
-        if (request.record.logits) bytes += longest * static_cast<double>(config.vocabulary) * 4;
-    }
-    return bytes;
-}
-
-double bytes_of_memory(const OpenModel& model, const analysis::AnalysisRequest& request) {
-    const auto& config = model.inspection.config;
-    double longest = 0;
-    for (const auto& sequence : request.sequences)
-        longest = std::max(longest, static_cast<double>(sequence.ids.size()));
-    const auto batch = std::max<double>(longest, static_cast<double>(request.batch_tokens));
-    double total = 0;
-    for (const auto& sequence : request.sequences) total += static_cast<double>(sequence.ids.size());
-    const double rows = std::min(batch, total);
-    const double widest = static_cast<double>(config.hidden * 6 + 3 * config.feed_forward);
-    return static_cast<double>(model.inspection.parameters) * 4 + rows * widest * 4 + kHeadRoom;
 }
 
 }  // namespace
@@ -144,6 +110,8 @@ std::shared_ptr<OpenModel> open_checkpoint(const std::filesystem::path& path) {
     card.causal = config.causal;
     card.encoder_decoder = config.encoder != nullptr;
     card.head = open->inspection.has_head;
+    open->chat = chat_template_of(*open->file);
+    card.chat_template = open->chat.has_value();
     QStringList notes;
     if (!open->inspection.report.left_over.empty())
         notes << QObject::tr("%1 tensors left over").arg(open->inspection.report.left_over.size());
@@ -155,6 +123,12 @@ std::shared_ptr<OpenModel> open_checkpoint(const std::filesystem::path& path) {
 
 analysis::Input read_choice(const OpenModel& model, const TextChoice& choice, const std::filesystem::path& resources,
                             const Cancellation& cancellation) {
+    if (choice.tokens) {
+        analysis::Input given;
+        given.sequences = *choice.tokens;
+        given.first_token = "as given";
+        return given;
+    }
     analysis::InputOptions options;
     for (const TextSource& source : choice.sources) {
         if (!source.used) continue;
@@ -167,6 +141,7 @@ analysis::Input read_choice(const OpenModel& model, const TextChoice& choice, co
             options.texts.push_back(value);
     }
     options.resources = resources;
+    if (choice.chat) options.chat = model.chat;
     options.first_token = choice.first == TextChoice::First::yes  ? analysis::FirstToken::yes
                           : choice.first == TextChoice::First::no ? analysis::FirstToken::no
                                                                   : analysis::FirstToken::automatic;
@@ -187,7 +162,9 @@ analysis::AnalysisRequest make_request(const OpenModel& model, const TextChoice&
     analysis::AnalysisRequest request;
     request.settings_json = settings_of(model, choice, input);
     request.sequences = std::move(input.sequences);
-    if (config.encoder) {
+    if (config.encoder && choice.target_tokens) {
+        request.targets = *choice.target_tokens;
+    } else if (config.encoder) {
         analysis::TargetOptions target;
         if (!choice.target.isEmpty()) target.texts.push_back(choice.target.toStdString());
         target.start = static_cast<std::int32_t>(config.decoder_start);
@@ -201,20 +178,15 @@ analysis::AnalysisRequest make_request(const OpenModel& model, const TextChoice&
     request.record.states = choice.states;
     request.record.logits = choice.logits && model.inspection.has_head;
     request.beyond_positions = choice.beyond_positions;
+    request.switched_off = analysis::parse_switched_off(
+        choice.switch_off.toStdString(), choice.mean ? model::SwitchedOff::How::mean : model::SwitchedOff::How::zero,
+        model.inspection.sites);
     return request;
-}
-
-double work_of(const OpenModel& model, const analysis::AnalysisRequest& request) {
-    double work = 0;
-    for (const auto& batch : analysis::plan_work(request.sequences, request.targets, model.inspection.config,
-                                                 request.batch_tokens, model.inspection.has_head))
-        work += std::accumulate(batch.layer_costs.begin(), batch.layer_costs.end(), batch.loss_cost);
-    return work;
 }
 
 widgets::TokenPreview make_preview(const OpenModel& model, const TextChoice& choice,
                                    const analysis::AnalysisRequest& request, const std::string& first_token,
-                                   double rate) {
+                                   const analysis::Rate& rate, bool loaded) {
     widgets::TokenPreview preview;
     for (const auto& sequence : request.sequences) preview.sequences.push_back(chips_of(sequence));
     preview.first_token = QString::fromStdString(first_token.empty() ? "as given" : first_token);
@@ -232,9 +204,13 @@ widgets::TokenPreview make_preview(const OpenModel& model, const TextChoice& cho
                     .arg(preview.failure,
                          config.positions_are_a_table ? QString() : QObject::tr(", or tick Beyond trained positions"));
     }
-    preview.seconds = work_of(model, request) / (rate > 0 ? rate : kDefaultRate * compute_threads());
-    preview.memory = bytes_of_memory(model, request);
-    preview.file = bytes_of_file(model.inspection, request);
+    analysis::EstimateOptions options;
+    options.rate = rate;
+    options.weights_there = loaded;
+    const analysis::Estimate cost = analysis::estimate(model.inspection, request, options);
+    preview.seconds = cost.seconds;
+    preview.memory = cost.memory_bytes;
+    preview.file = cost.file_bytes;
     return preview;
 }
 

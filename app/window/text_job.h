@@ -9,10 +9,12 @@
 #include <optional>
 #include <string>
 
+#include "core/analysis/estimate.h"
 #include "core/analysis/input.h"
 #include "core/analysis/request.h"
 #include "core/checkpoint/checkpoint.h"
 #include "core/model/model.h"
+#include "core/tokenizer/chat_template.h"
 #include "core/tokenizer/tokenizer.h"
 #include "widgets/panels/text_choice.h"
 
@@ -24,7 +26,8 @@ struct OpenModel {
     std::shared_ptr<const checkpoint::Checkpoint> file;
     model::Inspection inspection;
     std::shared_ptr<const tokenizer::Tokenizer> tokenizer;  ///< null: none
-    std::shared_ptr<model::Model> weights;                  ///< the compute thread's, null until they are needed
+    std::optional<tokenizer::ChatTemplate> chat;
+    std::shared_ptr<model::Model> weights;  ///< the compute thread's, null until they are needed
 };
 
 /// Opens and checks a checkpoint; reads no weights. Throws Error, Stopped.
@@ -38,12 +41,9 @@ analysis::Input read_choice(const OpenModel& model, const widgets::TextChoice& c
 analysis::AnalysisRequest make_request(const OpenModel& model, const widgets::TextChoice& choice,
                                        analysis::Input& input, const Cancellation& cancellation);
 
-/// What the panel shows of it. `rate`: multiplications a second, 0: not known.
+/// What the panel shows of it. `rate` is this machine's, `loaded`: the weights are in memory.
 widgets::TokenPreview make_preview(const OpenModel& model, const widgets::TextChoice& choice,
                                    const analysis::AnalysisRequest& request, const std::string& first_token,
-                                   double rate);
-
-/// Multiplications that a request takes, as its progress counts them.
-double work_of(const OpenModel& model, const analysis::AnalysisRequest& request);
+                                   const analysis::Rate& rate, bool loaded);
 
 }  // namespace headscope::app

@@ -23,38 +23,47 @@ double resident_memory() {
 
 }  // namespace
 
-Watchdog::Watchdog(QObject* parent) : QObject(parent), thread_([this] { watch(); }) {}
+Watchdog::Watchdog(bool watching, QObject* parent)
+    : QObject(parent), watching_(watching), thread_([this] { watch(); }) {}
 
 Watchdog::~Watchdog() {
-    ending_ = true;
+    {
+        const std::lock_guard lock(mutex_);
+        ending_ = true;
+    }
+    ended_.notify_all();
     thread_.join();
 }
 
 void Watchdog::watch() {
-    std::int64_t asked = 0;
     for (int round = 0; !ending_; ++round) {
-        const auto begin = Clock::now();
-        ++asked;
-        QMetaObject::invokeMethod(
-            this,
-            [this, asked, begin] {
-                answered_ = asked;
-                const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-                longest_ = std::max(longest_, seconds);
-                if (seconds <= kLimit) return;
-                ++stalls_;
-                Q_EMIT stalled(seconds);
-            },
-            Qt::QueuedConnection);
-        if (round % kMemoryEvery == 0) {
+        if (!watching_ || round % kMemoryEvery == 0) {
             const double bytes = resident_memory();
             QMetaObject::invokeMethod(
                 this, [this, bytes] { Q_EMIT memory_read(bytes); }, Qt::QueuedConnection);
         }
-        // One question at a time: a stall is reported once, with its whole length.
-        do std::this_thread::sleep_for(kEvery);
-        while (!ending_ && answered_ < asked);
+        if (watching_) ask_and_wait();
+        std::unique_lock lock(mutex_);
+        ended_.wait_for(lock, watching_ ? kEvery : kEvery * kMemoryEvery, [this] { return ending_.load(); });
     }
+}
+
+void Watchdog::ask_and_wait() {
+    const auto begin = Clock::now();
+    const std::int64_t asked = answered_ + 1;
+    QMetaObject::invokeMethod(
+        this,
+        [this, asked, begin] {
+            const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+            longest_ = std::max(longest_, seconds);
+            answered_ = asked;
+            if (seconds <= kLimit) return;
+            ++stalls_;
+            Q_EMIT stalled(seconds);
+        },
+        Qt::QueuedConnection);
+    // One question at a time: a stall is reported once, with its whole length.
+    while (!ending_ && answered_ < asked) std::this_thread::sleep_for(std::chrono::milliseconds(5));
 }
 
 }  // namespace headscope::app

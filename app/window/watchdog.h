@@ -3,16 +3,19 @@
 
 #include <QObject>
 #include <atomic>
+#include <condition_variable>
+#include <mutex>
 #include <thread>
 
 namespace headscope::app {
 
-/// Watches whether the window's thread answers: asks it twenty times a second and reports every answer that took more
-/// than a tenth of a second. Also tells the memory that the process holds, which is read on its own thread.
+/// Tells the memory that the process holds every two seconds, read on a thread of its own. Told to, it also watches
+/// whether the window's thread answers: asks it twenty times a second and reports every answer that took more than a
+/// tenth of a second. That is for tests and debug builds: it keeps a laptop's processor awake.
 class Watchdog : public QObject {
     Q_OBJECT
 public:
-    explicit Watchdog(QObject* parent = nullptr);
+    explicit Watchdog(bool watching, QObject* parent = nullptr);
     ~Watchdog() override;
 
     int stalls() const { return stalls_; }
@@ -25,6 +28,11 @@ Q_SIGNALS:
 private:
     void watch();
 
+    void ask_and_wait();
+
+    const bool watching_;
+    std::mutex mutex_;
+    std::condition_variable ended_;
     std::atomic<bool> ending_{false};
     std::atomic<std::int64_t> answered_{0};
     int stalls_ = 0;

@@ -113,7 +113,9 @@ FigureData sample_curves() {
     panel.x.label = "tokens";
     panel.y.range = std::pair(0.0, 5.0);
     panel.y.label = "loss";
-    panel.content = Curves{{line, points}};
+    Curves curves;
+    curves.curves = {line, points};
+    panel.content = curves;
     panel.markers = {{true, 50, "trained"}, {false, 2.5, "mean"}};
     figure.panels.push_back(std::move(panel));
     figure.panel_aspect = 0.6;

@@ -4,7 +4,10 @@
 #include <QJsonObject>
 #include <QString>
 #include <cstdint>
+#include <memory>
 #include <vector>
+
+#include "core/store/analysis_header.h"
 
 namespace headscope::widgets {
 
@@ -30,6 +33,10 @@ struct TextChoice {
     bool windows = false;       ///< cut into windows of `length` instead of to it
     bool beyond_positions = false;
     bool maps = true, states = false, logits = false;
+    /// Given: these tokens are run as they are, whatever `sources` says (an analysis that is run again).
+    std::shared_ptr<const std::vector<store::SequenceTokens>> tokens, target_tokens;
+    QString switch_off;  ///< heads, as the command line's --switch-off has them: "3.1,4.2"
+    bool mean = false;   ///< their output becomes its mean, else zero
     bool operator==(const TextChoice&) const = default;
 };
 
@@ -45,7 +52,7 @@ struct ModelCard {
     bool tokenizer = false, causal = true, encoder_decoder = false, head = false, chat_template = false;
     bool loaded = false;        ///< the weights are in memory
     bool tensors_only = false;  ///< a file without a configuration: to be looked at, not to be run
-    QString note;         ///< tensors that were left over, choices that were filled in
+    QString note;               ///< tensors that were left over, choices that were filled in
 };
 
 /// The tokens that a choice would give, and what analysing them would cost.

@@ -181,8 +181,11 @@ QWidget* TextPanel::build_sources() {
         text_->setFocus();
     });
     connect(add_file, &QToolButton::clicked, this, [this] {
-        const QString path = QFileDialog::getOpenFileName(this, tr("Open a text file"));
-        if (!path.isEmpty()) this->add_file(path);
+        auto* dialog = new QFileDialog(this, tr("Open a text file"));
+        dialog->setAttribute(Qt::WA_DeleteOnClose);
+        dialog->setFileMode(QFileDialog::ExistingFile);
+        connect(dialog, &QFileDialog::fileSelected, this, &TextPanel::add_file);
+        dialog->open();
     });
     connect(examples_, &QComboBox::activated, this, [this](int index) {
         if (index <= 0) return;

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Panels of the window: the text and its tokens, figures as forms, commands by name, undo.
+#include <QAction>
+#include <QApplication>
+#include <QCheckBox>
+#include <QComboBox>
+#include <QLabel>
+#include <QLineEdit>
+#include <QListWidget>
+#include <QPlainTextEdit>
+#include <QPushButton>
+#include <QSignalSpy>
+#include <QTest>
+#include <catch2/catch.hpp>
+
+#include "core/figures/figure_arguments.h"
+#include "widgets/desk/history.h"
+#include "widgets/offscreen.h"
+#include "widgets/panels/command_palette.h"
+#include "widgets/panels/figure_form.h"
+#include "widgets/panels/start_page.h"
+#include "widgets/panels/text_panel.h"
+#include "widgets/panels/token_chips.h"
+
+using namespace headscope;
+using namespace headscope::widgets;
+
+namespace {
+
+ModelCard card(int id, bool head = true) {
+    ModelCard made;
+    made.id = id;
+    made.name = QStringLiteral("model %1").arg(id);
+    made.family = QStringLiteral("llama");
+    made.layers = 4;
+    made.heads = 8;
+    made.max_positions = 1024;
+    made.tokenizer = true;
+    made.head = head;
+    return made;
+}
+
+TokenPreview preview(std::size_t tokens) {
+    TokenPreview made;
+    made.sequences.resize(1);
+    made.sequences[0].tokens = static_cast<std::int64_t>(tokens);
+    for (std::size_t i = 0; i < tokens; ++i)
+        made.sequences[0].chips.push_back({QStringLiteral("token%1").arg(i % 97), QString::number(i), i == 0, false});
+    made.first_token = QStringLiteral("added by the tokenizer");
+    return made;
+}
+
+template <class T>
+T* child(QWidget& parent, const char* name) {
+    T* found = parent.findChild<T*>(QLatin1String(name));
+    REQUIRE(found);
+    return found;
+}
+
+struct Panel {
+    bool application = (ensure_application(), true);
+    TextPanel panel;
+};
+
+}  // namespace
+
+TEST_CASE("Run waits for a model and a text that has tokens", "[panels][text]") {
+    Panel p;
+    auto* run = child<QPushButton>(p.panel, "text_run");
+    CHECK_FALSE(run->isEnabled());
+    p.panel.set_models({card(3)});
+    CHECK_FALSE(run->isEnabled());
+    p.panel.show_preview(preview(5));
+    CHECK(run->isEnabled());
+    QSignalSpy wanted(&p.panel, &TextPanel::run_wanted);
+    run->click();
+    REQUIRE(wanted.count() == 1);
+    p.panel.show_running(true);
+    CHECK_FALSE(run->isEnabled());
+    CHECK(child<QPushButton>(p.panel, "text_stop")->isEnabled());
+}
+
+TEST_CASE("Tokens are asked for a moment after typing, once", "[panels][text]") {
+    Panel p;
+    p.panel.set_models({card(1)});
+    QSignalSpy asked(&p.panel, &TextPanel::preview_wanted);
+    auto* text = child<QPlainTextEdit>(p.panel, "text_edit");
+    for (const char* letter : {"a", "ab", "abc"}) text->setPlainText(QLatin1String(letter));
+    CHECK(asked.wait(2000));
+    CHECK(asked.count() == 1);
+    const TextChoice choice = p.panel.choice();
+    REQUIRE(choice.sources.size() == 1);
+    CHECK(choice.sources[0].value == "abc");
+    CHECK(choice.model == 1);
+}
+
+TEST_CASE("A choice goes through JSON and the panel unchanged", "[panels][text]") {
+    Panel p;
+    p.panel.set_models({card(1)});
+    p.panel.set_examples({QStringLiteral("lantern")});
+    TextChoice choice;
+    choice.model = 1;
+    choice.sources = {{TextSource::Kind::text, QStringLiteral("one\ntwo")},
+                      {TextSource::Kind::file, QStringLiteral("/a/b.txt"), false},
+                      {TextSource::Kind::example, QStringLiteral("lantern")}};
+    choice.first = TextChoice::First::no;
+    choice.length = 128;
+    choice.windows = true;
+    choice.repeat_token = true;
+    choice.beyond_positions = true;
+    choice.states = true;
+    choice.maps = false;
+    TextChoice read = text_choice_from(to_json(choice));
+    read.model = 1;
+    CHECK(read == choice);
+    p.panel.set_choice(choice);
+    CHECK(p.panel.choice() == choice);
+    CHECK(text_choice_from(QJsonObject{{"sources", 7}, {"length", "x"}}) == TextChoice{});
+}
+
+TEST_CASE("A model without a head records no logits", "[panels][text]") {
+    Panel p;
+    p.panel.set_models({card(1, false)});
+    child<QCheckBox>(p.panel, "text_logits")->setChecked(true);
+    CHECK_FALSE(p.panel.choice().logits);
+}
+
+TEST_CASE("What is wrong with a text is said in the panel", "[panels][text]") {
+    Panel p;
+    p.panel.set_models({card(1)});
+    TokenPreview bad;
+    bad.failure = QStringLiteral("[text] expected UTF-8; found byte 3");
+    p.panel.show_preview(bad);
+    CHECK(child<QLabel>(p.panel, "text_problem")->text() == bad.failure);
+    CHECK_FALSE(child<QPushButton>(p.panel, "text_run")->isEnabled());
+}
+
+TEST_CASE("32 000 chips are laid out in slices", "[panels][chips]") {
+    ensure_application();
+    TokenChips chips;
+    chips.resize(400, 200);
+    chips.show();
+    chips.set_chips(preview(32000).sequences[0].chips);
+    CHECK(chips.laid_out() < 32000);
+    CHECK(QTest::qWaitFor([&] { return chips.laid_out() == 32000; }, 20000));
+    CHECK(chips.chip_at({4, 4}) == 0);
+    CHECK(chips.chip_at({4, -4000}) == -1);
+}
+
+TEST_CASE("A figure's form says what the command line says", "[panels][form]") {
+    ensure_application();
+    FigureForm form;
+    figures::FigureRequest request;
+    request.recipe = "attention";
+    request.options.layer = 2;
+    request.options.head = 1;
+    request.style.width_mm = 85;
+    form.set_request(request);
+    CHECK(form.request() == request);
+    child<QComboBox>(form, "export_theme")->setCurrentText(QStringLiteral("dark"));
+    Q_EMIT child<QComboBox>(form, "export_theme")->activated(child<QComboBox>(form, "export_theme")->currentIndex());
+    CHECK(form.request().style.dark);
+    CHECK(form.request().options.layer == 2);
+    auto* width = child<QLineEdit>(form, "export_width");
+    CHECK(width->text() == "85");
+    QTest::keyClicks(width, QStringLiteral("x"));
+    CHECK_FALSE(form.problem().isEmpty());
+    CHECK(form.request().style.width_mm == 85);
+    QTest::keyClick(width, Qt::Key_Backspace);
+    CHECK(form.problem().isEmpty());
+    const auto words = figures::figure_arguments(form.request(), {"a.h5"}, "o.pdf");
+    CHECK(std::find(words.begin(), words.end(), "--theme") != words.end());
+}
+
+TEST_CASE("The palette finds a command by its words in any order", "[panels][palette]") {
+    ensure_application();
+    CHECK(CommandPalette::score(QStringLiteral("Export a figure"), QStringLiteral("figure exp")) > 0);
+    CHECK(CommandPalette::score(QStringLiteral("Export a figure"), QStringLiteral("figure undo")) < 0);
+    CHECK(CommandPalette::score(QStringLiteral("Run"), QStringLiteral("ru")) >
+          CommandPalette::score(QStringLiteral("Redo the run"), QStringLiteral("ru")));
+    QAction first(QStringLiteral("&Dark")), second(QStringLiteral("Light"));
+    QSignalSpy done(&first, &QAction::triggered);
+    CommandPalette palette({&second, &first});
+    auto* field = child<QLineEdit>(palette, "palette_field");
+    QTest::keyClicks(field, QStringLiteral("dark"));
+    QTest::keyClick(field, Qt::Key_Return);
+    QApplication::processEvents();
+    CHECK(done.count() == 1);
+}
+
+TEST_CASE("Recent items that are gone are marked and do not open", "[panels][start]") {
+    ensure_application();
+    StartPage page;
+    RecentItem here, gone;
+    here.path = QStringLiteral("/here");
+    here.name = QStringLiteral("here");
+    gone.path = QStringLiteral("/gone");
+    gone.name = QStringLiteral("gone");
+    gone.missing = true;
+    page.set_recent({here, gone});
+    auto* list = child<QListWidget>(page, "start_recent");
+    REQUIRE(list->count() == 2);
+    CHECK(list->item(1)->text().contains(QStringLiteral("missing")));
+    QSignalSpy opened(&page, &StartPage::path_wanted);
+    Q_EMIT list->itemActivated(list->item(1));
+    CHECK(opened.count() == 0);
+    Q_EMIT list->itemActivated(list->item(0));
+    CHECK(opened.count() == 1);
+}
+
+TEST_CASE("Undo goes back a step a pause, redo forward, a change cuts what was ahead", "[panels][history]") {
+    ensure_application();
+    int value = 0;
+    History history(
+        [&] {
+            return QJsonObject{{"value", value}};
+        },
+        [&](const QJsonObject& state) { value = state["value"].toInt(); });
+    history.begin();
+    const auto change = [&](int to) {
+        value = to;
+        history.note();
+    };
+    change(1);
+    change(2);  // one step: nothing rested in between
+    QTest::qWait(600);
+    change(3);
+    history.undo();  // what has not rested is remembered first
+    CHECK(value == 2);
+    history.undo();
+    CHECK(value == 0);
+    CHECK_FALSE(history.can_undo());
+    history.redo();
+    CHECK(value == 2);
+    change(9);
+    QTest::qWait(600);
+    CHECK_FALSE(history.can_redo());
+    history.undo();
+    CHECK(value == 2);
+}
