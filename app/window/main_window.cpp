@@ -115,11 +115,8 @@ void MainWindow::build_panels() {
     connect(start_, &widgets::StartPage::open_analysis_wanted, this, &MainWindow::choose_analysis);
     connect(start_, &widgets::StartPage::sample_wanted, this, &MainWindow::open_sample);
     connect(start_, &widgets::StartPage::path_wanted, this, &MainWindow::open_path);
-    connect(start_, &widgets::StartPage::session_wanted, this, [this] {
-        if (!last_session_) return;
-        const Session session = *last_session_;  // which is given up on the way
-        restore_session(session);
-    });
+    connect(start_, &widgets::StartPage::session_wanted, this, [this] { settle_lost_session(true); });
+    connect(start_, &widgets::StartPage::session_declined, this, [this] { settle_lost_session(false); });
     connect(start_, &widgets::StartPage::forget_wanted, this, [this](const QString& path) {
         std::erase_if(recent_, [&](const Recent& item) { return item.path == path; });
         show_recent();

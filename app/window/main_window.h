@@ -82,7 +82,19 @@ private:
     void show_recent();
     void picture_recent(widgets::Study* study);
     void save_copy(int study);
+    /// What is on the disk when the window opens; read on a worker.
+    struct Stored {
+        std::filesystem::path folder;
+        std::vector<Recent> recent;
+        std::optional<Session> last, lost;
+        bool other_window = false;
+        QString problem;
+    };
+    static Stored read_stored();
     void load_state();
+    void begin(const Stored& stored);
+    void open_given_paths();
+    void settle_lost_session(bool bring_back);
     void restore_session(const Session& session);
     void restore_head_sets(const Session& session);
     void restore_when_open();
@@ -139,7 +151,7 @@ private:
     widgets::ExportDialog* export_ = nullptr;
 
     std::vector<Recent> recent_;
-    std::optional<Session> last_session_;
+    std::optional<Session> lost_session_;  ///< of a program that died, offered
     std::optional<Session> restoring_;
     int waiting_ = 0;  ///< openings of the session that is being restored
     QTimer save_timer_;

@@ -13,6 +13,7 @@
 #include <QPointer>
 #include <csignal>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "app/window/copy_file.h"
 #include "app/window/main_window.h"
@@ -211,45 +212,66 @@ void MainWindow::export_figure(const widgets::FigureWish& wish) {
     export_->activateWindow();
 }
 
+MainWindow::Stored MainWindow::read_stored() {
+    Stored stored;
+    try {
+        stored.folder = data_folder();
+    } catch (const Error& error) {
+        stored.problem = QString::fromUtf8(error.what());
+        return stored;
+    }
+    stored.recent = load_recent(stored.folder);
+    stored.last = load_session(stored.folder);
+    if (stored.last && !stored.last->closed) {
+        stored.other_window = is_alive(stored.last->process) && stored.last->process != ::getpid();
+        if (!stored.other_window && !stored.last->empty()) put_session_aside(stored.folder);
+        stored.last.reset();
+    }
+    if (!stored.other_window) stored.lost = load_lost_session(stored.folder);
+    return stored;
+}
+
 void MainWindow::load_state() {
     saver_.post(this, [this, send = mailbox_.sender()](const Cancellation&) {
-        std::filesystem::path folder;
-        QString message;
-        try {
-            folder = data_folder();
-        } catch (const Error& error) {
-            message = QString::fromUtf8(error.what());
-        }
-        auto session = load_session(folder);
-        auto recent = load_recent(folder);
-        send([this, folder, session, recent, message] {
-            data_ = folder;
-            recent_ = recent;
-            show_recent();
-            if (!message.isEmpty()) problem(message);
-            const bool other = session && !session->closed && is_alive(session->process) &&
-                               session->process != static_cast<qint64>(::getpid());
-            if (session && !other) {
-                last_session_ = session;
-                theme_ = session->theme;
-                if (const auto place = by_name_.find(QStringLiteral("theme_") + theme_); place != by_name_.end())
-                    place->second->setChecked(true);
-                apply_theme();
-            }
-            if (other) tell(tr("Another window is open: this one's session is not kept"));
-            recording_ = !other && message.isEmpty();
-            for (const QString& path : options_.paths) open_path(path);
-            if (session && !other && !session->empty() && options_.paths.isEmpty()) {
-                if (!session->closed)
-                    start_->offer_session(tr("Headscope was not closed the last time (%1). What was open can be "
-                                             "brought back.")
-                                              .arg(session->saved.toString(Qt::TextDate)));
-                else if (options_.restore)
-                    restore_session(*session);
-            }
-            begin_recording();
-        });
+        auto stored = std::make_shared<const Stored>(read_stored());
+        send([this, stored] { begin(*stored); });
     });
+}
+
+void MainWindow::begin(const Stored& stored) {
+    data_ = stored.folder;
+    recent_ = stored.recent;
+    show_recent();
+    if (!stored.problem.isEmpty()) problem(stored.problem);
+    if (stored.other_window) tell(tr("Another window is open: this one's session is not kept"));
+    recording_ = !stored.other_window && stored.problem.isEmpty() && options_.restore;
+    if (const auto& like = stored.last ? stored.last : stored.lost) {
+        theme_ = like->theme;
+        if (const auto place = by_name_.find(QStringLiteral("theme_") + theme_); place != by_name_.end())
+            place->second->setChecked(true);
+        apply_theme();
+    }
+    if (stored.lost && options_.restore) {
+        lost_session_ = stored.lost;
+        start_->offer_session(tr("Headscope was not closed the last time (%1). What was open can be brought back.")
+                                  .arg(stored.lost->saved.toString(Qt::TextDate)));
+    }
+    if (stored.last && !stored.last->empty() && options_.restore)
+        restore_session(*stored.last);
+    else
+        open_given_paths();
+    begin_recording();
+}
+
+void MainWindow::open_given_paths() {
+    for (const QString& path : std::exchange(options_.paths, {})) open_path(path);
+}
+
+void MainWindow::settle_lost_session(bool bring_back) {
+    start_->offer_session({});
+    const auto session = std::exchange(lost_session_, std::nullopt);
+    saver_.post(this, [folder = data_](const Cancellation&) { drop_lost_session(folder); });
+    if (session && bring_back) restore_session(*session);
 }
 
 void MainWindow::begin_recording() {
@@ -258,8 +280,6 @@ void MainWindow::begin_recording() {
 }
 
 void MainWindow::restore_session(const Session& session) {
-    start_->offer_session({});
-    last_session_.reset();
     restoring_ = session;
     waiting_ = static_cast<int>(session.models.size() + session.analyses.size());
     text_->set_choice(widgets::text_choice_from(session.text));
@@ -270,7 +290,9 @@ void MainWindow::restore_session(const Session& session) {
     area_->restoreState(QByteArray::fromBase64(session.window["views"].toString().toLatin1()));
     for (const QString& path : session.models) engine_.open_model(path);
     for (const QString& path : session.analyses) opener_.open(path);
-    if (waiting_ == 0) restoring_.reset();
+    if (waiting_ > 0) return;
+    restoring_.reset();
+    open_given_paths();
 }
 
 void MainWindow::restore_head_sets(const Session& session) {
@@ -295,6 +317,7 @@ void MainWindow::restore_when_open() {
         if (QString::fromStdString(study->path().string()) == session.shown_analysis) desk_.select_study(study->id());
     restore_looks({{"selection", session.selection}, {"views", session.views}});
     if (!session.front.isEmpty()) show_view(session.front);
+    open_given_paths();
     begin_recording();
 }
 
@@ -367,10 +390,7 @@ void MainWindow::save_soon() {
 }
 
 void MainWindow::save_now(bool closed) {
-    // While an older session waits to be brought back, it is not written over.
-    if (!recording_ || restoring_ ||
-        (last_session_ && !last_session_->closed && desk_.studies().empty() && engine_.models().empty()))
-        return;
+    if (!recording_ || restoring_) return;
     saver_.post(this, [this, folder = data_, now = session(closed), recent = recent_,
                        send = mailbox_.sender()](const Cancellation&) {
         try {

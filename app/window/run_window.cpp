@@ -83,7 +83,7 @@ int run_window(int argc, char** argv) {
     bool fresh = false;
     parser.add_option("paths", paths, "Checkpoints, analyses and texts to open");
     parser.add_option("--threads", options.threads, "0: all processors")->check(CLI::Range(0, 4096));
-    parser.add_flag("--fresh", fresh, "Leave the last session where it is");
+    parser.add_flag("--fresh", fresh, "Neither bring the last session back nor write over it");
     bool drive = false;
     double monkey = 0;
     std::uint64_t seed = 1;

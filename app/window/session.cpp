@@ -38,21 +38,11 @@ QStringList strings(const QJsonValue& value) {
     return list;
 }
 
-}  // namespace
+constexpr const char* kSession = "session.json";
+constexpr const char* kLost = "session.lost.json";
 
-std::filesystem::path data_folder() {
-    const std::filesystem::path folder =
-        QStandardPaths::writableLocation(QStandardPaths::AppDataLocation).toStdString();
-    std::error_code error;
-    std::filesystem::create_directories(folder, error);
-    if (error)
-        throw Error(ErrorCode::io, folder.string(), "expected to make this folder for sessions and analyses",
-                    "found " + error.message());
-    return folder;
-}
-
-std::optional<Session> load_session(const std::filesystem::path& folder) {
-    const auto object = read_object(folder / "session.json");
+std::optional<Session> load(const std::filesystem::path& path) {
+    const auto object = read_object(path);
     if (!object) return std::nullopt;
     const QJsonObject& o = *object;
     Session session;
@@ -74,11 +64,42 @@ std::optional<Session> load_session(const std::filesystem::path& folder) {
     return session;
 }
 
+}  // namespace
+
+std::filesystem::path data_folder() {
+    const std::filesystem::path folder =
+        QStandardPaths::writableLocation(QStandardPaths::AppDataLocation).toStdString();
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    if (error)
+        throw Error(ErrorCode::io, folder.string(), "expected to make this folder for sessions and analyses",
+                    "found " + error.message());
+    return folder;
+}
+
+std::optional<Session> load_session(const std::filesystem::path& folder) {
+    return load(folder / kSession);
+}
+
+std::optional<Session> load_lost_session(const std::filesystem::path& folder) {
+    return load(folder / kLost);
+}
+
+void put_session_aside(const std::filesystem::path& folder) {
+    std::error_code ignored;  // it is offered now in any case; the next start may find it twice
+    std::filesystem::rename(folder / kSession, folder / kLost, ignored);
+}
+
+void drop_lost_session(const std::filesystem::path& folder) {
+    std::error_code ignored;
+    std::filesystem::remove(folder / kLost, ignored);
+}
+
 void save_session(const std::filesystem::path& folder, const Session& session) {
     QJsonArray head_sets;
     for (const std::string& sets : session.head_sets)
         head_sets.append(QJsonDocument::fromJson(QByteArray::fromStdString(sets)).object());
-    write_object(folder / "session.json",
+    write_object(folder / kSession,
                  {{"saved", session.saved.toString(Qt::ISODate)},
                   {"closed", session.closed},
                   {"process", static_cast<double>(session.process)},

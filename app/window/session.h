@@ -50,6 +50,12 @@ std::optional<Session> load_session(const std::filesystem::path& folder);
 /// Throws Error.
 void save_session(const std::filesystem::path& folder, const Session& session);
 
+// A session whose program died is put aside, so that the next one may be saved, and offered until it is brought back
+// or declined.
+void put_session_aside(const std::filesystem::path& folder);
+std::optional<Session> load_lost_session(const std::filesystem::path& folder);
+void drop_lost_session(const std::filesystem::path& folder);
+
 std::vector<Recent> load_recent(const std::filesystem::path& folder);
 void save_recent(const std::filesystem::path& folder, const std::vector<Recent>& items);
 

@@ -71,6 +71,10 @@ StartPage::StartPage(QWidget* parent)
     auto* offer_row = new QHBoxLayout(offer_);
     offer_row->addWidget(offer_text_, 1);
     offer_row->addWidget(restore);
+    auto* decline = new QPushButton(tr("Not needed"), offer_);
+    decline->setObjectName(QStringLiteral("start_no_session"));
+    connect(decline, &QPushButton::clicked, this, &StartPage::session_declined);
+    offer_row->addWidget(decline);
     offer_->setAutoFillBackground(true);
     offer_->setBackgroundRole(QPalette::AlternateBase);
     offer_->hide();

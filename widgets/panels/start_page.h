@@ -34,6 +34,7 @@ Q_SIGNALS:
     void open_analysis_wanted();
     void sample_wanted();
     void session_wanted();
+    void session_declined();
     void path_wanted(const QString& path);
     void forget_wanted(const QString& path);
 
