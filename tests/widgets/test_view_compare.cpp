@@ -147,6 +147,16 @@ TEST_CASE("Two analyses are maps side by side, and what the right one has more",
     CHECK(words.contains("difference "));
 }
 
+TEST_CASE("Whichever is shown, the right side begins with another analysis", "[view][compare]") {
+    Opened opened({analysis(1), analysis(2)});
+    for (const Study* shown : opened.desk.studies()) {
+        opened.desk.select_study(shown->id());
+        const CompareSides sides = RightChoice{}.sides(opened.desk);
+        CHECK(sides.left.study == shown);
+        CHECK(sides.right.study != shown);
+    }
+}
+
 TEST_CASE("The maps zoom, pan and point together", "[view][compare]") {
     Opened opened({analysis(1), analysis(2)});
     opened.plot(kRight).show_cells({4, 14, 2, 12});

@@ -46,7 +46,7 @@ CompareSides RightChoice::sides(const Desk& desk) const {
     right = sides.left;
     if (!study) {
         for (Study* other : desk.studies())
-            if (other != right.study && !other->sites().empty()) right.study = other;
+            if (other != sides.left.study && !other->sites().empty()) right.study = other;
     } else if (Study* other = desk.study(*study); other && !other->sites().empty()) {
         right.study = other;
     }

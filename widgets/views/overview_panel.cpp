@@ -14,6 +14,7 @@
 #include <QTableView>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "widgets/views/overview_delegate.h"
@@ -22,6 +23,12 @@ namespace headscope::widgets {
 namespace {
 
 constexpr int kWidestColumn = 150;
+
+std::size_t numbers_in(const std::shared_ptr<const workspace::HeadTable>& table) {
+    if (!table) return 0;
+    return static_cast<std::size_t>(
+        std::count_if(table->values.begin(), table->values.end(), [](double value) { return !std::isnan(value); }));
+}
 
 QPushButton* menu_button(const QString& text, const char* name, const QString& tip, QMenu* menu, QWidget* parent) {
     auto* button = new QPushButton(parent);
@@ -129,6 +136,17 @@ void TablePanel::make_table() {
     });
 }
 
+void TablePanel::fit_columns(bool anew) {
+    QHeaderView* header = view_->horizontalHeader();
+    std::vector<int> before;
+    for (int column = 0; column < model_->columnCount(); ++column) before.push_back(header->sectionSize(column));
+    view_->resizeColumnsToContents();
+    for (int column = 0; column < model_->columnCount(); ++column) {
+        const int fitting = std::min(header->sectionSize(column) + 4, kWidestColumn);
+        header->resizeSection(column, anew ? fitting : std::max(fitting, before[static_cast<std::size_t>(column)]));
+    }
+}
+
 void TablePanel::set_table(std::shared_ptr<const workspace::HeadTable> table, std::vector<bool> done) {
     const bool was = std::exchange(updating_, true);
     const QString sorted = order_->sortColumn() >= 0 ? model_->name(order_->sortColumn()) : wanted_sort_;
@@ -145,12 +163,10 @@ void TablePanel::set_table(std::shared_ptr<const workspace::HeadTable> table, st
     }
     order_->sort_again();
     show_columns();
-    if (other) {
-        view_->resizeColumnsToContents();
-        QHeaderView* header = view_->horizontalHeader();
-        for (int column = 0; column < model_->columnCount(); ++column)
-            header->resizeSection(column, std::min(header->sectionSize(column) + 4, kWidestColumn));
-    }
+    // While a run fills the table its columns grow with it; what somebody made wider stays so.
+    const std::size_t filled = numbers_in(model_->table());
+    if (other || filled > filled_) fit_columns(other);
+    filled_ = filled;
     updating_ = was;
     const auto current = current_;
     current_.reset();

@@ -69,6 +69,7 @@ private:
     void fill_copy_menu();
     void ask_where_to_save(TableFormat format);
     void apply_filter();
+    void fit_columns(bool anew);
     void show_columns();
     void show_count();
     bool shows(int column) const;
@@ -84,7 +85,8 @@ private:
     QMap<QString, bool> chosen_columns_;  ///< shown or hidden by hand
     std::optional<std::size_t> current_;
     bool updating_ = false;
-    QString wanted_sort_;  ///< restored before there was a table
+    std::size_t filled_ = 0;  ///< numbers in the table when its columns were fitted
+    QString wanted_sort_;     ///< restored before there was a table
     Qt::SortOrder wanted_order_ = Qt::AscendingOrder;
     Mailbox mailbox_{this};
 };
