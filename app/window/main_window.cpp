@@ -126,7 +126,14 @@ void MainWindow::build_panels() {
     connect(text_, &widgets::TextPanel::preview_wanted, &engine_, &Engine::preview);
     connect(text_, &widgets::TextPanel::run_wanted, this, [this](const widgets::TextChoice& choice) { run(choice); });
     connect(text_, &widgets::TextPanel::stop_wanted, &engine_, &Engine::stop);
-    connect(text_, &widgets::TextPanel::changed, this, &MainWindow::save_soon);
+    connect(text_, &widgets::TextPanel::changed, this, [this] {
+        tree_->set_texts(text_->labels());
+        save_soon();
+    });
+    connect(tree_, &widgets::ProjectTree::text_chosen, this, [this](int row) {
+        text_dock_->show();
+        text_->choose_source(row);
+    });
     connect(tree_, &widgets::ProjectTree::model_chosen, text_, &widgets::TextPanel::choose_model);
     connect(tree_, &widgets::ProjectTree::tensors_wanted, this, &MainWindow::show_tensors);
     connect(tree_, &widgets::ProjectTree::model_close_wanted, &engine_, &Engine::close_model);

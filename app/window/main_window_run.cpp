@@ -103,6 +103,7 @@ void MainWindow::ended(const QString& output, const QString& message) {
                       QStringLiteral("analysis"),
                       {}});
             picture_recent(study);
+            if (run_choice_ && !run_choice_->switch_off.isEmpty()) show_view(QStringLiteral("compare"));
         }
     } else if (!message.isEmpty()) {
         if (study) study->tell_stopped();

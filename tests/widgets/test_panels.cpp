@@ -118,6 +118,20 @@ TEST_CASE("A choice goes through JSON and the panel unchanged", "[panels][text]"
     CHECK(text_choice_from(QJsonObject{{"sources", 7}, {"length", "x"}}) == TextChoice{});
 }
 
+TEST_CASE("Texts have names for lists, and one is chosen by its place", "[panels][text]") {
+    Panel p;
+    CHECK(p.panel.labels().isEmpty());
+    TextChoice choice;
+    choice.sources = {{TextSource::Kind::text, QStringLiteral("one  line")},
+                      {TextSource::Kind::file, QStringLiteral("/a/b.txt")}};
+    p.panel.set_choice(choice);
+    CHECK(p.panel.labels() == QStringList{QStringLiteral("one line"), QStringLiteral("File b.txt")});
+    p.panel.choose_source(1);
+    CHECK(child<QPlainTextEdit>(p.panel, "text_edit")->isReadOnly());
+    p.panel.choose_source(7);
+    CHECK(child<QPlainTextEdit>(p.panel, "text_edit")->isReadOnly());
+}
+
 TEST_CASE("A model without a head records no logits", "[panels][text]") {
     Panel p;
     p.panel.set_models({card(1, false)});

@@ -71,6 +71,8 @@ void ProjectTree::set_models(const std::vector<ModelCard>& models) {
 }
 
 void ProjectTree::set_texts(const QStringList& texts) {
+    if (texts == shown_texts_) return;
+    shown_texts_ = texts;
     filling_ = true;
     qDeleteAll(texts_->takeChildren());
     for (int i = 0; i < texts.size(); ++i) {

@@ -33,6 +33,7 @@ private:
 
     Desk* desk_;
     QTreeWidgetItem *models_, *texts_, *studies_;
+    QStringList shown_texts_{QString()};  ///< unlike any list that is set first
     bool filling_ = false;
 };
 

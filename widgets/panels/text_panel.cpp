@@ -139,6 +139,7 @@ QWidget* TextPanel::build_sources() {
     text_ = named(new QPlainTextEdit(box), "text_edit", tr("The chosen text"));
     text_->setPlaceholderText(tr("Type or paste a text, or drop a file here"));
     text_->setTabChangesFocus(true);
+    text_->setAcceptDrops(false);  // the window takes them: a file is a file, not its name
     text_->setMinimumHeight(52);
     auto* add_text = named(new QToolButton(box), "text_add", tr("Add a text to type"));
     add_text->setText(tr("+ Text"));
@@ -438,6 +439,17 @@ void TextPanel::show_running(bool running) {
     if (!running) progress_->setValue(0);
     stop_->setEnabled(running);
     update_run();
+}
+
+QStringList TextPanel::labels() const {
+    QStringList labels;
+    if (sources_.size() == 1 && sources_.front() == TextSource{}) return labels;
+    for (const TextSource& source : sources_) labels << label_of(source);
+    return labels;
+}
+
+void TextPanel::choose_source(int row) {
+    if (row >= 0 && row < list_->count()) list_->setCurrentRow(row);
 }
 
 void TextPanel::focus_text() {

@@ -42,6 +42,9 @@ public:
     void show_progress(double share, const QString& what);
     void show_running(bool running);
     void focus_text();
+    /// The texts as the list names them, and the one that is shown.
+    QStringList labels() const;
+    void choose_source(int row);
 
 Q_SIGNALS:
     void preview_wanted(const headscope::widgets::TextChoice& choice);  ///< some time after the last change
