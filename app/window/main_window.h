@@ -110,6 +110,7 @@ private:
     void run(const widgets::TextChoice& choice);
     void run_again(const widgets::RunWish& wish);
     void give_spelling();  ///< to analyses whose model is open
+    void show_changes();   ///< of all heads, after a run with heads switched off
     void began(const QString& partial);
     void ended(const QString& output, const QString& message);
 

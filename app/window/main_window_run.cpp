@@ -83,6 +83,14 @@ void MainWindow::give_spelling() {
         if (!study->spell) study->spell = engine_.speller(engine_.model_at(settings_of(*study)["model"].toString()));
 }
 
+void MainWindow::show_changes() {
+    widgets::View* compare = views_.at(QStringLiteral("compare"));
+    QJsonObject state = compare->state();
+    state["mode"] = QStringLiteral("heads");
+    compare->restore(state);
+    show_view(QStringLiteral("compare"));
+}
+
 void MainWindow::began(const QString& partial) {
     opener_.open(partial, true);
 }
@@ -103,7 +111,7 @@ void MainWindow::ended(const QString& output, const QString& message) {
                       QStringLiteral("analysis"),
                       {}});
             picture_recent(study);
-            if (run_choice_ && !run_choice_->switch_off.isEmpty()) show_view(QStringLiteral("compare"));
+            if (run_choice_ && !run_choice_->switch_off.isEmpty()) show_changes();
         }
     } else if (!message.isEmpty()) {
         if (study) study->tell_stopped();
