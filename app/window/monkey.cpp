@@ -30,6 +30,8 @@ Monkey::Monkey(MainWindow* window, double seconds, std::uint64_t seed)
     : QObject(window), window_(window), seconds_(seconds), random_(seed) {
     for (const QAction* action : window_->all_actions()) actions_[action->objectName()] = 0;
     actions_.erase(QStringLiteral("quit"));
+    for (QAction* action : window_->all_actions())
+        if (action->objectName() == QLatin1String("quit")) action->setEnabled(false);  // it would, from the menu
     for (const auto* kind : widgets::view_kinds()) views_[QLatin1String(kind->name)] = 0;
     connect(&window_->watchdog(), &Watchdog::memory_read, this, [this](double bytes) {
         last_memory_ = bytes;
@@ -41,6 +43,10 @@ Monkey::Monkey(MainWindow* window, double seconds, std::uint64_t seed)
             [this] { QMetaObject::invokeMethod(this, &Monkey::step, Qt::QueuedConnection); });
     for (QAction* action : window_->all_actions())
         connect(action, &QAction::triggered, this, [this, action] { ++actions_[action->objectName()]; });
+    connect(&window_->watchdog(), &Watchdog::stalled, this, [this](double stall) {
+        std::printf("stall of %.0f ms after %s, view %s\n", stall * 1000, qPrintable(last_),
+                    qPrintable(window_->front_name()));
+    });
     clock_.start();
     QTimer::singleShot(1500, this, [this] {
         stalls_before_ = window_->watchdog().stalls();
@@ -113,8 +119,11 @@ QWidget* Monkey::any_widget(QPoint& place) {
 
 void Monkey::click() {
     QPoint place;
-    if (QWidget* widget = any_widget(place))
-        send_click(widget, place, below(8) == 0 ? Qt::RightButton : Qt::LeftButton, below(6) == 0);
+    QWidget* widget = any_widget(place);
+    if (!widget) return;
+    last_ =
+        QStringLiteral("click on %1 %2").arg(QLatin1String(widget->metaObject()->className()), widget->objectName());
+    send_click(widget, place, below(8) == 0 ? Qt::RightButton : Qt::LeftButton, below(6) == 0);
 }
 
 void Monkey::drag() {
@@ -144,7 +153,9 @@ void Monkey::act() {
             (actions_[action->objectName()] == actions_[chosen->objectName()] && below(3) == 0))
             chosen = action;
     }
-    if (chosen) chosen->trigger();
+    if (!chosen) return;
+    last_ = chosen->objectName();
+    chosen->trigger();
 }
 
 void Monkey::choose() {

@@ -38,6 +38,7 @@ private:
     QTimer timer_;
     QElapsedTimer clock_;
     std::map<QString, int> actions_, views_, deeds_;
+    QString last_;  ///< what was done last, for the report of a stall
     double first_memory_ = 0, last_memory_ = 0;
     int stalls_before_ = 0;
 };
