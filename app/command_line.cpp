@@ -14,7 +14,9 @@
 #include "app/console.h"
 #include "app/context.h"
 #include "app/version.h"
+#ifdef HEADSCOPE_WITH_WINDOW
 #include "app/window/run_window.h"
+#endif
 #include "core/base/cancellation_scope.h"
 #include "core/base/error.h"
 
@@ -60,12 +62,14 @@ int report_usage(const CLI::App& app, const CLI::ParseError& error) {
     return 2;
 }
 
+#ifdef HEADSCOPE_WITH_WINDOW
 /// The sub-commands' names.
 std::vector<std::string> commands_of(const CLI::App& app) {
     std::vector<std::string> names;
     for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
     return names;
 }
+#endif
 
 int run_arguments(int argc, char** argv) {
     Context context;

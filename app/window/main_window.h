@@ -72,7 +72,7 @@ private:
     QAction* add_action(const char* name, const QString& text, const QKeySequence& keys, const QString& tip,
                         std::function<void()> act);
     void update_actions();
-    // main_window_files.cpp: opening, sessions
+    // main_window_files.cpp: opening; main_window_session.cpp
     void choose_model();
     void choose_analysis();
     void open_sample();

@@ -1,25 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Opening things, what was open lately, and the session.
-#include <unistd.h>
-
+// Opening things, and what was open lately.
 #include <QApplication>
-#include <QBuffer>
 #include <QCloseEvent>
 #include <QDockWidget>
 #include <QDragEnterEvent>
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QMimeData>
-#include <QPointer>
-#include <csignal>
-#include <nlohmann/json.hpp>
-#include <utility>
 
 #include "app/window/copy_file.h"
 #include "app/window/main_window.h"
 #include "core/base/error.h"
-#include "core/base/json.h"
-#include "widgets/desk/head_set_store.h"
 #include "widgets/panels/export_dialog.h"
 #include "widgets/panels/start_page.h"
 #include "widgets/panels/text_panel.h"
@@ -41,10 +32,6 @@ void choose(QWidget* parent, const QString& title, QFileDialog::FileMode mode, c
         if (!path.isEmpty()) act(path);
     });
     dialog->open();
-}
-
-bool is_alive(qint64 process) {
-    return process > 0 && (::kill(static_cast<pid_t>(process), 0) == 0 || errno == EPERM);
 }
 
 enum class PathKind { model, analysis, text };
@@ -210,197 +197,6 @@ void MainWindow::export_figure(const widgets::FigureWish& wish) {
     export_->show();
     export_->raise();
     export_->activateWindow();
-}
-
-MainWindow::Stored MainWindow::read_stored() {
-    Stored stored;
-    try {
-        stored.folder = data_folder();
-    } catch (const Error& error) {
-        stored.problem = QString::fromUtf8(error.what());
-        return stored;
-    }
-    stored.recent = load_recent(stored.folder);
-    stored.last = load_session(stored.folder);
-    if (stored.last && !stored.last->closed) {
-        stored.other_window = is_alive(stored.last->process) && stored.last->process != ::getpid();
-        if (!stored.other_window && !stored.last->empty()) put_session_aside(stored.folder);
-        stored.last.reset();
-    }
-    if (!stored.other_window) stored.lost = load_lost_session(stored.folder);
-    return stored;
-}
-
-void MainWindow::load_state() {
-    saver_.post(this, [this, send = mailbox_.sender()](const Cancellation&) {
-        auto stored = std::make_shared<const Stored>(read_stored());
-        send([this, stored] { begin(*stored); });
-    });
-}
-
-void MainWindow::begin(const Stored& stored) {
-    data_ = stored.folder;
-    recent_ = stored.recent;
-    show_recent();
-    if (!stored.problem.isEmpty()) problem(stored.problem);
-    if (stored.other_window) tell(tr("Another window is open: this one's session is not kept"));
-    recording_ = !stored.other_window && stored.problem.isEmpty() && options_.restore;
-    if (const auto& like = stored.last ? stored.last : stored.lost) {
-        theme_ = like->theme;
-        if (const auto place = by_name_.find(QStringLiteral("theme_") + theme_); place != by_name_.end())
-            place->second->setChecked(true);
-        apply_theme();
-    }
-    if (stored.lost && options_.restore) {
-        lost_session_ = stored.lost;
-        start_->offer_session(tr("Headscope was not closed the last time (%1). What was open can be brought back.")
-                                  .arg(stored.lost->saved.toString(Qt::TextDate)));
-    }
-    if (stored.last && !stored.last->empty() && options_.restore)
-        restore_session(*stored.last);
-    else
-        open_given_paths();
-    begin_recording();
-}
-
-void MainWindow::open_given_paths() {
-    for (const QString& path : std::exchange(options_.paths, {})) open_path(path);
-}
-
-void MainWindow::settle_lost_session(bool bring_back) {
-    start_->offer_session({});
-    const auto session = std::exchange(lost_session_, std::nullopt);
-    saver_.post(this, [folder = data_](const Cancellation&) { drop_lost_session(folder); });
-    if (session && bring_back) restore_session(*session);
-}
-
-void MainWindow::begin_recording() {
-    if (history_) history_->begin();
-    save_soon();
-}
-
-void MainWindow::restore_session(const Session& session) {
-    restoring_ = session;
-    waiting_ = static_cast<int>(session.models.size() + session.analyses.size());
-    text_->set_choice(widgets::text_choice_from(session.text));
-    restore_head_sets(session);
-    if (const auto geometry = session.window["geometry"].toString(); !geometry.isEmpty())
-        restoreGeometry(QByteArray::fromBase64(geometry.toLatin1()));
-    restoreState(QByteArray::fromBase64(session.window["docks"].toString().toLatin1()));
-    area_->restoreState(QByteArray::fromBase64(session.window["views"].toString().toLatin1()));
-    for (const QString& path : session.models) engine_.open_model(path);
-    for (const QString& path : session.analyses) opener_.open(path);
-    if (waiting_ > 0) return;
-    restoring_.reset();
-    open_given_paths();
-}
-
-void MainWindow::restore_head_sets(const Session& session) {
-    std::vector<workspace::HeadSets> all;
-    try {
-        for (const std::string& text : session.head_sets) {
-            const auto document = parse_json(text, "session.json: head_sets");
-            all.push_back(workspace::HeadSets::from_json(JsonView(document, "session.json: head_sets")));
-        }
-        desk_.head_sets().restore(std::move(all));
-    } catch (const Error& error) {
-        problem(QString::fromUtf8(error.what()));
-    }
-}
-
-void MainWindow::restore_when_open() {
-    if (!restoring_ || --waiting_ > 0) return;
-    const Session session = std::move(*restoring_);
-    restoring_.reset();
-    text_->choose_model(engine_.model_at(session.chosen_model));
-    for (const widgets::Study* study : desk_.studies())
-        if (QString::fromStdString(study->path().string()) == session.shown_analysis) desk_.select_study(study->id());
-    restore_looks({{"selection", session.selection}, {"views", session.views}});
-    if (!session.front.isEmpty()) show_view(session.front);
-    open_given_paths();
-    begin_recording();
-}
-
-QJsonObject MainWindow::looks() const {
-    const widgets::Selection& selection = desk_.selection();
-    const auto optional = [](const std::optional<std::int64_t>& value) {
-        return value ? QJsonValue(static_cast<double>(*value)) : QJsonValue();
-    };
-    QJsonObject views;
-    for (const auto& [name, view] : views_) views[name] = view->state();
-    return {{"selection", QJsonObject{{"study", selection.study},
-                                      {"sequence", optional(selection.sequence)},
-                                      {"site", static_cast<double>(selection.site)},
-                                      {"head", static_cast<double>(selection.head)},
-                                      {"query", optional(selection.query)},
-                                      {"key", optional(selection.key)}}},
-            {"views", views}};
-}
-
-void MainWindow::restore_looks(const QJsonObject& looks) {
-    const QJsonObject stored = looks["selection"].toObject();
-    const auto optional = [&](const char* name) -> std::optional<std::int64_t> {
-        const QJsonValue value = stored[QLatin1String(name)];
-        return value.isDouble() ? std::optional<std::int64_t>(static_cast<std::int64_t>(value.toDouble()))
-                                : std::nullopt;
-    };
-    widgets::Selection selection = desk_.selection();
-    const int study = stored["study"].toInt();
-    if (desk_.study(study)) selection.study = study;
-    selection.sequence = optional("sequence");
-    selection.site = static_cast<std::int64_t>(stored["site"].toDouble());
-    selection.head = static_cast<std::int64_t>(stored["head"].toDouble());
-    selection.query = optional("query");
-    selection.key = optional("key");
-    desk_.select(selection);
-    const QJsonObject views = looks["views"].toObject();
-    for (const auto& [name, view] : views_)
-        if (views.contains(name)) view->restore(views[name].toObject());
-}
-
-Session MainWindow::session(bool closed) const {
-    Session session;
-    session.saved = QDateTime::currentDateTime();
-    session.closed = closed;
-    session.process = static_cast<qint64>(::getpid());
-    for (const auto& card : engine_.models()) session.models << card.path;
-    for (const widgets::Study* study : desk_.studies())
-        session.analyses << QString::fromStdString(study->path().string());
-    const widgets::TextChoice choice = text_->choice();
-    for (const auto& card : engine_.models())
-        if (card.id == choice.model) session.chosen_model = card.path;
-    if (const widgets::Study* study = desk_.current())
-        session.shown_analysis = QString::fromStdString(study->path().string());
-    const QJsonObject now = looks();
-    session.selection = now["selection"].toObject();
-    session.selection.remove(QStringLiteral("study"));  // ids are of this process
-    session.views = now["views"].toObject();
-    session.text = widgets::to_json(choice);
-    session.window = {{"geometry", QString::fromLatin1(saveGeometry().toBase64())},
-                      {"docks", QString::fromLatin1(saveState().toBase64())},
-                      {"views", QString::fromLatin1(area_->saveState().toBase64())}};
-    session.theme = theme_;
-    session.front = front_name();
-    for (const auto& sets : desk_.head_sets().all()) session.head_sets.push_back(sets.to_json().dump());
-    return session;
-}
-
-void MainWindow::save_soon() {
-    if (recording_ && !save_timer_.isActive()) save_timer_.start();
-}
-
-void MainWindow::save_now(bool closed) {
-    if (!recording_ || restoring_) return;
-    saver_.post(this, [this, folder = data_, now = session(closed), recent = recent_,
-                       send = mailbox_.sender()](const Cancellation&) {
-        try {
-            save_session(folder, now);
-            save_recent(folder, recent);
-        } catch (const Error& error) {
-            const QString message = QString::fromUtf8(error.what());
-            send([this, message] { problem(message); });
-        }
-    });
 }
 
 void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
