@@ -147,7 +147,8 @@ class Story:
         if "compare" not in self.window.views():
             raise Failed("expected a view to compare with")
         self.show("compare")
-        self.choose_next("compare_study")
+        self.window.until("the other analysis on the right",
+                          lambda: self.window.find("compare_study")["text"] not in ("", "The same analysis"))
         self.window.quiet()
         self.picture("compare maps")
         for page in ("compare_heads", "compare_text", "compare_maps"):
