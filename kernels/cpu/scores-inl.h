@@ -10,6 +10,7 @@
 #include "hwy/contrib/math/math-inl.h"
 #include "kernels/cpu/micro_kernel-inl.h"
 #include "kernels/cpu/visibility.h"
+#include "kernels/flop_counter.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace headscope::kernels::cpu::HWY_NAMESPACE {
@@ -53,6 +54,7 @@ HWY_INLINE void PackQueries(const Sequence& s, std::int64_t h, std::int64_t i, i
 HWY_INLINE void MultiplyKeys(const Sequence& s, std::int64_t h, const float* queries, std::int64_t key,
                              std::int64_t begin, std::int64_t end, float* HWY_RESTRICT scores, std::int64_t stride) {
     const std::int64_t width = PanelWidth();
+    executed_flops(2 * kRows * (end - begin) * s.key_size);
     const float* panel =
         s.packed_keys + h / (s.heads / s.key_heads) * s.packed_head_stride + (key + begin) * s.key_size;
     for (std::int64_t c = begin; c < end; c += width, panel += width * s.key_size) {

@@ -57,6 +57,7 @@ HWY_INLINE void PackValues(const Sequence& s, std::int64_t head, std::int64_t ke
 HWY_INLINE void MultiplyValues(const float* weights, const float* values, std::int64_t begin, std::int64_t end,
                                std::int64_t stride, float* HWY_RESTRICT output) {
     const std::int64_t width = PanelWidth(), lanes = width / 2;
+    executed_flops(2 * kRows * (end - begin) * stride);
     const float* rows = values + begin * stride;
     std::int64_t c = 0;
     for (; c + width <= stride; c += width) {

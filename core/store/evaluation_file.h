@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// Results of evaluations, `*.evaluation.h5`: what models scored on tasks at lengths, as one long table with a row a
+// number. Written by `headscope evaluate` and `headscope reproduce`; figures (context-perplexity, ablation, scaling)
+// read it. Layout (docs/file-formats.md): `/` attributes format = "headscope-evaluation", format_version = 1,
+// program_version, created, settings (JSON); `/models/<member>` [models]; `/results/<member>` [results].
+// Threads: any, under Hdf5Lock. Errors: Error (io; format for a file that is none).
+
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace headscope::store {
+
+/// A model in one configuration: the same checkpoint with other layers left out is another one.
+struct EvaluatedModel {
+    std::string name;          ///< for people and legends: the folder's or the run's name
+    std::string path;          ///< where it was read from
+    std::string sha256;        ///< of its weights (Checkpoint::fingerprint)
+    std::string mixer;         ///< the mixer of the layers that are not Standard; "standard" where all are, "several"
+    std::string layout;        ///< "uniform", "even", ...: the layout that its layers have, or "custom"
+    std::string layer_mixers;  ///< mixer of each layer, separated by commas
+    std::string skipped;       ///< layers left out, "0,2,4"; empty: none
+    std::int64_t parameters = 0;
+    std::int64_t layers = 0;
+    std::int64_t training_length = 0;  ///< max_position_embeddings; 0: no limit
+    std::int64_t seed = -1;            ///< of the run that trained it; -1: not known
+
+    bool operator==(const EvaluatedModel&) const = default;
+};
+
+struct EvaluationResult {
+    std::int64_t model = 0;   ///< index in Evaluation::models
+    std::string task;         ///< "perplexity", "mqar", ... (headscope list tasks)
+    std::string metric;       ///< "token_perplexity", "word_perplexity", "bits_per_byte", "accuracy", "loss", ...
+    std::int64_t length = 0;  ///< context length in tokens
+    double value = std::numeric_limits<double>::quiet_NaN();
+    double error = std::numeric_limits<double>::quiet_NaN();  ///< standard error; NaN: not known
+    std::int64_t count = 0;                                   ///< tokens or answers that it is a mean over
+};
+
+struct Evaluation {
+    std::vector<EvaluatedModel> models;
+    std::vector<EvaluationResult> results;
+    std::string settings_json = "{}";
+    std::string program_version, created;  ///< filled in by write_evaluation when empty
+
+    /// The row of a model, task, metric and length; nullptr when there is none.
+    const EvaluationResult* find(std::int64_t model, const std::string& task, const std::string& metric,
+                                 std::int64_t length) const;
+};
+
+/// Whole or not at all; `inputs` must not be overwritten.
+void write_evaluation(const std::filesystem::path& path, const Evaluation& evaluation,
+                      std::span<const std::filesystem::path> inputs = {});
+Evaluation read_evaluation(const std::filesystem::path& path);
+
+/// The same table as CSV: a row a result, the model's members repeated in each. For spreadsheets and for `-o x.csv`.
+std::string evaluation_csv(const Evaluation& evaluation);
+
+}  // namespace headscope::store

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// Floating-point operations of the matrix products inside our kernels, counted where they run: so that a count changes
+// when a kernel does. A multiply-add is two. What a tile computes beyond a mask or past a sequence's end is counted,
+// for it is computed; softmax, norms and other work by element is not, as in the papers' tables.
+
+#include <atomic>
+#include <cstdint>
+
+namespace headscope::kernels {
+
+/// Counts from 0 while it lives, over all threads of the process; one at a time (the second throws Error).
+class FlopCounter {
+public:
+    FlopCounter();
+    ~FlopCounter();
+    FlopCounter(const FlopCounter&) = delete;
+    FlopCounter& operator=(const FlopCounter&) = delete;
+    std::int64_t value() const;
+};
+
+namespace counting {
+extern std::atomic<bool> on;
+extern std::atomic<std::int64_t> flops;
+}  // namespace counting
+
+/// What a kernel calls for each tile (not for each row: a tile's work should hide the call). Free when nobody counts.
+inline void executed_flops(std::int64_t count) {
+    if (counting::on.load(std::memory_order_relaxed)) counting::flops.fetch_add(count, std::memory_order_relaxed);
+}
+
+}  // namespace headscope::kernels
