@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// What data there are by name: datasets/*.json, compiled in. One file a corpus or a generator.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/data/batch_source.h"
+#include "core/data/settings.h"
+
+namespace headscope::data {
+
+/// An option of a generator.
+struct DatasetOption {
+    std::string name;
+    std::string description;
+    double standard = 0;  ///< what it is if nothing is said
+    double lowest = 0;
+    double highest = 0;
+    bool whole = true;  ///< a whole number
+};
+
+struct Dataset {
+    std::string name;
+    std::string description;
+    bool is_generator = false;           ///< else a corpus
+    std::string kind;                    ///< which code makes it: several data sets may share one
+    std::string package;                 ///< Debian's package that holds a corpus
+    std::vector<std::string> files;      ///< of a corpus
+    std::vector<DatasetOption> options;  ///< of a generator
+    std::int64_t sequence_length = 0;    ///< a length that suits it; 0: any
+};
+
+/// All of them, by name.
+const std::vector<Dataset>& datasets();
+/// Error usage with the names that there are, nearest first.
+const Dataset& find_dataset(const std::string& name);
+
+/// A generator's facts and sequences, without a DataSet: for evaluation. `settings.options` are checked: Error usage
+/// names the option, its bounds or the nearest name.
+struct Generator {
+    std::string name;
+    std::vector<std::string> pieces;  ///< what each id is called; ids are in [0, pieces.size())
+    std::vector<double> entropies;    ///< Markov text only, see DataSummary
+    std::string settings;             ///< all options as JSON, in order: what names the data
+    std::unique_ptr<const BatchSource> source(Split split, std::uint64_t seed) const { return make(split, seed); }
+    std::function<std::unique_ptr<const BatchSource>(Split, std::uint64_t)> make;
+};
+Generator make_generator(const GeneratorSettings& settings, std::int64_t sequence_length);
+
+}  // namespace headscope::data

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// What a job file's [data] says, as plain values. Nothing here reads anything.
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace headscope::data {
+
+/// A built-in generator and its options; what is not named has the default of datasets/NAME.json.
+struct GeneratorSettings {
+    std::string name;                       ///< "copy", "induction", "mqar", "needle", "markov", ...
+    std::map<std::string, double> options;  ///< names, bounds and defaults: find_dataset(name).options
+};
+
+/// Exactly one of text, corpus and generator says what to train on.
+struct DataSettings {
+    std::vector<std::string>
+        text;            ///< files, folders (all .txt and .jsonl files below them), patterns (*, ?, [..], **)
+    std::string corpus;  ///< name of a ready corpus: "kjv"
+    std::optional<GeneratorSettings> generator;
+    /// "bytes", "train:N" (a byte-level BPE of N tokens is trained on the text), or the path of a tokenizer.json or of
+    /// a folder with a tokenizer. Generators have a tokenizer of their own.
+    std::string tokenizer = "bytes";
+    std::int64_t sequence_length = 256;
+    double validation = 0.02;                   ///< share of the tokens that is held out, from the end; 0: none
+    std::vector<std::string> validation_files;  ///< held out instead of a share: files, folders, patterns
+};
+
+/// Folders that a job's data have to do with.
+struct DataPlaces {
+    std::filesystem::path base;  ///< what relative paths of the settings start from; empty: the working folder
+    std::filesystem::path run;   ///< keeps the token file where the user's cache cannot be used; may be empty
+};
+
+enum class Split { training, validation };
+
+}  // namespace headscope::data

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// Text that was tokenised once: an HDF5 file of our own (docs/file-formats.md, "Token files") whose /tokens are one
+// contiguous, uncompressed block, mapped into memory. Such files are only ever replaced whole, so that a mapping does
+// not lose its ground. Const members are safe from several threads.
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/progress.h"
+#include "core/data/settings.h"
+
+namespace headscope::data {
+
+/// A file that the tokens were made of.
+struct TokenSource {
+    std::string path;
+    std::string sha256;
+    std::int64_t bytes = 0;
+};
+
+struct TokenFileInfo {
+    std::int64_t tokens = 0;
+    std::int64_t validation_begin = 0;  ///< tokens [validation_begin, tokens) are held out
+    std::int64_t documents = 0;
+    std::int64_t vocabulary = 0;  ///< ids are below it
+    std::int64_t separator = -1;  ///< the id behind each document; -1: none
+    int bytes_per_token = 2;      ///< 2: uint16, 4: uint32
+    std::string tokenizer;        ///< "bytes", "train:2048", a path
+    std::string tokenizer_sha256;
+    std::string key;            ///< SHA-256 of everything that the file was made from
+    std::string tokens_sha256;  ///< of the values of /tokens
+    std::vector<TokenSource> sources;
+};
+
+/// Tokens [begin, end).
+struct TokenRange {
+    std::int64_t begin = 0;
+    std::int64_t end = 0;
+    std::int64_t size() const noexcept { return end - begin; }
+};
+
+class TokenFile {
+public:
+    /// Error: format for what is no whole token file; io.
+    static std::shared_ptr<const TokenFile> open(const std::filesystem::path& path);
+    ~TokenFile();
+    TokenFile(const TokenFile&) = delete;
+    TokenFile& operator=(const TokenFile&) = delete;
+
+    const std::filesystem::path& path() const noexcept { return path_; }
+    const TokenFileInfo& info() const noexcept { return info_; }
+    TokenRange range(Split split) const noexcept;
+    /// Copies tokens [begin, begin + count); Error format for an id that is not below the vocabulary.
+    void copy(std::int64_t begin, std::int64_t count, std::int64_t* to) const;
+    /// Where document `index` lies. Reads the file: not for loops over all.
+    TokenRange document(std::int64_t index) const;
+    /// Throws Error format unless the tokens are those that were written: reads all of them.
+    void verify(Progress& progress, const Cancellation& cancellation) const;
+
+private:
+    TokenFile() = default;
+    std::filesystem::path path_;
+    TokenFileInfo info_;
+    std::uint64_t offset_ = 0;        ///< of /tokens in the file
+    std::uint64_t index_offset_ = 0;  ///< of /documents/begin
+    const void* mapped_ = nullptr;
+    std::size_t mapped_bytes_ = 0;
+};
+
+}  // namespace headscope::data
