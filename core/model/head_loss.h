@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// Next-token loss of a batch without the batch's logits: the head's product, the softmax and their gradients are made
+// in chunks of rows, and what autograd keeps is the gradient of the hidden states and of the head, not [N, V].
+
+#include <cstdint>
+
+#include <ATen/core/Tensor.h>
+
+namespace headscope::model {
+
+struct HeadLossOptions {
+    double z_loss = 0.0;         ///< weight of the squared log normaliser (PaLM, arXiv 2204.02311: 1e-4)
+    std::int64_t row_chunk = 0;  ///< rows of logits at a time; 0: about 16 MB of them
+};
+
+struct LossSum {
+    at::Tensor sum;  ///< float64 scalar: cross_entropy + z_loss; autograd knows it where inputs are recorded
+    double cross_entropy = 0.0;  ///< sum over the counted rows, nats
+    double z_loss = 0.0;         ///< sum of z_loss * log(Z)^2
+    std::int64_t rows = 0;       ///< counted: targets that are not -1
+};
+
+/// hidden [N, d], head_weight [V, d] of one type (float32, bfloat16, float64), targets [N] int64 in [0, V) or -1:
+/// ignored. The loss is added up in float64. When autograd records, gradients are made here and now; backward through
+/// `sum` only scales them (so call it once; a second backward is refused).
+///
+/// Memory: one chunk of logits and its copy in float32, [N, d] and [V, d]. Same bits for every thread count with
+/// float32. Errors: headscope::Error for shapes, types and targets out of range.
+LossSum head_loss(const at::Tensor& hidden, const at::Tensor& head_weight, const at::Tensor& targets,
+                  const HeadLossOptions& options = {});
+
+}  // namespace headscope::model
