@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/cost/thesis.h"
+
+#include <cmath>
+
+#include "core/base/error.h"
+
+namespace headscope::cost {
+namespace {
+
+template <class Entry>
+const Entry& find(const std::vector<Entry>& all, std::string_view name, const char* what) {
+    std::string known;
+    for (const Entry& entry : all) {
+        if (entry.name == name) return entry;
+        known += (known.empty() ? "" : ", ") + entry.name;
+    }
+    throw Error(ErrorCode::usage, what, "expected one of " + known, "found " + escaped(name));
+}
+
+}  // namespace
+
+const std::vector<HeadVariant>& head_variants() {
+    static const std::vector<HeadVariant> variants{{"sha", "SHA", "3 d^2 n"},
+                                                   {"standard", "MHA", "3 d^2 n^2"},
+                                                   {"el_att", "EL-att", "d^2 n^2"},
+                                                   {"mqa", "MQA", "d^2 n^2 + 2 d^2 n"},
+                                                   {"skv", "SKV", "2 d^2 n^2"},
+                                                   {"mhe_add", "MHE-ADD", "3 d^2 n + 3 d n"},
+                                                   {"mhe_mul", "MHE-MUL", "3 d^2 n + 3 d n"}};
+    return variants;
+}
+
+const HeadVariant& head_variant(std::string_view name) {
+    return find(head_variants(), name, "multi-head variant");
+}
+
+double variant_parameters(const HeadVariant& variant, std::int64_t heads, std::int64_t head_size,
+                          std::int64_t sublayers, bool with_output) {
+    const Letters letters{{'n', static_cast<double>(heads)}, {'d', static_cast<double>(head_size)}};
+    const double output = with_output ? Formula("d^2 n^2")(letters) : 0;
+    return static_cast<double>(sublayers) * (variant.parameters(letters) + output);
+}
+
+BlockMemory block_memory(const HeadVariant& variant, std::int64_t heads, std::int64_t head_size, std::int64_t batch,
+                         std::int64_t length) {
+    const double parameters = variant_parameters(variant, heads, head_size, 1, true);
+    return {6 * parameters, 6 * parameters, 8 * parameters,
+            2.0 * static_cast<double>(batch) * static_cast<double>(length) * static_cast<double>(heads * head_size)};
+}
+
+double memory_saving(const HeadVariant& variant, std::int64_t heads, std::int64_t head_size, std::int64_t batch,
+                     std::int64_t length) {
+    const double all = block_memory(head_variant("standard"), heads, head_size, batch, length).total();
+    return 1 - block_memory(variant, heads, head_size, batch, length).total() / all;
+}
+
+double performance_retention(double score, double baseline, bool lower_is_better) {
+    return lower_is_better ? 1 - (score - baseline) / baseline : score / baseline;
+}
+
+double performance_elasticity(double score, double baseline, double parameters, double baseline_parameters,
+                              bool lower_is_better) {
+    const double elasticity = (score / baseline - 1) / (parameters / baseline_parameters - 1);
+    return lower_is_better ? -elasticity : elasticity;
+}
+
+const std::vector<HashEmbedding>& hash_embeddings() {
+    static const std::vector<HashEmbedding> embeddings{
+        {"table", "Emb", "N d"},       {"pool", "Pool", "(g + c + 1) d"},   {"add", "Add", "(2 T + 1) d"},
+        {"proj", "Proj", "(T + 1) d"}, {"canine_c", "CANINE-C", "16000 d"}, {"proformer", "ProFormer", "420 d"}};
+    return embeddings;
+}
+
+const HashEmbedding& hash_embedding(std::string_view name) {
+    return find(hash_embeddings(), name, "hash embedding");
+}
+
+double embedding_parameters(const HashEmbedding& embedding, std::int64_t rows, std::int64_t bits,
+                            std::int64_t bits_of_group, std::int64_t hidden) {
+    const std::int64_t groups = (bits + bits_of_group - 1) / bits_of_group;
+    return embedding.parameters({{'N', static_cast<double>(rows)},
+                                 {'T', static_cast<double>(bits)},
+                                 {'g', static_cast<double>(groups)},
+                                 {'c', std::exp2(static_cast<double>(bits_of_group))},
+                                 {'d', static_cast<double>(hidden)}});
+}
+
+}  // namespace headscope::cost

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <catch2/catch.hpp>
+
+#include <map>
+
+#include "core/base/error.h"
+#include "core/cost/thesis.h"
+
+using namespace headscope;
+
+namespace {
+
+/// The last digit printed: MHA's 28.31 M stands as 28.32 M.
+constexpr double kDigit = 0.0101;
+
+double millions(const std::string& name, std::int64_t heads, std::int64_t size, std::int64_t sublayers, bool output) {
+    return cost::variant_parameters(cost::head_variant(name), heads, size, sublayers, output) / 1e6;
+}
+
+}  // namespace
+
+TEST_CASE("Multi-head variants have the parameters of Tables 3.1 to 3.4", "[cost]") {
+    const std::map<std::string, double> base{{"sha", 8.85},  {"standard", 28.32}, {"el_att", 14.16}, {"mqa", 15.34},
+                                             {"skv", 21.23}, {"mhe_add", 8.88},   {"mhe_mul", 8.88}};
+    for (const auto& [name, printed] : base) {
+        INFO(name);
+        CHECK(millions(name, 12, 64, 12, true) == Approx(printed).margin(kDigit));
+    }
+    const std::map<std::string, double> encoder_decoder{{"sha", 6.49},  {"standard", 18.87}, {"el_att", 9.44},
+                                                        {"mqa", 10.62}, {"skv", 14.16},      {"mhe_add", 6.52}};
+    for (const auto& [name, printed] : encoder_decoder) {
+        INFO(name);
+        CHECK(millions(name, 8, 64, 18, true) == Approx(printed).margin(kDigit));
+    }
+    const std::map<std::string, double> gpt3{
+        {"standard", 43.48}, {"el_att", 14.50}, {"mqa", 14.80}, {"skv", 28.99}, {"mhe_mul", 0.46}};
+    for (const auto& [name, printed] : gpt3) {
+        INFO(name);
+        CHECK(millions(name, 96, 128, 96, false) / 1e3 == Approx(printed).margin(kDigit));
+    }
+    CHECK_THROWS_AS(cost::head_variant("mha"), Error);
+}
+
+TEST_CASE("Memory of an attention block is Table 3.13's", "[cost]") {
+    const auto mha = cost::block_memory(cost::head_variant("standard"), 12, 64, 32, 512);
+    CHECK(mha.weights == 14155776);
+    CHECK(mha.gradients == 14155776);
+    CHECK(mha.adam == 18874368);
+    CHECK(mha.activations == 25165824);
+    CHECK(mha.total() == 72351744);
+    CHECK(cost::block_memory(cost::head_variant("mhe_add"), 12, 64, 32, 512).total() == 39957504);
+    const std::map<std::string, double> savings{{"sha", 44.84}, {"standard", 0}, {"el_att", 32.61},
+                                                {"mqa", 29.89}, {"skv", 16.30},  {"mhe_mul", 44.77}};
+    for (const auto& [name, printed] : savings) {
+        INFO(name);
+        CHECK(100 * cost::memory_saving(cost::head_variant(name), 12, 64, 32, 512) == Approx(printed).margin(0.005));
+    }
+}
+
+TEST_CASE("Retention and elasticity are those of Tables 3.1 and 3.2", "[cost]") {
+    // GLUE: SHA 79.2, MHA 81.9; WikiText-103 perplexity: SHA 62.0, MHA 43.0; 8.85M against 28.32M parameters.
+    CHECK(100 * cost::performance_retention(79.2, 81.9, false) == Approx(96.7).margin(0.05));
+    CHECK(cost::performance_elasticity(81.9, 79.2, 28.32, 8.85, false) == Approx(0.02).margin(0.005));
+    CHECK(100 * cost::performance_retention(62.0, 43.0, true) == Approx(55.8).margin(0.05));
+    CHECK(cost::performance_elasticity(43.0, 62.0, 28.32, 8.85, true) == Approx(0.14).margin(0.005));
+}
+
+TEST_CASE("Hash embeddings have the parameters of chapter 2", "[cost]") {
+    const auto thousands = [](const std::string& name, std::int64_t rows) {
+        return cost::embedding_parameters(cost::hash_embedding(name), rows, 128, 10, 768) / 1e3;
+    };
+    CHECK(thousands("table", 50265) / 1e3 == Approx(38.6).margin(0.05));
+    CHECK(thousands("table", 1038) == Approx(797.2).margin(0.05));
+    CHECK(thousands("pool", 0) == Approx(797.2).margin(0.05));
+    CHECK(thousands("add", 0) == Approx(197.4).margin(0.05));
+    CHECK(thousands("proj", 0) == Approx(99.1).margin(0.05));
+    CHECK(thousands("canine_c", 0) / 1e3 == Approx(12.3).margin(0.05));
+    CHECK(thousands("proformer", 0) == Approx(322.6).margin(0.05));
+}
