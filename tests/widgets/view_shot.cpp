@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // view_shot VIEW OUT.png FILE.headscope.h5... [--size WxH] [--dark] [--all] [--sequence N] [--site N] [--head N]
-//           [--query N] [--key N] [--state JSON]
-// Draws one view of the window on the offscreen platform: to look at it, and for pictures that tests compare.
+//           [--query N] [--key N] [--state JSON] [--compare APPROVED.png]
+// Draws one view of the window on the offscreen platform: to look at it, and for pictures that tests compare. With
+// --compare the picture is held against one that was looked at and approved; it ends with 3 when they differ.
 #include <QApplication>
+#include <QImage>
 #include <QJsonDocument>
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -17,6 +21,54 @@
 
 using namespace headscope;
 
+namespace {
+
+constexpr int kCell = 8;               ///< pixels: a cell's mean colour does not see how a letter's edge was smoothed
+constexpr double kSeen = 16;           ///< of 255: what an eye sees as another colour
+constexpr double kMostOtherCells = 1;  ///< per cent: a number that rounds the other way, not a line that is gone
+
+std::array<double, 3> mean_colour(const QImage& image, int left, int top) {
+    std::array<double, 3> sum{};
+    const int right = std::min(left + kCell, image.width()), bottom = std::min(top + kCell, image.height());
+    for (int y = top; y < bottom; ++y) {
+        for (int x = left; x < right; ++x) {
+            const QRgb pixel = image.pixel(x, y);
+            sum[0] += qRed(pixel);
+            sum[1] += qGreen(pixel);
+            sum[2] += qBlue(pixel);
+        }
+    }
+    for (double& part : sum) part /= (right - left) * (bottom - top);
+    return sum;
+}
+
+/// Per cent of cells whose colour differs; 100 for pictures of different sizes.
+double other_cells(const QImage& one, const QImage& two) {
+    if (one.size() != two.size()) return 100;
+    int cells = 0, other = 0;
+    for (int top = 0; top < one.height(); top += kCell) {
+        for (int left = 0; left < one.width(); left += kCell) {
+            const auto a = mean_colour(one, left, top), b = mean_colour(two, left, top);
+            ++cells;
+            if (std::max({std::abs(a[0] - b[0]), std::abs(a[1] - b[1]), std::abs(a[2] - b[2])}) > kSeen) ++other;
+        }
+    }
+    return 100.0 * other / cells;
+}
+
+int compare(const QImage& picture, const std::string& path) {
+    const QImage approved(QString::fromStdString(path));
+    if (approved.isNull()) {
+        std::fprintf(stderr, "view_shot: no picture at %s\n", path.c_str());
+        return 3;
+    }
+    const double percent = other_cells(picture, approved);
+    std::printf("%.2f %% of the picture differs\n", percent);
+    return percent <= kMostOtherCells ? 0 : 3;
+}
+
+}  // namespace
+
 int main(int argc, char** argv) try {
     widgets::ensure_application();
     std::vector<std::string> plain;
@@ -24,6 +76,7 @@ int main(int argc, char** argv) try {
     QJsonObject state;
     int width = 1000, height = 700;
     bool dark = false;
+    std::string approved;
     for (int i = 1; i < argc; ++i) {
         const std::string word = argv[i];
         const auto value = [&] { return std::string(i + 1 < argc ? argv[++i] : ""); };
@@ -46,6 +99,8 @@ int main(int argc, char** argv) try {
             selection.key = std::stoll(value());
         } else if (word == "--state") {
             state = QJsonDocument::fromJson(QByteArray::fromStdString(value())).object();
+        } else if (word == "--compare") {
+            approved = value();
         } else {
             plain.push_back(word);
         }
@@ -65,7 +120,9 @@ int main(int argc, char** argv) try {
     view->restore(state);
     view->show();
     tests::settle(desk);
-    return view->grab().save(QString::fromStdString(plain[1])) ? 0 : 1;
+    const QImage picture = view->grab().toImage().convertToFormat(QImage::Format_RGB32);
+    if (!picture.save(QString::fromStdString(plain[1]))) return 1;
+    return approved.empty() ? 0 : compare(picture, approved);
 } catch (const std::exception& error) {
     std::fprintf(stderr, "view_shot: %s\n", error.what());
     return 1;
