@@ -24,6 +24,7 @@
 namespace headscope::model {
 class TensorPlan;
 struct TensorNames;
+struct TrainingForward;
 }  // namespace headscope::model
 
 namespace headscope::mixers {
@@ -52,6 +53,7 @@ struct StackContext {
     const std::vector<std::int64_t>* memory_lengths = nullptr;
     const kernels::ScoreRule* shared_bias = nullptr;  ///< its distance bias is every self-attention's of the tower (T5)
     const std::vector<model::SwitchedOff>* switched_off = nullptr;  ///< of all sites; null: none
+    const model::TrainingForward* training = nullptr;  ///< null: not recorded by autograd
     model::Probe* probe = nullptr;
     const Cancellation* cancellation = nullptr;
 

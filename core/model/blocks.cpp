@@ -81,7 +81,7 @@ void Norm::declare(TensorPlan& plan, const std::string& stem, const Dimension& s
         if (old_names) list.push_back(stem + "." + old_name);
         return list;
     };
-    plan.want(&weight, names("weight", "gamma"), {size});
+    plan.want(&weight, names("weight", "gamma"), {size}, Initial::gain);
     if (kind == NormKind::layer && plan.config().norm_bias) plan.want(&bias, names("bias", "beta"), {size});
 }
 
@@ -238,16 +238,17 @@ void Head::declare(TensorPlan& plan, const TensorNames& names) {
     scale = config.head_scale;
     soft_cap = config.final_soft_cap;
     // A tied head that is in the file all the same is read: files whose two copies differ exist, and mean both.
-    if (plan.has(weight)) {
+    // Without a file there is one copy.
+    if (plan.has(weight) && (plan.from_file() || !config.tied_head)) {
         plan.want(&vocabulary.weight, {weight}, {entries, entry});
     } else {
         // Of two towers, what they share is meant, which the decoder may have a copy of.
         const std::string shared = names.prefix + names.shared_embedding + ".weight";
-        if (!names.shared_embedding.empty() && plan.has(shared))
+        if (!names.shared_embedding.empty() && plan.from_file() && plan.has(shared))
             plan.want(&vocabulary.weight, {shared}, {entries, entry});
         plan.note("the head shares the token embedding");
     }
-    if (!names.logits_bias.empty() && plan.has(names.logits_bias))
+    if (!names.logits_bias.empty() && plan.from_file() && plan.has(names.logits_bias))
         plan.want(&logits_bias, {names.logits_bias}, {{1, "one row"}, entries});
     if (config.head_bias) plan.want(&vocabulary.bias, names.head_bias, {entries});
     if (!names.output_projection.empty() && config.embedding_size > 0)

@@ -33,10 +33,10 @@ void fill_mixers(ModelConfig& config) {
     if (config.mixers.empty()) config.mixers.assign(static_cast<std::size_t>(config.layers), "standard");
 }
 
-std::string find_prefix(const checkpoint::Checkpoint& file, const TensorNames& names) {
+std::string find_prefix(const checkpoint::Checkpoint* file, const TensorNames& names) {
     for (const std::string& prefix : names.prefixes) {
         for (const std::string& table : {names.token_embedding, names.shared_embedding}) {
-            if (!table.empty() && file.tensors().count(prefix + table + ".weight") != 0) return prefix;
+            if (file && !table.empty() && file->tensors().count(prefix + table + ".weight") != 0) return prefix;
         }
     }
     return names.prefixes.front();
@@ -96,7 +96,11 @@ std::shared_ptr<Model> make_model(const checkpoint::Checkpoint& file, std::optio
 }  // namespace
 
 Blueprint make_blueprint(const checkpoint::Checkpoint& file) {
-    const ConfigReader reader(file.config(), "config.json");
+    return make_blueprint(file.config(), &file);
+}
+
+Blueprint make_blueprint(const nlohmann::json& config, const checkpoint::Checkpoint* file) {
+    const ConfigReader reader(config, "config.json");
     const Family& family = find_family(reader);
     Blueprint made;
     made.config = family.read(reader);
@@ -106,25 +110,25 @@ Blueprint make_blueprint(const checkpoint::Checkpoint& file) {
         encoder->family = family.name;
         made.encoder_names = family.encoder_names(*encoder);
         made.encoder_names->prefix = find_prefix(file, *made.encoder_names);
-        check_layers(file, reader, *encoder, *made.encoder_names);
+        if (file) check_layers(*file, reader, *encoder, *made.encoder_names);
         fill_mixers(*encoder);
         made.config.encoder = encoder;
-        if (!has_layers(file, made.names) && encoder_alone(reader)) {
+        if (file && !has_layers(*file, made.names) && encoder_alone(reader)) {
             made.config = *encoder;
             made.names = *std::exchange(made.encoder_names, std::nullopt);
             made.notes.push_back("the file holds an encoder alone");
         } else {
-            find_decoder_start(file, reader, made.config);
+            if (file) find_decoder_start(*file, reader, made.config);
             check_decoder_start(reader, made.config);
         }
     }
     if (reader.has("auto_map")) made.notes.push_back("config.json names code of its own (auto_map): none is run");
     made.names.prefix = find_prefix(file, made.names);
-    check_layers(file, reader, made.config, made.names);
+    if (file) check_layers(*file, reader, made.config, made.names);
     fill_mixers(made.config);
     made.config.family = family.name;
-    made.config.name = file.display_name();
-    made.config.original_json = file.config().dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    made.config.name = file ? file->display_name() : "a new model";
+    made.config.original_json = config.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     return made;
 }
 

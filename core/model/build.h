@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "core/checkpoint/checkpoint.h"
 #include "core/model/config.h"
 #include "core/model/recipe.h"
@@ -23,6 +25,8 @@ struct Blueprint {
 
 /// Throws what the family's recipe throws; unsupported for a family that is not known.
 Blueprint make_blueprint(const checkpoint::Checkpoint& file);
+/// For a configuration without a file, or with one that has been changed since.
+Blueprint make_blueprint(const nlohmann::json& config, const checkpoint::Checkpoint* file);
 
 /// "stored" computes in what the file mostly is; half precision and mixtures go to float32.
 checkpoint::LoadAs choose_precision(const checkpoint::Checkpoint& file, checkpoint::LoadAs asked);

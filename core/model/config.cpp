@@ -3,6 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/model/config_reader.h"
+
 namespace headscope::model {
 namespace {
 
@@ -135,6 +137,8 @@ std::string ModelConfig::to_json() const {
         {"group_layers", group_layers},
         {"windows", windows},
         {"mixers", mixers},
+        {"mixer_options", mixer_options_json(mixer_options, mixers)},
+        {"initializer_range", initializer_range},
     };
     if (experts > 0) {
         json["experts"] = experts;

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "core/model/mixer_options.h"
+
 namespace headscope::model {
 
 enum class NormKind { layer, rms };
@@ -93,9 +95,11 @@ struct ModelConfig {
     std::int64_t experts = 0, experts_per_token = 0;  ///< of each feed-forward; 0: a plain one
     /// An expert's gate g and other half u, cut at this limit, make (u + 1) g sigmoid(slope g).
     double expert_limit = 0, expert_slope = 1;
-    double attention_scale = 0;                       ///< 0: 1 / sqrt(head_size)
-    bool scale_by_inverse_layer = false;              ///< layer l (from 0) divides its scores by l + 1
-    std::vector<std::string> mixers;                  ///< per layer; empty: "standard" everywhere
+    double attention_scale = 0;           ///< 0: 1 / sqrt(head_size)
+    bool scale_by_inverse_layer = false;  ///< layer l (from 0) divides its scores by l + 1
+    std::vector<std::string> mixers;      ///< per layer; empty: "standard" everywhere
+    MixerOptions mixer_options;           ///< of those that have any
+    double initializer_range = 0.02;      ///< deviation of fresh matrices, embeddings and guide noise
     double soft_cap = 0, final_soft_cap = 0;
     /// PositionKind::bucketed (T5): a bias of the scores by distance, one table for all layers of a tower; distances
     /// from `farthest_bucket` on share one entry.
@@ -104,7 +108,7 @@ struct ModelConfig {
     /// Of an encoder-decoder: this is the decoder, and what it looks at by cross-attention is
     std::shared_ptr<const ModelConfig> encoder;
     std::int64_t decoder_start = -1;  ///< the token that every text of such a decoder begins with; -1: not known
-    std::string original_json;  ///< config.json as it was read
+    std::string original_json;        ///< config.json as it was read
 
     /// Layers of the whole model, as files and the command line number them: the encoder's come first.
     std::int64_t all_layers() const { return layers + (encoder ? encoder->layers : 0); }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/config_reader.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "core/base/text.h"
 
 namespace headscope::model {
 namespace {
@@ -132,6 +134,13 @@ std::optional<ConfigReader> ConfigReader::object(const std::string& key) const {
     if (!value) return std::nullopt;
     if (!value->is_object()) refuse(key, "an object");
     return ConfigReader(*value, where(key));
+}
+
+void ConfigReader::expect_keys(const std::vector<std::string>& known) const {
+    for (const auto& [key, value] : object_->items()) {
+        if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+        throw Error(ErrorCode::mismatch, where_, "expected only " + list_text(known), "found " + escaped(key));
+    }
 }
 
 Activation read_activation(const ConfigReader& reader, const std::string& key, const std::string& otherwise) {

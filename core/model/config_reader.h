@@ -21,7 +21,7 @@ public:
     ConfigReader(const nlohmann::json& object, std::string where);
 
     bool has(const std::string& key) const;
-    bool is_null(const std::string& key) const;  ///< there, and null: what some keys of transformers mean "off" by
+    bool is_null(const std::string& key) const;       ///< there, and null: what some keys of transformers mean "off" by
     std::int64_t size(const std::string& key) const;  ///< required, 1 .. 2^31
     std::int64_t size(const std::string& key, std::int64_t otherwise) const;
     std::int64_t count(const std::string& key, std::int64_t otherwise) const;  ///< may be 0
@@ -34,6 +34,7 @@ public:
     std::vector<std::string> texts(const std::string& key) const;  ///< absent: empty
     std::optional<ConfigReader> object(const std::string& key) const;
     bool has_object(const std::string& key) const;
+    void expect_keys(const std::vector<std::string>& known) const;  ///< refuses any other key
 
     std::string where(const std::string& key) const;  ///< for Errors about a value that was read here
     [[noreturn]] void refuse(const std::string& key, const std::string& expected) const;       ///< mismatch
@@ -51,6 +52,11 @@ private:
 Activation read_activation(const ConfigReader& reader, const std::string& key, const std::string& otherwise);
 /// One by its name, which was read under `key`.
 Activation activation_named(const std::string& name, const ConfigReader& reader, const std::string& key);
+
+/// "mixers" of a whole native configuration. Unknown mixers and options are refused, with what is known.
+MixerOptions read_mixer_options(const ConfigReader& reader);
+/// Every option of those of `mixers` that have any, written out; an empty object when none has.
+nlohmann::json mixer_options_json(const MixerOptions& options, const std::vector<std::string>& mixers);
 
 /// What a family calls the two numbers beside rope_scaling, and what they are where the file has none.
 struct RopeDefaults {

@@ -22,7 +22,8 @@
 
 namespace headscope::model {
 
-class Cache;  // core/model/cache.h: one opaque mixer cache per layer
+struct TrainingForward;  // core/model/training_forward.h
+class Cache;             // core/model/cache.h: one opaque mixer cache per layer
 
 /// What matched between the family's recipe and the file.
 struct LoadReport {
@@ -39,6 +40,7 @@ struct ForwardOptions {
     std::vector<SwitchedOff> switched_off;  ///< heads whose output is replaced; what there is not is refused
     bool beyond_positions = false;          ///< rotary and position-free models may run past their limit
     const Cancellation* cancellation = nullptr;
+    const TrainingForward* training = nullptr;   ///< autograd records this pass: Trainable asks for it
     std::function<void(int layer)> after_layer;  ///< progress
 };
 

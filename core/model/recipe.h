@@ -43,6 +43,7 @@ struct LayerNames {
     std::string query, key, value;      ///< three parts, or
     std::string query_key_value;        ///< one
     FusedLayout fused_layout = FusedLayout::concatenated;
+    std::string mixer_gate, mixer_up, mixer_down;  ///< of the mixer `mlp`, in place of query, key and value
     std::string output;
     std::string feed_forward_norm;
     std::string gate, up, down;  ///< gate: gated feed-forwards only
@@ -60,6 +61,7 @@ struct TensorNames {
     std::string token_embedding, position_embedding, token_type_embedding, embedding_norm;
     std::string shared_embedding;      ///< both towers' tokens, where `token_embedding` is not in the file
     std::string bucket_bias;           ///< PositionKind::bucketed
+    std::string guide, guide_ids;      ///< whole names after the prefix: noise and tokens of guide streams
     std::string embedding_projection;  ///< ModelConfig::embedding_size, from it to hidden
     std::string layer;                 ///< "layers.{}.", {} being the layer's number
     /// Instead, each of the file's layers by its own name: what ModelConfig::shared_layers counts.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/stack.h"
 
+#include <ATen/core/grad_mode.h>
 #include <c10/core/InferenceMode.h>
 
 #include "core/base/error.h"
@@ -13,16 +14,19 @@ namespace headscope::model {
 
 Stack::Stack(Blueprint blueprint, const checkpoint::Checkpoint& file, std::optional<checkpoint::LoadAs> precision,
              Progress* progress, const Cancellation* cancellation)
+    : Stack(std::move(blueprint), TensorPlan(file), [&](TensorPlan& plan) {
+          if (precision) plan.load(choose_precision(file, *precision), progress, cancellation);
+      }) {}
+
+Stack::Stack(Blueprint blueprint, TensorPlan plan, const std::function<void(TensorPlan&)>& fill)
     : config_(std::move(blueprint.config)) {
-    TensorPlan plan(file);
     for (const std::string& note : blueprint.notes) plan.note(note);
     plan.begin_tower(config_, blueprint.names);
     text_.declare(plan, blueprint.names, {}, sites_);
     head_.declare(plan, blueprint.names);
     report_ = plan.check();
     parameters_ = plan.elements();
-    if (!precision) return;
-    plan.load(choose_precision(file, *precision), progress, cancellation);
+    fill(plan);
     if (head_.there && !head_.vocabulary.weight.defined()) head_.vocabulary.weight = text_.embedding().tokens;
 }
 
@@ -40,7 +44,9 @@ std::unique_ptr<Cache> Stack::new_cache() const {
 
 at::Tensor Stack::forward(const Batch& batch, const ForwardOptions& options) {
     try {
-        const c10::InferenceMode inference;
+        std::optional<c10::InferenceMode> inference;
+        if (!options.training) inference.emplace();
+        const at::AutoGradMode recording(options.training != nullptr);
         check_batch(batch, config_, options.cache ? options.cache->length() : 0, options.beyond_positions);
         if (options.cache) check_cache(*options.cache, config_, batch);
         check_switched_off(options.switched_off, sites_, options.cache != nullptr);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,6 +10,7 @@
 #include "core/model/blocks.h"
 #include "core/model/build.h"
 #include "core/model/model.h"
+#include "core/model/tensor_plan.h"
 #include "core/model/tower.h"
 
 namespace headscope::model {
@@ -20,6 +22,8 @@ public:
     /// description can be asked for.
     Stack(Blueprint blueprint, const checkpoint::Checkpoint& file, std::optional<checkpoint::LoadAs> precision,
           Progress* progress, const Cancellation* cancellation);
+    /// `fill` gives every tensor of the plan, which has been checked, its value.
+    Stack(Blueprint blueprint, TensorPlan plan, const std::function<void(TensorPlan&)>& fill);
 
     const ModelConfig& config() const override { return config_; }
     const std::vector<Site>& sites() const override { return sites_; }
@@ -31,6 +35,9 @@ public:
     at::Tensor forward(const Batch& batch, const ForwardOptions& options) override;
     at::Tensor logits(const at::Tensor& hidden_rows, Probe* probe) override;
     std::unique_ptr<Cache> new_cache() const override;
+    /// What was computed ahead of the weights holds no more.
+    void forget() { text_.forget(); }
+    const at::Tensor& head_weight() const { return head_.vocabulary.weight; }
 
 private:
     ModelConfig config_;

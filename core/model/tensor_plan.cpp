@@ -66,13 +66,22 @@ void TensorPlan::begin_tower(const ModelConfig& config, const TensorNames& names
     buffers_.insert(buffers_.end(), names.buffers.begin(), names.buffers.end());
 }
 
-bool TensorPlan::has(const std::string& tensor) const {
-    return file_.tensors().count(tensor) != 0;
+std::vector<std::int64_t> TensorPlan::Want::sizes() const {
+    std::vector<std::int64_t> sizes;
+    for (const Dimension& dimension : shape) sizes.push_back(dimension.size);
+    return sizes;
 }
 
-void TensorPlan::want(at::Tensor* into, const std::vector<std::string>& names, std::vector<Dimension> shape) {
+bool TensorPlan::has(const std::string& tensor) const {
+    return !file_ || file_->tensors().count(tensor) != 0;
+}
+
+void TensorPlan::want(at::Tensor* into, const std::vector<std::string>& names, std::vector<Dimension> shape,
+                      Initial initial) {
     const auto there = std::find_if(names.begin(), names.end(), [this](const std::string& name) { return has(name); });
-    wants_.push_back({into, there == names.end() ? names.front() : *there, std::move(shape)});
+    Want want{into, there == names.end() ? names.front() : *there, std::move(shape)};
+    want.initial = initial;
+    wants_.push_back(std::move(want));
 }
 
 void TensorPlan::want_linear(at::Tensor* into, const std::string& stem, Dimension out, Dimension in) {
@@ -113,18 +122,23 @@ void TensorPlan::want_experts(at::Tensor* into, const std::string& tensor, const
     wants_.push_back(std::move(factors));
 }
 
+bool TensorPlan::fresh(const Want& want) const {
+    if (!file_) return true;
+    if (!may_be_fresh_ || !may_be_fresh_(want.tensor)) return false;
+    const auto found = file_->tensors().find(want.tensor);
+    return found == file_->tensors().end() || found->second.shape != want.sizes();
+}
+
 void TensorPlan::check_one(const Want& want) const {
-    const auto found = file_.tensors().find(want.tensor);
+    const auto found = file_->tensors().find(want.tensor);
     const std::string where = escaped(want.tensor);
-    if (found == file_.tensors().end()) {
+    if (found == file_->tensors().end()) {
         throw Error(ErrorCode::mismatch, where, expected_text(want.shape),
-                    "found no such tensor in " + escaped(file_.display_name()));
+                    "found no such tensor in " + escaped(file_->display_name()));
     }
     const checkpoint::TensorInfo& info = found->second;
-    const bool same = std::equal(want.shape.begin(), want.shape.end(), info.shape.begin(), info.shape.end(),
-                                 [](const Dimension& dimension, std::int64_t size) { return dimension.size == size; });
-    if (!same) {
-        const std::string file = file_.files().at(info.file).filename().string();
+    if (info.shape != want.sizes()) {
+        const std::string file = file_->files().at(info.file).filename().string();
         throw Error(ErrorCode::mismatch, where, expected_text(want.shape),
                     "found " + shape_text(info.shape) + " in " + escaped(file));
     }
@@ -132,7 +146,11 @@ void TensorPlan::check_one(const Want& want) const {
         throw Error(ErrorCode::unsupported, where, "expected packed weights of type U8",
                     "found " + std::string(checkpoint::name(info.type)));
     }
-    if (!want.packed && !is_weight_type(info.type)) {
+    if (want.initial == Initial::ids && info.type != DataType::i64) {
+        throw Error(ErrorCode::unsupported, where, "expected token ids of type I64",
+                    "found " + std::string(checkpoint::name(info.type)));
+    }
+    if (!want.packed && want.initial != Initial::ids && !is_weight_type(info.type)) {
         throw Error(ErrorCode::unsupported, where, "expected weights of type F16, BF16, F32 or F64",
                     "found " + std::string(checkpoint::name(info.type)) + " (quantised models are not read)");
     }
@@ -142,7 +160,7 @@ void TensorPlan::check_left_overs() {
     std::set<std::string> wanted;
     for (const Want& want : wants_) wanted.insert(want.tensor);
     std::size_t buffers = 0;
-    for (const auto& [name, info] : file_.tensors()) {
+    for (const auto& [name, info] : file_->tensors()) {
         if (wanted.count(name) != 0) continue;
         for (const TowerLayers& tower : towers_) {
             if (layer_number(name, tower.begin) < tower.layers) continue;
@@ -157,26 +175,29 @@ void TensorPlan::check_left_overs() {
 }
 
 LoadReport TensorPlan::check() {
-    std::set<std::string> absent;
-    for (const Want& want : wants_)
-        if (!has(want.tensor)) absent.insert(want.tensor);
+    std::set<std::string> absent, fresh, matched;
+    for (Want& want : wants_) {
+        want.fresh = this->fresh(want);
+        (want.fresh ? fresh : matched).insert(want.tensor);
+        if (!want.fresh && !has(want.tensor)) absent.insert(want.tensor);
+    }
+    if (!file_) return report_;
     // What is there, but of a kind that is not read, is not absent: the checkpoint says what it is.
     for (const std::string& name : absent)
-        if (file_.unreadable().count(name) != 0) file_.tensor(name);
+        if (file_->unreadable().count(name) != 0) file_->tensor(name);
     if (absent.size() > 1) {
         throw Error(
-            ErrorCode::mismatch, escaped(file_.display_name()), "expected every tensor that config.json asks for",
+            ErrorCode::mismatch, escaped(file_->display_name()), "expected every tensor that config.json asks for",
             "found none of these " + std::to_string(absent.size()) + ": " + list_text({absent.begin(), absent.end()}));
     }
     bool packed = false;
     for (const Want& want : wants_) {
-        check_one(want);
+        if (!want.fresh) check_one(want);
         packed = packed || want.packed;
     }
     if (packed) note("experts packed in MXFP4 are unpacked on reading");
+    if (!fresh.empty()) note("fresh, not from the file: " + list_text({fresh.begin(), fresh.end()}, 20));
     check_left_overs();
-    std::set<std::string> matched;
-    for (const Want& want : wants_) matched.insert(want.tensor);
     report_.matched = matched.size();
     return report_;
 }
@@ -185,14 +206,14 @@ void TensorPlan::load_one(const Want& want, checkpoint::LoadAs precision, const 
     if (want.into == nullptr) return;
     if (want.packed) {
         const auto read = [&](const std::string& name) {
-            return cancellation ? file_.load(name, checkpoint::LoadAs::stored, *cancellation) : file_.load(name);
+            return cancellation ? file_->load(name, checkpoint::LoadAs::stored, *cancellation) : file_->load(name);
         };
         const auto type = checkpoint::torch_type(checkpoint::loaded_type(DataType::bf16, precision)).value();
         *want.into = unpack_mxfp4(read(want.tensor), read(want.scales), type, cancellation).transpose(1, 2);
         return;
     }
     at::Tensor tensor =
-        cancellation ? file_.load(want.tensor, precision, *cancellation) : file_.load(want.tensor, precision);
+        cancellation ? file_->load(want.tensor, precision, *cancellation) : file_->load(want.tensor, precision);
     if (want.heads > 0) {
         const at::Tensor grouped = tensor.unflatten(0, {want.heads, want.parts, -1}).transpose(0, 1);
         *want.into = grouped.reshape(tensor.sizes());
@@ -210,8 +231,9 @@ void TensorPlan::load_one(const Want& want, checkpoint::LoadAs precision, const 
     want.into->narrow(0, want.row, tensor.size(0)).copy_(tensor);
 }
 
-std::int64_t TensorPlan::elements(const Want& want) const {
-    const std::int64_t stored = file_.tensors().at(want.tensor).elements;
+std::int64_t TensorPlan::elements(const Want& want) {
+    std::int64_t stored = 1;
+    for (const Dimension& dimension : want.shape) stored *= dimension.size;
     if (!want.packed) return stored;
     return want.scales.empty() ? 0 : 2 * stored;
 }
@@ -227,7 +249,7 @@ std::int64_t TensorPlan::elements() const {
 void TensorPlan::load(checkpoint::LoadAs precision, Progress* progress, const Cancellation* cancellation) {
     std::int64_t done = 0, all = 0;
     std::map<std::string, const Want*> read;
-    for (const Want& want : wants_) all += file_.tensors().at(want.tensor).elements;
+    for (const Want& want : wants_) all += file_->tensors().at(want.tensor).elements;
     for (const Want& want : wants_) {
         if (cancellation) cancellation->check();
         if (progress)
@@ -241,7 +263,7 @@ void TensorPlan::load(checkpoint::LoadAs precision, Progress* progress, const Ca
         } else {
             load_one(want, precision, cancellation);
         }
-        done += file_.tensors().at(want.tensor).elements;
+        done += file_->tensors().at(want.tensor).elements;
     }
 }
 

@@ -29,20 +29,50 @@ struct Dimension {
     std::string keys;
 };
 
+/// What a tensor begins with where no file has it.
+enum class Initial {
+    usual,  ///< normal for matrices and embeddings, zeros for vectors
+    gain,   ///< of a norm: 1 in effect (ModelConfig::norm_gain_offset)
+    guide,  ///< normal, and not trained
+    ids,    ///< int64, tokens drawn at random, not trained
+};
+
 class TensorPlan {
 public:
-    explicit TensorPlan(const checkpoint::Checkpoint& file) : file_(file) {}
+    explicit TensorPlan(const checkpoint::Checkpoint& file) : file_(&file) {}
+    /// Without a file everything is fresh (Want::fresh). With one, what it lacks, or has in another shape, may be where
+    /// `may_be_fresh` says so of a name.
+    TensorPlan() = default;
+    TensorPlan(const checkpoint::Checkpoint& file, std::function<bool(const std::string& tensor)> may_be_fresh)
+        : file_(&file), may_be_fresh_(std::move(may_be_fresh)) {}
+
+    struct Want {
+        at::Tensor* into = nullptr;
+        std::string tensor;
+        std::vector<Dimension> shape;  ///< as the file has it
+        bool transposed = false;
+        std::int64_t row = -1, rows = 0;    ///< of a fused tensor; -1: none
+        std::int64_t heads = 0, parts = 0;  ///< rows to regroup; 0: none
+        std::string scales{};               ///< of packed numbers: the tensor that goes with this one
+        bool packed = false;                ///< bytes, in MXFP4; without `scales`: these are the scales
+        Initial initial = Initial::usual;
+        bool fresh = false;  ///< not read from the file; check() says so
+
+        std::vector<std::int64_t> sizes() const;
+    };
 
     /// What is declared from here on belongs to a tower with this configuration, which must outlive the plan.
     void begin_tower(const ModelConfig& config, const TensorNames& names);
 
     const ModelConfig& config() const { return *config_; }
     const SizeKeys& keys() const { return keys_; }
-    bool has(const std::string& tensor) const;
+    bool has(const std::string& tensor) const;  ///< without a file: always
+    bool from_file() const { return file_ != nullptr; }
 
     /// The tensor under the first of `names` that the file has goes into `into`, which must stay where it is until
     /// load.
-    void want(at::Tensor* into, const std::vector<std::string>& names, std::vector<Dimension> shape);
+    void want(at::Tensor* into, const std::vector<std::string>& names, std::vector<Dimension> shape,
+              Initial initial = Initial::usual);
     /// Linear weight [out, in]; a file with transposed weights has [in, out] and `into` becomes a view of that.
     void want_linear(at::Tensor* into, const std::string& stem, Dimension out, Dimension in);
     /// Rows [row, row + its first dimension) of one fused tensor of `rows` rows, made when the first part is read.
@@ -68,26 +98,20 @@ public:
     LoadReport check();
     /// Elements of all tensors that are wanted, each counted once.
     std::int64_t elements() const;
-    /// Reads all tensors.
+    const std::vector<Want>& wants() const { return wants_; }
+    /// Reads all tensors; none may be fresh.
     void load(checkpoint::LoadAs precision, Progress* progress, const Cancellation* cancellation);
 
 private:
-    struct Want {
-        at::Tensor* into = nullptr;
-        std::string tensor;
-        std::vector<Dimension> shape;  ///< as the file has it
-        bool transposed = false;
-        std::int64_t row = -1, rows = 0;    ///< of a fused tensor; -1: none
-        std::int64_t heads = 0, parts = 0;  ///< rows to regroup; 0: none
-        std::string scales{};               ///< of packed numbers: the tensor that goes with this one
-        bool packed = false;                ///< bytes, in MXFP4; without `scales`: these are the scales
-    };
     void check_one(const Want& want) const;
-    std::int64_t elements(const Want& want) const;
+    static std::int64_t elements(const Want& want);
     void check_left_overs();
     void load_one(const Want& want, checkpoint::LoadAs precision, const Cancellation* cancellation) const;
 
-    const checkpoint::Checkpoint& file_;
+    bool fresh(const Want& want) const;
+
+    const checkpoint::Checkpoint* file_ = nullptr;
+    std::function<bool(const std::string&)> may_be_fresh_;
     struct TowerLayers {
         std::string begin;  ///< what stands before a layer's number in every name of the tower
         std::int64_t layers;

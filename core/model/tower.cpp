@@ -5,7 +5,9 @@
 
 #include "core/mixers/cross.h"
 #include "core/model/cache.h"
+#include "core/model/random_fill.h"
 #include "core/model/tensor_plan.h"
+#include "core/model/training_forward.h"
 
 namespace headscope::model {
 namespace {
@@ -14,6 +16,13 @@ constexpr LayerIndex kNoLayer{-1};
 
 void announce(Probe* probe, std::string_view name, LayerIndex layer, const at::Tensor& value) {
     if (probe && probe->wants(name, layer)) probe->announce(name, layer, value);
+}
+
+/// In training with dropout, `x` without some of its numbers; `where` is the place in the layer.
+at::Tensor dropped(const at::Tensor& x, const mixers::StackContext& context, std::string_view where) {
+    if (!context.training || context.training->dropout <= 0) return x;
+    const std::string place = std::to_string(context.layer.value) + std::string(where);
+    return drop(x, context.training->dropout, random_key(context.training->dropout_seed, place));
 }
 
 std::string numbered(const std::string& pattern, std::int64_t layer) {
@@ -129,6 +138,8 @@ at::Tensor Tower::run(const Batch& batch, const ForwardOptions& options, mixers:
     }
 
     at::Tensor hidden = embedding_(batch, held);
+    context.training = options.training;
+    hidden = dropped(hidden, context, "embedding");
     context.input_embedding = hidden;
     // An encoder-decoder announces both towers' ends: its decoder's are what forward() is about.
     const std::string prefix = place_.stack == "encoder" ? "encoder_" : "";
@@ -190,18 +201,19 @@ at::Tensor Tower::run_layer(const Layer& layer, const at::Tensor& hidden, const 
     const at::Tensor attention = layer.attention_update_norm(
         layer.output(layer.mixer->forward(read, context, caches.own), context.cancellation));
     context.announce("attention_output", attention);
+    const at::Tensor mixed = dropped(attention, context, "attention");
     const auto feed_forward = [&](const at::Tensor& input) {
         if (context.cancellation) context.cancellation->check();
         const at::Tensor update = layer.feed_forward_update_norm(layer.feed_forward(input, context.cancellation));
         context.announce("feed_forward_output", update);
-        return update;
+        return dropped(update, context, "feed_forward");
     };
     if (config_->parallel_residual) {
         const bool own_norm = layer.feed_forward_norm.weight.defined();
-        return feed_forward(own_norm ? layer.feed_forward_norm(hidden) : read) + attention + hidden;
+        return feed_forward(own_norm ? layer.feed_forward_norm(hidden) : read) + mixed + hidden;
     }
     const bool after_norm = config_->residual_after_norm;
-    at::Tensor middle = add(after_norm ? read : hidden, attention, layer.input_norm);
+    at::Tensor middle = add(after_norm ? read : hidden, mixed, layer.input_norm);
     if (layer.cross) middle = add_cross(layer, middle, context, caches.cross);
     const at::Tensor input = pre_norm ? layer.feed_forward_norm(middle) : middle;
     return add(after_norm ? input : middle, feed_forward(input), layer.feed_forward_norm);

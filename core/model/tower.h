@@ -54,6 +54,8 @@ public:
     void add_caches(std::vector<std::unique_ptr<mixers::MixerCache>>& caches) const;
     void add_mixers(std::vector<std::string>& names) const;  ///< the mixer's name, per layer
 
+    void forget() const {}
+
     const Embedding& embedding() const { return embedding_; }
     /// In the order in which they are run; one that is shared comes again (ModelConfig::shared_layers).
     std::vector<const Layer*> layers() const;

@@ -21,6 +21,7 @@ ModelConfig read_llama(const ConfigReader& reader, std::int64_t default_position
     config.gated_feed_forward = true;
     config.query_key_value_bias = config.output_bias = reader.boolean("attention_bias", false);
     config.feed_forward_bias = reader.boolean("mlp_bias", false);
+    config.initializer_range = reader.positive("initializer_range", 0.02);
     config.tied_head = reader.boolean("tie_word_embeddings", false);
     return config;
 }

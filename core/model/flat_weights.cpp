@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/model/flat_weights.h"
+
+#include <algorithm>
+#include <set>
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+
+#include "core/base/error.h"
+#include "core/model/random_fill.h"
+
+namespace headscope::model {
+namespace {
+
+/// Parts begin at whole cache lines, in bfloat16 too.
+constexpr std::int64_t kAlignment = 32;
+
+std::int64_t product(const std::vector<std::int64_t>& shape) {
+    std::int64_t elements = 1;
+    for (const std::int64_t size : shape) elements *= size;
+    return elements;
+}
+
+checkpoint::LoadAs load_as(at::ScalarType type) {
+    if (type == at::kFloat) return checkpoint::LoadAs::float32;
+    if (type == at::kBFloat16) return checkpoint::LoadAs::bfloat16;
+    if (type == at::kDouble) return checkpoint::LoadAs::float64;
+    throw Error(ErrorCode::usage, "training", "expected weights of type float32, bfloat16 or float64", "found another");
+}
+
+}  // namespace
+
+FlatWeights::FlatWeights(const TensorPlan& plan, const checkpoint::Checkpoint* file, at::ScalarType type,
+                         std::uint64_t seed, Progress* progress, const Cancellation* cancellation) {
+    load_as(type);
+    std::vector<Destination> all = destinations(plan);
+    lay_out(all, type);
+    for (const Destination& destination : all) place(destination, type);
+    fill(plan, file, seed, progress, cancellation);
+}
+
+std::vector<FlatWeights::Destination> FlatWeights::destinations(const TensorPlan& plan) {
+    std::vector<Destination> all;
+    std::set<std::string> names;
+    for (const TensorPlan::Want& want : plan.wants()) {
+        if (want.packed || want.heads > 0 || !names.insert(want.tensor).second) {
+            throw Error(ErrorCode::unsupported, escaped(want.tensor), "expected a tensor of its own to train",
+                        want.packed ? "found packed numbers" : "found one that is regrouped or shared");
+        }
+        const auto same = [&](const Destination& one) { return one.wants.front()->into == want.into; };
+        auto found = std::find_if(all.begin(), all.end(), same);
+        if (found == all.end()) {
+            Destination made;
+            made.shape = want.sizes();
+            if (want.row >= 0) made.shape[0] = want.rows;
+            made.trained = want.initial == Initial::usual || want.initial == Initial::gain;
+            made.decays = made.shape.size() > 1;
+            found = all.insert(all.end(), std::move(made));
+        }
+        found->wants.push_back(&want);
+    }
+    return all;
+}
+
+void FlatWeights::lay_out(std::vector<Destination>& all, at::ScalarType type) {
+    std::int64_t size = 0;
+    for (const bool decays : {true, false}) {
+        for (Destination& one : all) {
+            if (!one.trained || one.decays != decays) continue;
+            one.offset = size;
+            size += (product(one.shape) + kAlignment - 1) / kAlignment * kAlignment;
+        }
+        if (decays) decayed_ = size;
+    }
+    weights_ = at::zeros({size}, type);
+    gradients_ = at::zeros({size}, type);
+}
+
+void FlatWeights::place(const Destination& destination, at::ScalarType type) {
+    const TensorPlan::Want& first = *destination.wants.front();
+    const auto part_of = [&](const at::Tensor& flat) {
+        return flat.narrow(0, destination.offset, product(destination.shape)).view(destination.shape);
+    };
+    at::Tensor stored;
+    if (destination.trained) {
+        stored = part_of(weights_);
+        const at::Tensor gradient = part_of(gradients_);
+        at::Tensor leaf = (first.transposed ? stored.t() : stored).detach();
+        leaf.set_requires_grad(true);
+        leaf.mutable_grad() = first.transposed ? gradient.t() : gradient;
+        *first.into = leaf;
+    } else {
+        stored = at::empty(destination.shape, first.initial == Initial::ids ? at::kLong : type);
+        *first.into = stored;
+    }
+    for (const TensorPlan::Want* want : destination.wants) {
+        const at::Tensor value = want->row < 0 ? stored : stored.narrow(0, want->row, want->shape.front().size);
+        parameters_.push_back({want->tensor, value, destination.decays, destination.trained});
+    }
+}
+
+void FlatWeights::fill(const TensorPlan& plan, const checkpoint::Checkpoint* file, std::uint64_t seed,
+                       Progress* progress, const Cancellation* cancellation) const {
+    std::map<std::string, at::Tensor> values;
+    for (const Parameter& parameter : parameters_) values[parameter.name] = parameter.value;
+    const ModelConfig& config = plan.config();
+    double done = 0;
+    const auto all = static_cast<double>(plan.elements());
+    for (const TensorPlan::Want& want : plan.wants()) {
+        if (cancellation) cancellation->check();
+        const at::Tensor& value = values.at(want.tensor);
+        if (progress) progress->advance(done, all, "load " + escaped(want.tensor));
+        done += static_cast<double>(value.numel());
+        if (!want.fresh) {
+            const checkpoint::LoadAs as = load_as(weights_.scalar_type());
+            value.copy_(cancellation ? file->load(want.tensor, as, *cancellation) : file->load(want.tensor, as));
+            continue;
+        }
+        const std::uint64_t key = random_key(seed, want.tensor);
+        if (want.initial == Initial::gain) {
+            value.fill_(1.0 - config.norm_gain_offset);
+        } else if (want.initial == Initial::ids) {
+            fill_integers(value, key, config.vocabulary);
+        } else if (value.dim() > 1) {
+            fill_normal(value, key, config.initializer_range);
+        }
+    }
+}
+
+}  // namespace headscope::model

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// All that is trained of a model in one vector, and the gradients in a second one of the same layout. Fills the places
+// that a TensorPlan's parts declared with leaves of autograd that are views into the first, and whose gradients are
+// views into the second. Threads: the compute thread.
+
+#include <cstdint>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "core/model/tensor_plan.h"
+#include "core/model/trainable.h"
+
+namespace headscope::model {
+
+class FlatWeights {
+public:
+    /// Lays out and fills every tensor of a plan that has been checked: those that are fresh at random from `seed`, the
+    /// others from `file`. Errors: unsupported for what cannot be trained (packed or regrouped tensors).
+    FlatWeights(const TensorPlan& plan, const checkpoint::Checkpoint* file, at::ScalarType type, std::uint64_t seed,
+                Progress* progress, const Cancellation* cancellation);
+
+    const at::Tensor& weights() const { return weights_; }
+    const at::Tensor& gradients() const { return gradients_; }
+    std::int64_t decayed() const { return decayed_; }
+    const std::vector<Parameter>& parameters() const { return parameters_; }
+
+private:
+    /// One tensor of the model: one of the file, or several as rows of one.
+    struct Destination {
+        std::vector<const TensorPlan::Want*> wants;
+        std::vector<std::int64_t> shape;
+        bool trained = true, decays = true;
+        std::int64_t offset = 0;
+    };
+    static std::vector<Destination> destinations(const TensorPlan& plan);
+    void lay_out(std::vector<Destination>& all, at::ScalarType type);
+    void place(const Destination& destination, at::ScalarType type);
+    void fill(const TensorPlan& plan, const checkpoint::Checkpoint* file, std::uint64_t seed, Progress* progress,
+              const Cancellation* cancellation) const;
+
+    at::Tensor weights_, gradients_;
+    std::int64_t decayed_ = 0;
+    std::vector<Parameter> parameters_;  ///< in the order of the plan's wants
+};
+
+}  // namespace headscope::model

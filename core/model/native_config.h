@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// config.json of what Headscope writes (docs/file-formats.md, "Native checkpoints").
+
+#include <string>
+
+#include <ATen/core/ScalarType.h>
+#include <nlohmann/json_fwd.hpp>
+
+#include "core/model/config.h"
+
+namespace headscope::model {
+
+/// The model_type under which transformers would compute the same from the same tensors: of a native stack that is
+/// `standard` throughout, with rotary positions, qwen2 (biases), qwen3 (norms of query and key) or llama (neither);
+/// empty for other native stacks.
+std::string transformers_type(const ModelConfig& config);
+
+/// The native format with every choice written out. Keys of `config.original_json` that mean nothing to the stack
+/// (bos_token_id and its kin) are kept. Throws unsupported for a model that the format cannot say: another norm,
+/// windows, a parallel residual, ...
+nlohmann::json native_json(const ModelConfig& config);
+
+/// What a checkpoint of the model holds: that of a family of transformers as it was read, else native_json() or, where
+/// transformers_type() names one, that family's configuration. With dtype and architectures filled in.
+nlohmann::json saved_json(const ModelConfig& config, at::ScalarType type);
+
+}  // namespace headscope::model

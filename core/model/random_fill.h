@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// Random tensors whose every number is a pure function of a key and of its place, so that neither threads nor what is
+// drawn elsewhere change it.
+
+#include <cstdint>
+#include <string_view>
+
+#include <ATen/core/Tensor.h>
+
+namespace headscope::model {
+
+/// A key for something with a name, of a seed.
+std::uint64_t random_key(std::uint64_t seed, std::string_view name);
+
+/// N(0, deviation^2) into `into`, any floating type and strides; drawn in float64 and rounded.
+void fill_normal(const at::Tensor& into, std::uint64_t key, double deviation);
+/// Whole numbers from 0 to limit - 1 into `into` (int64, contiguous).
+void fill_integers(const at::Tensor& into, std::uint64_t key, std::int64_t limit);
+
+/// x with a share `dropout` of its numbers set to 0 and the others divided by 1 - dropout; recorded by autograd.
+at::Tensor drop(const at::Tensor& x, double dropout, std::uint64_t key);
+
+}  // namespace headscope::model

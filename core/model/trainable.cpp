@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/model/trainable.h"
+
+#include <algorithm>
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/base/json.h"
+#include "core/model/flat_weights.h"
+#include "core/model/native_config.h"
+#include "core/model/stack.h"
+#include "core/model/swap.h"
+
+namespace headscope::model {
+namespace {
+
+/// Refuses what has parts that no gradient reaches, or that is not trained by its next token.
+void check_trainable(const Blueprint& blueprint) {
+    const ModelConfig& config = blueprint.config;
+    const auto refuse = [&](const char* found) {
+        throw Error(ErrorCode::unsupported, escaped(config.name),
+                    "expected a plain decoder to train (headscope, Llama, Qwen and their kin)", found);
+    };
+    if (config.encoder) refuse("found an encoder-decoder");
+    if (!config.causal) refuse("found an encoder");
+    if (config.experts > 0) refuse("found a mixture of experts");
+    if (config.sink_logits) refuse("found sink logits");
+    if (config.positions == PositionKind::bucketed) refuse("found distances in buckets");
+}
+
+struct Built {
+    std::shared_ptr<Stack> stack;
+    std::unique_ptr<FlatWeights> weights;
+};
+
+Built build(Blueprint blueprint, TensorPlan plan, const checkpoint::Checkpoint* file, at::ScalarType type,
+            std::uint64_t seed, Progress* progress, const Cancellation* cancellation) {
+    check_trainable(blueprint);
+    Built built;
+    built.stack = std::make_shared<Stack>(std::move(blueprint), std::move(plan), [&](TensorPlan& wanted) {
+        built.weights = std::make_unique<FlatWeights>(wanted, file, type, seed, progress, cancellation);
+    });
+    if (!built.stack->has_head()) {
+        throw Error(ErrorCode::unsupported, "model", "expected a head for the vocabulary to train", "found none");
+    }
+    return built;
+}
+
+}  // namespace
+
+Trainable::Trainable(std::shared_ptr<Stack> stack, std::unique_ptr<FlatWeights> weights)
+    : stack_(std::move(stack)), weights_(std::move(weights)) {}
+
+Trainable::~Trainable() = default;
+
+std::unique_ptr<Trainable> Trainable::create(const std::string& config_json, std::uint64_t seed, at::ScalarType type) {
+    try {
+        const nlohmann::json config = parse_json(config_json, "config.json");
+        Built built = build(make_blueprint(config, nullptr), TensorPlan(), nullptr, type, seed, nullptr, nullptr);
+        return std::unique_ptr<Trainable>(new Trainable(std::move(built.stack), std::move(built.weights)));
+    } catch (...) {
+        throw current_error("model");
+    }
+}
+
+std::unique_ptr<Trainable> Trainable::open(const checkpoint::Checkpoint& checkpoint, at::ScalarType type,
+                                           const std::map<int, std::string>& swap, std::uint64_t seed,
+                                           Progress* progress, const Cancellation* cancellation) {
+    try {
+        if (!checkpoint.has_config()) {
+            throw Error(ErrorCode::mismatch, escaped(checkpoint.display_name()),
+                        "expected config.json beside the weights", "found none");
+        }
+        Swapped swapped = swap_mixers(checkpoint, swap);
+        Built built = build(std::move(swapped.blueprint), std::move(swapped.plan), &checkpoint, type, seed, progress,
+                            cancellation);
+        return std::unique_ptr<Trainable>(new Trainable(std::move(built.stack), std::move(built.weights)));
+    } catch (...) {
+        throw current_error("model");
+    }
+}
+
+Model& Trainable::model() {
+    stack_->forget();
+    return *stack_;
+}
+
+const Model& Trainable::model() const {
+    return *stack_;
+}
+
+const std::vector<Parameter>& Trainable::parameters() const {
+    return weights_->parameters();
+}
+
+at::Tensor Trainable::weights() const {
+    return weights_->weights();
+}
+
+at::Tensor Trainable::gradients() const {
+    return weights_->gradients();
+}
+
+std::int64_t Trainable::decayed() const {
+    return weights_->decayed();
+}
+
+at::Tensor Trainable::forward(const Batch& batch, const TrainingForward& training) {
+    stack_->forget();
+    ForwardOptions options;
+    options.training = &training;
+    return stack_->forward(batch, options);
+}
+
+at::Tensor Trainable::head_weight() const {
+    return stack_->head_weight();
+}
+
+bool Trainable::has_guide_ids() const {
+    return std::any_of(parameters().begin(), parameters().end(),
+                       [](const Parameter& parameter) { return parameter.value.scalar_type() == at::kLong; });
+}
+
+void Trainable::set_guide_ids(const at::Tensor& ids) {
+    if (!ids.defined() || ids.scalar_type() != at::kLong || ids.numel() == 0) {
+        throw Error(ErrorCode::usage, "guide", "expected token ids of int64", "found none");
+    }
+    const at::Tensor flat = ids.flatten();
+    if (flat.lt(0).logical_or(flat.ge(stack_->config().vocabulary)).any().item<bool>()) {
+        throw Error(ErrorCode::limit, "guide",
+                    "expected ids from 0 to " + std::to_string(stack_->config().vocabulary - 1), "found others");
+    }
+    for (const Parameter& parameter : parameters()) {
+        if (parameter.value.scalar_type() != at::kLong) continue;
+        const at::Tensor places = at::arange(parameter.value.numel(), at::kLong).remainder(flat.numel());
+        parameter.value.copy_(flat.index_select(0, places));
+    }
+    stack_->forget();
+}
+
+std::string Trainable::config_json() const {
+    return json_text(saved_json(stack_->config(), weights().scalar_type()));
+}
+
+std::vector<checkpoint::OutputTensor> Trainable::output_tensors() const {
+    std::vector<checkpoint::OutputTensor> tensors;
+    for (const Parameter& parameter : parameters())
+        tensors.push_back(checkpoint::output_tensor(parameter.name, parameter.value));
+    return tensors;
+}
+
+void Trainable::save(const std::filesystem::path& destination, const std::vector<std::filesystem::path>& side_files,
+                     Progress& progress, const Cancellation& cancellation) const {
+    const nlohmann::json config = saved_json(stack_->config(), weights().scalar_type());
+    checkpoint::SaveRequest request;
+    request.destination = destination;
+    request.config = &config;
+    request.tensors = output_tensors();
+    request.side_files = side_files;
+    checkpoint::save_checkpoint(request, progress, cancellation);
+}
+
+}  // namespace headscope::model
