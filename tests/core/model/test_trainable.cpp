@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "tests/catch_with_torch.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/log_softmax.h>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/checkpoint/checkpoint.h"
+#include "core/model/trainable.h"
+#include "tests/core/base/temporary_folder.h"
+
+using namespace headscope;
+using model::Trainable;
+
+namespace {
+
+nlohmann::json tiny(const std::string& type) {
+    return {{"model_type", type},       {"vocab_size", 19},       {"hidden_size", 12},
+            {"intermediate_size", 20},  {"num_hidden_layers", 3}, {"num_attention_heads", 3},
+            {"num_key_value_heads", 3}, {"head_dim", 4},          {"max_position_embeddings", 40},
+            {"initializer_range", 0.2}};
+}
+
+model::Batch ids(std::int64_t sequences, std::int64_t length) {
+    model::Batch batch;
+    batch.ids = (at::arange(sequences * length, at::kLong) * 7 + 3).remainder(19).view({sequences, length});
+    return batch;
+}
+
+/// Mean next-token loss by operators that autograd knows.
+at::Tensor loss(Trainable& model, const model::Batch& batch, const model::TrainingForward& training = {}) {
+    const at::Tensor logits = model.forward(batch, training).matmul(model.head_weight().t());
+    const std::int64_t length = batch.ids.size(1);
+    const at::Tensor rows = at::log_softmax(logits.narrow(1, 0, length - 1), -1);
+    return -rows.gather(2, batch.ids.narrow(1, 1, length - 1).unsqueeze(2)).mean();
+}
+
+const model::Parameter& parameter(const Trainable& model, const std::string& name) {
+    for (const model::Parameter& one : model.parameters())
+        if (one.name == name) return one;
+    FAIL("no parameter " << name);
+    throw std::logic_error(name);
+}
+
+}  // namespace
+
+TEST_CASE("Fresh models have the names, decays and beginnings of the specification", "[trainable]") {
+    nlohmann::json config = tiny("qwen2");
+    const auto model = Trainable::create(config.dump(), 5, at::kFloat);
+    std::set<std::string> names;
+    std::int64_t elements = 0;
+    for (const model::Parameter& one : model->parameters()) {
+        names.insert(one.name);
+        elements += one.value.numel();
+        CHECK(one.decays == (one.value.dim() > 1));
+    }
+    CHECK(names.size() == 3 * 12 + 3);
+    CHECK(elements == model->model().parameters());
+    CHECK(names.count("model.layers.2.self_attn.k_proj.bias") == 1);
+    CHECK(names.count("lm_head.weight") == 1);
+    CHECK(parameter(*model, "model.norm.weight").value.eq(1).all().item<bool>());
+    CHECK(parameter(*model, "model.layers.0.self_attn.q_proj.bias").value.eq(0).all().item<bool>());
+    const at::Tensor table = parameter(*model, "model.embed_tokens.weight").value;
+    // 228 numbers: their mean is within 0.2 / sqrt(228) * 5 of 0, their deviation within a quarter of 0.2.
+    CHECK(std::abs(table.mean().item<double>()) < 0.07);
+    CHECK(table.std().item<double>() == Approx(0.2).epsilon(0.25));
+    CHECK(model->decayed() < model->weights().numel());
+    CHECK(model->gradients().sizes() == model->weights().sizes());
+}
+
+TEST_CASE("A tensor's beginning depends on the seed and its name alone", "[trainable]") {
+    nlohmann::json config = tiny("qwen3");
+    const auto three = Trainable::create(config.dump(), 5, at::kFloat);
+    config["num_hidden_layers"] = 4;
+    const auto four = Trainable::create(config.dump(), 5, at::kFloat);
+    const auto other = Trainable::create(config.dump(), 6, at::kFloat);
+    for (const model::Parameter& one : three->parameters()) {
+        INFO(one.name);
+        CHECK(at::equal(one.value, parameter(*four, one.name).value));
+        if (one.decays) CHECK_FALSE(at::equal(one.value, parameter(*other, one.name).value));
+    }
+}
+
+TEST_CASE("Gradients arrive in the flat vector, add up, and agree with finite differences", "[trainable]") {
+    for (const char* type : {"llama", "qwen2", "qwen3", "gpt2"}) {
+        INFO(type);
+        nlohmann::json config = tiny(type);
+        if (config["model_type"] == "gpt2")
+            config = {{"model_type", "gpt2"}, {"vocab_size", 19}, {"n_embd", 12},     {"n_layer", 2},
+                      {"n_head", 3},          {"n_inner", 20},    {"n_positions", 40}};
+        const auto model = Trainable::create(config.dump(), 1, at::kDouble);
+        const model::Batch batch = ids(2, 7);
+        loss(*model, batch).backward();
+        const at::Tensor gradient = model->gradients().clone();
+        loss(*model, batch).backward();
+        CHECK((model->gradients() - 2 * gradient).abs().max().item<double>() < 1e-12);
+        at::Tensor weights = model->weights();
+        for (std::int64_t i = 0; i < weights.numel(); i += weights.numel() / 41) {
+            const double here = weights[i].item<double>(), step = 1e-5;
+            weights[i] = here + step;
+            const double above = loss(*model, batch).item<double>();
+            weights[i] = here - step;
+            const double below = loss(*model, batch).item<double>();
+            weights[i] = here;
+            // Central differences: step^2 of the third derivative and 1e-15 / step of rounding.
+            CHECK(gradient[i].item<double>() == Approx((above - below) / (2 * step)).epsilon(1e-5).margin(1e-8));
+        }
+    }
+}
+
+TEST_CASE("Dropout is a function of its seed, and takes its share", "[trainable]") {
+    const auto model = Trainable::create(tiny("llama").dump(), 1, at::kDouble);
+    const model::Batch batch = ids(3, 12);
+    const auto value = [&](double share, std::uint64_t seed) {
+        return loss(*model, batch, {share, seed}).item<double>();
+    };
+    CHECK(value(0.3, 7) == value(0.3, 7));
+    CHECK(value(0.3, 7) != value(0.3, 8));
+    CHECK(value(0.0, 7) == value(0.0, 8));
+}
+
+TEST_CASE("A saved model is opened with the same weights, and with the config that transformers reads", "[trainable]") {
+    const test::TemporaryFolder folder;
+    NoProgress progress;
+    const Cancellation cancellation;
+    const std::pair<nlohmann::json, std::string> kinds[] = {
+        {{{"attention_bias", true}}, "qwen2"},      {{{"qk_norm", true}}, "qwen3"},
+        {{{"tie_word_embeddings", true}}, "llama"}, {{{"qk_norm", true}, {"attention_bias", true}}, "headscope"},
+        {{{"rotary", false}}, "headscope"},
+    };
+    for (const auto& [choice, written] : kinds) {
+        nlohmann::json config = tiny("headscope");
+        config["num_key_value_heads"] = 1;
+        config.update(choice);
+        INFO(choice.dump());
+        const auto model = Trainable::create(config.dump(), 3, at::kFloat);
+        const auto path = folder.path() / choice.dump().substr(2, 5) / written;
+        std::filesystem::create_directories(path.parent_path());
+        model->save(path, {}, progress, cancellation);
+        const auto file = checkpoint::Checkpoint::open(path);
+        CHECK(file->config().at("model_type") == written);
+        const auto again = Trainable::open(*file, at::kFloat);
+        CHECK(at::equal(again->weights(), model->weights()));
+        const model::Batch read_ids = ids(2, 9);
+        CHECK(at::equal(again->model().forward(read_ids), model->model().forward(read_ids)));
+        const auto read = model::Model::build(*file);
+        CHECK(at::equal(read->forward(read_ids), model->model().forward(read_ids)));
+        // One pass under autograd is the same computation up to the order of sums.
+        CHECK((model->forward(read_ids).detach() - read->forward(read_ids)).abs().max().item<double>() < 1e-5);
+    }
+}
+
+TEST_CASE("What cannot be trained is refused by name", "[trainable]") {
+    nlohmann::json config = tiny("gpt_oss");
+    CHECK_THROWS_AS(Trainable::create(config.dump(), 1, at::kFloat), Error);
+    CHECK_THROWS_AS(Trainable::create(R"({"model_type": "t5"})", 1, at::kFloat), Error);
+    CHECK_THROWS_AS(Trainable::create("[", 1, at::kFloat), Error);
+    CHECK_THROWS_AS(Trainable::create(tiny("llama").dump(), 1, at::kHalf), Error);
+    config = tiny("headscope");
+    config["layers"] = {"standard", "standard", "nothing"};
+    CHECK_THROWS_WITH(Trainable::create(config.dump(), 1, at::kFloat), Catch::Contains("nothing"));
+}
