@@ -18,6 +18,9 @@ public:
     void set(const QString& text, const QString& action = {}, std::function<void()> act = {});
     QString text() const;
 
+protected:
+    void resizeEvent(QResizeEvent* event) override;
+
 private:
     QLabel* text_;
     QPushButton* action_;

@@ -28,7 +28,7 @@ namespace headscope::widgets {
 namespace {
 
 constexpr std::size_t kSurprises = 200, kBest = 10;
-constexpr int kNarrow = 760;
+constexpr int kNarrow = 760, kListsWidth = 220;
 constexpr double kFixedRange = 10;  ///< nats; one in 22 000
 
 QLabel* plain_label(QWidget* parent, const char* name) {
@@ -125,6 +125,7 @@ void LossView::build() {
 QWidget* LossView::build_lists() {
     right_ = new QSplitter(Qt::Vertical, split_);
     right_->setChildrenCollapsible(false);
+    right_->setMinimumWidth(kListsWidth);
     const auto panel = [&](QLabel*& title, const char* title_name, TokenTable*& table, const char* table_name) {
         auto* made = new QWidget(right_);
         auto* column = new QVBoxLayout(made);
