@@ -10,6 +10,7 @@ find_package(HDF5 REQUIRED COMPONENTS CXX)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 pkg_check_modules(HWY REQUIRED IMPORTED_TARGET libhwy)
 pkg_check_modules(ONIG REQUIRED IMPORTED_TARGET oniguruma)
+find_package(tomlplusplus REQUIRED)
 pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)
 
 add_library(headscope_hdf5 INTERFACE)

@@ -143,7 +143,7 @@ bool event_fields(F& f, E& e) {
     } else if constexpr (std::is_same_v<Kind, Snapshot>) {
         return f(e.step) && f(e.name) && f(e.bytes) && f(e.seconds) && f(e.best);
     } else if constexpr (std::is_same_v<Kind, Control>) {
-        return f(e.step) && f(e.action) && f(e.value) && f(e.outcome);
+        return f(e.step) && f(e.action) && f(e.value) && f(e.outcome) && f(e.id);
     } else if constexpr (std::is_same_v<Kind, SampleText>) {
         return f(e.step) && f(e.prompt) && f(e.text);
     } else if constexpr (std::is_same_v<Kind, Log>) {

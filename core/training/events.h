@@ -82,6 +82,7 @@ struct Control {
     std::string action;     ///< pause, resume, stop, learning_rate, evaluate, snapshot, ...
     std::string value;      ///< as written: "3e-4"
     std::string outcome;    ///< what was done, or why nothing was
+    std::string id = {};    ///< of the wish, what its sender waits for; empty: the trainer's own doing
 };
 
 struct SampleText {

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <numeric>
 #include <optional>
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/nearest_word.h"
 #include "core/base/text.h"
 
 namespace headscope::workspace {
@@ -231,36 +231,7 @@ private:
     int depth_ = 0;
 };
 
-std::size_t edits(const std::string& a, const std::string& b) {
-    std::vector<std::size_t> row(b.size() + 1);
-    std::iota(row.begin(), row.end(), std::size_t{0});
-    for (std::size_t i = 1; i <= a.size(); ++i) {
-        std::size_t diagonal = std::exchange(row[0], i);
-        for (std::size_t j = 1; j <= b.size(); ++j) {
-            const std::size_t change = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-            diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, change}));
-        }
-    }
-    return row.back();
-}
-
 }  // namespace
-
-std::string nearest_word(const std::string& word, const std::vector<std::string>& known) {
-    std::string nearest;
-    std::size_t fewest = word.size() < 4 ? 2 : std::max<std::size_t>(2, word.size() / 3) + 1;
-    if (word.size() > 64) return nearest;
-    for (const std::string& candidate : known) {
-        // The beginning of a name is as good as one slip of the finger.
-        const bool begins = word.size() >= 3 && candidate.compare(0, word.size(), word) == 0;
-        const std::size_t needed = begins ? std::min<std::size_t>(1, edits(word, candidate)) : edits(word, candidate);
-        if (needed < fewest) {
-            fewest = needed;
-            nearest = candidate;
-        }
-    }
-    return nearest;
-}
 
 HeadFilter::HeadFilter(std::string_view text, const HeadTable& table)
     : root_(std::make_unique<Node>(Parser(text, table).parse())) {}

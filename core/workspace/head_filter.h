@@ -33,7 +33,4 @@ private:
     std::unique_ptr<Node> root_;
 };
 
-/// The known word with the fewest edits to `word`; empty when none is near (more than a third of its letters).
-std::string nearest_word(const std::string& word, const std::vector<std::string>& known);
-
 }  // namespace headscope::workspace

@@ -51,7 +51,7 @@ std::vector<What> one_of_each() {
             Validation{1, 5.5, 4096, 0.5},
             probe,
             Snapshot{200, "step-000200", 4000000, 0.25, true},
-            Control{200, "learning_rate", "3e-4", "set"},
+            Control{200, "learning_rate", "3e-4", "set", "00017-4-1"},
             SampleText{200, "In the", " beginning"},
             Log{LogLevel::warning, 200, "a spike"},
             StateChanged{RunState::failed, 201, "found a loss that is not finite"},

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+namespace headscope::training {
+
+/// Where in a text something is, both from 1; 0: not in the text (it was set by --set or by the window).
+struct TextPlace {
+    std::int64_t line = 0, column = 0;
+};
+
+/// A TOML document as JSON values, and where each key stands.
+struct TomlDocument {
+    TomlDocument();
+    ~TomlDocument();
+    TomlDocument(TomlDocument&&) noexcept;
+    TomlDocument& operator=(TomlDocument&&) noexcept;
+
+    nlohmann::json& values() { return *values_; }
+    const nlohmann::json& values() const { return *values_; }
+
+    /// Of keys, and of the entries of lists, by JSON pointer: "/model/mixer", "/data/text/0".
+    std::map<std::string, TextPlace> places;
+
+private:
+    std::unique_ptr<nlohmann::json> values_;
+};
+
+/// Throws Error format that names line and column ("job.toml: line 3, column 7") for what is no TOML, for a key twice,
+/// for dates and times, and for numbers that are not finite: no key of ours has such a value.
+TomlDocument parse_toml(std::string_view text, const std::string& where);
+
+/// "job.toml: line 3, column 7"; `where` alone for a place that is not in the text.
+std::string place_text(const std::string& where, const TextPlace& place);
+
+/// A value as TOML on one line: "text", 4e-05, [1, 2], { name = "copy" }. Nulls cannot be written: Error internal.
+std::string toml_value(const nlohmann::json& value);
+
+/// A key, quoted where it must be.
+std::string toml_key(const std::string& key);
+
+}  // namespace headscope::training

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Job files: every key with its default, what is wrong with a line and where, --set, and writing back.
+#include <catch2/catch.hpp>
+
+#include "core/training/job.h"
+#include "core/training/job_keys.h"
+#include "core/training/schedule.h"
+#include "tests/core/base/error_matcher.h"
+#include "tests/core/base/temporary_folder.h"
+
+using namespace headscope;
+using namespace headscope::training;
+using headscope::test::IsError;
+
+namespace {
+
+const std::string kLeast = "[data]\ncorpus = \"kjv\"\n";
+
+/// The job file of the specification, in the state in which every key is said.
+const std::string kWhole = R"(name = "hybrid, even layers standard"
+seed = 7
+
+[model]
+preset = "nano-2l"
+mixer = "approximate"
+layout = "even"
+mixers.approximate = { second_order = "full", normalisation = "joint" }
+hidden_size = 96
+
+[data]
+text = ["corpus/*.txt"]
+tokenizer = "train:2048"
+sequence_length = 128
+validation = 0.05
+
+[training]
+tokens = 5_000_000
+batch = 8
+accumulate = 2
+precision = "bfloat16"
+clip = 0.5
+dropout = 0.1
+threads = 1
+
+[optimizer]
+learning_rate = 1e-3
+betas = [0.9, 0.99]
+eps = 1e-9
+weight_decay = 0.05
+
+[schedule]
+kind = "wsd"
+warmup_steps = 10
+minimum_rate = 1e-5
+
+[evaluation]
+every = 10
+batches = 2
+
+[snapshots]
+every = 20
+keep = 4
+
+[probe]
+every = 5
+sequences = 2
+length = 64
+)";
+
+JobFile read(const std::string& text) {
+    return read_job(text, "job.toml");
+}
+
+}  // namespace
+
+TEST_CASE("A job needs to say only what to train on", "[training][job]") {
+    const JobFile job = read(kLeast);
+    CHECK(job.model.preset == "tiny-1m");
+    CHECK(job.training.steps == 1000);
+    CHECK(job.training.batch == 16);
+    CHECK(job.optimizer.learning_rate == 4e-4);
+    CHECK(job.optimizer.betas == std::array<double, 2>{0.9, 0.95});
+    CHECK(job.schedule.minimum_rate == 4e-5);
+    CHECK(job.schedule.warmup_steps == 100);
+    CHECK(job.data.sequence_length == 256);
+    CHECK(job.snapshots.keep == 3);
+    CHECK(job.probe.every == 50);
+    CHECK(job.step_tokens() == 16 * 256);
+    REQUIRE_THROWS_MATCHES(read(""), Error, IsError(ErrorCode::usage, "one of text, corpus and generator"));
+}
+
+TEST_CASE("All keys of a job are read, and written back as they were", "[training][job]") {
+    const JobFile job = read(kWhole);
+    CHECK(job.name == "hybrid, even layers standard");
+    CHECK(job.seed == 7);
+    CHECK(job.model.mixer == "approximate");
+    CHECK(job.model.layout == "even");
+    CHECK(job.model.mixers.at("approximate").at("second_order") == "full");
+    CHECK(job.model.config.at("hidden_size") == 96);
+    CHECK(job.data.text == std::vector<std::string>{"corpus/*.txt"});
+    CHECK(job.data.tokenizer == "train:2048");
+    CHECK_FALSE(job.training.steps);
+    CHECK(job.training.tokens == 5'000'000);
+    CHECK(job.training.accumulate == 2);
+    CHECK(job.training.precision == "bfloat16");
+    CHECK(job.optimizer.betas[1] == 0.99);
+    CHECK(job.schedule.kind == "wsd");
+    CHECK(job.schedule.minimum_rate == 1e-5);
+    CHECK(job.probe.length == 64);
+
+    for (const bool explained : {false, true}) {
+        const JobFile again = read(job_text(job, explained));
+        CHECK(job_differences(again, job, false).empty());
+        CHECK(job_text(again) == job_text(job));
+    }
+    // The table has every key of the text, and the text every key of the table that has a value.
+    for (const JobKey& key : job_keys()) {
+        INFO(key.full_name());
+        CHECK_FALSE(key.help.empty());
+        const std::string line = "\n" + key.name + (key.name == "mixers" ? "." : " = ");
+        const bool there = ("\n" + job_text(job)).find(line) != std::string::npos;
+        CHECK(there == !key.get(job).is_null());
+    }
+}
+
+TEST_CASE("A list of layers, files to validate on and a generator are read", "[training][job]") {
+    const JobFile job = read(R"(
+[model]
+layers = ["standard", "mlp"]
+[data]
+generator = { name = "induction", pairs = 4, unique = true }
+validation = ["a.txt", "b.txt"]
+)");
+    CHECK(job.model.layers == std::vector<std::string>{"standard", "mlp"});
+    CHECK(job.model.layout.empty());
+    REQUIRE(job.data.generator);
+    CHECK(job.data.generator->name == "induction");
+    CHECK(job.data.generator->options.at("pairs") == 4);
+    CHECK(job.data.generator->options.at("unique") == 1);
+    CHECK(job.data.validation_files.size() == 2);
+    CHECK(job_differences(read(job_text(job)), job, false).empty());
+}
+
+TEST_CASE("What is wrong with a job is told with line, column, key and the nearest name", "[training][job]") {
+    struct Case {
+        const char* text;
+        ErrorCode code;
+        std::vector<std::string> parts;
+    };
+    const std::vector<Case> cases = {
+        {"[data]\ncorpus = \"kjv\"\n[training]\n  stesp = 5\n",
+         ErrorCode::format,
+         {"job.toml: line 4, column 3", "training.stesp", "training.steps"}},
+        {"sede = 5\n", ErrorCode::format, {"line 1, column 1", "sede", "seed"}},
+        {"[trainig]\nsteps = 5\n", ErrorCode::format, {"line 1", "trainig", "training"}},
+        {"[model]\nlearning_rate = 5\n", ErrorCode::format, {"line 2", "optimizer.learning_rate"}},
+        {"[training]\nsteps = \"many\"\n",
+         ErrorCode::format,
+         {"line 2, column 1", "training.steps", "a whole number from 1", "\"many\""}},
+        {"[training]\nsteps = 1.5\n", ErrorCode::format, {"training.steps", "1.5"}},
+        {"[training]\nsteps = 0\n", ErrorCode::limit, {"line 2", "training.steps", "found 0"}},
+        {"[training]\nsteps = 99999999999999999999\n", ErrorCode::format, {"line 2"}},
+        {"[training]\ndropout = 1.0\n", ErrorCode::limit, {"training.dropout", "0.99"}},
+        {"[training]\nclip = nan\n", ErrorCode::format, {"line 2", "finite"}},
+        {"[training]\nprecision = \"float23\"\n", ErrorCode::format, {"float32", "(float32?)"}},
+        {"[training]\nminutes = 5\nsteps = 7\n", ErrorCode::usage, {"one of steps, tokens and minutes", "2 of them"}},
+        {"[training]\nsteps = 5\nsteps = 7\n", ErrorCode::format, {"line 3"}},
+        {"[training\nsteps = 5\n", ErrorCode::format, {"line 1", "TOML"}},
+        {"[optimizer]\nbetas = [0.9]\n", ErrorCode::format, {"a list of two numbers"}},
+        {"[optimizer]\nbetas = [0.9, 1.0]\n", ErrorCode::limit, {"optimizer.betas"}},
+        {"[optimizer]\nlearning_rate = -1\n", ErrorCode::limit, {"optimizer.learning_rate"}},
+        {"[schedule]\nminimum_rate = 1.0\n[data]\ncorpus = \"kjv\"\n",
+         ErrorCode::usage,
+         {"line 2", "schedule.minimum_rate"}},
+        {"[data]\ncorpus = \"kjv\"\ntext = \"a.txt\"\n", ErrorCode::usage, {"2 of them"}},
+        {"[data]\ngenerator = \"copy\"\n", ErrorCode::format, {"data.generator", "a table"}},
+        {"[data]\ngenerator = { pairs = 3 }\n", ErrorCode::format, {"name = \"induction\""}},
+        {"[data]\ngenerator = { name = \"copy\", x = \"y\" }\n", ErrorCode::format, {"option x"}},
+        {"[model]\nmixers.approximate = 3\n", ErrorCode::format, {"line 2", "model.mixers", "approximate"}},
+        {"[model]\npreset = \"a\"\nfrom = \"b\"\n", ErrorCode::usage, {"either preset or from", "both"}},
+        {"[model]\nlayers = [\"mlp\"]\nmixer = \"mlp\"\n", ErrorCode::usage, {"model.layers"}},
+        {"[model]\nlayers = []\n", ErrorCode::format, {"at least one"}},
+        {"training = 5\n", ErrorCode::format, {"the section [training]"}},
+        {"name = 1979-05-27\n", ErrorCode::format, {"a date or time"}},
+        {"\"training.steps\" = 5\n", ErrorCode::format, {"line 1"}},
+        {"[snapshots]\nkeep = 1\n", ErrorCode::limit, {"snapshots.keep", "from 2"}},
+        {"name = \"\x01\"\n", ErrorCode::format, {"line 1"}},
+    };
+    for (const Case& bad : cases) {
+        INFO(bad.text);
+        for (const std::string& part : bad.parts)
+            REQUIRE_THROWS_MATCHES(read(bad.text), Error, IsError(bad.code, part));
+    }
+}
+
+TEST_CASE("--set changes a key, takes the place of others, and refuses as a file does", "[training][job]") {
+    JobFile job = read(kWhole);
+    set_key(job, "training.minutes = 2.5");
+    CHECK(job.training.minutes == 2.5);
+    CHECK_FALSE(job.training.tokens);
+    set_key(job, "model.mixer=mlp");
+    CHECK(job.model.mixer == "mlp");
+    set_key(job, "name=a plain text");
+    CHECK(job.name == "a plain text");
+    set_key(job, "name=12");
+    CHECK(job.name == "12");
+    set_key(job, "name=\"in quotes\"");
+    CHECK(job.name == "in quotes");
+    set_key(job, "model.layers=[\"mlp\", \"standard\"]");
+    CHECK(job.model.mixer.empty());
+    CHECK(job.model.layout.empty());
+    set_key(job, "model.layout=odd");
+    CHECK(job.model.layers.empty());
+    CHECK(job.model.layout == "odd");
+    set_key(job, "model.mixers.approximate.normalisation=per_order");
+    CHECK(job.model.mixers["approximate"]["normalisation"] == "per_order");
+    CHECK(job.model.mixers["approximate"]["second_order"] == "full");
+    set_key(job, "data.generator.name=copy");
+    REQUIRE(job.data.generator);
+    CHECK(job.data.text.empty());
+    set_key(job, "data.generator.length=9");
+    CHECK(job.data.generator->options.at("length") == 9);
+    set_key(job, "data.text=some.txt");
+    CHECK(std::filesystem::path(job.data.text.at(0)).is_absolute());
+    CHECK_FALSE(job.data.generator);
+    set_key(job, "data.tokenizer=bytes");
+    CHECK(job.data.tokenizer == "bytes");
+    set_key(job, "optimizer.betas=[0.8, 0.9]");
+    CHECK(job.optimizer.betas[0] == 0.8);
+
+    REQUIRE_THROWS_MATCHES(set_key(job, "training.stesp=5"), Error, IsError(ErrorCode::format, "training.steps"));
+    REQUIRE_THROWS_MATCHES(set_key(job, "steps=5"), Error, IsError(ErrorCode::format, "training.steps"));
+    REQUIRE_THROWS_MATCHES(set_key(job, "training.steps=0"), Error, IsError(ErrorCode::limit, "--set: training.steps"));
+    REQUIRE_THROWS_MATCHES(set_key(job, "training.steps=x\ny=3"), Error, IsError(ErrorCode::format));
+    REQUIRE_THROWS_MATCHES(set_key(job, "nothing"), Error, IsError(ErrorCode::usage, "section.key=value"));
+}
+
+TEST_CASE("A job file's paths are found from its own folder", "[training][job]") {
+    const test::TemporaryFolder folder;
+    test::write_file(folder / "job.toml", "[data]\ntext = [\"a.txt\", \"/b.txt\"]\nvalidation = [\"c/*.txt\"]\n");
+    const JobFile job = with_absolute_paths(read_job_file(folder / "job.toml"));
+    CHECK(job.data.text == std::vector<std::string>{(folder / "a.txt").string(), "/b.txt"});
+    CHECK(job.data.validation_files == std::vector<std::string>{(folder.path() / "c/*.txt").string()});
+    CHECK(job.data.tokenizer == "bytes");
+    REQUIRE_THROWS_MATCHES(read_job_file(folder / "none.toml"), Error, IsError(ErrorCode::io));
+    test::write_file(folder / "job.toml", "name = \"\xff\"\n");
+    REQUIRE_THROWS_MATCHES(read_job_file(folder / "job.toml"), Error, IsError(ErrorCode::format, "UTF-8"));
+}
+
+TEST_CASE("Differences of two jobs name what a resumed run may not change", "[training][job]") {
+    const JobFile was = read(kWhole);
+    JobFile job = was;
+    set_key(job, "training.threads=3");
+    set_key(job, "evaluation.every=7");
+    CHECK(job_differences(job, was, true).empty());
+    CHECK(job_differences(job, was, false).size() == 2);
+    set_key(job, "optimizer.learning_rate=2e-3");
+    REQUIRE(job_differences(job, was, true).size() == 1);
+    CHECK(job_differences(job, was, true)[0] == "optimizer.learning_rate: 0.002, was 0.001");
+}
+
+TEST_CASE("The rate rises in a line, falls as its kind says, and ends at the minimum", "[training][schedule]") {
+    ScheduleSettings schedule;
+    schedule.warmup_steps = 10;
+    schedule.minimum_rate = 0.1;
+    const auto rate = [&](std::int64_t update) { return learning_rate(schedule, 1.0, update, 110); };
+    CHECK(rate(1) == Approx(0.1));
+    CHECK(rate(10) == Approx(1.0));
+    CHECK(rate(60) == Approx(0.1 + 0.9 * 0.5));
+    CHECK(rate(110) == Approx(0.1));
+    schedule.kind = "linear";
+    CHECK(rate(35) == Approx(1.0 - 0.9 * 0.25));
+    CHECK(rate(110) == Approx(0.1));
+    schedule.kind = "constant";
+    CHECK(rate(110) == Approx(1.0));
+    schedule.kind = "wsd";
+    schedule.decay_share = 0.5;
+    CHECK(rate(55) == Approx(1.0));
+    CHECK(rate(110) == Approx(0.1));
+    CHECK(rate(82) == Approx(1.0 - 0.9 * (82.0 / 110 - 0.5) / 0.5));
+    schedule.warmup_start = 0.5;
+    CHECK(rate(5) == Approx(0.75));
+    // A peak that was set below the minimum is the minimum.
+    CHECK(learning_rate(schedule, 0.05, 100, 110) == Approx(0.05));
+}
+
+TEST_CASE("A job of minutes plans its updates from its pace", "[training][schedule]") {
+    TimePlan plan(100);
+    CHECK(plan.plan(0, 0.0) == 0);
+    CHECK(plan.plan(10, 0.5) == 0);
+    CHECK(plan.plan(20, 1.0) == 2000);
+    CHECK(plan.plan(21, 1.1) == 0);
+    CHECK(plan.plan(200, 20.0) == 1000);
+    CHECK(plan.plan(201, 21.0) == 0);
+    TimePlan resumed(100);
+    resumed.resume(21.0);
+    CHECK(resumed.plan(201, 21.0) == 0);
+    CHECK(resumed.plan(260, 26.0) == 1000);
+    CHECK_FALSE(plan.over(99.9));
+    CHECK(plan.over(100.0));
+}
