@@ -35,7 +35,16 @@ struct OutputView {
     std::int64_t batch_stride = 0, head_stride = 0, row_stride = 0;
 };
 
-enum class Normaliser : std::uint8_t { softmax, sparsemax };
+/// From scores to weights. The Taylor ones (Deconstructing Attention, Eq. 6 and 14-17) put 1 + s + t2 in the place of
+/// the exponential, t2 the second order; kernels/normaliser.h has their names and what they cannot be joined with.
+enum class Normaliser : std::uint8_t {
+    softmax,
+    sparsemax,
+    taylor,                     ///< t2 = s^2 / 2, one denominator: every weight is positive
+    taylor_diagonal,            ///< t2 = scale^2 / 2 * sum over c of (q_c k_c)^2: weights may be negative
+    taylor_per_order,           ///< A = 1 / n + s / sum s + t2 / sum t2: rows sum to 3, and sum s may cross 0
+    taylor_diagonal_per_order,  ///< both: Eq. 14-17 to the letter
+};
 
 /// What a score gets for a relative position beyond the table of distance biases.
 enum class BeyondTable : std::uint8_t { zero, clamp };
@@ -109,7 +118,7 @@ struct StatisticsRequest {
 /// Index order of the flat vectors is as written, row-major.
 struct Statistics {
     std::int64_t batch = 0, heads = 0, queries = 0, keys = 0;
-    std::vector<double> entropy;           ///< [B, H] nats, summed over rows
+    std::vector<double> entropy;           ///< [B, H] nats, summed over rows; NaN where a weight is negative
     std::vector<double> entropy_row_mean;  ///< [B, H] nats per query
     std::vector<double> concentration;     ///< [B, H] Frobenius norm
     std::vector<double> sink;              ///< [B, H]
@@ -132,7 +141,8 @@ struct Statistics {
     /// belongs to block (i * rows / Lq, j * columns / Lk), integer division. Padding shares the sequence's own length.
     std::vector<float> thumbnail_mean, thumbnail_maximum;
     /// [B, H, Lq], always filled: what turns a score into a weight. softmax: the natural-log normaliser
-    /// (A = exp(s - c)); sparsemax: the threshold (A = max(s - c, 0)). +inf for a row that sees no key.
+    /// (A = exp(s - c)); sparsemax: the threshold (A = max(s - c, 0)); Taylor: the denominator (A = (1 + s + t2) / c),
+    /// per order that of the second (c = sum t2). +inf for a row that sees no key.
     std::vector<float> row_constant;
     std::vector<float> query_entropy, query_square_sum, query_sink, query_mean_distance;  ///< [B, H, Lq], per_query
 };

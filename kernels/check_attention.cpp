@@ -5,6 +5,7 @@
 #include <string>
 
 #include "kernels/backend.h"
+#include "kernels/normaliser.h"
 #include "kernels/score_rule.h"
 
 namespace headscope::kernels {
@@ -83,6 +84,22 @@ void check_blocks(const BlockVisibility& blocks, std::int64_t batch, std::int64_
            std::to_string(blocks.visible.size()));
 }
 
+void check_normaliser(const ScoreRule& rule) {
+    const std::string name = normaliser_name(rule.normaliser);
+    expect(!name.empty(), "normaliser", normaliser_list(),
+           "number " + std::to_string(static_cast<int>(rule.normaliser)));
+    if (is_taylor(rule.normaliser)) {
+        expect(rule.sink_logits.empty(), "sink_logits", "none beside " + name, "some");
+        expect(rule.blocks.block_size == 0, "block size", "none beside " + name,
+               std::to_string(rule.blocks.block_size));
+    }
+    if (is_signed(rule.normaliser)) {
+        const bool plain = rule.window_left < 0 && rule.window_right < 0 && rule.slopes.empty() &&
+                           rule.bias_length == 0 && rule.soft_cap == 0.0;
+        expect(plain, "normaliser", "no window, bias or cap beside " + name, "some");
+    }
+}
+
 }  // namespace
 
 void check_attention(const AttentionInput& input, bool with_value) {
@@ -110,8 +127,7 @@ void check_attention(const AttentionInput& input, bool with_value) {
            std::to_string(rule.window_left) + ", " + std::to_string(rule.window_right));
     expect(rule.first_keys >= 0 && rule.first_keys < kLargestSize, "first keys", "0 to 2^31 - 1",
            std::to_string(rule.first_keys));
-    expect(rule.normaliser == Normaliser::softmax || rule.normaliser == Normaliser::sparsemax, "normaliser",
-           "softmax or sparsemax", "number " + std::to_string(static_cast<int>(rule.normaliser)));
+    check_normaliser(rule);
     check_biases(rule, q.heads);
     check_blocks(rule.blocks, q.batch, q.heads, k.length);
     check_lengths(rule, q.batch, q.length, k.length);

@@ -9,7 +9,9 @@
 #include <bit>
 #include <cstring>
 #include <limits>
+#include <vector>
 
+#include "kernels/normaliser.h"
 #include "kernels/score_rule.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -91,6 +93,44 @@ struct Context {
     }
 };
 
+/// What turns the scores of a Taylor row into weights: A = zeroth + first s + second t2.
+struct TaylorConstants {
+    float zeroth = 0.0F, first = 0.0F, second = 0.0F;
+};
+
+/// Of the rows of a tile, in rising order. By order, the denominator of the first is no constant of the file's: it is
+/// q_i times the sum of the keys that row i sees, which one walk over the keys gives for all rows.
+class TaylorRows {
+public:
+    explicit TaylorRows(const Context& context)
+        : context_(context),
+          sum_(is_per_order(context.rule.normaliser) ? static_cast<std::size_t>(context.dk) : 0),
+          row_(sum_.size()) {}
+
+    TaylorConstants constants(std::int64_t i) {
+        const float second = 1.0F / context_.job.row_constant[i];
+        if (sum_.empty()) return {second, second, second};
+        const TileJob& job = context_.job;
+        const KeyRange keys = key_range(context_.rule, context_.bounds, i);
+        const std::int64_t group = job.h / (job.input->query.heads / job.input->key.heads);
+        for (seen_ = std::max(seen_, keys.begin); seen_ < keys.end; ++seen_) {
+            read_row(job.input->key, job.b, group, seen_, row_.data());
+            for (std::size_t c = 0; c < sum_.size(); ++c) sum_[c] += double{row_[c]};
+        }
+        read_row(job.input->query, job.b, job.h, i, row_.data());
+        double dot = 0.0;
+        for (std::size_t c = 0; c < sum_.size(); ++c) dot += double{row_[c]} * sum_[c];
+        const double number = static_cast<double>(keys.end - keys.begin);
+        return {static_cast<float>(1.0 / number), static_cast<float>(1.0 / (dot * context_.rule.scale)), second};
+    }
+
+private:
+    const Context& context_;
+    std::vector<double> sum_;
+    std::vector<float> row_;
+    std::int64_t seen_ = 0;
+};
+
 }  // namespace headscope::kernels::tile
 #endif
 
@@ -156,8 +196,20 @@ HWY_INLINE void each_vector(KeyRange range, float* row, const Step& step) {
     }
 }
 
-/// Turns the dot products of row i into scores or weights, in place.
-void finish_row(const tile::Context& context, std::int64_t i, KeyRange range, float* additive, float* row) {
+/// Scores become Taylor weights, in place. `squares`: the second order's own scores, or null.
+void weigh_taylor(const tile::TaylorConstants& constants, KeyRange range, const float* squares, float* row) {
+    const D d;
+    const auto zeroth = hn::Set(d, constants.zeroth), first = hn::Set(d, constants.first);
+    const auto second = hn::Set(d, constants.second), half = hn::Set(d, 0.5F);
+    each_vector(range, row, [&](auto s, std::int64_t j) {
+        const auto order = squares != nullptr ? hn::Load(d, squares + j) : hn::Mul(hn::Mul(half, s), s);
+        return hn::MulAdd(order, second, hn::MulAdd(s, first, zeroth));
+    });
+}
+
+/// Turns the dot products of row i into scores or weights, in place. `squares`, `taylor`: for Taylor weights only.
+void finish_row(const tile::Context& context, std::int64_t i, KeyRange range, float* additive, const float* squares,
+                tile::TaylorRows& taylor, float* row) {
     const D d;
     const ScoreRule& rule = context.rule;
     if (!rule.slopes.empty() || rule.bias_length > 0) {
@@ -183,11 +235,13 @@ void finish_row(const tile::Context& context, std::int64_t i, KeyRange range, fl
             const auto x = hn::Sub(s, constant);
             return hn::IfThenElse(hn::Eq(x, x), hn::Exp(d, hn::Min(x, zero)), x);
         });
-    } else {
+    } else if (rule.normaliser == Normaliser::sparsemax) {
         each_vector(range, row, [&](auto s, std::int64_t) {
             const auto x = hn::Sub(s, constant);
             return hn::IfThenElse(hn::Eq(x, x), hn::Max(x, zero), x);
         });
+    } else {
+        weigh_taylor(taylor.constants(i), range, squares, row);
     }
     context.mask(i, range, 0.0F, row);
 }
@@ -203,6 +257,12 @@ void compute_tile_on(const TileJob& job) {
     float* additive = rows.get() + kRows * padded;
     std::fill(additive, additive + padded, 0.0F);
     pack_keys(job, width, panels.get(), one.get());
+    // The second order's own scores are dot products of squares.
+    const bool diagonal = job.row_constant != nullptr && is_diagonal(context.rule.normaliser);
+    const auto panels_of_squares = tile::buffer(diagonal ? padded * dk : 1);
+    const auto squared = tile::buffer(diagonal ? kRows * dk : 1), rows_of_squares = tile::buffer(kRows * padded);
+    for (std::int64_t x = 0; diagonal && x < padded * dk; ++x) panels_of_squares[x] = panels[x] * panels[x];
+    tile::TaylorRows taylor(context);
     for (std::int64_t i = job.q_begin; i < job.q_end; i += kRows) {
         KeyRange visible[kRows], all{columns, 0};
         for (std::int64_t r = 0; r < kRows; ++r) {
@@ -214,13 +274,18 @@ void compute_tile_on(const TileJob& job) {
             for (std::int64_t c = 0; c < dk; ++c)
                 queries[static_cast<std::size_t>(kRows * c + r)] = one[static_cast<std::size_t>(c)];
         }
+        const double scale = context.rule.scale;
+        for (std::int64_t x = 0; diagonal && x < kRows * dk; ++x) squared[x] = queries[x] * queries[x];
         for (std::int64_t j = all.begin / width * width; j < all.end; j += width) {
-            dots(queries.get(), panels.get() + j * dk, dk, static_cast<float>(context.rule.scale), rows.get() + j,
-                 padded);
+            dots(queries.get(), panels.get() + j * dk, dk, static_cast<float>(scale), rows.get() + j, padded);
+            if (diagonal)
+                dots(squared.get(), panels_of_squares.get() + j * dk, dk, static_cast<float>(0.5 * scale * scale),
+                     rows_of_squares.get() + j, padded);
         }
         for (std::int64_t r = 0; r < kRows && i + r < job.q_end; ++r) {
             float* row = rows.get() + r * padded;
-            finish_row(context, i + r, visible[r], additive, row);
+            finish_row(context, i + r, visible[r], additive, diagonal ? rows_of_squares.get() + r * padded : nullptr,
+                       taylor, row);
             std::memcpy(job.out + (i + r - job.q_begin) * columns, row,
                         static_cast<std::size_t>(columns) * sizeof(float));
         }

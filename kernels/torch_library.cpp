@@ -19,6 +19,7 @@
 
 #include "kernels/attention.h"
 #include "kernels/backend.h"
+#include "kernels/normaliser.h"
 #include "kernels/parallel.h"
 #include "kernels/score_rule.h"
 
@@ -117,8 +118,10 @@ ScoreRule rule_of(const Arguments& a, std::int64_t batch, std::int64_t heads, st
     rule.beyond_table =
         choose<BeyondTable>(a, "beyond_table", {{"clamp", BeyondTable::clamp}, {"zero", BeyondTable::zero}});
     rule.sink_logits = a.values<float>("sink_logits", 1);
-    rule.normaliser =
-        choose<Normaliser>(a, "normaliser", {{"softmax", Normaliser::softmax}, {"sparsemax", Normaliser::sparsemax}});
+    const auto normaliser = find_normaliser(a.word("normaliser"));
+    TORCH_CHECK_VALUE(normaliser.has_value(), "[normaliser] expected ", normaliser_list(), "; found ",
+                      a.word("normaliser"));
+    rule.normaliser = *normaliser;
     rule.query_length = a.values<std::int64_t>("query_length", 1);
     rule.key_begin = a.values<std::int64_t>("key_begin", 1);
     rule.key_length = a.values<std::int64_t>("key_length", 1);

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/store/scale_storage.h"
+#include "kernels/normaliser.h"
 
 namespace headscope::store {
 namespace {
@@ -51,7 +52,7 @@ constexpr Length lengths[] = {{"query_length", &ScoreRule::query_length},
                               {"key_length", &ScoreRule::key_length}};
 
 std::string text(kernels::Normaliser normaliser) {
-    return normaliser == kernels::Normaliser::sparsemax ? "sparsemax" : "softmax";
+    return kernels::normaliser_name(normaliser);
 }
 std::string text(kernels::BeyondTable beyond) {
     return beyond == kernels::BeyondTable::zero ? "zero" : "clamp";
@@ -182,12 +183,12 @@ ScoreRule read_rule(hid_t file, const std::string& path, std::int64_t heads, std
     rule.blocks.block_size = position("block_size");
 
     const std::string normaliser = hdf5::read_text_attribute(group, "normaliser", at);
-    if (normaliser == text(kernels::Normaliser::sparsemax))
-        rule.normaliser = kernels::Normaliser::sparsemax;
-    else if (normaliser != text(kernels::Normaliser::softmax)) {
-        throw Error(ErrorCode::unsupported, at, "expected the normaliser softmax or sparsemax",
+    const auto known = kernels::find_normaliser(normaliser);
+    if (!known) {
+        throw Error(ErrorCode::unsupported, at, "expected a normaliser of " + kernels::normaliser_list(),
                     "found " + escaped(normaliser));
     }
+    rule.normaliser = *known;
     const std::string beyond = hdf5::read_text_attribute(group, "beyond_table", at);
     if (beyond == text(kernels::BeyondTable::zero))
         rule.beyond_table = kernels::BeyondTable::zero;

@@ -17,8 +17,8 @@ namespace headscope::store {
 
 inline constexpr std::int32_t format_version = 1;
 inline constexpr const char* format_name = "headscope-analysis";
-/// Room for the longest of the texts that a score rule holds ("sparsemax", "clamp").
-inline constexpr std::size_t rule_text_room = 16;
+/// Room for the longest of the texts that a score rule holds ("taylor_diagonal_per_order", "clamp").
+inline constexpr std::size_t rule_text_room = 32;
 
 /// A dimension scale: a dataset whose values label a dimension. Its path is the dimension's name.
 struct ScaleSpec {

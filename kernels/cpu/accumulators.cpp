@@ -25,7 +25,7 @@ void raise(std::atomic_ref<float> maximum, float x) {
 }  // namespace
 
 ColumnTotals::ColumnTotals(std::int64_t heads, std::int64_t query_end, std::int64_t key_begin, std::int64_t key_end,
-                           std::int64_t thumbnail_rows, std::int64_t thumbnail_columns)
+                           std::int64_t thumbnail_rows, std::int64_t thumbnail_columns, bool bounded)
     : query_end_(query_end),
       key_begin_(key_begin),
       key_end_(key_end),
@@ -37,7 +37,9 @@ ColumnTotals::ColumnTotals(std::int64_t heads, std::int64_t query_end, std::int6
                                      ? divide_up(query_end, thumbnail_rows) * divide_up(keys, thumbnail_columns)
                                      : 0;
     const auto terms = static_cast<std::uint64_t>(std::max<std::int64_t>({query_end, in_cell, 1}));
-    scale_ = std::ldexp(1.0, 61 - static_cast<int>(std::bit_width(terms)));
+    const int bits = static_cast<int>(std::bit_width(terms));
+    scale_ = std::ldexp(1.0, bounded ? 61 - bits : 41 - bits);
+    limit_ = std::ldexp(1.0, bounded ? 62 : 62 - bits);
     sums_.assign(static_cast<std::size_t>(heads * (key_end - key_begin)), 0);
     cell_sums_.assign(static_cast<std::size_t>(heads * thumbnail_rows * thumbnail_columns), 0);
     cell_maxima_.assign(cell_sums_.size(), 0.0F);
@@ -58,7 +60,7 @@ std::int64_t ColumnTotals::first_query(std::int64_t cell_row) const {
 std::int64_t ColumnTotals::fixed(double x, std::int64_t h) {
     const double scaled = x * scale_;
     // Truncation, not rounding: one instruction, and less than 2^-40 of a weight either way.
-    if (std::abs(scaled) < 0x1p62) return static_cast<std::int64_t>(scaled);
+    if (std::abs(scaled) < limit_) return static_cast<std::int64_t>(scaled);
     const std::lock_guard lock(broken_mutex_);
     broken_[static_cast<std::size_t>(h)] = 1;
     return 0;

@@ -14,9 +14,10 @@ namespace headscope::kernels::cpu {
 
 class ColumnTotals {
 public:
-    /// Rows [0, query_end) and keys [key_begin, key_end) of a sequence. thumbnail sizes 0: no thumbnails.
+    /// Rows [0, query_end) and keys [key_begin, key_end) of a sequence. thumbnail sizes 0: no thumbnails. `bounded`:
+    /// weights are 0 to 1; else sums of a few rows up to 2^20 either way are kept, and larger ones make a head NaN.
     ColumnTotals(std::int64_t heads, std::int64_t query_end, std::int64_t key_begin, std::int64_t key_end,
-                 std::int64_t thumbnail_rows, std::int64_t thumbnail_columns);
+                 std::int64_t thumbnail_rows, std::int64_t thumbnail_columns, bool bounded = true);
 
     /// Adds weights of head h summed over some rows of thumbnail row `cell_row` (all rows are row 0 without
     /// thumbnails), with their maxima, for `count` keys from `key`.
@@ -42,7 +43,7 @@ private:
     }
 
     std::int64_t query_end_, key_begin_, key_end_, thumbnail_rows_, thumbnail_columns_;
-    double scale_;
+    double scale_, limit_;
     std::vector<std::int64_t> sums_;       // [heads, keys from key_begin]
     std::vector<std::int64_t> cell_sums_;  // [heads, thumbnail rows, thumbnail columns]
     std::vector<float> cell_maxima_;

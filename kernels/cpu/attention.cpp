@@ -9,6 +9,7 @@
 #include "kernels/cpu/flush_denormals.h"
 #include "kernels/cpu/tasks.h"
 #include "kernels/cpu/workspace.h"
+#include "kernels/normaliser.h"
 #include "kernels/parallel.h"
 #include "kernels/score_rule.h"
 #include "kernels/statistics.h"
@@ -65,7 +66,8 @@ public:
         first_pass(b, results);
         const Sequence& s = *sequence_;
         ColumnTotals totals(request_ != nullptr ? heads_ : 0, s.query_end, s.key_begin, s.key_end,
-                            std::min(thumbnail_size(), s.queries), std::min(thumbnail_size(), s.keys));
+                            std::min(thumbnail_size(), s.queries), std::min(thumbnail_size(), s.keys),
+                            !is_signed(input_.rule->normaliser));
         second_pass(b, results, totals);
         if (request_ == nullptr) return;
         summarise(s, *request_, results, totals, minimum_.data(), b, *out_);
@@ -239,6 +241,10 @@ std::string last_target() {
     return target_of_last_call;
 }
 
+void note_target() {
+    target_of_last_call = target_info().name;
+}
+
 }  // namespace cpu
 
 void attention_cpu(const AttentionInput& input, OutputView output, const StatisticsRequest* request,
@@ -246,7 +252,7 @@ void attention_cpu(const AttentionInput& input, OutputView output, const Statist
     if (request != nullptr) prepare_statistics(input, *request, *statistics);
     cpu::Call call(input, output, request, statistics);
     for (std::int64_t b = 0; b < input.query.batch; ++b) call.run(b);
-    cpu::target_of_last_call = cpu::target_info().name;
+    cpu::note_target();
 }
 
 }  // namespace headscope::kernels

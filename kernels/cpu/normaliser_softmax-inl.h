@@ -4,10 +4,14 @@
 // What a normaliser tells the loops:
 //   kSweep           what the first pass does for its row constants (row_results.h).
 //                    online: sums over key blocks that can be carried on, by Add and Finish;
+//                    sums: the same, where no sum depends on the row's maximum;
 //                    panel: Search on a whole row of scores; none: Finish alone
 //   Weight(t, a, b)  the weight of a score from the row's two constants
 //   MayVanish        a cheap test: false if the weight of that score is certainly above 2^-126
 //   kEntropyOnline   the first pass gives entropy, squares and mass; otherwise the second takes them from the weights
+//   kSigned          weights may be negative, and the second pass writes them over its tiles of scores by SetWeights
+//                    before it calls Weight, which then returns what it is given
+//   kDiagonal        the second order has scores of its own (second_order-inl.h)
 #if defined(HEADSCOPE_KERNELS_CPU_NORMALISER_SOFTMAX_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEADSCOPE_KERNELS_CPU_NORMALISER_SOFTMAX_INL_H
 #undef HEADSCOPE_KERNELS_CPU_NORMALISER_SOFTMAX_INL_H
@@ -23,7 +27,7 @@ namespace headscope::kernels::cpu::HWY_NAMESPACE {
 
 struct Softmax {
     static constexpr Sweep kSweep = sweep_of(Normaliser::softmax);
-    static constexpr bool kEntropyOnline = true;
+    static constexpr bool kEntropyOnline = true, kSigned = false, kDiagonal = false;
 
     static HWY_INLINE V Weight(F32 d, V t, V shift, V factor) {
         return hn::Mul(PowerOfTwo(d, hn::Sub(t, shift)), factor);

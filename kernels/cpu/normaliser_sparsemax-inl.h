@@ -16,7 +16,7 @@ namespace headscope::kernels::cpu::HWY_NAMESPACE {
 /// Martins and Astudillo 2016 (arXiv 1602.02068): A = max(s - tau, 0) with tau such that the row sums to 1.
 struct Sparsemax {
     static constexpr Sweep kSweep = sweep_of(Normaliser::sparsemax);
-    static constexpr bool kEntropyOnline = false;
+    static constexpr bool kEntropyOnline = false, kSigned = false, kDiagonal = false;
 
     static HWY_INLINE V Weight(F32 d, V t, V shift, V threshold) {
         const V excess = hn::Sub(hn::Sub(t, shift), threshold);

@@ -9,6 +9,7 @@
 
 #include "kernels/cpu/normaliser_softmax-inl.h"
 #include "kernels/cpu/normaliser_sparsemax-inl.h"
+#include "kernels/cpu/normaliser_taylor-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace headscope::kernels::cpu::HWY_NAMESPACE {
@@ -21,6 +22,14 @@ HWY_INLINE void RunNormaliser(const Task& task) {
             return Pass<Softmax>::Run(task);
         case Normaliser::sparsemax:
             return Pass<Sparsemax>::Run(task);
+        case Normaliser::taylor:
+            return Pass<Taylor>::Run(task);
+        case Normaliser::taylor_diagonal:
+            return Pass<TaylorDiagonal>::Run(task);
+        case Normaliser::taylor_per_order:
+            return Pass<TaylorPerOrder>::Run(task);
+        case Normaliser::taylor_diagonal_per_order:
+            return Pass<TaylorDiagonalPerOrder>::Run(task);
     }
 }
 

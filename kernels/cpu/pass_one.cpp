@@ -11,6 +11,7 @@
 #include "hwy/highway.h"
 #include "kernels/cpu/normalisers-inl.h"
 #include "kernels/cpu/scores-inl.h"
+#include "kernels/cpu/second_order-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace headscope::kernels::cpu::HWY_NAMESPACE {
@@ -100,14 +101,15 @@ HWY_INLINE void CountRow(const float* HWY_RESTRICT t, std::int64_t begin, std::i
     }
 }
 
-/// A row's tile: extremes and moments of scores, and the online sums where the normaliser has such.
+/// A row's tile: extremes and moments of scores, and the sums where the normaliser has such. `u`: the row of its second
+/// order's own scores, if it has them.
 template <class N, bool kMaskedTile, bool kStatistics>
-HWY_INLINE void SweepRow(const float* HWY_RESTRICT t, std::int64_t begin, std::int64_t end, std::int64_t pairs,
-                         OnlineRow& row, float& row_minimum, BlockScores* scores) {
+HWY_INLINE void SweepRow(const float* HWY_RESTRICT t, const float* HWY_RESTRICT u, std::int64_t begin, std::int64_t end,
+                         std::int64_t pairs, OnlineRow& row, float& row_minimum, BlockScores* scores) {
     if (pairs == 0) return;
     const Extremes found = FindExtremes<kMaskedTile, kStatistics>(t, begin, end);
     const float mean = found.sum / static_cast<float>(pairs);
-    if (row.pairs == 0)
+    if (row.pairs == 0 || (N::kSweep == Sweep::sums && found.maximum > row.maximum))
         row.maximum = found.maximum;
     else if (found.maximum > row.maximum)
         raise_maximum(row, found.maximum);
@@ -118,6 +120,11 @@ HWY_INLINE void SweepRow(const float* HWY_RESTRICT t, std::int64_t begin, std::i
         row.z += double{sums.z};
         row.t += double{sums.t};
         row.f += double{sums.f};
+        squared_deviations = sums.squared_deviations;
+    } else if constexpr (N::kSweep == Sweep::sums) {
+        const TileSums sums = N::template Add<kStatistics>(t, u, begin, end, mean);
+        row.z += double{sums.z};
+        row.t += double{sums.t};
         squared_deviations = sums.squared_deviations;
     } else if constexpr (kStatistics) {
         squared_deviations = SquaredDeviations<kMaskedTile>(t, begin, end, mean);
@@ -142,6 +149,7 @@ public:
         queries_ = task.scratch;
         scores_ = queries_ + groups_ * kRows * pad_to_line(s_.key_size);
         stride_ = N::kSweep == Sweep::panel ? (s_.keys + kTileKeys - 1) / kTileKeys * kTileKeys : kTileKeys;
+        second_ = scores_ + kRows * stride_;
     }
 
     void Run() {
@@ -195,14 +203,17 @@ private:
         const Columns columns = RoundToPanels(view);
         std::int64_t pairs[kRows];
         ScoreTile(s_, task_.head, block_, row, count, QueriesOf(g), key, columns, scores, stride_, pairs);
+        if constexpr (N::kDiagonal)
+            ScoreSquares(s_, task_.head, QueriesOf(g), key, columns, second_ + kRows * kTileKeys, second_);
         for (int r = 0; r < count; ++r) {
             const float* t = scores + r * stride_;
+            const float* u = second_ + r * kTileKeys;
             OnlineRow& state = rows_[row + r];
             float& minimum = minimum_[row + r];
             if (columns.masked)
-                SweepRow<N, true, kStatistics>(t, columns.begin, columns.end, pairs[r], state, minimum, &sums_);
+                SweepRow<N, true, kStatistics>(t, u, columns.begin, columns.end, pairs[r], state, minimum, &sums_);
             else
-                SweepRow<N, false, kStatistics>(t, columns.begin, columns.end, pairs[r], state, minimum, &sums_);
+                SweepRow<N, false, kStatistics>(t, u, columns.begin, columns.end, pairs[r], state, minimum, &sums_);
             if constexpr (kStatistics) {
                 const std::int64_t i = block_.first + row + r;
                 if (task_.histogram != nullptr && i % task_.histogram_step == task_.histogram_step - 1) {
@@ -251,7 +262,7 @@ private:
     const PassOneTask& task_;
     const Sequence& s_;
     int groups_ = 0;
-    float *queries_ = nullptr, *scores_ = nullptr;
+    float *queries_ = nullptr, *scores_ = nullptr, *second_ = nullptr;
     std::int64_t stride_ = 0;
     BlockRows block_;
     OnlineRow rows_[kMaxBlockRows];
@@ -290,7 +301,11 @@ void pass_one(const PassOneTask& task) {
 std::int64_t pass_one_scratch(const Sequence& s, std::int64_t rows, bool panel) {
     const std::int64_t padded_rows = (rows + kMostRows - 1) / kMostRows * kMostRows;
     const std::int64_t stride = panel ? (s.keys + kTileKeys - 1) / kTileKeys * kTileKeys : kTileKeys;
-    return padded_rows * pad_to_line(s.key_size) + kMostRows * stride;
+    return padded_rows * pad_to_line(s.key_size) + kMostRows * stride + second_order_scratch(s);
+}
+
+std::int64_t second_order_scratch(const Sequence& s) {
+    return kMostRows * kTileKeys + (kMostRows + kMostPanel) * pad_to_line(s.key_size);
 }
 
 }  // namespace headscope::kernels::cpu

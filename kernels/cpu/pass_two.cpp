@@ -11,6 +11,7 @@
 #include "hwy/highway.h"
 #include "kernels/cpu/normalisers-inl.h"
 #include "kernels/cpu/scores-inl.h"
+#include "kernels/cpu/second_order-inl.h"
 #include "kernels/cpu/values-inl.h"
 #include "kernels/cpu/weights-inl.h"
 
@@ -40,6 +41,7 @@ public:
         squares_ = take(groups_ * kRows * kTileKeys);
         part_sums_ = take(task.rows * kTileKeys);
         part_maxima_ = take(task.rows * kTileKeys);
+        second_ = take(second_order_scratch(s_));
     }
 
     void Run() {
@@ -145,11 +147,23 @@ private:
             } else {
                 continue;
             }
+            if constexpr (N::kSigned) SetWeights(n, h, g, key, columns);
             Weigh(n, h, g, key, columns);
             if (Measures()) MeasureRows(n, h, g, key, columns, pairs, duplicate, induction);
             if (task_.output.data != nullptr && sees) {
                 MultiplyValues(weights_, value_, columns.begin, columns.end, value_stride_, OutputOf(n, g));
             }
+        }
+    }
+
+    void SetWeights(std::int64_t n, std::int64_t h, int g, std::int64_t key, const Columns& columns) {
+        const int row = g * kRows, count = RowsOf(g);
+        if constexpr (N::kDiagonal)
+            ScoreSquares(s_, h, QueriesOf(n, g), key, columns, second_ + kRows * kTileKeys, second_);
+        for (int r = 0; r < count; ++r) {
+            const std::int64_t at = RowOf(h, row + r), keys = block_.end[row + r] - block_.begin[row + r];
+            N::SetWeights(weights_ + r * kTileKeys, second_ + r * kTileKeys, columns.begin, columns.end, keys,
+                          task_.constants.shift[at], task_.constants.factor[at]);
         }
     }
 
@@ -199,7 +213,8 @@ private:
                 if (inside(column)) task_.local[n * task_.distance_count + x] += double{weights[column]};
             }
             const std::int64_t at = RowOf(h, row + r);
-            if (HasZeros<N>(task_.constants.minimum[at], task_.constants.shift[at], task_.constants.factor[at])) {
+            if (N::kSigned ||
+                HasZeros<N>(task_.constants.minimum[at], task_.constants.shift[at], task_.constants.factor[at])) {
                 sums.zeros += pairs[r] - CountNormal(weights, columns.begin, columns.end);
             }
             if (!N::kEntropyOnline || task_.query_distance != nullptr) {
@@ -207,7 +222,7 @@ private:
                 RowSums& total = RowTotals(n, row + r);
                 total.mass += found.mass;
                 total.squares += found.squares;
-                total.entropy += found.entropy;
+                total.entropy += N::kSigned && HasNegative(weights, columns.begin, columns.end) ? kNaN : found.entropy;
                 total.distance += found.distance;
             }
         }
@@ -269,7 +284,7 @@ private:
     const Sequence& s_;
     std::int64_t heads_ = 0, query_stride_ = 0, value_stride_ = 0;
     int groups_ = 0;
-    float *queries_, *output_, *value_, *weights_, *mean_, *squares_, *part_sums_, *part_maxima_;
+    float *queries_, *output_, *value_, *weights_, *mean_, *squares_, *part_sums_, *part_maxima_, *second_;
     BlockRows block_;
     TileView views_[kMaxBlockRows / kRows];
     int parts_ = 1;
@@ -305,7 +320,7 @@ std::int64_t pass_two_scratch(const Sequence& s, std::int64_t rows, std::int64_t
     const std::int64_t padded = (rows + kMostRows - 1) / kMostRows * kMostRows;
     const std::int64_t key_size = pad_to_line(s.key_size), value_size = pad_to_line(s.value_size);
     return heads * padded * (key_size + value_size) + kTileKeys * value_size +
-           (kMostRows + 2 * padded + 2 * rows) * kTileKeys;
+           (kMostRows + 2 * padded + 2 * rows) * kTileKeys + second_order_scratch(s);
 }
 
 }  // namespace headscope::kernels::cpu

@@ -45,6 +45,19 @@ float output_factor(const OnlineRow& row, const float* sink_logit) {
     return static_cast<float>(std::exp2(double{row.maximum} - double{result.shift}) * double{result.factor});
 }
 
+RowResult finish_taylor(const OnlineRow& row, bool per_order) {
+    RowResult result;
+    if (row.pairs == 0) {
+        result.constant = std::numeric_limits<float>::infinity();
+        return result;
+    }
+    const double denominator = per_order ? row.t : row.z;
+    result.constant = static_cast<float>(denominator);
+    result.factor = static_cast<float>(1.0 / denominator);
+    if (per_order) result.shift = static_cast<float>(1.0 / row.z);
+    return result;
+}
+
 double sparsemax_step(double sum, std::int64_t count, double threshold, const double* sink) {
     if (sink != nullptr && *sink > threshold) {
         sum += *sink;

@@ -11,10 +11,11 @@
 namespace headscope::kernels::cpu {
 
 /// What the first pass must do to find a normaliser's row constants.
-enum class Sweep : std::uint8_t { online, panel, none };
+enum class Sweep : std::uint8_t { online, sums, panel, none };
 
 constexpr Sweep sweep_of(Normaliser normaliser) {
-    return normaliser == Normaliser::sparsemax ? Sweep::panel : Sweep::online;
+    if (normaliser == Normaliser::sparsemax) return Sweep::panel;
+    return normaliser == Normaliser::softmax ? Sweep::online : Sweep::sums;
 }
 
 /// Sums over the scores of one row in one tile.
@@ -22,7 +23,8 @@ struct TileSums {
     float z = 0.0F, t = 0.0F, f = 0.0F, squared_deviations = 0.0F;
 };
 
-/// A softmax row so far: maximum m, Z = sum 2^(t-m), T = sum (t-m) 2^(t-m), F = sum 4^(t-m).
+/// A softmax row so far: maximum m, Z = sum 2^(t-m), T = sum (t-m) 2^(t-m), F = sum 4^(t-m). A Taylor row: Z the sum of
+/// its terms, or of s with T that of the second order.
 struct OnlineRow {
     float maximum = 0.0F;
     double z = 0.0, t = 0.0, f = 0.0;
@@ -51,6 +53,9 @@ struct RowSums {
 /// From the scores that lie above the threshold: with v = t - maximum, `sum` of v over `count` of them. Returns the
 /// next, larger threshold relative to the maximum (Newton's step, which is Michelot's), until nothing changes.
 double sparsemax_step(double sum, std::int64_t count, double threshold, const double* sink);
+/// `per_order`: shift one over the sum of s, factor one over that of the second order.
+RowResult finish_taylor(const OnlineRow& row, bool per_order);
+
 /// The row's constants from its threshold relative to the maximum.
 RowResult finish_sparsemax(float maximum, double threshold, const double* sink, std::int64_t pairs);
 

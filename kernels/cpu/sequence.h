@@ -19,9 +19,11 @@ inline constexpr float kMasked = -1e30F;        ///< t of a pair that is not all
 inline constexpr std::int64_t kTileKeys = 256;  ///< columns of a tile
 inline constexpr std::int64_t kMaxBlockRows = 96;  ///< rows of a query block at most; a multiple of every target's rows
 inline constexpr std::int64_t kMostRows = 12;      ///< rows of a register block on the widest target
+inline constexpr std::int64_t kMostPanel = 32;     ///< columns of a panel of packed keys on the widest target
 inline constexpr double kLog2E = 1.4426950408889634;
 inline constexpr double kLn2 = 0.6931471805599453;
 inline constexpr float kSmallestNormal = 0x1p-126F;
+inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 /// Floats up to a multiple of 16: whole vectors on every target, whole cache lines.
@@ -56,8 +58,9 @@ struct Sequence {
 };
 
 /// What turns a score into a weight, [heads, queries] each. softmax: A = 2^(t - shift) * factor. sparsemax:
-/// A = ln 2 * max(t - shift - factor, 0). Two numbers, because one float32 near +-1000 would cost four digits.
-/// `minimum` is the smallest allowed score of the row, +inf for a row that sees no key.
+/// A = ln 2 * max(t - shift - factor, 0). Taylor: A = (1 + s + t2) * factor, or 1 / n + s * shift + t2 * factor. Two
+/// numbers, because one float32 near +-1000 would cost four digits. `minimum` is the smallest allowed score of the row,
+/// +inf for a row that sees no key.
 struct RowConstants {
     float* shift = nullptr;
     float* factor = nullptr;

@@ -46,6 +46,9 @@ struct PlainTask {
     float* output = nullptr;  ///< row 0 of this head
     std::int64_t output_stride = 0;
     float* scratch = nullptr;
+    // For training:
+    std::uint16_t* rounded = nullptr;               ///< in the place of `output`: bfloat16
+    float *shift = nullptr, *factor = nullptr;      ///< the rows' constants, row 0 of this head; null: not wanted
 };
 
 /// Weights, their statistics and O of a query block, heads [head_begin, head_end) together.
@@ -81,6 +84,9 @@ TargetInfo target_info();
 /// Floats of aligned scratch that a task of so many rows and heads needs on any target.
 std::int64_t plain_scratch(const Sequence& s, std::int64_t rows);
 std::int64_t pass_one_scratch(const Sequence& s, std::int64_t rows, bool panel);
+/// Included in the next two for normalisers whose second order has scores of its own: a tile of them, and for making
+/// it.
+std::int64_t second_order_scratch(const Sequence& s);
 std::int64_t pass_two_scratch(const Sequence& s, std::int64_t rows, std::int64_t heads);
 
 // Run the chosen SIMD target (the files of their names). They return early once the cancel flag is set.

@@ -133,6 +133,14 @@ HWY_INLINE std::int64_t CountNormal(const float* HWY_RESTRICT weights, std::int6
     return static_cast<std::int64_t>(count);
 }
 
+HWY_INLINE bool HasNegative(const float* HWY_RESTRICT weights, std::int64_t begin, std::int64_t end) {
+    const F32 d;
+    for (std::int64_t c = begin; c < end; c += static_cast<std::int64_t>(hn::Lanes(d))) {
+        if (!hn::AllFalse(d, hn::Lt(hn::Load(d, weights + c), hn::Zero(d)))) return true;
+    }
+    return false;
+}
+
 HWY_INLINE float SumRange(const float* weights, std::int64_t begin, std::int64_t end) {
     const F32 d;
     const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));

@@ -16,6 +16,7 @@
 #include <limits>
 
 #include "kernels/backend.h"
+#include "kernels/normaliser.h"
 #include "kernels/statistics.h"
 
 namespace headscope::kernels {
@@ -78,6 +79,31 @@ at::Tensor sparsemax_threshold(const at::Tensor& z) {
     return ((sums.gather(-1, support - 1) - 1.0) / support).squeeze(-1);
 }
 
+/// The second order of the Taylor weights of every pair, [H, Lq, Lk].
+at::Tensor second_order(const AttentionInput& input, const DenseAttention& dense, std::int64_t b) {
+    if (!is_diagonal(input.rule->normaliser)) return 0.5 * dense.score * dense.score;
+    const std::int64_t heads = input.query.heads;
+    const at::Tensor q = sequence_of(input.query, b, heads), k = sequence_of(input.key, b, heads);
+    return at::matmul(q * q, (k * k).transpose(1, 2)) * (0.5 * input.rule->scale * input.rule->scale);
+}
+
+void normalise_taylor(const AttentionInput& input, DenseAttention& dense, std::int64_t b) {
+    const auto seen = [&](const at::Tensor& of_all) { return at::where(dense.allowed, of_all, 0.0); };
+    const at::Tensor first = seen(dense.score), second = seen(second_order(input, dense, b));
+    const at::Tensor ones = dense.allowed.to(at::kDouble);
+    const auto over_row = [](const at::Tensor& terms) { return terms / terms.sum(-1, /*keepdim=*/true); };
+    at::Tensor denominator = second.sum(-1);
+    if (is_per_order(input.rule->normaliser)) {
+        dense.weight = seen(over_row(ones) + over_row(first) + over_row(second));
+    } else {
+        const at::Tensor terms = ones + first + second;
+        dense.weight = seen(over_row(terms));
+        denominator = terms.sum(-1);
+    }
+    dense.row_constant = at::where(dense.allowed.any(-1), denominator, kInfinity);
+    dense.sink_share = at::zeros_like(dense.row_constant);
+}
+
 void normalise(const ScoreRule& rule, DenseAttention& dense) {
     const at::Tensor sees_a_key = dense.allowed.any(-1);
     at::Tensor candidates = dense.score;
@@ -126,7 +152,10 @@ DenseAttention dense_attention(const AttentionInput& input, std::int64_t b) {
     dense.key_position = at::arange(keys, at::kLong).unsqueeze(0);
     dense.allowed = allowed_pairs(rule, dense, b, heads);
     dense.score = at::where(dense.allowed, all_scores(input, dense, b), -kInfinity);
-    normalise(rule, dense);
+    if (is_taylor(rule.normaliser))
+        normalise_taylor(input, dense, b);
+    else
+        normalise(rule, dense);
     return dense;
 }
 

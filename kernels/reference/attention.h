@@ -21,6 +21,7 @@
 //   score statistics  over allowed pairs; sink logits are no scores; NaN (minimum, maximum, mean, variance) without any
 //   entropy           of the weights of real keys; the sink logit's share is no term of it
 //   sparsemax         a sink logit is one more candidate of the simplex; virtual_sink is max(sink - threshold, 0)
+//   negative weights  (Taylor rules) of a row make its entropy, and so its head's, NaN; they count in zero_fraction
 //   duplicate         tokens[j] = tokens[i'], j < i'; induction: tokens[j - 1] = tokens[i'], j <= i', where j - 1
 //                     exists too. A row whose i' is no existing key has no token and adds 0. Divided by rows
 //   thumbnails        with padding the blocks share out the sequence's own length: cell (i, j) belongs to block

@@ -103,6 +103,18 @@ def sparsemax_row(scores, sink):
     return threshold, [max(s - threshold, 0.0) for s in scores], max(sink - threshold, 0.0) if sink is not None else 0.0
 
 
+def taylor_row(case, scores, squares):
+    """(row constant, weights) of 1 + s + t2; squares: sum over c of (q_c k_c)^2 for each key of the row."""
+    name, scale = case["rule"]["normaliser"], case["rule"].get("scale", 1.0)
+    second = [0.5 * scale**2 * u for u in squares] if "diagonal" in name else [0.5 * s * s for s in scores]
+    if name.endswith("per_order"):
+        sums = len(scores), math.fsum(scores), math.fsum(second)
+        return sums[2], [1 / sums[0] + s / sums[1] + t / sums[2] for s, t in zip(scores, second)]
+    terms = [1.0 + s + t for s, t in zip(scores, second)]
+    total = math.fsum(terms)
+    return total, [t / total for t in terms]
+
+
 def build(case):
     """Scores (NaN where not allowed), weights, constants and sink shares, [B, H, Lq, Lk] and [B, H, Lq]."""
     batch, heads, queries, keys = case["batch"], case["heads"], case["queries"], case["keys"]
@@ -123,7 +135,11 @@ def build(case):
             continue
         row = [pair_score(case, h, i, j, q[b, h, i], k[b, group, j]) for j in seen]
         sink = rule["sink_logits"][h] if "sink_logits" in rule else None
-        constant[b, h, i], weights, share[b, h, i] = row_of(row, sink)
+        if rule.get("normaliser", "").startswith("taylor"):
+            squares = [math.fsum((q[b, h, i] * k[b, group, j]) ** 2) for j in seen]
+            constant[b, h, i], weights = taylor_row(case, row, squares)
+        else:
+            constant[b, h, i], weights, share[b, h, i] = row_of(row, sink)
         score[b, h, i, seen] = row
         weight[b, h, i, seen] = weights
     output = np.zeros((batch, heads, queries, case["value_size"]))
@@ -174,7 +190,8 @@ def measure(case):
             L = len(rows)
             for i in range(queries):
                 p = i + offset
-                out["query_entropy"][b, h, i] = -math.fsum(a * math.log(a) for a in A[i] if a > 0)
+                negative = any(a < 0 for a in A[i])
+                out["query_entropy"][b, h, i] = NAN if negative else -math.fsum(a * math.log(a) for a in A[i] if a > 0)
                 out["query_square_sum"][b, h, i] = math.fsum(a * a for a in A[i])
                 out["query_sink"][b, h, i] = A[i, begin] if begin < end else 0.0
                 out["query_mean_distance"][b, h, i] = math.fsum(A[i, j] * (p - j) for j in range(keys))
@@ -304,6 +321,16 @@ def cases():
         case("cross-attention with as many queries as keys, both padded", 2, 2, 2, 7, 7, 4, 3,
              {"causal": False, "query_length": [7, 4], "key_length": [5, 7]}, seed=18,
              request={"thumbnail_size": 3, "cross": True}),
+        case("Taylor weights, a window and right padding", 2, 2, 1, 9, 9, 4, 3,
+             {"normaliser": "taylor", "scale": 0.5, "window_left": 5, "query_length": [9, 6], "key_length": [9, 6]},
+             seed=19, request={"tokens": [row[:9] for row in words], "thumbnail_size": 4}),
+        case("Taylor weights of a diagonal second order, some negative", 1, 3, 1, 8, 8, 4, 3,
+             {"normaliser": "taylor_diagonal", "scale": 0.5}, seed=20, request={"thumbnail_size": 3}),
+        case("Taylor weights by order, left padding", 2, 2, 2, 8, 8, 4, 3,
+             {"normaliser": "taylor_per_order", "scale": 0.5, "key_begin": [0, 2]}, seed=21,
+             request={"thumbnail_size": 3}),
+        case("Taylor weights by order of a diagonal second order", 1, 2, 1, 8, 8, 4, 3,
+             {"normaliser": "taylor_diagonal_per_order", "scale": 0.5}, seed=22, request={"thumbnail_size": 3}),
     ]
 
 

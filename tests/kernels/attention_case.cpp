@@ -9,6 +9,7 @@
 #include <limits>
 #include <random>
 
+#include "kernels/normaliser.h"
 #include "kernels/score_rule.h"
 
 namespace headscope::kernels::testing {
@@ -32,6 +33,40 @@ struct Tolerance {
     double weight = 0.0;   ///< of a weight or of a sum of weights, relative to 1
     double largest = 0.0;  ///< the largest |score| bound
 };
+
+/// How much larger than a score's relative error that of a Taylor weight can be: what a denominator loses where its
+/// terms cancel, once in the weight's own term and once in the denominator.
+double taylor_amplification(const AttentionCase& c) {
+    const Shape& s = c.shape();
+    if (!is_signed(c.rule.normaliser)) return 2.0;
+    double worst = 1.0;
+    for (std::int64_t b = 0; b < s.batch; ++b) {
+        const SequenceBounds bounds = sequence_bounds(c.rule, b, s.queries, s.keys);
+        for (std::int64_t h = 0; h < s.heads; ++h) {
+            for (std::int64_t i = 0; i < s.queries; ++i) {
+                double sum = 0.0, size = 0.0, number = 0.0;
+                for (std::int64_t j = 0; j < s.keys; ++j) {
+                    if (!allowed(c.rule, bounds, b, h, s.heads, i, j)) continue;
+                    double first = 0.0, second = 0.0;
+                    for (std::int64_t x = 0; x < s.key_size; ++x) {
+                        const double product = c.rule.scale * double{c.get('q', b, h, i, x)} *
+                                               c.get('k', b, h / (s.heads / s.key_heads), j, x);
+                        first += product;
+                        second += 0.5 * product * product;
+                    }
+                    if (!is_diagonal(c.rule.normaliser)) second = 0.5 * first * first;
+                    const bool apart = is_per_order(c.rule.normaliser);
+                    sum += apart ? first : 1.0 + first + second;
+                    size += std::abs(first) + (apart ? 0.0 : 1.0 + second);
+                    number += 1.0;
+                }
+                if (number > 0.0) worst = std::max(worst, (size + number) / std::abs(sum));
+            }
+        }
+    }
+    REQUIRE(worst < 1e3);  // a harder case would check nothing
+    return worst * (1.0 + worst);
+}
 
 Tolerance tolerance_of(const AttentionCase& c) {
     const Shape& s = c.shape();
@@ -60,6 +95,7 @@ Tolerance tolerance_of(const AttentionCase& c) {
     t.score = (4.0 * std::sqrt(static_cast<double>(s.key_size)) + 8.0) * kEpsilon * (t.largest + 1.0);
     // exp turns a score's error into a relative one, numerator and denominator; then sums of up to `keys` terms.
     t.weight = 2.0 * t.score + (16.0 + std::sqrt(static_cast<double>(s.keys))) * kEpsilon;
+    if (is_taylor(c.rule.normaliser)) t.weight *= taylor_amplification(c);
     return t;
 }
 

@@ -7,6 +7,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "kernels/normaliser.h"
+
 namespace headscope::kernels::testing {
 namespace {
 
@@ -60,7 +62,7 @@ ScoreRule rule_of(const json& from) {
         rule.bias_length = static_cast<std::int64_t>(from.at("distance_bias").at(0).size());
     }
     if (from.value("beyond_table", "clamp") == "zero") rule.beyond_table = BeyondTable::zero;
-    if (from.value("normaliser", "softmax") == "sparsemax") rule.normaliser = Normaliser::sparsemax;
+    rule.normaliser = find_normaliser(from.value("normaliser", "softmax")).value();
     if (from.contains("block_size")) {
         const json& visible = from.at("block_visible");
         rule.blocks.block_size = from.at("block_size").get<std::int64_t>();

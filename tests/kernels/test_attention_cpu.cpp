@@ -40,6 +40,21 @@ std::vector<std::int32_t> some_tokens(const Shape& s, int kinds) {
     return tokens;
 }
 
+/// Queries and keys without a sign, so that no denominator comes near 0.
+void make_positive(AttentionCase& c) {
+    const Shape& s = c.shape();
+    for (std::int64_t b = 0; b < s.batch; ++b) {
+        for (const char which : {'q', 'k'}) {
+            for (std::int64_t h = 0; h < (which == 'q' ? s.heads : s.key_heads); ++h) {
+                for (std::int64_t i = 0; i < (which == 'q' ? s.queries : s.keys); ++i) {
+                    for (std::int64_t x = 0; x < s.key_size; ++x)
+                        c.set(which, b, h, i, x, std::abs(c.get(which, b, h, i, x)));
+                }
+            }
+        }
+    }
+}
+
 using Option = std::function<void(AttentionCase&)>;
 
 /// Every option of ScoreRule, each in a case or two.
@@ -118,6 +133,38 @@ std::vector<std::pair<std::string, Option>> options() {
              c.rule.normaliser = Normaliser::sparsemax;
              for (std::size_t h = 0; h < heads_of(c); ++h)
                  c.rule.sink_logits.push_back(0.4F - static_cast<float>(h) * 0.3F);
+         }},
+        {"Taylor weights, sharp",
+         [](AttentionCase& c) {
+             c.rule.normaliser = Normaliser::taylor;
+             c.rule.scale *= 20.0;
+         }},
+        {"Taylor weights in a window",
+         [](AttentionCase& c) {
+             c.rule.normaliser = Normaliser::taylor;
+             c.rule.window_left = 30;
+             c.rule.first_keys = 2;
+         }},
+        {"Taylor weights of a diagonal second order, some negative",
+         [](AttentionCase& c) {
+             c.rule.normaliser = Normaliser::taylor_diagonal;
+             c.rule.scale *= 6.0;
+         }},
+        {"Taylor weights by order, padding",
+         [](AttentionCase& c) {
+             c.rule.normaliser = Normaliser::taylor_per_order;
+             make_positive(c);
+             for (std::int64_t b = 0; b < c.shape().batch; ++b) {
+                 c.rule.query_length.push_back(c.shape().queries - c.shape().queries / 3 * b);
+                 c.rule.key_begin.push_back(c.shape().keys / 5 * b);
+                 c.rule.key_length.push_back(c.shape().keys - c.shape().keys / 4 * b);
+             }
+         }},
+        {"Taylor weights by order of a diagonal second order, everything visible",
+         [](AttentionCase& c) {
+             c.rule.normaliser = Normaliser::taylor_diagonal_per_order;
+             c.rule.causal = false;
+             make_positive(c);
          }},
         {"sharp rows with vanishing weights", [](AttentionCase& c) { c.rule.scale *= 90.0; }},
         {"histogram of every fifth row, small thumbnails",

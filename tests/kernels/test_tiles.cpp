@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "kernels/backend.h"
+#include "kernels/normaliser.h"
 #include "kernels/parallel.h"
 #include "kernels/reference/attention.h"
 #include "kernels/score_rule.h"
@@ -58,6 +59,47 @@ double weight_at(const ScoreRule& rule, double score, double constant) {
     return rule.normaliser == Normaliser::softmax ? std::exp(score - constant) : std::max(score - constant, 0.0);
 }
 
+struct Weight {
+    double value = 0.0, error = 0.0;
+};
+
+/// A Taylor weight by its formula, with what the scores' errors do to it: through its own term, and through the sums.
+Weight taylor_weight_at(const AttentionInput& input, std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) {
+    const ScoreRule& rule = *input.rule;
+    const SequenceBounds bounds = sequence_bounds(rule, b, input.query.length, input.key.length);
+    const std::int64_t group = h / (input.query.heads / input.key.heads);
+    double number = 0.0, sums[2] = {0.0, 0.0}, sizes[2] = {0.0, 0.0}, own[2] = {0.0, 0.0}, error = 0.0;
+    for (std::int64_t other = 0; other < input.key.length; ++other) {
+        if (!allowed(rule, bounds, b, h, input.query.heads, i, other)) continue;
+        const Score score = score_at(input, b, h, i, other);
+        double second = 0.5 * score.value * score.value;
+        if (is_diagonal(rule.normaliser)) {
+            second = 0.0;
+            for (std::int64_t c = 0; c < input.query.size; ++c) {
+                second +=
+                    0.5 *
+                    std::pow(rule.scale * element(input.query, b, h, i, c) * element(input.key, b, group, other, c), 2);
+            }
+        }
+        number += 1.0;
+        const double terms[2] = {score.value, second};
+        for (int n = 0; n < 2; ++n) {
+            sums[n] += terms[n];
+            sizes[n] += std::abs(terms[n]) + kEpsilon;
+            if (other == j) own[n] = terms[n];
+        }
+        error += score.error * (2.0 + std::abs(score.value) + second);
+    }
+    if (is_per_order(rule.normaliser)) {
+        const double least = std::min(std::abs(sums[0]), std::abs(sums[1]));
+        const double most = 1.0 + sizes[0] / std::abs(sums[0]) + sizes[1] / std::abs(sums[1]);
+        return {1.0 / number + own[0] / sums[0] + own[1] / sums[1], 4.0 * most * (error / least + kEpsilon)};
+    }
+    const double total = number + sums[0] + sums[1];
+    const double most = (number + sizes[0] + sizes[1]) / std::abs(total);
+    return {(1.0 + own[0] + own[1]) / total, 4.0 * most * (error / std::abs(total) + kEpsilon)};
+}
+
 std::vector<float> constants_of(const AttentionInput& input) {
     Statistics statistics;
     const StatisticsRequest request;
@@ -86,6 +128,12 @@ void check_rectangle(const AttentionInput& input, const std::vector<float>& cons
         }
         const Score score = score_at(input, at.b, at.h, i, j);
         REQUIRE(std::abs(found - score.value) <= score.error);
+        if (is_taylor(rule.normaliser)) {
+            const Weight expected = taylor_weight_at(input, at.b, at.h, i, j);
+            INFO("expected " << expected.value << " within " << expected.error);
+            REQUIRE(std::abs(weight - expected.value) <= expected.error);
+            continue;
+        }
         const double constant =
             constants[static_cast<std::size_t>((at.b * input.query.heads + at.h) * input.query.length + i)];
         const double expected = weight_at(rule, score.value, constant);

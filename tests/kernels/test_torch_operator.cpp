@@ -8,11 +8,12 @@
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 
-#include "tests/catch_with_torch.h"
 #include <cmath>
 #include <map>
+#include "tests/catch_with_torch.h"
 
 #include "kernels/attention.h"
+#include "kernels/normaliser.h"
 #include "tests/kernels/golden_case.h"
 
 using namespace headscope::kernels;
@@ -83,7 +84,7 @@ Options options_of(const GoldenCase& c) {
                     {"thumbnail_size", c.request.thumbnail_size},
                     {"histogram_row_step", c.request.histogram_row_step},
                     {"beyond_table", rule.beyond_table == BeyondTable::zero ? "zero" : "clamp"},
-                    {"normaliser", rule.normaliser == Normaliser::sparsemax ? "sparsemax" : "softmax"}};
+                    {"normaliser", normaliser_name(rule.normaliser)}};
     if (!rule.slopes.empty()) options["slopes"] = copy(rule.slopes, {heads});
     if (!rule.sink_logits.empty()) options["sink_logits"] = copy(rule.sink_logits, {heads});
     if (rule.bias_length > 0) options["distance_bias"] = copy(rule.distance_bias, {heads, rule.bias_length});
@@ -195,7 +196,7 @@ TEST_CASE("the torch operator refuses what does not fit together", "[torch][erro
         CHECK_THROWS_WITH(call(query, key, key.narrow(2, 0, 4), {}), Catch::Contains("[value]"));
     }
     CHECK_THROWS_WITH(call(q, k, k, {{"normaliser", "hardmax"}}),
-                      Catch::Contains("softmax or sparsemax; found hardmax"));
+                      Catch::Contains("or taylor_diagonal_per_order; found hardmax"));
     CHECK_THROWS_WITH(call(q, k, k, {{"slopes", at::zeros({3})}}), Catch::Contains("[slopes]"));
     CHECK_THROWS_WITH(call(q, k, k, {{"distance_bias", at::zeros({4})}}), Catch::Contains("[distance_bias]"));
     CHECK_THROWS_WITH(call(q, k, k, {{"block_size", 2}}), Catch::Contains("[block_size]"));

@@ -69,6 +69,7 @@ TEST_CASE("A score rule comes back as its batch row had it", "[store]") {
     const auto path = folder / "a.headscope.h5";
     store::AnalysisWriter writer(path, tests::synthetic_header(a));
     const auto map = tests::synthetic_map(a, 9, 1);
+    rule.normaliser = GENERATE(kernels::Normaliser::sparsemax, kernels::Normaliser::taylor_diagonal_per_order);
     writer.write_map(0, 0, map.query, map.key, map.row_constant, rule, row);
     writer.write_site(0, 0, tests::synthetic_statistics(a, 9, 0, 1), 0);
     writer.publish();
