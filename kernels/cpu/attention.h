@@ -23,7 +23,9 @@ namespace cpu {
 const std::vector<std::string>& target_names();
 /// Takes the named target from now on, "" the best. The name must be one of target_names().
 void choose_target(const std::string& name);
-/// The target that the last attention_cpu of this thread ran, as the SIMD code itself states it.
+/// Remembers for last_target() which target runs now.
+void note_target();
+/// The target that the last operator of this thread ran, as the SIMD code itself states it.
 std::string last_target();
 
 }  // namespace cpu

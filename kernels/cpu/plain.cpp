@@ -9,6 +9,7 @@
 #define HWY_TARGET_INCLUDE "kernels/cpu/plain.cpp"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "kernels/cpu/elements-inl.h"
 #include "kernels/cpu/scores-inl.h"
 #include "kernels/cpu/values-inl.h"
 
@@ -116,11 +117,24 @@ private:
 
     void WriteOutput() {
         const float* sink = s_.sink_logits == nullptr ? nullptr : s_.sink_logits + task_.head;
+        const F32 d;
         for (int r = 0; r < task_.rows; ++r) {
-            const float factor = output_factor(rows_[r], sink);
+            const std::int64_t i = task_.first_row + r;
+            const V factor = hn::Set(d, output_factor(rows_[r], sink));
             const float* from = output_ + r * value_stride_;
-            float* to = task_.output + (task_.first_row + r) * task_.output_stride;
-            for (std::int64_t x = 0; x < s_.value_size; ++x) to[x] = from[x] * factor;
+            const std::int64_t at = i * task_.output_stride;
+            ForVectors(d, s_.value_size, [&](std::int64_t x, const auto& load, const auto& store) HWY_ATTR {
+                const V scaled = hn::Mul(load(from + x), factor);
+                if (task_.rounded != nullptr)
+                    store(scaled, task_.rounded + at + x);
+                else
+                    store(scaled, task_.output + at + x);
+            });
+            if (task_.shift != nullptr) {
+                const RowResult result = finish_softmax(rows_[r], sink);
+                task_.shift[i] = result.shift;
+                task_.factor[i] = result.factor;
+            }
         }
     }
 

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Checks, then the backend that kernels/backend.h has chosen.
+#include "kernels/attention_backward.h"
+
+#include <initializer_list>
+#include <string>
+
+#include "kernels/backend.h"
+#include "kernels/cpu/attention.h"
+#include "kernels/cpu/backward.h"
+#include "kernels/dispatch.h"
+#include "kernels/reference/attention_backward.h"
+#include "kernels/score_rule.h"
+
+namespace headscope::kernels {
+namespace {
+
+void check(const AttentionInput& input, const SoftmaxRows& rows) {
+    check_attention(input);
+    if (input.rule->normaliser != Normaliser::softmax)
+        throw Error("normaliser", "softmax: the others have no fused backward pass here", "another");
+    if (rows.shift == nullptr || rows.factor == nullptr) throw Error("rows", "room for two numbers a row", "null");
+}
+
+void check_own_memory(const AttentionInput& input, const char* where, std::initializer_list<const void*> results) {
+    for (const void* data : results) {
+        if (data != nullptr && (data == input.query.data || data == input.key.data || data == input.value.data))
+            throw Error(where, "memory of its own", "an input's");
+    }
+}
+
+void check_like_output(const AttentionInput& input, const TensorView& view, const char* where) {
+    const bool fits = view.data != nullptr && view.batch == input.query.batch && view.heads == input.query.heads &&
+                      view.length == input.query.length && view.size == input.value.size;
+    if (!fits) throw Error(where, "[batch, heads, queries, value size] as the output has", "another shape, or no data");
+}
+
+}  // namespace
+
+void attention_forward(const AttentionInput& input, const MutableView& output, const SoftmaxRows& rows) {
+    check(input, rows);
+    check_own_memory(input, "output", {output.data});
+    if (output.data == nullptr) throw Error("output", "a place for it", "null");
+    if (chosen_backend() == Backend::reference) {
+        attention_forward_reference(input, output, rows);
+        note_backend("reference");
+    } else {
+        cpu::attention_forward_cpu(input, output, rows);
+        note_backend(cpu::last_target());
+    }
+}
+
+void attention_backward(const AttentionInput& input, const TensorView& output, const TensorView& output_gradient,
+                        const SoftmaxRows& rows, const AttentionGradients& gradients) {
+    check(input, rows);
+    check_like_output(input, output, "output");
+    check_like_output(input, output_gradient, "output gradient");
+    check_own_memory(input, "gradients", {gradients.query.data, gradients.key.data, gradients.value.data});
+    if (chosen_backend() == Backend::reference) {
+        attention_backward_reference(input, output_gradient, gradients);
+        note_backend("reference");
+    } else {
+        cpu::attention_backward_cpu(input, output, output_gradient, rows, gradients);
+        note_backend(cpu::last_target());
+    }
+}
+
+}  // namespace headscope::kernels

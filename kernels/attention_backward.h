@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// Attention for training: a forward pass that keeps O and two numbers a row, and a backward pass that makes the weights
+// again from them, tile by tile (Dao et al., arXiv 2205.14135; Rabe and Staats, arXiv 2112.05682). No L x L matrix.
+//
+// Shapes, rule and threads as in kernels/attention.h; inputs, O and gradients are float32 or bfloat16, arithmetic is
+// float32. The result has the same bits for every thread count: a tile of gradients has one owner, who adds in a fixed
+// order. Normalisers: softmax (with windows, first keys, blocks, padding, slopes, distance biases, soft cap and sink
+// logits; gradients are of q, k and v alone). Errors: kernels::Error before any work; kernels::Cancelled between tiles.
+
+#include <cstdint>
+
+#include "kernels/attention.h"
+
+namespace headscope::kernels {
+
+/// Where a [batch, heads, length, size] result goes; unit stride in size, the others in elements. data null: not
+/// wanted.
+struct MutableView {
+    void* data = nullptr;
+    ElementType type = ElementType::float32;
+    std::int64_t batch_stride = 0, head_stride = 0, row_stride = 0;
+};
+
+/// What turns scores into weights again, [B, H, Lq] each: A = 2^(s log2(e) - shift) * factor. Two numbers, because one
+/// float32 log normaliser near +-1000 would cost four digits. A row that sees no key has factor 0.
+struct SoftmaxRows {
+    float* shift = nullptr;
+    float* factor = nullptr;
+};
+
+/// O = A V and the constants of its rows.
+void attention_forward(const AttentionInput& input, const MutableView& output, const SoftmaxRows& rows);
+
+/// d loss / d q, k, v; those of keys and values summed over the heads that read them. Queries, keys and values that
+/// padding hides have gradients of 0.
+struct AttentionGradients {
+    MutableView query, key, value;
+};
+
+/// output: O of attention_forward; output_gradient: d loss / d O, both [B, H, Lq, dv].
+///
+/// Memory: float32 copies of one head's q, dO, k and v and their gradients a thread; where there are few heads, also
+/// partial gradients of the queries.
+void attention_backward(const AttentionInput& input, const TensorView& output, const TensorView& output_gradient,
+                        const SoftmaxRows& rows, const AttentionGradients& gradients);
+
+}  // namespace headscope::kernels

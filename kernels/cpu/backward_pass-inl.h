@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Included once per SIMD target. The backward pass of attention for any normaliser whose weights are a function of the
+// score and the row's two constants:
+//   N::Weight(d, t, shift, factor)     A, 0 for a masked score
+//   N::Slope(d, t, weight, factor)     what (dA - sum A dA) is multiplied by to give dS: dA/ds for a fixed denominator
+//
+// Tiles of kBackwardRows queries by kBackwardKeys keys of one head: S and dA (two products over the sizes of keys and
+// values), A and dS by element, then dQ += dS K, dV += A^T dO, dK += dS^T Q.
+#if defined(HEADSCOPE_KERNELS_CPU_BACKWARD_PASS_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef HEADSCOPE_KERNELS_CPU_BACKWARD_PASS_INL_H
+#undef HEADSCOPE_KERNELS_CPU_BACKWARD_PASS_INL_H
+#else
+#define HEADSCOPE_KERNELS_CPU_BACKWARD_PASS_INL_H
+#endif
+
+#include "kernels/cpu/elements-inl.h"
+#include "kernels/cpu/scores-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace headscope::kernels::cpu::HWY_NAMESPACE {
+
+/// Rows [first, first + count) of a head as float32 [count][stride]; rows outside [valid_begin, valid_end) and columns
+/// beyond the size are 0, so that whatever padding holds has no part in any sum.
+HWY_INLINE void CopyRows(const HeadMatrix& m, std::int64_t head, std::int64_t first, std::int64_t count,
+                         std::int64_t valid_begin, std::int64_t valid_end, std::int64_t size, float* HWY_RESTRICT out,
+                         std::int64_t stride) {
+    const F32 d;
+    for (std::int64_t r = 0; r < count; ++r, out += stride) {
+        const std::int64_t i = first + r, at = head * m.head_stride + i * m.row_stride;
+        for (std::int64_t c = size; c < stride; ++c) out[c] = 0.0f;
+        if (i < valid_begin || i >= valid_end) {
+            for (std::int64_t c = 0; c < size; ++c) out[c] = 0.0f;
+        } else if (m.type == ElementType::float32) {
+            const float* from = static_cast<const float*>(m.data) + at;
+            ForVectors(d, size, [&](std::int64_t c, const auto& load, const auto& store) HWY_ATTR {
+                store(load(from + c), out + c);
+            });
+        } else {
+            const std::uint16_t* from = static_cast<const std::uint16_t*>(m.data) + at;
+            ForVectors(d, size, [&](std::int64_t c, const auto& load, const auto& store) HWY_ATTR {
+                store(load(from + c), out + c);
+            });
+        }
+    }
+}
+
+/// Groups of `width` rows [rows][stride] side by side: out[group][c][row]. rows is a multiple of width.
+HWY_INLINE void TransposeGroups(const float* HWY_RESTRICT rows, std::int64_t count, std::int64_t stride,
+                                std::int64_t size, std::int64_t width, float factor, float* HWY_RESTRICT out) {
+    for (std::int64_t group = 0; group < count; group += width) {
+        for (std::int64_t r = 0; r < width; ++r) {
+            const float* HWY_RESTRICT from = rows + (group + r) * stride;
+            float* HWY_RESTRICT to = out + group * size + r;
+            for (std::int64_t c = 0; c < size; ++c) to[c * width] = factor * from[c];
+        }
+    }
+}
+
+/// c [kRows][c_stride] += a b, a's elements at a[r * kARow + k * kAStep], b [steps][stride], for all `stride` columns.
+template <int kARow, int kAStep>
+HWY_INLINE void AccumulateProduct(const float* a, const float* b, std::int64_t stride, std::int64_t steps, float* c) {
+    const std::int64_t width = PanelWidth(), lanes = width / 2;
+    std::int64_t x = 0;
+    for (; x + width <= stride; x += width)
+        MultiplyTwo<kARow, kAStep>(RowIndices(), a, b + x, stride, steps, true, c + x, stride);
+    for (; x < stride; x += lanes)
+        MultiplyOne<kARow, kAStep>(RowIndices(), a, b + x, stride, steps, true, c + x, stride);
+}
+
+HWY_INLINE void SetZero(float* to, std::int64_t count) {
+    for (std::int64_t x = 0; x < count; ++x) to[x] = 0.0f;
+}
+
+HWY_INLINE void WriteRows(const float* from, std::int64_t stride, std::int64_t rows, std::int64_t size, float scale,
+                          const HeadTarget& target, std::int64_t head, std::int64_t first) {
+    const F32 d;
+    const V factor = hn::Set(d, scale);
+    for (std::int64_t r = 0; r < rows; ++r, from += stride) {
+        const std::int64_t at = head * target.head_stride + (first + r) * target.row_stride;
+        ForVectors(d, size, [&](std::int64_t c, const auto& load, const auto& store) HWY_ATTR {
+            const V x = hn::Mul(load(from + c), factor);
+            if (target.type == ElementType::float32)
+                store(x, static_cast<float*>(target.data) + at + c);
+            else
+                store(x, static_cast<std::uint16_t*>(target.data) + at + c);
+        });
+    }
+}
+
+template <class N>
+class BackwardPass {
+public:
+    explicit BackwardPass(const BackwardTask& task) : task_(task), s_(*task.sequence) {
+        keys_ = (task.key_last - task.key_first + kBackwardKeys - 1) / kBackwardKeys * kBackwardKeys;
+        queries_ = (s_.queries + kRows - 1) / kRows * kRows;
+        key_stride_ = pad_to_line(s_.key_size);
+        value_stride_ = pad_to_line(s_.value_size);
+        float* at = task.scratch;
+        const auto take = [&at](std::int64_t floats) { return std::exchange(at, at + pad_to_line(floats)); };
+        key_panels_ = take(keys_ * s_.key_size);
+        value_panels_ = take(keys_ * s_.value_size);
+        key_rows_ = take(keys_ * key_stride_);
+        key_sums_ = take(keys_ * key_stride_);
+        value_sums_ = take(keys_ * value_stride_);
+        query_groups_ = take(queries_ * s_.key_size);
+        query_rows_ = take(queries_ * key_stride_);
+        query_sums_ = take(queries_ * key_stride_);
+        output_groups_ = take(queries_ * s_.value_size);
+        output_rows_ = take(queries_ * value_stride_);
+        row_sums_ = take(queries_);
+        weights_ = take(kBackwardRows * kBackwardKeys);
+        slopes_ = take(kBackwardRows * kBackwardKeys);
+        s_.packed_keys = key_panels_ - task.key_first * s_.key_size;
+        s_.packed_head_stride = 0;
+    }
+
+    void Run() {
+        const std::int64_t first = task_.key_first, width = PanelWidth();
+        // value_sums_ holds the values' rows until they are packed.
+        CopyRows(s_.key, task_.key_head, first, keys_, s_.key_begin, s_.key_end, s_.key_size, key_rows_, key_stride_);
+        CopyRows(s_.value, task_.key_head, first, keys_, s_.key_begin, s_.key_end, s_.value_size, value_sums_,
+                 value_stride_);
+        TransposeGroups(key_rows_, keys_, key_stride_, s_.key_size, width, 1.0f, key_panels_);
+        TransposeGroups(value_sums_, keys_, value_stride_, s_.value_size, width, 1.0f, value_panels_);
+        SetZero(key_sums_, keys_ * key_stride_);
+        SetZero(value_sums_, keys_ * value_stride_);
+        const std::int64_t group = s_.heads / s_.key_heads;
+        for (std::int64_t h = task_.key_head * group; h < (task_.key_head + 1) * group; ++h) {
+            if (s_.cancel != nullptr && s_.cancel->load(std::memory_order_relaxed)) return;
+            Head(h);
+        }
+        const std::int64_t rows = task_.key_last - first;
+        if (task_.key.data != nullptr)
+            WriteRows(key_sums_, key_stride_, rows, s_.key_size, task_.scale, task_.key, task_.key_head, first);
+        if (task_.value.data != nullptr)
+            WriteRows(value_sums_, value_stride_, rows, s_.value_size, 1.0f, task_.value, task_.key_head, first);
+    }
+
+private:
+    void Head(std::int64_t h) {
+        CopyRows(s_.query, h, 0, queries_, 0, s_.query_end, s_.key_size, query_rows_, key_stride_);
+        CopyRows(task_.output_gradient, h, 0, queries_, 0, s_.query_end, s_.value_size, output_rows_, value_stride_);
+        TransposeGroups(query_rows_, queries_, key_stride_, s_.key_size, kRows, s_.query_factor, query_groups_);
+        TransposeGroups(output_rows_, queries_, value_stride_, s_.value_size, kRows, 1.0f, output_groups_);
+        SumRows(h);
+        SetZero(query_sums_, queries_ * key_stride_);
+        for (std::int64_t key = task_.key_first; key < task_.key_last; key += kBackwardKeys) {
+            for (std::int64_t row = 0; row < s_.query_end; row += kBackwardRows) Tile(h, row, key);
+        }
+        if (task_.query.data != nullptr)
+            WriteRows(query_sums_, key_stride_, s_.queries, s_.key_size, task_.scale, task_.query, h, 0);
+    }
+
+    /// sum over keys of A dA = O . dO, row by row.
+    void SumRows(std::int64_t h) {
+        const F32 d;
+        for (std::int64_t i = 0; i < queries_; ++i) {
+            V sum = hn::Zero(d);
+            if (i < s_.query_end) {
+                const std::int64_t at = h * task_.output.head_stride + i * task_.output.row_stride;
+                const float* gradient = output_rows_ + i * value_stride_;
+                ForVectors(d, s_.value_size, [&](std::int64_t c, const auto& load, const auto&) HWY_ATTR {
+                    const V o = task_.output.type == ElementType::float32
+                                    ? load(static_cast<const float*>(task_.output.data) + at + c)
+                                    : load(static_cast<const std::uint16_t*>(task_.output.data) + at + c);
+                    sum = hn::MulAdd(o, load(gradient + c), sum);
+                });
+            }
+            row_sums_[i] = Sum(d, sum);
+        }
+    }
+
+    void Tile(std::int64_t h, std::int64_t first_row, std::int64_t key) {
+        const int rows = static_cast<int>(HWY_MIN(kBackwardRows, s_.queries - first_row));
+        const std::int64_t width = HWY_MIN(kBackwardKeys, task_.key_last - key);
+        find_rows(s_, first_row, rows, block_);
+        const TileView view = view_tile(s_, block_, 0, rows, key, width);
+        if (!view.any || !head_sees(s_, h, block_, 0, rows, key, key + width)) return;
+        const Columns columns = RoundToPanels(view);
+        // The columns whose rows of dK and dV are added to: whole register blocks.
+        const std::int64_t begin = columns.begin / kRows * kRows;
+        const std::int64_t end = (columns.end + kRows - 1) / kRows * kRows;
+        const int groups = (rows + kRows - 1) / kRows;
+        for (int g = 0; g < groups; ++g) Group(h, key, width, g, HWY_MIN(kRows, rows - g * kRows), begin, end);
+        const std::int64_t steps = groups * kRows;
+        const float* output_rows = output_rows_ + first_row * value_stride_;
+        const float* query_rows = query_rows_ + first_row * key_stride_;
+        for (std::int64_t c = begin; c < end; c += kRows) {
+            const std::int64_t row = key - task_.key_first + c;
+            AccumulateProduct<1, static_cast<int>(kBackwardKeys)>(weights_ + c, output_rows, value_stride_, steps,
+                                                                  value_sums_ + row * value_stride_);
+            AccumulateProduct<1, static_cast<int>(kBackwardKeys)>(slopes_ + c, query_rows, key_stride_, steps,
+                                                                  key_sums_ + row * key_stride_);
+        }
+    }
+
+    /// A and dS of kRows queries, and what they add to dQ. Columns [begin, end) that they do not see are set to 0.
+    void Group(std::int64_t h, std::int64_t key, std::int64_t width, int g, int count, std::int64_t begin,
+               std::int64_t end) {
+        const int row = g * kRows;
+        const std::int64_t i = block_.first + row;
+        float* weights = weights_ + row * kBackwardKeys;
+        float* slopes = slopes_ + row * kBackwardKeys;
+        const TileView view = view_tile(s_, block_, row, row + count, key, width);
+        Columns columns{begin, begin, false};
+        if (view.any && head_sees(s_, h, block_, row, row + count, key, key + width)) {
+            columns = RoundToPanels(view);
+            std::int64_t pairs[kRows];
+            ScoreTile(s_, h, block_, row, count, query_groups_ + i * s_.key_size, key, columns, weights, kBackwardKeys,
+                      pairs);
+            const std::int64_t panel = PanelWidth();
+            const float* values = value_panels_ + (key - task_.key_first + columns.begin) * s_.value_size;
+            for (std::int64_t c = columns.begin; c < columns.end; c += panel, values += panel * s_.value_size) {
+                MultiplyTwo<1, kRows>(RowIndices(), output_groups_ + i * s_.value_size, values, panel, s_.value_size,
+                                      false, slopes + c, kBackwardKeys);
+            }
+            for (int r = 0; r < count; ++r) Weigh(h, i + r, columns, weights, slopes, r);
+        }
+        for (int r = 0; r < kRows; ++r) {
+            const std::int64_t seen_begin = r < count ? columns.begin : end, seen_end = r < count ? columns.end : end;
+            for (float* rows_of : {weights, slopes}) {
+                float* at = rows_of + r * kBackwardKeys;
+                if (seen_begin > begin) SetZero(at + begin, seen_begin - begin);
+                if (end > seen_end) SetZero(at + seen_end, end - seen_end);
+            }
+        }
+        if (columns.end > columns.begin) {
+            const float* rows_of_keys = key_rows_ + (key - task_.key_first + columns.begin) * key_stride_;
+            AccumulateProduct<static_cast<int>(kBackwardKeys), 1>(slopes + columns.begin, rows_of_keys, key_stride_,
+                                                                  columns.end - columns.begin,
+                                                                  query_sums_ + i * key_stride_);
+        }
+    }
+
+    void Weigh(std::int64_t h, std::int64_t i, const Columns& columns, float* weights, float* slopes, int r) {
+        const F32 d;
+        const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+        const V shift = hn::Set(d, task_.shift[h * s_.queries + i]);
+        const V factor = hn::Set(d, task_.factor[h * s_.queries + i]), mean = hn::Set(d, row_sums_[i]);
+        float* HWY_RESTRICT weight = weights + r * kBackwardKeys;
+        float* HWY_RESTRICT slope = slopes + r * kBackwardKeys;
+        const V one = hn::Set(d, 1.0f), inverse_cap = hn::Set(d, s_.soft_cap != 0.0f ? 1.0f / s_.soft_cap : 0.0f);
+        for (std::int64_t c = columns.begin; c < columns.end; c += lanes) {
+            const V t = hn::Load(d, weight + c);
+            const V p = N::Weight(d, t, shift, factor);
+            V ds = hn::Mul(N::Slope(d, t, p, factor), hn::Sub(hn::Load(d, slope + c), mean));
+            if (s_.soft_cap != 0.0f) {
+                // A masked score is far below the cap: its share is cut to -1, and 1 - 1 leaves nothing.
+                const V share = hn::Max(hn::Neg(one), hn::Min(one, hn::Mul(t, inverse_cap)));
+                ds = hn::Mul(ds, hn::NegMulAdd(share, share, one));
+            }
+            hn::Store(p, d, weight + c);
+            hn::Store(ds, d, slope + c);
+        }
+    }
+
+    const BackwardTask& task_;
+    Sequence s_;
+    std::int64_t keys_ = 0, queries_ = 0, key_stride_ = 0, value_stride_ = 0;
+    float *key_panels_, *value_panels_, *key_rows_, *key_sums_, *value_sums_;
+    float *query_groups_, *query_rows_, *query_sums_, *output_groups_, *output_rows_, *row_sums_, *weights_, *slopes_;
+    BlockRows block_;
+};
+
+}  // namespace headscope::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "kernels/reference/attention_backward.h"
+
+#include "kernels/reference/dense.h"
+
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/isinf.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/where.h>
+#include <c10/util/Exception.h>
+
+#include <numbers>
+
+#include "kernels/backend.h"
+
+namespace headscope::kernels {
+namespace {
+
+void write(const at::Tensor& result, std::int64_t b, const MutableView& view) {
+    if (view.data == nullptr) return;
+    const bool single = view.type == ElementType::float32;
+    const std::int64_t bytes = single ? 4 : 2;
+    auto* data = static_cast<char*>(view.data) + b * view.batch_stride * bytes;
+    at::from_blob(data, result.sizes(), {view.head_stride, view.row_stride, 1}, single ? at::kFloat : at::kBFloat16)
+        .copy_(result);
+}
+
+/// [H, ..] to [G, ..], the heads of a group added up.
+at::Tensor by_group(const at::Tensor& heads, std::int64_t groups) {
+    return heads.unflatten(0, {groups, heads.size(0) / groups}).sum(1);
+}
+
+void backward(const AttentionInput& input, const TensorView& output_gradient, const AttentionGradients& gradients,
+              std::int64_t b) {
+    const std::int64_t heads = input.query.heads, groups = input.key.heads;
+    const ScoreRule& rule = *input.rule;
+    const reference::DenseAttention dense = reference::dense_attention(input, b);
+    // What padding holds, perhaps NaN, has no part in any sum.
+    const at::Tensor j = dense.key_position.transpose(0, 1);
+    const at::Tensor there = dense.query_position - rule.query_offset < dense.bounds.queries;
+    const at::Tensor key_there = (j >= dense.bounds.key_begin) & (j < dense.bounds.key_end);
+    const at::Tensor q = at::where(there, reference::sequence_of(input.query, b, heads), 0.0);
+    const at::Tensor k = at::where(key_there, reference::sequence_of(input.key, b, heads), 0.0);
+    const at::Tensor v = at::where(key_there, reference::sequence_of(input.value, b, heads), 0.0);
+    const at::Tensor d_output = at::where(there, reference::sequence_of(output_gradient, b, heads), 0.0);
+    const at::Tensor a = at::where(dense.allowed, dense.weight, 0.0);
+    const at::Tensor d_weight = at::where(dense.allowed, at::matmul(d_output, v.transpose(1, 2)), 0.0);
+    at::Tensor d_score = a * (d_weight - (a * d_weight).sum(-1, true));
+    if (rule.soft_cap > 0.0) {
+        const at::Tensor share = at::where(dense.allowed, dense.score / rule.soft_cap, 0.0);
+        d_score = d_score * (1.0 - share * share);
+    }
+    write(at::matmul(d_score, k) * rule.scale, b, gradients.query);
+    write(by_group(at::matmul(d_score.transpose(1, 2), q), groups) * rule.scale, b, gradients.key);
+    write(by_group(at::matmul(a.transpose(1, 2), d_output), groups), b, gradients.value);
+}
+
+}  // namespace
+
+void attention_forward_reference(const AttentionInput& input, const MutableView& output, const SoftmaxRows& rows) {
+    try {
+        const std::int64_t heads = input.query.heads, queries = input.query.length;
+        for (std::int64_t b = 0; b < input.query.batch; ++b) {
+            const reference::DenseAttention dense = reference::dense_attention(input, b);
+            const at::Tensor j = dense.key_position.transpose(0, 1);
+            const at::Tensor there = (j >= dense.bounds.key_begin) & (j < dense.bounds.key_end);
+            const at::Tensor v = at::where(there, reference::sequence_of(input.value, b, heads), 0.0);
+            write(at::matmul(at::where(dense.allowed, dense.weight, 0.0), v), b, output);
+            const at::Tensor& constant = dense.row_constant;
+            const at::Tensor empty = constant.isinf();
+            const auto row = [&](float* base) {
+                return at::from_blob(base + b * heads * queries, {heads, queries}, at::kFloat);
+            };
+            row(rows.shift).copy_(at::where(empty, 0.0, constant * std::numbers::log2e));
+            row(rows.factor).copy_(empty.logical_not());
+        }
+    } catch (const c10::Error& error) {
+        throw Error("reference attention", "memory for whole float64 matrices", error.what_without_backtrace());
+    }
+}
+
+void attention_backward_reference(const AttentionInput& input, const TensorView& output_gradient,
+                                  const AttentionGradients& gradients) {
+    try {
+        for (std::int64_t b = 0; b < input.query.batch; ++b) backward(input, output_gradient, gradients, b);
+    } catch (const c10::Error& error) {
+        throw Error("reference attention", "memory for whole float64 matrices", error.what_without_backtrace());
+    }
+}
+
+}  // namespace headscope::kernels
