@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <CLI/CLI.hpp>
+#include <array>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "app/console.h"
@@ -9,6 +11,7 @@
 #include "core/figures/figure.h"
 #include "core/figures/figure_style.h"
 #include "core/mixers/mixer.h"
+#include "core/model/presets.h"
 #include "core/model/recipe.h"
 #include "kernels/backend.h"
 
@@ -16,6 +19,25 @@ namespace headscope::app {
 namespace {
 
 using Rows = std::vector<std::vector<std::string>>;
+
+std::string millions(std::int64_t parameters) {
+    std::array<char, 32> text{};
+    std::snprintf(text.data(), text.size(), "%.2fM", static_cast<double>(parameters) / 1e6);
+    return text.data();
+}
+
+/// Sizes, with their parameters beside those that the paper names them by.
+Rows preset_rows() {
+    Rows rows;
+    for (const model::Preset& preset : model::presets()) {
+        const auto parameters = model::inspect_config(model::preset_json(preset.name).dump()).parameters;
+        const std::string printed = *preset.printed ? std::string(" (the paper: ") + preset.printed + ")" : "";
+        rows.push_back({preset.name, millions(parameters) + " parameters" + printed + ", " +
+                                         std::to_string(preset.layers) + " layers, " + std::to_string(preset.hidden) +
+                                         " wide, " + std::to_string(preset.heads) + " heads: " + preset.summary});
+    }
+    return rows;
+}
 
 Rows rows_of(const std::string& what) {
     Rows rows;
@@ -31,6 +53,7 @@ Rows rows_of(const std::string& what) {
         for (const auto* family : model::families()) rows.push_back({family->name, family->summary});
     if (what == "mixers")
         for (const auto& mixer : mixers::known_mixers()) rows.push_back({mixer.name, mixer.summary});
+    if (what == "presets") rows = preset_rows();
     if (what == "kernels")
         for (const auto& name : kernels::available_backends()) rows.push_back({name});
     if (what == "examples")

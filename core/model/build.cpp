@@ -10,6 +10,7 @@
 #include "core/base/json.h"
 #include "core/model/encoder_decoder.h"
 #include "core/model/model.h"
+#include "core/model/presets.h"
 #include "core/model/stack.h"
 
 namespace headscope::model {
@@ -146,6 +147,20 @@ Inspection inspect(const checkpoint::Checkpoint& checkpoint) {
     try {
         const auto model = make_model(checkpoint, std::nullopt, nullptr, nullptr);
         return {model->config(), model->sites(), model->report(), model->parameters(), model->has_head()};
+    } catch (...) {
+        throw current_error("model");
+    }
+}
+
+Inspection inspect_config(const std::string& config_json) {
+    try {
+        Blueprint blueprint = make_blueprint(parse_json(config_json, "config.json"), nullptr);
+        if (blueprint.encoder_names) {
+            throw Error(ErrorCode::unsupported, "config.json: model_type", "expected a plain model without a file",
+                        "found an encoder-decoder");
+        }
+        const Stack model(std::move(blueprint), TensorPlan(), [](TensorPlan&) {});
+        return {model.config(), model.sites(), model.report(), model.parameters(), model.has_head()};
     } catch (...) {
         throw current_error("model");
     }

@@ -241,8 +241,10 @@ std::int64_t TensorPlan::elements(const Want& want) {
 std::int64_t TensorPlan::elements() const {
     std::set<std::string> counted;
     std::int64_t elements = 0;
-    for (const Want& want : wants_)
-        if (counted.insert(want.tensor).second) elements += this->elements(want);
+    for (const Want& want : wants_) {
+        const bool given = want.initial == Initial::guide || want.initial == Initial::ids;
+        if (!given && counted.insert(want.tensor).second) elements += this->elements(want);
+    }
     return elements;
 }
 

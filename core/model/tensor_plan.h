@@ -96,7 +96,7 @@ public:
     /// Everything wanted is there with its shape and a type of weights; nothing of the file belongs to a layer that the
     /// configuration lacks. Fills in the report.
     LoadReport check();
-    /// Elements of all tensors that are wanted, each counted once.
+    /// Elements of all tensors that are wanted and not given (guides), each counted once: the model's parameters.
     std::int64_t elements() const;
     const std::vector<Want>& wants() const { return wants_; }
     /// Reads all tensors; none may be fresh.

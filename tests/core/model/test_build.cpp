@@ -203,7 +203,7 @@ TEST_CASE("What is known not to be built is refused, not ignored", "[model][buil
 
 TEST_CASE("An unknown model type is named beside the known ones", "[model][build]") {
     refuses(llama_with("model_type", "perceptron"), ErrorCode::unsupported,
-            "[config.json: model_type] expected one of gpt2, llama, qwen2, bert, ");
+            "[config.json: model_type] expected one of headscope, gpt2, llama, qwen2, bert, ");
     refuses(llama_with("model_type", "perceptron"), ErrorCode::unsupported, "; found \"perceptron\"");
     TinyCheckpoint checkpoint = golden_model("llama").checkpoint;
     checkpoint.config.erase("model_type");

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// Sizes by name, and layouts: which layers of a stack are standard and which have another mixer (spec training.md).
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "core/model/model.h"
+
+namespace headscope::model {
+
+struct Preset {
+    const char* name;
+    std::int64_t hidden, feed_forward, layers, heads, vocabulary, positions;
+    bool biases;          ///< of query, key and value (Qwen2.5); else their heads have norms (Qwen3)
+    const char* printed;  ///< parameters as the paper names the size; empty: ours
+    const char* summary;
+};
+
+/// The paper's first, then ours from small to large.
+const std::vector<Preset>& presets();
+
+/// A native config.json of the preset, all layers standard. Throws usage, with the names that there are.
+nlohmann::json preset_json(const std::string& name);
+
+struct Layout {
+    const char* name;
+    const char* standard_layers;  ///< for people: which layers, counted from 1 as the paper does, are standard
+};
+/// The layouts of Table 11; `custom` (any list) is not among them.
+const std::vector<Layout>& layouts();
+
+/// The mixers of `layers` layers, first to last: "standard" where the layout says so, `mixer` elsewhere. Halves and
+/// quarters are rounded down. Throws usage for an unknown layout.
+std::vector<std::string> layout_mixers(const std::string& layout, const std::string& mixer, std::int64_t layers);
+
+/// The layout that makes `mixers` out of standard layers and one other mixer; "custom" when none does.
+std::string layout_of(const std::vector<std::string>& mixers);
+
+/// What a configuration (text of a config.json) would be as a model, fresh: sizes, sites, parameters. No weight is
+/// made.
+Inspection inspect_config(const std::string& config_json);
+
+}  // namespace headscope::model

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "tests/catch_with_torch.h"
+
+#include <map>
+
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/model/presets.h"
+
+using namespace headscope;
+
+TEST_CASE("The paper's presets have its sizes and, counted by hand, its parameters", "[presets]") {
+    // Untied embeddings 2 V d; a layer: four d x d maps, biases 3 d or norms 2 d_h, 3 d f, two gains; a final gain.
+    const std::map<std::string, std::int64_t> counted{
+        {"deconattn-70m", 2 * 50304 * 512 + 6 * (4 * 512 * 512 + 3 * 512 + 3 * 512 * 2048 + 2 * 512) + 512},
+        {"deconattn-160m", 2 * 50304 * 768 + 12 * (4 * 768 * 768 + 3 * 768 + 3 * 768 * 3072 + 2 * 768) + 768},
+        {"deconattn-500m", 2 * 50304 * 896 + 24 * (4 * 896 * 896 + 3 * 896 + 3 * 896 * 4864 + 2 * 896) + 896},
+        {"deconattn-1.7b", 2 * 50304 * 2048 + 28 * (4 * 2048 * 2048 + 2 * 128 + 3 * 2048 * 6144 + 2 * 2048) + 2048},
+    };
+    for (const model::Preset& preset : model::presets()) {
+        INFO(preset.name);
+        const model::Inspection made = model::inspect_config(model::preset_json(preset.name).dump());
+        CHECK(made.has_head);
+        CHECK(made.sites.size() == static_cast<std::size_t>(preset.layers));
+        if (const auto found = counted.find(preset.name); found != counted.end())
+            CHECK(made.parameters == found->second);
+        // Names of our own say what they have, within a third.
+        if (*preset.printed == '\0') {
+            const std::string size = std::string(preset.name).substr(5);
+            const double named = std::stod(size) * (size.back() == 'k' ? 1e3 : 1e6);
+            CHECK(static_cast<double>(made.parameters) == Approx(named).epsilon(0.35));
+        }
+    }
+    CHECK_THROWS_AS(model::preset_json("tiny"), Error);
+}
+
+TEST_CASE("The layouts are those of Table 11 for 24 layers, and round down for few", "[presets]") {
+    const std::map<std::string, std::vector<int>> table{
+        {"uniform", {}},
+        {"even", {2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24}},
+        {"odd", {1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23}},
+        {"top", {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}},
+        {"middle", {1, 2, 3, 4, 5, 6, 19, 20, 21, 22, 23, 24}},
+        {"bottom", {13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24}},
+        {"quarter", {4, 8, 12, 16, 20, 24}},
+        {"first", {1}},
+        {"last", {24}},
+        {"bilateral", {1, 24}},
+    };
+    CHECK(model::layouts().size() == table.size());
+    for (const model::Layout& layout : model::layouts()) {
+        INFO(layout.name);
+        const auto mixers = model::layout_mixers(layout.name, "mlp", 24);
+        std::vector<int> standard;
+        for (int layer = 1; layer <= 24; ++layer)
+            if (mixers[static_cast<std::size_t>(layer - 1)] == "standard") standard.push_back(layer);
+        CHECK(standard == table.at(layout.name));
+        CHECK(model::layout_of(mixers) == layout.name);
+    }
+    CHECK(model::layout_mixers("middle", "mlp", 5) ==
+          std::vector<std::string>{"standard", "mlp", "mlp", "standard", "standard"});
+    CHECK(model::layout_mixers("top", "mlp", 3) == std::vector<std::string>{"standard", "mlp", "mlp"});
+    CHECK(model::layout_of({"mlp", "mlp", "standard", "rnd_emb_qk"}) == "custom");
+    CHECK_THROWS_AS(model::layout_mixers("sideways", "mlp", 4), Error);
+}
