@@ -51,8 +51,9 @@ std::string reason(std::string_view text) {
 
 class JsonEventDriver final : public nlohmann::json_sax<nlohmann::json> {
 public:
-    JsonEventDriver(std::string_view text, const std::string& where, JsonEvents& events, std::size_t first_byte)
-        : text_(text), reached_(text.data()), where_(where), events_(events), first_byte_(first_byte) {}
+    using Place = std::function<std::string(std::size_t byte)>;
+    JsonEventDriver(std::string_view text, const Place& place, JsonEvents& events, std::size_t first_byte)
+        : text_(text), reached_(text.data()), place_(place), events_(events), first_byte_(first_byte) {}
 
     void run() {
         const char* end = text_.data() + text_.size();
@@ -61,7 +62,7 @@ public:
     }
 
     [[noreturn]] void refuse(std::size_t byte, const std::string& expected, const std::string& found) const {
-        throw Error(ErrorCode::format, where_ + ", byte " + std::to_string(first_byte_ + byte), expected, found);
+        throw Error(ErrorCode::format, place_(byte), expected, found);
     }
 
     bool null() override {
@@ -128,15 +129,17 @@ private:
 
     std::string_view text_;
     const char* reached_;
-    const std::string& where_;
+    const Place& place_;
     JsonEvents& events_;
     std::size_t first_byte_;
     int depth_ = 0;
     std::size_t events_seen_ = 0;
 };
 
-void read_json_events(std::string_view text, const std::string& where, JsonEvents& events, std::size_t first_byte) {
-    JsonEventDriver driver(text, where, events, first_byte);
+namespace {
+
+void read(std::string_view text, const JsonEventDriver::Place& place, JsonEvents& events, std::size_t first_byte) {
+    JsonEventDriver driver(text, place, events, first_byte);
     // What the parser would pass over in silence: a byte order mark, and a NUL, which it takes for the end.
     if (text.substr(0, 3) == "\xEF\xBB\xBF") driver.refuse(0, "expected JSON", "found a byte order mark");
     if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
@@ -146,6 +149,18 @@ void read_json_events(std::string_view text, const std::string& where, JsonEvent
         driver.refuse(bad, "expected valid UTF-8", "found the byte " + escaped(text.substr(bad, 1)));
     }
     driver.run();
+}
+
+}  // namespace
+
+void read_json_events(std::string_view text, const std::string& where, JsonEvents& events, std::size_t first_byte) {
+    const auto place = [&](std::size_t byte) { return where + ", byte " + std::to_string(first_byte + byte); };
+    read(text, place, events, first_byte);
+}
+
+void read_json_events(std::string_view text, const std::function<std::string(std::size_t byte)>& place,
+                      JsonEvents& events) {
+    read(text, place, events, 0);
 }
 
 }  // namespace headscope

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -42,5 +43,9 @@ constexpr int deepest_json = 64;  ///< nested arrays and objects
 /// handler's is that of the longest string. Throws Error format, `where` and the byte (from `first_byte` on) as place;
 /// and Stopped within a CancellationScope.
 void read_json_events(std::string_view text, const std::string& where, JsonEvents& events, std::size_t first_byte = 0);
+
+/// The same, where something else than a byte says what is wrong where: `place` gets the byte of `text`.
+void read_json_events(std::string_view text, const std::function<std::string(std::size_t byte)>& place,
+                      JsonEvents& events);
 
 }  // namespace headscope

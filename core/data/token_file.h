@@ -13,29 +13,12 @@
 
 #include "core/base/progress.h"
 #include "core/data/settings.h"
+#include "core/store/token_storage.h"
 
 namespace headscope::data {
 
-/// A file that the tokens were made of.
-struct TokenSource {
-    std::string path;
-    std::string sha256;
-    std::int64_t bytes = 0;
-};
-
-struct TokenFileInfo {
-    std::int64_t tokens = 0;
-    std::int64_t validation_begin = 0;  ///< tokens [validation_begin, tokens) are held out
-    std::int64_t documents = 0;
-    std::int64_t vocabulary = 0;  ///< ids are below it
-    std::int64_t separator = -1;  ///< the id behind each document; -1: none
-    int bytes_per_token = 2;      ///< 2: uint16, 4: uint32
-    std::string tokenizer;        ///< "bytes", "train:2048", a path
-    std::string tokenizer_sha256;
-    std::string key;            ///< SHA-256 of everything that the file was made from
-    std::string tokens_sha256;  ///< of the values of /tokens
-    std::vector<TokenSource> sources;
-};
+using store::TokenFileInfo;
+using store::TokenSource;
 
 /// Tokens [begin, end).
 struct TokenRange {
@@ -66,8 +49,7 @@ private:
     TokenFile() = default;
     std::filesystem::path path_;
     TokenFileInfo info_;
-    std::uint64_t offset_ = 0;        ///< of /tokens in the file
-    std::uint64_t index_offset_ = 0;  ///< of /documents/begin
+    store::TokenBlocks blocks_;
     const void* mapped_ = nullptr;
     std::size_t mapped_bytes_ = 0;
 };

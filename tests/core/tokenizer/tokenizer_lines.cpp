@@ -3,6 +3,8 @@
 //   {"load": "tokenizer.json or folder"}   -> {"size": 30522}
 //   {"encode": "text", "add": true}        -> {"ids": [...], "offsets": [...], "pieces": [...], "special": [...]}
 //   {"decode": [1, 2], "skip": false}      -> {"text": "..."}
+//   {"train": ["text", ...], "vocab_size": 300, "min_frequency": 0, "special_tokens": [], "all_bytes": true}
+//                                          -> {"pieces": [...], "merges": [["a", "b"], ...], "json": "tokenizer.json"}
 // and {"error": "..."} for whatever is refused.
 #include <filesystem>
 #include <iostream>
@@ -10,7 +12,9 @@
 #include <string>
 
 #include "core/base/error.h"
+#include "core/base/progress.h"
 #include "core/tokenizer/tokenizer.h"
+#include "core/tokenizer/training/bpe_trainer.h"
 
 using nlohmann::json;
 using namespace headscope;
@@ -31,6 +35,24 @@ json encoded(const Tokenizer& tokenizer, const json& request) {
             {"special", encoding.special}};
 }
 
+json trained(const json& request) {
+    tokenizer::BpeSettings settings;
+    settings.vocabulary = request.at("vocab_size");
+    settings.least_frequency = request.at("min_frequency");
+    settings.special_tokens = request.at("special_tokens").get<std::vector<std::string>>();
+    settings.all_bytes = request.at("all_bytes");
+    tokenizer::BpeTrainer trainer(settings);
+    for (const json& text : request.at("train")) trainer.feed(text.get<std::string>());
+    NoProgress progress;
+    const auto model = trainer.train(progress, Cancellation());
+    json merges = json::array();
+    for (const auto& [left, right] : model.merges) {
+        merges.push_back(json::array(
+            {model.pieces[static_cast<std::size_t>(left)], model.pieces[static_cast<std::size_t>(right)]}));
+    }
+    return {{"pieces", model.pieces}, {"merges", merges}, {"json", tokenizer::byte_level_json(model, true)}};
+}
+
 json answer(std::shared_ptr<const Tokenizer>& tokenizer, const json& request) {
     if (request.contains("load")) {
         const std::filesystem::path path = request.at("load").get<std::string>();
@@ -38,6 +60,7 @@ json answer(std::shared_ptr<const Tokenizer>& tokenizer, const json& request) {
         tokenizer = std::filesystem::is_directory(path) ? Tokenizer::from_folder(path) : Tokenizer::from_file(path);
         return {{"size", tokenizer->vocabulary_size()}};
     }
+    if (request.contains("train")) return trained(request);
     if (!tokenizer) return {{"error", "nothing is loaded"}};
     if (request.contains("encode")) return encoded(*tokenizer, request);
     const auto ids = request.at("decode").get<std::vector<std::int32_t>>();

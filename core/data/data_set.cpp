@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/data/data_set.h"
+
+#include <cmath>
+
+#include "core/base/error.h"
+#include "core/data/generator_data.h"
+#include "core/data/text_data.h"
+
+namespace headscope::data {
+namespace {
+
+void check(const DataSettings& settings) {
+    const int given =
+        (settings.text.empty() ? 0 : 1) + (settings.corpus.empty() ? 0 : 1) + (settings.generator ? 1 : 0);
+    if (given != 1) {
+        throw Error(ErrorCode::usage, "data", "expected one of text, corpus and generator to train on",
+                    given == 0 ? "found none" : "found " + std::to_string(given));
+    }
+    if (settings.sequence_length < 1 || settings.sequence_length > (std::int64_t{1} << 24)) {
+        throw Error(ErrorCode::usage, "data.sequence_length", "expected a number from 1 to 16777216",
+                    "found " + std::to_string(settings.sequence_length));
+    }
+    if (!(settings.validation >= 0 && settings.validation < 1)) {
+        throw Error(ErrorCode::usage, "data.validation", "expected a share from 0 to less than 1, or a list of files",
+                    "found " + std::to_string(settings.validation));
+    }
+}
+
+}  // namespace
+
+DataSet::~DataSet() = default;
+
+std::shared_ptr<const DataSet> DataSet::prepare(const DataSettings& settings, const DataPlaces& places,
+                                                Progress& progress, const Cancellation& cancellation) {
+    check(settings);
+    if (settings.generator) return prepare_generator(settings);
+    return prepare_text(settings, places, progress, cancellation);
+}
+
+}  // namespace headscope::data

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// One file a kind of generator, one line each in catalog.cpp. A kind turns options, already within their bounds, and
+// the length of a sequence into a Generator; Error usage for options that do not fit each other or the length.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/data/catalog.h"
+#include "core/data/random.h"
+
+namespace headscope::data {
+
+class GeneratorOptions {
+public:
+    GeneratorOptions(std::string name, std::map<std::string, double> values)
+        : name_(std::move(name)), values_(std::move(values)) {}
+    std::int64_t whole(const std::string& option) const { return static_cast<std::int64_t>(values_.at(option)); }
+    double number(const std::string& option) const { return values_.at(option); }
+    [[noreturn]] void refuse(const std::string& expected, const std::string& found) const;
+    /// Throws unless sequences have at least `least` tokens.
+    void need_length(std::int64_t least, std::int64_t length) const;
+
+private:
+    std::string name_;
+    std::map<std::string, double> values_;
+};
+
+/// Sequences that never end: number i has random numbers of its own, and those of the two splits differ.
+class GeneratedSource : public BatchSource {
+public:
+    GeneratedSource(std::int64_t length, std::int64_t vocabulary, Split split, std::uint64_t seed)
+        : BatchSource(length, vocabulary), key_(key_of(seed, split == Split::training ? 1 : 2)) {}
+    std::int64_t epoch() const final { return 0; }
+
+protected:
+    virtual void fill(Random& random, std::int64_t* ids, std::int64_t* targets) const = 0;
+
+private:
+    void write(std::int64_t index, std::int64_t* ids, std::int64_t* targets) const final {
+        Random random(key_, static_cast<std::uint64_t>(index));
+        fill(random, ids, targets);
+    }
+    std::uint64_t key_;
+};
+
+/// `count` different numbers of [0, range), in random order; count <= range.
+std::vector<std::int64_t> draw_different(Random& random, std::int64_t range, std::int64_t count);
+
+/// Adds prefix0, prefix1, ...
+void add_pieces(std::vector<std::string>& pieces, const std::string& prefix, std::int64_t count);
+
+Generator make_copy(const GeneratorOptions& options, std::int64_t length);
+Generator make_induction(const GeneratorOptions& options, std::int64_t length);
+Generator make_markov(const GeneratorOptions& options, std::int64_t length);
+Generator make_mqar(const GeneratorOptions& options, std::int64_t length);
+Generator make_needle(const GeneratorOptions& options, std::int64_t length);
+
+}  // namespace headscope::data

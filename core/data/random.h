@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// Random numbers that are a pure function of keys, the same on every machine: SplitMix64 (Steele, Lea and Flood 2014),
+// begun at a hash of the keys. Standard distributions are left alone: they differ between libraries.
+
+#include <cstdint>
+
+namespace headscope::data {
+
+/// Every bit of the result hangs on every bit of the number (the finaliser of SplitMix64, variant 13 of Stafford).
+constexpr std::uint64_t scrambled(std::uint64_t number) {
+    number = (number ^ (number >> 30U)) * 0xBF58476D1CE4E5B9U;
+    number = (number ^ (number >> 27U)) * 0x94D049BB133111EBU;
+    return number ^ (number >> 31U);
+}
+
+constexpr std::uint64_t key_of(std::uint64_t seed, std::uint64_t part) {
+    return scrambled(scrambled(seed + 0x9E3779B97F4A7C15U) ^ (part * 0xD1342543DE82EF95U + 0x2545F4914F6CDD1DU));
+}
+
+class Random {
+public:
+    Random(std::uint64_t seed, std::uint64_t part) : state_(key_of(seed, part)) {}
+
+    std::uint64_t next() { return scrambled(state_ += 0x9E3779B97F4A7C15U); }
+
+    /// A whole number in [0, count), count > 0; every one equally likely (Lemire 2019).
+    std::uint64_t below(std::uint64_t count) {
+        __extension__ using Wide = unsigned __int128;
+        Wide product = static_cast<Wide>(next()) * count;
+        if (auto low = static_cast<std::uint64_t>(product); low < count) {
+            for (const std::uint64_t threshold = (0 - count) % count; low < threshold;) {
+                product = static_cast<Wide>(next()) * count;
+                low = static_cast<std::uint64_t>(product);
+            }
+        }
+        return static_cast<std::uint64_t>(product >> 64U);
+    }
+    std::int64_t below(std::int64_t count) {
+        return static_cast<std::int64_t>(below(static_cast<std::uint64_t>(count)));
+    }
+
+    /// In [0, 1), a multiple of 2^-53.
+    double uniform() { return static_cast<double>(next() >> 11U) * 0x1p-53; }
+
+private:
+    std::uint64_t state_;
+};
+
+}  // namespace headscope::data

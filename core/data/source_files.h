@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace headscope::data {
+
+/// How text lies in a file.
+enum class SourceKind {
+    text,        ///< UTF-8, one document
+    json_lines,  ///< .jsonl: an object a line, whose "text" is a document
+    bible,       ///< Debian's bible-kjv-text: a document a book
+};
+
+struct SourceFile {
+    std::filesystem::path path;
+    SourceKind kind = SourceKind::text;
+};
+
+/// The files that `wanted` names, relative to `base`: files; folders, of which all .txt and .jsonl files below are
+/// taken; patterns with *, ?, [abc] and ** (any folders). In this order, those of one entry sorted by path, no file
+/// twice; hidden files and linked folders only where they are named. `key` is what the settings call the list.
+/// Error: usage for an entry that names no file; io.
+std::vector<SourceFile> find_sources(const std::vector<std::string>& wanted, const std::filesystem::path& base,
+                                     const std::string& key);
+
+}  // namespace headscope::data

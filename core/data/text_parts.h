@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// Documents, part by part, in bounded memory.
+//
+// A document beyond `largest_part` bytes comes in parts that are tokenised one by one. They are cut before a space that
+// stands between a letter or digit and a letter, where no tokenizer in use has a token across (and byte-level ones
+// have the same tokens as without the cut); where there is none, before another space or line end; in the worst
+// case between two characters.
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "core/base/input_file.h"
+#include "core/base/progress.h"
+#include "core/data/source_files.h"
+
+namespace headscope::data {
+
+constexpr std::size_t largest_part = std::size_t{1} << 20U;
+
+/// Takes documents; parts are valid UTF-8, none is empty.
+class PartSink {
+public:
+    virtual ~PartSink() = default;
+    virtual void begin_document() = 0;
+    virtual void part(std::string_view text) = 0;
+    virtual void end_document() = 0;
+};
+
+/// Reads all of a source. A byte order mark at a file's begin is left out. `bytes_read` is told how far it is in the
+/// file. Error: format with file and byte (or line and column), for what is no UTF-8 or no JSON; mismatch when the
+/// file changes meanwhile.
+void read_parts(const InputFile& file, SourceKind kind, PartSink& sink,
+                const std::function<void(std::uint64_t bytes_read)>& progress);
+
+/// Where the text may be cut: a place in (least, text.size()), as far back as the rules above find one.
+std::size_t cut_place(std::string_view text, std::size_t least);
+
+/// Hands on a document's text in parts, as it comes.
+class PartCutter {
+public:
+    explicit PartCutter(PartSink& sink) : sink_(sink) {}
+    /// Any bytes: what is no UTF-8 is told to `refuse` with its place in the document.
+    void add(std::string_view bytes, const std::function<void(std::uint64_t byte)>& refuse);
+    void finish(const std::function<void(std::uint64_t byte)>& refuse);
+
+private:
+    void hand_on(std::size_t size, const std::function<void(std::uint64_t byte)>& refuse);
+
+    PartSink& sink_;
+    std::string waiting_;
+    std::uint64_t handed_on_ = 0;
+};
+
+// The kinds.
+void read_json_lines(const InputFile& file, PartSink& sink,
+                     const std::function<void(std::uint64_t bytes_read)>& progress);
+void read_bible(const InputFile& file, PartSink& sink);
+
+}  // namespace headscope::data

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/data/tokenizer_choice.h"
+
+#include <charconv>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "core/base/cancellation_scope.h"
+#include "core/base/error.h"
+#include "core/base/input_file.h"
+#include "core/base/json.h"
+#include "core/base/os_error.h"
+#include "core/base/sha256.h"
+#include "core/tokenizer/tokenizer.h"
+#include "core/tokenizer/training/bpe_trainer.h"
+
+namespace headscope::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t least_trained = 257;  // the bytes and end_of_text
+constexpr std::int64_t most_trained = 1000000;
+constexpr std::uint64_t largest_file = 256'000'000;
+constexpr auto settings_file = "tokenizer_config.json";
+
+/// All that may lie beside tokenizer.json or stand for it.
+constexpr const char* file_names[] = {"tokenizer.json",    settings_file,        "special_tokens_map.json",
+                                      "added_tokens.json", "vocab.json",         "merges.txt",
+                                      "vocab.txt",         "chat_template.jinja"};
+
+std::string hash_of(const std::vector<TokenizerFile>& files) {
+    Sha256 hash;
+    for (const TokenizerFile& file : files) {
+        hash.update(file.name + "\n" + std::to_string(file.content.size()) + "\n");
+        hash.update(file.content);
+    }
+    return hash.finish();
+}
+
+/// eos_token: a string, or an object with "content".
+std::optional<std::string> end_token(const TokenizerFile& file, const std::string& where) {
+    const nlohmann::json document = parse_json(file.content, where);
+    if (!document.is_object() || !document.contains("eos_token")) return std::nullopt;
+    const nlohmann::json& token = document.at("eos_token");
+    if (token.is_string()) return token.get<std::string>();
+    if (token.is_object() && token.contains("content") && token.at("content").is_string()) {
+        return token.at("content").get<std::string>();
+    }
+    return std::nullopt;
+}
+
+std::int64_t find_separator(const ChosenTokenizer& chosen, const fs::path& folder) {
+    for (const TokenizerFile& file : chosen.files) {
+        if (file.name != settings_file) continue;
+        const auto token = end_token(file, shown(folder / file.name));
+        if (const auto id = token ? chosen.tokenizer->id_of(*token) : std::nullopt) return *id;
+    }
+    for (const char* token : {end_of_text, "<|end_of_text|>", "</s>", "<eos>", "[SEP]"}) {
+        if (const auto id = chosen.tokenizer->id_of(token)) return *id;
+    }
+    return -1;
+}
+
+/// Feeds a trainer.
+class Feeder final : public PartSink {
+public:
+    explicit Feeder(tokenizer::BpeTrainer& trainer) : trainer_(trainer) {}
+    void begin_document() override {}
+    void part(std::string_view text) override { trainer_.feed(text); }
+    void end_document() override {}
+
+private:
+    tokenizer::BpeTrainer& trainer_;
+};
+
+}  // namespace
+
+std::optional<std::int64_t> trained_size(const std::string& setting) {
+    constexpr std::string_view prefix = "train:";
+    if (!setting.starts_with(prefix)) return std::nullopt;
+    const std::string digits = setting.substr(prefix.size());
+    std::int64_t size = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), size);
+    if (error != std::errc() || end != digits.data() + digits.size() || size < least_trained || size > most_trained) {
+        throw Error(
+            ErrorCode::usage, "data.tokenizer",
+            "expected \"train:N\" with N from " + std::to_string(least_trained) + " to " + std::to_string(most_trained),
+            "found \"" + escaped(setting, 60) + '"');
+    }
+    return size;
+}
+
+ChosenTokenizer tokenizer_from(const std::string& json, const std::string& where) {
+    ChosenTokenizer chosen;
+    chosen.tokenizer = tokenizer::Tokenizer::from_json(json, where);
+    const nlohmann::ordered_json settings = {{"tokenizer_class", "PreTrainedTokenizerFast"},
+                                             {"eos_token", end_of_text},
+                                             {"clean_up_tokenization_spaces", false}};
+    chosen.files = {{"tokenizer.json", json}, {settings_file, settings.dump(1) + "\n"}};
+    chosen.sha256 = hash_of(chosen.files);
+    chosen.separator = find_separator(chosen, "");
+    return chosen;
+}
+
+ChosenTokenizer byte_tokenizer() {
+    return tokenizer_from(tokenizer::byte_level_json(tokenizer::byte_vocabulary({end_of_text}), false), "bytes");
+}
+
+ChosenTokenizer tokenizer_at(const fs::path& path) {
+    std::error_code error;
+    const bool is_folder = fs::is_directory(path, error);
+    if (!is_folder && !fs::exists(path, error)) {
+        throw Error(ErrorCode::usage, "data.tokenizer",
+                    "expected \"bytes\", \"train:N\", a tokenizer.json or a folder with a tokenizer",
+                    "found no " + shown(path));
+    }
+    ChosenTokenizer chosen;
+    chosen.tokenizer = is_folder ? tokenizer::Tokenizer::from_folder(path) : tokenizer::Tokenizer::from_file(path);
+    const fs::path folder = is_folder ? path : path.parent_path();
+    if (is_folder || path.filename() == file_names[0]) {
+        for (const char* name : file_names) {
+            if (!ends_at_regular_file(folder / name)) continue;
+            chosen.files.push_back({name, read_small_file(folder / name, largest_file, "tokenizer file")});
+        }
+    } else {
+        chosen.files.push_back({file_names[0], read_small_file(path, largest_file, "tokenizer file")});
+    }
+    chosen.sha256 = hash_of(chosen.files);
+    chosen.separator = find_separator(chosen, folder);
+    return chosen;
+}
+
+std::string train_tokenizer(std::int64_t size, const std::vector<SourceFile>& sources, Progress& progress,
+                            const Cancellation& cancellation) {
+    const CancellationScope scope(cancellation);
+    tokenizer::BpeSettings settings;
+    settings.vocabulary = size;
+    settings.special_tokens = {end_of_text};
+    tokenizer::BpeTrainer trainer(settings);
+    Feeder feeder(trainer);
+    double total = 0;
+    for (const SourceFile& source : sources) total += static_cast<double>(InputFile(source.path).size());
+    double before = 0;
+    for (const SourceFile& source : sources) {
+        const InputFile file(source.path, "text file");
+        read_parts(file, source.kind, feeder, [&](std::uint64_t bytes) {
+            progress.advance(before + static_cast<double>(bytes), total, "count words for the tokenizer");
+        });
+        before += static_cast<double>(file.size());
+    }
+    return tokenizer::byte_level_json(trainer.train(progress, cancellation), true);
+}
+
+}  // namespace headscope::data

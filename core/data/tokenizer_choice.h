@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/data/data_set.h"
+#include "core/data/text_parts.h"
+
+namespace headscope::data {
+
+/// The token behind each document of the tokenizers that are made here.
+constexpr auto end_of_text = "<|endoftext|>";
+
+struct ChosenTokenizer {
+    std::shared_ptr<const tokenizer::Tokenizer> tokenizer;
+    std::vector<TokenizerFile> files;
+    std::string sha256;           ///< of the files
+    std::int64_t separator = -1;  ///< id that ends a document; -1: none is known
+};
+
+/// "train:2048" -> 2048; nothing for another kind. Error usage for a number that cannot be.
+std::optional<std::int64_t> trained_size(const std::string& setting);
+
+/// 256 bytes and end_of_text.
+ChosenTokenizer byte_tokenizer();
+/// A tokenizer.json or a folder with a tokenizer. What ends a document is its eos_token (tokenizer_config.json), else
+/// the first known of <|endoftext|>, <|end_of_text|>, </s>, <eos>, [SEP].
+ChosenTokenizer tokenizer_at(const std::filesystem::path& path);
+/// From tokenizer.json's text, as made by train_tokenizer.
+ChosenTokenizer tokenizer_from(const std::string& json, const std::string& where);
+/// Learns a byte-level BPE of `size` ids (fewer where the text has no more to merge) and gives its tokenizer.json.
+std::string train_tokenizer(std::int64_t size, const std::vector<SourceFile>& sources, Progress& progress,
+                            const Cancellation& cancellation);
+
+}  // namespace headscope::data
