@@ -17,8 +17,8 @@ namespace {
 
 void check(const AttentionInput& input, const SoftmaxRows& rows) {
     check_attention(input);
-    if (input.rule->normaliser != Normaliser::softmax)
-        throw Error("normaliser", "softmax: the others have no fused backward pass here", "another");
+    if (input.rule->normaliser != Normaliser::softmax && input.rule->normaliser != Normaliser::taylor)
+        throw Error("normaliser", "softmax or taylor: the others have no fused backward pass", "another");
     if (rows.shift == nullptr || rows.factor == nullptr) throw Error("rows", "room for two numbers a row", "null");
 }
 

@@ -7,7 +7,8 @@
 // Shapes, rule and threads as in kernels/attention.h; inputs, O and gradients are float32 or bfloat16, arithmetic is
 // float32. The result has the same bits for every thread count: a tile of gradients has one owner, who adds in a fixed
 // order. Normalisers: softmax (with windows, first keys, blocks, padding, slopes, distance biases, soft cap and sink
-// logits; gradients are of q, k and v alone). Errors: kernels::Error before any work; kernels::Cancelled between tiles.
+// logits; gradients are of q, k and v alone) and taylor. Errors: kernels::Error before any work; kernels::Cancelled
+// between tiles.
 
 #include <cstdint>
 
@@ -24,7 +25,8 @@ struct MutableView {
 };
 
 /// What turns scores into weights again, [B, H, Lq] each: A = 2^(s log2(e) - shift) * factor. Two numbers, because one
-/// float32 log normaliser near +-1000 would cost four digits. A row that sees no key has factor 0.
+/// float32 log normaliser near +-1000 would cost four digits. Of Taylor weights: A = (1 + s + s^2 / 2) * factor. A row
+/// that sees no key has factor 0.
 struct SoftmaxRows {
     float* shift = nullptr;
     float* factor = nullptr;

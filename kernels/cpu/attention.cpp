@@ -56,7 +56,8 @@ public:
         plan.set_packed_keys(packed_.data(), packed_stride_);
         sequence_ = &plan.sequence();
         pack();
-        if (request_ == nullptr && input_.rule->normaliser == Normaliser::softmax) {
+        const Normaliser normaliser = input_.rule->normaliser;
+        if (request_ == nullptr && (normaliser == Normaliser::softmax || normaliser == Normaliser::taylor)) {
             plain(b);
             return;
         }
@@ -131,9 +132,16 @@ private:
             check_cancelled();
             const FlushDenormals guard;
             const std::int64_t h = index % heads_, first_row = (blocks_ - 1 - index / heads_) * block_rows_;
-            plain_attention({sequence_, h, first_row, rows_from(first_row),
-                             output_.data + b * output_.batch_stride + h * output_.head_stride, output_.row_stride,
-                             scratch(worker, floats)});
+            PlainTask task;
+            task.sequence = sequence_;
+            task.normaliser = input_.rule->normaliser;
+            task.head = h;
+            task.first_row = first_row;
+            task.rows = rows_from(first_row);
+            task.output = output_.data + b * output_.batch_stride + h * output_.head_stride;
+            task.output_stride = output_.row_stride;
+            task.scratch = scratch(worker, floats);
+            plain_attention(task);
         });
         check_cancelled();
     }

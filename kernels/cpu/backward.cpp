@@ -113,7 +113,10 @@ private:
                           q.length * q.size, q.size};
         }
         task.scratch = scratch;
-        softmax_backward(task);
+        if (input_.rule->normaliser == Normaliser::taylor)
+            taylor_backward(task);
+        else
+            softmax_backward(task);
     }
 
     void add_shares() {
@@ -160,6 +163,7 @@ void attention_forward_cpu(const AttentionInput& input, const MutableView& outpu
         const HeadTarget target = target_of(output, b);
         PlainTask task;
         task.sequence = &plans[static_cast<std::size_t>(b)].sequence();
+        task.normaliser = input.rule->normaliser;
         task.head = h;
         task.first_row = (blocks - 1 - index / heads / input.query.batch) * kForwardRows;
         task.rows = static_cast<int>(std::min(kForwardRows, queries - task.first_row));

@@ -37,6 +37,7 @@ struct BackwardTask {
 };
 std::int64_t backward_scratch(const Sequence& s, std::int64_t keys);
 void softmax_backward(const BackwardTask& task);
+void taylor_backward(const BackwardTask& task);  ///< Normaliser::taylor
 
 /// to (+)= from, [rows, size] of one head, float32 `from` with rows side by side.
 struct AddPartsTask {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // O = softmax(S) V in one pass when nothing is measured: a row's output is rescaled whenever its maximum rises, as in
-// Milakov and Gimelshein 2018 (arXiv 1805.02867) and Rabe and Staats 2021 (arXiv 2112.05682).
+// Milakov and Gimelshein 2018 (arXiv 1805.02867) and Rabe and Staats 2021 (arXiv 2112.05682). Taylor weights need no
+// maximum: their terms are summed as they are.
 #include "kernels/cpu/row_results.h"
 #include "kernels/cpu/tasks.h"
 #include "kernels/cpu/visibility.h"
@@ -10,6 +11,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/cpu/elements-inl.h"
+#include "kernels/cpu/normaliser_taylor-inl.h"
 #include "kernels/cpu/scores-inl.h"
 #include "kernels/cpu/values-inl.h"
 
@@ -50,6 +52,24 @@ HWY_INLINE void Scale(float* HWY_RESTRICT row, std::int64_t size, float factor) 
     }
 }
 
+/// Scores to their Taylor terms, in place; returns the terms' sum.
+HWY_INLINE float SumTerms(float* HWY_RESTRICT t, std::int64_t begin, std::int64_t end) {
+    const F32 d;
+    const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+    const V one = hn::Set(d, 1.0f);
+    V sum[2] = {hn::Zero(d), hn::Zero(d)};
+    for (std::int64_t c = begin; c < end; c += 2 * lanes) {
+        const V left = Taylor::Weight(d, hn::Load(d, t + c), one, one);
+        const V right = Taylor::Weight(d, hn::Load(d, t + c + lanes), one, one);
+        hn::Store(left, d, t + c);
+        hn::Store(right, d, t + c + lanes);
+        sum[0] = hn::Add(sum[0], left);
+        sum[1] = hn::Add(sum[1], right);
+    }
+    return Sum(d, hn::Add(sum[0], sum[1]));
+}
+
+template <bool kTaylor>
 class PlainPass {
 public:
     explicit PlainPass(const PlainTask& task) : task_(task), s_(*task.sequence) {
@@ -101,6 +121,11 @@ private:
         for (int r = 0; r < count; ++r) {
             float* t = scores_ + r * kTileKeys;
             OnlineRow& state = rows_[row + r];
+            if constexpr (kTaylor) {
+                state.pairs += pairs[r];
+                state.z += double{SumTerms(t, columns.begin, columns.end)};
+                continue;
+            }
             if (pairs[r] > 0) {
                 const float maximum = RowMaximum(t, columns.begin, columns.end);
                 if (state.pairs == 0) {
@@ -120,7 +145,8 @@ private:
         const F32 d;
         for (int r = 0; r < task_.rows; ++r) {
             const std::int64_t i = task_.first_row + r;
-            const V factor = hn::Set(d, output_factor(rows_[r], sink));
+            const RowResult taylor = kTaylor ? finish_taylor(rows_[r], false) : RowResult{};
+            const V factor = hn::Set(d, kTaylor ? taylor.factor : output_factor(rows_[r], sink));
             const float* from = output_ + r * value_stride_;
             const std::int64_t at = i * task_.output_stride;
             ForVectors(d, s_.value_size, [&](std::int64_t x, const auto& load, const auto& store) HWY_ATTR {
@@ -131,7 +157,7 @@ private:
                     store(scaled, task_.output + at + x);
             });
             if (task_.shift != nullptr) {
-                const RowResult result = finish_softmax(rows_[r], sink);
+                const RowResult result = kTaylor ? taylor : finish_softmax(rows_[r], sink);
                 task_.shift[i] = result.shift;
                 task_.factor[i] = result.factor;
             }
@@ -148,7 +174,10 @@ private:
 };
 
 void Plain(const PlainTask& task) {
-    PlainPass(task).Run();
+    if (task.normaliser == Normaliser::taylor)
+        PlainPass<true>(task).Run();
+    else
+        PlainPass<false>(task).Run();
 }
 
 }  // namespace

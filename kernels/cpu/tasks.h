@@ -38,9 +38,10 @@ struct PassOneTask {
     float* scratch = nullptr;
 };
 
-/// O alone, of one head's query block; softmax.
+/// O alone, of one head's query block; softmax or positive Taylor weights.
 struct PlainTask {
     const Sequence* sequence = nullptr;
+    Normaliser normaliser = Normaliser::softmax;
     std::int64_t head = 0, first_row = 0;
     int rows = 0;
     float* output = nullptr;  ///< row 0 of this head

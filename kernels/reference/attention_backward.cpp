@@ -7,6 +7,7 @@
 #include <ATen/ops/isinf.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/where.h>
+#include <ATen/ops/zeros_like.h>
 #include <c10/util/Exception.h>
 
 #include <numbers>
@@ -45,7 +46,11 @@ void backward(const AttentionInput& input, const TensorView& output_gradient, co
     const at::Tensor d_output = at::where(there, reference::sequence_of(output_gradient, b, heads), 0.0);
     const at::Tensor a = at::where(dense.allowed, dense.weight, 0.0);
     const at::Tensor d_weight = at::where(dense.allowed, at::matmul(d_output, v.transpose(1, 2)), 0.0);
-    at::Tensor d_score = a * (d_weight - (a * d_weight).sum(-1, true));
+    // What a weight's score moves it by, the denominator left alone.
+    const bool taylor = rule.normaliser == Normaliser::taylor;
+    const at::Tensor slope =
+        taylor ? at::where(dense.allowed, (1.0 + dense.score) / dense.row_constant.unsqueeze(-1), 0.0) : a;
+    at::Tensor d_score = slope * (d_weight - (a * d_weight).sum(-1, true));
     if (rule.soft_cap > 0.0) {
         const at::Tensor share = at::where(dense.allowed, dense.score / rule.soft_cap, 0.0);
         d_score = d_score * (1.0 - share * share);
@@ -71,8 +76,11 @@ void attention_forward_reference(const AttentionInput& input, const MutableView&
             const auto row = [&](float* base) {
                 return at::from_blob(base + b * heads * queries, {heads, queries}, at::kFloat);
             };
-            row(rows.shift).copy_(at::where(empty, 0.0, constant * std::numbers::log2e));
-            row(rows.factor).copy_(empty.logical_not());
+            const bool taylor = input.rule->normaliser == Normaliser::taylor;
+            const at::Tensor seen = empty.logical_not().to(at::kDouble);
+            row(rows.shift)
+                .copy_(taylor ? at::zeros_like(constant) : at::where(empty, 0.0, constant * std::numbers::log2e));
+            row(rows.factor).copy_(taylor ? seen / constant : seen);
         }
     } catch (const c10::Error& error) {
         throw Error("reference attention", "memory for whole float64 matrices", error.what_without_backtrace());

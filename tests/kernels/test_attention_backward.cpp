@@ -108,6 +108,8 @@ public:
                 score[index(j)] = score_of(rule, h, i, j, dot);
                 largest = std::max(largest, score[index(j)]);
             }
+            const bool taylor = rule.normaliser == Normaliser::taylor;
+            const auto part = [&](double x) { return taylor ? 1.0 + x + 0.5 * x * x : std::exp(x - largest); };
             const bool sink = !rule.sink_logits.empty();
             double total = 0.0;
             if (sink) {
@@ -115,12 +117,12 @@ public:
                 total = std::exp(double{rule.sink_logits[index(h)]} - largest);
             }
             for (std::int64_t j = 0; j < s_.keys; ++j)
-                if (seen[index(j)]) total += std::exp(score[index(j)] - largest);
+                if (seen[index(j)]) total += part(score[index(j)]);
             Sum mean;
             std::vector<Sum> d_weight(score.size());
             for (std::int64_t j = 0; j < s_.keys; ++j) {
                 if (!seen[index(j)]) continue;
-                weight[cell(i, j)] = std::exp(score[index(j)] - largest) / total;
+                weight[cell(i, j)] = part(score[index(j)]) / total;
                 for (std::int64_t x = 0; x < s_.value_size; ++x) {
                     const double term = double{gradient.data[gradient.at(b, h, i, x)]} * double{c.get('v', b, g, j, x)};
                     d_weight[index(j)].add(term, std::abs(term));
@@ -130,9 +132,11 @@ public:
             for (std::int64_t j = 0; j < s_.keys; ++j) {
                 if (!seen[index(j)]) continue;
                 const double share = rule.soft_cap > 0.0 ? score[index(j)] / rule.soft_cap : 0.0;
-                const double factor = weight[cell(i, j)] * rule.scale * (1.0 - share * share);
-                slope[cell(i, j)] = factor * (d_weight[index(j)].value - mean.value);
-                slope_size[cell(i, j)] = factor * (d_weight[index(j)].size + mean.size);
+                const double moved = taylor ? (1.0 + score[index(j)]) / total : weight[cell(i, j)];
+                const double size = taylor ? (1.0 + std::abs(score[index(j)])) / total : moved;
+                const double factor = rule.scale * (1.0 - share * share);
+                slope[cell(i, j)] = moved * factor * (d_weight[index(j)].value - mean.value);
+                slope_size[cell(i, j)] = size * factor * (d_weight[index(j)].size + mean.size);
             }
         }
     }
@@ -253,6 +257,17 @@ std::vector<Option> options() {
          }},
         {"queries later", [](AttentionCase& c) { c.rule.query_offset = 21; }},
         {"queries earlier than all keys", [](AttentionCase& c) { c.rule.query_offset = -10; }},
+        {"Taylor weights, sharp",
+         [](AttentionCase& c) {
+             c.rule.normaliser = Normaliser::taylor;
+             c.rule.scale *= 6.0;
+         }},
+        {"Taylor weights in a window, soft cap",
+         [](AttentionCase& c) {
+             c.rule.normaliser = Normaliser::taylor;
+             c.rule.window_left = 17;
+             c.rule.soft_cap = 2.5;
+         }},
         {"slopes",
          [](AttentionCase& c) {
              for (std::int64_t h = 0; h < c.shape().heads; ++h)
