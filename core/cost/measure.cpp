@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/cost/measure.h"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/base/json.h"
+#include "core/cost/work_meter.h"
+#include "core/model/cache.h"
+#include "core/model/head_loss.h"
+
+namespace headscope::cost {
+namespace {
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+/// Reads the meter where a layer's mixer begins and ends.
+class RegionProbe final : public model::Probe {
+public:
+    struct Region {
+        double flops = 0, bytes = 0;
+    };
+    RegionProbe(const WorkMeter& meter, std::int64_t layers)
+        : regions(static_cast<std::size_t>(layers)), meter_(meter), start_(flops()) {}
+
+    bool wants(std::string_view name, LayerIndex) const override {
+        return name == "embedding" || name == "input_norm" || name == "mixer_output";
+    }
+    void announce(std::string_view name, LayerIndex layer, const at::Tensor& value) override {
+        const auto value_bytes = static_cast<double>(value.numel()) * static_cast<double>(value.element_size());
+        if (name == "embedding") {
+            guide_flops = flops() - start_;
+        } else if (name == "input_norm") {
+            begin_ = {flops(), static_cast<double>(meter_.bytes()) - value_bytes};
+        } else {
+            Region& region = regions.at(static_cast<std::size_t>(layer.value));
+            region.flops = flops() - begin_.flops;
+            region.bytes = static_cast<double>(meter_.bytes()) - value_bytes - begin_.bytes;
+        }
+    }
+    const kernels::StatisticsRequest* request(SiteIndex) override { return nullptr; }
+    void measured(const model::AttentionRecord&) override {}
+
+    std::vector<Region> regions;
+    double guide_flops = 0;
+
+private:
+    double flops() const { return static_cast<double>(meter_.flops()); }
+
+    const WorkMeter& meter_;
+    double start_;
+    Region begin_;
+};
+
+class Watch {
+public:
+    double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+
+private:
+    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+/// Tokens in a fixed order that repeats late: costs do not depend on them.
+at::Tensor tokens(std::int64_t batch, std::int64_t length, std::int64_t vocabulary) {
+    at::Tensor ids = at::empty({batch, length}, at::kLong);
+    auto* id = ids.mutable_data_ptr<std::int64_t>();
+    for (std::int64_t i = 0; i < batch * length; ++i) id[i] = i * 7919 % vocabulary;
+    return ids;
+}
+
+void measure_inference(model::Model& model, const MeasureOptions& options, MeasuredModel& result) {
+    const std::int64_t layers = model.config().layers, vocabulary = model.config().vocabulary;
+    model::Batch batch;
+    batch.ids = tokens(options.batch, options.length, vocabulary);
+    const auto cache = model.new_cache();
+    model::ForwardOptions forward;
+    forward.cache = cache.get();
+    forward.cancellation = options.cancellation;
+    const auto last_logits = [&](const at::Tensor& hidden) {
+        if (model.has_head()) model.logits(hidden.select(1, hidden.size(1) - 1));
+    };
+    {
+        WorkMeter meter;
+        RegionProbe probe(meter, layers);
+        forward.probe = &probe;
+        const Watch watch;
+        last_logits(model.forward(batch, forward));
+        result.forward_seconds = watch.seconds();
+        result.forward_flops = static_cast<double>(meter.flops());
+        result.forward_peak_bytes = static_cast<double>(meter.peak_bytes());
+        result.guide_flops = probe.guide_flops;
+        for (std::size_t i = 0; i < result.layers.size(); ++i) {
+            result.layers[i].prefill_flops = probe.regions[i].flops;
+            result.layers[i].cache_bytes = static_cast<double>(cache->layer(i).bytes());
+        }
+        result.cache_bytes = static_cast<double>(cache->bytes());
+    }
+    WorkMeter meter;
+    RegionProbe probe(meter, layers);
+    forward.probe = &probe;
+    batch.ids = tokens(options.batch, 1, vocabulary);
+    const Watch watch;
+    last_logits(model.forward(batch, forward));
+    result.decode_seconds = watch.seconds();
+    result.decode_flops = static_cast<double>(meter.flops());
+    for (std::size_t i = 0; i < result.layers.size(); ++i) result.layers[i].decode_flops = probe.regions[i].flops;
+}
+
+void measure_training(model::Trainable& trainable, const MeasureOptions& options, MeasuredModel& result) {
+    model::Model& model = trainable.model();
+    model::Batch batch;
+    batch.ids = tokens(options.batch, options.length, model.config().vocabulary);
+    WorkMeter meter;
+    RegionProbe probe(meter, model.config().layers);
+    const model::TrainingForward training;
+    model::ForwardOptions forward;
+    forward.probe = &probe;
+    forward.training = &training;
+    forward.cancellation = options.cancellation;
+    const at::AutoGradMode recording(true);
+    const Watch watch;
+    {
+        const at::Tensor hidden = model.forward(batch, forward);
+        const model::LossSum loss =
+            model::head_loss(hidden.flatten(0, 1), trainable.head_weight(), batch.ids.flatten());
+        loss.sum.backward();
+    }
+    result.training_seconds = watch.seconds();
+    result.training_flops = static_cast<double>(meter.flops());
+    result.training_peak_bytes = static_cast<double>(meter.peak_bytes());
+    for (std::size_t i = 0; i < result.layers.size(); ++i) result.layers[i].activation_bytes = probe.regions[i].bytes;
+    trainable.gradients().zero_();
+}
+
+std::string type_text(at::ScalarType type) {
+    return type == at::kBFloat16 ? "bfloat16" : type == at::kDouble ? "float64" : "float32";
+}
+
+}  // namespace
+
+MeasuredModel measure(model::Trainable& trainable, const MeasureOptions& options) {
+    try {
+        MeasuredModel result;
+        result.batch = options.batch;
+        result.length = options.length;
+        model::Model& model = trainable.model();
+        if (!model.causal() || model.config().encoder)
+            throw Error(ErrorCode::unsupported, "cost", "expected a decoder", "found " + model.config().family);
+        result.parameters = model.parameters();
+        result.type = type_text(trainable.weights().scalar_type());
+        for (const std::string& mixer : model.mixers()) {
+            result.layers.push_back({mixer, 0, 0, kNone, 0});
+        }
+        result.training_flops = result.training_peak_bytes = result.training_seconds = kNone;
+        measure_inference(model, options, result);
+        if (options.training) measure_training(trainable, options, result);
+        return result;
+    } catch (...) {
+        throw current_error("cost");
+    }
+}
+
+MeasuredModel measure_mixer(const std::string& config_json, const std::string& mixer, std::int64_t layers,
+                            const MeasureOptions& options) {
+    nlohmann::json config = parse_json(config_json, "configuration");
+    config["num_hidden_layers"] = layers;
+    config["vocab_size"] = 64;
+    config["layers"] = std::vector<std::string>(static_cast<std::size_t>(layers), mixer);
+    config["max_position_embeddings"] =
+        std::max(options.length + 1, config.value("max_position_embeddings", std::int64_t{0}));
+    const auto trainable = model::Trainable::create(config.dump(), 1, at::kFloat);
+    return measure(*trainable, options);
+}
+
+void measure_table(CostTable& table, const std::string& config_json, Progress& progress,
+                   const Cancellation& cancellation) {
+    double done = 0;
+    for (CostRow& row : table.rows) {
+        cancellation.check();
+        progress.advance(done++, static_cast<double>(table.rows.size()),
+                         row.mixer + " at " + std::to_string(row.length));
+        MeasureOptions options;
+        options.batch = table.setting.batch;
+        options.length = row.length;
+        options.cancellation = &cancellation;
+        const MeasuredModel measured = measure_mixer(config_json, row.mixer, 2, options);
+        row.measured = measured.layers.back();
+        row.guide_flops = measured.guide_flops;
+    }
+}
+
+}  // namespace headscope::cost

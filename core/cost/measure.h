@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// What a model costs here, beside what the papers say (mixer_cost.h): operations counted from the operators that ran,
+// tensors' memory, cache bytes really held. Threads: the compute thread. Errors: Error, Stopped.
+
+#include <cstdint>
+#include <string>
+
+#include "core/base/progress.h"
+#include "core/cost/cost_table.h"
+#include "core/model/trainable.h"
+
+namespace headscope::cost {
+
+struct MeasureOptions {
+    std::int64_t batch = 1;
+    std::int64_t length = 256;
+    bool training = true;
+    const Cancellation* cancellation = nullptr;
+};
+
+/// Random tokens go through the model. Takes what a forward pass and a training step of that size take.
+MeasuredModel measure(model::Trainable& trainable, const MeasureOptions& options);
+
+/// A fresh stack of `layers` layers of one mixer with the sizes of a preset's or checkpoint's configuration and a small
+/// vocabulary: what a mixer costs at these sizes, without building the whole model.
+MeasuredModel measure_mixer(const std::string& config_json, const std::string& mixer, std::int64_t layers,
+                            const MeasureOptions& options);
+
+/// Fills in what was measured at every row of a table, on stacks of two layers (the second one's mixer is taken).
+/// `config_json`: a native configuration of the table's sizes.
+void measure_table(CostTable& table, const std::string& config_json, Progress& progress,
+                   const Cancellation& cancellation);
+
+}  // namespace headscope::cost

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/evaluation/describe.h"
+
+#include "core/model/presets.h"
+#include "core/training/run_folder.h"
+
+namespace headscope::evaluation {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+template <class List>
+std::string joined(const List& list) {
+    std::string text;
+    for (const auto& item : list) {
+        if (!text.empty()) text += ",";
+        if constexpr (std::is_same_v<std::decay_t<decltype(item)>, int>)
+            text += std::to_string(item);
+        else
+            text += item;
+    }
+    return text;
+}
+
+}  // namespace
+
+std::string mixer_of(const std::vector<std::string>& layer_mixers) {
+    std::string other = "standard";
+    for (const std::string& mixer : layer_mixers) {
+        if (mixer == "standard" || mixer == other) continue;
+        if (other != "standard") return "several";
+        other = mixer;
+    }
+    return other;
+}
+
+std::set<int> other_layers(const std::vector<std::string>& layer_mixers) {
+    std::set<int> layers;
+    for (std::size_t i = 0; i < layer_mixers.size(); ++i)
+        if (layer_mixers[i] != "standard") layers.insert(static_cast<int>(i));
+    return layers;
+}
+
+store::EvaluatedModel describe(const checkpoint::Checkpoint& checkpoint, const model::Model& model,
+                               const std::set<int>& skipped, std::optional<std::int64_t> seed,
+                               const Cancellation& cancellation) {
+    const std::vector<std::string> mixers = model.mixers();
+    store::EvaluatedModel entry;
+    entry.name = checkpoint.display_name();
+    entry.path = checkpoint.path().string();
+    entry.sha256 = checkpoint.fingerprint(cancellation);
+    entry.mixer = mixer_of(mixers);
+    entry.layout = model::layout_of(mixers);
+    entry.layer_mixers = joined(mixers);
+    entry.skipped = joined(skipped);
+    entry.parameters = model.parameters();
+    entry.layers = static_cast<std::int64_t>(mixers.size());
+    entry.training_length = model.config().max_positions;
+    entry.seed = seed.value_or(-1);
+    return entry;
+}
+
+std::optional<training::JobFile> job_of(const fs::path& checkpoint) {
+    std::error_code ignored;
+    fs::path folder = fs::weakly_canonical(checkpoint, ignored);
+    if (ignored || !fs::is_directory(folder, ignored)) folder = folder.parent_path();
+    // A snapshot lies in RUN/snapshots/step-N.
+    for (const fs::path& place : {folder, folder.parent_path().parent_path()}) {
+        const fs::path file = place / "job.toml";
+        if (fs::is_regular_file(file, ignored)) return training::read_job_file(file);
+    }
+    return std::nullopt;
+}
+
+fs::path checkpoint_in(const fs::path& path) {
+    std::error_code ignored;
+    const training::RunFolder run{path};
+    if (fs::exists(path / "config.json", ignored) || !fs::is_directory(run.snapshots(), ignored)) return path;
+    for (const char* name : {"best", "last"})
+        if (fs::exists(run.snapshots() / name / "config.json", ignored)) return run.snapshots() / name;
+    return path;
+}
+
+}  // namespace headscope::evaluation

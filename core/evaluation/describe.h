@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/checkpoint/checkpoint.h"
+#include "core/model/model.h"
+#include "core/store/evaluation_file.h"
+#include "core/training/job.h"
+
+namespace headscope::evaluation {
+
+/// A checkpoint's entry in an evaluation file. `seed`: of the job that trained it.
+store::EvaluatedModel describe(const checkpoint::Checkpoint& checkpoint, const model::Model& model,
+                               const std::set<int>& skipped, std::optional<std::int64_t> seed,
+                               const Cancellation& cancellation);
+
+/// "standard" where all layers are, the one other mixer, or "several".
+std::string mixer_of(const std::vector<std::string>& layer_mixers);
+
+/// The layers whose mixer is not standard: what a hybrid is evaluated without ("skip").
+std::set<int> other_layers(const std::vector<std::string>& layer_mixers);
+
+/// The job that made a checkpoint: job.toml beside its weights, or that of the run whose snapshot it is; empty when
+/// there is none. Throws what reading it throws.
+std::optional<training::JobFile> job_of(const std::filesystem::path& checkpoint);
+
+/// A run folder's best snapshot, or its last one; any other path as it is.
+std::filesystem::path checkpoint_in(const std::filesystem::path& path);
+
+}  // namespace headscope::evaluation

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// Losses and hits of a model on sequences with targets, in bounded memory: logits come in chunks of rows.
+// Threads: the compute thread. Errors: Error (what Model::forward throws; usage for a model that predicts nothing);
+// Stopped when cancelled.
+
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <vector>
+
+#include "core/base/progress.h"
+#include "core/data/batch_source.h"
+#include "core/evaluation/rolling_windows.h"
+#include "core/evaluation/token_scores.h"
+#include "core/model/model.h"
+
+namespace headscope::evaluation {
+
+struct ScoreOptions {
+    std::set<int> skip_layers;
+    bool beyond_positions = false;
+    std::int64_t batch_tokens = 4096;  ///< of one forward pass, at least one sequence
+    const Cancellation* cancellation = nullptr;
+};
+
+/// Throws usage for a model without a head or one that is not causal.
+void check_scorable(const model::Model& model);
+
+/// One score a sequence. Losses: log-softmax in float32 of float32 logits, summed in float64.
+std::vector<SequenceScore> score(model::Model& model, const data::DataBatch& batch, const ScoreOptions& options);
+
+/// Gathers windows until a batch of equal lengths is full, and scores it.
+class WindowScorer {
+public:
+    WindowScorer(model::Model& model, const ScoreOptions& options, TokenScores& scores)
+        : model_(model), options_(options), scores_(scores) {}
+    void add(Window window);
+    void finish() { flush(); }
+
+private:
+    void flush();
+
+    model::Model& model_;
+    const ScoreOptions& options_;
+    TokenScores& scores_;
+    data::DataBatch waiting_;
+};
+
+/// Sequences [0, sequences) of a source.
+TokenScores score_source(model::Model& model, const data::BatchSource& source, std::int64_t sequences,
+                         const ScoreOptions& options, const std::function<void(std::int64_t done)>& progress = {});
+
+}  // namespace headscope::evaluation

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/evaluation/sources.h"
+
+#include <algorithm>
+
+#include "core/data/catalog.h"
+#include "core/data/data_set.h"
+#include "core/data/text_data.h"
+
+namespace headscope::evaluation {
+namespace {
+
+bool is_corpus(const std::string& name) {
+    const auto& all = data::datasets();
+    return std::any_of(all.begin(), all.end(),
+                       [&](const data::Dataset& set) { return !set.is_generator && set.name == name; });
+}
+
+}  // namespace
+
+std::unique_ptr<Documents> documents_of(const std::vector<std::string>& data,
+                                        std::shared_ptr<const tokenizer::Tokenizer> tokenizer) {
+    std::vector<data::SourceFile> files;
+    std::string name;
+    for (const std::string& entry : data) {
+        const auto found = is_corpus(entry) ? data::corpus_files(entry) : data::find_sources({entry}, {}, "--data");
+        files.insert(files.end(), found.begin(), found.end());
+        name += (name.empty() ? "" : ", ") + entry;
+    }
+    return file_documents(std::move(files), std::move(tokenizer), name);
+}
+
+std::unique_ptr<Documents> held_out_part(const training::JobFile& job, const std::filesystem::path& run,
+                                         Progress& progress, const Cancellation& cancellation) {
+    if (job.data.generator) return nullptr;
+    const auto set = data::DataSet::prepare(job.data, {job.base, run}, progress, cancellation);
+    if (set->summary().validation_tokens == 0) return nullptr;
+    return held_out_documents(data::TokenFile::open(set->summary().token_file), set->shared_tokenizer(),
+                              "held-out part of " + set->summary().name);
+}
+
+}  // namespace headscope::evaluation

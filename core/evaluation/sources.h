@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/progress.h"
+#include "core/evaluation/documents.h"
+#include "core/training/job.h"
+
+namespace headscope::evaluation {
+
+/// Text files, folders, patterns and ready corpora by name, to be scored with a model's tokenizer. Error usage for an
+/// entry that is none of them.
+std::unique_ptr<Documents> documents_of(const std::vector<std::string>& data,
+                                        std::shared_ptr<const tokenizer::Tokenizer> tokenizer);
+
+/// The held-out part of what a job trains on; null for generators and for jobs that hold nothing out. Tokens are taken
+/// from the token file that training made, or made again.
+std::unique_ptr<Documents> held_out_part(const training::JobFile& job, const std::filesystem::path& run,
+                                         Progress& progress, const Cancellation& cancellation);
+
+}  // namespace headscope::evaluation

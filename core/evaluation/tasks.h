@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// What a model can be asked, by name: two tasks on text, and every generator of core/data. Results are rows of an
+// evaluation file. Threads: the compute thread. Errors: Error (usage for what does not fit the model), Stopped.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/progress.h"
+#include "core/evaluation/text_score.h"
+#include "core/store/evaluation_file.h"
+
+namespace headscope::evaluation {
+
+struct Task {
+    std::string name;
+    std::string summary;
+    bool on_text = false;  ///< else a generator's
+    std::string metrics;   ///< names, for people: "token_perplexity, loss, ..."
+};
+const std::vector<Task>& tasks();
+/// Error usage with the names that there are, nearest first.
+const Task& find_task(const std::string& name);
+
+struct Request {
+    std::vector<std::string> tasks;
+    std::vector<std::int64_t> lengths;   ///< context lengths; empty: one that suits model and task
+    std::int64_t stride = 0;             ///< of text tasks; 0: disjoint windows
+    std::optional<std::int64_t> prefix;  ///< TextOptions::prefix
+    std::int64_t most_tokens = 0;        ///< of text tasks; 0: all
+    std::int64_t sequences = 256;        ///< of generators' tasks
+    std::uint64_t seed = 1;              ///< of generators' tasks; their held-out part is read
+    /// Options of generators by task name, as datasets/NAME.json has them; what is not named has its default.
+    std::map<std::string, std::map<std::string, double>> generator_options;
+    std::map<std::string, std::int64_t> generator_lengths;  ///< used where `lengths` is empty
+    ScoreOptions score;
+};
+
+/// Refuses what can be refused before weights are read: unknown tasks, lengths beyond the model's positions, text tasks
+/// without documents, ids of generators that the model lacks.
+void check_request(const Request& request, const model::ModelConfig& config, bool has_documents);
+
+/// Runs every task at every length; rows are for model number `model_index`. `documents` may be null when no task is on
+/// text. Progress counts tasks and lengths.
+std::vector<store::EvaluationResult> run_tasks(model::Model& model, const Request& request, const Documents* documents,
+                                               std::int64_t model_index, Progress& progress);
+
+}  // namespace headscope::evaluation
