@@ -67,6 +67,8 @@ Dataset read(const Definition& definition) {
 }
 
 std::string number_text(double number) {
+    if (number == std::floor(number) && std::abs(number) < 1e15)
+        return std::to_string(static_cast<std::int64_t>(number));
     return nlohmann::json(number).dump();
 }
 

@@ -75,6 +75,7 @@ void take_pattern(const fs::path& folder, const std::vector<std::string>& steps,
 }
 
 std::vector<fs::path> files_of(const std::string& wanted, const fs::path& base, const std::string& key) {
+    if (wanted.empty()) throw Error(ErrorCode::usage, key, "expected names of files", "found an empty one");
     std::vector<fs::path> files;
     const fs::path path = base / wanted;
     std::error_code error;
@@ -86,7 +87,6 @@ std::vector<fs::path> files_of(const std::string& wanted, const fs::path& base, 
                         "found none in " + shown(path));
         }
     } else if (fs::exists(status) || !is_pattern(wanted)) {
-        if (wanted.empty()) throw Error(ErrorCode::usage, key, "expected names of files", "found an empty one");
         const InputFile check(path, "text file");  // says best what is wrong with it
         files.push_back(path);
     } else {

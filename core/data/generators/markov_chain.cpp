@@ -51,6 +51,8 @@ void MarkovChain::make_probabilities(double sharpness, std::uint64_t seed) {
         Random random(seed, static_cast<std::uint64_t>(lag));
         tables[index(lag)].resize(index(order_ == 0 ? symbols_ : symbols_ * symbols_));
         for (double& entry : tables[index(lag)]) entry = sharpness * normal(random);
+        // No symbol calls for itself: among few symbols one could otherwise hold on for ever.
+        for (std::int64_t v = 0; order_ > 0 && v < symbols_; ++v) tables[index(lag)][index(v * symbols_ + v)] = 0;
     }
     probabilities_.resize(index(states_ * symbols_));
     for (std::int64_t s = 0; s < states_; ++s) {

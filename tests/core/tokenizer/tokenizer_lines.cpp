@@ -47,8 +47,8 @@ json trained(const json& request) {
     const auto model = trainer.train(progress, Cancellation());
     json merges = json::array();
     for (const auto& [left, right] : model.merges) {
-        merges.push_back(json::array(
-            {model.pieces[static_cast<std::size_t>(left)], model.pieces[static_cast<std::size_t>(right)]}));
+        merges.push_back(
+            json::array({model.pieces[static_cast<std::size_t>(left)], model.pieces[static_cast<std::size_t>(right)]}));
     }
     return {{"pieces", model.pieces}, {"merges", merges}, {"json", tokenizer::byte_level_json(model, true)}};
 }
