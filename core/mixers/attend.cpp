@@ -10,6 +10,7 @@
 #include <ATen/ops/tensor.h>
 
 #include "core/base/error.h"
+#include "core/mixers/trained_attention.h"
 #include "core/mixers/without_heads.h"
 #include "kernels/backend.h"
 
@@ -107,6 +108,7 @@ at::Tensor as_heads(const at::Tensor& output, std::int64_t heads) {
 
 at::Tensor unmeasured(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                       const kernels::ScoreRule& rule, const Cancellation* cancellation) {
+    if (trains_fused(query, key, value, rule)) return trained_attention(query, key, value, rule, cancellation);
     if (const at::Tensor output = library_attention(query, key, value, rule); output.defined())
         return side_by_side(output);
     const bool recorded =

@@ -16,8 +16,9 @@ namespace headscope::mixers {
 ///
 /// When the probe asks for statistics of `site`, kernels::attention computes the output and measures in one go (float64
 /// models: the output by dense_attention, measured on float32 copies), announces "head_output" and calls
-/// Probe::measured. Otherwise LibTorch's fused attention runs where it can express the rule, else kernels::attention,
-/// else (float64, or autograd records) dense_attention.
+/// Probe::measured. Otherwise, where autograd records, trained_attention (trained_attention.h); else LibTorch's fused
+/// attention where it can express the rule, else kernels::attention, else (float64, or a normaliser other than softmax
+/// under autograd) dense_attention.
 ///
 /// Heads that are switched off (StackContext::switched_off) are announced and measured as they would be; what is
 /// returned has them replaced.

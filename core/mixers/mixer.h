@@ -37,23 +37,38 @@ public:
     virtual std::unique_ptr<MixerCache> clone() const = 0;
 };
 
+/// What a mixer's query and key are made of.
+enum class QueryKeySource {
+    own,           ///< the layer's input
+    embedding,     ///< what the first layer read
+    random_guide,  ///< a guide stream: noise that goes through the stack as one more sequence
+    fixed_guide    ///< the same of fixed tokens
+};
+
+/// Query and key of a guide stream at one layer, from position 0 on, the same for every text: [1, Lg, heads +
+/// key_value_heads, size], after their norms, and after rotary positions (the same tensor where there are none).
+struct GuideMaps {
+    at::Tensor query_key, rotated;
+};
+
 /// Everything around a mixer's input that it may need. Members live as long as the call.
 struct StackContext {
     LayerIndex layer;
-    SiteIndex site;                                ///< the first of this layer's sites
-    const std::vector<Site>* sites = nullptr;      ///< the whole model's, by SiteIndex
-    at::Tensor input_embedding;                    ///< [B, L, d], what the first layer read
-    std::int64_t first_position = 0;               ///< of this call's first token; earlier ones are in the cache
-    const model::Rotary* rotary = nullptr;         ///< null: positions do not enter the scores by rotation
-    const model::RotaryTable* rotation = nullptr;  ///< of this call's tokens
+    SiteIndex site;                            ///< the first of this layer's sites
+    const std::vector<Site>* sites = nullptr;  ///< the whole model's, by SiteIndex
+    at::Tensor input_embedding;       ///< [B, L, d], what the first layer read, after this layer's input norm; only for
+                                      ///< mixers that read it
+    std::int64_t first_position = 0;  ///< of this call's first token; earlier ones are in the cache
+    const model::Rotary* rotary = nullptr;                 ///< null: positions do not enter the scores by rotation
+    const model::RotaryTable* rotation = nullptr;          ///< of this call's tokens
     const model::RotaryTable* history_rotation = nullptr;  ///< from position 0 on; given when keys are cached unrotated
     const std::vector<std::int64_t>* lengths = nullptr;    ///< [B], null when no sequence is padded
-    at::Tensor guide;   ///< [1, Lg, d] the guide stream's normed input at this layer, or undefined
-    at::Tensor memory;  ///< [B, Lk, d] the encoder's output (cross-attention), or undefined
+    const GuideMaps* guide = nullptr;  ///< of this layer, for mixers that read one; at least as long as the text so far
+    at::Tensor memory;                 ///< [B, Lk, d] the encoder's output (cross-attention), or undefined
     const std::vector<std::int64_t>* memory_lengths = nullptr;
     const kernels::ScoreRule* shared_bias = nullptr;  ///< its distance bias is every self-attention's of the tower (T5)
     const std::vector<model::SwitchedOff>* switched_off = nullptr;  ///< of all sites; null: none
-    const model::TrainingForward* training = nullptr;  ///< null: not recorded by autograd
+    const model::TrainingForward* training = nullptr;               ///< null: not recorded by autograd
     model::Probe* probe = nullptr;
     const Cancellation* cancellation = nullptr;
 
@@ -77,6 +92,10 @@ public:
     /// `normed` [B, L, d] -> [B, L, output_size()]. With a cache, the tokens follow those that it holds.
     virtual at::Tensor forward(const at::Tensor& normed, const StackContext& context, MixerCache* cache) const = 0;
     virtual std::unique_ptr<MixerCache> new_cache() const = 0;
+
+    virtual QueryKeySource query_key_source() const { return QueryKeySource::own; }
+    /// Of mixers that read a guide stream: its maps, from what it is at this layer after the input norm, [1, Lg, d].
+    virtual GuideMaps guide_maps(const at::Tensor& normed, const StackContext& context) const;
 };
 
 /// A mixer by name for layer `layer` of a model; throws Error(unsupported) that lists the known names.

@@ -59,6 +59,7 @@ void Tower::declare(TensorPlan& plan, TensorNames names, TowerPlace place, std::
         add_sites(*layer.mixer, number, sites);
         if (layer.cross) add_sites(*layer.cross, number, sites);
     }
+    declare_guides(plan, names);
     if (config_->final_norm) final_norm_.declare(plan, names.prefix + names.final_norm, hidden, names.old_norm_names);
 }
 
@@ -140,7 +141,15 @@ at::Tensor Tower::run(const Batch& batch, const ForwardOptions& options, mixers:
     at::Tensor hidden = embedding_(batch, held);
     context.training = options.training;
     hidden = dropped(hidden, context, "embedding");
-    context.input_embedding = hidden;
+    const at::Tensor embedding = hidden;
+    std::vector<mixers::GuideMaps> recorded;
+    const std::vector<mixers::GuideMaps>* guides = nullptr;
+    if (reads_guides_ && options.training) {
+        recorded = run_guides(length, options, context);
+        guides = &recorded;
+    } else if (reads_guides_) {
+        guides = &kept_guides(held + length, options, context);
+    }
     // An encoder-decoder announces both towers' ends: its decoder's are what forward() is about.
     const std::string prefix = place_.stack == "encoder" ? "encoder_" : "";
     announce(options.probe, prefix + "embedding", kNoLayer, hidden);
@@ -155,6 +164,8 @@ at::Tensor Tower::run(const Batch& batch, const ForwardOptions& options, mixers:
         const Layer& layer = layers_[order_[number]];
         LayerCaches caches{take_cache(), nullptr};
         if (layer.cross) caches.cross = take_cache();
+        context.guide = guides ? &(*guides)[number] : nullptr;
+        context.input_embedding = embedding_for(layer, embedding);
         if (options.skip_layers.count(counted) == 0) {
             hidden = run_layer(layer, hidden, context, caches);
             announce(options.probe, "hidden", context.layer, hidden);
@@ -164,6 +175,11 @@ at::Tensor Tower::run(const Batch& batch, const ForwardOptions& options, mixers:
     hidden = final_norm_(hidden);
     announce(options.probe, prefix + "final_norm", kNoLayer, hidden);
     return hidden;
+}
+
+at::Tensor Tower::embedding_for(const Layer& layer, const at::Tensor& embedding) const {
+    if (layer.mixer->query_key_source() != mixers::QueryKeySource::embedding) return {};
+    return config_->pre_norm ? layer.input_norm(embedding) : embedding;
 }
 
 void Tower::add_caches(std::vector<std::unique_ptr<mixers::MixerCache>>& caches) const {

@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -54,7 +55,8 @@ public:
     void add_caches(std::vector<std::unique_ptr<mixers::MixerCache>>& caches) const;
     void add_mixers(std::vector<std::string>& names) const;  ///< the mixer's name, per layer
 
-    void forget() const {}
+    /// Guide streams that were run ahead are run again: the weights have changed.
+    void forget() { kept_ = {}; }
 
     const Embedding& embedding() const { return embedding_; }
     /// In the order in which they are run; one that is shared comes again (ModelConfig::shared_layers).
@@ -76,6 +78,17 @@ private:
     void add_sites(const mixers::Mixer& mixer, std::int64_t number, std::vector<Site>& sites) const;
     at::Tensor run_layer(const Layer& layer, const at::Tensor& hidden, const mixers::StackContext& context,
                          const LayerCaches& caches) const;
+    /// Of a mixer that reads the embeddings: those after its layer's input norm.
+    at::Tensor embedding_for(const Layer& layer, const at::Tensor& embedding) const;
+
+    // Guide streams (tower_guides.cpp). Their queries and keys by layer number, for texts of `length` tokens.
+    void declare_guides(TensorPlan& plan, const TensorNames& names);
+    at::Tensor guide_input(mixers::QueryKeySource guide, std::int64_t length) const;
+    std::vector<mixers::GuideMaps> run_guides(std::int64_t length, const ForwardOptions& options,
+                                              mixers::StackContext context) const;
+    const std::vector<mixers::GuideMaps>& kept_guides(std::int64_t length, const ForwardOptions& options,
+                                                      const mixers::StackContext& context) const;
+
     at::Tensor add_cross(const Layer& layer, const at::Tensor& hidden, mixers::StackContext context,
                          mixers::MixerCache* cache) const;
 
@@ -88,6 +101,16 @@ private:
     Norm final_norm_;
     at::Tensor bucket_bias_;  ///< [buckets, heads] of PositionKind::bucketed, or undefined
     TowerPlace place_;
+
+    bool reads_guides_ = false;
+    at::Tensor guide_noise_;  ///< [1, max positions, d] or undefined
+    at::Tensor guide_ids_;    ///< [max positions] int64 or undefined
+    struct KeptGuides {
+        std::int64_t length = 0;
+        std::set<int> skipped;  ///< layers that the guides were run without
+        std::vector<mixers::GuideMaps> maps;
+    };
+    mutable KeptGuides kept_;  ///< of the weights as they are: what inference needs over and over
 };
 
 }  // namespace headscope::model

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/mixers/guided.h"
+
+#include <cmath>
+
+#include "core/base/error.h"
+#include "core/mixers/attend.h"
+#include "core/mixers/key_value_cache.h"
+
+namespace headscope::mixers {
+
+GuidedMixer::GuidedMixer(const model::ModelConfig& config) : maps_(config) {
+    rule_.scale = 1.0 / std::sqrt(static_cast<double>(config.head_size));
+}
+
+GuideMaps GuidedMixer::guide_maps(const at::Tensor& normed, const StackContext& context) const {
+    GuideMaps maps;
+    maps.query_key = maps_.with_norms(maps_.query_key(normed, context.cancellation));
+    maps.rotated = context.rotary ? context.rotary->rotate(maps.query_key, *context.rotation) : maps.query_key;
+    return maps;
+}
+
+at::Tensor GuidedMixer::forward(const at::Tensor& normed, const StackContext& context, MixerCache* cache) const {
+    const std::int64_t batch = normed.size(0), held = context.first_position, length = normed.size(1);
+    if (!context.guide || context.guide->rotated.size(1) < held + length) {
+        throw Error(ErrorCode::usage, name(), "expected a guide as long as the text", "found none");
+    }
+    at::Tensor value = maps_.value(normed, context.cancellation);
+    const auto of_texts = [&](const at::Tensor& heads) {
+        return heads.expand({batch, heads.size(1), heads.size(2), heads.size(3)});
+    };
+    const auto rows = [&](const at::Tensor& maps) { return maps.narrow(1, held, length); };
+    context.announce("query", of_texts(maps_.query_of(rows(context.guide->query_key))));
+    context.announce("key", of_texts(maps_.key_of(rows(context.guide->query_key))));
+    context.announce("value", value);
+    const at::Tensor query = maps_.query_of(rows(context.guide->rotated));
+    if (context.rotary) {
+        context.announce("query_rotated", of_texts(query));
+        context.announce("key_rotated", of_texts(maps_.key_of(rows(context.guide->rotated))));
+    }
+    if (cache) {
+        auto& values = dynamic_cast<KeyValueCache&>(*cache);
+        values.append(value.narrow(3, 0, 0), value);
+        value = values.value();
+    }
+    const at::Tensor key = maps_.key_of(context.guide->rotated.narrow(1, 0, held + length));
+    kernels::ScoreRule rule = rule_;
+    rule.query_offset = held;
+    const bool measured = context.probe && context.probe->request(context.site);
+    if (batch > 1 && !measured && !context.lengths && !context.switched_off && !context.wants("head_output"))
+        return attend_together(query, key, value, rule, context);
+    if (context.lengths) rule.query_length = rule.key_length = *context.lengths;
+    return attend(of_texts(query), of_texts(key), value, rule, context.site, context);
+}
+
+/// The weights are the same for all texts: they are made once, for values that lie side by side.
+at::Tensor GuidedMixer::attend_together(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                                        const kernels::ScoreRule& rule, const StackContext& context) const {
+    const std::int64_t batch = value.size(0), size = value.size(3);
+    const at::Tensor wide = value.permute({1, 2, 0, 3}).flatten(2).unsqueeze(0);  // [1, G, L, B * size]
+    const at::Tensor output = attend(query, key, wide, rule, context.site, context);
+    return output.squeeze(0).unflatten(1, {maps_.query_heads(), batch, size}).permute({2, 0, 1, 3}).flatten(2);
+}
+
+std::unique_ptr<MixerCache> GuidedMixer::new_cache() const {
+    return std::make_unique<KeyValueCache>();
+}
+
+}  // namespace headscope::mixers

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/mixers/mixer.h"
+#include "core/mixers/projections.h"
+#include "kernels/attention.h"
+
+namespace headscope::mixers {
+
+/// What RndEmbQK and FixedSeqQK share: softmax attention whose queries and keys are a guide stream's, the same for
+/// every text, and whose values are the text's own. The stack runs the guide (StackContext::guide); a text that is
+/// generated computes no query and no key, and only its values are cached.
+class GuidedMixer : public Mixer {
+public:
+    explicit GuidedMixer(const model::ModelConfig& config);
+
+    void declare(model::TensorPlan& plan, const model::TensorNames& names) override { maps_.declare(plan, names); }
+    std::vector<Site> sites() const override { return {maps_.site(true)}; }
+    std::int64_t output_size() const override { return maps_.output_size(); }
+    GuideMaps guide_maps(const at::Tensor& normed, const StackContext& context) const override;
+    at::Tensor forward(const at::Tensor& normed, const StackContext& context, MixerCache* cache) const override;
+    std::unique_ptr<MixerCache> new_cache() const override;
+
+private:
+    at::Tensor attend_together(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                               const kernels::ScoreRule& rule, const StackContext& context) const;
+
+    Projections maps_;
+    kernels::ScoreRule rule_;
+};
+
+}  // namespace headscope::mixers

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/mixers/mlp.h"
+
+#include "core/model/tensor_plan.h"
+
+namespace headscope::mixers {
+namespace {
+
+/// A token needs no other one.
+class NoCache final : public MixerCache {
+public:
+    std::int64_t bytes() const override { return 0; }
+    std::unique_ptr<MixerCache> clone() const override { return std::make_unique<NoCache>(); }
+};
+
+}  // namespace
+
+MlpMixer::MlpMixer(const model::ModelConfig& config, std::int64_t)
+    : heads_(config.heads), head_size_(config.head_size) {}
+
+void MlpMixer::declare(model::TensorPlan& plan, const model::TensorNames& names) {
+    const model::SizeKeys& keys = plan.keys();
+    const model::Dimension hidden{plan.config().hidden, keys.hidden};
+    const model::Dimension inner{output_size(), keys.heads + " * " + keys.head_size};
+    const model::LayerNames& in_layer = names.in_layer;
+    maps_.activation = model::Activation::silu;
+    maps_.gated = true;
+    plan.want_rows(&maps_.up.weight, names.layer_stem + in_layer.mixer_gate + ".weight", {inner, hidden}, 0,
+                   2 * inner.size);
+    plan.want_rows(&maps_.up.weight, names.layer_stem + in_layer.mixer_up + ".weight", {inner, hidden}, inner.size,
+                   2 * inner.size);
+    maps_.down.declare(plan, names.layer_stem + in_layer.mixer_down, inner, inner, false);
+}
+
+std::vector<Site> MlpMixer::sites() const {
+    Site site;
+    site.heads = site.key_value_heads = static_cast<std::int32_t>(heads_);
+    site.key_size = site.value_size = static_cast<std::int32_t>(head_size_);
+    site.has_matrix = false;
+    return {site};
+}
+
+at::Tensor MlpMixer::forward(const at::Tensor& normed, const StackContext& context, MixerCache*) const {
+    return maps_(normed, context.cancellation);
+}
+
+std::unique_ptr<MixerCache> MlpMixer::new_cache() const {
+    return std::make_unique<NoCache>();
+}
+
+}  // namespace headscope::mixers

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "core/base/progress.h"
+#include "core/base/site.h"
+#include "core/mixers/mixer.h"
+#include "core/model/blocks.h"
+#include "core/model/config.h"
+
+namespace headscope::mixers {
+
+/// The maps from hidden states to query, key and value heads that the softmax-like mixers have in common: separate or
+/// fused in the file, with or without biases, grouped heads, and norms of query and key. One matrix of all rows: query
+/// heads, key heads, value heads; they may be fed from different inputs.
+///
+/// The order for query and key is projection and bias (heads()), then what a mixer does of its own, with_norms(), then
+/// rotary positions.
+class Projections {
+public:
+    explicit Projections(const model::ModelConfig& config);
+    void declare(model::TensorPlan& plan, const model::TensorNames& names);
+
+    std::int64_t query_heads() const { return heads_; }
+    std::int64_t key_value_heads() const { return key_value_heads_; }
+    std::int64_t head_size() const { return head_size_; }
+    std::int64_t output_size() const { return heads_ * head_size_; }
+    Site site(bool causal) const;
+
+    /// x [B, L, d] -> [B, L, heads + 2 key_value_heads, size], views of one product.
+    at::Tensor heads(const at::Tensor& x, const Cancellation* cancellation) const;
+    /// The queries and keys alone: [B, L, heads + key_value_heads, size].
+    at::Tensor query_key(const at::Tensor& x, const Cancellation* cancellation) const;
+    /// The values alone: [B, key_value_heads, L, size].
+    at::Tensor value(const at::Tensor& x, const Cancellation* cancellation) const;
+
+    /// Query and key after their norms, where there are any; shape as the input [B, L, heads + key_value_heads, size].
+    at::Tensor with_norms(const at::Tensor& query_key) const;
+
+    // Parts of what heads() or query_key() returned, as [B, heads, L, size].
+    at::Tensor query_of(const at::Tensor& all) const { return all.narrow(2, 0, heads_).transpose(1, 2); }
+    at::Tensor key_of(const at::Tensor& all) const { return all.narrow(2, heads_, key_value_heads_).transpose(1, 2); }
+    at::Tensor value_of(const at::Tensor& all) const {
+        return all.narrow(2, heads_ + key_value_heads_, key_value_heads_).transpose(1, 2);
+    }
+
+private:
+    void declare_norms(model::TensorPlan& plan, const model::TensorNames& names);
+    /// Rows [first, first + count) of the matrix, as a map of its own.
+    model::Linear rows(std::int64_t first, std::int64_t count) const;
+
+    std::int64_t heads_, key_value_heads_, head_size_;
+    model::Linear all_;
+    model::Norm query_norm_, key_norm_;
+    bool norms_of_all_heads_ = false;
+};
+
+/// Announces "query" and "key" [B, heads, L, size] of `query_key`, which has its norms, and `value`; then rotates query
+/// and key for this call's tokens and announces that, where there are rotary positions. Returns what enters the scores.
+at::Tensor announce_and_rotate(const Projections& maps, const at::Tensor& query_key, const at::Tensor& value,
+                               const StackContext& context);
+
+}  // namespace headscope::mixers

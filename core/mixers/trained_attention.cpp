@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/mixers/trained_attention.h"
+
+#include <memory>
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/empty.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "core/model/training_ops.h"
+#include "kernels/attention_backward.h"
+#include "kernels/backend.h"
+
+namespace headscope::mixers {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::tensor_list;
+
+/// The rule of a call, kept for its backward pass.
+struct KeptRule : torch::CustomClassHolder {
+    explicit KeptRule(kernels::ScoreRule rule) : value(std::move(rule)) {}
+    kernels::ScoreRule value;
+};
+
+at::Tensor unit_stride(const at::Tensor& tensor) {
+    return tensor.stride(-1) == 1 ? tensor : tensor.contiguous();
+}
+
+kernels::TensorView view_of(const at::Tensor& t) {
+    return {t.const_data_ptr(), model::element_type(t),
+            t.size(0),          t.size(1),
+            t.size(2),          t.size(3),
+            t.stride(0),        t.stride(1),
+            t.stride(2)};
+}
+
+kernels::MutableView target_of(const at::Tensor& t) {
+    if (!t.defined()) return {};
+    return {t.mutable_data_ptr(), model::element_type(t), t.stride(0), t.stride(1), t.stride(2)};
+}
+
+kernels::SoftmaxRows rows_of(const at::Tensor& constants) {
+    const std::int64_t rows = constants.numel() / 2;
+    return {constants.mutable_data_ptr<float>(), constants.mutable_data_ptr<float>() + rows};
+}
+
+/// [B, heads, L, size] in memory [B, L, heads, size].
+at::Tensor new_heads(const at::Tensor& like, std::int64_t heads, std::int64_t length, std::int64_t size) {
+    return at::empty({like.size(0), length, heads, size}, like.options()).transpose(1, 2);
+}
+
+struct Gradients {
+    at::Tensor query, key, value;
+};
+
+/// Side by side in one tensor where lengths and sizes agree: split_heads() then joins them without a copy.
+Gradients new_gradients(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
+    const std::int64_t heads = q.size(1), groups = k.size(1);
+    if (q.size(2) != k.size(2) || q.size(3) != v.size(3)) {
+        return {new_heads(q, heads, q.size(2), q.size(3)), new_heads(k, groups, k.size(2), k.size(3)),
+                new_heads(v, groups, v.size(2), v.size(3))};
+    }
+    const at::Tensor all = new_heads(q, heads + 2 * groups, q.size(2), q.size(3));
+    return {all.narrow(1, 0, heads), all.narrow(1, heads, groups), all.narrow(1, heads + groups, groups)};
+}
+
+class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
+public:
+    static at::Tensor forward(AutogradContext* context, const at::Tensor& query, const at::Tensor& key,
+                              const at::Tensor& value, const kernels::ScoreRule& rule,
+                              const Cancellation* cancellation) {
+        const at::Tensor q = unit_stride(query), k = unit_stride(key), v = unit_stride(value);
+        const std::int64_t heads = q.size(1), length = q.size(2);
+        const at::Tensor output = at::empty({q.size(0), length, heads * v.size(3)}, q.options());
+        const at::Tensor by_head = output.view({q.size(0), length, heads, v.size(3)}).transpose(1, 2);
+        const at::Tensor constants = at::empty({2, q.size(0), heads, length}, q.options().dtype(at::kFloat));
+        const auto kept = c10::make_intrusive<KeptRule>(rule);
+        try {
+            kernels::attention_forward(
+                {view_of(q), view_of(k), view_of(v), &kept->value, cancellation ? cancellation->flag() : nullptr},
+                target_of(by_head), rows_of(constants));
+        } catch (const kernels::Cancelled&) {
+            throw Stopped();
+        }
+        context->save_for_backward({q, k, v, output, constants});
+        context->saved_data["rule"] = c10::IValue::make_capsule(kept);
+        return output;
+    }
+
+    static tensor_list backward(AutogradContext* context, tensor_list outer) {
+        const tensor_list saved = context->get_saved_variables();
+        const at::Tensor &q = saved.at(0), &k = saved.at(1), &v = saved.at(2), &output = saved.at(3);
+        const auto kept = c10::static_intrusive_pointer_cast<KeptRule>(context->saved_data["rule"].toCapsule());
+        const auto by_head = [&](const at::Tensor& flat) {
+            return flat.view({q.size(0), q.size(2), q.size(1), v.size(3)}).transpose(1, 2);
+        };
+        Gradients gradients = new_gradients(q, k, v);
+        if (!context->needs_input_grad(0)) gradients.query = {};
+        if (!context->needs_input_grad(1)) gradients.key = {};
+        if (!context->needs_input_grad(2)) gradients.value = {};
+        kernels::attention_backward({view_of(q), view_of(k), view_of(v), &kept->value, nullptr},
+                                    view_of(by_head(output)), view_of(by_head(outer.at(0).contiguous())),
+                                    rows_of(saved.at(4)),
+                                    {target_of(gradients.query), target_of(gradients.key), target_of(gradients.value)});
+        return {gradients.query, gradients.key, gradients.value, {}, {}};
+    }
+};
+
+}  // namespace
+
+bool trains_fused(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                  const kernels::ScoreRule& rule) {
+    return (model::fused(query) || model::fused(key) || model::fused(value)) &&
+           rule.normaliser == kernels::Normaliser::softmax;
+}
+
+at::Tensor trained_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                             const kernels::ScoreRule& rule, const Cancellation* cancellation) {
+    return AttentionFunction::apply(query, key, value, rule, cancellation);
+}
+
+}  // namespace headscope::mixers

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// kernels/attention_backward.h as a function that autograd records: softmax attention without an L x L matrix in
+// memory, neither forward nor backward.
+
+#include <ATen/core/Tensor.h>
+
+#include "core/base/progress.h"
+#include "kernels/attention.h"
+
+namespace headscope::mixers {
+
+/// Whether autograd records one of the three and trained_attention() knows the rule and the type (softmax; float32 or
+/// bfloat16). What it does not know is left to dense_attention of attend.h.
+bool trains_fused(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                  const kernels::ScoreRule& rule);
+
+/// query [B, H, Lq, dk], key [B, G, Lk, dk], value [B, G, Lk, dv] -> [B, Lq, H * dv] in the type of the query. Slopes,
+/// biases and sink logits of the rule are constants: no gradient reaches them. Throws Stopped when cancelled.
+at::Tensor trained_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                             const kernels::ScoreRule& rule, const Cancellation* cancellation);
+
+}  // namespace headscope::mixers
