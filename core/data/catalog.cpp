@@ -120,6 +120,18 @@ const Dataset& find_dataset(const std::string& name) {
                 "found \"" + escaped(name, 60) + '"' + (nearest.empty() ? "" : "; did you mean " + nearest + "?"));
 }
 
+std::string options_text(const Dataset& set) {
+    std::string text;
+    if (set.is_generator) {
+        text = "sequence_length " + std::to_string(set.sequence_length);
+        for (const DatasetOption& option : set.options) text += ", " + option.name + " " + number_text(option.standard);
+        return text;
+    }
+    const bool there = std::any_of(set.files.begin(), set.files.end(),
+                                   [](const std::string& file) { return ends_at_regular_file(file); });
+    return "Debian's package " + set.package + (there ? "" : " (not installed)");
+}
+
 Generator make_generator(const GeneratorSettings& settings, std::int64_t sequence_length) {
     const Dataset& set = find_dataset(settings.name);
     const Kind* kind = kind_of(set.kind);

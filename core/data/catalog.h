@@ -40,6 +40,10 @@ const std::vector<Dataset>& datasets();
 /// Error usage with the names that there are, nearest first.
 const Dataset& find_dataset(const std::string& name);
 
+/// In a line for lists: a generator's options and what they are if nothing is said; the package of a corpus, and
+/// whether it is there.
+std::string options_text(const Dataset& set);
+
 /// A generator's facts and sequences, without a DataSet: for evaluation. `settings.options` are checked: Error usage
 /// names the option, its bounds or the nearest name.
 struct Generator {
