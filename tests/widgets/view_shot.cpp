@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// view_shot VIEW OUT.png FILE.headscope.h5... [--size WxH] [--dark] [--all] [--sequence N] [--site N] [--head N]
+// view_shot VIEW OUT.png FILE.headscope.h5|RUN|made... [--size WxH] [--dark] [--all] [--sequence N] [--site N] [--head
+// N]
 //           [--query N] [--key N] [--state JSON] [--compare APPROVED.png]
-// Draws one view of the window on the offscreen platform: to look at it, and for pictures that tests compare. With
+// Draws one view of the window on the offscreen platform: to look at it, and for pictures that tests compare. RUN is
+// the folder of a training run, `made` a run that never was (run_fixture.h), the word twice two of them. With
 // --compare the picture is held against one that was looked at and approved; it ends with 3 when they differ.
 #include <QApplication>
 #include <QImage>
@@ -11,10 +13,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
 #include <string>
 #include <vector>
 
+#include "core/training/journal_reader.h"
+#include "core/training/run_folder.h"
 #include "tests/widgets/desk_fixture.h"
+#include "tests/widgets/run_fixture.h"
 #include "widgets/desk/palette.h"
 #include "widgets/desk/view.h"
 #include "widgets/offscreen.h"
@@ -67,6 +73,21 @@ int compare(const QImage& picture, const std::string& path) {
     return percent <= kMostOtherCells ? 0 : 3;
 }
 
+void open_run(widgets::RunShelf& shelf, const std::string& path, std::size_t number) {
+    if (path == "made") {
+        tests::MadeRun made;
+        made.seed = static_cast<unsigned>(number);
+        made.level = 0.8 + 0.2 * static_cast<double>(number);
+        const auto name = QString::fromLatin1(number % 2 == 0 ? "hybrid, even layers standard" : "uniform");
+        shelf.take(shelf.add(QStringLiteral("/made/%1").arg(number), name), tests::made_run(made));
+        return;
+    }
+    auto run = std::make_shared<workspace::LiveRun>();
+    for (const auto& event : training::read_journal(training::RunFolder{path}.journal())) run->add(event);
+    shelf.take(shelf.add(QString::fromStdString(path), QString::fromStdString(std::filesystem::path(path).filename())),
+               run);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
@@ -110,9 +131,19 @@ int main(int argc, char** argv) try {
         return 2;
     }
     widgets::Desk desk;
-    for (std::size_t i = 2; i < plain.size(); ++i) tests::open_study(desk, plain[i]);
-    selection.study = desk.studies().front()->id();
-    desk.select(selection);
+    desk.runs().draft().set_choices(tests::made_choices());
+    desk.runs().draft().set_estimate(
+        tests::made_estimate({"approximate", "standard", "approximate", "non_approximate", "mlp", "standard"}));
+    for (std::size_t i = 2; i < plain.size(); ++i) {
+        if (plain[i] == "made" || std::filesystem::is_directory(plain[i]))
+            open_run(desk.runs(), plain[i], i);
+        else
+            tests::open_study(desk, plain[i]);
+    }
+    if (!desk.studies().empty()) {
+        selection.study = desk.studies().front()->id();
+        desk.select(selection);
+    }
     desk.set_dark(dark);
     qApp->setPalette(widgets::make_palette(desk.theme()));
     const std::unique_ptr<widgets::View> view(tests::view_kind(plain[0]).make(&desk, nullptr));
@@ -120,6 +151,7 @@ int main(int argc, char** argv) try {
     view->restore(state);
     view->show();
     tests::settle(desk);
+    tests::settle(desk.runs());
     const QImage picture = view->grab().toImage().convertToFormat(QImage::Format_RGB32);
     if (!picture.save(QString::fromStdString(plain[1]))) return 1;
     return approved.empty() ? 0 : compare(picture, approved);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "widgets/desk/head_set_store.h"
+#include "widgets/training/run_shelf.h"
 
 namespace headscope::widgets {
 namespace {
@@ -19,9 +20,13 @@ Desk::Desk(QObject* parent)
     : QObject(parent),
       tiles_(std::make_unique<TileService>()),
       head_sets_(std::make_unique<HeadSetStore>()),
+      runs_(std::make_unique<RunShelf>()),
       theme_(make_theme(false)) {
     connect(head_sets_.get(), &HeadSetStore::changed, this, &Desk::changed);
     connect(tiles_.get(), &TileService::failed, this, &Desk::failed);
+    connect(this, &Desk::selection_changed, runs_.get(), [this] {
+        if (current()) runs_->choose_head(selection_.site, selection_.head);
+    });
 }
 
 Desk::~Desk() {

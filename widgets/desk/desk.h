@@ -2,6 +2,7 @@
 #pragma once
 
 #include <QObject>
+#include <QStringList>
 #include <map>
 #include <memory>
 #include <optional>
@@ -18,7 +19,7 @@
 namespace headscope::widgets {
 
 class HeadSetStore;
-
+class RunShelf;
 class TensorSource;
 
 /// What a view asks the window to run again, for the study that it shows: the same text and model with these changes.
@@ -37,6 +38,7 @@ struct FigureWish {
     std::string recipe;
     figures::FigureOptions options;
     std::vector<int> studies;
+    QStringList runs = {};  ///< folders, for recipes of runs
 };
 
 /// What all views share: open analyses, the one selection, the theme, the thread that reads and the one that makes
@@ -51,6 +53,9 @@ public:
     TileService& tiles() { return *tiles_; }
     /// Marks, sets and notes of heads, by model.
     HeadSetStore& head_sets() const { return *head_sets_; }
+
+    /// Runs that train or trained, and the job that is being written.
+    RunShelf& runs() const { return *runs_; }
 
     /// Takes an analysis in; the first one becomes the selected one. Returns it.
     Study* add(Study::Opened opened);
@@ -96,6 +101,7 @@ private:
     Worker reader_{Worker::Order::newest_first};
     std::unique_ptr<TileService> tiles_;
     std::unique_ptr<HeadSetStore> head_sets_;
+    std::unique_ptr<RunShelf> runs_;
     std::map<int, std::unique_ptr<Study>> studies_;
     int last_id_ = 0;
     Selection selection_;

@@ -85,6 +85,9 @@ struct ViewKind {
     const char* title;  ///< on its tab
     const char* hint;   ///< one sentence: what it answers
     View* (*make)(Desk* desk, QWidget* parent);
+    /// Which of the window's two groups of views it belongs to.
+    enum class Area { analysis, training };
+    Area area = Area::analysis;
 };
 
 /// All of views/list.inc, in their order.

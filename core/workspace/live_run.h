@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/training/events.h"
+
+namespace headscope::workspace {
+
+/// How a run is, as people see it: its journal's last state, and whether anybody is still writing that.
+enum class RunStatus { empty, running, paused, stopped, finished, failed, interrupted };
+
+/// "running", "interrupted", ...
+const char* status_name(RunStatus status);
+
+/// Everything that a run's journal says so far, in columns: what views draw while it grows. Made event by event on one
+/// thread; a copy is cheap and an immutable value for others (store::RunRecord is the finished thing, for files and
+/// figures). What a rewind supersedes is forgotten.
+struct LiveRun {
+    struct Steps {
+        std::vector<double> step, tokens, loss, learning_rate, gradient_norm, tokens_per_second, seconds, memory;
+        std::size_t size() const { return step.size(); }
+    };
+    struct Validations {
+        std::vector<double> step, loss;
+    };
+    struct Line {
+        double time = 0;  ///< seconds since 1970
+        std::int64_t step = 0;
+        training::LogLevel level = training::LogLevel::note;
+        std::string text;
+    };
+    struct ControlDone {
+        double time = 0;
+        training::Control control;
+    };
+
+    std::optional<training::Started> started;  ///< the last one
+    Steps steps;
+    Validations validations;
+    std::vector<std::shared_ptr<const training::ProbeResult>> probes;
+    std::vector<training::Snapshot> snapshots;
+    std::vector<training::SampleText> samples;
+    std::vector<ControlDone> controls;
+    std::deque<Line> log;  ///< the last few thousand lines: log events, controls, states
+    std::optional<training::RunState> state;
+    std::string state_text;
+    bool written = false;                  ///< a process has the journal open
+    double first_time = 0, last_time = 0;  ///< of events
+    std::uint64_t events = 0;              ///< taken in
+
+    void add(const training::Event& event);
+
+    RunStatus status() const;
+    std::int64_t last_step() const;
+    /// Of the last Started; 0: until a time is over.
+    std::int64_t planned_steps() const { return started ? started->steps : 0; }
+    /// Steps until its end at the pace of the last ones; empty: not known.
+    std::optional<double> seconds_left() const;
+    double best_validation() const;  ///< NaN: none
+    /// The best, else the last snapshot; null: none.
+    const training::Snapshot* best_snapshot() const;
+    const training::Snapshot* snapshot_at(std::int64_t step) const;
+};
+
+/// The indicator of one probe, or null.
+const training::ProbeResult::Indicator* find_indicator(const training::ProbeResult& probe, const std::string& name);
+
+}  // namespace headscope::workspace

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/workspace/probe_series.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "core/workspace/measures.h"
+
+namespace headscope::workspace {
+namespace {
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr std::int64_t kFocus = 4;
+constexpr std::size_t kNormalised = 3, kSpokes = 8;
+constexpr std::array<const char*, kSpokes> kSymbols{"H", "C", "HD", "LF0", "LF1", "LF2", "LF3", "S"};
+constexpr std::array<const char*, kSpokes> kNames{"entropy",       "concentration", "head_diversity", "local_focus_0",
+                                                  "local_focus_1", "local_focus_2", "local_focus_3",  "sink"};
+
+/// "local_focus", 2 of "local_focus_2".
+std::pair<std::string, std::int64_t> split(const std::string& indicator) {
+    constexpr std::string_view prefix = "local_focus_";
+    if (!indicator.starts_with(prefix)) return {indicator, 0};
+    return {"local_focus", indicator.back() - '0'};
+}
+
+std::int64_t site_count(const LiveRun& record) {
+    return record.started ? std::ssize(record.started->sites) : 0;
+}
+
+}  // namespace
+
+std::int64_t most_heads(const LiveRun& record) {
+    std::int64_t most = 0;
+    if (record.started)
+        for (const Site& site : record.started->sites) most = std::max<std::int64_t>(most, site.heads);
+    return most;
+}
+
+std::vector<std::string> probe_indicators(const LiveRun& record) {
+    std::vector<std::string> names;
+    if (record.probes.empty()) return names;
+    const auto& probe = *record.probes.back();
+    for (const Measure& measure : measures()) {
+        const std::string name(measure.name);
+        if (find_indicator(probe, split(name).first)) names.push_back(name);
+    }
+    return names;
+}
+
+double probe_value(const training::ProbeResult& probe, std::int64_t sites, std::int64_t heads,
+                   const std::string& indicator, std::int64_t site, std::int64_t head) {
+    const auto [name, place] = split(indicator);
+    const auto* found = find_indicator(probe, name);
+    if (!found || site < 0 || site >= sites || heads <= 0) return kNone;
+    const auto& values = found->values;
+    const std::int64_t size = std::ssize(values);
+    if (size == sites && indicator == "head_diversity") return values[static_cast<std::size_t>(site)];
+    const std::int64_t width = name == "local_focus" ? kFocus : 1;
+    if (size != sites * heads * width) return kNone;
+    double sum = 0;
+    int count = 0;
+    for (std::int64_t h = 0; h < heads; ++h) {
+        if (head >= 0 && h != head) continue;
+        const double value = values[static_cast<std::size_t>((site * heads + h) * width + place)];
+        if (std::isnan(value)) continue;
+        sum += value;
+        ++count;
+    }
+    return count > 0 ? sum / count : kNone;
+}
+
+ProbeSeries probe_series(const LiveRun& record, const std::string& indicator, std::optional<std::int64_t> site) {
+    ProbeSeries series;
+    const std::int64_t sites = site_count(record), heads = most_heads(record);
+    for (const auto& probe : record.probes) series.steps.push_back(static_cast<double>(probe->step));
+    const auto add = [&](std::int64_t s, std::int64_t head) {
+        ProbeSeries::Line line{s, head, {}};
+        bool any = false;
+        for (const auto& probe : record.probes) {
+            line.values.push_back(probe_value(*probe, sites, heads, indicator, s, head));
+            any |= !std::isnan(line.values.back());
+        }
+        if (any) series.lines.push_back(std::move(line));
+    };
+    const bool of_layer = indicator == "head_diversity";
+    for (std::int64_t s = 0; s < sites; ++s) {
+        if (!site || of_layer) {
+            add(s, -1);
+        } else if (s == *site) {
+            for (std::int64_t h = 0; h < record.started->sites[static_cast<std::size_t>(s)].heads; ++h) add(s, h);
+        }
+    }
+    return series;
+}
+
+figures::FigureData probe_radars(const LiveRun& record, std::size_t probe, std::optional<std::int64_t> head) {
+    figures::FigureData figure;
+    figure.recipe = "timeline";
+    const std::int64_t sites = site_count(record), heads = most_heads(record);
+    const std::int64_t chosen = head.value_or(-1);
+    std::array<std::pair<double, double>, kNormalised> extents;
+    for (std::size_t k = 0; k < kNormalised; ++k) {
+        auto& [low, high] = extents[k];
+        low = std::numeric_limits<double>::infinity();
+        high = -low;
+        for (const auto& one : record.probes) {
+            for (std::int64_t s = 0; s < sites; ++s) {
+                const double value = probe_value(*one, sites, heads, kNames[k], s, chosen);
+                if (std::isnan(value)) continue;
+                low = std::min(low, value);
+                high = std::max(high, value);
+            }
+        }
+    }
+    for (std::int64_t s = 0; s < sites; ++s) {
+        figures::Radar radar;
+        radar.spokes.assign(kSymbols.begin(), kSymbols.end());
+        figures::Radar::Series series{"", {}, 0};
+        for (std::size_t k = 0; k < kSpokes; ++k) {
+            double value = probe_value(*record.probes.at(probe), sites, heads, kNames[k], s, chosen);
+            if (k < kNormalised) {
+                const auto& [low, high] = extents[k];
+                value = std::isnan(value) ? kNone : high > low ? (value - low) / (high - low) : 0.5;
+            } else if (k + 1 < kSpokes) {
+                value *= 2;
+            }
+            series.values.push_back(value);
+        }
+        radar.series.push_back(std::move(series));
+        figures::Panel panel;
+        const auto layer = static_cast<std::size_t>(record.started->sites[static_cast<std::size_t>(s)].layer);
+        panel.title = "Layer " + std::to_string(layer);
+        panel.content = std::move(radar);
+        figure.panels.push_back(std::move(panel));
+    }
+    figure.columns = std::clamp<std::int64_t>(sites, 1, 4);
+    figure.reflow = true;
+    figure.narrowest_mm = 16;
+    return figure;
+}
+
+std::optional<std::size_t> probe_at(const LiveRun& record, std::optional<std::int64_t> step) {
+    if (record.probes.empty()) return std::nullopt;
+    std::size_t at = record.probes.size() - 1;
+    if (step)
+        while (at > 0 && record.probes[at]->step > *step) --at;
+    return at;
+}
+
+}  // namespace headscope::workspace

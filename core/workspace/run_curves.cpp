@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/workspace/run_curves.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace headscope::workspace {
+namespace {
+
+const std::vector<double>& column(const LiveRun::Steps& steps, RunAxis axis) {
+    if (axis == RunAxis::tokens) return steps.tokens;
+    return axis == RunAxis::seconds ? steps.seconds : steps.step;
+}
+
+/// y at `place` of a curve with ascending x that begins at (0, 0).
+double interpolated(const std::vector<double>& x, const std::vector<double>& y, double place) {
+    if (x.empty()) return place;
+    const auto above = std::lower_bound(x.begin(), x.end(), place);
+    if (above == x.end()) return y.back();
+    const auto at = static_cast<std::size_t>(above - x.begin());
+    const double x0 = at == 0 ? 0 : x[at - 1], y0 = at == 0 ? 0 : y[at - 1];
+    const double share = x[at] > x0 ? (place - x0) / (x[at] - x0) : 1;
+    return y0 + std::clamp(share, 0.0, 1.0) * (y[at] - y0);
+}
+
+}  // namespace
+
+std::vector<double> smoothed(std::span<const double> values, double weight) {
+    weight = std::clamp(weight, 0.0, 0.99999);
+    std::vector<double> means;
+    means.reserve(values.size());
+    double sum = 0, weights = 0;
+    for (const double value : values) {
+        if (!std::isnan(value)) {
+            sum = sum * weight + value;
+            weights = weights * weight + 1;
+        }
+        means.push_back(weights > 0 ? sum / weights : std::numeric_limits<double>::quiet_NaN());
+    }
+    return means;
+}
+
+PlainCurve thinned_between(std::span<const double> x, std::span<const double> y,
+                           const std::optional<std::pair<double, double>>& range, std::size_t most) {
+    std::size_t begin = 0, end = std::min(x.size(), y.size());
+    if (range) {
+        const auto all = x.first(end);
+        begin = static_cast<std::size_t>(std::lower_bound(all.begin(), all.end(), range->first) - all.begin());
+        const auto last =
+            static_cast<std::size_t>(std::upper_bound(all.begin(), all.end(), range->second) - all.begin());
+        begin -= begin > 0 ? 1 : 0;
+        end = std::min(end, last + 1);
+    }
+    PlainCurve curve;
+    if (begin >= end) return curve;
+    const std::size_t count = end - begin, buckets = std::max<std::size_t>(1, most / 2);
+    const auto keep = [&](std::size_t i) {
+        curve.x.push_back(x[i]);
+        curve.y.push_back(y[i]);
+    };
+    if (count <= 2 * buckets) {
+        for (std::size_t i = begin; i < end; ++i) keep(i);
+        return curve;
+    }
+    keep(begin);
+    for (std::size_t b = 0; b < buckets; ++b) {
+        const std::size_t first = begin + 1 + b * (count - 2) / buckets,
+                          last = begin + 1 + (b + 1) * (count - 2) / buckets;
+        std::size_t low = first, high = first;
+        for (std::size_t i = first; i < last; ++i) {
+            if (!(y[i] >= y[low])) low = std::isnan(y[i]) ? low : i;
+            if (!(y[i] <= y[high])) high = std::isnan(y[i]) ? high : i;
+        }
+        if (first == last) continue;
+        keep(std::min(low, high));
+        if (low != high) keep(std::max(low, high));
+    }
+    keep(end - 1);
+    return curve;
+}
+
+RunCurves run_curves(const LiveRun& record, const RunCurveOptions& options) {
+    const auto& steps = record.steps;
+    const auto& x = column(steps, options.axis);
+    const auto thin = [&](const std::vector<double>& y) { return thinned_between(x, y, options.range, options.most); };
+    RunCurves curves;
+    curves.loss = thin(steps.loss);
+    curves.smooth_loss = thin(smoothed(steps.loss, options.smoothing));
+    curves.learning_rate = thin(steps.learning_rate);
+    curves.gradient_norm = thin(steps.gradient_norm);
+    curves.smooth_norm = thin(smoothed(steps.gradient_norm, options.smoothing));
+    curves.speed = thin(steps.tokens_per_second);
+    curves.smooth_speed = thin(smoothed(steps.tokens_per_second, options.smoothing));
+    curves.memory = thin(steps.memory);
+    std::vector<double> places;
+    for (const double step : record.validations.step) places.push_back(axis_place(record, options.axis, step));
+    curves.validation = thinned_between(places, record.validations.loss, options.range, options.most);
+    return curves;
+}
+
+double axis_place(const LiveRun& record, RunAxis axis, double step) {
+    if (axis == RunAxis::step) return step;
+    return interpolated(record.steps.step, column(record.steps, axis), step);
+}
+
+std::int64_t step_at(const LiveRun& record, RunAxis axis, double place) {
+    if (axis == RunAxis::step) return std::llround(place);
+    return std::llround(interpolated(column(record.steps, axis), record.steps.step, place));
+}
+
+}  // namespace headscope::workspace

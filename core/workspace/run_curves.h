@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// A run's columns as curves for a screen: smoothed, over the chosen axis, thinned to what pixels can show.
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "core/workspace/live_run.h"
+
+namespace headscope::workspace {
+
+struct PlainCurve {
+    std::vector<double> x, y;
+};
+
+/// Exponentially weighted mean of what came so far, each older value weighing `weight` times the next (0: the values
+/// themselves), without the pull of a first value: weights are divided by their sum. NaN values are passed over.
+std::vector<double> smoothed(std::span<const double> values, double weight);
+
+/// What of a curve is seen between low and high, with one point beyond each end: of each of most / 2 equal stretches of
+/// points the least and the greatest value stay, in their order, so that no peak is lost.
+PlainCurve thinned_between(std::span<const double> x, std::span<const double> y,
+                           const std::optional<std::pair<double, double>>& range, std::size_t most);
+
+enum class RunAxis { step, tokens, seconds };
+
+struct RunCurveOptions {
+    RunAxis axis = RunAxis::step;
+    double smoothing = 0.9;                          ///< weight of smoothed()
+    std::optional<std::pair<double, double>> range;  ///< of the axis; empty: all
+    std::size_t most = 1600;                         ///< points a curve
+
+    bool operator==(const RunCurveOptions&) const = default;
+};
+
+struct RunCurves {
+    PlainCurve loss, smooth_loss, validation, learning_rate, gradient_norm, smooth_norm, speed, smooth_speed, memory;
+};
+
+RunCurves run_curves(const LiveRun& record, const RunCurveOptions& options);
+
+/// Where a step is on the axis: between steps by interpolation, before the first at 0, after the last at its place.
+double axis_place(const LiveRun& record, RunAxis axis, double step);
+/// The step there, rounded.
+std::int64_t step_at(const LiveRun& record, RunAxis axis, double place);
+
+}  // namespace headscope::workspace

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "widgets/training/curve_maker.h"
+
+#include <utility>
+
+namespace headscope::widgets {
+namespace {
+
+RunLines lines_of(workspace::RunCurves curves) {
+    const auto points = [](workspace::PlainCurve& curve) {
+        return std::make_shared<const CurvePlot::Points>(CurvePlot::Points{std::move(curve.x), std::move(curve.y)});
+    };
+    return {points(curves.loss),          points(curves.smooth_loss),   points(curves.validation),
+            points(curves.learning_rate), points(curves.gradient_norm), points(curves.smooth_norm),
+            points(curves.speed),         points(curves.smooth_speed),  points(curves.memory)};
+}
+
+}  // namespace
+
+CurveMaker::CurveMaker(Worker* worker, QObject* parent) : QObject(parent), worker_(worker) {}
+
+CurveMaker::~CurveMaker() {
+    mailbox_.close();
+    worker_->cancel(this);
+}
+
+const RunLines* CurveMaker::lines(int run) const {
+    const auto place = made_.find(run);
+    return place == made_.end() ? nullptr : &place->second.lines;
+}
+
+void CurveMaker::ask(Records records, const workspace::RunCurveOptions& options) {
+    wanted_ = std::move(records);
+    options_ = options;
+    again_ = busy_;
+    if (!busy_) begin();
+}
+
+void CurveMaker::begin() {
+    again_ = false;
+    std::erase_if(made_, [this](const auto& made) { return !wanted_.contains(made.first); });
+    Records outdated;
+    for (const auto& [run, record] : wanted_) {
+        const auto place = made_.find(run);
+        if (place == made_.end() || place->second.record != record || !(place->second.options == options_))
+            outdated[run] = record;
+    }
+    if (outdated.empty()) return;
+    busy_ = true;
+    worker_->post(this, [this, outdated, options = options_, send = mailbox_.sender()](const Cancellation&) {
+        auto done = std::make_shared<std::map<int, Made>>();
+        for (const auto& [run, record] : outdated)
+            done->emplace(run, Made{record, options, lines_of(workspace::run_curves(*record, options))});
+        send([this, done] {
+            for (auto& [run, made] : *done) made_[run] = std::move(made);
+            busy_ = false;
+            if (again_) begin();
+            Q_EMIT made();
+        });
+    });
+}
+
+}  // namespace headscope::widgets

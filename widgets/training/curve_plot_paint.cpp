@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// How a CurvePlot looks.
+#include <QPainter>
+#include <QPainterPath>
+#include <algorithm>
+#include <cmath>
+
+#include "widgets/ticks.h"
+#include "widgets/training/curve_plot.h"
+
+namespace headscope::widgets {
+namespace {
+
+constexpr int kManyPoints = 5000;  ///< of a line: no smoothing of its edges beyond
+constexpr int kMostReadings = 9;
+
+}  // namespace
+
+QFont CurvePlot::small_font() const {
+    QFont font = this->font();
+    font.setPointSizeF(std::max(7.0, font.pointSizeF() * 0.86));
+    return font;
+}
+
+void CurvePlot::paintEvent(QPaintEvent*) {
+    const QSize pixels = size() * devicePixelRatioF();
+    if (outdated_ || picture_.size() != pixels) {
+        fit();
+        picture_ = QPixmap(pixels);
+        picture_.setDevicePixelRatio(devicePixelRatioF());
+        picture_.fill(theme_.background);
+        QPainter painter(&picture_);
+        painter.setFont(small_font());
+        draw_frame(painter);
+        draw_marks(painter);
+        painter.setClipRect(area_.adjusted(-1, -1, 1, 1));
+        draw_lines(painter);
+        outdated_ = false;
+    }
+    QPainter painter(this);
+    painter.drawPixmap(0, 0, picture_);
+    if (hasFocus()) {
+        painter.setPen(QPen(theme_.grid, 1));
+        painter.setBrush(Qt::NoBrush);
+        painter.drawRect(rect().adjusted(0, 0, -1, -1));
+    }
+    painter.setFont(small_font());
+    if (cursor_) draw_cursor(painter);
+}
+
+void CurvePlot::draw_frame(QPainter& painter) const {
+    const QFontMetrics metrics(painter.font());
+    if (!title_.isEmpty()) {
+        QFont bold = painter.font();
+        bold.setBold(true);
+        painter.save();
+        painter.setFont(bold);
+        painter.setPen(theme_.text);
+        const QRect room(area_.left() - 2, 1, area_.width() + 4, metrics.height() + 2);
+        painter.drawText(room, Qt::AlignLeft | Qt::AlignVCenter,
+                         QFontMetrics(bold).elidedText(title_, Qt::ElideRight, room.width()));
+        painter.restore();
+    }
+    for (const auto& [value, text] : y_ticks_) {
+        const double y = std::round(y_to_pixel(value)) + 0.5;
+        painter.setPen(QPen(theme_.grid, 1));
+        painter.drawLine(QPointF(area_.left(), y), QPointF(area_.right() + 1, y));
+        painter.setPen(theme_.muted);
+        painter.drawText(QRectF(0, y - metrics.height() / 2.0, area_.left() - 6, metrics.height()),
+                         Qt::AlignRight | Qt::AlignVCenter, text);
+    }
+    painter.setPen(QPen(theme_.line, 1));
+    painter.drawLine(QPointF(area_.left(), area_.bottom() + 1.5), QPointF(area_.right() + 1, area_.bottom() + 1.5));
+    for (const auto& [value, text] : x_ticks_) {
+        const double x = std::round(x_to_pixel(value)) + 0.5;
+        painter.setPen(QPen(theme_.line, 1));
+        painter.drawLine(QPointF(x, area_.bottom() + 1), QPointF(x, area_.bottom() + 4));
+        painter.setPen(theme_.muted);
+        const double half = metrics.horizontalAdvance(text) / 2.0;
+        const double left = std::clamp(x - half, 0.0, std::max(0.0, width() - 2 * half));
+        painter.drawText(QPointF(left, area_.bottom() + 5 + metrics.ascent()), text);
+    }
+    painter.setPen(theme_.muted);
+    if (!x_label_.isEmpty())
+        painter.drawText(QRect(area_.left(), area_.bottom() + 4 + metrics.height(), area_.width(), metrics.height()),
+                         Qt::AlignHCenter | Qt::AlignVCenter, x_label_);
+    if (!y_label_.isEmpty()) {
+        painter.save();
+        painter.translate(metrics.height() / 2.0 + 1, area_.center().y());
+        painter.rotate(-90);
+        painter.drawText(
+            QRectF(-area_.height() / 2.0 - 30, -metrics.height() / 2.0, area_.height() + 60.0, metrics.height()),
+            Qt::AlignCenter, y_label_);
+        painter.restore();
+    }
+}
+
+void CurvePlot::draw_marks(QPainter& painter) const {
+    const QFontMetrics metrics(painter.font());
+    double until = area_.left();
+    for (const Mark& mark : marks_) {
+        const double x = std::round(x_to_pixel(mark.x)) + 0.5;
+        if (x < area_.left() - 1 || x > area_.right() + 2) continue;
+        painter.setPen(QPen(mark.colour, mark.strong ? 2 : 1, mark.strong ? Qt::SolidLine : Qt::DotLine));
+        painter.drawLine(QPointF(x, area_.top()), QPointF(x, area_.bottom()));
+        const double wide = metrics.horizontalAdvance(mark.text);
+        if (mark.text.isEmpty() || x + 3 < until || x + 3 + wide > area_.right()) continue;
+        painter.drawText(QPointF(x + 3, area_.top() + metrics.ascent()), mark.text);
+        until = x + 9 + wide;
+    }
+}
+
+void CurvePlot::draw_lines(QPainter& painter) const {
+    const auto shown = shown_x();
+    for (const Line& line : lines_) {
+        if (!line.points || line.points->x.empty()) continue;
+        const auto& points = *line.points;
+        // One point beyond each edge, so that lines leave the area where they should.
+        auto begin = std::lower_bound(points.x.begin(), points.x.end(), shown.first) - points.x.begin();
+        auto end = std::upper_bound(points.x.begin(), points.x.end(), shown.second) - points.x.begin();
+        begin = std::max<std::ptrdiff_t>(0, begin - 1);
+        end = std::min<std::ptrdiff_t>(std::ssize(points.x), end + 1);
+        QColor colour = line.colour;
+        if (line.look == Look::faint) colour.setAlphaF(theme_.dark ? 0.34F : 0.28F);
+        const bool stressed = stressed_ >= 0 && line.id == stressed_;
+        const double width = line.look == Look::faint ? 1 : stressed ? 3.2 : 1.9;
+        painter.setRenderHint(QPainter::Antialiasing, end - begin < kManyPoints);
+        painter.setPen(QPen(colour, width, Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin));
+        QPolygonF stretch;
+        const auto flush = [&] {
+            if (stretch.size() == 1) painter.drawPoint(stretch.front());
+            if (stretch.size() > 1) painter.drawPolyline(stretch);
+            stretch.clear();
+        };
+        for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
+            const double y = points.y[i];
+            const bool there = std::isfinite(y) && (y_scale_ != figures::ScaleKind::logarithmic || y > 0);
+            if (there)
+                stretch << QPointF(x_to_pixel(points.x[i]), y_to_pixel(y));
+            else
+                flush();
+        }
+        if (line.look == Look::dots) {
+            const QPolygonF dots = stretch;
+            painter.setPen(QPen(colour, 1, Qt::DashLine));
+            flush();
+            painter.setPen(QPen(theme_.background, 1));
+            painter.setBrush(colour);
+            for (const QPointF& dot : dots) painter.drawEllipse(dot, 3.2, 3.2);
+            painter.setBrush(Qt::NoBrush);
+        }
+        flush();
+    }
+}
+
+void CurvePlot::draw_cursor(QPainter& painter) const {
+    const double x = std::round(x_to_pixel(*cursor_)) + 0.5;
+    if (x < area_.left() - 1 || x > area_.right() + 2) return;
+    painter.setPen(QPen(theme_.muted, 1));
+    painter.drawLine(QPointF(x, area_.top()), QPointF(x, area_.bottom() + 1));
+    struct Reading {
+        QString text;
+        QColor colour;
+    };
+    std::vector<Reading> readings;
+    painter.setRenderHint(QPainter::Antialiasing);
+    for (const Line& line : lines_) {
+        if (!line.points || line.name.isEmpty()) continue;
+        const auto place = nearest(*line.points, *cursor_);
+        if (!place || !std::isfinite(line.points->y[*place])) continue;
+        const double y = line.points->y[*place];
+        painter.setPen(QPen(theme_.background, 1.5));
+        painter.setBrush(line.colour);
+        painter.drawEllipse(QPointF(x_to_pixel(line.points->x[*place]), y_to_pixel(y)), 3.6, 3.6);
+        readings.push_back(
+            {line.name + QStringLiteral("  ") + (y_words_ ? y_words_(y) : number_label(y)), line.colour});
+    }
+    if (readings.empty()) return;
+    const std::size_t more = readings.size() > kMostReadings ? readings.size() - kMostReadings : 0;
+    if (more > 0) {
+        readings.resize(kMostReadings);
+        readings.push_back({tr("and %1 more").arg(more), theme_.muted});
+    }
+    readings.insert(readings.begin(),
+                    {x_words_ ? x_words_(*cursor_) : number_label(std::round(*cursor_)), theme_.muted});
+    const QFontMetrics metrics(painter.font());
+    int wide = 0;
+    for (const Reading& reading : readings) wide = std::max(wide, metrics.horizontalAdvance(reading.text));
+    const int line_height = metrics.height();
+    QRectF box(0, 0, wide + 26, static_cast<double>(readings.size()) * line_height + 8);
+    const bool right = x + 10 + box.width() < area_.right() || x - 10 - box.width() < area_.left();
+    box.moveTopLeft({right ? x + 10 : x - 10 - box.width(), area_.top() + 4.0});
+    QColor ground = theme_.background;
+    ground.setAlphaF(0.92F);
+    painter.setPen(QPen(theme_.grid, 1));
+    painter.setBrush(ground);
+    painter.drawRoundedRect(box, 4, 4);
+    double y = box.top() + 4;
+    for (std::size_t i = 0; i < readings.size(); ++i, y += line_height) {
+        const bool plain = i == 0 || readings[i].colour == theme_.muted;
+        if (!plain) {
+            painter.setPen(Qt::NoPen);
+            painter.setBrush(readings[i].colour);
+            painter.drawEllipse(QPointF(box.left() + 9, y + line_height / 2.0), 3.4, 3.4);
+        }
+        painter.setPen(plain ? theme_.muted : theme_.text);
+        painter.drawText(QPointF(box.left() + (plain ? 6 : 17), y + metrics.ascent()), readings[i].text);
+    }
+}
+
+}  // namespace headscope::widgets

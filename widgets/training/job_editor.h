@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QPlainTextEdit>
+#include <QTimer>
+
+#include "widgets/theme.h"
+#include "widgets/training/job_draft.h"
+
+class QLabel;
+
+namespace headscope::widgets {
+
+class TomlColours;
+
+/// A job's text, to be read and typed: sections, values and comments in colours, the line with what is wrong marked,
+/// and what is wrong said below. What is typed becomes the draft a moment later.
+class JobEditor : public QWidget {
+    Q_OBJECT
+public:
+    explicit JobEditor(JobDraft* draft, QWidget* parent = nullptr);
+    void set_theme(const Theme& theme);
+    /// Marks the line that sets this key.
+    void show_key(const QString& key);
+    QPlainTextEdit* text() const { return text_; }
+
+Q_SIGNALS:
+    void problem_clicked(const QString& key);
+
+private:
+    void follow();
+    void take();
+    void mark();
+
+    JobDraft* draft_;
+    QPlainTextEdit* text_;
+    QLabel* problem_;
+    TomlColours* colours_;
+    Theme theme_;
+    QTimer soon_;
+    bool following_ = false;
+    QString key_;
+};
+
+}  // namespace headscope::widgets

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "widgets/training/job_field.h"
+
+#include <QComboBox>
+#include <QEvent>
+#include <QFileDialog>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QLineEdit>
+#include <QToolButton>
+#include <QVBoxLayout>
+#include <map>
+
+namespace headscope::widgets {
+namespace {
+
+using training::JobKey;
+using training::KeyKind;
+
+constexpr int kLabelWidth = 150;
+
+bool is_list(KeyKind kind) {
+    return kind == KeyKind::texts || kind == KeyKind::paths || kind == KeyKind::choices;
+}
+
+bool is_file(KeyKind kind) {
+    return kind == KeyKind::path || kind == KeyKind::paths;
+}
+
+QString text_of(const nlohmann::json& value) {
+    if (value.is_null()) return {};
+    if (value.is_string()) return QString::fromStdString(value.get<std::string>());
+    if (value.is_array()) {
+        QStringList parts;
+        for (const auto& item : value) parts << text_of(item);
+        return parts.join(QStringLiteral(", "));
+    }
+    return QString::fromStdString(training::toml_value(value));
+}
+
+std::string quoted(const QString& text) {
+    return training::toml_value(nlohmann::json(text.toStdString()));
+}
+
+/// What was typed, as TOML.
+std::string assignment(const JobKey& key, const QString& typed) {
+    const QString text = typed.trimmed();
+    const bool literal = text.startsWith(QLatin1Char('[')) || text.startsWith(QLatin1Char('{'));
+    if (literal) return text.toStdString();
+    if (is_list(key.kind) || key.kind == KeyKind::pair) {
+        std::string items;
+        for (const QString& part : text.split(QLatin1Char(','), Qt::SkipEmptyParts))
+            items += (items.empty() ? "" : ", ") +
+                     (key.kind == KeyKind::pair ? part.trimmed().toStdString() : quoted(part.trimmed()));
+        return "[" + items + "]";
+    }
+    if (key.kind == KeyKind::text || key.kind == KeyKind::path || key.kind == KeyKind::choice) return quoted(text);
+    if (key.kind == KeyKind::share_or_paths) {
+        bool number = false;
+        text.toDouble(&number);
+        if (number) return text.toStdString();
+        return "[" + quoted(text) + "]";
+    }
+    return text.toStdString();
+}
+
+}  // namespace
+
+QString words_of_key(const std::string& name) {
+    static const std::map<std::string, const char*> known{
+        {"kjv", "King James Bible"},
+        {"qk_norm", "Norms of queries and keys"},
+        {"num_hidden_layers", "Layers"},
+        {"num_attention_heads", "Heads"},
+        {"num_key_value_heads", "Key and value heads"},
+        {"head_dim", "Head size"},
+        {"vocab_size", "Vocabulary"},
+        {"rms_norm_eps", "Norm epsilon"},
+        {"rope_theta", "Rotary base"},
+        {"from", "From a checkpoint"},
+        {"corpus", "Ready corpus"},
+        {"text", "Text files"},
+        {"layers", "Mixer of each layer"},
+        {"mixers", "Options of mixers"},
+        {"eps", "Epsilon"},
+        {"z_loss", "z-loss"},
+        {"tie_word_embeddings", "Tied embeddings"},
+        {"max_position_embeddings", "Longest text"},
+    };
+    if (const auto place = known.find(name); place != known.end()) return JobField::tr(place->second);
+    QString words = QString::fromStdString(name).replace(QLatin1Char('_'), QLatin1Char(' '));
+    if (!words.isEmpty()) words[0] = words[0].toUpper();
+    return words;
+}
+
+JobField::JobField(const JobKey& key, JobDraft* draft, QWidget* parent)
+    : QWidget(parent), key_(key), draft_(draft), label_(new QLabel(this)), problem_(new QLabel(this)) {
+    const QString full = QString::fromStdString(key.full_name());
+    const QString name = QStringLiteral("job_") + QString(full).replace(QLatin1Char('.'), QLatin1Char('_'));
+    const QString help = QString::fromStdString(key.help);
+    auto* row = new QHBoxLayout;
+    row->setContentsMargins(0, 0, 0, 0);
+    row->setSpacing(6);
+    label_->setText(words_of_key(key.name));
+    label_->setFixedWidth(kLabelWidth);
+    label_->setWordWrap(true);
+    label_->setToolTip(tr("%1\n%2").arg(full, help));
+    row->addWidget(label_);
+
+    const bool named = full == QLatin1String("model.preset") || full == QLatin1String("model.mixer") ||
+                       full == QLatin1String("model.layout") || full == QLatin1String("data.corpus") ||
+                       full == QLatin1String("data.generator") || full == QLatin1String("data.tokenizer");
+    if (key.kind == KeyKind::choice || key.kind == KeyKind::boolean || named) {
+        combo_ = new QComboBox(this);
+        combo_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+        combo_->setMinimumContentsLength(8);
+        combo_->setEditable(named);
+        combo_->setInsertPolicy(QComboBox::NoInsert);
+        if (key.kind == KeyKind::boolean) {
+            if (key.get(training::JobFile{}).is_null()) combo_->addItem(tr("as the preset"), QString());
+            combo_->addItem(tr("yes"), QStringLiteral("true"));
+            combo_->addItem(tr("no"), QStringLiteral("false"));
+        }
+        for (const std::string& choice : key.choices)
+            combo_->addItem(QString::fromStdString(choice), QString::fromStdString(choice));
+        connect(combo_, &QComboBox::activated, this, [this](int index) {
+            if (combo_->isEditable() && combo_->itemData(index).isValid())
+                combo_->setEditText(combo_->itemData(index).toString());
+            apply();
+        });
+        if (combo_->isEditable()) {
+            combo_->lineEdit()->setObjectName(name + QStringLiteral("_line"));
+            connect(combo_->lineEdit(), &QLineEdit::editingFinished, this, &JobField::apply);
+        }
+    } else {
+        line_ = new QLineEdit(this);
+        line_->setClearButtonEnabled(key.get(training::JobFile{}).is_null());
+        connect(line_, &QLineEdit::editingFinished, this, &JobField::apply);
+    }
+    QWidget* control = this->control();
+    control->setObjectName(name);
+    control->setAccessibleName(label_->text());
+    control->setAccessibleDescription(help);
+    control->setToolTip(help);
+    control->installEventFilter(this);
+    if (combo_ && combo_->isEditable()) combo_->lineEdit()->installEventFilter(this);
+    label_->setBuddy(control);
+    row->addWidget(control, 1);
+    if (is_file(key.kind)) {
+        auto* browse = new QToolButton(this);
+        browse->setText(QStringLiteral("…"));
+        browse->setObjectName(name + QStringLiteral("_browse"));
+        browse->setAccessibleName(tr("Choose: %1").arg(label_->text()));
+        browse->setToolTip(browse->accessibleName());
+        connect(browse, &QToolButton::clicked, this,
+                [this, full] { choose_files(full == QLatin1String("model.from")); });
+        row->addWidget(browse);
+    }
+    problem_->setObjectName(name + QStringLiteral("_problem"));
+    problem_->setWordWrap(true);
+    problem_->setTextFormat(Qt::PlainText);
+    problem_->setContentsMargins(kLabelWidth + 6, 0, 0, 2);
+    problem_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    problem_->hide();
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(1);
+    column->addLayout(row);
+    column->addWidget(problem_);
+    if (full == QLatin1String("data.tokenizer"))
+        for (const char* choice : {"bytes", "train:1024", "train:2048", "train:8192"})
+            combo_->addItem(QLatin1String(choice), QLatin1String(choice));
+    set_choices(draft->choices());
+    follow();
+}
+
+QWidget* JobField::control() const {
+    return combo_ ? static_cast<QWidget*>(combo_) : line_;
+}
+
+void JobField::set_choices(const JobChoices& choices) {
+    const std::string full = key_.full_name();
+    if (!combo_ || !combo_->isEditable() || full == "data.tokenizer") return;
+    const QSignalBlocker quiet(combo_);
+    const QString now = combo_->currentText();
+    combo_->clear();
+    const auto add = [&](const QString& title, const QString& value, const QString& hint) {
+        combo_->addItem(title.isEmpty() ? value : title, value);
+        combo_->setItemData(combo_->count() - 1, hint, Qt::ToolTipRole);
+    };
+    if (full == "data.corpus" || full == "data.generator") add(tr("none"), QString(), {});
+    if (full == "model.preset")
+        for (const JobChoice& choice : choices.presets) add(choice.title, choice.value, choice.hint);
+    if (full == "model.mixer")
+        for (const JobChoice& choice : choices.mixers) add(choice.title, choice.value, choice.hint);
+    if (full == "model.layout")
+        for (const LayoutChoice& choice : choices.layouts) add(choice.name, choice.name, choice.hint);
+    if (full == "data.corpus")
+        for (const JobChoice& choice : choices.corpora) add(choice.title, choice.value, choice.hint);
+    if (full == "data.generator")
+        for (const JobChoice& choice : choices.generators)
+            add(choice.title, QStringLiteral("{ name = \"%1\" }").arg(choice.value), choice.hint);
+    combo_->setEditText(now);
+}
+
+QString JobField::written() const {
+    return text_of(key_.get(draft_->job()));
+}
+
+void JobField::follow() {
+    if (own_problem_ && control()->hasFocus()) return;
+    if (own_problem_) set_problem({});
+    own_problem_ = false;
+    following_ = true;
+    const QString text = written();
+    if (line_ && line_->text() != text) line_->setText(text);
+    if (line_ && text.isEmpty()) line_->setPlaceholderText(tr("not given"));
+    if (combo_) {
+        const int index = combo_->findData(text);
+        if (combo_->isEditable()) {
+            if (combo_->currentText() != text) combo_->setEditText(text);
+            combo_->lineEdit()->setPlaceholderText(tr("not given"));
+        } else if (index >= 0) {
+            combo_->setCurrentIndex(index);
+        }
+    }
+    following_ = false;
+}
+
+void JobField::apply() {
+    if (following_) return;
+    const QString typed = !combo_                ? line_->text()
+                          : combo_->isEditable() ? combo_->currentText()
+                                                 : combo_->currentData().toString();
+    if (typed == written()) {
+        own_problem_ = false;
+        set_problem({});
+        return;
+    }
+    std::optional<JobProblem> problem;
+    if (typed.trimmed().isEmpty())
+        problem = draft_->unset(key_.full_name());
+    else
+        problem = draft_->set(key_.full_name(), assignment(key_, typed));
+    own_problem_ = problem.has_value();
+    set_problem(problem ? problem->text : QString());
+    if (problem) Q_EMIT refused(problem->text);
+}
+
+void JobField::set_problem(const QString& text) {
+    problem_->setText(text);
+    problem_->setVisible(!text.isEmpty());
+    QPalette colours;
+    if (!text.isEmpty()) {
+        // The palette's accent is the theme's colour for what wants attention.
+        colours.setColor(QPalette::WindowText, palette().color(QPalette::BrightText));
+    }
+    problem_->setPalette(colours);
+    control()->setAccessibleDescription(text.isEmpty() ? QString::fromStdString(key_.help) : text);
+}
+
+QString JobField::problem() const {
+    return problem_->text();
+}
+
+void JobField::choose_files(bool folder) {
+    auto* dialog = new QFileDialog(window(), label_->text());
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    const bool several = key_.kind == KeyKind::paths;
+    dialog->setFileMode(folder    ? QFileDialog::Directory
+                        : several ? QFileDialog::ExistingFiles
+                                  : QFileDialog::ExistingFile);
+    connect(dialog, &QFileDialog::filesSelected, this, [this](const QStringList& files) {
+        line_ ? line_->setText(files.join(QStringLiteral(", "))) : combo_->setEditText(files.value(0));
+        apply();
+    });
+    dialog->open();
+}
+
+bool JobField::eventFilter(QObject* object, QEvent* event) {
+    if (event->type() == QEvent::FocusIn) Q_EMIT entered();
+    // A wheel over a box scrolls the form, and changes only what has the focus.
+    if (event->type() == QEvent::Wheel && combo_ && !combo_->hasFocus() &&
+        !(combo_->isEditable() && combo_->lineEdit()->hasFocus())) {
+        event->ignore();
+        return true;
+    }
+    return QWidget::eventFilter(object, event);
+}
+
+}  // namespace headscope::widgets

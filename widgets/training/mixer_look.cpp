@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "widgets/training/mixer_look.h"
+
+#include <array>
+#include <utility>
+
+namespace headscope::widgets {
+namespace {
+
+struct Look {
+    const char* name;
+    const char* title;
+    int colour;
+};
+constexpr std::array<Look, 7> kLooks{{{"standard", "Standard", 0},
+                                      {"mlp", "MLP", 6},
+                                      {"approximate", "Approximate", 1},
+                                      {"non_approximate", "Non-approximate", 2},
+                                      {"rnd_emb_qk", "RndEmbQK", 3},
+                                      {"fixed_seq_qk", "FixedSeqQK", 4},
+                                      {"static_emb_qk", "StaticEmbQK", 5}}};
+
+}  // namespace
+
+QColor mixer_colour(const Theme& theme, const std::string& mixer) {
+    for (const Look& look : kLooks)
+        if (mixer == look.name) return theme.categorical(look.colour);
+    return theme.muted;
+}
+
+QString mixer_title(const std::string& mixer) {
+    for (const Look& look : kLooks)
+        if (mixer == look.name) return QString::fromLatin1(look.title);
+    return QString::fromStdString(mixer);
+}
+
+}  // namespace headscope::widgets

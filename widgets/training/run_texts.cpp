@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "widgets/training/run_texts.h"
+
+#include <QDateTime>
+#include <QFontDatabase>
+#include <QHeaderView>
+#include <QPlainTextEdit>
+#include <QPushButton>
+#include <QScrollBar>
+#include <QTableWidget>
+#include <QTextBlock>
+
+#include "widgets/training/facts.h"
+
+namespace headscope::widgets {
+namespace {
+
+QPlainTextEdit* reader(QWidget* parent, const char* name, const QString& title, const QString& nothing) {
+    auto* made = new QPlainTextEdit(parent);
+    made->setObjectName(QLatin1String(name));
+    made->setAccessibleName(title);
+    made->setReadOnly(true);
+    made->setPlaceholderText(nothing);
+    made->setFrameShape(QFrame::NoFrame);
+    made->setTabChangesFocus(true);
+    return made;
+}
+
+void append(QPlainTextEdit* edit, const QString& text, const QColor& colour, bool bold = false) {
+    QTextCursor cursor(edit->document());
+    cursor.movePosition(QTextCursor::End);
+    QTextCharFormat format;
+    format.setForeground(colour);
+    if (bold) format.setFontWeight(QFont::Bold);
+    cursor.insertText(text, format);
+}
+
+bool at_end(const QPlainTextEdit* edit) {
+    return edit->verticalScrollBar()->value() >= edit->verticalScrollBar()->maximum() - 2;
+}
+
+void to_end(QPlainTextEdit* edit) {
+    edit->verticalScrollBar()->setValue(edit->verticalScrollBar()->maximum());
+}
+
+}  // namespace
+
+RunTexts::RunTexts(RunShelf* shelf, QWidget* parent)
+    : QTabWidget(parent),
+      shelf_(shelf),
+      samples_(reader(this, "run_samples", tr("Texts that the model wrote"),
+                      tr("The model writes a text every so many steps (sample.every); none yet"))),
+      log_(reader(this, "run_log_text", tr("Log of the run"), tr("Nothing has happened yet"))),
+      job_(reader(this, "run_job", tr("The job of this run"), tr("The run has not begun"))),
+      snapshots_(new QTableWidget(this)) {
+    setObjectName(QStringLiteral("run_texts"));
+    setDocumentMode(true);
+    job_->setFont(QFontDatabase::systemFont(QFontDatabase::FixedFont));
+    job_->setLineWrapMode(QPlainTextEdit::NoWrap);
+    snapshots_->setObjectName(QStringLiteral("run_snapshots"));
+    snapshots_->setAccessibleName(tr("Snapshots"));
+    snapshots_->setColumnCount(5);
+    snapshots_->setHorizontalHeaderLabels({tr("Step"), tr("Size"), tr("Note"), QString(), QString()});
+    snapshots_->verticalHeader()->hide();
+    snapshots_->setShowGrid(false);
+    snapshots_->setFrameShape(QFrame::NoFrame);
+    snapshots_->setEditTriggers(QAbstractItemView::NoEditTriggers);
+    snapshots_->setSelectionBehavior(QAbstractItemView::SelectRows);
+    snapshots_->horizontalHeader()->setStretchLastSection(false);
+    addTab(samples_, tr("Samples"));
+    addTab(log_, tr("Log"));
+    addTab(snapshots_, tr("Snapshots"));
+    addTab(job_, tr("Job"));
+}
+
+void RunTexts::refresh(const Theme& theme) {
+    const Run* run = shelf_->current();
+    setVisible(run != nullptr);
+    if (!run) return;
+    if (run->id != run_ || theme.dark != dark_) {
+        run_ = run->id;
+        dark_ = theme.dark;
+        shown_samples_ = 0;
+        shown_lines_ = 0;
+        shown_snapshots_ = {std::string()};
+        shown_job_.clear();
+        for (QPlainTextEdit* edit : {samples_, log_, job_}) edit->clear();
+    }
+    show_samples(*run, theme);
+    show_log(*run, theme);
+    show_snapshots(*run);
+    const std::string job = run->record->started ? run->record->started->job : std::string();
+    if (job != shown_job_) {
+        shown_job_ = job;
+        job_->setPlainText(QString::fromStdString(job));
+    }
+}
+
+void RunTexts::show_samples(const Run& run, const Theme& theme) {
+    const auto& samples = run.record->samples;
+    if (samples.size() == shown_samples_) return;
+    const bool follow = at_end(samples_) || shown_samples_ == 0;
+    if (samples.size() < shown_samples_) {
+        samples_->clear();
+        shown_samples_ = 0;
+    }
+    for (; shown_samples_ < samples.size(); ++shown_samples_) {
+        const auto& sample = samples[shown_samples_];
+        const QString gap = shown_samples_ > 0 ? QStringLiteral("\n\n") : QString();
+        append(samples_, gap + tr("step %1").arg(sample.step) + QLatin1Char('\n'), theme.accent, true);
+        append(samples_, QString::fromStdString(sample.prompt), theme.muted);
+        append(samples_, QString::fromStdString(sample.text), theme.text);
+    }
+    if (follow) to_end(samples_);
+}
+
+void RunTexts::show_log(const Run& run, const Theme& theme) {
+    const auto& log = run.record->log;
+    // Lines are only ever added: the record's events count tells apart a log that is full.
+    const std::uint64_t now = run.record->events;
+    if (now == shown_lines_) return;
+    const bool follow = at_end(log_) || shown_lines_ == 0;
+    const auto known = static_cast<std::size_t>(log_->property("lines").toULongLong());
+    std::size_t first = shown_lines_ == 0 || known > log.size() ? 0 : known;
+    if (first == 0) log_->clear();
+    for (std::size_t i = first; i < log.size(); ++i) {
+        const auto& line = log[i];
+        const QString time =
+            QDateTime::fromSecsSinceEpoch(static_cast<qint64>(line.time)).toString(QStringLiteral("HH:mm:ss"));
+        append(log_, tr("%1%2  step %3  ").arg(i > 0 ? QStringLiteral("\n") : QString(), time).arg(line.step),
+               theme.muted);
+        const bool plain = line.level == training::LogLevel::note;
+        append(log_, QString::fromStdString(line.text), plain ? theme.text : theme.accent,
+               line.level == training::LogLevel::error);
+    }
+    log_->setProperty("lines", static_cast<qulonglong>(log.size()));
+    shown_lines_ = now;
+    if (follow) to_end(log_);
+}
+
+void RunTexts::show_snapshots(const Run& run) {
+    std::vector<std::string> names;
+    for (const auto& snapshot : run.record->snapshots) names.push_back(snapshot.name + (snapshot.best ? "*" : ""));
+    if (names == shown_snapshots_) return;
+    shown_snapshots_ = names;
+    const auto& snapshots = run.record->snapshots;
+    snapshots_->setRowCount(static_cast<int>(snapshots.size()));
+    int row = 0;
+    for (auto snapshot = snapshots.rbegin(); snapshot != snapshots.rend(); ++snapshot, ++row) {
+        const QString name = QString::fromStdString(snapshot->name);
+        snapshots_->setItem(row, 0, new QTableWidgetItem(QString::number(snapshot->step)));
+        snapshots_->setItem(row, 1, new QTableWidgetItem(bytes_words(static_cast<double>(snapshot->bytes))));
+        snapshots_->setItem(row, 2, new QTableWidgetItem(snapshot->best ? tr("the best on held-out text") : QString()));
+        const auto button = [&](int column, const QString& text, const QString& about, auto act) {
+            auto* made = new QPushButton(text, snapshots_);
+            made->setAccessibleName(about);
+            made->setToolTip(about);
+            made->setFlat(true);
+            connect(made, &QPushButton::clicked, this, act);
+            snapshots_->setCellWidget(row, column, made);
+        };
+        button(3, tr("Analyse"), tr("Analyse the snapshot of step %1").arg(snapshot->step),
+               [this, id = run.id, name] { Q_EMIT shelf_->analyse_wanted(id, name); });
+        button(4, tr("Fork"), tr("A new job from the snapshot of step %1").arg(snapshot->step),
+               [this, id = run.id, name] { Q_EMIT shelf_->fork_wanted(id, name); });
+    }
+    snapshots_->resizeColumnsToContents();
+}
+
+}  // namespace headscope::widgets

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QTabWidget>
+
+#include "widgets/theme.h"
+#include "widgets/training/run_shelf.h"
+
+class QPlainTextEdit;
+class QTableWidget;
+
+namespace headscope::widgets {
+
+/// What a run says in words: texts that it wrote, its log, its snapshots, the job that it does.
+class RunTexts : public QTabWidget {
+    Q_OBJECT
+public:
+    explicit RunTexts(RunShelf* shelf, QWidget* parent = nullptr);
+    void refresh(const Theme& theme);
+
+private:
+    void show_samples(const Run& run, const Theme& theme);
+    void show_log(const Run& run, const Theme& theme);
+    void show_snapshots(const Run& run);
+
+    RunShelf* shelf_;
+    QPlainTextEdit *samples_, *log_, *job_;
+    QTableWidget* snapshots_;
+    // What is shown now, so that nothing is filled twice.
+    int run_ = 0;
+    std::size_t shown_samples_ = 0;
+    std::uint64_t shown_lines_ = 0;
+    std::vector<std::string> shown_snapshots_;
+    std::string shown_job_;
+    bool dark_ = false;
+};
+
+}  // namespace headscope::widgets

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "widgets/views/layout.h"
+
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QLabel>
+#include <QListWidget>
+#include <QPainter>
+#include <QTableWidget>
+#include <QToolButton>
+#include <QVBoxLayout>
+#include <map>
+
+#include "core/cost/mixer_cost.h"
+#include "widgets/text/flow_layout.h"
+#include "widgets/training/facts.h"
+#include "widgets/training/layer_column.h"
+#include "widgets/training/mixer_look.h"
+
+namespace headscope::widgets {
+namespace {
+
+constexpr int kGlyph = 34;
+
+/// A layout as a small column of stripes.
+QIcon glyph(const std::vector<std::string>& layers, const Theme& theme, double ratio) {
+    QPixmap picture(QSize(kGlyph / 2, kGlyph) * ratio);
+    picture.setDevicePixelRatio(ratio);
+    picture.fill(Qt::transparent);
+    QPainter painter(&picture);
+    const double height = static_cast<double>(kGlyph) / static_cast<double>(std::max<std::size_t>(1, layers.size()));
+    for (std::size_t i = 0; i < layers.size(); ++i)
+        painter.fillRect(QRectF(0, static_cast<double>(i) * height, kGlyph / 2.0, height - (height > 3 ? 1 : 0.3)),
+                         mixer_colour(theme, layers[i]));
+    return QIcon(picture);
+}
+
+QIcon swatch(const QColor& colour) {
+    QPixmap picture(16, 16);
+    picture.fill(Qt::transparent);
+    QPainter painter(&picture);
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setPen(Qt::NoPen);
+    painter.setBrush(colour);
+    painter.drawRoundedRect(QRectF(1, 1, 14, 14), 4, 4);
+    return QIcon(picture);
+}
+
+QLabel* heading(const QString& text, QWidget* parent) {
+    auto* label = new QLabel(text, parent);
+    QFont bold = label->font();
+    bold.setBold(true);
+    label->setFont(bold);
+    return label;
+}
+
+}  // namespace
+
+LayoutView::LayoutView(Desk* desk, QWidget* parent)
+    : View(desk, parent),
+      draft_(desk->runs().draft()),
+      column_(new LayerColumn(content())),
+      facts_(new Facts(content())),
+      costs_(new QTableWidget(content())),
+      costs_title_(heading(tr("Cost of the attention sublayers"), content())) {
+    auto* left = new QVBoxLayout;
+    left->addWidget(heading(tr("Layers, the first on top"), content()));
+    left->addWidget(column_, 1);
+    auto* middle = new QVBoxLayout;
+    middle->addWidget(heading(tr("Mixers"), content()));
+    middle->addWidget(make_mixers());
+    middle->addWidget(heading(tr("Layouts of the paper"), content()));
+    middle->addWidget(make_layouts(), 1);
+    auto* right = new QVBoxLayout;
+    right->addWidget(facts_);
+    right->addWidget(costs_title_);
+    right->addWidget(costs_, 1);
+    auto* row = new QHBoxLayout(content());
+    row->setContentsMargins(8, 6, 8, 6);
+    row->setSpacing(12);
+    row->addLayout(left, 3);
+    row->addLayout(middle, 3);
+    row->addLayout(right, 5);
+
+    costs_->setObjectName(QStringLiteral("layout_costs"));
+    costs_->setAccessibleName(tr("Cost of the attention sublayers"));
+    costs_->setEditTriggers(QAbstractItemView::NoEditTriggers);
+    costs_->setSelectionMode(QAbstractItemView::NoSelection);
+    costs_->verticalHeader()->hide();
+    costs_->horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
+    costs_->setColumnCount(6);
+    costs_->setHorizontalHeaderLabels({tr("Mixer"), tr("Layers"), tr("Prefill\nFLOPs"), tr("Decode\nFLOPs"),
+                                       tr("Activations\nbytes"), tr("Cache\nbytes")});
+    costs_->setShowGrid(false);
+    costs_->setAlternatingRowColors(true);
+
+    connect(column_, &LayerColumn::edited, this, [this] { draft_.set_layers(column_->layers()); });
+    connect(layouts_, &QListWidget::itemClicked, this, [this](const QListWidgetItem* item) {
+        const auto layers = layers_of_layout(draft_.choices(), item->data(Qt::UserRole).toString(), other_mixer(),
+                                             std::ssize(column_->layers()));
+        if (!layers.empty()) draft_.set_layers(layers);
+    });
+    connect(layouts_, &QListWidget::itemActivated, layouts_, &QListWidget::itemClicked);
+    connect(&draft_, &JobDraft::estimate_changed, this, &LayoutView::refresh_later);
+    connect(&draft_, &JobDraft::changed, this, &LayoutView::refresh_later);
+    connect(&draft_, &JobDraft::choices_changed, this, [this] {
+        filled_ = false;
+        refresh_later();
+    });
+}
+
+QWidget* LayoutView::make_mixers() {
+    mixers_ = new QWidget(content());
+    new FlowLayout(mixers_, 4);
+    return mixers_;
+}
+
+QWidget* LayoutView::make_layouts() {
+    layouts_ = new QListWidget(content());
+    layouts_->setObjectName(QStringLiteral("layout_names"));
+    layouts_->setAccessibleName(tr("Layouts of the paper"));
+    layouts_->setToolTip(tr("Which layers are standard; the others get the mixer that the stack has beside it"));
+    layouts_->setIconSize({kGlyph / 2, kGlyph});
+    layouts_->setFrameShape(QFrame::NoFrame);
+    return layouts_;
+}
+
+std::string LayoutView::other_mixer() const {
+    // What is chosen in the column, if that is not standard; else the first other one; else what was last used.
+    for (const QModelIndex& index : column_->selectionModel()->selectedIndexes()) {
+        const std::string& mixer = column_->layers()[static_cast<std::size_t>(index.row())];
+        if (mixer != "standard") return mixer;
+    }
+    for (const std::string& mixer : column_->layers())
+        if (mixer != "standard") return mixer;
+    return last_mixer_;
+}
+
+void LayoutView::fill_choices() {
+    const bool same = filled_ && dark_ == desk().theme().dark;
+    if (same) return;
+    filled_ = true;
+    dark_ = desk().theme().dark;
+    qDeleteAll(mixer_buttons_);
+    mixer_buttons_.clear();
+    shown_mixers_.clear();
+    int number = 1;
+    for (const JobChoice& choice : draft_.choices().mixers) {
+        const std::string mixer = choice.value.toStdString();
+        shown_mixers_.push_back(mixer);
+        auto* made = new QToolButton(mixers_);
+        made->setObjectName(QStringLiteral("mixer_") + choice.value);
+        made->setText(mixer_title(mixer));
+        made->setIcon(swatch(mixer_colour(desk().theme(), mixer)));
+        made->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+        made->setAutoRaise(true);
+        made->setAccessibleName(tr("Give the chosen layers: %1").arg(mixer_title(mixer)));
+        made->setToolTip(tr("Give the chosen layers this mixer (key %1)\n%2").arg(number++).arg(choice.hint));
+        connect(made, &QToolButton::clicked, this, [this, mixer] { column_->give(mixer); });
+        mixers_->layout()->addWidget(made);
+        made->show();
+        mixer_buttons_.push_back(made);
+    }
+    mixers_->updateGeometry();
+    column_->set_mixers(shown_mixers_);
+    column_->set_theme(desk().theme());
+}
+
+void LayoutView::refresh() {
+    fill_choices();
+    const JobEstimate& estimate = draft_.estimate();
+    if (draft_.problem()) {
+        show_notice(tr("The job cannot be read"), draft_.problem()->text, tr("To the job"),
+                    [this] { Q_EMIT desk().view_wanted(QStringLiteral("train")); });
+        return;
+    }
+    if (estimate.layers.empty()) {
+        if (estimate.problem)
+            show_notice(tr("This job has no stack of layers"), estimate.problem->text, tr("To the job"),
+                        [this] { Q_EMIT desk().view_wanted(QStringLiteral("train")); });
+        else
+            show_reading();
+        return;
+    }
+    show_content();
+    if (column_->layers() != estimate.layers) column_->set_layers(estimate.layers);
+    for (const std::string& mixer : estimate.layers)
+        if (mixer != "standard") last_mixer_ = mixer;
+    const std::string other = other_mixer();
+    const auto& choices = draft_.choices().layouts;
+    while (layouts_->count() > static_cast<int>(choices.size())) delete layouts_->takeItem(layouts_->count() - 1);
+    while (layouts_->count() < static_cast<int>(choices.size())) new QListWidgetItem(layouts_);
+    int current = -1;
+    for (std::size_t i = 0; i < choices.size(); ++i) {
+        QListWidgetItem* item = layouts_->item(static_cast<int>(i));
+        const auto layers = layers_of_layout(draft_.choices(), choices[i].name, other, std::ssize(estimate.layers));
+        item->setText(choices[i].name);
+        item->setToolTip(choices[i].hint);
+        item->setData(Qt::UserRole, choices[i].name);
+        item->setIcon(glyph(layers, desk().theme(), devicePixelRatioF()));
+        if (layers == estimate.layers && current < 0) current = static_cast<int>(i);
+    }
+    layouts_->setCurrentRow(current);
+    show_costs();
+}
+
+void LayoutView::show_costs() {
+    const JobEstimate& e = draft_.estimate();
+    std::map<std::string, int> counts;
+    for (const std::string& mixer : e.layers) ++counts[mixer];
+    cost::CostSetting setting;
+    setting.batch = draft_.job().training.batch;
+    setting.length = draft_.job().data.sequence_length;
+    setting.hidden = e.hidden;
+    setting.heads = e.heads;
+    setting.bytes = draft_.job().training.precision == "bfloat16" ? 2 : 4;
+    costs_title_->setText(tr("Attention sublayers: batch %1, %2 tokens, width %3")
+                              .arg(setting.batch)
+                              .arg(setting.length)
+                              .arg(setting.hidden));
+    costs_->setRowCount(static_cast<int>(counts.size()) + 1);
+    cost::CostNumbers sum;
+    int row = 0;
+    const auto cell = [&](int column, const QString& text, bool bold) {
+        auto* item = new QTableWidgetItem(text);
+        if (column > 0) item->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
+        QFont font = costs_->font();
+        font.setBold(bold);
+        item->setFont(font);
+        costs_->setItem(row, column, item);
+        return item;
+    };
+    for (const auto& [mixer, count] : counts) {
+        auto* name = cell(0, mixer_title(mixer), false);
+        name->setIcon(swatch(mixer_colour(desk().theme(), mixer)));
+        cell(1, QString::number(count), false);
+        if (cost::has_cost(mixer)) {
+            const cost::MixerCost& formulas = cost::mixer_cost(mixer);
+            const cost::CostNumbers one = cost::evaluate(formulas, setting);
+            const double layers = count;
+            cell(2, count_words(one.prefill * layers), false)
+                ->setToolTip(QString::fromStdString(formulas.prefill.pretty()));
+            cell(3, count_words(one.decode * layers), false)
+                ->setToolTip(QString::fromStdString(formulas.decode.pretty()));
+            cell(4, bytes_words(one.activation * layers), false)
+                ->setToolTip(QString::fromStdString(formulas.activation.pretty()));
+            cell(5, bytes_words(one.cache * layers), false)
+                ->setToolTip(QString::fromStdString(formulas.cache.pretty()));
+            sum.prefill += one.prefill * layers;
+            sum.decode += one.decode * layers;
+            sum.activation += one.activation * layers;
+            sum.cache += one.cache * layers;
+        } else {
+            for (int column = 2; column < 6; ++column) cell(column, QStringLiteral("–"), false);
+        }
+        ++row;
+    }
+    cell(0, tr("All layers"), true);
+    cell(1, QString::number(e.layers.size()), true);
+    cell(2, count_words(sum.prefill), true);
+    cell(3, count_words(sum.decode), true);
+    cell(4, bytes_words(sum.activation), true);
+    cell(5, bytes_words(sum.cache), true);
+    facts_->set({{tr("parameters"), e.parameters > 0 ? count_words(e.parameters) : QStringLiteral("–"),
+                  tr("All seven mixers have the same number"), e.parameters <= 0},
+                 {tr("memory"), e.memory > 0 ? bytes_words(e.memory) : QStringLiteral("–"), tr("While training, about"),
+                  e.memory <= 0},
+                 {tr("FLOPs a token"), e.flops_per_token > 0 ? count_words(e.flops_per_token) : QStringLiteral("–"),
+                  tr("Of the whole model, forward and backward"), e.flops_per_token <= 0}});
+}
+
+extern const ViewKind kLayout{"layout", "Layers", "Which layer mixes how: the layout editor",
+                              [](Desk* desk, QWidget* parent) -> View* { return new LayoutView(desk, parent); },
+                              ViewKind::Area::training};
+
+}  // namespace headscope::widgets

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "widgets/desk/view.h"
+#include "widgets/training/run_shelf.h"
+
+class QLabel;
+class QListWidget;
+class QTableWidget;
+class QToolButton;
+
+namespace headscope::widgets {
+
+class Facts;
+class LayerColumn;
+
+/// Which layer of the job's model mixes how: a column of layers, the mixers and the paper's layouts beside it, with
+/// what that costs.
+class LayoutView : public View {
+    Q_OBJECT
+public:
+    LayoutView(Desk* desk, QWidget* parent);
+
+protected:
+    void refresh() override;
+
+private:
+    QWidget* make_mixers();
+    QWidget* make_layouts();
+    void fill_choices();
+    void show_costs();
+    std::string other_mixer() const;  ///< that named layouts use beside standard
+
+    JobDraft& draft_;
+    LayerColumn* column_;
+    QWidget* mixers_;
+    QListWidget* layouts_;
+    Facts* facts_;
+    QTableWidget* costs_;
+    QLabel* costs_title_;
+    std::vector<QToolButton*> mixer_buttons_;
+    std::vector<std::string> shown_mixers_;
+    std::string last_mixer_ = "mlp";
+    bool dark_ = false, filled_ = false, following_ = false;
+};
+
+}  // namespace headscope::widgets

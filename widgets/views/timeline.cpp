@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "widgets/views/timeline.h"
+
+#include <QComboBox>
+#include <QHBoxLayout>
+#include <QKeyEvent>
+#include <QLabel>
+#include <QPushButton>
+#include <QSlider>
+#include <QSplitter>
+#include <QToolButton>
+#include <QVBoxLayout>
+#include <cmath>
+
+#include "core/workspace/measures.h"
+#include "core/workspace/probe_series.h"
+#include "widgets/colour_map.h"
+#include "widgets/figure_view.h"
+#include "widgets/text/flow_layout.h"
+#include "widgets/ticks.h"
+#include "widgets/training/curve_plot.h"
+#include "widgets/training/moment_maker.h"
+#include "widgets/training/thumbnail_wall.h"
+
+namespace headscope::widgets {
+namespace {
+
+constexpr int kPlay = 350;              // ms a probe
+constexpr std::size_t kCategories = 6;  ///< lines that still have colours of their own
+
+QComboBox* combo(QWidget* parent, const char* name, const QString& about) {
+    auto* box = new QComboBox(parent);
+    box->setObjectName(QLatin1String(name));
+    box->setAccessibleName(about);
+    box->setToolTip(about);
+    box->setSizeAdjustPolicy(QComboBox::AdjustToContents);
+    return box;
+}
+
+QLabel* heading(QWidget* parent) {
+    auto* label = new QLabel(parent);
+    QFont bold = label->font();
+    bold.setBold(true);
+    label->setFont(bold);
+    label->setTextFormat(Qt::PlainText);
+    label->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
+    return label;
+}
+
+}  // namespace
+
+TimelineView::TimelineView(Desk* desk, QWidget* parent)
+    : View(desk, parent), shelf_(desk->runs()), maker_(new MomentMaker(&shelf_.worker(), this)) {
+    auto* column = new QVBoxLayout(content());
+    column->setContentsMargins(8, 6, 8, 6);
+    column->setSpacing(6);
+    column->addWidget(make_bar());
+    auto* left = new QWidget(content());
+    auto* left_column = new QVBoxLayout(left);
+    left_column->setContentsMargins(0, 0, 0, 0);
+    plot_ = new CurvePlot(left);
+    plot_->setObjectName(QStringLiteral("timeline_plot"));
+    plot_->setAccessibleName(tr("Indicator against step"));
+    left_column->addWidget(plot_, 1);
+    left_column->addWidget(make_scrubber());
+    auto* right = new QSplitter(Qt::Vertical, content());
+    auto* upper = new QWidget(right);
+    auto* upper_column = new QVBoxLayout(upper);
+    upper_column->setContentsMargins(0, 0, 0, 0);
+    radar_title_ = heading(upper);
+    radars_ = new FigureView(upper);
+    radars_->setObjectName(QStringLiteral("timeline_radars"));
+    radars_->setAccessibleName(tr("Radars of all layers at this step"));
+    upper_column->addWidget(radar_title_);
+    upper_column->addWidget(radars_, 1);
+    auto* lower = new QWidget(right);
+    auto* lower_column = new QVBoxLayout(lower);
+    lower_column->setContentsMargins(0, 0, 0, 0);
+    wall_title_ = heading(lower);
+    wall_ = new ThumbnailWall(lower);
+    lower_column->addWidget(wall_title_);
+    lower_column->addWidget(wall_, 1);
+    right->addWidget(upper);
+    right->addWidget(lower);
+    auto* splitter = new QSplitter(Qt::Horizontal, content());
+    splitter->setObjectName(QStringLiteral("timeline_splitter"));
+    splitter->addWidget(left);
+    splitter->addWidget(right);
+    splitter->setStretchFactor(0, 5);
+    splitter->setStretchFactor(1, 4);
+    splitter->setSizes({560, 440});
+    column->addWidget(splitter, 1);
+
+    connect(&shelf_, &RunShelf::runs_changed, this, &TimelineView::refresh_later);
+    connect(&shelf_, &RunShelf::updated, this, &TimelineView::refresh_later);
+    connect(&shelf_, &RunShelf::moment_changed, this, &TimelineView::refresh_later);
+    connect(&shelf_, &RunShelf::head_changed, this, &TimelineView::refresh_later);
+    connect(maker_, &MomentMaker::made, this, &TimelineView::draw);
+    connect(wall_, &ThumbnailWall::chosen, this, &TimelineView::choose_head);
+    connect(wall_, &ThumbnailWall::resized, this, &TimelineView::refresh_later);
+    connect(radars_, &FigureView::clicked, this, [this](int panel, int) {
+        if (panel >= 0) choose_head(panel, shelf_.head());
+    });
+    connect(plot_, &CurvePlot::chosen, this, [this](double x, int id) {
+        shelf_.choose_step(std::llround(x));
+        if (id < 0) return;
+        of_heads() ? choose_head(shelf_.site(), id) : choose_head(id, shelf_.head());
+    });
+    connect(&playing_, &QTimer::timeout, this, [this] {
+        if (scrubber_->value() >= scrubber_->maximum()) return play(false);
+        step(1);
+    });
+}
+
+QWidget* TimelineView::make_bar() {
+    auto* bar = new QWidget(content());
+    auto* row = new FlowLayout(bar);
+    run_ = combo(bar, "timeline_run", tr("The run that is shown"));
+    run_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+    run_->setMinimumContentsLength(18);
+    indicator_ = combo(bar, "timeline_indicator", tr("The indicator that is drawn"));
+    of_ = combo(bar, "timeline_of", tr("What a line is"));
+    of_->addItem(tr("Layers, means over heads"), QStringLiteral("layers"));
+    of_->addItem(tr("Heads of the chosen layer"), QStringLiteral("heads"));
+    radar_of_ = combo(bar, "timeline_radar", tr("What the radars show"));
+    radar_of_->addItem(tr("Radars: means over heads"), QStringLiteral("mean"));
+    radar_of_->addItem(tr("Radars: the chosen head"), QStringLiteral("head"));
+    for (QComboBox* one : {run_, indicator_, of_, radar_of_}) row->addWidget(one);
+    connect(run_, &QComboBox::activated, this, [this](int index) { shelf_.choose(run_->itemData(index).toInt()); });
+    for (QComboBox* one : {indicator_, of_, radar_of_})
+        connect(one, &QComboBox::currentIndexChanged, this, [this] {
+            if (filling_) return;
+            wanted_indicator_ = indicator();
+            refresh_later();
+            Q_EMIT state_changed();
+        });
+    return bar;
+}
+
+QWidget* TimelineView::make_scrubber() {
+    auto* box = new QWidget(content());
+    auto* row = new QHBoxLayout(box);
+    row->setContentsMargins(0, 0, 0, 0);
+    play_ = new QToolButton(box);
+    play_->setObjectName(QStringLiteral("timeline_play"));
+    play_->setText(QStringLiteral("▶"));
+    play_->setAccessibleName(tr("Play"));
+    play_->setToolTip(tr("Step through the run"));
+    scrubber_ = new QSlider(Qt::Horizontal, box);
+    scrubber_->setObjectName(QStringLiteral("timeline_scrubber"));
+    scrubber_->setAccessibleName(tr("Step"));
+    scrubber_->setToolTip(tr("The step whose radars and maps are shown"));
+    scrubber_->setPageStep(5);
+    step_ = new QLabel(box);
+    step_->setObjectName(QStringLiteral("timeline_step"));
+    step_->setMinimumWidth(step_->fontMetrics().horizontalAdvance(tr("step %1").arg(8888888)));
+    analyse_ = new QPushButton(tr("Open this snapshot's analysis"), box);
+    analyse_->setObjectName(QStringLiteral("timeline_analyse"));
+    analyse_->setAccessibleName(analyse_->text());
+    row->addWidget(play_);
+    row->addWidget(scrubber_, 1);
+    row->addWidget(step_);
+    row->addWidget(analyse_);
+    connect(play_, &QToolButton::clicked, this, [this] { play(!playing_.isActive()); });
+    connect(scrubber_, &QSlider::valueChanged, this, [this](int value) {
+        const Run* run = shelf_.current();
+        if (filling_ || !run || value < 0 || value >= std::ssize(run->record->probes)) return;
+        const bool last = value + 1 == std::ssize(run->record->probes);
+        shelf_.choose_step(
+            last ? std::nullopt
+                 : std::optional<std::int64_t>(run->record->probes[static_cast<std::size_t>(value)]->step));
+    });
+    connect(analyse_, &QPushButton::clicked, this, [this] {
+        const Run* run = shelf_.current();
+        if (!run) return;
+        const QString name = analyse_->property("snapshot").toString();
+        if (!name.isEmpty()) Q_EMIT shelf_.analyse_wanted(run->id, name);
+    });
+    return box;
+}
+
+QString TimelineView::indicator() const {
+    return indicator_->currentData().toString();
+}
+
+bool TimelineView::of_heads() const {
+    return of_->currentData().toString() == QLatin1String("heads");
+}
+
+void TimelineView::choose_head(std::int64_t site, std::int64_t head) {
+    shelf_.choose_head(site, head);
+    if (desk().current()) desk().select_head(site, head);
+}
+
+void TimelineView::step(int probes) {
+    scrubber_->setValue(scrubber_->value() + probes);
+}
+
+void TimelineView::play(bool on) {
+    play_->setText(on ? QStringLiteral("❚❚") : QStringLiteral("▶"));
+    play_->setAccessibleName(on ? tr("Pause playing") : tr("Play"));
+    if (!on) return playing_.stop();
+    if (scrubber_->value() >= scrubber_->maximum()) scrubber_->setValue(0);
+    playing_.start(kPlay);
+}
+
+void TimelineView::keyPressEvent(QKeyEvent* event) {
+    const bool plain = !(event->modifiers() & ~Qt::KeypadModifier);
+    switch (plain ? event->key() : 0) {
+        case Qt::Key_Space:
+            return play(!playing_.isActive());
+        case Qt::Key_Left:
+            return step(-1);
+        case Qt::Key_Right:
+            return step(1);
+        case Qt::Key_Up:
+            return choose_head(std::max<std::int64_t>(0, shelf_.site() - 1), shelf_.head());
+        case Qt::Key_Down:
+            return choose_head(std::min(shelf_.site() + 1, std::max<std::int64_t>(0, maker_->made_moment().sites - 1)),
+                               shelf_.head());
+        default:
+            View::keyPressEvent(event);
+    }
+}
+
+void TimelineView::fill_runs() {
+    const QSignalBlocker quiet(run_);
+    const auto& runs = shelf_.runs();
+    while (run_->count() > static_cast<int>(runs.size())) run_->removeItem(run_->count() - 1);
+    for (int i = 0; i < static_cast<int>(runs.size()); ++i) {
+        const Run& run = runs[static_cast<std::size_t>(i)];
+        if (i >= run_->count()) run_->addItem(QString());
+        run_->setItemText(i, run.name);
+        run_->setItemData(i, run.id);
+        if (run.id == shelf_.moment().run) run_->setCurrentIndex(i);
+    }
+}
+
+void TimelineView::fill_indicators(const workspace::LiveRun& record) {
+    auto names = workspace::probe_indicators(record);
+    if (names == listed_) return;
+    listed_ = names;
+    filling_ = true;
+    const QString wanted = wanted_indicator_.isEmpty() ? QStringLiteral("entropy") : wanted_indicator_;
+    indicator_->clear();
+    for (const std::string& name : names) {
+        const auto* measure = workspace::find_measure(name);
+        indicator_->addItem(QString::fromUtf8(measure->title.data(), static_cast<int>(measure->title.size())),
+                            QString::fromStdString(name));
+        indicator_->setItemData(
+            indicator_->count() - 1,
+            QString::fromUtf8(measure->definition.data(), static_cast<int>(measure->definition.size())),
+            Qt::ToolTipRole);
+    }
+    indicator_->setCurrentIndex(std::max(0, indicator_->findData(wanted)));
+    filling_ = false;
+}
+
+void TimelineView::refresh() {
+    const Run* run = shelf_.current();
+    if (!run) {
+        show_notice(tr("No run is open"), tr("Start one, or open the folder of one: drop it onto this window."),
+                    tr("New training"), [this] { Q_EMIT desk().view_wanted(QStringLiteral("train")); });
+        return;
+    }
+    const workspace::LiveRun& record = *run->record;
+    if (record.probes.empty()) {
+        show_notice(tr("Nothing has been measured yet"),
+                    run->alive()
+                        ? tr("Indicators come every so many steps: probe.every of the job.")
+                        : tr("This run kept no indicators: its job has probe.every = 0, or it did not get so far."),
+                    tr("To the runs"), [this] { Q_EMIT desk().view_wanted(QStringLiteral("run")); });
+        return;
+    }
+    show_content();
+    fill_runs();
+    fill_indicators(record);
+    plot_->set_theme(desk().theme());
+    radars_->set_theme(desk().theme());
+    wall_->set_theme(desk().theme());
+    const std::size_t at = *workspace::probe_at(record, shelf_.moment().step);
+    filling_ = true;
+    scrubber_->setRange(0, static_cast<int>(record.probes.size()) - 1);
+    scrubber_->setValue(static_cast<int>(at));
+    filling_ = false;
+    const std::int64_t step = record.probes[at]->step;
+    step_->setText(tr("step %1").arg(step));
+    // The nearest snapshot that is kept.
+    const training::Snapshot* nearest = nullptr;
+    for (const auto& snapshot : record.snapshots)
+        if (!nearest || std::abs(snapshot.step - step) < std::abs(nearest->step - step)) nearest = &snapshot;
+    analyse_->setEnabled(nearest != nullptr);
+    analyse_->setProperty("snapshot", nearest ? QString::fromStdString(nearest->name) : QString());
+    analyse_->setText(nearest && nearest->step != step ? tr("Open the analysis of step %1").arg(nearest->step)
+                                                       : tr("Open this snapshot's analysis"));
+    analyse_->setToolTip(nearest ? tr("Runs the text panel's text through the snapshot of step %1").arg(nearest->step)
+                                 : tr("The run has kept no snapshot yet"));
+    ask();
+    draw();
+}
+
+void TimelineView::ask() {
+    const Run* run = shelf_.current();
+    if (!run || run->record->probes.empty()) return;
+    MomentWish wish;
+    wish.record = run->record;
+    wish.probe = *workspace::probe_at(*run->record, shelf_.moment().step);
+    if (radar_of_->currentData().toString() == QLatin1String("head")) wish.radar_head = shelf_.head();
+    wish.indicator = indicator().toStdString();
+    if (of_heads()) wish.of_site = shelf_.site();
+    wish.wall = wall_->room();
+    wish.dark = desk().theme().dark;
+    maker_->ask(wish);
+}
+
+void TimelineView::draw() {
+    const Moment& moment = maker_->made_moment();
+    const Run* run = shelf_.current();
+    if (!run || !moment.wish.record || run->record->probes.empty()) return;
+    const Theme& theme = desk().theme();
+    std::vector<CurvePlot::Line> lines;
+    const bool heads = moment.wish.of_site.has_value();
+    for (std::size_t i = 0; i < moment.lines.size(); ++i) {
+        const MomentLine& line = moment.lines[i];
+        const double shade = moment.lines.size() > kCategories
+                                 ? static_cast<double>(i) / static_cast<double>(moment.lines.size() - 1)
+                                 : figures::kNoShade;
+        const std::int64_t id = heads && line.head >= 0 ? line.head : line.site;
+        lines.push_back({heads && line.head >= 0 ? tr("head %1").arg(line.head) : tr("layer %1").arg(line.site),
+                         member_colour(theme, static_cast<int>(i), shade), CurvePlot::Look::line, line.points,
+                         static_cast<int>(id)});
+    }
+    plot_->set_lines(std::move(lines));
+    plot_->set_stressed(static_cast<int>(heads ? shelf_.head() : shelf_.site()));
+    plot_->set_x(tr("step"), figures::ScaleKind::linear, [](double x) { return QString::number(std::llround(x)); });
+    const auto* measure = workspace::find_measure(moment.wish.indicator);
+    if (measure) {
+        QString title = QString::fromUtf8(measure->title.data(), static_cast<int>(measure->title.size()));
+        if (!measure->unit.empty())
+            title += QStringLiteral(" (%1)").arg(
+                QString::fromUtf8(measure->unit.data(), static_cast<int>(measure->unit.size())));
+        title += heads ? tr(", heads of layer %1").arg(*moment.wish.of_site) : tr(", layer by layer");
+        plot_->set_title(title);
+    }
+    const std::size_t at = *workspace::probe_at(*run->record, shelf_.moment().step);
+    const double step = static_cast<double>(run->record->probes[at]->step);
+    std::vector<CurvePlot::Mark> marks;
+    for (const auto& snapshot : run->record->snapshots)
+        marks.push_back({static_cast<double>(snapshot.step), {}, theme.muted, false});
+    marks.push_back({step, tr("step %1").arg(run->record->probes[at]->step), theme.accent, true});
+    std::sort(marks.begin(), marks.end(), [](const auto& a, const auto& b) { return a.x < b.x; });
+    plot_->set_marks(std::move(marks));
+    if (radars_->figure() != moment.radars.get()) radars_->set_figure(moment.radars);
+    radars_->set_marks({{static_cast<int>(shelf_.site()), -1}});
+    radar_title_->setText(moment.wish.radar_head
+                              ? tr("Indicators of head %1 at step %2").arg(*moment.wish.radar_head).arg(step)
+                              : tr("Indicators of all layers at step %1").arg(step));
+    wall_->set(moment.wall, moment.sites, moment.heads, tr("This run kept no maps of its heads with its probes."));
+    wall_->set_chosen(shelf_.site(), shelf_.head());
+    wall_title_->setText(moment.wall.isNull() ? tr("Maps of all heads")
+                                              : tr("Maps of all heads at step %1: rows layers, columns heads, to %2")
+                                                    .arg(step)
+                                                    .arg(number_label(moment.highest)));
+}
+
+QJsonObject TimelineView::state() const {
+    return {{"indicator", wanted_indicator_.isEmpty() ? indicator() : wanted_indicator_},
+            {"of", of_->currentData().toString()},
+            {"radar", radar_of_->currentData().toString()}};
+}
+
+void TimelineView::restore(const QJsonObject& state) {
+    wanted_indicator_ = state["indicator"].toString();
+    listed_.clear();
+    for (const auto& [box, name] : {std::pair{of_, "of"}, std::pair{radar_of_, "radar"}})
+        if (const int index = box->findData(state[QLatin1String(name)].toString()); index >= 0)
+            box->setCurrentIndex(index);
+    refresh_later();
+}
+
+std::optional<FigureWish> TimelineView::figure() const {
+    const Run* run = shelf_.current();
+    if (!run || run->record->probes.empty()) return std::nullopt;
+    FigureWish wish{"timeline", {}, {}};
+    wish.runs << run->path;
+    wish.options.indicator = indicator().toStdString();
+    if (of_heads()) wish.options.layer = shelf_.site();
+    return wish;
+}
+
+extern const ViewKind kTimeline{"timeline", "Timeline", "How indicators and maps of a run change while it trains",
+                                [](Desk* desk, QWidget* parent) -> View* { return new TimelineView(desk, parent); },
+                                ViewKind::Area::training};
+
+}  // namespace headscope::widgets
