@@ -1,32 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "kernels/reference/running.h"
 
-#include <bit>
 #include <cmath>
 #include <limits>
 #include <vector>
 
+#include "kernels/reference/elements.h"
+
 namespace headscope::kernels {
 namespace {
 
-double read(const TensorView& view, std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t c) {
-    const std::int64_t at = b * view.batch_stride + h * view.head_stride + i * view.row_stride + c;
-    if (view.type == ElementType::float32) return static_cast<const float*>(view.data)[at];
-    return std::bit_cast<float>(std::uint32_t{static_cast<const std::uint16_t*>(view.data)[at]} << 16U);
-}
-
-void write(const MutableView& view, std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t c, double value) {
-    if (view.data == nullptr) return;
-    const std::int64_t at = b * view.batch_stride + h * view.head_stride + i * view.row_stride + c;
-    const auto single = static_cast<float>(value);
-    if (view.type == ElementType::float32) {
-        static_cast<float*>(view.data)[at] = single;
-        return;
-    }
-    const auto bits = std::bit_cast<std::uint32_t>(single);
-    static_cast<std::uint16_t*>(view.data)[at] =
-        static_cast<std::uint16_t>((bits + 0x7FFFU + ((bits >> 16U) & 1U)) >> 16U);
-}
+using reference::read;
+using reference::write;
 
 /// One head of one sequence in float64.
 struct Head {

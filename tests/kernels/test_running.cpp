@@ -96,8 +96,8 @@ void compare(const char* field, const std::vector<float>& found, const std::vect
     double largest = 1.0;
     for (const float x : expected) largest = std::max(largest, std::abs(double{x}));
     for (std::size_t n = 0; n < found.size(); ++n) {
-        INFO("element " << n << ": found " << found[n] << ", expected " << expected[n]);
-        REQUIRE(std::abs(double{found[n]} - double{expected[n]}) <= tolerance * largest);
+        if (std::abs(double{found[n]} - double{expected[n]}) <= tolerance * largest) continue;
+        FAIL("element " << n << ": found " << found[n] << ", expected " << expected[n]);
     }
 }
 
