@@ -85,6 +85,8 @@ int run_arguments(int argc, char** argv) {
         add_analyze(app, context);
         add_export(app, context);
         add_generate(app, context);
+        add_evaluate(app, context);
+        add_cost(app, context);
         add_convert(app, context);
         add_list(app, context);
         add_bench(app, context);

@@ -32,6 +32,8 @@ void add_info(CLI::App& app, Context& context);
 void add_tokenize(CLI::App& app, Context& context);
 void add_analyze(CLI::App& app, Context& context);
 void add_export(CLI::App& app, Context& context);
+void add_cost(CLI::App& app, Context& context);
+void add_evaluate(CLI::App& app, Context& context);
 void add_generate(CLI::App& app, Context& context);
 void add_convert(CLI::App& app, Context& context);
 void add_list(CLI::App& app, Context& context);

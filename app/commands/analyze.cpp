@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -12,6 +11,7 @@
 
 #include "app/console.h"
 #include "app/context.h"
+#include "app/layer_list.h"
 #include "app/loading.h"
 #include "app/resources.h"
 #include "core/analysis/input.h"
@@ -42,38 +42,6 @@ struct Options {
     bool windows = false, repeat_token = false, beyond_positions = false, all_rows = false, maps_float16 = false,
          json = false, chat = false;
 };
-
-/// "0,2,5-8" -> {0, 2, 5, 6, 7, 8}. At most 100 000 of them: the rest is the model's to refuse.
-std::set<int> parse_layers(const std::string& option, const std::string& text) {
-    std::set<int> layers;
-    const auto refuse = [&] { throw UsageError(option + ": a list like 0,2,5-8 is expected; found " + escaped(text)); };
-    const auto number = [&](std::string_view digits) {
-        int value = -1;
-        const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-        if (error != std::errc() || end != digits.data() + digits.size() || value < 0 || value > 100'000) refuse();
-        return value;
-    };
-    std::string_view rest = text;
-    while (!rest.empty()) {
-        const std::size_t comma = rest.find(',');
-        const std::string_view item = rest.substr(0, comma);
-        const std::size_t dash = item.find('-');
-        const int first = number(item.substr(0, dash));
-        const int last = dash == std::string_view::npos ? first : number(item.substr(dash + 1));
-        if (last < first) refuse();
-        for (int layer = first; layer <= last; ++layer) layers.insert(layer);
-        if (comma == std::string_view::npos) break;
-        rest.remove_prefix(comma + 1);
-        if (rest.empty()) refuse();
-    }
-    return layers;
-}
-
-void check_layers(const std::string& option, const std::set<int>& layers, std::int64_t count) {
-    if (!layers.empty() && *layers.rbegin() >= count)
-        throw Error(ErrorCode::limit, option, "expected layers from 0 to " + std::to_string(count - 1),
-                    "found " + std::to_string(*layers.rbegin()));
-}
 
 store::RecordLevels parse_record(const std::vector<std::string>& names) {
     store::RecordLevels record;

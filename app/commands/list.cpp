@@ -8,6 +8,7 @@
 #include "app/context.h"
 #include "app/resources.h"
 #include "core/analysis/input.h"
+#include "core/evaluation/tasks.h"
 #include "core/figures/figure.h"
 #include "core/figures/figure_style.h"
 #include "core/mixers/mixer.h"
@@ -54,6 +55,8 @@ Rows rows_of(const std::string& what) {
     if (what == "mixers")
         for (const auto& mixer : mixers::known_mixers()) rows.push_back({mixer.name, mixer.summary});
     if (what == "presets") rows = preset_rows();
+    if (what == "tasks")
+        for (const auto& task : evaluation::tasks()) rows.push_back({task.name, task.summary, task.metrics});
     if (what == "kernels")
         for (const auto& name : kernels::available_backends()) rows.push_back({name});
     if (what == "examples")

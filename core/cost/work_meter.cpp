@@ -7,6 +7,7 @@
 
 #include <ATen/record_function.h>
 #include <c10/core/Allocator.h>
+#include <c10/util/Logging.h>
 #include <c10/util/ThreadLocalDebugInfo.h>
 
 #include "core/cost/operator_flops.h"
@@ -51,11 +52,15 @@ struct WorkMeter::Impl {
     Impl() : memory(std::make_shared<Memory>()), guard(c10::DebugInfoKind::PROFILER_STATE, memory) {
         operator_flops = 0;
         depth = 0;
+        FLAGS_caffe2_log_level = 2;  // LibTorch would log each release of memory that is older than the meter
         handle = at::addThreadLocalCallback(at::RecordFunctionCallback(begin_operator, end_operator)
                                                 .needsInputs(true)
                                                 .scopes({at::RecordScope::FUNCTION}));
     }
-    ~Impl() { at::removeCallback(handle); }
+    ~Impl() {
+        at::removeCallback(handle);
+        FLAGS_caffe2_log_level = log_level;
+    }
     Impl(const Impl&) = delete;
     Impl& operator=(const Impl&) = delete;
 
@@ -63,6 +68,7 @@ struct WorkMeter::Impl {
     std::shared_ptr<Memory> memory;
     c10::DebugInfoGuard guard;
     at::CallbackHandle handle = 0;
+    int log_level = FLAGS_caffe2_log_level;
 };
 
 WorkMeter::WorkMeter() : impl_(std::make_unique<Impl>()) {}

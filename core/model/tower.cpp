@@ -214,8 +214,9 @@ at::Tensor Tower::run_layer(const Layer& layer, const at::Tensor& hidden, const 
     };
     const at::Tensor read = pre_norm ? layer.input_norm(hidden) : hidden;
     context.announce("input_norm", read);
-    const at::Tensor attention = layer.attention_update_norm(
-        layer.output(layer.mixer->forward(read, context, caches.own), context.cancellation));
+    const at::Tensor mixer_output = layer.mixer->forward(read, context, caches.own);
+    context.announce("mixer_output", mixer_output);
+    const at::Tensor attention = layer.attention_update_norm(layer.output(mixer_output, context.cancellation));
     context.announce("attention_output", attention);
     const at::Tensor mixed = dropped(attention, context, "attention");
     const auto feed_forward = [&](const at::Tensor& input) {

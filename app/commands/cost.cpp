@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <cmath>
+#include <filesystem>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "app/console.h"
+#include "app/context.h"
+#include "app/layer_list.h"
+#include "app/loading.h"
+#include "core/base/error.h"
+#include "core/base/json.h"
+#include "core/base/output_file.h"
+#include "core/cost/measure.h"
+#include "core/cost/parameters.h"
+#include "core/evaluation/describe.h"
+#include "core/model/model.h"
+#include "core/model/native_config.h"
+#include "core/model/presets.h"
+
+namespace headscope::app {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+struct Options {
+    std::string model, preset, lengths = "128,512,2048", output;
+    std::vector<std::string> mixers;
+    std::int64_t batch = 1, tensor_parallel = 1, bytes = 0;
+    int threads = 0;
+    bool measure = false, json = false;
+};
+
+/// What a cost is asked of: a native configuration and its sizes.
+struct Subject {
+    std::string name, config_json;
+    model::ModelConfig config;
+    std::int64_t parameters = 0;
+    std::string printed;  ///< parameters as a paper names the size
+    std::shared_ptr<const checkpoint::Checkpoint> checkpoint;
+};
+
+Subject subject_of(const Options& options) {
+    Subject subject;
+    if (options.model.empty()) {
+        subject.name = options.preset.empty() ? "deconattn-500m" : options.preset;
+        subject.config_json = model::preset_json(subject.name).dump();
+        const auto inspection = model::inspect_config(subject.config_json);
+        subject.config = inspection.config;
+        subject.parameters = inspection.parameters;
+        for (const auto& preset : model::presets())
+            if (preset.name == subject.name) subject.printed = preset.printed;
+        return subject;
+    }
+    subject.checkpoint = checkpoint::Checkpoint::open(evaluation::checkpoint_in(options.model));
+    const auto inspection = model::inspect(*subject.checkpoint);
+    subject.name = subject.checkpoint->display_name();
+    subject.config = inspection.config;
+    subject.parameters = inspection.parameters;
+    subject.config_json = model::native_json(subject.config).dump();
+    return subject;
+}
+
+std::string short_number(double value, double step, const char* const* units) {
+    if (!std::isfinite(value)) return "";
+    int unit = 0;
+    for (; value >= step && unit < 5; ++unit) value /= step;
+    char text[40];
+    std::snprintf(text, sizeof text, unit == 0 && value == std::floor(value) ? "%.0f%s" : "%.4g%s", value, units[unit]);
+    return text;
+}
+
+std::string flops_text(double value) {
+    static const char* const units[] = {"", " k", " M", " G", " T", " P"};
+    return short_number(value, 1000, units);
+}
+
+std::string bytes_text(double value) {
+    static const char* const units[] = {" B", " KiB", " MiB", " GiB", " TiB", " PiB"};
+    return short_number(value, 1024, units);
+}
+
+json number(double value) {
+    return std::isfinite(value) ? json(value) : json();
+}
+
+json formulas_json(const cost::MixerCost& cost) {
+    json formulas = {{"time", cost.time.text()},
+                     {"prefill_flops", cost.prefill.text()},
+                     {"decode_flops", cost.decode.text()},
+                     {"activation_bytes", cost.activation.text()},
+                     {"cache_bytes", cost.cache.text()}};
+    if (cost.precomputed_prefill) formulas["precomputed_prefill_flops"] = cost.precomputed_prefill->text();
+    if (cost.precomputed_decode) formulas["precomputed_decode_flops"] = cost.precomputed_decode->text();
+    return formulas;
+}
+
+json row_json(const cost::CostRow& row) {
+    json paper = {{"time", row.paper.time},
+                  {"prefill_flops", row.paper.prefill},
+                  {"decode_flops", row.paper.decode},
+                  {"activation_bytes", row.paper.activation},
+                  {"cache_bytes", row.paper.cache}};
+    if (row.paper.precomputed_prefill) paper["precomputed_prefill_flops"] = *row.paper.precomputed_prefill;
+    if (row.paper.precomputed_decode) paper["precomputed_decode_flops"] = *row.paper.precomputed_decode;
+    json one = {{"mixer", row.mixer}, {"length", row.length}, {"paper", paper}};
+    if (row.measured) {
+        one["measured"] = {{"prefill_flops", row.measured->prefill_flops},
+                           {"decode_flops", row.measured->decode_flops},
+                           {"activation_bytes", number(row.measured->activation_bytes)},
+                           {"cache_bytes", row.measured->cache_bytes},
+                           {"guide_flops", row.guide_flops.value_or(0)}};
+    }
+    return one;
+}
+
+json model_json(const cost::MeasuredModel& model) {
+    json layers = json::array();
+    for (const auto& layer : model.layers) {
+        layers.push_back({{"mixer", layer.mixer},
+                          {"prefill_flops", layer.prefill_flops},
+                          {"decode_flops", layer.decode_flops},
+                          {"activation_bytes", number(layer.activation_bytes)},
+                          {"cache_bytes", layer.cache_bytes}});
+    }
+    return {{"length", model.length},
+            {"batch", model.batch},
+            {"type", model.type},
+            {"layers", layers},
+            {"guide_flops", model.guide_flops},
+            {"forward_flops", model.forward_flops},
+            {"decode_flops", model.decode_flops},
+            {"training_flops", number(model.training_flops)},
+            {"forward_peak_bytes", model.forward_peak_bytes},
+            {"training_peak_bytes", number(model.training_peak_bytes)},
+            {"cache_bytes", model.cache_bytes},
+            {"forward_seconds", model.forward_seconds},
+            {"decode_seconds", model.decode_seconds},
+            {"training_seconds", number(model.training_seconds)}};
+}
+
+void print_formulas(const cost::CostTable& table) {
+    std::vector<std::vector<std::string>> rows;
+    std::string last;
+    for (const auto& row : table.rows) {
+        if (row.mixer == last) continue;
+        last = row.mixer;
+        const auto& cost = cost::mixer_cost(row.mixer);
+        rows.push_back(
+            {cost.label, cost.prefill.pretty(), cost.decode.pretty(), cost.activation.pretty(), cost.cache.pretty()});
+        if (cost.precomputed_prefill)
+            rows.push_back({"  maps computed before", cost.precomputed_prefill->pretty(),
+                            cost.precomputed_decode->pretty(), "", ""});
+    }
+    print("As printed: B sequences, L tokens, d hidden, h heads, t tensor-parallel; bytes at 2 a number.\n" +
+          format_table({"mixer", "FLOPs prefill", "FLOPs decode", "activation bytes", "cache bytes"}, rows) + "\n");
+}
+
+void print_numbers(const cost::CostTable& table, bool measured) {
+    std::vector<std::string> header{"mixer", "length"};
+    for (const char* what : {"prefill", "decode", "activation", "cache"}) {
+        header.emplace_back(what);
+        if (measured) header.emplace_back("measured");
+    }
+    if (measured) header.emplace_back("guides, once");
+    std::vector<std::vector<std::string>> rows;
+    for (const auto& row : table.rows) {
+        std::vector<std::string> cells{cost::mixer_cost(row.mixer).label, std::to_string(row.length)};
+        const auto add = [&](std::string paper, std::string here) {
+            cells.push_back(std::move(paper));
+            if (measured) cells.push_back(row.measured ? std::move(here) : "");
+        };
+        const cost::MeasuredMixer here = row.measured.value_or(cost::MeasuredMixer{});
+        add(flops_text(row.paper.prefill), flops_text(here.prefill_flops));
+        add(flops_text(row.paper.decode), flops_text(here.decode_flops));
+        add(bytes_text(row.paper.activation), bytes_text(here.activation_bytes));
+        add(bytes_text(row.paper.cache), bytes_text(here.cache_bytes));
+        if (measured) cells.push_back(row.guide_flops.value_or(0) > 0 ? flops_text(*row.guide_flops) : "");
+        rows.push_back(std::move(cells));
+    }
+    const auto& s = table.setting;
+    print("One layer's mixer without its output projection: B = " + std::to_string(s.batch) + ", d = " +
+          std::to_string(s.hidden) + ", h = " + std::to_string(s.heads) + ", t = " + std::to_string(s.tensor_parallel) +
+          ", " + std::to_string(s.bytes) + " bytes a number.\n" + format_table(header, rows) + "\n");
+}
+
+void print_model(const Subject& subject, const std::vector<cost::MeasuredModel>& measured) {
+    std::string line = escaped(subject.name) + ": " + std::to_string(subject.parameters) + " parameters";
+    if (!subject.printed.empty()) line += " (" + subject.printed + " in the paper)";
+    print(line + "\n");
+    if (measured.empty()) return;
+    std::vector<std::vector<std::string>> rows;
+    for (const auto& one : measured) {
+        rows.push_back({std::to_string(one.length), flops_text(one.forward_flops), flops_text(one.decode_flops),
+                        flops_text(one.training_flops), bytes_text(one.forward_peak_bytes),
+                        bytes_text(one.training_peak_bytes), bytes_text(one.cache_bytes)});
+    }
+    print(
+        "\nThe whole model as it is, measured (FLOPs; peaks of tensors beyond weights and gradients):\n" +
+        format_table({"length", "forward", "decode", "training step", "forward peak", "training peak", "cache"}, rows));
+}
+
+void run(const Options& options, const Cancellation& cancellation) {
+    if (!options.model.empty() && !options.preset.empty())
+        throw UsageError("--preset: a model or a preset is expected; found both");
+    configure_compute(options.threads, "auto", "cpu");
+    const Subject subject = subject_of(options);
+    if (!options.output.empty())
+        OutputFile::check_target(options.output,
+                                 subject.checkpoint ? subject.checkpoint->files() : std::vector<fs::path>{});
+    const std::vector<std::int64_t> lengths = parse_lengths("--lengths", options.lengths);
+    cost::CostSetting setting;
+    setting.batch = options.batch;
+    setting.hidden = subject.config.hidden;
+    setting.heads = subject.config.heads;
+    setting.tensor_parallel = options.tensor_parallel;
+    setting.bytes = options.bytes > 0 ? options.bytes : options.measure ? 4 : 2;
+    cost::CostTable table = cost::paper_table(setting, lengths, options.mixers);
+    std::vector<cost::MeasuredModel> whole;
+    if (options.measure) {
+        ConsoleProgress progress;
+        cost::measure_table(table, subject.config_json, progress, cancellation);
+        if (subject.checkpoint) {
+            const auto trainable =
+                model::Trainable::open(*subject.checkpoint, at::kFloat, {}, 0, nullptr, &cancellation);
+            for (const std::int64_t length : lengths) {
+                cost::MeasureOptions one;
+                one.batch = options.batch;
+                one.length = length;
+                one.cancellation = &cancellation;
+                whole.push_back(cost::measure(*trainable, one));
+            }
+        }
+        finish_progress_line();
+    }
+    if (!options.output.empty()) {
+        OutputFile file(options.output, {}, "table");
+        file.append(cost::cost_csv(table));
+        file.publish();
+    }
+    if (!options.json) {
+        print_formulas(table);
+        print_numbers(table, options.measure);
+        print_model(subject, whole);
+        return;
+    }
+    json formulas = json::object(), rows = json::array(), models = json::array();
+    for (const auto& row : table.rows) {
+        formulas[row.mixer] = formulas_json(cost::mixer_cost(row.mixer));
+        rows.push_back(row_json(row));
+    }
+    for (const auto& one : whole) models.push_back(model_json(one));
+    print_json({{"model", subject.name},
+                {"parameters", subject.parameters},
+                {"setting",
+                 {{"batch", setting.batch},
+                  {"hidden", setting.hidden},
+                  {"heads", setting.heads},
+                  {"tensor_parallel", setting.tensor_parallel},
+                  {"bytes", setting.bytes}}},
+                {"formulas", formulas},
+                {"rows", rows},
+                {"whole_model", models}});
+}
+
+}  // namespace
+
+void add_cost(CLI::App& app, Context& context) {
+    auto* command = app.add_subcommand("cost", "What mixers cost: the paper's formulas beside what is measured here");
+    auto options = std::make_shared<Options>();
+    command->add_option("model", options->model, "A checkpoint or run whose sizes are taken");
+    command->add_option("--preset", options->preset, "Sizes by name instead (headscope list presets)");
+    command->add_option("--lengths", options->lengths, "Tokens: 128,512,2048");
+    command->add_option("--batch", options->batch, "Sequences")->check(CLI::Range(1, 1 << 20));
+    command->add_option("--tensor-parallel", options->tensor_parallel, "t of the formulas")
+        ->check(CLI::Range(1, 1 << 20));
+    command->add_option("--bytes", options->bytes, "Of a number: 2 (default), 4 beside measured ones")
+        ->check(CLI::Range(1, 16));
+    command->add_option("--mixers", options->mixers, "Some of headscope list mixers")->delimiter(',');
+    command->add_flag("--measure", options->measure, "Count what runs here, on stacks of two layers of each mixer");
+    command->add_option("-o,--output", options->output, "The numbers as CSV");
+    command->add_option("--threads", options->threads, "0: all processors")->check(CLI::Range(0, 4096));
+    command->add_flag("--json", options->json, "One JSON document");
+    command->callback(
+        [&context, options] { context.command = [&context, options] { run(*options, context.cancellation); }; });
+}
+
+}  // namespace headscope::app

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "app/console.h"
+#include "app/context.h"
+#include "app/layer_list.h"
+#include "app/loading.h"
+#include "core/analysis/input.h"
+#include "core/base/error.h"
+#include "core/base/json.h"
+#include "core/base/output_file.h"
+#include "core/evaluation/describe.h"
+#include "core/evaluation/sources.h"
+#include "core/evaluation/tasks.h"
+#include "core/model/build.h"
+#include "core/model/generate.h"
+#include "core/model/model.h"
+#include "core/store/evaluation_file.h"
+
+namespace headscope::app {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+struct Options {
+    std::vector<std::string> models, tasks, data, task_options;
+    std::string output, lengths, skip, prefix = "auto", dtype = "float32", kernels = "auto";
+    std::int64_t stride = 0, tokens = 0, sequences = 256, batch_tokens = 4096;
+    std::uint64_t seed = 1;
+    int threads = 0;
+    bool json = false, beyond_positions = false;
+};
+
+std::string ending(const fs::path& path) {
+    return path.extension().string();
+}
+
+/// "mqar.pairs=4" for each option of a generator's task.
+void set_task_option(evaluation::Request& request, const std::string& text) {
+    const std::size_t dot = text.find('.'), equals = text.find('=');
+    double value = 0;
+    const char* const end = text.data() + text.size();
+    const bool shaped = dot != std::string::npos && equals != std::string::npos && dot > 0 && dot + 1 < equals;
+    if (!shaped || std::from_chars(text.data() + equals + 1, end, value).ptr != end || equals + 1 == text.size())
+        throw UsageError("--task-option: something like mqar.pairs=4 is expected; found " + escaped(text));
+    request.generator_options[text.substr(0, dot)][text.substr(dot + 1, equals - dot - 1)] = value;
+}
+
+std::optional<std::int64_t> prefix_of(const Options& options, const checkpoint::Checkpoint& checkpoint,
+                                      const tokenizer::Tokenizer* tokenizer) {
+    if (options.prefix == "none") return std::nullopt;
+    if (options.prefix != "auto") {
+        std::int64_t id = -1;
+        const char* const end = options.prefix.data() + options.prefix.size();
+        if (std::from_chars(options.prefix.data(), end, id).ptr != end || id < 0)
+            throw UsageError("--prefix: auto, none or a token's id is expected; found " + escaped(options.prefix));
+        return id;
+    }
+    if (tokenizer)
+        if (const auto first = analysis::beginning_token(checkpoint, *tokenizer)) return *first;
+    const auto ends = model::end_tokens(checkpoint);
+    return ends.empty() ? std::nullopt : std::optional(ends.front());
+}
+
+/// Everything about one model that is known before its weights are read.
+struct Prepared {
+    std::shared_ptr<const checkpoint::Checkpoint> checkpoint;
+    evaluation::Request request;
+    std::unique_ptr<evaluation::Documents> documents;
+    std::optional<std::int64_t> seed;
+};
+
+bool wants_text(const std::vector<std::string>& tasks) {
+    return std::any_of(tasks.begin(), tasks.end(),
+                       [](const std::string& task) { return evaluation::find_task(task).on_text; });
+}
+
+Prepared prepare(const Options& options, const std::string& path, Progress& progress,
+                 const Cancellation& cancellation) {
+    Prepared prepared;
+    const fs::path place = evaluation::checkpoint_in(path);
+    prepared.checkpoint = checkpoint::Checkpoint::open(place);
+    const auto inspection = model::inspect(*prepared.checkpoint);
+    evaluation::Request& request = prepared.request;
+    request.tasks = options.tasks;
+    if (!options.lengths.empty()) request.lengths = parse_lengths("--length", options.lengths);
+    request.stride = options.stride;
+    request.most_tokens = options.tokens;
+    request.sequences = options.sequences;
+    request.seed = options.seed;
+    request.score.beyond_positions = options.beyond_positions;
+    request.score.batch_tokens = options.batch_tokens;
+    request.score.cancellation = &cancellation;
+    if (options.skip == "others") {
+        request.score.skip_layers = evaluation::other_layers(inspection.config.mixers);
+    } else {
+        request.score.skip_layers = parse_layers("--skip", options.skip);
+        check_layers("--skip", request.score.skip_layers, inspection.config.all_layers());
+    }
+    const auto tokenizer = tokenizer_of(*prepared.checkpoint);
+    request.prefix = prefix_of(options, *prepared.checkpoint, tokenizer.get());
+
+    const auto job = evaluation::job_of(place);
+    if (job) {
+        prepared.seed = job->seed;
+        if (job->data.generator) {
+            const auto& generator = *job->data.generator;
+            request.generator_options[generator.name] = generator.options;
+            request.generator_lengths[generator.name] = job->data.sequence_length;
+        }
+    }
+    for (const std::string& option : options.task_options) set_task_option(request, option);
+    if (wants_text(options.tasks)) {
+        if (!options.data.empty()) {
+            if (!tokenizer)
+                throw Error(ErrorCode::usage, "--data", "expected a checkpoint with a tokenizer", "found none");
+            prepared.documents = evaluation::documents_of(options.data, tokenizer);
+        } else if (job) {
+            prepared.documents = evaluation::held_out_part(*job, path, progress, cancellation);
+        }
+    }
+    evaluation::check_request(request, inspection.config, prepared.documents != nullptr);
+    return prepared;
+}
+
+json number(double value) {
+    return std::isfinite(value) ? json(value) : json();
+}
+
+json document_of(const store::Evaluation& evaluation) {
+    json models = json::array(), results = json::array();
+    for (const auto& model : evaluation.models) {
+        models.push_back({{"name", model.name},
+                          {"path", model.path},
+                          {"sha256", model.sha256},
+                          {"mixer", model.mixer},
+                          {"layout", model.layout},
+                          {"layer_mixers", model.layer_mixers},
+                          {"skipped", model.skipped},
+                          {"parameters", model.parameters},
+                          {"layers", model.layers},
+                          {"training_length", model.training_length},
+                          {"seed", model.seed}});
+    }
+    for (const auto& result : evaluation.results) {
+        results.push_back({{"model", result.model},
+                           {"task", result.task},
+                           {"metric", result.metric},
+                           {"length", result.length},
+                           {"value", number(result.value)},
+                           {"error", number(result.error)},
+                           {"count", result.count}});
+    }
+    return {{"models", models}, {"results", results}, {"settings", json::parse(evaluation.settings_json)}};
+}
+
+std::string significant(double value) {
+    if (!std::isfinite(value)) return "";
+    char text[40];
+    std::snprintf(text, sizeof text, "%.5g", value);
+    return text;
+}
+
+void print_table(const store::Evaluation& evaluation) {
+    std::vector<std::vector<std::string>> rows;
+    for (const auto& result : evaluation.results) {
+        const auto& model = evaluation.models[static_cast<std::size_t>(result.model)];
+        rows.push_back({escaped(model.name) + (model.skipped.empty() ? "" : " without " + model.skipped), result.task,
+                        result.metric, std::to_string(result.length), significant(result.value),
+                        significant(result.error), std::to_string(result.count)});
+    }
+    print(format_table({"model", "task", "metric", "length", "value", "error", "count"}, rows));
+}
+
+void write(const fs::path& path, const store::Evaluation& evaluation, const std::vector<fs::path>& inputs) {
+    if (ending(path) == ".h5") {
+        store::write_evaluation(path, evaluation, inputs);
+        return;
+    }
+    OutputFile file(path, inputs, "evaluation");
+    file.append(ending(path) == ".csv" ? store::evaluation_csv(evaluation) : json_text(document_of(evaluation)));
+    file.publish();
+}
+
+void run(const Options& options, const Cancellation& cancellation) {
+    if (!options.output.empty() && ending(options.output) != ".h5" && ending(options.output) != ".csv" &&
+        ending(options.output) != ".json")
+        throw UsageError("-o: a name that ends in .evaluation.h5, .csv or .json is expected; found " +
+                         escaped(options.output));
+    for (const auto& task : options.tasks) evaluation::find_task(task);
+    configure_compute(options.threads, options.kernels, "cpu");
+    ConsoleProgress progress;
+    std::vector<Prepared> models;
+    std::vector<fs::path> inputs;
+    for (const auto& path : options.models) {
+        models.push_back(prepare(options, path, progress, cancellation));
+        const auto& files = models.back().checkpoint->files();
+        inputs.insert(inputs.end(), files.begin(), files.end());
+        if (!models.back().documents) continue;
+        const auto read = models.back().documents->files();
+        inputs.insert(inputs.end(), read.begin(), read.end());
+    }
+    if (!options.output.empty()) OutputFile::check_target(options.output, inputs);
+
+    store::Evaluation evaluation;
+    evaluation.settings_json = json{
+        {"tasks", options.tasks},
+        {"data", models.front().documents ? models.front().documents->name() : ""},
+        {"lengths", options.lengths},
+        {"stride", options.stride},
+        {"prefix", options.prefix},
+        {"tokens", options.tokens},
+        {"sequences", options.sequences},
+        {"seed", options.seed},
+        {"task_options", options.task_options},
+        {"skip", options.skip},
+        {"dtype", options.dtype},
+        {"beyond_positions",
+         options.beyond_positions}}.dump();
+    const auto precision = options.dtype == "bfloat16" ? checkpoint::LoadAs::bfloat16 : checkpoint::LoadAs::float32;
+    for (Prepared& one : models) {
+        const auto model = model::Model::build(*one.checkpoint, precision, &progress, &cancellation);
+        const auto index = static_cast<std::int64_t>(evaluation.models.size());
+        evaluation.models.push_back(
+            evaluation::describe(*one.checkpoint, *model, one.request.score.skip_layers, one.seed, cancellation));
+        const auto rows = evaluation::run_tasks(*model, one.request, one.documents.get(), index, progress);
+        evaluation.results.insert(evaluation.results.end(), rows.begin(), rows.end());
+    }
+    finish_progress_line();
+    if (!options.output.empty()) write(options.output, evaluation, inputs);
+    if (options.json)
+        print_json(document_of(evaluation));
+    else
+        print_table(evaluation);
+}
+
+}  // namespace
+
+void add_evaluate(CLI::App& app, Context& context) {
+    auto* command = app.add_subcommand("evaluate", "Perplexity, accuracy and recall tasks of trained models");
+    auto options = std::make_shared<Options>();
+    command->add_option("model", options->models, "Checkpoints, or folders of runs (their best snapshot)")->required();
+    command->add_option("--task", options->tasks, "What to measure: headscope list tasks")->required()->delimiter(',');
+    command->add_option("--data", options->data,
+                        "Text to score: files, folders, patterns or a corpus; else what the run held out");
+    command->add_option("--length", options->lengths, "Context lengths in tokens: 128,256,512");
+    command
+        ->add_option("--stride", options->stride,
+                     "Tokens that a window predicts after the first one; 0: disjoint windows")
+        ->check(CLI::NonNegativeNumber);
+    command->add_option("--prefix", options->prefix,
+                        "The token before a text: auto (its beginning or end token), none, or an id");
+    command->add_option("--tokens", options->tokens, "Score the first N tokens only")->check(CLI::NonNegativeNumber);
+    command->add_option("--sequences", options->sequences, "Sequences of a generated task")
+        ->check(CLI::Range(1, 1 << 24));
+    command->add_option("--seed", options->seed, "Of generated tasks");
+    command->add_option("--task-option", options->task_options, "Option of a generated task: mqar.pairs=4");
+    command->add_option("--skip", options->skip,
+                        "Whole blocks left out: 0,2,5-8, or others: all that are not standard");
+    command->add_option("-o,--output", options->output, "Results: .evaluation.h5, .csv or .json");
+    command->add_option("--dtype", options->dtype, "float32 or bfloat16")
+        ->check(CLI::IsMember({"float32", "bfloat16"}));
+    command->add_option("--batch-tokens", options->batch_tokens, "Tokens of one forward pass")
+        ->check(CLI::Range(1, 1 << 24));
+    command->add_option("--threads", options->threads, "0: all processors")->check(CLI::Range(0, 4096));
+    command->add_option("--kernels", options->kernels, "auto, reference or one of headscope list kernels");
+    command->add_flag("--beyond-positions", options->beyond_positions, "Read past the trained positions");
+    command->add_flag("--json", options->json, "One JSON document");
+    command->callback(
+        [&context, options] { context.command = [&context, options] { run(*options, context.cancellation); }; });
+}
+
+}  // namespace headscope::app
