@@ -185,6 +185,7 @@ private:
         const std::int64_t steps = groups * kRows;
         const float* output_rows = output_rows_ + first_row * value_stride_;
         const float* query_rows = query_rows_ + first_row * key_stride_;
+        executed_flops(2 * steps * (end - begin) * (value_stride_ + key_stride_));
         for (std::int64_t c = begin; c < end; c += kRows) {
             const std::int64_t row = key - task_.key_first + c;
             AccumulateProduct<1, static_cast<int>(kBackwardKeys)>(weights_ + c, output_rows, value_stride_, steps,
@@ -209,6 +210,7 @@ private:
             ScoreTile(s_, h, block_, row, count, query_groups_ + i * s_.key_size, key, columns, weights, kBackwardKeys,
                       pairs);
             const std::int64_t panel = PanelWidth();
+            executed_flops(2 * kRows * (columns.end - columns.begin) * (s_.value_size + key_stride_));
             const float* values = value_panels_ + (key - task_.key_first + columns.begin) * s_.value_size;
             for (std::int64_t c = columns.begin; c < columns.end; c += panel, values += panel * s_.value_size) {
                 MultiplyTwo<1, kRows>(RowIndices(), output_groups_ + i * s_.value_size, values, panel, s_.value_size,
