@@ -402,6 +402,73 @@ def analysis():
     return seeds
 
 
+def lzw(text, most_bits=16):
+    """What compress writes behind its three first bytes."""
+    table = {bytes([i]): i for i in range(256)}
+    bits, width, free, out, group = 0, 9, 257, bytearray(), 0
+    waiting = count = 0
+
+    def put(code):
+        nonlocal waiting, count
+        waiting |= code << count
+        count += width
+        while count >= 8:
+            out.append(waiting & 255)
+            waiting >>= 8
+            count -= 8
+
+    word = b""
+    for c in text:
+        longer = word + bytes([c])
+        if longer in table:
+            word = longer
+            continue
+        put(table[word])
+        if free < 1 << most_bits:
+            table[longer] = free
+            free += 1
+        if free > 1 << width and width < most_bits:
+            # The decoder is one entry behind, and passes over the rest of eight codes.
+            if count:
+                out.append(waiting & 255)
+                waiting = count = 0
+            while (len(out) - group) % width:
+                out.append(0)
+            group = len(out)
+            width += 1
+        word = bytes([c])
+    if word:
+        put(table[word])
+    if count:
+        out.append(waiting & 255)
+    return bytes(out)
+
+
+def training_text():
+    """The first line says what the rest is (targets/training_text.cpp)."""
+    verses = "Title\n" + "".join(f"Ge{c}:{v} And it was so.\n" for c in range(1, 4) for v in range(1, 9)) + "1Sm1:1 x\n"
+
+    def bible(text, windows=1, magic=b"\x1f\x9d\x90"):
+        parts = [lzw(text.encode()[i::windows]) for i in range(windows)]
+        first = 92 + 4 * (windows + 1) + 3
+        places = [first + sum(map(len, parts[:i])) for i in range(windows + 1)]
+        head = b"EC02Compressed Data File".ljust(84, b"\0") + struct.pack(">II", 65536, windows)
+        return b"bible\n" + head + struct.pack(f">{windows + 1}I", *places) + magic + b"".join(parts)
+
+    lines = ['{"text": "one"}', '{"id": 3, "text": "t\\u00e9\\n", "more": [1, {"text": 2}]}', "", '{"text":""}']
+    return {
+        "text": "text\nIn the beginning\n\u6771\u4eac \U0001f642", "mark": "text\n\ufeffmarked", "empty": "text\n",
+        "broken": b"text\nabc\xff", "cut": "text\n\u6771".encode()[:-1],
+        "lines": "lines\n" + "\n".join(lines), "windows": "lines\n" + "\r\n".join(lines) + "\r\n",
+        "marked-lines": "lines\n\ufeff" + lines[0], "no-text": 'lines\n{"txt": "a"}', "twice": 'lines\n{"text":"a","text":"b"}',
+        "array": "lines\n[1]", "null": 'lines\n{"text": null}', "half": 'lines\n{"text": "\\ud800"}',
+        "bible": bible(verses), "no-verse": bible("Title\nnothing\n"), "two-windows": bible(verses, 2),
+        "other-packing": bible(verses, 1, b"\x1f\x8b\x90"),
+        "lzw": b"1234567\n" + lzw(b"abababababab" * 90), "lzw-narrow": b"\n" + lzw(b"abcabcabc" * 200, 9),
+        "lzw-clear": b"1234567\n" + lzw(b"abc") + b"\x00" * 12,
+    }
+
+
 def main():
     configuration = spelled_in("model", r'"([a-z][a-z_0-9]{2,39})"')
     parts = spelled_in("tokenizer", r'"([A-Za-z][A-Za-z_]{1,29})"')
@@ -409,11 +476,12 @@ def main():
              "config": {*JSON_WORDS, *configuration}, "checkpoint": (*JSON_WORDS, "\0"),
              "tokenizer_json": {*JSON_WORDS, *PATTERN_WORDS, *parts}, "pattern": PATTERN_WORDS + TEXT_WORDS,
              "tokenizer_folder": {*JSON_WORDS, *parts, "\0", "#version: 0.2\n"}, "tokenizer_text": TEXT_WORDS,
-             "chat_template": chat_words()}
+             "chat_template": chat_words(),
+             "training_text": {*JSON_WORDS, '"text":', "lines\n", "bible\n", "text\n", "EC02", "Ge1:1 "}}
     makers = {"text": text, "json": json_seeds, "safetensors": safetensors, "shard_index": shard_index,
               "pytorch": pytorch, "config": config, "checkpoint": checkpoint, "pattern": pattern,
               "tokenizer_json": tokenizer_json, "tokenizer_folder": tokenizer_folder, "tokenizer_text": tokenizer_text,
-              "chat_template": chat_template, "analysis": analysis}
+              "chat_template": chat_template, "training_text": training_text, "analysis": analysis}
     for target, make in makers.items():
         seeds = make()
         write(target, seeds)

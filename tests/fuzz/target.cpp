@@ -23,6 +23,8 @@ const std::vector<Target>& targets() {
         {"tokenizer_folder", "core/tokenizer/files core/tokenizer/tokenizer.cpp", run_tokenizer_folder, 4096},
         {"tokenizer_text", "core/tokenizer", run_tokenizer_text, 2048},
         {"chat_template", "core/tokenizer/template core/tokenizer/chat_template.cpp", run_chat_template, 4096},
+        {"training_text", "core/data/text_parts.cpp core/data/json_lines.cpp core/data/bible.cpp core/data/lzw.cpp",
+         run_training_text, 4096},
         {"analysis", "core/store", run_analysis, 256},
     };
     return all;

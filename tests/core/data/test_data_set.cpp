@@ -152,6 +152,22 @@ TEST_CASE("a tokenizer is trained on the text and kept, and a tokenizer of a fol
     CHECK(corpus.prepare(settings)->vocabulary() < 270);
 }
 
+TEST_CASE("a vocabulary of one id makes tokens, windows and targets", "[data]") {
+    Corpus corpus;
+    corpus.write("a.txt", "x x x x x");
+    const auto path = write_file(corpus.folder / "tokenizer.json",
+                                 R"({"version": "1.0", "model": {"type": "WordLevel", "vocab": {"x": 0},
+                                     "unk_token": "x"}, "pre_tokenizer": {"type": "WhitespaceSplit"}})");
+    auto settings = settings_of({"a.txt"}, 2);
+    settings.tokenizer = path;
+    const auto set = corpus.prepare(settings);
+    CHECK(set->vocabulary() == 1);
+    CHECK(set->summary().training_tokens == 5);
+    const auto batch = set->source(Split::training, 1)->read(0, 2);
+    CHECK(batch.ids == std::vector<std::int64_t>(4, 0));
+    CHECK(batch.targets == batch.ids);
+}
+
 TEST_CASE("a generator is a data set with a tokenizer of its pieces", "[data]") {
     Corpus corpus;
     DataSettings settings;

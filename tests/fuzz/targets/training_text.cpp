@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Text to train on, of each kind: the first line of the input chooses. Parts are valid UTF-8 and bounded; a text file's
+// parts are the file; lines that a second JSON reader takes give the documents that it finds; LZW ends within its
+// limit.
+#include "core/data/lzw.h"
+#include "core/data/text_parts.h"
+#include "tests/fuzz/check.h"
+#include "tests/fuzz/memory_file.h"
+#include "tests/fuzz/other_json.h"
+#include "tests/fuzz/targets/targets.h"
+
+namespace headscope::fuzz {
+namespace {
+
+class Collector final : public data::PartSink {
+public:
+    void begin_document() override {
+        expect(!inside_, "documents one after the other");
+        inside_ = true;
+        documents.emplace_back();
+    }
+    void part(std::string_view text) override {
+        expect(inside_ && !text.empty() && text.size() <= data::largest_part, "parts of bounded size");
+        expect(other_utf8(text), "parts to be UTF-8");
+        documents.back() += text;
+    }
+    void end_document() override { inside_ = false; }
+    std::vector<std::string> documents;
+
+private:
+    bool inside_ = false;
+};
+
+std::string_view without_mark(std::string_view text) {
+    return text.starts_with("\xEF\xBB\xBF") ? text.substr(3) : text;
+}
+
+/// The documents, if every line is an object with one "text"; nothing where this reader cannot tell.
+std::optional<std::vector<std::string>> other_documents(std::string_view text) {
+    std::vector<std::string> documents;
+    text = without_mark(text);
+    while (!text.empty()) {
+        const std::string_view line = take_line(text);
+        if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+        const auto document = other_json(line);
+        const OtherJson* field = document ? document->find("text") : nullptr;
+        if (field == nullptr || field->string() == nullptr) return std::nullopt;
+        documents.push_back(*field->string());
+    }
+    return documents;
+}
+
+void read(std::string_view input, data::SourceKind kind) {
+    static MemoryFile memory;
+    memory.set(input);
+    Collector collector;
+    const auto refused = refusal(
+        [&] { data::read_parts(InputFile(memory.path(), "text file"), kind, collector, [](std::uint64_t) {}); });
+    if (kind == data::SourceKind::text) {
+        expect(!refused == other_utf8(without_mark(input)), "text files to be UTF-8 and nothing else");
+        if (!refused) expect(collector.documents.at(0) == without_mark(input), "a text file to be one document");
+    }
+    if (kind == data::SourceKind::json_lines) {
+        const auto documents = other_documents(input);
+        if (documents) expect(!refused && collector.documents == *documents, "both readers of lines to agree");
+    }
+    if (kind == data::SourceKind::bible) expect(refused.has_value(), "no bible in so few bytes");
+}
+
+}  // namespace
+
+void run_training_text(std::string_view input) {
+    const std::string_view kind = take_line(input);
+    if (kind == "lines") return read(input, data::SourceKind::json_lines);
+    if (kind == "bible") return read(input, data::SourceKind::bible);
+    if (kind == "text") return read(input, data::SourceKind::text);
+    constexpr std::size_t largest = 1U << 16U;
+    std::string text;
+    static_cast<void>(refusal([&] { text = data::decompress_lzw(input, 9 + kind.size() % 8, largest, "lzw"); }));
+    expect(text.size() <= largest, "no more than the limit");
+}
+
+}  // namespace headscope::fuzz
