@@ -88,12 +88,12 @@ class Tolerances:
     """Of one case: from the float64 and float32 traces of all its sequences."""
 
     def __init__(self, exact, single):
-        sites = range(len(exact[0].sites))
+        sites = [n for n, site in enumerate(exact[0].sites) if site.weights is not None]
         pairs = list(zip(exact, single))
-        self.score = [self.of([(a.sites[n].scores[:, a.sites[n].allowed], b.sites[n].scores[:, a.sites[n].allowed])
-                               for a, b in pairs]) for n in sites]
-        self.state = [{name: self.of([(a.sites[n].states[name], b.sites[n].states[name]) for a, b in pairs])
-                       for name in STATES} for n in sites]
+        self.score = {n: self.of([(a.sites[n].scores[:, a.sites[n].allowed], b.sites[n].scores[:, a.sites[n].allowed])
+                                  for a, b in pairs]) for n in sites}
+        self.state = {n: {name: self.of([(a.sites[n].states[name], b.sites[n].states[name]) for a, b in pairs])
+                          for name in STATES} for n in sites}
         self.hidden = [self.of([(a.hidden[n], b.hidden[n]) for a, b in pairs]) for n in range(len(exact[0].hidden))]
         self.logits = self.of([(a.logits, b.logits) for a, b in pairs]) if exact[0].logits is not None else 0.0
 

@@ -20,13 +20,14 @@ from transformers import AutoConfig, AutoModelForCausalLM
 from transformers.integrations.mxfp4 import convert_moe_packed_tensors
 from transformers.modeling_rope_utils import dynamic_rope_update
 
+import native_oracle
 import oracle_encoders
 
 
 @dataclass
 class Site:
     """One attention. scores and weights [H, L, L]; q, k, v before rotary [heads, L, size]; the share of the sink logits
-    in each row [H, L], and these logits [H], where there are any."""
+    in each row [H, L], and these logits [H], where there are any. Without weights: a layer that has no matrix."""
 
     scores: np.ndarray = None
     weights: np.ndarray = None
@@ -63,7 +64,10 @@ def unpacked(folder):
 
 
 def load(folder, precise, skip=()):
-    if "quantization_config" in json.loads((Path(folder) / "config.json").read_text()):
+    written = json.loads((Path(folder) / "config.json").read_text())
+    if written["model_type"] == "headscope":
+        return native_oracle.load(folder, precise, skip)
+    if "quantization_config" in written:
         folder = unpacked(folder)
     config = AutoConfig.from_pretrained(folder)
     dtype = torch.float64 if precise else torch.float32
@@ -189,6 +193,8 @@ def with_sink(scores, weights, logits):
 
 def run(model, tokens, precise):
     """The trace of one sequence. The model is copied first: dynamic rotary embeddings remember longer sequences."""
+    if isinstance(model, native_oracle.Native):
+        return native_oracle.run(model, tokens, precise)
     model = copy.deepcopy(model)
     if precise:
         make_precise(model)

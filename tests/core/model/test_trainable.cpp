@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/catch_with_torch.h"
 
-#include <algorithm>
 #include <cmath>
 #include <set>
 
-#include <ATen/TensorOperators.h>
-#include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
-#include <ATen/ops/log_softmax.h>
-#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "core/checkpoint/checkpoint.h"
-#include "core/model/trainable.h"
 #include "tests/core/base/temporary_folder.h"
+#include "tests/core/model/native_model.h"
 
 using namespace headscope;
 using model::Trainable;
@@ -29,24 +24,14 @@ nlohmann::json tiny(const std::string& type) {
 }
 
 model::Batch ids(std::int64_t sequences, std::int64_t length) {
-    model::Batch batch;
-    batch.ids = (at::arange(sequences * length, at::kLong) * 7 + 3).remainder(19).view({sequences, length});
-    return batch;
-}
-
-/// Mean next-token loss by operators that autograd knows.
-at::Tensor loss(Trainable& model, const model::Batch& batch, const model::TrainingForward& training = {}) {
-    const at::Tensor logits = model.forward(batch, training).matmul(model.head_weight().t());
-    const std::int64_t length = batch.ids.size(1);
-    const at::Tensor rows = at::log_softmax(logits.narrow(1, 0, length - 1), -1);
-    return -rows.gather(2, batch.ids.narrow(1, 1, length - 1).unsqueeze(2)).mean();
+    return test::some_tokens(sequences, length, 19);
 }
 
 const model::Parameter& parameter(const Trainable& model, const std::string& name) {
-    for (const model::Parameter& one : model.parameters())
-        if (one.name == name) return one;
-    FAIL("no parameter " << name);
-    throw std::logic_error(name);
+    const model::Parameter* found = test::find_parameter(model, name);
+    INFO(name);
+    REQUIRE(found != nullptr);
+    return *found;
 }
 
 }  // namespace
@@ -97,20 +82,14 @@ TEST_CASE("Gradients arrive in the flat vector, add up, and agree with finite di
                       {"n_head", 3},          {"n_inner", 20},    {"n_positions", 40}};
         const auto model = Trainable::create(config.dump(), 1, at::kDouble);
         const model::Batch batch = ids(2, 7);
-        loss(*model, batch).backward();
+        test::next_token_loss(*model, batch).backward();
         const at::Tensor gradient = model->gradients().clone();
-        loss(*model, batch).backward();
+        test::next_token_loss(*model, batch).backward();
         CHECK((model->gradients() - 2 * gradient).abs().max().item<double>() < 1e-12);
-        at::Tensor weights = model->weights();
-        for (std::int64_t i = 0; i < weights.numel(); i += weights.numel() / 41) {
-            const double here = weights[i].item<double>(), step = 1e-5;
-            weights[i] = here + step;
-            const double above = loss(*model, batch).item<double>();
-            weights[i] = here - step;
-            const double below = loss(*model, batch).item<double>();
-            weights[i] = here;
-            // Central differences: step^2 of the third derivative and 1e-15 / step of rounding.
-            CHECK(gradient[i].item<double>() == Approx((above - below) / (2 * step)).epsilon(1e-5).margin(1e-8));
+        const std::int64_t size = gradient.numel();
+        for (std::int64_t i = 0; i < size; i += size / 41) {
+            CHECK(gradient[i].item<double>() ==
+                  Approx(test::finite_difference(*model, batch, i)).epsilon(1e-5).margin(1e-8));
         }
     }
 }
@@ -119,7 +98,7 @@ TEST_CASE("Dropout is a function of its seed, and takes its share", "[trainable]
     const auto model = Trainable::create(tiny("llama").dump(), 1, at::kDouble);
     const model::Batch batch = ids(3, 12);
     const auto value = [&](double share, std::uint64_t seed) {
-        return loss(*model, batch, {share, seed}).item<double>();
+        return test::next_token_loss(*model, batch, {share, seed}).item<double>();
     };
     CHECK(value(0.3, 7) == value(0.3, 7));
     CHECK(value(0.3, 7) != value(0.3, 8));

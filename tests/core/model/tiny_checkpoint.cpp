@@ -39,10 +39,12 @@ bool ends(const std::string& text, const std::string& end) {
 double value(const std::string& name, std::uint64_t index) {
     const double raw = element(fnv(name), index);
     if (ends(name, "_blocks")) return raw + 128;
+    if (ends(name, "guide_ids")) return (static_cast<int>(raw) + 128) % 29;
     if (ends(name, "_scales")) return 121 + (static_cast<int>(raw) + 128) % 4;
     const bool norm = contains(name, "norm") || contains(name, "LayerNorm") || contains(name, "ln_");
     if (norm && (ends(name, ".weight") || ends(name, ".gamma"))) return 1 + std::floor(raw / 2) / 128;
-    if (contains(name, "emb") || contains(name, "wte") || contains(name, "wpe")) return raw / 128;
+    if (contains(name, "emb") || contains(name, "guide") || contains(name, "wte") || contains(name, "wpe"))
+        return raw / 128;
     return raw / 512;
 }
 
@@ -52,7 +54,9 @@ void append(std::string& bytes, T number) {
 }
 
 void append(std::string& bytes, const std::string& type, double number) {
-    if (type == "F64")
+    if (type == "I64")
+        append(bytes, static_cast<std::int64_t>(number));
+    else if (type == "F64")
         append(bytes, number);
     else if (type == "F16")
         append(bytes, c10::Half(static_cast<float>(number)));
@@ -75,7 +79,8 @@ void write_safetensors(const std::filesystem::path& path, const Tensors& tensors
         std::uint64_t count = 1;
         for (const std::int64_t size : shape) count *= static_cast<std::uint64_t>(size);
         const std::size_t begin = data.size();
-        const std::string type = ends(name, "_blocks") || ends(name, "_scales") ? "U8" : weight_type;
+        const bool bytes = ends(name, "_blocks") || ends(name, "_scales");
+        const std::string type = bytes ? "U8" : ends(name, "guide_ids") ? "I64" : weight_type;
         for (std::uint64_t i = 0; i < count; ++i) append(data, type, value(name, i));
         header[name] = {{"dtype", type}, {"shape", shape}, {"data_offsets", {begin, data.size()}}};
     }

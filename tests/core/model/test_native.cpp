@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Native models of every mixer that there is: against tests/golden/native_oracle.py, token by token against the whole
+// text, and gradients against finite differences.
+#include "tests/catch_with_torch.h"
+
+#include <ATen/ops/eye.h>
+#include <ATen/ops/full.h>
+
+#include "core/base/error.h"
+#include "core/mixers/attend.h"
+#include "core/model/cache.h"
+#include "core/model/presets.h"
+#include "tests/core/model/native_model.h"
+#include "tests/core/model/recording_probe.h"
+#include "tests/core/model/tiny_checkpoint.h"
+
+using namespace headscope;
+using model::Trainable;
+using test::GoldenModel;
+using test::largest_difference;
+using test::largest_value;
+using test::native_config;
+using test::some_tokens;
+
+namespace {
+
+std::vector<std::string> all_mixers() {
+    std::vector<std::string> names;
+    for (const auto& mixer : mixers::known_mixers()) names.push_back(mixer.name);
+    return names;
+}
+
+const std::vector<std::pair<std::string, nlohmann::json>> kOptions{
+    {"biases", {{"attention_bias", true}}},
+    {"one key head, norms", {{"attention_bias", false}, {"qk_norm", true}, {"num_key_value_heads", 1}}},
+    {"no rotary positions, tied", {{"rotary", false}, {"tie_word_embeddings", true}}},
+};
+
+/// `f(what, config)` for a uniform and a hybrid stack of every mixer, with every option.
+template <class F>
+void for_every_stack(F f) {
+    for (const std::string& mixer : all_mixers()) {
+        for (const auto& layers : {std::vector<std::string>{mixer, mixer}, {mixer, "standard", mixer}}) {
+            for (const auto& [name, options] : kOptions) {
+                if (layers.size() == 3 && name == kOptions.back().first) continue;
+                const std::string what = mixer + ", " + std::to_string(layers.size()) + " layers, " + name;
+                INFO(what);
+                f(native_config(layers, options));
+            }
+        }
+    }
+}
+
+void compare(const std::string& name) {
+    INFO(name);
+    const GoldenModel golden = test::golden_model(name);
+    for (const auto precision : {checkpoint::LoadAs::float32, checkpoint::LoadAs::float64}) {
+        const auto model = golden.checkpoint.build(precision);
+        const at::Tensor hidden = model->forward(golden.batch);
+        const at::Tensor logits = model->logits(hidden.flatten(0, 1)).unflatten(0, {hidden.size(0), hidden.size(1)});
+        CHECK(largest_difference(logits, golden.logits) < test::kFloatError * largest_value(golden.logits));
+    }
+    const auto model = golden.checkpoint.build();
+    test::RecordingProbe probe(true, {"nothing"});
+    model::ForwardOptions options;
+    options.probe = &probe;
+    model->forward(golden.batch, options);
+    if (golden.attention.empty()) return;
+    REQUIRE(probe.sites.size() == golden.attention.size());
+    for (std::size_t i = 0; i < probe.sites.size(); ++i) {
+        // With the unit matrix as values, the output is the weights.
+        const auto& site = probe.sites[i];
+        const std::int64_t keys = site.key.size(2);
+        const at::Tensor unit = at::eye(keys, at::kFloat).expand({site.key.size(0), site.key.size(1), keys, keys});
+        const at::Tensor weights = mixers::dense_attention(site.query, site.key, unit, site.rule);
+        CHECK(largest_difference(weights, golden.attention[i]) <
+              test::kFloatError * largest_value(golden.attention[i]));
+    }
+}
+
+/// What the model says of the text when it reads `first` tokens at once and then one after the other.
+at::Tensor in_pieces(model::Model& model, const at::Tensor& ids, std::int64_t first) {
+    const auto cache = model.new_cache();
+    model::ForwardOptions options;
+    options.cache = cache.get();
+    at::Tensor hidden = at::full({ids.size(0), ids.size(1), model.config().hidden}, 0.0, at::kFloat);
+    for (std::int64_t done = 0; done < ids.size(1);) {
+        const std::int64_t count = done == 0 ? first : 1;
+        const at::Tensor part = model.forward({ids.narrow(1, done, count), {}, {}}, options);
+        hidden.narrow(1, done, count).copy_(part);
+        done += count;
+    }
+    return hidden;
+}
+
+}  // namespace
+
+TEST_CASE("Native models of every mixer are what the oracle says", "[native][golden]") {
+    for (const std::string& mixer : all_mixers()) {
+        compare("native-" + mixer);
+        compare("native-" + mixer + "-norms");
+    }
+}
+
+TEST_CASE("A text read in pieces is the text read at once, for every mixer and option", "[native][decoding]") {
+    for_every_stack([](const nlohmann::json& config) {
+        const auto trainable = Trainable::create(config.dump(), 3, at::kFloat);
+        // All lengths for one stack of each mixer, two beyond a power of two for the others.
+        const bool one = config.at("layers").size() == 2 && config.at("attention_bias") && config.value("rotary", true);
+        for (const std::int64_t length :
+             one ? std::vector<std::int64_t>{1, 2, 63, 64, 65, 300} : std::vector<std::int64_t>{2, 34}) {
+            INFO(length);
+            const at::Tensor ids = some_tokens(2, length).ids;
+            model::Model& model = trainable->model();
+            const at::Tensor whole = model.forward({ids, {}, {}});
+            CHECK(largest_difference(in_pieces(model, ids, (length + 1) / 2), whole) <
+                  3 * test::kFloatError * largest_value(whole));  // of three layers
+        }
+    });
+}
+
+TEST_CASE("A cache that is cloned goes on by itself", "[native][decoding]") {
+    for (const std::string& mixer : all_mixers()) {
+        INFO(mixer);
+        const auto trainable = Trainable::create(native_config({mixer, mixer}).dump(), 3, at::kFloat);
+        model::Model& model = trainable->model();
+        const at::Tensor ids = some_tokens(1, 9).ids;
+        const auto first = model.new_cache();
+        model::ForwardOptions options;
+        options.cache = first.get();
+        model.forward({ids.narrow(1, 0, 8), {}, {}}, options);
+        const auto second = first->clone();
+        CHECK(second->length() == 8);
+        const at::Tensor one = model.forward({ids.narrow(1, 8, 1), {}, {}}, options);
+        options.cache = second.get();
+        CHECK(at::Tensor(one - model.forward({ids.narrow(1, 8, 1), {}, {}}, options)).abs().max().item<double>() == 0);
+    }
+}
+
+TEST_CASE("A padded text gives what it gives alone, for every mixer", "[native]") {
+    for (const std::string& mixer : all_mixers()) {
+        INFO(mixer);
+        const auto trainable = Trainable::create(native_config({mixer, "standard", mixer}).dump(), 3, at::kFloat);
+        const model::Batch both = {some_tokens(2, 12).ids, {12, 7}, {}};
+        const at::Tensor alone = trainable->model().forward({both.ids.narrow(0, 1, 1).narrow(1, 0, 7), {}, {}});
+        const at::Tensor together = trainable->model().forward(both);
+        CHECK(together.isfinite().all().item<bool>());
+        CHECK(largest_difference(together.narrow(0, 1, 1).narrow(1, 0, 7), alone) <
+              test::kFloatError * largest_value(alone));
+    }
+}
+
+TEST_CASE("Gradients of every mixer and option agree with finite differences", "[native][gradients]") {
+    for_every_stack([](const nlohmann::json& config) {
+        const auto model = Trainable::create(config.dump(), 1, at::kDouble);
+        const model::Batch batch = some_tokens(2, 6);
+        test::next_token_loss(*model, batch).backward();
+        const at::Tensor gradient = model->gradients();
+        for (const model::Parameter& parameter : model->parameters()) {
+            if (!parameter.trained) continue;
+            // An element of every tensor.
+            const std::int64_t i = parameter.value.storage_offset() + parameter.value.numel() / 2;
+            INFO(parameter.name);
+            // Central differences: step^2 of the third derivative and 1e-15 / step of rounding.
+            CHECK(gradient[i].item<double>() ==
+                  Approx(test::finite_difference(*model, batch, i)).epsilon(2e-5).margin(1e-8));
+        }
+    });
+}
+
+TEST_CASE("Gradients in float32 are those of float64", "[native][gradients]") {
+    for (const std::string& mixer : all_mixers()) {
+        INFO(mixer);
+        const std::string config = native_config({mixer, "standard", mixer}, {{"num_key_value_heads", 1}}).dump();
+        const auto single = Trainable::create(config, 1, at::kFloat);
+        const auto exact = Trainable::create(config, 1, at::kDouble);
+        exact->weights().copy_(single->weights());
+        for (std::size_t i = 0; i < exact->parameters().size(); ++i)
+            exact->parameters()[i].value.copy_(single->parameters()[i].value);
+        const model::Batch batch = some_tokens(3, 40);
+        test::next_token_loss(*single, batch).backward();
+        test::next_token_loss(*exact, batch).backward();
+        CHECK(largest_difference(single->gradients().unsqueeze(0), exact->gradients().unsqueeze(0)) <
+              8 * test::kFloatError * largest_value(exact->gradients()));
+    }
+}
+
+TEST_CASE("All mixers have the same number of parameters but for the guide", "[native]") {
+    const auto count = [](const std::string& mixer, const nlohmann::json& options) {
+        nlohmann::json config = native_config({mixer, mixer, mixer}, options);
+        config["attention_bias"] = options.value("attention_bias", false);
+        return model::inspect_config(config.dump()).parameters;
+    };
+    const std::int64_t standard = count("standard", {{"qk_norm", false}});
+    for (const std::string& mixer : all_mixers()) {
+        INFO(mixer);
+        CHECK(count(mixer, {{"qk_norm", false}}) == standard);
+        // The maps of `mlp` have neither biases nor norms.
+        const std::int64_t more = mixer == "mlp" ? 0 : 3 * 3 * 12;
+        CHECK(count(mixer, {{"attention_bias", true}}) == standard + more);
+        const auto made = Trainable::create(native_config({mixer, mixer}).dump(), 1, at::kFloat);
+        std::int64_t trained = 0, given = 0;
+        for (const model::Parameter& one : made->parameters()) (one.trained ? trained : given) += one.value.numel();
+        CHECK(trained == made->model().parameters());
+        CHECK(given == (mixer == "rnd_emb_qk" ? 320 * 12 : mixer == "fixed_seq_qk" ? 320 : 0));
+    }
+}
+
+TEST_CASE("A layer without a matrix has a place among the sites and is never measured", "[native]") {
+    const auto trainable = Trainable::create(native_config({"standard", "mlp"}).dump(), 1, at::kFloat);
+    model::Model& model = trainable->model();
+    REQUIRE(model.sites().size() == 2);
+    CHECK(model.sites()[0].has_matrix);
+    CHECK_FALSE(model.sites()[1].has_matrix);
+    test::RecordingProbe probe(true);
+    model::ForwardOptions options;
+    options.probe = &probe;
+    model.forward(some_tokens(1, 5), options);
+    CHECK(probe.sites.size() == 1);
+}

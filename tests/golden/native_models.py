@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Golden data of tests/core/model, in the form of models.py: native models of every mixer, by native_oracle.py.
+
+    python tests/golden/native_models.py                     writes tests/golden/models/native-*.json
+    python tests/golden/native_models.py --checkpoints DIR   writes the cases as checkpoint folders (safetensors) too
+"""
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+import native_oracle
+import random_native
+from models import ids, main, rounded, write_checkpoint
+
+
+def case(name, layers, tokens, *, keep=("logits",), **options):
+    config = dict(vocab_size=37, hidden_size=20, intermediate_size=27, num_hidden_layers=len(layers), num_attention_heads=4,
+                  num_key_value_heads=2, head_dim=6, max_position_embeddings=24, rms_norm_eps=1e-4, rope_theta=100.0,
+                  attention_bias=True, qk_norm=False, rotary=True, tie_word_embeddings=False, mixers={}) | options
+    config |= {"model_type": "headscope", "layers": list(layers)}
+    shapes = {key: list(shape) for key, shape in random_native.shapes(config).items()}
+    if "fixed_seq_qk" in layers:
+        shapes["model.guide_ids"] = [config["max_position_embeddings"]]
+    data = {"config": config, "tensors": dict(sorted(shapes.items())), "file_type": "F32", "shards": 1, "ids": tokens}
+    with tempfile.TemporaryDirectory() as folder:
+        write_checkpoint(Path(folder), data)
+        traces = [native_oracle.run(native_oracle.load(folder, True), sequence, True) for sequence in tokens]
+    data["logits"] = everything([trace.logits for trace in traces])
+    if "attention" in keep:  # of layers without a matrix: none
+        data["attention"] = [everything([trace.sites[layer].weights for trace in traces])
+                             for layer, mixer in enumerate(layers) if mixer != "mlp"]
+    return f"native-{name}", data
+
+
+def everything(arrays):
+    import torch
+
+    return rounded(torch.from_numpy(np.stack(arrays)))
+
+
+def cases():
+    for mixer in random_native.MIXERS:
+        yield case(mixer, [mixer, mixer], [ids(9, 37), ids(9, 37, 1)], keep=("logits", "attention"))
+        yield case(f"{mixer}-norms", [mixer, "standard", mixer], [ids(9, 37)], qk_norm=True, attention_bias=False,
+                   num_key_value_heads=4, tie_word_embeddings=True, rotary=mixer != "static_emb_qk")
+    for options in random_native.APPROXIMATE[1:]:
+        yield case(f"approximate-{'-'.join(options.values()).replace('_', '-')}", ["approximate"], [ids(9, 37)],
+                   mixers={"approximate": options}, keep=("logits", "attention"))
+    yield case("all-mixers", random_native.MIXERS, [ids(9, 37), ids(9, 37, 1)], keep=("logits", "attention"))
+
+
+if __name__ == "__main__":
+    main(cases)

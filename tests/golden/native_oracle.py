@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Native checkpoints (docs/file-formats.md, "Native checkpoints") computed by the book, dense and layer by layer.
+
+An oracle: written from the definitions of the mixers (Deconstructing Attention, arXiv 2510.11602, and the choices that
+HACKING.md lists) and the file format alone, with every L x L matrix spelled out. precise=True is float64, precise=False
+the same in float32: the distance between the two is how exact float32 can be on the very model (comparison.py).
+
+    python native_oracle.py FOLDER TOKENS.json     # logits of one sequence, for a look
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import safetensors
+import safetensors.torch
+import torch
+
+ACTIVATIONS = {
+    "silu": torch.nn.functional.silu, "gelu": torch.nn.functional.gelu, "relu": torch.relu,
+    "gelu_pytorch_tanh": lambda x: torch.nn.functional.gelu(x, approximate="tanh"),
+}
+
+
+class Native:
+    def __init__(self, folder, precise, skip=()):
+        folder = Path(folder)
+        self.config = json.loads((folder / "config.json").read_text())
+        self.type = torch.float64 if precise else torch.float32
+        self.tensors = {}
+        for path in sorted(folder.glob("*.safetensors")):
+            for name, tensor in safetensors.torch.load_file(path).items():
+                self.tensors[name] = tensor if tensor.dtype == torch.int64 else tensor.to(self.type)
+        layers = self.config["num_hidden_layers"]
+        self.mixers = self.config.get("layers") or ["standard"] * layers
+        self.layers = [layer for layer in range(layers) if layer not in skip]
+        self.heads = self.config["num_attention_heads"]
+        self.groups = self.config.get("num_key_value_heads", self.heads)
+        self.size = self.config.get("head_dim") or self.config["hidden_size"] // self.heads
+
+    def norm(self, name, x):
+        variance = x.pow(2).mean(-1, keepdim=True)
+        return self.tensors[name] * (x * torch.rsqrt(variance + self.config.get("rms_norm_eps", 1e-6)))
+
+    def linear(self, stem, x):
+        y = x @ self.tensors[stem + ".weight"].T
+        bias = self.tensors.get(stem + ".bias")
+        return y if bias is None else y + bias
+
+    def rotate(self, x):
+        """[heads, L, size]: the first half of a head pairs with the second. Frequencies are float32 numbers."""
+        if not self.config.get("rotary", True):
+            return x
+        theta, size = self.config.get("rope_theta", 10000.0), self.size
+        frequencies = 1.0 / (theta ** (torch.arange(0, size, 2).float() / size))
+        angles = (torch.arange(x.shape[1]).to(self.type)[:, None] * frequencies.to(self.type)).repeat(1, 2)
+        first, second = x.chunk(2, dim=-1)
+        return x * angles.cos() + torch.cat((-second, first), dim=-1) * angles.sin()
+
+    def part(self, stem, name, x):
+        return self.linear(f"{stem}{name}_proj", x).unflatten(-1, (-1, self.size)).transpose(0, 1)
+
+    def query_key(self, stem, x, mixer):
+        """After SiLU and norms, before rotary: [heads, L, size], [groups, L, size]."""
+        query, key = self.part(stem, "q", x), self.part(stem, "k", x)
+        if mixer == "non_approximate":
+            query = torch.nn.functional.silu(query)
+        if self.config.get("qk_norm"):
+            query, key = self.norm(stem + "q_norm.weight", query), self.norm(stem + "k_norm.weight", key)
+        return query, key
+
+    def weights(self, mixer, query, key):
+        """Scores and weights [heads, L, L] of rotated queries and keys, both [heads, L, size]."""
+        length = query.shape[1]
+        allowed = torch.ones(length, length, dtype=torch.bool).tril()
+        if mixer == "non_approximate":
+            scores = ((query * key).sum(-1) / self.size**0.5)[:, None, :].expand(-1, length, -1)
+        else:
+            scores = query @ key.transpose(1, 2) / self.size**0.5
+        if mixer != "approximate":
+            masked = scores.masked_fill(~allowed, -torch.inf)
+            return scores, torch.softmax(masked, dim=-1)
+        options = self.config.get("mixers", {}).get("approximate", {})
+        if options.get("second_order", "full") == "full":
+            second = scores**2 / 2
+        else:
+            second = query**2 @ (key**2).transpose(1, 2) / self.size / 2
+        orders = [torch.ones_like(scores), scores, second]
+        orders = [order.masked_fill(~allowed, 0) for order in orders]
+        if options.get("normalisation", "joint") == "joint":
+            total = sum(orders)
+            return scores, total / total.sum(-1, keepdim=True)
+        return scores, sum(order / order.sum(-1, keepdim=True) for order in orders)
+
+    def attention(self, stem, mixer, query, key, value):
+        """Unrotated query and key; returns [L, heads * size] and what happened."""
+        share = self.heads // self.groups
+        scores, weights = self.weights(mixer, self.rotate(query), self.rotate(key).repeat_interleave(share, 0))
+        output = weights @ value.repeat_interleave(share, 0)
+        return output.transpose(0, 1).flatten(1), (scores, weights, {"q": query, "k": key, "v": value})
+
+    def mlp(self, stem, x):
+        gate = torch.nn.functional.silu(self.linear(stem + "gate_proj", x))
+        return self.linear(stem + "down_proj", gate * self.linear(stem + "up_proj", x))
+
+    def block(self, layer, streams, embeddings):
+        """One layer of all sequences in lockstep: {name: [L, d]} -> the same, and what the text's attention did."""
+        mixer, stem = self.mixers[layer], f"model.layers.{layer}."
+        own = stem + "self_attn."
+        normed = {name: self.norm(stem + "input_layernorm.weight", x) for name, x in streams.items()}
+        after, seen = {}, None
+        for name, x in streams.items():
+            if mixer == "mlp":
+                mixed, seen_here = self.mlp(own, normed[name]), None
+            else:
+                source = normed[name]
+                if mixer == "static_emb_qk":
+                    source = self.norm(stem + "input_layernorm.weight", embeddings[name])
+                elif mixer in ("rnd_emb_qk", "fixed_seq_qk"):
+                    source = normed[mixer][: x.shape[0]]
+                query, key = self.query_key(own, source, mixer)
+                mixed, seen_here = self.attention(own, mixer, query, key, self.part(own, "v", normed[name]))
+            middle = x + self.linear(own + "o_proj", mixed)
+            inner = self.norm(stem + "post_attention_layernorm.weight", middle)
+            gate = ACTIVATIONS[self.config.get("hidden_act", "silu")](self.linear(stem + "mlp.gate_proj", inner))
+            after[name] = middle + self.linear(stem + "mlp.down_proj", gate * self.linear(stem + "mlp.up_proj", inner))
+            if name == "text":
+                seen = seen_here
+        return after, seen
+
+    def run(self, tokens):
+        """logits [L, V], hidden [layers + 1, L, d], and for each layer None or (scores, weights, {q, k, v})."""
+        table, length = self.tensors["model.embed_tokens.weight"], len(tokens)
+        streams = {"text": table[torch.tensor(tokens)]}
+        used = {self.mixers[layer] for layer in self.layers}
+        if "rnd_emb_qk" in used:
+            streams["rnd_emb_qk"] = self.tensors["model.guide"][0, :length]
+        if "fixed_seq_qk" in used:
+            streams["fixed_seq_qk"] = table[self.tensors["model.guide_ids"][:length]]
+        embeddings, hidden, seen = dict(streams), [streams["text"]], []
+        for layer in self.layers:
+            streams, happened = self.block(layer, streams, embeddings)
+            hidden.append(streams["text"])
+            seen.append(happened)
+        final = self.norm("model.norm.weight", streams["text"])
+        head = self.tensors.get("lm_head.weight", table)
+        return final @ head.T, hidden, seen
+
+
+def load(folder, precise, skip=()):
+    return Native(folder, precise, skip)
+
+
+def run(model, tokens, precise):
+    """An oracle.Trace; layers without a matrix have a Site with neither scores nor weights."""
+    import oracle
+
+    with torch.no_grad():
+        logits, hidden, seen = model.run(tokens)
+    numpy = lambda tensor: tensor.double().numpy()
+    sites = []
+    for happened in seen:
+        if happened is None:
+            sites.append(oracle.Site())
+            continue
+        scores, weights, states = happened
+        site = oracle.Site(numpy(scores), numpy(weights), np.tril(np.ones(scores.shape[1:], dtype=bool)))
+        site.states = {name: numpy(value) for name, value in states.items()}
+        sites.append(site)
+    return oracle.Trace(list(tokens), sites, np.stack([numpy(x) for x in hidden]), numpy(logits), True)
+
+
+if __name__ == "__main__":
+    with torch.no_grad():
+        print(Native(sys.argv[1], True).run(json.loads(Path(sys.argv[2]).read_text()))[0])

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Random native checkpoints of every mixer, layout and option, for the acceptance test. See random_models.py."""
+
+import json
+import random
+from pathlib import Path
+
+import safetensors.torch
+import torch
+
+from random_models import Case, with_options
+
+ATTENTIVE = ("standard", "approximate", "non_approximate", "rnd_emb_qk", "fixed_seq_qk", "static_emb_qk")
+MIXERS = ("mlp", *ATTENTIVE)
+APPROXIMATE = [{"second_order": order, "normalisation": sums} for order in ("full", "diagonal")
+               for sums in ("joint", "per_order")]
+SIZES = dict(
+    vocab_size=103, hidden_size=48, intermediate_size=67, num_hidden_layers=3, num_attention_heads=6,
+    num_key_value_heads=6, head_dim=8, max_position_embeddings=256, rms_norm_eps=1e-4, rope_theta=1000.0,
+    attention_bias=True, qk_norm=False, rotary=True, tie_word_embeddings=False, initializer_range=0.02,
+)
+
+
+def standard_layers(layout, layers):
+    """Table 11, counted from 1."""
+    return {
+        "uniform": [], "even": range(2, layers + 1, 2), "odd": range(1, layers + 1, 2), "top": range(1, layers // 2 + 1),
+        "middle": [*range(1, layers // 4 + 1), *range(3 * layers // 4 + 1, layers + 1)],
+        "bottom": range(layers // 2 + 1, layers + 1), "quarter": range(4, layers + 1, 4), "first": [1], "last": [layers],
+        "bilateral": [1, layers],
+    }[layout]
+
+
+def shapes(config):
+    """Every tensor of the checkpoint and its shape."""
+    d, f, v = config["hidden_size"], config["intermediate_size"], config["vocab_size"]
+    wide = config["num_attention_heads"] * config["head_dim"]
+    narrow = config["num_key_value_heads"] * config["head_dim"]
+    names = {"model.embed_tokens.weight": (v, d), "model.norm.weight": (d,)}
+    if not config["tie_word_embeddings"]:
+        names["lm_head.weight"] = (v, d)
+    for layer, mixer in enumerate(config["layers"]):
+        stem = f"model.layers.{layer}."
+        own = stem + "self_attn."
+        names |= {stem + "input_layernorm.weight": (d,), stem + "post_attention_layernorm.weight": (d,),
+                  stem + "mlp.gate_proj.weight": (f, d), stem + "mlp.up_proj.weight": (f, d),
+                  stem + "mlp.down_proj.weight": (d, f), own + "o_proj.weight": (d, wide)}
+        if mixer == "mlp":
+            names |= {own + "gate_proj.weight": (wide, d), own + "up_proj.weight": (wide, d),
+                      own + "down_proj.weight": (wide, wide)}
+            continue
+        for part, rows in (("q", wide), ("k", narrow), ("v", narrow)):
+            names[f"{own}{part}_proj.weight"] = (rows, d)
+            if config["attention_bias"]:
+                names[f"{own}{part}_proj.bias"] = (rows,)
+        if config["qk_norm"]:
+            names |= {own + "q_norm.weight": (config["head_dim"],), own + "k_norm.weight": (config["head_dim"],)}
+    if "rnd_emb_qk" in config["layers"]:
+        names["model.guide"] = (1, config["max_position_embeddings"], d)
+    return names
+
+
+def values(config, seed, gain):
+    generator = torch.Generator().manual_seed(seed)
+    tensors = {}
+    for name, shape in shapes(config).items():
+        noise = torch.randn(shape, generator=generator)
+        if "norm" in name:
+            tensors[name] = 1.0 + 0.2 * noise
+            if "_norm" in name:
+                tensors[name] *= gain
+        elif len(shape) == 1:
+            tensors[name] = 0.2 * noise
+        elif "embed" in name or "guide" in name:
+            tensors[name] = 0.5 * noise
+        else:
+            tensors[name] = noise / shape[1] ** 0.5 * (gain if ".q_proj" in name or ".k_proj" in name else 1.0)
+    if "fixed_seq_qk" in config["layers"]:
+        tensors["model.guide_ids"] = torch.randint(
+            config["vocab_size"], (config["max_position_embeddings"],), generator=generator)
+    return tensors
+
+
+def native(folder, seed, layers, dtype=torch.float32, shards=1, gain=1.7, mixers=None, **options):
+    config = SIZES | options | {"model_type": "headscope", "layers": list(layers), "mixers": mixers or {}}
+    config["num_hidden_layers"] = len(layers)
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(config, indent=2))
+    tensors = {name: value if value.dtype == torch.int64 else value.to(dtype)
+               for name, value in values(config, seed, gain).items()}
+    if shards == 1:
+        safetensors.torch.save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+        return
+    names, index = sorted(tensors), {}
+    for shard in range(shards):
+        file = f"model-{shard + 1:05}-of-{shards:05}.safetensors"
+        part = {name: tensors[name] for name in names[shard::shards]}
+        safetensors.torch.save_file(part, folder / file, metadata={"format": "pt"})
+        index |= dict.fromkeys(part, file)
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"metadata": {}, "weight_map": index}))
+
+
+def drawn(folder, seed, mixer):
+    """Sizes, layers and options at random: another model with each --seed of acceptance.py."""
+    draw = random.Random(f"{mixer} {seed}")
+    heads, size = draw.choice((1, 2, 3, 5, 6)), draw.choice((4, 6, 10, 14))
+    count = draw.randint(1, 4)
+    others = [draw.choice((mixer, mixer, "standard", *MIXERS)) for _ in range(count - 1)]
+    layers = [mixer, *others]
+    draw.shuffle(layers)
+    native(
+        folder, seed, layers, vocab_size=draw.randint(40, 120), hidden_size=draw.choice((heads * size, draw.randint(5, 60))),
+        intermediate_size=draw.randint(7, 90), num_attention_heads=heads, head_dim=size,
+        num_key_value_heads=draw.choice([n for n in range(1, heads + 1) if heads % n == 0]),
+        attention_bias=draw.random() < 0.5, qk_norm=draw.random() < 0.5, rotary=draw.random() < 0.7,
+        tie_word_embeddings=draw.random() < 0.5, rope_theta=draw.choice((100.0, 5000.0)),
+        dtype=draw.choice((torch.float32, torch.bfloat16, torch.float16)), shards=draw.choice((1, 3)),
+        gain=draw.choice((1.0, 1.5, 3.0)), mixers={"approximate": draw.choice(APPROXIMATE[:1])})
+
+
+def cases():
+    def case(name, layers, lengths=None, skip=(), arguments=(), windows=0, **options):
+        more = {"lengths": lengths} if lengths else {}
+        return Case(f"native-{name}", with_options(native, layers=layers, **options), skip=skip, windows=windows,
+                    arguments=list(arguments), **more)
+
+    few = (1, 65, 130)
+    layouts = ("even", "odd", "top", "middle", "bottom", "quarter", "first", "last", "bilateral")
+    listed = []
+    for number, mixer in enumerate(MIXERS):
+        mixed = [mixer if layer % 2 == 0 else "standard" for layer in range(3)]
+        uniform = [mixer] * 3
+        layout = layouts[number]
+        hybrid = ["standard" if n in standard_layers(layout, 5) else mixer for n in range(1, 6)]
+        replaced = tuple(layer for layer, name in enumerate(mixed) if name != "standard")
+        listed += [
+            case(f"{mixer}", uniform),
+            case(f"{mixer}-even-groups-norms", mixed, few, num_key_value_heads=2, attention_bias=False, qk_norm=True,
+                 gain=1.3),
+            case(f"{mixer}-one-key-head-no-rotary-bf16", uniform[:2], few, num_key_value_heads=1, rotary=False,
+                 dtype=torch.bfloat16, shards=2, tie_word_embeddings=True),
+            case(f"{mixer}-{layout}-small", hybrid, (1, 33), hidden_size=30, head_dim=10, num_attention_heads=3,
+                 num_key_value_heads=3),
+            case(f"{mixer}-even-skipped", mixed, (65, 2), skip=replaced),
+            Case(f"native-{mixer}-drawn", with_options(drawn, mixer=mixer), lengths=(65, 130, 1)),
+        ]
+    listed += [
+        case(f"approximate-{'-'.join(options.values())}", ["approximate", "standard"], few, mixers={"approximate": options})
+        for options in APPROXIMATE[1:]
+    ]
+    listed += [
+        case(f"{layout}-of-{mixer}", ["standard" if n in standard_layers(layout, 8) else mixer for n in range(1, 9)], (33,),
+             hidden_size=20, head_dim=10, num_attention_heads=2, num_key_value_heads=2)
+        for layout, mixer in zip(layouts, ("rnd_emb_qk", "non_approximate", "static_emb_qk", "mlp", "fixed_seq_qk",
+                                           "approximate", "rnd_emb_qk", "non_approximate", "static_emb_qk"))
+    ]
+    listed += [
+        case("all-mixers", list(MIXERS), num_key_value_heads=3),
+        case("both-guides", ["rnd_emb_qk", "fixed_seq_qk", "static_emb_qk", "rnd_emb_qk", "fixed_seq_qk"], few),
+        case("windows", ["rnd_emb_qk", "static_emb_qk", "mlp"], (200, 65, 1), windows=64),
+    ]
+    return listed
