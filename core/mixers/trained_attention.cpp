@@ -96,9 +96,9 @@ public:
             return flat.view({q.size(0), q.size(2), q.size(1), v.size(3)}).transpose(1, 2);
         };
         Gradients gradients = new_gradients(q, k, v);
-        if (!context->needs_input_grad(0)) gradients.query = {};
-        if (!context->needs_input_grad(1)) gradients.key = {};
-        if (!context->needs_input_grad(2)) gradients.value = {};
+        if (!context->needs_input_grad(0)) gradients.query.reset();
+        if (!context->needs_input_grad(1)) gradients.key.reset();
+        if (!context->needs_input_grad(2)) gradients.value.reset();
         kernels::attention_backward({view_of(q), view_of(k), view_of(v), &kept->value, nullptr},
                                     view_of(by_head(output)), view_of(by_head(outer.at(0).contiguous())),
                                     rows_of(saved.at(4)),

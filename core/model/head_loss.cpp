@@ -2,17 +2,21 @@
 #include "core/model/head_loss.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/addmm.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "core/base/error.h"
+#include "core/model/training_ops.h"
+#include "kernels/gemm.h"
+#include "kernels/rows.h"
 
 namespace headscope::model {
 namespace {
@@ -22,15 +26,18 @@ using torch::autograd::tensor_list;
 
 constexpr std::int64_t kLogitBytes = 16 << 20;
 
+struct Gradients {
+    at::Tensor hidden, weight;  ///< undefined: not wanted
+};
+
 /// The sum with gradients that were made already: backward scales them.
 class MadeGradients : public torch::autograd::Function<MadeGradients> {
 public:
     static at::Tensor forward(AutogradContext* context, const at::Tensor& hidden, const at::Tensor& head_weight,
-                              const at::Tensor& sum, const at::Tensor& hidden_gradient,
-                              const at::Tensor& weight_gradient) {
+                              const at::Tensor& sum, const Gradients& made) {
         static_cast<void>(hidden);
         static_cast<void>(head_weight);
-        context->save_for_backward({hidden_gradient, weight_gradient});
+        context->save_for_backward({made.hidden, made.weight});
         return sum.clone();
     }
 
@@ -41,7 +48,7 @@ public:
             at::Tensor mine = gradient;  // nobody else has it: it may be scaled where it is
             return !mine.defined() || factor == 1.0 ? mine : mine.mul_(factor);
         };
-        return {scaled(made.at(0)), scaled(made.at(1)), {}, {}, {}};
+        return {scaled(made.at(0)), scaled(made.at(1)), {}, {}};
     }
 };
 
@@ -73,19 +80,39 @@ class Chunks {
 public:
     Chunks(const at::Tensor& hidden, const at::Tensor& head_weight, const at::Tensor& targets,
            const HeadLossOptions& options)
-        : hidden_(hidden.detach()), weight_(head_weight.detach()), targets_(targets), z_loss_(options.z_loss) {
-        const std::int64_t row = weight_.size(0) * static_cast<std::int64_t>(sizeof(float));
+        : hidden_(hidden.detach().contiguous()),
+          weight_(head_weight.detach().contiguous()),
+          targets_(targets.contiguous()),
+          z_loss_(options.z_loss) {
+        const std::int64_t row = weight_.size(0) * static_cast<std::int64_t>(hidden.element_size());
         step_ = options.row_chunk > 0 ? options.row_chunk : std::max<std::int64_t>(16, kLogitBytes / row);
-        wide_ = hidden.scalar_type() == at::kBFloat16 ? at::kFloat : hidden.scalar_type();
-        if (!at::GradMode::is_enabled()) return;
-        if (hidden.requires_grad()) hidden_gradient = at::empty(hidden_.sizes(), hidden_.options());
-        if (head_weight.requires_grad()) weight_gradient = at::zeros(weight_.sizes(), weight_.options().dtype(wide_));
+        const bool double_precision = hidden.scalar_type() == at::kDouble;
+        if (at::GradMode::is_enabled() && hidden.requires_grad())
+            hidden_gradient = at::empty(hidden_.sizes(), hidden_.options());
+        if (at::GradMode::is_enabled() && head_weight.requires_grad()) {
+            const at::ScalarType type = double_precision ? at::kDouble : at::kFloat;
+            weight_gradient = at::zeros(weight_.sizes(), weight_.options().dtype(type));
+        }
+        single_ = hidden.scalar_type() == at::kFloat;
+        if (single_) {
+            right_.emplace(matrix(weight_).transposed());
+            if (hidden_gradient.defined()) back_.emplace(matrix(weight_));
+        }
     }
 
     LossSum run() {
         LossSum result;
-        for (std::int64_t first = 0; first < hidden_.size(0); first += step_) {
-            chunk(first, std::min(step_, hidden_.size(0) - first), result);
+        const std::int64_t rows = hidden_.size(0);
+        loss_.resize(static_cast<std::size_t>(rows));
+        normaliser_.resize(loss_.size());
+        for (std::int64_t first = 0; first < rows; first += step_) {
+            chunk(first, std::min(step_, rows - first));
+        }
+        const std::int64_t* target = targets_.const_data_ptr<std::int64_t>();
+        for (std::size_t n = 0; n < loss_.size(); ++n) {
+            result.cross_entropy += loss_[n];
+            result.z_loss += z_loss_ * normaliser_[n] * normaliser_[n];
+            result.rows += target[n] >= 0 ? 1 : 0;
         }
         if (weight_gradient.defined()) weight_gradient = weight_gradient.to(weight_.scalar_type());
         return result;
@@ -94,35 +121,70 @@ public:
     at::Tensor hidden_gradient, weight_gradient;
 
 private:
-    void chunk(std::int64_t first, std::int64_t count, LossSum& result) {
-        const at::Tensor rows = hidden_.narrow(0, first, count), targets = targets_.narrow(0, first, count);
-        const at::Tensor counted = targets.ge(0), index = targets.clamp_min(0).unsqueeze(1);
-        at::Tensor logits = at::mm(rows, weight_.t()).to(wide_);
-        const at::Tensor largest = logits.amax(1, true);
-        const at::Tensor chosen = logits.gather(1, index).to(at::kDouble);
-        logits.sub_(largest).exp_();
-        const at::Tensor total = logits.sum(1, true);
-        const at::Tensor normaliser = total.log().to(at::kDouble) + largest;
-        const at::Tensor wanted = counted.unsqueeze(1).to(at::kDouble);
-        result.cross_entropy += ((normaliser - chosen) * wanted).sum().item<double>();
-        result.z_loss += z_loss_ * (normaliser.square() * wanted).sum().item<double>();
-        result.rows += counted.sum().item<std::int64_t>();
-        if (!hidden_gradient.defined() && !weight_gradient.defined()) return;
-        // d/ds_v = p_v (1 + 2 z log Z) - [v is the target]
-        logits.mul_(((1.0 + 2.0 * z_loss_ * normaliser) * wanted).to(wide_) / total);
-        logits.scatter_add_(1, index, -wanted.to(wide_));
-        const at::Tensor gradient = logits.to(rows.scalar_type());
-        if (hidden_gradient.defined()) {
-            at::Tensor out = hidden_gradient.narrow(0, first, count);
-            at::mm_out(out, gradient, weight_);
+    bool records() const { return hidden_gradient.defined() || weight_gradient.defined(); }
+
+    static kernels::MatrixView matrix(const at::Tensor& x) {
+        return {x.const_data_ptr<float>(), x.size(0), x.size(1), x.size(1), 1};
+    }
+
+    void chunk(std::int64_t first, std::int64_t count) {
+        const at::Tensor rows = hidden_.narrow(0, first, count);
+        at::Tensor logits;
+        if (single_) {
+            logits = at::empty({count, weight_.size(0)}, rows.options());
+            kernels::multiply(matrix(rows), *right_, {logits.mutable_data_ptr<float>(), logits.size(1)});
+        } else {
+            logits = at::mm(rows, weight_.t());
         }
-        if (weight_gradient.defined()) weight_gradient.add_(at::mm(gradient.t(), rows));
+        if (hidden_.scalar_type() == at::kDouble) {
+            plain_cross_entropy(logits, first);
+        } else {
+            kernels::cross_entropy({count, logits.size(1), element_type(logits), logits.mutable_data_ptr(),
+                                    targets_.const_data_ptr<std::int64_t>() + first, z_loss_, records(),
+                                    loss_.data() + first, normaliser_.data() + first});
+        }
+        if (records()) add_gradients(rows, logits, first);
+    }
+
+    /// The same as kernels::cross_entropy for float64.
+    void plain_cross_entropy(const at::Tensor& logits, std::int64_t first) {
+        const at::Tensor targets = targets_.narrow(0, first, logits.size(0));
+        const at::Tensor counted = targets.ge(0).to(at::kDouble), index = targets.clamp_min(0).unsqueeze(1);
+        const at::Tensor chosen = logits.gather(1, index).squeeze(1), largest = logits.amax(1, true);
+        logits.sub_(largest).exp_();
+        const at::Tensor total = logits.sum(1), normaliser = (total.log() + largest.squeeze(1)) * counted;
+        const at::Tensor loss = (normaliser - chosen) * counted;
+        std::copy_n(loss.const_data_ptr<double>(), loss.numel(), loss_.data() + first);
+        std::copy_n(normaliser.const_data_ptr<double>(), loss.numel(), normaliser_.data() + first);
+        // d/ds_v = p_v (1 + 2 z log Z) - [v is the target]
+        logits.mul_(((1.0 + 2.0 * z_loss_ * normaliser) * counted / total).unsqueeze(1));
+        logits.scatter_add_(1, index, -counted.unsqueeze(1));
+    }
+
+    void add_gradients(const at::Tensor& rows, const at::Tensor& gradient, std::int64_t first) {
+        if (hidden_gradient.defined()) {
+            at::Tensor out = hidden_gradient.narrow(0, first, rows.size(0));
+            if (single_)
+                kernels::multiply(matrix(gradient), *back_, {out.mutable_data_ptr<float>(), out.size(1)});
+            else
+                at::mm_out(out, gradient, weight_);
+        }
+        if (!weight_gradient.defined()) return;
+        if (single_) {
+            kernels::ProductTarget target{weight_gradient.mutable_data_ptr<float>(), weight_gradient.size(1)};
+            target.accumulate = true;
+            kernels::multiply(matrix(gradient).transposed(), matrix(rows), target);
+        } else {
+            weight_gradient.add_(at::mm(gradient.t(), rows));
+        }
     }
 
     at::Tensor hidden_, weight_, targets_;
     double z_loss_;
     std::int64_t step_ = 0;
-    at::ScalarType wide_ = at::kFloat;
+    bool single_ = false;
+    std::optional<kernels::PackedRight> right_, back_;
+    std::vector<double> loss_, normaliser_;  // by row
 };
 
 }  // namespace
@@ -138,8 +200,8 @@ LossSum head_loss(const at::Tensor& hidden, const at::Tensor& head_weight, const
         result.sum = at::empty({}, at::kDouble).fill_(result.cross_entropy + result.z_loss);
     }
     if (chunks.hidden_gradient.defined() || chunks.weight_gradient.defined()) {
-        result.sum =
-            MadeGradients::apply(hidden, head_weight, result.sum, chunks.hidden_gradient, chunks.weight_gradient);
+        result.sum = MadeGradients::apply(hidden, head_weight, result.sum,
+                                          Gradients{chunks.hidden_gradient, chunks.weight_gradient});
     }
     return result;
 }

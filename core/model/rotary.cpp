@@ -7,7 +7,6 @@
 #include <vector>
 
 #include <ATen/TensorOperators.h>
-#include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
@@ -17,6 +16,8 @@
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
+
+#include "core/model/training_ops.h"
 
 namespace headscope::model {
 namespace {
@@ -150,7 +151,8 @@ at::Tensor Rotary::rotate(const at::Tensor& heads, const RotaryTable& table) con
     };
     const at::Tensor first = partner(heads, 0);
     const at::Tensor second = partner(heads, 1);
-    if (at::GradMode::is_enabled() && heads.requires_grad()) {
+    if (fused(heads)) return trained_rotation(heads, table.cosine, table.sine, size_, config_.interleaved);
+    if (recorded(heads)) {
         const std::vector<at::Tensor> both{first * cosine - second * sine, second * cosine + first * sine};
         const at::Tensor turned = config_.interleaved ? at::stack(both, -1).flatten(-2) : at::cat(both, -1);
         return at::cat({turned, heads.narrow(-1, size_, rest)}, -1);

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// What blocks are made of where autograd records: the same functions as LibTorch's, with one kernel of ours forward and
+// one backward (kernels/rows.h, kernels/gemm.h). Gradients have the same bits for every thread count. Types float32 and
+// bfloat16; for anything else (float64 of the checks) `fused` says no, and the caller takes LibTorch's operators.
+//
+// Each knows its first derivative only. Threads: the compute thread. Shapes: [.., d] is rows of d.
+
+#include <cstdint>
+#include <utility>
+
+#include <ATen/core/Tensor.h>
+
+#include "kernels/attention.h"
+
+namespace headscope::model {
+
+/// Whether autograd records what is done to x.
+bool recorded(const at::Tensor& x);
+/// Whether it does, and the functions below know the type.
+bool fused(const at::Tensor& x);
+
+/// float32 or bfloat16; for a tensor that `fused` has accepted.
+kernels::ElementType element_type(const at::Tensor& x);
+
+/// x weight^T + bias; weight [out, in], perhaps a transposed view; bias [out] or undefined. x or weight is recorded.
+at::Tensor trained_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);
+
+/// x / sqrt(mean x^2 + epsilon) * (gain + gain_offset)
+at::Tensor trained_rms_norm(const at::Tensor& x, const at::Tensor& gain, double epsilon, double gain_offset);
+
+/// [.., 2 f] gate and up -> [.., f] silu(gate) up
+at::Tensor trained_gated_silu(const at::Tensor& gate_up);
+
+/// heads [B, L, N, size] turned by cosine and sine [L, turned / 2] of their type, as kernels::Rotation says.
+at::Tensor trained_rotation(const at::Tensor& heads, const at::Tensor& cosine, const at::Tensor& sine,
+                            std::int64_t turned, bool interleaved);
+
+/// Rows of table [V, d] by ids [B, L] -> [B, L, d].
+at::Tensor trained_embedding(const at::Tensor& table, const at::Tensor& ids);
+
+/// Views of the first `count` heads of [B, L, N, size] and of the others; backward joins them without the zeros that
+/// LibTorch's narrow() fills.
+std::pair<at::Tensor, at::Tensor> split_heads(const at::Tensor& heads, std::int64_t count);
+
+}  // namespace headscope::model
