@@ -9,6 +9,7 @@
 #include "widgets/fonts.h"
 #include "widgets/link_lines.h"
 #include "widgets/panel_texts.h"
+#include "widgets/text_table.h"
 
 namespace headscope::widgets {
 namespace {
@@ -32,6 +33,8 @@ public:
         y = add_title(y);
         y = add_legend(y);
         y = add_grid(y);
+        if (figure_.text_table)
+            y = place_text_table(layout_.texts, *figure_.text_table, left_, right_, y + units(2.0), text_);
         y = add_notes(y);
         layout_.size = QSizeF(std::round(units(style_.width_mm)), std::ceil(y + units(1.2)));
         return std::move(layout_);
@@ -326,7 +329,7 @@ private:
                       text_height(title)},
                      text, title, (is_radar() ? Qt::AlignHCenter : Qt::AlignLeft) | Qt::AlignVCenter);
         }
-        if (is_radar()) {
+        if (std::holds_alternative<Radar>(panel.content)) {
             placed.spoke_labels = plot.width() >= units(27);
             if (!placed.spoke_labels) layout_.radar_key = QRectF();
             layout_.panels.push_back(std::move(placed));

@@ -140,14 +140,15 @@ void CurvesPlottable::draw(QCPPainter* painter) {
         painter->setPen(QPen(colour, 2));
         for (std::size_t i = 0; i < points; ++i) {
             if (i < curve.error.size()) {
-                QPointF a = pixel(curve.x[i], curve.y[i] - curve.error[i]);
-                QPointF b = pixel(curve.x[i], curve.y[i] + curve.error[i]);
-                if (std::isfinite(a.y() + b.y()) && clip_segment(plot, a, b)) painter->drawLine(QLineF(a, b));
+                const double dx = curve.error_of_x ? curve.error[i] : 0, dy = curve.error_of_x ? 0 : curve.error[i];
+                QPointF a = pixel(curve.x[i] - dx, curve.y[i] - dy);
+                QPointF b = pixel(curve.x[i] + dx, curve.y[i] + dy);
+                if (std::isfinite(a.x() + a.y() + b.x() + b.y()) && clip_segment(plot, a, b)) painter->drawLine(QLineF(a, b));
             }
             const QPointF at = pixel(curve.x[i], curve.y[i]);
             if (!curve.points || !std::isfinite(at.x() + at.y()) || !plot.adjusted(-1, -1, 1, 1).contains(at)) continue;
             painter->setBrush(colour);
-            painter->drawEllipse(at, 6, 6);
+            painter->drawEllipse(at, 6 * curve.dot, 6 * curve.dot);
         }
     }
     draw_labels(painter);

@@ -9,12 +9,12 @@
 #include "app/console.h"
 #include "app/context.h"
 #include "app/figure_flags.h"
+#include "app/figure_inputs.h"
 #include "app/loading.h"
 #include "core/base/error.h"
 #include "core/base/output_file.h"
 #include "core/figures/figure.h"
 #include "core/figures/figure_options.h"
-#include "core/store/analysis_file.h"
 #ifdef HEADSCOPE_WITH_WINDOW
 #include "widgets/figure_painter.h"
 #include "widgets/offscreen.h"
@@ -57,13 +57,6 @@ void draw(const figures::FigureData& figure, const ExportOptions& options, const
 #endif
 }
 
-std::vector<std::shared_ptr<store::AnalysisFile>> open_all(const std::vector<fs::path>& paths) {
-    const OpeningLimits limits(paths);
-    std::vector<std::shared_ptr<store::AnalysisFile>> files;
-    for (const auto& path : paths) files.push_back(store::AnalysisFile::open(path));
-    return files;
-}
-
 void run_export(const ExportOptions& options, const Cancellation& cancellation) {
     const std::string ending = ending_of(options.output);
     if (ending != ".pdf" && ending != ".svg" && ending != ".png" && ending != ".csv")
@@ -73,7 +66,7 @@ void run_export(const ExportOptions& options, const Cancellation& cancellation) 
     OutputFile::check_target(options.output, inputs);
     check_kernel_environment();
     continue_in_child(inputs, cancellation);
-    const auto files = open_all(inputs);
+    const auto files = open_figure_inputs(inputs, options.request, cancellation);
     const auto figure = figures::make_figure(options.request.recipe, files, options.request.options);
     cancellation.check();
     if (ending == ".csv")
@@ -85,10 +78,14 @@ void run_export(const ExportOptions& options, const Cancellation& cancellation) 
 }  // namespace
 
 void add_export(CLI::App& app, Context& context) {
-    auto* command =
-        app.add_subcommand("export", "Draw a figure of analysis files as PDF, SVG or PNG, or its numbers as CSV");
+    auto* command = app.add_subcommand(
+        "export", "Draw a figure of analyses, runs, evaluations or models as PDF, SVG or PNG, or its numbers as CSV");
     auto options = std::make_shared<ExportOptions>();
-    command->add_option("files", options->files, "Analysis files (*.headscope.h5)")->required();
+    command
+        ->add_option(
+            "files", options->files,
+            "Analysis files (*.headscope.h5), run folders, evaluation files; cost: also checkpoints and presets")
+        ->required();
     command->add_option("--figure", options->request.recipe, "A recipe; see headscope list figures")->required();
     command->add_option("-o,--output", options->output, "OUT.pdf, .svg, .png or .csv")->required();
     add_figure_flags(*command, options->request);

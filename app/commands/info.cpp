@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <memory>
-#include <string_view>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -12,12 +10,17 @@
 #include "app/console.h"
 #include "app/context.h"
 #include "app/loading.h"
+#include "app/run_description.h"
 #include "app/tensor_list.h"
 #include "core/base/error.h"
 #include "core/base/input_file.h"
 #include "core/base/text.h"
 #include "core/model/model.h"
 #include "core/store/analysis_file.h"
+#include "core/store/evaluation_file.h"
+#include "core/store/file_format.h"
+#include "core/store/run_file.h"
+#include "core/training/run_history.h"
 
 namespace headscope::app {
 namespace {
@@ -25,20 +28,9 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-/// By HDF5's signature, at byte 0 in every file that we write, else behind a block of the user's; or by our ending. A
-/// folder, a pipe or a device is none.
+/// By HDF5's signature, or by our ending. A folder, a pipe or a device is none.
 bool looks_like_analysis(const fs::path& path) {
-    if (!ends_at_regular_file(path)) return false;
-    if (path.native().ends_with(".headscope.h5")) return true;
-    constexpr std::uint64_t largest_user_block = std::uint64_t{1} << 20U;
-    const InputFile file(path);
-    std::array<char, 8> begin{};
-    for (std::uint64_t at = 0; at <= largest_user_block; at = at == 0 ? 512 : 2 * at) {
-        if (file.size() < at + begin.size()) return false;
-        file.read(at, begin.data(), begin.size());
-        if (std::string_view(begin.data(), begin.size()) == "\x89HDF\r\n\x1a\n") return true;
-    }
-    return false;
+    return store::looks_like_hdf5(path) || (path.native().ends_with(".headscope.h5") && ends_at_regular_file(path));
 }
 
 /// One of an encoder-decoder's two; its layers are numbered from `first_layer` on.
@@ -167,6 +159,15 @@ json describe_analysis(const fs::path& path) {
     return document;
 }
 
+/// Analyses, runs and evaluations: by what the file says that it is.
+json describe_hdf5(const fs::path& path) {
+    const std::string format = store::hdf5_format(path);
+    if (format == "headscope-run") return describe_run(store::read_run_file(path));
+    if (format == "headscope-evaluation")
+        return describe_evaluation(store::read_evaluation(path), path.filename().string());
+    return describe_analysis(path);
+}
+
 std::string value_text(const json& value) {
     if (value.is_string()) return escaped(value.get<std::string>());
     if (value.is_array()) {
@@ -199,23 +200,62 @@ std::string sentences(const json& items) {
 }
 
 void print_description(const json& document) {
-    static const char* const kOrder[] = {"kind",           "name",
-                                         "model",          "family",
-                                         "created",        "complete",
-                                         "layers",         "encoder",
-                                         "decoder",        "decoder_start",
-                                         "sites",          "sites_done",
-                                         "heads",          "key_value_heads",
-                                         "head_size",      "hidden_size",
-                                         "vocabulary",     "max_positions",
-                                         "causal",         "parameters",
-                                         "tensor_count",   "bytes",
-                                         "files",          "tokenizer",
-                                         "chat_template",  "sequence_lengths",
-                                         "target_lengths", "record",
-                                         "indicators",     "matched",
-                                         "missing",        "left_over",
-                                         "notes",          "problems"};
+    static const char* const kOrder[] = {"kind",
+                                         "name",
+                                         "model",
+                                         "family",
+                                         "created",
+                                         "complete",
+                                         "state",
+                                         "state_text",
+                                         "step",
+                                         "planned_steps",
+                                         "tokens",
+                                         "seconds",
+                                         "loss",
+                                         "validation_loss",
+                                         "validation_step",
+                                         "tokens_per_second",
+                                         "layers",
+                                         "encoder",
+                                         "decoder",
+                                         "decoder_start",
+                                         "sites",
+                                         "sites_done",
+                                         "heads",
+                                         "key_value_heads",
+                                         "head_size",
+                                         "hidden_size",
+                                         "vocabulary",
+                                         "max_positions",
+                                         "causal",
+                                         "parameters",
+                                         "mixers",
+                                         "machine",
+                                         "threads",
+                                         "processes",
+                                         "resumed",
+                                         "probes",
+                                         "snapshots",
+                                         "models",
+                                         "tasks",
+                                         "metrics",
+                                         "lengths",
+                                         "results",
+                                         "tensor_count",
+                                         "bytes",
+                                         "files",
+                                         "tokenizer",
+                                         "chat_template",
+                                         "sequence_lengths",
+                                         "target_lengths",
+                                         "record",
+                                         "indicators",
+                                         "matched",
+                                         "missing",
+                                         "left_over",
+                                         "notes",
+                                         "problems"};
     std::string text;
     for (const char* key : kOrder) {
         if (!document.contains(key)) continue;
@@ -241,7 +281,12 @@ void tell_analysis(const InfoOptions& options, const Cancellation& cancellation)
     const std::vector<fs::path> files{options.path};
     continue_in_child(files, cancellation);
     const OpeningLimits limits(files);
-    const json document = describe_analysis(options.path);
+    const json document = describe_hdf5(options.path);
+    options.json ? print_json(document) : print_description(document);
+}
+
+void tell_run(const InfoOptions& options) {
+    const json document = describe_run(training::read_run(options.path, false));
     options.json ? print_json(document) : print_description(document);
 }
 
@@ -258,15 +303,20 @@ void tell_checkpoint(const InfoOptions& options) {
 }  // namespace
 
 void add_info(CLI::App& app, Context& context) {
-    auto* command = app.add_subcommand("info", "What a checkpoint or an analysis file is");
+    auto* command = app.add_subcommand("info", "What a checkpoint, an analysis, a run or an evaluation is");
     auto options = std::make_shared<InfoOptions>();
-    command->add_option("path", options->path, "A checkpoint folder, a weight file, an analysis file")->required();
+    command
+        ->add_option("path", options->path,
+                     "A checkpoint folder, a weight file, an analysis file, a run folder, an evaluation file")
+        ->required();
     command->add_flag("--json", options->json, "One JSON document");
     command->add_flag("--tensors", options->tensors, "List every tensor");
     command->callback([&context, options] {
         context.command = [&context, options] {
             if (looks_like_analysis(options->path))
                 tell_analysis(*options, context.cancellation);
+            else if (training::is_run_folder(options->path))
+                tell_run(*options);
             else
                 tell_checkpoint(*options);
         };

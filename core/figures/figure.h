@@ -18,9 +18,15 @@
 
 #include "core/figures/table.h"
 
+namespace headscope::cost {
+struct CostTable;
+}
+
 namespace headscope::store {
 class AnalysisFile;
-}
+struct RunRecord;
+struct Evaluation;
+}  // namespace headscope::store
 
 namespace headscope::figures {
 
@@ -89,10 +95,12 @@ struct Curve {
     std::vector<double> x, y;
     std::vector<double> error;  ///< empty, or +- per point; NaN: no bar
     int colour = 0;             ///< index into the theme's categorical colours
-    bool points = false;
+    bool points = false;        ///< dots instead of a line
     double shade = kNoShade;  ///< 0 to 1: the sequential map's colour instead, for members of a long row
     bool faint = false;       ///< thin and light, behind the others
     bool thin = false;        ///< of so many points that a wide line would fill the plot
+    double dot = 1;           ///< diameter of a dot, in usual ones
+    bool error_of_x = false;  ///< the errors are those of x, not of y
 };
 struct Curves {
     std::vector<Curve> curves;
@@ -161,6 +169,13 @@ struct Links {
     std::vector<Link> links;                       ///< later ones are drawn over earlier ones
 };
 
+/// Rows of words and numbers under a heading; columns as wide as they need, numbers to the right.
+struct TextTable {
+    std::vector<std::string> header;
+    std::vector<std::vector<std::string>> rows;  ///< each as long as the header
+    std::size_t words = 1;                       ///< the first so many columns are words
+};
+
 /// A line with a label: trained positions, means. `position` in the axis's units; heat maps: between cells.
 struct Marker {
     bool vertical = true;
@@ -197,7 +212,15 @@ struct FigureData {
     double panel_aspect = 1.0;               ///< height / width of one panel
     double panel_height_mm = 0;              ///< > 0: wins over panel_aspect
     double widest_mm = 0;                    ///< of one panel; 0: as the page allows
+    std::optional<TextTable> text_table;     ///< below the panels, as wide as the page
     std::function<Table()> table;            ///< the numbers, made when they are asked for
+};
+
+/// A model as the cost tables know it: formulas at its sizes, and beside them what was measured.
+struct CostModel {
+    std::string name;
+    std::int64_t training_length = 0;  ///< 0: not known
+    std::shared_ptr<const cost::CostTable> table;
 };
 
 /// How the values of an indicator become colours: as they are, by their range over everything in the figure, or by the
@@ -214,6 +237,9 @@ enum class TextColour { automatic, weights, mass, loss };
 /// Scores before the softmax, weights after it, or both.
 enum class Stage { before, after, both };
 
+/// What a run's curves are drawn against.
+enum class Against { step, tokens, time };
+
 /// What the user can choose; figure_options.h says how it is called and checked.
 struct FigureOptions {
     std::optional<std::int64_t> layer, head, sequence;  ///< counted from 0
@@ -229,16 +255,36 @@ struct FigureOptions {
     std::optional<std::int64_t> query;          ///< `text`: the token that looks
     TextColour colour = TextColour::automatic;  ///< `text`; automatic: weights with a query, else mass
     Stage stage = Stage::before;                ///< `logits`
+    std::optional<std::int64_t> step;           ///< `timeline`: radar and thumbnails at the last probe up to it
+    std::optional<std::int64_t> smooth;         ///< `loss` of runs: steps of the running mean; 1: none
+    Against against = Against::step;            ///< `loss` of runs, `timeline`
+    std::string task, metric;                   ///< of evaluations; empty: the first that there is
+    std::optional<std::int64_t> length;         ///< of evaluations: context length; `cost`: tokens of the table
+    bool measure = false;                       ///< `cost`: whoever makes the inputs measures, too
 
     bool operator==(const FigureOptions&) const = default;
 };
 
+/// What a figure is made of: files of one kind. A record's name is what legends say.
+struct FigureInputs {
+    std::vector<std::shared_ptr<store::AnalysisFile>> analyses;
+    std::vector<std::shared_ptr<const store::RunRecord>> runs;
+    std::vector<std::shared_ptr<const store::Evaluation>> evaluations;
+    std::vector<CostModel> models;
+
+    bool empty() const { return analyses.empty() && runs.empty() && evaluations.empty() && models.empty(); }
+};
+
 struct RecipeInfo {
     std::string name, description, needs;
+    bool of_analyses = false, of_runs = false, of_evaluations = false, of_models = false;
 };
 std::vector<RecipeInfo> recipes();
 
-/// Throws Error (usage) for an unknown recipe, naming the known ones, or when a file lacks what the recipe needs.
+/// Throws Error (usage) for an unknown recipe, naming the known ones, when a file lacks what the recipe needs, and for
+/// files of a kind that the recipe is not of.
+FigureData make_figure(const std::string& recipe, const FigureInputs& inputs, const FigureOptions& options);
+/// The same of analyses alone.
 FigureData make_figure(const std::string& recipe, std::span<const std::shared_ptr<store::AnalysisFile>> files,
                        const FigureOptions& options);
 

@@ -10,16 +10,29 @@ namespace {
 
 constexpr std::int64_t kFewestCells = 16, kMostCells = 8192;
 
+/// Recipes that draw analyses.
+std::vector<std::string> of_analyses() {
+    std::vector<std::string> names;
+    for (const auto& recipe : recipes())
+        if (recipe.of_analyses) names.push_back(recipe.name);
+    return names;
+}
+
+std::vector<std::string> with(std::vector<std::string> names, const std::string& more) {
+    names.push_back(more);
+    return names;
+}
+
 FigureOption head_option() {
-    FigureOption option{
-        "head",
-        "N",
-        "Head, counted from 0; lines: may repeat",
-        {},
-        {"radar", "logits", "attention", "lines", "text", "states", "difference", "indicators", "thumbnails"},
-        true,
-        {},
-        {}};
+    FigureOption option{"head",
+                        "N",
+                        "Head, counted from 0; lines: may repeat",
+                        {},
+                        {"radar", "logits", "attention", "lines", "text", "states", "difference", "indicators",
+                         "thumbnails", "timeline"},
+                        true,
+                        {},
+                        {}};
     option.set = [](FigureRequest& request, const OptionValues& values) {
         if (values.size() == 1) {
             request.options.head = read_count("head", values.front());
@@ -52,7 +65,8 @@ FigureOption heads_option() {
 }
 
 FigureOption sequence_option() {
-    FigureOption option{"sequence", "N|all", "Sequence, counted from 0; all: mean over them", {}, {}, false, {}, {}};
+    FigureOption option{"sequence", "N|all", "Sequence, counted from 0; all: mean over them", {}, of_analyses(), false,
+                        {},         {}};
     option.set = [](FigureRequest& request, const OptionValues& values) {
         request.options.all_sequences = values.back() == "all";
         request.options.sequence.reset();
@@ -70,8 +84,8 @@ FigureOption sequence_option() {
 }
 
 FigureOption indicator_option() {
-    FigureOption option{"indicator", "NAME", "One indicator; default all", {}, {"indicators", "difference"}, false,
-                        {},          {}};
+    FigureOption option{
+        "indicator", "NAME", "One indicator; default all", {}, {"indicators", "difference", "timeline"}, false, {}, {}};
     option.set = [](FigureRequest& request, const OptionValues& values) { request.options.indicator = values.back(); };
     option.get = [](const FigureRequest& request) -> OptionValues {
         return request.options.indicator.empty() ? OptionValues{} : OptionValues{request.options.indicator};
@@ -90,6 +104,46 @@ FigureOption pixels_option() {
         return value == FigureOptions().pixels ? OptionValues{} : OptionValues{std::to_string(value)};
     };
     return option;
+}
+
+/// A text of the options; empty where it was not given.
+FigureOption word_option(const std::string& name, const std::string& help, std::vector<std::string> recipes,
+                         std::string FigureOptions::*member) {
+    FigureOption option{name, "NAME", help, {}, std::move(recipes), false, {}, {}};
+    option.set = [member](FigureRequest& request, const OptionValues& values) {
+        request.options.*member = values.back();
+    };
+    option.get = [member](const FigureRequest& request) -> OptionValues {
+        const auto& value = request.options.*member;
+        return value.empty() ? OptionValues{} : OptionValues{value};
+    };
+    return option;
+}
+
+FigureOption measure_option() {
+    FigureOption option{
+        "measure", "", "Beside the formulas what this machine does, which takes minutes", {}, {"cost"}, false, {}, {}};
+    option.set = [](FigureRequest& request, const OptionValues&) { request.options.measure = true; };
+    option.get = [](const FigureRequest& request) {
+        return request.options.measure ? OptionValues{""} : OptionValues{};
+    };
+    return option;
+}
+
+void add_record_options(std::vector<FigureOption>& all) {
+    const std::vector<std::string> evaluations{"context-perplexity", "ablation", "scaling"};
+    all.push_back(optional_count("step", "Radar and thumbnails at the last probe up to this step", {"timeline"},
+                                 &FigureOptions::step));
+    all.push_back(
+        optional_count("smooth", "Of runs: steps of the running mean; 1: none", {"loss"}, &FigureOptions::smooth));
+    all.push_back(choice<Against>("against", "Of runs: what the curves are drawn against", {"loss", "timeline"},
+                                  {{"step", Against::step}, {"tokens", Against::tokens}, {"time", Against::time}},
+                                  [](FigureRequest& r) -> Against& { return r.options.against; }));
+    all.push_back(word_option("task", "A task of the evaluations; default all", evaluations, &FigureOptions::task));
+    all.push_back(word_option("metric", "A metric of them; default the first", evaluations, &FigureOptions::metric));
+    all.push_back(optional_count("length", "Tokens: context of an evaluation, or of the table of costs",
+                                 {"ablation", "scaling", "cost"}, &FigureOptions::length));
+    all.push_back(measure_option());
 }
 
 FigureOption font_family_option() {
@@ -148,7 +202,8 @@ FigureOption no_title_option() {
 
 std::vector<FigureOption> all_options() {
     std::vector<FigureOption> all;
-    all.push_back(optional_count("layer", "Layer, counted from 0", {}, &FigureOptions::layer));
+    all.push_back(
+        optional_count("layer", "Layer, counted from 0", with(of_analyses(), "timeline"), &FigureOptions::layer));
     all.push_back(head_option());
     all.push_back(heads_option());
     all.push_back(sequence_option());
@@ -181,6 +236,7 @@ std::vector<FigureOption> all_options() {
     all.push_back(choice<Stage>("stage", "Scores before the softmax, weights after it (needs maps), or both",
                                 {"logits"}, {{"before", Stage::before}, {"after", Stage::after}, {"both", Stage::both}},
                                 [](FigureRequest& r) -> Stage& { return r.options.stage; }));
+    add_record_options(all);
 
     all.push_back(
         real_style("width", "MM", "Width in mm (85: one column; 180: two)", 30, 2000, &FigureStyle::width_mm));

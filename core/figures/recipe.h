@@ -28,6 +28,14 @@ FigureData text(Files files, const FigureOptions& options);
 FigureData lines(Files files, const FigureOptions& options);
 FigureData difference(Files files, const FigureOptions& options);
 
+// Of runs, evaluations and models: inputs of the one kind, at least one of them.
+FigureData run_loss(const FigureInputs& inputs, const FigureOptions& options);
+FigureData timeline(const FigureInputs& inputs, const FigureOptions& options);
+FigureData context_perplexity(const FigureInputs& inputs, const FigureOptions& options);
+FigureData ablation(const FigureInputs& inputs, const FigureOptions& options);
+FigureData scaling(const FigureInputs& inputs, const FigureOptions& options);
+FigureData cost(const FigureInputs& inputs, const FigureOptions& options);
+
 /// The sequence asked for, checked against the file. Throws Error (usage), also for all of them.
 std::int64_t chosen_sequence(const store::AnalysisFile& file, const FigureOptions& options);
 
@@ -51,6 +59,7 @@ std::string site_label(const store::AnalysisFile& file, std::int64_t site);
 
 /// The same as a title: "layer 3", "decoder layer 3, cross".
 std::string site_title(const store::AnalysisFile& file, std::int64_t site);
+std::string site_title(std::span<const Site> sites, std::int64_t site);
 
 /// A name for each file that tells them apart: the model's name, with the file's where two are alike.
 std::vector<std::string> file_labels(Files files);

@@ -10,18 +10,14 @@
 #include <limits>
 
 #include "core/base/error.h"
+#include "core/figures/radar_rule.h"
 #include "core/figures/recipe.h"
 
 namespace headscope::figures {
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-constexpr std::size_t kNormalised = 3, kFocus = 4, kSpokes = 8;
-constexpr std::array<const char*, kSpokes> kSymbols{"H", "C", "HD", "LF0", "LF1", "LF2", "LF3", "S"};
-constexpr std::array<const char*, kSpokes> kNames{"entropy",       "concentration", "head_diversity", "local_focus_0",
-                                                  "local_focus_1", "local_focus_2", "local_focus_3",  "sink"};
-
-using Raw = std::array<double, kSpokes>;
+using Raw = RadarValues;
 
 /// Values of one sequence, or means over several: the mean over heads, or one head.
 class Reader {
@@ -42,7 +38,7 @@ public:
         for (const auto s : sequences_) all.push_back(of_sequence(s, site));
         std::pair<Raw, Raw> result;
         std::vector<double> values(all.size());
-        for (std::size_t k = 0; k < kSpokes; ++k) {
+        for (std::size_t k = 0; k < kRadarSpokes; ++k) {
             for (std::size_t i = 0; i < all.size(); ++i) values[i] = all[i][k];
             const Moments over = moments(values);
             result.first[k] = over.mean;
@@ -57,8 +53,9 @@ private:
         raw[0] = mean(entropy_, s, site, 1, 0);
         raw[1] = mean(concentration_, s, site, 1, 0);
         raw[2] = diversity_.data[static_cast<std::size_t>(s * diversity_.shape[1] + site)];
-        for (std::size_t n = 0; n < kFocus; ++n) raw[kNormalised + n] = focus(s, site, static_cast<std::int64_t>(n));
-        raw[kSpokes - 1] = mean(sink_, s, site, 1, 0);
+        for (std::size_t n = 0; n < kRadarFocus; ++n)
+            raw[kRadarNormalised + n] = focus(s, site, static_cast<std::int64_t>(n));
+        raw[kRadarSpokes - 1] = mean(sink_, s, site, 1, 0);
         return raw;
     }
 
@@ -100,35 +97,23 @@ struct Model {
     std::vector<Raw> raw, deviation;
 };
 
-struct Extent {
-    double low = std::numeric_limits<double>::infinity(), high = -std::numeric_limits<double>::infinity();
-};
-using Extents = std::array<Extent, kNormalised>;
-
-double displayed(const Raw& raw, std::size_t spoke, const Extents& extents) {
-    if (spoke >= kNormalised) return spoke + 1 < kSpokes ? 2 * raw[spoke] : raw[spoke];
-    const auto& [low, high] = extents[spoke];
-    if (std::isnan(raw[spoke])) return kNone;
-    return high > low ? (raw[spoke] - low) / (high - low) : 0.5;
-}
-
 /// Blocks of columns side by side, so that the figure is about as high as wide; no more than twelve plots in a row.
 std::size_t blocks_of(std::size_t rows, std::size_t models) {
     const auto square = std::ceil(std::sqrt(0.7 * static_cast<double>(rows) / static_cast<double>(models)));
     return std::clamp<std::size_t>(static_cast<std::size_t>(square), 1, std::max<std::size_t>(1, 12 / models));
 }
 
-Table radar_table(const std::vector<Model>& models, const Extents& extents, bool over_sequences) {
+Table radar_table(const std::vector<Model>& models, const RadarExtents& extents, bool over_sequences) {
     std::vector<std::string> model, site, indicator;
     std::vector<std::int64_t> layer;
     std::vector<double> raw, shown, deviation;
     for (const auto& m : models) {
         for (std::size_t i = 0; i < m.raw.size(); ++i) {
-            for (std::size_t k = 0; k < kSpokes; ++k) {
+            for (std::size_t k = 0; k < kRadarSpokes; ++k) {
                 model.push_back(m.name);
                 layer.push_back(m.layers[i]);
                 site.push_back(m.labels[i]);
-                indicator.emplace_back(kNames[k]);
+                indicator.emplace_back(kRadarNames[k]);
                 raw.push_back(m.raw[i][k]);
                 deviation.push_back(m.deviation[i][k]);
                 shown.push_back(displayed(m.raw[i], k, extents));
@@ -150,7 +135,7 @@ Table radar_table(const std::vector<Model>& models, const Extents& extents, bool
 FigureData radar(Files files, const FigureOptions& options) {
     const auto names = file_labels(files);
     std::vector<Model> models;
-    Extents extents;
+    RadarExtents extents;
     for (std::size_t f = 0; f < files.size(); ++f) {
         const auto& file = *files[f];
         const Reader reader(file, chosen_sequences(file, options), options.head);
@@ -158,11 +143,7 @@ FigureData radar(Files files, const FigureOptions& options) {
         Model model{names[f], chosen, {}, {}, {}, {}, {}};
         for (std::int64_t site = 0; site < std::ssize(file.header().sites); ++site) {
             const auto [raw, deviation] = reader.site(site);
-            for (std::size_t k = 0; k < kNormalised; ++k) {
-                if (std::isnan(raw[k])) continue;
-                extents[k].low = std::min(extents[k].low, raw[k]);
-                extents[k].high = std::max(extents[k].high, raw[k]);
-            }
+            extend(extents, raw);
             if (std::find(chosen.begin(), chosen.end(), site) == chosen.end()) continue;
             check_head(file, site, options);
             model.labels.push_back(site_label(file, site));
@@ -194,11 +175,11 @@ FigureData radar(Files files, const FigureOptions& options) {
                 if (i >= rows) break;
                 Panel panel;
                 Radar plot;
-                plot.spokes.assign(kSymbols.begin(), kSymbols.end());
+                plot.spokes.assign(kRadarSymbols.begin(), kRadarSymbols.end());
                 if (i < models[m].raw.size()) {
                     panel.title = models[m].titles[i];
                     Radar::Series series{models[m].name, {}, static_cast<int>(m)};
-                    for (std::size_t k = 0; k < kSpokes; ++k) {
+                    for (std::size_t k = 0; k < kRadarSpokes; ++k) {
                         series.values.push_back(displayed(models[m].raw[i], k, extents));
                         clipped |= series.values.back() > plot.maximum;
                     }

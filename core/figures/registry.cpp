@@ -12,8 +12,14 @@ struct Entry {
     const char* name;
     const char* description;
     const char* needs;
+    /// Of analyses; null: it is not of these.
     FigureData (*make)(Files, const FigureOptions&);
+    /// Of other kinds of input, and those kinds.
+    FigureData (*make_other)(const FigureInputs&, const FigureOptions&) = nullptr;
+    unsigned kinds = 0;
 };
+
+constexpr unsigned kRuns = 1, kEvaluations = 2, kModels = 4;
 
 // One line a recipe. A name here is what the command line's --figure takes.
 constexpr std::array kRecipes{
@@ -30,38 +36,102 @@ constexpr std::array kRecipes{
           "column mass or loss; --query: maps (analyze --record maps)", text},
     Entry{"states", "norms and variances of queries, keys, values and hidden states by position",
           "states (analyze --record states)", states},
-    Entry{"loss", "next-token loss by position, its running mean, the most surprising tokens", "loss", loss},
+    Entry{
+        "loss",
+        "of analyses: next-token loss by position, its running mean, the most surprising tokens; of runs: training and "
+        "validation loss, raw and smoothed, several runs overlaid",
+        "loss; or runs", loss, run_loss, kRuns},
     Entry{"difference", "what differs between two analyses: indicators, or the maps of --layer and --head",
           "two files of models alike; for maps: analyze --record maps", difference},
     Entry{"thumbnails", "small attention maps of every head of every layer", "thumbnails", thumbnails},
+    Entry{"timeline",
+          "indicators of each layer while a model learned; --step: radar and thumbnails of the layers at that step",
+          "runs with a probe", nullptr, timeline, kRuns},
+    Entry{"context-perplexity", "perplexity, or another metric, against the length of the context",
+          "evaluations at several lengths", nullptr, context_perplexity, kEvaluations},
+    Entry{"ablation", "a metric by layout, a line where Standard is", "evaluations of several layouts", nullptr,
+          ablation, kEvaluations},
+    Entry{"scaling", "a metric against the number of parameters, dots by size", "evaluations of several sizes", nullptr,
+          scaling, kEvaluations},
+    Entry{"cost",
+          "operations and bytes of every mixer against length by the papers' formulas, a table, and what was measured",
+          "a model's configuration: a checkpoint, an analysis or a run", nullptr, cost, kModels},
 };
 
 }  // namespace
 
 std::vector<RecipeInfo> recipes() {
     std::vector<RecipeInfo> all;
-    for (const auto& entry : kRecipes) all.push_back({entry.name, entry.description, entry.needs});
+    for (const auto& entry : kRecipes) {
+        all.push_back({entry.name, entry.description, entry.needs, entry.make != nullptr, (entry.kinds & kRuns) != 0,
+                       (entry.kinds & kEvaluations) != 0, (entry.kinds & kModels) != 0});
+    }
     return all;
 }
 
-FigureData make_figure(const std::string& recipe, Files files, const FigureOptions& options) {
+namespace {
+
+const Entry& entry_of(const std::string& recipe) {
     const auto* entry = std::find_if(kRecipes.begin(), kRecipes.end(), [&](const auto& e) { return recipe == e.name; });
-    if (entry == kRecipes.end()) {
-        std::string known;
-        for (const auto& e : kRecipes) known += (known.empty() ? "" : ", ") + std::string(e.name);
-        throw Error(ErrorCode::usage, "--figure", "expected one of " + known, "found " + escaped(recipe));
-    }
-    if (files.empty())
-        throw Error(ErrorCode::usage, "figure " + recipe, "expected at least one analysis file", "found none");
+    if (entry != kRecipes.end()) return *entry;
+    std::string known;
+    for (const auto& e : kRecipes) known += (known.empty() ? "" : ", ") + std::string(e.name);
+    throw Error(ErrorCode::usage, "--figure", "expected one of " + known, "found " + escaped(recipe));
+}
+
+FigureData make_of_analyses(const Entry& entry, Files files, const FigureOptions& options) {
+    const std::string recipe = entry.name;
     if (options.head && !options.heads.empty())
         throw Error(ErrorCode::usage, "--heads", "expected either --head or --heads", "found both");
     if (!options.heads.empty() && recipe != "lines") {
         throw Error(ErrorCode::usage, "--head", "expected one head; several are for the figure lines",
                     "found " + std::to_string(options.heads.size()));
     }
-    FigureData figure = entry->make(files, options);
+    FigureData figure = entry.make(files, options);
     figure.recipe = recipe;
     return figure;
+}
+
+struct Kind {
+    const char* name;
+    bool found, wanted;
+};
+
+}  // namespace
+
+FigureData make_figure(const std::string& recipe, const FigureInputs& inputs, const FigureOptions& options) {
+    const Entry& entry = entry_of(recipe);
+    const std::array<Kind, 4> kinds{
+        {{"analysis files", !inputs.analyses.empty(), entry.make != nullptr},
+         {"runs", !inputs.runs.empty(), (entry.kinds & kRuns) != 0},
+         {"evaluation files", !inputs.evaluations.empty(), (entry.kinds & kEvaluations) != 0},
+         {"models", !inputs.models.empty(), (entry.kinds & kModels) != 0}}};
+    std::string wanted, found;
+    int known = 0, unknown = 0;
+    for (const Kind& kind : kinds) {
+        if (kind.wanted) wanted += (wanted.empty() ? "" : " or ") + std::string(kind.name);
+        if (!kind.found) continue;
+        found += (found.empty() ? "" : " and ") + std::string(kind.name);
+        (kind.wanted ? known : unknown) += 1;
+    }
+    if (known != 1 || unknown > 0) {
+        throw Error(ErrorCode::usage, "figure " + recipe, "expected " + wanted + ", of one kind",
+                    "found " + (found.empty() ? "none" : found));
+    }
+    if (!inputs.analyses.empty()) return make_of_analyses(entry, inputs.analyses, options);
+    FigureData figure = entry.make_other(inputs, options);
+    figure.recipe = recipe;
+    return figure;
+}
+
+FigureData make_figure(const std::string& recipe, Files files, const FigureOptions& options) {
+    const Entry& entry = entry_of(recipe);
+    if (files.empty())
+        throw Error(ErrorCode::usage, "figure " + recipe, "expected at least one analysis file", "found none");
+    if (entry.make == nullptr)
+        throw Error(ErrorCode::usage, "figure " + recipe, std::string("expected ") + entry.needs,
+                    "found analysis files");
+    return make_of_analyses(entry, files, options);
 }
 
 std::string figure_csv(const FigureData& figure) {

@@ -95,8 +95,7 @@ struct SiteName {
     std::string stack, layer, kind, branch;
 };
 
-SiteName site_name(const store::AnalysisFile& file, std::int64_t site) {
-    const auto& sites = file.header().sites;
+SiteName site_name(std::span<const Site> sites, std::int64_t site) {
     const auto& here = sites[static_cast<std::size_t>(site)];
     SiteName name;
     name.layer = std::to_string(here.layer);
@@ -112,7 +111,7 @@ SiteName site_name(const store::AnalysisFile& file, std::int64_t site) {
 }  // namespace
 
 std::string site_label(const store::AnalysisFile& file, std::int64_t site) {
-    const SiteName name = site_name(file, site);
+    const SiteName name = site_name(file.header().sites, site);
     std::string label;
     for (const std::string* part : {&name.stack, &name.layer, &name.kind, &name.branch}) {
         if (!part->empty()) label += (label.empty() ? "" : " ") + *part;
@@ -121,7 +120,11 @@ std::string site_label(const store::AnalysisFile& file, std::int64_t site) {
 }
 
 std::string site_title(const store::AnalysisFile& file, std::int64_t site) {
-    const SiteName name = site_name(file, site);
+    return site_title(file.header().sites, site);
+}
+
+std::string site_title(std::span<const Site> sites, std::int64_t site) {
+    const SiteName name = site_name(sites, site);
     std::string title = (name.stack.empty() ? "" : name.stack + " ") + "layer " + name.layer;
     for (const std::string* part : {&name.kind, &name.branch}) {
         if (!part->empty()) title += ", " + *part;

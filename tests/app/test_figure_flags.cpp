@@ -58,7 +58,7 @@ TEST_CASE("The command of a figure is read as the request it was made of", "[app
     for (const auto& recipe : recipes()) {
         FigureRequest other;
         other.recipe = recipe.name;
-        other.options.all_sequences = true;
+        other.options.all_sequences = recipe.of_analyses;
         other.style.title = false;
         const Command read(figure_arguments(other, {"a.h5"}, "x.csv"));
         CHECK(read.request == other);

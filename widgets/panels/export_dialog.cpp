@@ -80,6 +80,7 @@ void ExportDialog::build() {
     recipe_->setObjectName(QStringLiteral("export_recipe"));
     recipe_->setAccessibleName(tr("Figure"));
     for (const auto& recipe : figures::recipes()) {
+        if (!recipe.of_analyses) continue;
         recipe_->addItem(QString::fromStdString(recipe.name), QString::fromStdString(recipe.name));
         recipe_->setItemData(
             recipe_->count() - 1,

@@ -72,8 +72,9 @@ TEST_CASE("Every recipe is listed, unknown ones are refused with the list", "[fi
         CHECK(!info.description.empty());
         CHECK(!info.needs.empty());
     }
-    CHECK(names == std::set<std::string>{"attention", "difference", "indicators", "lines", "logits", "loss", "radar",
-                                         "states", "text", "thumbnails"});
+    CHECK(names == std::set<std::string>{"ablation", "attention", "context-perplexity", "cost", "difference",
+                                         "indicators", "lines", "logits", "loss", "radar", "scaling", "states", "text",
+                                         "thumbnails", "timeline"});
     CHECK(refusal("pie", {}).find("radar, logits, attention, indicators, ") != std::string::npos);
     CHECK(!refusal("radar", {}).empty());
 }

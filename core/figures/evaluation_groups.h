@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// Results of evaluation files as points to draw: models that differ by their seed alone are one group, whose value is
+// the mean over its seeds.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "core/figures/figure.h"
+#include "core/store/evaluation_file.h"
+
+namespace headscope::figures {
+
+using Evaluations = std::span<const std::shared_ptr<const store::Evaluation>>;
+
+/// What a value is of.
+struct Measured {
+    std::string task, metric;
+    bool operator<(const Measured& other) const { return std::tie(task, metric) < std::tie(other.task, other.metric); }
+    bool operator==(const Measured&) const = default;
+};
+
+struct EvaluationValue {
+    double mean = 0;
+    double error = 0;          ///< over seeds: standard deviation; of one: its standard error; NaN: not known
+    std::vector<double> each;  ///< one a seed
+};
+
+struct EvaluationGroup {
+    std::string mixer, layout;  ///< as EvaluatedModel has them
+    bool skipped = false;       ///< blocks that are not Standard were left out
+    std::int64_t parameters = 0, layers = 0, training_length = 0;
+    std::string label;  ///< "Standard", "RndEmbQK uniform", "MLP even", "MLP even, skipped"
+    std::map<Measured, std::map<std::int64_t, EvaluationValue>> values;  ///< by length
+
+    bool standard() const { return mixer == "standard"; }
+    const EvaluationValue* find(const Measured& what, std::int64_t length) const;
+};
+
+class EvaluationGroups {
+public:
+    explicit EvaluationGroups(Evaluations evaluations);
+
+    /// Standard first, then by mixer and layout in the paper's order.
+    const std::vector<EvaluationGroup>& groups() const noexcept { return groups_; }
+    /// Tasks with the metric to draw: those that the options ask for, or every task with its first metric. Throws Error
+    /// usage that lists what there is.
+    std::vector<Measured> chosen(const FigureOptions& options) const;
+    /// The length to draw: the one asked for, else the longest that does not pass the training length. Throws usage.
+    std::int64_t chosen_length(const Measured& what, const FigureOptions& options) const;
+    std::size_t most_seeds() const noexcept { return most_seeds_; }
+    /// "Bars: standard deviation over 3 seeds." and the like.
+    std::string error_note() const;
+
+private:
+    std::vector<EvaluationGroup> groups_;
+    std::vector<Measured> all_;  ///< in the order in which they were stored
+    std::size_t most_seeds_ = 0;
+};
+
+/// "RndEmbQK" for "rnd_emb_qk".
+std::string mixer_label(const std::string& mixer);
+/// Place of a layout in the paper's order.
+std::size_t layout_rank(const std::string& layout);
+/// "perplexity: token perplexity", or short where they say the same.
+std::string measured_title(const Measured& what);
+bool lower_is_better(const std::string& metric);
+
+/// Sizes of models from small to large: parameters that differ by a quarter or less are one size (some mixers have no
+/// biases), told by the largest.
+std::vector<std::int64_t> model_sizes(const std::vector<EvaluationGroup>& groups);
+/// Which of them a model has.
+std::size_t size_index(const std::vector<std::int64_t>& sizes, std::int64_t parameters);
+
+/// A logarithmic scale where positive values differ by more than a factor of ten.
+ScaleKind scale_for(const std::vector<double>& values);
+
+/// Axis whose rows carry labels, the first at the top; row i is at rows - 1 - i.
+Axis label_axis(const std::vector<std::string>& labels);
+
+/// task, metric, mixer, layout, skipped, parameters, length, value, error, seeds: everything that there is of these.
+Table evaluation_table(const std::vector<EvaluationGroup>& groups, const std::vector<Measured>& chosen);
+
+}  // namespace headscope::figures

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Results across sizes (Deconstructing Attention, Fig. 4): a row a mixer and layout, dots from small to large models. A
+// panel a task.
+
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "core/figures/evaluation_groups.h"
+#include "core/figures/recipe.h"
+
+namespace headscope::figures {
+namespace {
+
+constexpr double kSmallest = 0.6, kLargest = 1.7;  ///< dots
+
+class Maker {
+public:
+    Maker(const EvaluationGroups& evaluations, const FigureOptions& options)
+        : evaluations_(evaluations), options_(options) {
+        for (const auto& group : evaluations.groups()) {
+            if (std::find(rows_.begin(), rows_.end(), group.label) == rows_.end()) rows_.push_back(group.label);
+        }
+        sizes_ = model_sizes(evaluations.groups());
+    }
+
+    FigureData make() {
+        FigureData figure;
+        figure.title = "Results by size of the model";
+        const auto chosen = evaluations_.chosen(options_);
+        for (const auto& what : chosen) figure.panels.push_back(panel(what));
+        figure.columns = std::min<std::int64_t>(3, std::ssize(figure.panels));
+        figure.reflow = true;
+        figure.narrowest_mm = 45;
+        figure.share_y = true;
+        figure.panel_height_mm = 12 + 6.0 * static_cast<double>(rows_.size());
+        std::string sizes;
+        for (const auto size : sizes_) sizes += (sizes.empty() ? "" : ", ") + short_count(static_cast<double>(size));
+        figure.notes.push_back("Dots from small to large: " + sizes + " parameters. " + evaluations_.error_note());
+        for (const auto& what : chosen) {
+            figure.notes.push_back(measured_title(what) + ": at " +
+                                   std::to_string(evaluations_.chosen_length(what, options_)) + " tokens, " +
+                                   (lower_is_better(what.metric) ? "lower" : "higher") + " is better.");
+        }
+        figure.legend = {{"Standard", 0}, {"uniform", 1}, {"hybrid", 2}};
+        figure.table = [table = evaluation_table(evaluations_.groups(), chosen)] { return table; };
+        return figure;
+    }
+
+private:
+    double dot_of(std::int64_t parameters) const {
+        if (sizes_.size() < 2) return 1;
+        const auto rank = static_cast<double>(size_index(sizes_, parameters));
+        return kSmallest + (kLargest - kSmallest) * rank / static_cast<double>(sizes_.size() - 1);
+    }
+
+    Panel panel(const Measured& what) const {
+        const auto length = evaluations_.chosen_length(what, options_);
+        Panel panel;
+        panel.title = measured_title(what);
+        panel.x.label = measured_title(what);
+        panel.y = label_axis(rows_);
+        Curves curves;
+        std::vector<double> values;
+        for (std::size_t row = 0; row < rows_.size(); ++row) {
+            const double y = static_cast<double>(rows_.size() - 1 - row);
+            Curve path;
+            std::vector<Curve> dots;
+            for (const auto& group : evaluations_.groups()) {
+                const auto* value = group.label == rows_[row] ? group.find(what, length) : nullptr;
+                if (value == nullptr) continue;
+                values.push_back(value->mean);
+                Curve dot{group.label, {value->mean}, {y}, {value->error}};
+                dot.points = true;
+                dot.dot = dot_of(group.parameters);
+                dot.colour = group.standard() ? 0 : group.layout == "uniform" ? 1 : 2;
+                dot.error_of_x = true;
+                path.colour = dot.colour;
+                path.x.push_back(value->mean);
+                path.y.push_back(y);
+                dots.push_back(std::move(dot));
+            }
+            path.faint = true;
+            path.name = rows_[row];
+            curves.curves.push_back(std::move(path));
+            // Large ones first, so that a small one on the same place is seen.
+            std::stable_sort(dots.begin(), dots.end(), [](const Curve& a, const Curve& b) { return a.dot > b.dot; });
+            for (auto& dot : dots) curves.curves.push_back(std::move(dot));
+        }
+        panel.x.scale = scale_for(values);
+        panel.content = std::move(curves);
+        return panel;
+    }
+
+    const EvaluationGroups& evaluations_;
+    const FigureOptions& options_;
+    std::vector<std::string> rows_;
+    std::vector<std::int64_t> sizes_;
+};
+
+}  // namespace
+
+FigureData scaling(const FigureInputs& inputs, const FigureOptions& options) {
+    const EvaluationGroups evaluations(inputs.evaluations);
+    return Maker(evaluations, options).make();
+}
+
+}  // namespace headscope::figures

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace headscope::store {
+
+/// True for a regular file that begins as HDF5 files do, at byte 0 or behind a user's block of at most 1 MiB. Reads
+/// only those bytes: the library is not asked.
+bool looks_like_hdf5(const std::filesystem::path& path);
+
+/// What an HDF5 file says that it is: its attribute `format` ("headscope-analysis", "headscope-run", ...), escaped;
+/// empty where it has none. Throws Error for what the library cannot open. Under Hdf5Lock.
+std::string hdf5_format(const std::filesystem::path& path);
+
+}  // namespace headscope::store

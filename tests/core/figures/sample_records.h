@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/figures/figure.h"
+#include "core/store/evaluation_file.h"
+#include "core/store/run_record.h"
+
+namespace headscope::test {
+
+/// A run of `layers` layers, the last without a matrix, whose loss falls with noise; a validation every 20 steps, a
+/// probe every 50.
+inline store::RunRecord sample_record(const std::string& name, int steps = 400, int layers = 3, double offset = 0) {
+    store::RunRecord run;
+    run.name = name;
+    run.state = "finished";
+    run.config_json = R"({"hidden_size": 256, "num_attention_heads": 4, "max_position_embeddings": 256})";
+    for (int l = 0; l < layers; ++l) {
+        run.mixers.emplace_back(l + 1 < layers ? "standard" : "mlp");
+        Site site;
+        site.layer = l;
+        site.heads = 4;
+        site.has_matrix = l + 1 < layers;
+        run.sites.push_back(site);
+    }
+    std::uint32_t state = 12345;
+    const auto noise = [&state] {
+        state = state * 1664525U + 1013904223U;
+        return static_cast<double>(state >> 8U) / 16777216.0 - 0.5;
+    };
+    const auto loss = [&](int n) { return 2.2 + offset + 3.3 * std::exp(-n / 60.0); };
+    for (int n = 1; n <= steps; ++n) {
+        auto& t = run.training;
+        t.step.push_back(n);
+        t.tokens.push_back(n * std::int64_t{4096});
+        t.loss.push_back(loss(n) + 0.25 * noise());
+        t.learning_rate.push_back(1e-3);
+        t.gradient_norm.push_back(1 + noise());
+        t.tokens_per_second.push_back(2e4);
+        t.seconds.push_back(0.2 * n);
+        t.memory.push_back(3e8);
+        if (n % 20 == 0) {
+            run.validation.step.push_back(n);
+            run.validation.tokens.push_back(8192);
+            run.validation.loss.push_back(loss(n) + 0.05);
+            run.validation.seconds.push_back(0.3);
+        }
+    }
+    auto& p = run.probes;
+    for (const char* indicator : {"entropy", "concentration", "sink", "induction"})
+        p.indicators.push_back({indicator, true, 1, {}});
+    p.indicators.push_back({"head_diversity", false, 1, {}});
+    p.indicators.push_back({"local_focus", true, 4, {}});
+    p.thumbnail_size = 8;
+    for (int n = 0; n <= steps; n += 50) {
+        p.step.push_back(n);
+        p.seconds.push_back(0.05);
+        const double learned = 1 - std::exp(-n / 150.0);
+        for (int l = 0; l < layers; ++l) {
+            const double none = l + 1 < layers ? 0 : std::nan("");
+            p.indicators[4].values.push_back(0.05 + 0.1 * learned * l + none);
+            for (int h = 0; h < 4; ++h) {
+                p.indicators[0].values.push_back(900 - 500 * learned + 60 * h + 40 * l + none);
+                p.indicators[1].values.push_back(3 + 4 * learned + 0.3 * h + none);
+                p.indicators[2].values.push_back(0.02 + 0.4 * learned / (h + 1) + none);
+                p.indicators[3].values.push_back(0.01 + 0.5 * learned * (h == 1 && l == 1) + none);
+                for (int d = 0; d < 4; ++d) p.indicators[5].values.push_back((h == d ? 0.5 : 0.1) * learned + none);
+                for (int q = 0; q < 8; ++q) {
+                    for (int k = 0; k < 8; ++k) {
+                        const bool seen = k <= q && none == 0;
+                        p.thumbnails.push_back(seen ? (k == q - h ? 0x3800 : 0x2E66) : (none == 0 ? 0 : 0x7E00));
+                    }
+                }
+            }
+        }
+    }
+    return run;
+}
+
+/// Standard, and two mixers in four layouts, at two sizes, three seeds and four lengths.
+inline store::Evaluation sample_evaluation() {
+    store::Evaluation all;
+    int k = 0;
+    for (const std::int64_t parameters : {1'000'000, 5'000'000}) {
+        for (const char* mixer : {"standard", "rnd_emb_qk", "non_approximate"}) {
+            for (const char* layout : {"uniform", "even", "last", "quarter"}) {
+                if (std::string(mixer) == "standard" && std::string(layout) != "uniform") continue;
+                for (int seed = 1; seed <= 3; ++seed, ++k) {
+                    store::EvaluatedModel model;
+                    model.name = std::string(mixer) + "-" + layout;
+                    model.mixer = mixer;
+                    model.layout = layout;
+                    model.parameters = parameters;
+                    model.layers = 4;
+                    model.training_length = 256;
+                    model.seed = seed;
+                    const auto index = static_cast<std::int64_t>(all.models.size());
+                    all.models.push_back(model);
+                    const bool bad = std::string(mixer) == "non_approximate" && std::string(layout) != "even";
+                    for (const std::int64_t length : {64, 128, 256, 512}) {
+                        const double base = (bad                                ? 90.0
+                                             : std::string(mixer) == "standard" ? 12.0
+                                                                                : 13.0) *
+                                            (parameters > 2'000'000 ? 0.8 : 1.0);
+                        const double value = base * (1 + 8.0 / static_cast<double>(length)) + 0.2 * seed +
+                                             (std::string(layout) == "last" ? 2 : 0);
+                        all.results.push_back({index, "perplexity", "token_perplexity", length, value, 0.1, 10000});
+                        all.results.push_back({index, "perplexity", "loss", length, std::log(value), 0.01, 10000});
+                    }
+                    all.results.push_back({index, "mqar", "accuracy", 256, bad ? 0.1 : 0.9, 0.02, 500});
+                }
+            }
+        }
+    }
+    return all;
+}
+
+inline std::shared_ptr<const store::RunRecord> shared(store::RunRecord run) {
+    return std::make_shared<const store::RunRecord>(std::move(run));
+}
+
+}  // namespace headscope::test

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Figures of runs, evaluations and models on made-up ones.
+#include <catch2/catch.hpp>
+#include <set>
+
+#include "core/cost/cost_table.h"
+#include "core/figures/evaluation_groups.h"
+#include "core/figures/run_series.h"
+#include "tests/core/base/error_matcher.h"
+#include "tests/core/figures/sample_records.h"
+
+using namespace headscope;
+using namespace headscope::figures;
+using namespace headscope::test;
+
+namespace {
+
+FigureData of_runs(const std::string& recipe, std::vector<store::RunRecord> runs, const FigureOptions& options = {}) {
+    FigureInputs inputs;
+    for (auto& run : runs) inputs.runs.push_back(shared(std::move(run)));
+    return make_figure(recipe, inputs, options);
+}
+
+FigureInputs evaluated() {
+    FigureInputs inputs;
+    inputs.evaluations.push_back(std::make_shared<const store::Evaluation>(sample_evaluation()));
+    return inputs;
+}
+
+template <class Values>
+const Values& column(const Table& table, const std::string& name) {
+    for (const auto& one : table.columns)
+        if (one.name == name) return std::get<Values>(one.values);
+    throw std::runtime_error("no column " + name);
+}
+
+const std::vector<Curve>& curves(const Panel& panel) {
+    return std::get<Curves>(panel.content).curves;
+}
+
+}  // namespace
+
+TEST_CASE("A running mean is that of the last values that there are", "[figures][run]") {
+    const std::vector<double> values{1, 2, NAN, 4, 5};
+    const auto means = running_mean(values, 2);
+    CHECK(means[0] == 1);
+    CHECK(means[1] == 1.5);
+    CHECK(means[2] == 2);
+    CHECK(means[3] == 4);
+    CHECK(means[4] == 4.5);
+}
+
+TEST_CASE("One run's loss: steps thin, their mean wide, validation as dots on a line, in one panel", "[figures][run]") {
+    const auto run = sample_record("a");
+    const auto figure = of_runs("loss", {run});
+    CHECK(figure.recipe == "loss");
+    REQUIRE(figure.panels.size() == 1);
+    const auto& drawn = curves(figure.panels[0]);
+    REQUIRE(drawn.size() == 4);
+    CHECK(drawn[0].faint);
+    CHECK(drawn[0].y == run.training.loss);
+    CHECK(drawn[1].y == running_mean(run.training.loss, 8));
+    CHECK(drawn[2].y == run.validation.loss);
+    CHECK(drawn[2].x.back() == 400);
+    CHECK(drawn[3].points);
+    const auto table = figure.table();
+    CHECK(table.rows() == 420);
+    CHECK(column<std::vector<double>>(table, "loss")[3] == run.training.loss[3]);
+}
+
+TEST_CASE("Several runs are overlaid, training beside validation, against tokens or time as asked for",
+          "[figures][run]") {
+    FigureOptions options;
+    options.against = Against::tokens;
+    options.smooth = 1;
+    const auto figure =
+        of_runs("loss", {sample_record("a"), sample_record("a", 200), sample_record("b", 100)}, options);
+    REQUIRE(figure.panels.size() == 2);
+    REQUIRE(curves(figure.panels[0]).size() == 3);
+    CHECK(curves(figure.panels[0])[0].x.back() == 400 * 4096.0);
+    CHECK(curves(figure.panels[1])[0].x.front() == 20 * 4096.0);
+    CHECK(figure.legend.size() == 3);
+    CHECK(figure.legend[0].name == "a (1)");
+    CHECK(figure.legend[2].name == "b");
+    options.against = Against::time;
+    CHECK(curves(of_runs("loss", {sample_record("a")}, options).panels[0])[0].x.back() == Approx(80));
+}
+
+TEST_CASE("A run without a step or a validation is drawn as what it is", "[figures][run]") {
+    store::RunRecord empty;
+    empty.name = "new";
+    CHECK(of_runs("loss", {empty}).panels.size() == 1);
+    CHECK(figure_csv(of_runs("loss", {empty})).starts_with("run,of,step"));
+}
+
+TEST_CASE("The timeline has a curve a layer for each spoke of the radar", "[figures][run]") {
+    const auto run = sample_record("a");
+    const auto figure = of_runs("timeline", {run});
+    REQUIRE(figure.panels.size() == 8);
+    CHECK(figure.panels[0].title == "Entropy");
+    REQUIRE(curves(figure.panels[0]).size() == 3);
+    CHECK(curves(figure.panels[0])[1].y[0] == Approx(900 + 40 + 90));  // the mean over heads, by hand
+    CHECK(curves(figure.panels[0])[2].x.empty());                      // a layer without a matrix
+    CHECK(column<std::vector<double>>(figure.table(), "value").size() == 8 * 3 * 9);
+}
+
+TEST_CASE("The timeline of one indicator, of one layer's heads, of one head", "[figures][run]") {
+    FigureOptions options;
+    options.indicator = "local_focus_2";
+    options.layer = 1;
+    const auto heads = of_runs("timeline", {sample_record("a")}, options);
+    REQUIRE(heads.panels.size() == 1);
+    REQUIRE(curves(heads.panels[0]).size() == 4);
+    CHECK(curves(heads.panels[0])[2].y.back() > curves(heads.panels[0])[1].y.back());
+    options.head = 2;
+    CHECK(curves(of_runs("timeline", {sample_record("a")}, options).panels[0]).size() == 1);
+    options.head = 9;
+    CHECK_THROWS_MATCHES(of_runs("timeline", {sample_record("a")}, options), Error,
+                         IsError(ErrorCode::usage, "--head"));
+    options.head.reset();
+    options.layer = 9;
+    CHECK_THROWS_MATCHES(of_runs("timeline", {sample_record("a")}, options), Error,
+                         IsError(ErrorCode::usage, "0 to 2"));
+    options.layer.reset();
+    options.indicator = "beauty";
+    CHECK_THROWS_MATCHES(of_runs("timeline", {sample_record("a")}, options), Error,
+                         IsError(ErrorCode::usage, "entropy"));
+    store::RunRecord none = sample_record("a");
+    none.probes = {};
+    CHECK_THROWS_MATCHES(of_runs("timeline", {none}), Error, IsError(ErrorCode::usage, "[probe]"));
+}
+
+TEST_CASE("At a step the timeline shows each layer's radar and its heads' thumbnails", "[figures][run]") {
+    FigureOptions options;
+    options.step = 120;
+    const auto figure = of_runs("timeline", {sample_record("a")}, options);
+    REQUIRE(figure.panels.size() == 8 + 3 + 2);
+    CHECK(figure.panels[0].markers[0].position == 100);
+    const auto& radar = std::get<Radar>(figure.panels[8].content);
+    CHECK(figure.panels[8].title == "Layer 0, step 100");
+    // Sink of layer 0 after 100 steps, by hand; the extents are of the whole run.
+    const double learned = 1 - std::exp(-100 / 150.0);
+    CHECK(radar.series[0].values[7] == Approx(0.02 + 0.4 * learned * (1 + 1 / 2.0 + 1 / 3.0 + 1 / 4.0) / 4));
+    const auto& mosaic = std::get<Mosaic>(figure.panels[11].content);
+    CHECK(mosaic.rows * mosaic.columns == 4);
+    CHECK(mosaic.size == 8);
+    CHECK(mosaic.values[0] == 0.5F);
+    CHECK_THROWS_MATCHES(of_runs("timeline", {sample_record("a"), sample_record("b")}, options), Error,
+                         IsError(ErrorCode::usage, "one run"));
+}
+
+TEST_CASE("Perplexity by context: a line a group, errors over seeds, the training length marked",
+          "[figures][evaluation]") {
+    const auto figure = make_figure("context-perplexity", evaluated(), {});
+    REQUIRE(figure.panels.size() == 1);  // mqar has one length
+    const auto& panel = figure.panels[0];
+    CHECK(panel.x.scale == ScaleKind::logarithmic);
+    CHECK(panel.y.scale == ScaleKind::logarithmic);  // uniform Non-approximate is far off
+    REQUIRE(panel.markers.size() == 1);
+    CHECK(panel.markers[0].position == 256);
+    // 9 groups at two sizes: a line and dots each.
+    REQUIRE(curves(panel).size() == 36);
+    CHECK(curves(panel)[0].name == "Standard, 1.0M");
+    const double mean = 12 * (1 + 8.0 / 64) + 0.4;
+    CHECK(curves(panel)[0].y[0] == Approx(mean));
+    CHECK(curves(panel)[1].error[0] == Approx(0.2));
+    CHECK(column<std::vector<std::int64_t>>(figure.table(), "seeds")[0] == 3);
+}
+
+TEST_CASE("The ablation has a row a layout in the paper's order and a line where Standard is",
+          "[figures][evaluation]") {
+    auto inputs = evaluated();
+    auto one_size = sample_evaluation();
+    std::erase_if(one_size.results, [&](const auto& r) {
+        return one_size.models[static_cast<std::size_t>(r.model)].parameters > 2'000'000;
+    });
+    inputs.evaluations = {std::make_shared<const store::Evaluation>(one_size)};
+    const auto figure = make_figure("ablation", inputs, {});
+    REQUIRE(figure.panels.size() == 2);
+    const auto& panel = figure.panels[0];
+    std::vector<std::string> rows;
+    for (const auto& tick : panel.y.ticks) rows.push_back(tick.label);
+    CHECK(rows == std::vector<std::string>{"uniform", "even", "quarter", "last"});
+    CHECK(panel.y.ticks[0].position == 3);
+    REQUIRE(panel.markers.size() == 1);
+    CHECK(panel.markers[0].label == "Standard");
+    CHECK(panel.markers[0].position == Approx(12 * (1 + 8.0 / 256) + 0.4));
+    CHECK(figure.legend.size() == 2);
+    FigureOptions options;
+    options.task = "mqar";
+    CHECK(make_figure("ablation", inputs, options).panels.size() == 1);
+    options.metric = "beauty";
+    CHECK_THROWS_MATCHES(make_figure("ablation", inputs, options), Error, IsError(ErrorCode::usage, "mqar accuracy"));
+    options = {};
+    options.length = 100;
+    CHECK_THROWS_MATCHES(make_figure("ablation", inputs, options), Error,
+                         IsError(ErrorCode::usage, "64, 128, 256, 512"));
+}
+
+TEST_CASE("Scaling draws larger models as larger dots", "[figures][evaluation]") {
+    const auto figure = make_figure("scaling", evaluated(), {});
+    REQUIRE(figure.panels.size() == 2);
+    double small = 10, large = 0;
+    for (const auto& curve : curves(figure.panels[0])) {
+        if (!curve.points) continue;
+        small = std::min(small, curve.dot);
+        large = std::max(large, curve.dot);
+        CHECK(curve.error_of_x);
+    }
+    CHECK(large > 2 * small);
+    CHECK(figure.panels[0].y.ticks.size() == 9);
+}
+
+TEST_CASE("Mixers of one size differ by a few parameters and are one size all the same", "[figures][evaluation]") {
+    auto all = sample_evaluation();
+    for (auto& model : all.models)
+        if (model.mixer == "non_approximate") model.parameters -= 3000;
+    FigureInputs inputs;
+    inputs.evaluations.push_back(std::make_shared<const store::Evaluation>(all));
+    const auto figure = make_figure("scaling", inputs, {});
+    std::set<double> dots;
+    for (const auto& curve : curves(figure.panels[0]))
+        if (curve.points) dots.insert(curve.dot);
+    CHECK(dots.size() == 2);
+}
+
+TEST_CASE("An evaluation without results, or of one length, is refused by what it lacks", "[figures][evaluation]") {
+    FigureInputs inputs;
+    inputs.evaluations.push_back(std::make_shared<const store::Evaluation>());
+    CHECK_THROWS_MATCHES(make_figure("scaling", inputs, {}), Error, IsError(ErrorCode::usage, "found none"));
+    FigureOptions options;
+    options.task = "mqar";
+    CHECK_THROWS_MATCHES(make_figure("context-perplexity", evaluated(), options), Error,
+                         IsError(ErrorCode::usage, "--length"));
+}
+
+TEST_CASE("Costs are the paper's formulas as curves and as a table", "[figures][cost]") {
+    cost::CostSetting setting;
+    cost::CostTable table = cost::paper_table(setting, {128, 256, 512, 1024});
+    table.rows[1].measured = cost::MeasuredMixer{"standard", 5e8, 1e6, 2e6, 3e5};
+    FigureInputs inputs;
+    inputs.models.push_back({"500M", 512, std::make_shared<const cost::CostTable>(table)});
+    const auto figure = make_figure("cost", inputs, {});
+    REQUIRE(figure.panels.size() == 4);
+    const auto& prefill = curves(figure.panels[0]);
+    // 4 B L^2 d + 6 B L d^2 at the paper's 500M sizes.
+    CHECK(prefill[0].y[3] == 4.0 * 1024 * 1024 * 896 + 6.0 * 1024 * 896 * 896);
+    CHECK(prefill[1].points);
+    CHECK(prefill[1].y == std::vector<double>{5e8});
+    REQUIRE(figure.text_table.has_value());
+    CHECK(figure.text_table->header[0] == "512 tokens");
+    CHECK(figure.text_table->rows.size() == cost::mixer_costs().size());
+    CHECK(figure.text_table->rows[0].size() == 9);
+    FigureOptions options;
+    options.length = 256;
+    CHECK(make_figure("cost", inputs, options).text_table->rows[0][2] == "500 M");
+    options.length = 100;
+    CHECK_THROWS_MATCHES(make_figure("cost", inputs, options), Error, IsError(ErrorCode::usage, "--length"));
+}
+
+TEST_CASE("A figure is made of one kind of input, the one that it is of", "[figures]") {
+    CHECK_THROWS_MATCHES(of_runs("radar", {sample_record("a")}), Error, IsError(ErrorCode::usage, "analysis files"));
+    CHECK_THROWS_MATCHES(make_figure("timeline", evaluated(), {}), Error, IsError(ErrorCode::usage, "expected runs"));
+    CHECK_THROWS_MATCHES(make_figure("loss", FigureInputs(), {}), Error, IsError(ErrorCode::usage, "found none"));
+    auto both = evaluated();
+    both.runs.push_back(shared(sample_record("a")));
+    CHECK_THROWS_MATCHES(make_figure("loss", both, {}), Error, IsError(ErrorCode::usage, "of one kind"));
+    CHECK_THROWS_MATCHES(make_figure("pie", both, {}), Error, IsError(ErrorCode::usage, "scaling"));
+}
