@@ -6,34 +6,20 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/ones_like.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/ops/tensor.h>
 
 #include "core/base/error.h"
+#include "core/mixers/block_attention.h"
+#include "core/mixers/tensor_views.h"
 #include "core/mixers/trained_attention.h"
 #include "core/mixers/without_heads.h"
 #include "kernels/backend.h"
+#include "kernels/normaliser.h"
 
 namespace headscope::mixers {
 namespace {
-
-kernels::TensorView view_of(const at::Tensor& tensor) {
-    kernels::TensorView view;
-    view.data = tensor.const_data_ptr();
-    view.type = tensor.scalar_type() == at::kBFloat16 ? kernels::ElementType::bfloat16 : kernels::ElementType::float32;
-    view.batch = tensor.size(0);
-    view.heads = tensor.size(1);
-    view.length = tensor.size(2);
-    view.size = tensor.size(3);
-    view.batch_stride = tensor.stride(0);
-    view.head_stride = tensor.stride(1);
-    view.row_stride = tensor.stride(2);
-    return view;
-}
-
-at::Tensor unit_stride(const at::Tensor& tensor) {
-    return tensor.stride(-1) == 1 ? tensor : tensor.contiguous();
-}
 
 /// Runs kernels::attention; `output` [B, Lq, H * dv] float32, or undefined when only statistics are wanted.
 void run_kernel(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, const kernels::ScoreRule& rule,
@@ -98,14 +84,6 @@ at::Tensor distance_biases(const kernels::ScoreRule& rule, const at::Tensor& rel
     return rule.beyond_table == kernels::BeyondTable::zero ? bias.masked_fill(column != inside, 0) : bias;
 }
 
-at::Tensor side_by_side(const at::Tensor& heads) {
-    return heads.transpose(1, 2).flatten(2);
-}
-
-at::Tensor as_heads(const at::Tensor& output, std::int64_t heads) {
-    return output.unflatten(2, {heads, output.size(2) / heads}).transpose(1, 2);
-}
-
 at::Tensor unmeasured(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                       const kernels::ScoreRule& rule, const Cancellation* cancellation) {
     if (trains_fused(query, key, value, rule)) return trained_attention(query, key, value, rule, cancellation);
@@ -113,7 +91,8 @@ at::Tensor unmeasured(const at::Tensor& query, const at::Tensor& key, const at::
         return side_by_side(output);
     const bool recorded =
         at::GradMode::is_enabled() && (query.requires_grad() || key.requires_grad() || value.requires_grad());
-    if (recorded || query.scalar_type() == at::kDouble) return side_by_side(dense_attention(query, key, value, rule));
+    if (query.scalar_type() == at::kDouble) return side_by_side(dense_attention(query, key, value, rule));
+    if (recorded) return block_attention(query, key, value, rule);
     at::Tensor output =
         at::empty({query.size(0), query.size(2), query.size(1) * value.size(3)}, query.options().dtype(at::kFloat));
     run_kernel(unit_stride(query), unit_stride(key), unit_stride(value), rule, cancellation, output, nullptr, nullptr);
@@ -133,13 +112,6 @@ at::Tensor measured(const at::Tensor& query, const at::Tensor& key, const at::Te
     return output.to(query.scalar_type());
 }
 
-/// What the output projection reads.
-at::Tensor handed_on(const at::Tensor& output, std::int64_t heads, const kernels::ScoreRule& rule, SiteIndex site,
-                     const StackContext& context) {
-    if (context.switched_off == nullptr) return output;
-    return without_heads(output, heads, site, *context.switched_off, rule.query_length);
-}
-
 }  // namespace
 
 at::Tensor attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
@@ -147,23 +119,56 @@ at::Tensor attend(const at::Tensor& query, const at::Tensor& key, const at::Tens
     if (context.cancellation) context.cancellation->check();
     const kernels::StatisticsRequest* request = context.probe ? context.probe->request(site) : nullptr;
     if (!request) {
-        const at::Tensor output = unmeasured(query, key, value, rule, context.cancellation);
-        if (context.wants("head_output")) context.announce("head_output", as_heads(output, query.size(1)));
-        return handed_on(output, query.size(1), rule, site, context);
+        return finish_attention(unmeasured(query, key, value, rule, context.cancellation), {query, key, value, rule},
+                                nullptr, site, context);
     }
     kernels::Statistics statistics;
     const at::Tensor output = measured(query, key, value, rule, context.cancellation, *request, statistics);
-    const at::Tensor heads = as_heads(output, query.size(1));
-    context.announce("head_output", heads);
-    context.probe->measured(
-        {site, context.sites->at(static_cast<std::size_t>(site.value)), query, key, value, heads, rule, statistics});
-    return handed_on(output, query.size(1), rule, site, context);
+    return finish_attention(output, {query, key, value, rule}, &statistics, site, context);
 }
+
+at::Tensor finish_attention(const at::Tensor& output, const Attended& what, const kernels::Statistics* statistics,
+                            SiteIndex site, const StackContext& context) {
+    const std::int64_t heads = what.query.size(1);
+    if (statistics != nullptr || context.wants("head_output")) {
+        const at::Tensor by_head = as_heads(output, heads);
+        context.announce("head_output", by_head);
+        if (statistics != nullptr) {
+            context.probe->measured({site, context.sites->at(static_cast<std::size_t>(site.value)), what.query,
+                                     what.key, what.value, by_head, what.rule, *statistics});
+        }
+    }
+    if (context.switched_off == nullptr) return output;
+    return without_heads(output, heads, site, *context.switched_off, what.rule.query_length);
+}
+
+namespace {
+
+/// Weights of Taylor rules from all pairs' scores and those that are forbidden.
+at::Tensor taylor_weights(const at::Tensor& query, const at::Tensor& key, const at::Tensor& scores,
+                          const at::Tensor& forbidden, const kernels::ScoreRule& rule) {
+    const at::Tensor first = scores.masked_fill(forbidden, 0);
+    at::Tensor second = first * first * 0.5;
+    if (kernels::is_diagonal(rule.normaliser)) {
+        second = (query * query).matmul((key * key).transpose(-1, -2)) * (0.5 * rule.scale * rule.scale);
+        second = second.masked_fill(forbidden, 0);
+    }
+    const at::Tensor ones = at::ones_like(first).masked_fill(forbidden, 0);
+    // A row that sees no key has sums of 0 and weights of 0.
+    const auto over_sum = [&](const at::Tensor& terms) {
+        const at::Tensor sum = terms.sum(-1, true);
+        return terms / sum.masked_fill(forbidden.all(-1, true), 1);
+    };
+    if (kernels::is_per_order(rule.normaliser)) return over_sum(ones) + over_sum(first) + over_sum(second);
+    return over_sum(ones + first + second);
+}
+
+}  // namespace
 
 at::Tensor dense_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                            const kernels::ScoreRule& rule) {
-    if (rule.blocks.block_size != 0 || rule.normaliser != kernels::Normaliser::softmax) {
-        throw Error(ErrorCode::unsupported, "attention", "expected a softmax of scale, cap, biases and windows",
+    if (rule.blocks.block_size != 0 || rule.normaliser == kernels::Normaliser::sparsemax) {
+        throw Error(ErrorCode::unsupported, "attention", "expected weights of scale, cap, biases and windows",
                     "found a rule that only the fused operator knows");
     }
     const std::int64_t heads = query.size(1), groups = key.size(1), queries = query.size(2), keys = key.size(2);
@@ -191,6 +196,7 @@ at::Tensor dense_attention(const at::Tensor& query, const at::Tensor& key, const
     }
     // A finite floor instead of -inf: a row that sees no key gives numbers, and is then set to 0.
     const at::Tensor forbidden = allowed.logical_not();
+    if (kernels::is_taylor(rule.normaliser)) return taylor_weights(query, k, scores, forbidden, rule).matmul(v);
     scores = scores.masked_fill(forbidden, -1e30);
     at::Tensor largest = scores.amax(-1, true);
     at::Tensor extra;

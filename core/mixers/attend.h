@@ -17,8 +17,8 @@ namespace headscope::mixers {
 /// When the probe asks for statistics of `site`, kernels::attention computes the output and measures in one go (float64
 /// models: the output by dense_attention, measured on float32 copies), announces "head_output" and calls
 /// Probe::measured. Otherwise, where autograd records, trained_attention (trained_attention.h); else LibTorch's fused
-/// attention where it can express the rule, else kernels::attention, else (float64, or a normaliser other than softmax
-/// under autograd) dense_attention.
+/// attention where it can express the rule, else kernels::attention; for float64 dense_attention, and under autograd
+/// for normalisers without a fused backward pass block_attention (block_attention.h).
 ///
 /// Heads that are switched off (StackContext::switched_off) are announced and measured as they would be; what is
 /// returned has them replaced.
@@ -26,6 +26,17 @@ namespace headscope::mixers {
 /// `rule` has the layer's constants; query offset and lengths are this call's. Throws Stopped when cancelled.
 at::Tensor attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                   const kernels::ScoreRule& rule, SiteIndex site, const StackContext& context);
+
+/// What one attention read, for what is told of it.
+struct Attended {
+    const at::Tensor &query, &key, &value;  ///< [B, heads, L, size] as they enter the scores of `rule`
+    const kernels::ScoreRule& rule;
+};
+
+/// The end of attend(), for mixers that compute `output` [B, Lq, H * dv] in another way: announces "head_output", hands
+/// `statistics` (null: none were asked for) to the probe, and replaces heads that are switched off.
+at::Tensor finish_attention(const at::Tensor& output, const Attended& what, const kernels::Statistics* statistics,
+                            SiteIndex site, const StackContext& context);
 
 /// The same by the book: builds the matrix, in the inputs' type, out of operators that autograd knows. Everything of a
 /// ScoreRule but sparsemax and block visibility (Error(unsupported)). Returns [B, H, Lq, dv].

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/mixers/approximate.h"
 #include "core/mixers/fixed_seq_qk.h"
 #include "core/mixers/mixer.h"
 #include "core/mixers/mlp.h"
+#include "core/mixers/non_approximate.h"
 #include "core/mixers/rnd_emb_qk.h"
 #include "core/mixers/standard.h"
 #include "core/mixers/static_emb_qk.h"
@@ -26,6 +28,9 @@ std::unique_ptr<Mixer> make(const model::ModelConfig& config, std::int64_t layer
 const Entry kMixers[] = {
     {"standard", "softmax attention, with grouped heads, windows and rotary positions", make<StandardMixer>},
     {"mlp", "no token mixing: a gated feed-forward of each token", make<MlpMixer>},
+    {"approximate", "a Taylor series of the second order in the place of the exponential, in linear time",
+     make<ApproximateMixer>},
+    {"non_approximate", "one score per key for all queries, in linear time", make<NonApproximateMixer>},
     {"rnd_emb_qk", "query and key from noise that goes through the stack, the same for every text",
      make<RandomGuideMixer>},
     {"fixed_seq_qk", "query and key from a fixed text that goes through the stack", make<FixedGuideMixer>},

@@ -112,7 +112,7 @@ public:
 bool trains_fused(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                   const kernels::ScoreRule& rule) {
     return (model::fused(query) || model::fused(key) || model::fused(value)) &&
-           rule.normaliser == kernels::Normaliser::softmax;
+           (rule.normaliser == kernels::Normaliser::softmax || rule.normaliser == kernels::Normaliser::taylor);
 }
 
 at::Tensor trained_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,

@@ -11,8 +11,8 @@
 
 namespace headscope::mixers {
 
-/// Whether autograd records one of the three and trained_attention() knows the rule and the type (softmax; float32 or
-/// bfloat16). What it does not know is left to dense_attention of attend.h.
+/// Whether autograd records one of the three and trained_attention() knows the rule and the type (softmax and taylor;
+/// float32 or bfloat16).
 bool trains_fused(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                   const kernels::ScoreRule& rule);
 

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/mixers/non_approximate.h"
+
+#include <cmath>
+#include <span>
+
+#include <ATen/ops/cat.h>
+#include <ATen/ops/silu.h>
+
+#include "core/base/error.h"
+#include "core/mixers/attend.h"
+#include "core/mixers/running_attention.h"
+#include "core/mixers/tensor_views.h"
+#include "core/model/training_ops.h"
+#include "kernels/backend.h"
+
+namespace headscope::mixers {
+namespace {
+
+kernels::Statistics measure(const RunningCall& call, const at::Tensor& scores,
+                            const kernels::StatisticsRequest& request) {
+    const at::Tensor single = scores.to(at::kFloat).contiguous();
+    kernels::RunningInput input;
+    input.query = view_of(single.unsqueeze(3));
+    if (call.lengths) input.lengths = *call.lengths;
+    if (call.cancellation) input.cancel = call.cancellation->flag();
+    kernels::Statistics statistics;
+    try {
+        kernels::running_statistics(input,
+                                    std::span(single.const_data_ptr<float>(), static_cast<std::size_t>(single.numel())),
+                                    request, statistics);
+    } catch (const kernels::Cancelled&) {
+        throw Stopped();
+    }
+    return statistics;
+}
+
+}  // namespace
+
+NonApproximateMixer::NonApproximateMixer(const model::ModelConfig& config, std::int64_t)
+    : maps_(config), scale_(1.0 / std::sqrt(static_cast<double>(config.head_size))) {}
+
+std::vector<Site> NonApproximateMixer::sites() const {
+    Site site = maps_.site(true);
+    site.key_size = site.heads / site.key_value_heads;
+    return {site};
+}
+
+at::Tensor NonApproximateMixer::forward(const at::Tensor& normed, const StackContext& context,
+                                        MixerCache* cache) const {
+    const at::Tensor all = maps_.heads(normed, context.cancellation);
+    const at::Tensor query_key = maps_.with_norms(at::cat(
+        {at::silu(all.narrow(2, 0, maps_.query_heads())), all.narrow(2, maps_.query_heads(), maps_.key_value_heads())},
+        2));
+    RunningCall call;
+    call.query = maps_.query_of(query_key);
+    call.key = maps_.key_of(query_key);
+    call.value = maps_.value_of(all);
+    call.scale = scale_;
+    call.lengths = context.lengths;
+    call.cancellation = context.cancellation;
+    context.announce("query", call.query);
+    context.announce("key", call.key);
+    context.announce("value", call.value);
+
+    auto* held = cache ? &dynamic_cast<RunningCache&>(*cache) : nullptr;
+    const kernels::StatisticsRequest* request = context.probe ? context.probe->request(context.site) : nullptr;
+    if (held && request) {
+        throw Error(ErrorCode::unsupported, "non_approximate", "expected a text that is measured whole",
+                    "found a cache, which holds no scores");
+    }
+    kernels::ScoreRule rule;
+    if (context.lengths) rule.query_length = rule.key_length = *context.lengths;
+    if (request) {
+        at::Tensor scores;
+        const at::Tensor output = call.attend(nullptr, &scores);
+        const kernels::Statistics statistics = measure(call, scores, *request);
+        const PickedScores picked = picked_scores(scores, maps_.key_value_heads());
+        return finish_attention(output, {picked.query, picked.key, call.value, rule}, &statistics, context.site,
+                                context);
+    }
+    const bool recorded = model::recorded(call.query) || model::recorded(call.key) || model::recorded(call.value);
+    const at::Tensor output = recorded ? call.train() : call.attend(held);
+    return finish_attention(output, {call.query, call.key, call.value, rule}, nullptr, context.site, context);
+}
+
+std::unique_ptr<MixerCache> NonApproximateMixer::new_cache() const {
+    return std::make_unique<RunningCache>();
+}
+
+}  // namespace headscope::mixers

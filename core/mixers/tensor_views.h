@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// Tensors [B, heads, L, size] of float32 or bfloat16 as the kernels name them.
+
+#include <ATen/core/Tensor.h>
+
+#include "kernels/attention.h"
+#include "kernels/attention_backward.h"
+
+namespace headscope::mixers {
+
+inline at::Tensor unit_stride(const at::Tensor& tensor) {
+    return tensor.stride(-1) == 1 ? tensor : tensor.contiguous();
+}
+
+/// `tensor` has unit stride in its last dimension.
+inline kernels::TensorView view_of(const at::Tensor& tensor) {
+    kernels::TensorView view;
+    view.data = tensor.const_data_ptr();
+    view.type = tensor.scalar_type() == at::kBFloat16 ? kernels::ElementType::bfloat16 : kernels::ElementType::float32;
+    view.batch = tensor.size(0);
+    view.heads = tensor.size(1);
+    view.length = tensor.size(2);
+    view.size = tensor.size(3);
+    view.batch_stride = tensor.stride(0);
+    view.head_stride = tensor.stride(1);
+    view.row_stride = tensor.stride(2);
+    return view;
+}
+
+/// Undefined: not wanted.
+inline kernels::MutableView target_of(const at::Tensor& tensor) {
+    if (!tensor.defined()) return {};
+    const auto type =
+        tensor.scalar_type() == at::kBFloat16 ? kernels::ElementType::bfloat16 : kernels::ElementType::float32;
+    return {tensor.mutable_data_ptr(), type, tensor.stride(0), tensor.stride(1), tensor.stride(2)};
+}
+
+/// [B, H, L, size] of what lies side by side, [B, L, H * size]; a view.
+inline at::Tensor as_heads(const at::Tensor& output, std::int64_t heads) {
+    return output.unflatten(2, {heads, output.size(2) / heads}).transpose(1, 2);
+}
+
+/// The other way.
+inline at::Tensor side_by_side(const at::Tensor& heads) {
+    return heads.transpose(1, 2).flatten(2);
+}
+
+}  // namespace headscope::mixers
