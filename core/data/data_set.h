@@ -61,7 +61,8 @@ public:
     const std::string& hash() const { return hash_; }
     const DataSummary& summary() const { return summary_; }
 
-    /// The sequences of one part. Null for validation when none is held out. The source holds what it needs.
+    /// The sequences of one part. Null for validation when none is held out. The source holds what it needs. What is
+    /// held out comes in the same order whatever the seed, so that runs of several seeds are judged by the same.
     virtual std::unique_ptr<const BatchSource> source(Split split, std::uint64_t seed) const = 0;
 
 protected:

@@ -44,7 +44,7 @@ public:
 
     std::unique_ptr<const BatchSource> source(Split split, std::uint64_t seed) const override {
         if (split == Split::validation && !validates_) return nullptr;
-        return generator_.source(split, seed);
+        return generator_.source(split, split == Split::validation ? 0 : seed);
     }
 
 private:

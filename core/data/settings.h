@@ -35,7 +35,7 @@ struct DataSettings {
 /// Folders that a job's data have to do with.
 struct DataPlaces {
     std::filesystem::path base;  ///< what relative paths of the settings start from; empty: the working folder
-    std::filesystem::path run;   ///< keeps the token file where the user's cache cannot be used; may be empty
+    std::filesystem::path run;   ///< beside it lies RUN.tokens.h5 where the user's cache cannot be used; may be empty
 };
 
 enum class Split { training, validation };

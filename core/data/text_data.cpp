@@ -17,6 +17,7 @@
 #include "core/data/text_parts.h"
 #include "core/data/token_file.h"
 #include "core/data/token_writer.h"
+#include "core/data/tokeniser.h"
 #include "core/data/tokenizer_choice.h"
 #include "core/data/window_source.h"
 #include "core/tokenizer/tokenizer.h"
@@ -60,32 +61,12 @@ public:
 
     std::unique_ptr<const BatchSource> source(Split split, std::uint64_t seed) const override {
         if (split == Split::validation && summary_.validation_tokens == 0) return nullptr;
-        return std::make_unique<WindowSource>(file_, split, length_, seed);
+        return std::make_unique<WindowSource>(file_, split, length_, split == Split::validation ? 0 : seed);
     }
 
 private:
     std::shared_ptr<const TokenFile> file_;
     std::int64_t length_;
-};
-
-/// Tokenises parts into a token file.
-class Tokeniser final : public PartSink {
-public:
-    Tokeniser(const tokenizer::Tokenizer& with, TokenWriter& writer, const Cancellation& cancellation)
-        : tokenizer_(with), writer_(writer), cancellation_(cancellation) {}
-
-    void from(std::int32_t source) { source_ = source; }
-    void begin_document() override { writer_.begin_document(source_); }
-    void part(std::string_view text) override {
-        writer_.append(tokenizer_.encode(text, /*add_special_tokens=*/false, &cancellation_).ids);
-    }
-    void end_document() override { writer_.end_document(); }
-
-private:
-    const tokenizer::Tokenizer& tokenizer_;
-    TokenWriter& writer_;
-    const Cancellation& cancellation_;
-    std::int32_t source_ = 0;
 };
 
 class Preparation {
@@ -102,7 +83,7 @@ public:
                                  : settings_.tokenizer == "bytes" ? byte_tokenizer()
                                                                   : tokenizer_at(places_.base / settings_.tokenizer);
         const std::string key = key_of(chosen);
-        const fs::path path = place("tokens", key + ".tokens.h5", "tokens.h5");
+        const fs::path path = place("tokens", key + ".tokens.h5", ".tokens.h5");
         bool reused = true;
         auto file = existing(path, key);
         if (!file) {
@@ -168,8 +149,8 @@ private:
     }
     bool held_out_by_share() const { return settings_.validation_files.empty(); }
 
-    /// A file in the user's cache, or in the run's folder where that cannot be used.
-    fs::path place(const std::string& kind, const std::string& name, const std::string& in_run) const {
+    /// A file in the user's cache, or beside the run's folder where that cannot be used.
+    fs::path place(const std::string& kind, const std::string& name, const std::string& beside) const {
         if (const auto cache = checkpoint::cache_folder()) {
             std::error_code error;
             fs::create_directories(*cache / kind, error);
@@ -179,12 +160,14 @@ private:
             throw Error(ErrorCode::io, "data", "expected a folder for the tokens: $XDG_CACHE_HOME or ~/.cache",
                         "found none that can be written");
         }
-        return places_.run / in_run;
+        // Not inside: a new run's folder must be empty.
+        fs::path path = places_.run.has_filename() ? places_.run : places_.run.parent_path();
+        return path += beside;
     }
 
     ChosenTokenizer trained(std::int64_t size) {
         const std::string key = sha256_hex("bpe 1\n" + std::to_string(size) + "\n" + sources_key(training_files_));
-        const fs::path path = place("tokenizers", key + ".json", "trained-tokenizer-" + key.substr(0, 16) + ".json");
+        const fs::path path = place("tokenizers", key + ".json", ".tokenizer-" + key.substr(0, 16) + ".json");
         if (ends_at_regular_file(path)) {
             try {
                 constexpr std::uint64_t largest = 256'000'000;
@@ -227,7 +210,10 @@ private:
         Tokeniser tokeniser(*chosen.tokenizer, writer, stop_);
         double before = 0;
         for (std::size_t i = 0; i < sources_.size(); ++i) {
-            if (i == training_files_) writer.begin_validation();
+            if (i == training_files_) {
+                tokeniser.finish();
+                writer.begin_validation();
+            }
             const InputFile file(sources_[i].file.path, "text file");
             check(file, sources_[i]);
             tokeniser.from(static_cast<std::int32_t>(i));
@@ -236,6 +222,7 @@ private:
             });
             before += static_cast<double>(file.size());
         }
+        tokeniser.finish();
         if (held_out_by_share()) writer.hold_out(settings_.validation);
         if (sources_.size() == training_files_ && !held_out_by_share()) writer.hold_out(0);
         if (writer.tokens() == 0) {

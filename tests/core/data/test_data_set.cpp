@@ -114,12 +114,12 @@ TEST_CASE("a token file is used again until a source, the tokenizer or the split
     CHECK(mended->hash() == changed->hash());
 }
 
-TEST_CASE("where the cache cannot be used the token file lies in the run's folder", "[data]") {
+TEST_CASE("where the cache cannot be used the token file lies beside the run's folder", "[data]") {
     Corpus corpus;
     corpus.write("a.txt", "some text to train on");
     ::setenv("XDG_CACHE_HOME", write_file(corpus.folder / "file", "in the way").c_str(), 1);
     const auto set = corpus.prepare(settings_of({"a.txt"}));
-    CHECK(set->summary().token_file == corpus.folder / "run" / "tokens.h5");
+    CHECK(set->summary().token_file == corpus.folder / "run.tokens.h5");
     CHECK(corpus.prepare(settings_of({"a.txt"}))->summary().reused);
 }
 
@@ -179,7 +179,8 @@ TEST_CASE("a generator is a data set with a tokenizer of its pieces", "[data]") 
     CHECK(set->tokenizer().encode("c a b").ids == std::vector<std::int32_t>{2, 0, 1});
     CHECK(set->tokenizer().decode(std::vector<std::int32_t>{2, 0, 1}) == "c a b");
     CHECK(set->source(Split::training, 1)->read(0, 2).ids.size() == 16);
-    CHECK(set->source(Split::validation, 1) != nullptr);
+    CHECK(set->source(Split::validation, 1)->read(0, 2).ids == set->source(Split::validation, 2)->read(0, 2).ids);
+    CHECK(set->source(Split::validation, 1)->read(0, 2).ids != set->source(Split::training, 0)->read(0, 2).ids);
     const std::string hash = set->hash();
     settings.generator->options["table"] = 1;
     CHECK(corpus.prepare(settings)->hash() != hash);
