@@ -87,9 +87,12 @@ int run_arguments(int argc, char** argv) {
         add_generate(app, context);
         add_evaluate(app, context);
         add_cost(app, context);
+        add_reproduce(app, context);
         add_convert(app, context);
         add_list(app, context);
         add_bench(app, context);
+        add_train(app, context);
+        add_control(app, context);
 #ifdef HEADSCOPE_WITH_WINDOW
         app.footer("Without a command it opens the window: headscope [PATH...] [--threads N] [--fresh]");
         if (wants_window(argc, argv, commands_of(app))) return run_window(argc, argv);
@@ -104,6 +107,7 @@ int run_arguments(int argc, char** argv) {
         context.command();
         if (std::fflush(stdout) != 0)
             throw Error(ErrorCode::io, "standard output", "expected to write all output", "found an error");
+        if (context.stopped_in_order) return last_signal == SIGINT ? 130 : 128 + last_signal;
         return 0;
     } catch (const UsageError& error) {
         std::fprintf(stderr, "headscope: [usage] %s\n", error.what());

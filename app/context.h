@@ -19,6 +19,7 @@ struct Context {
     bool verbose = false;
     std::string program;            ///< argv[0]
     std::function<void()> command;  ///< what the parsed sub-command will do
+    bool stopped_in_order = false;  ///< Ctrl-C ended a job that left something behind on purpose: a snapshot
 };
 
 /// Arguments that cannot be, found after parsing: exit status 2. What a file or the system refuses is an Error: 1.
@@ -34,9 +35,12 @@ void add_analyze(CLI::App& app, Context& context);
 void add_export(CLI::App& app, Context& context);
 void add_cost(CLI::App& app, Context& context);
 void add_evaluate(CLI::App& app, Context& context);
+void add_reproduce(CLI::App& app, Context& context);
 void add_generate(CLI::App& app, Context& context);
 void add_convert(CLI::App& app, Context& context);
 void add_list(CLI::App& app, Context& context);
 void add_bench(CLI::App& app, Context& context);
+void add_train(CLI::App& app, Context& context);
+void add_control(CLI::App& app, Context& context);
 
 }  // namespace headscope::app

@@ -8,11 +8,13 @@
 #include "app/context.h"
 #include "app/resources.h"
 #include "core/analysis/input.h"
+#include "core/data/catalog.h"
 #include "core/evaluation/tasks.h"
 #include "core/figures/figure.h"
 #include "core/figures/figure_style.h"
 #include "core/mixers/mixer.h"
 #include "core/model/presets.h"
+#include "core/training/job_keys.h"
 #include "core/model/recipe.h"
 #include "kernels/backend.h"
 
@@ -55,8 +57,20 @@ Rows rows_of(const std::string& what) {
     if (what == "mixers")
         for (const auto& mixer : mixers::known_mixers()) rows.push_back({mixer.name, mixer.summary});
     if (what == "presets") rows = preset_rows();
+    if (what == "datasets") {
+        for (const auto& set : data::datasets())
+            rows.push_back({set.name, (set.is_generator ? "generator: " : "corpus: ") + set.description,
+                            data::options_text(set)});
+    }
     if (what == "tasks")
         for (const auto& task : evaluation::tasks()) rows.push_back({task.name, task.summary, task.metrics});
+    if (what == "job-keys") {
+        const training::JobFile standard;
+        for (const auto& key : training::job_keys()) {
+            const nlohmann::json value = key.get(standard);
+            rows.push_back({key.full_name(), key.help, value.is_null() ? "" : training::toml_value(value)});
+        }
+    }
     if (what == "kernels")
         for (const auto& name : kernels::available_backends()) rows.push_back({name});
     if (what == "examples")
@@ -72,27 +86,30 @@ void add_list(CLI::App& app, Context& context) {
     static bool json = false;
     command
         ->add_option("what", what,
-                     "figures, colour-maps, mixers, families, presets, tasks, datasets, kernels, examples")
+                     "figures, colour-maps, mixers, families, presets, job-keys, tasks, datasets, kernels, examples")
         ->required()
         ->check(CLI::IsMember(
-            {"figures", "colour-maps", "mixers", "families", "presets", "tasks", "datasets", "kernels", "examples"}));
+            {"figures", "colour-maps", "mixers", "families", "presets", "job-keys", "tasks", "datasets", "kernels", "examples"}));
     command->add_flag("--json", json, "One JSON document");
     command->callback([&context] {
         context.command = [] {
+            const auto third_column = [] {
+                return std::string(what == "job-keys" ? "default" : what == "datasets" ? "options" : "needs");
+            };
             const Rows rows = rows_of(what);
             if (json) {
                 nlohmann::json document = nlohmann::json::array();
                 for (const auto& row : rows) {
                     nlohmann::json entry = {{"name", row[0]}};
                     if (row.size() > 1) entry["description"] = row[1];
-                    if (row.size() > 2) entry["needs"] = row[2];
+                    if (row.size() > 2) entry[third_column()] = row[2];
                     document.push_back(entry);
                 }
                 print_json(document);
             } else if (rows.empty()) {
                 print("No " + what + " in this version: they come with training and evaluation.\n");
             } else {
-                std::vector<std::string> header{"name", "what it is", "needs"};
+                std::vector<std::string> header{"name", "what it is", third_column()};
                 header.resize(rows[0].size());
                 print(format_table(header, rows));
             }

@@ -36,18 +36,27 @@ public:
           cancellation_(cancellation),
           folder_(request.destination, request.input_folders, "checkpoint") {
         for (const OutputTensor& tensor : request.tensors) total_ += static_cast<double>(bytes_of(tensor.plan));
+        for (const auto& [name, tensors] : request_.side_tensors)
+            for (const OutputTensor& tensor : tensors) total_ += static_cast<double>(bytes_of(tensor.plan));
     }
 
-    void run() {
+    std::uint64_t run() {
         check_space();
         write_weights();
         if (request_.config != nullptr) write_text("config.json", json_text(*request_.config));
         for (const fs::path& file : request_.side_files) copy(file);
+        for (const auto& [name, text] : request_.texts) write_text(name, text);
+        for (const auto& [name, tensors] : request_.side_tensors) {
+            Shard all;
+            for (const OutputTensor& tensor : tensors) all.push_back(&tensor);
+            write_shard(name, all);
+        }
         const nlohmann::json manifest = {{"format", "headscope-manifest"}, {"format_version", 1}, {"files", manifest_}};
         write_text("manifest.json", json_text(manifest));
         check();
         cancellation_.check();
         folder_.publish();
+        return file_bytes_;
     }
 
 private:
@@ -145,6 +154,7 @@ private:
 
     void note(const std::string& name, std::uint64_t bytes, const std::string& hash) {
         manifest_[name] = {{"bytes", bytes}, {"sha256", hash}};
+        file_bytes_ += bytes;
     }
 
     void check() const {
@@ -160,7 +170,7 @@ private:
     const Cancellation& cancellation_;
     OutputFolder folder_;
     nlohmann::json manifest_ = nlohmann::json::object();
-    std::uint64_t data_bytes_ = 0;
+    std::uint64_t data_bytes_ = 0, file_bytes_ = 0;
     double total_ = 0;
 };
 
@@ -182,9 +192,9 @@ OutputTensor output_tensor(std::string name, const at::Tensor& tensor) {
             }};
 }
 
-void save_checkpoint(const SaveRequest& request, Progress& progress, const Cancellation& cancellation) {
+std::uint64_t save_checkpoint(const SaveRequest& request, Progress& progress, const Cancellation& cancellation) {
     try {
-        Saver(request, progress, cancellation).run();
+        return Saver(request, progress, cancellation).run();
     } catch (...) {
         throw current_error(shown(request.destination));
     }

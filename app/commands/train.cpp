@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "app/console.h"
+#include "app/context.h"
+#include "app/loading.h"
+#include "app/version.h"
+#include "core/base/error.h"
+#include "core/training/job.h"
+#include "core/training/run_folder.h"
+#include "core/training/trainer.h"
+
+namespace headscope::app {
+namespace {
+
+namespace fs = std::filesystem;
+using training::JobFile;
+using training::TrainRequest;
+
+struct TrainOptions {
+    std::string job, output, from;
+    std::vector<std::string> set;
+    bool resume = false, fresh_optimizer = false, json = false;
+    int nice = 0;
+};
+
+std::string number(double value, const char* format = "%.4g") {
+    char text[32];
+    std::snprintf(text, sizeof text, format, value);
+    return text;
+}
+
+/// What a run tells, on standard error: a bar on a terminal, otherwise a line where something is worth one.
+class Teller {
+public:
+    explicit Teller(ConsoleProgress& progress) : progress_(progress), terminal_(isatty(STDERR_FILENO) == 1) {}
+
+    void tell(const training::Event& event) {
+        std::visit([&](const auto& what) { tell(what); }, event.what);
+    }
+
+private:
+    void line(const std::string& text) {
+        finish_progress_line();
+        std::fprintf(stderr, "headscope: %s\n", text.c_str());
+    }
+    std::string place(std::int64_t step) const {
+        return "step " + std::to_string(step) + (steps_ > 0 ? " of " + std::to_string(steps_) : "");
+    }
+
+    void tell(const training::Started& started) {
+        steps_ = started.steps;
+        std::string mixers;
+        for (const auto& mixer : started.mixers)
+            if (mixers.find(mixer) == std::string::npos) mixers += (mixers.empty() ? "" : ", ") + mixer;
+        line(std::to_string(started.parameters) + " parameters, " + std::to_string(started.mixers.size()) +
+             " layers (" + mixers + "), " + std::to_string(started.threads) + " threads" +
+             (started.step > 0 ? ", from step " + std::to_string(started.step) : ""));
+    }
+    void tell(const training::Step& step) {
+        last_ = step;
+        if (!terminal_) return;
+        progress_.advance(static_cast<double>(step.step), static_cast<double>(steps_),
+                          place(step.step) + ", loss " + number(step.loss) + ", " +
+                              number(step.tokens_per_second, "%.0f") + " tokens/s");
+    }
+    void tell(const training::Validation& validation) {
+        line(place(validation.step) + "  validation " + number(validation.loss, "%.5f") +
+             (last_.step > 0 ? "  loss " + number(last_.loss, "%.5f") + "  rate " + number(last_.learning_rate) + "  " +
+                                   number(last_.tokens_per_second, "%.0f") + " tokens/s"
+                             : ""));
+    }
+    void tell(const training::ProbeResult&) {}
+    void tell(const training::Snapshot& snapshot) {
+        line(place(snapshot.step) + "  " + snapshot.name + (snapshot.best ? ", the best so far" : ""));
+    }
+    void tell(const training::Control& control) {
+        if (control.action == "plan") steps_ = std::atoll(control.value.c_str());
+        line(place(control.step) + "  " + control.action + (control.value.empty() ? "" : " " + control.value) + ": " +
+             escaped(control.outcome));
+    }
+    void tell(const training::SampleText& sample) {
+        line(place(sample.step) + "  " + escaped(sample.prompt) + " | " + escaped(sample.text, 400));
+    }
+    void tell(const training::Log& log) { line(place(log.step) + "  " + escaped(log.text, 2000)); }
+    void tell(const training::StateChanged& changed) {
+        if (changed.state == training::RunState::paused) line(place(changed.step) + "  paused");
+    }
+    void tell(const training::Rewound& rewound) { line(escaped(rewound.reason)); }
+
+    ConsoleProgress& progress_;
+    bool terminal_;
+    std::int64_t steps_ = 0;
+    training::Step last_;
+};
+
+TrainRequest make_request(const TrainOptions& options) {
+    TrainRequest request;
+    request.run = options.output;
+    request.from = options.from;
+    request.keep_optimizer = !options.fresh_optimizer;
+    request.program_version = kVersion;
+    if (options.resume) {
+        request.start = TrainRequest::Start::resume;
+        request.job = options.job.empty() ? training::stored_job(options.output) : training::read_job_file(options.job);
+    } else if (!options.from.empty()) {
+        request.start = TrainRequest::Start::fork;
+        request.job = options.job.empty() ? training::stored_job(options.from) : training::read_job_file(options.job);
+    } else {
+        request.job = training::read_job_file(options.job);
+    }
+    request.job = training::with_absolute_paths(request.job);
+    for (const std::string& assignment : options.set) training::set_key(request.job, assignment);
+    return request;
+}
+
+void report(const TrainOptions& options, const training::TrainOutcome& outcome) {
+    const std::string snapshot = outcome.step > 0 ? training::snapshot_name(outcome.step) : "";
+    if (options.json) {
+        const auto value = [](double x) { return std::isfinite(x) ? nlohmann::json(x) : nlohmann::json(); };
+        print_json({{"run", options.output},
+                    {"state", training::state_name(outcome.state)},
+                    {"step", outcome.step},
+                    {"loss", value(outcome.loss)},
+                    {"validation", value(outcome.validation)},
+                    {"snapshot", snapshot.empty() ? nlohmann::json() : nlohmann::json("snapshots/" + snapshot)}});
+        return;
+    }
+    std::string text = escaped(options.output, 4096) + ": " + training::state_name(outcome.state) + " at step " +
+                       std::to_string(outcome.step);
+    if (std::isfinite(outcome.loss)) text += ", loss " + number(outcome.loss, "%.5f");
+    if (std::isfinite(outcome.validation)) text += ", validation " + number(outcome.validation, "%.5f");
+    print(text + "\n");
+    if (outcome.state == training::RunState::stopped)
+        print("headscope train -o " + escaped(options.output, 4096) + " --resume goes on\n");
+}
+
+void run(const TrainOptions& options, Context& context) {
+    const TrainRequest plain = make_request(options);
+    if (options.nice > 0) ::setpriority(PRIO_PROCESS, 0, options.nice);  // before the first thread, which inherit it
+    configure_compute(static_cast<int>(plain.job.training.threads), "auto", "cpu");
+    ConsoleProgress progress;
+    Teller teller(progress);
+    TrainRequest request = plain;
+    request.on_event = [&](const training::Event& event) { teller.tell(event); };
+    const training::TrainOutcome outcome = training::train(request, progress, context.cancellation);
+    finish_progress_line();
+    report(options, outcome);
+    if (outcome.cancelled) context.stopped_in_order = true;
+}
+
+}  // namespace
+
+void add_train(CLI::App& app, Context& context) {
+    auto* command = app.add_subcommand("train", "Run a training job, or go on with one");
+    auto options = std::make_shared<TrainOptions>();
+    command->add_option("job", options->job, "JOB.toml; not needed with --resume and --from");
+    command->add_option("-o,--output", options->output, "The run's folder: a new one, or with --resume its own")
+        ->required();
+    auto* resume = command->add_flag("--resume", options->resume, "Go on from the run's last whole snapshot");
+    auto* from =
+        command->add_option("--from", options->from, "Fork: begin from this snapshot's folder")->excludes(resume);
+    command
+        ->add_flag("--fresh-optimizer", options->fresh_optimizer,
+                   "Of a fork: take the weights alone, and begin again at step 0")
+        ->needs(from);
+    command->add_option("--set", options->set, "Change a key of the job: training.steps=500; may repeat")
+        ->expected(1)
+        ->take_all();
+    command->add_option("--nice", options->nice, "A lower priority: 0 to 19")->check(CLI::Range(0, 19));
+    command->add_flag("--json", options->json, "One JSON document at the end");
+    command->callback([&context, options] {
+        if (options->job.empty() && !options->resume && options->from.empty())
+            throw CLI::ValidationError("train", "a JOB.toml, --resume or --from is expected");
+        context.command = [&context, options] { run(*options, context); };
+    });
+}
+
+}  // namespace headscope::app

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/training/learner.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/isfinite.h>
+#include <ATen/ops/zeros.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "core/base/error.h"
+#include "core/model/head_loss.h"
+#include "kernels/optimizer.h"
+
+namespace headscope::training {
+namespace {
+
+/// splitmix64 of three numbers, one after the other.
+std::uint64_t mixed(std::uint64_t seed, std::uint64_t step, std::uint64_t part) {
+    std::uint64_t state = 0;
+    for (const std::uint64_t value : {seed, step, part}) {
+        state = (state ^ value) + 0x9E3779B97F4A7C15U;
+        state = (state ^ (state >> 30U)) * 0xBF58476D1CE4E5B9U;
+        state = (state ^ (state >> 27U)) * 0x94D049BB133111EBU;
+        state ^= state >> 31U;
+    }
+    return state;
+}
+
+at::Tensor tensor_of(const std::vector<std::int64_t>& values) {
+    at::Tensor tensor = at::empty({static_cast<std::int64_t>(values.size())}, at::kLong);
+    std::memcpy(tensor.mutable_data_ptr(), values.data(), values.size() * sizeof(std::int64_t));
+    return tensor;
+}
+
+kernels::ElementType element_type(const at::Tensor& tensor) {
+    return tensor.scalar_type() == at::kBFloat16 ? kernels::ElementType::bfloat16 : kernels::ElementType::float32;
+}
+
+void read_into(at::Tensor& to, const checkpoint::Checkpoint& file, const std::string& name) {
+    const at::Tensor stored = file.load(name, checkpoint::LoadAs::float32);
+    if (stored.numel() != to.numel())
+        throw Error(ErrorCode::mismatch, escaped(file.display_name()) + ": " + name,
+                    "expected " + std::to_string(to.numel()) + " numbers, as many as the model's weights",
+                    "found " + std::to_string(stored.numel()));
+    to.copy_(stored.flatten());
+}
+
+}  // namespace
+
+at::Tensor ids_of(const data::DataBatch& batch) {
+    return tensor_of(batch.ids).view({batch.sequences, batch.length});
+}
+
+Learner::Learner(std::unique_ptr<model::Trainable> model, const JobFile& job) : model_(std::move(model)), job_(job) {
+    const at::Tensor weights = model_->weights();
+    first_ = at::zeros({weights.numel()}, at::kFloat);
+    second_ = at::zeros({weights.numel()}, at::kFloat);
+    const at::NoGradGuard no_gradient;
+    if (weights.scalar_type() == at::kBFloat16) master_ = weights.to(at::kFloat);
+}
+
+Loss Learner::gradients(const std::vector<data::DataBatch>& parts, std::int64_t step, std::int64_t counted) {
+    model_->gradients().zero_();
+    if (counted == 0)
+        for (const auto& part : parts) counted += part.counted;
+    const double scale = counted > 0 ? 1.0 / static_cast<double>(counted) : 0;
+    Loss loss;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        const data::DataBatch& part = parts[i];
+        model::TrainingForward training;
+        training.dropout = job_.training.dropout;
+        training.dropout_seed = mixed(static_cast<std::uint64_t>(job_.seed), static_cast<std::uint64_t>(step),
+                                      static_cast<std::uint64_t>(i));
+        const at::Tensor hidden = model_->forward(model::Batch{ids_of(part), {}, {}}, training);
+        model::HeadLossOptions options;
+        options.z_loss = job_.training.z_loss;
+        const model::LossSum found =
+            model::head_loss(hidden.flatten(0, 1), model_->head_weight(), tensor_of(part.targets), options);
+        found.sum.mul(scale).backward();
+        loss.sum += found.cross_entropy;
+        loss.counted += found.rows;
+    }
+    return loss;
+}
+
+double Learner::gradient_norm() const {
+    const at::Tensor gradients = model_->gradients();
+    return std::sqrt(kernels::squared_norm(gradients.const_data_ptr(), element_type(gradients), gradients.numel()));
+}
+
+void Learner::update(double rate, double norm, std::int64_t update) {
+    at::Tensor weights = model_->weights(), gradients = model_->gradients();
+    kernels::FlatParameters flat;
+    flat.size = weights.numel();
+    flat.decayed = model_->decayed();
+    flat.type = element_type(weights);
+    flat.weights = weights.mutable_data_ptr();
+    if (master_.defined()) flat.master = master_.mutable_data_ptr<float>();
+    flat.gradient_type = element_type(gradients);
+    flat.gradients = gradients.mutable_data_ptr();
+    flat.first = first_.mutable_data_ptr<float>();
+    flat.second = second_.mutable_data_ptr<float>();
+    kernels::AdamWSettings settings;
+    settings.rate = rate;
+    settings.beta1 = job_.optimizer.betas[0];
+    settings.beta2 = job_.optimizer.betas[1];
+    settings.epsilon = job_.optimizer.eps;
+    settings.decay = job_.optimizer.weight_decay;
+    settings.step = update;
+    if (job_.training.clip > 0 && norm > job_.training.clip) settings.gradient_scale = job_.training.clip / norm;
+    kernels::adamw_step(flat, settings);
+}
+
+Loss Learner::evaluate(const data::DataBatch& batch) {
+    const at::NoGradGuard no_gradient;
+    const at::Tensor hidden = model_->model().forward(model::Batch{ids_of(batch), {}, {}});
+    const model::LossSum found =
+        model::head_loss(hidden.flatten(0, 1), model_->head_weight(), tensor_of(batch.targets));
+    return {found.cross_entropy, found.rows};
+}
+
+bool Learner::weights_finite() const {
+    const at::NoGradGuard no_gradient;
+    const at::Tensor& numbers = master_.defined() ? master_ : model_->weights();
+    return at::isfinite(numbers).all().item<bool>() && at::isfinite(model_->weights()).all().item<bool>();
+}
+
+std::vector<checkpoint::OutputTensor> Learner::optimizer_tensors() const {
+    std::vector<checkpoint::OutputTensor> tensors{checkpoint::output_tensor("first", first_),
+                                                  checkpoint::output_tensor("second", second_)};
+    if (master_.defined()) tensors.push_back(checkpoint::output_tensor("master", master_));
+    return tensors;
+}
+
+void Learner::read_optimizer(const checkpoint::Checkpoint& file) {
+    read_into(first_, file, "first");
+    read_into(second_, file, "second");
+    if (master_.defined()) read_into(master_, file, "master");
+}
+
+}  // namespace headscope::training

@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/training/trainer.h"
+
+#include <c10/util/Exception.h>
+
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "core/base/cancellation_scope.h"
+#include "core/base/error.h"
+#include "core/base/json.h"
+#include "core/model/generate.h"
+#include "core/tokenizer/tokenizer.h"
+#include "core/training/control.h"
+#include "core/training/probe_run.h"
+#include "core/training/run_history.h"
+#include "core/training/schedule.h"
+#include "core/training/trainer_session.h"
+#include "kernels/backend.h"
+
+namespace headscope::training {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// Resident bytes of this process, of /proc/self/statm.
+double resident_memory() {
+    std::ifstream statm("/proc/self/statm");
+    double all = 0, resident = 0;
+    statm >> all >> resident;
+    return resident * 4096;
+}
+
+std::string number_text(double value) {
+    char buffer[32];
+    std::snprintf(buffer, sizeof buffer, "%.6g", value);
+    return buffer;
+}
+
+bool due(std::int64_t step, std::int64_t every) {
+    return every > 0 && step % every == 0;
+}
+
+/// The loop of one process over one run.
+class Run {
+public:
+    Run(const TrainRequest& request, Session& session, const Cancellation& cancellation)
+        : request_(request),
+          s_(session),
+          cancellation_(cancellation),
+          start_(Clock::now()),
+          before_(session.state.seconds),
+          plan_(session.job.training.minutes.value_or(0) * 60) {}
+
+    TrainOutcome run() {
+        begin();
+        data::Prefetcher reader(*s_.source, {s_.state.position, s_.job.training.batch, s_.job.training.batch},
+                                static_cast<int>(s_.job.data_workers));
+        while (true) {
+            between_steps();
+            if (ending_ || done()) break;
+            step(reader);
+        }
+        return end();
+    }
+
+    /// Whatever goes wrong is in the journal too, if that can still be written.
+    void tell_failure(const Error& error) {
+        try {
+            emit(StateChanged{RunState::failed, s_.state.step, error.what()});
+            s_.journal->sync();
+            build_run_file(s_.run.path);
+        } catch (...) {
+        }
+    }
+
+private:
+    TrainingState& state() { return s_.state; }
+    bool minutes() const { return s_.job.training.minutes.has_value(); }
+    bool done() const { return s_.state.planned_steps > 0 && s_.state.step >= s_.state.planned_steps; }
+    double elapsed() const { return before_ + seconds_since(start_) - paused_; }
+
+    void emit(What what) {
+        s_.journal->append(what);
+        if (request_.on_event) request_.on_event(Event{now(), std::move(what)});
+    }
+    void log(LogLevel level, const std::string& text) { emit(Log{level, state().step, text}); }
+
+    void begin() {
+        if (s_.rewound) emit(Rewound{state().step, "resumed from " + snapshot_name(state().step)});
+        emit(started_event(s_, request_.program_version));
+        emit(StateChanged{RunState::running, state().step, s_.resumed ? "resumed" : ""});
+        for (const std::string& problem : s_.problems) log(LogLevel::warning, problem);
+        if (minutes() && s_.resumed && s_.replays.empty()) plan_.resume(before_);
+        if (request_.start == TrainRequest::Start::fork) snapshot();
+        if (state().step > 0) return;
+        if (s_.job.evaluation.every > 0 && !s_.validated_first) validate();
+        if (s_.job.probe.every > 0 && !s_.probed_first) probe();
+    }
+
+    TrainOutcome end() {
+        const bool finished = done() && !stopping_;
+        if (s_.held_out && s_.job.evaluation.every > 0) validate();
+        if (state().step > 0) snapshot();
+        emit(StateChanged{finished ? RunState::finished : RunState::stopped, state().step, ""});
+        s_.journal->sync();
+        build_run_file(s_.run.path);
+        TrainOutcome outcome;
+        outcome.state = finished ? RunState::finished : RunState::stopped;
+        outcome.cancelled = cancelled_;
+        outcome.step = state().step;
+        outcome.loss = loss_;
+        outcome.validation = state().validation;
+        return outcome;
+    }
+
+    // One update.
+
+    void step(data::Prefetcher& reader) {
+        const auto start = Clock::now();
+        const std::int64_t number = state().step + 1;
+        std::vector<data::DataBatch> parts;
+        for (std::int64_t i = 0; i < s_.job.training.accumulate; ++i) parts.push_back(reader.next());
+        Step event;
+        event.step = number;
+        compute(parts, number, event);
+        event.learning_rate = rate(number);
+        s_.learner->update(event.learning_rate, event.gradient_norm, state().optimizer_step + 1);
+        state().step = number;
+        ++state().optimizer_step;
+        state().position += s_.job.sequences();
+        state().tokens += s_.job.step_tokens();
+        state().seconds = elapsed();
+        state().validation = std::nan("");
+        loss_ = event.loss;
+        event.tokens = state().tokens;
+        event.tokens_per_second = static_cast<double>(s_.job.step_tokens()) / std::max(seconds_since(start), 1e-9);
+        event.seconds = state().seconds;
+        event.memory = resident_memory();
+        emit(event);
+        after_step();
+    }
+
+    /// Loss and gradient of the step; computed again when they are not finite: a fault of the machine passes, one of
+    /// the job does not. The weights are still those of the step before.
+    void compute(const std::vector<data::DataBatch>& parts, std::int64_t number, Step& event) {
+        for (int attempt = 0; attempt < 2; ++attempt) {
+            event.loss = s_.learner->gradients(parts, number).mean();
+            if (request_.on_gradients) request_.on_gradients(number, attempt, s_.learner->model().gradients());
+            event.gradient_norm = s_.learner->gradient_norm();
+            const bool finite = std::isfinite(event.loss) && std::isfinite(event.gradient_norm);
+            if (finite && attempt == 0) return;
+            if (finite) {
+                log(LogLevel::warning, "update " + std::to_string(number) +
+                                           ": finite when it was computed again, so a fault of the machine; going on");
+                return;
+            }
+            if (attempt == 0)
+                log(LogLevel::warning, "update " + std::to_string(number) + ": loss " + number_text(event.loss) +
+                                           ", gradient norm " + number_text(event.gradient_norm) +
+                                           "; not applied, computed again");
+        }
+        throw Error(ErrorCode::limit, "update " + std::to_string(number),
+                    "expected a finite loss and gradient; nothing of this update was kept, the run can be resumed, or "
+                    "forked with a lower learning rate, from its last snapshot",
+                    "found loss " + number_text(event.loss) + " and gradient norm " + number_text(event.gradient_norm) +
+                        ", twice");
+    }
+
+    double rate(std::int64_t update) {
+        // Before its first plan a job of minutes is as long as it can be.
+        const std::int64_t all = state().planned_steps > 0 ? state().planned_steps : std::int64_t{1} << 40;
+        return learning_rate(s_.job.schedule, state().peak_rate, update, all);
+    }
+
+    void after_step() {
+        const std::int64_t step = state().step;
+        if (due(step, s_.job.evaluation.every)) validate();
+        if (due(step, s_.job.probe.every)) probe();
+        if (due(step, s_.job.sample.every)) sample();
+        if (due(step, s_.job.snapshots.every)) snapshot();
+        if (request_.stop_after && request_.stop_after(step)) stop();
+    }
+
+    // What is done between two updates.
+
+    void between_steps() {
+        replay();
+        if (minutes()) plan();
+        wishes();
+        while (paused_now_ && !ending_) {
+            const auto start = Clock::now();
+            std::this_thread::sleep_for(std::chrono::milliseconds(50));
+            wishes();
+            paused_ += seconds_since(start);
+            if (cancellation_.requested()) break;
+        }
+        if (cancellation_.requested()) {
+            cancelled_ = true;
+            stop();
+        }
+    }
+
+    void stop() {
+        stopping_ = true;
+        ending_ = true;
+    }
+
+    void replay() {
+        while (!s_.replays.empty() && s_.replays.front().step <= state().step) {
+            const Replay replay = s_.replays.front();
+            s_.replays.erase(s_.replays.begin());
+            ControlWish wish;
+            if (replay.action == "plan") {
+                std::int64_t steps = 0;
+                std::from_chars(replay.value.data(), replay.value.data() + replay.value.size(), steps);
+                set_plan(steps);
+            } else if (replay.action == "learning_rate" || replay.action == "evaluate" || replay.action == "snapshot") {
+                wish.id = replay.id;
+                wish.action = action_of(replay.action);
+                if (wish.action == ControlAction::learning_rate) wish.value = std::stod(replay.value);
+                apply(wish, replay.value);
+            }
+            if (s_.replays.empty() && minutes()) plan_.resume(elapsed());
+        }
+    }
+
+    void plan() {
+        for (const Replay& replay : s_.replays)
+            if (replay.action == "plan") return;  // it was planned before what is done again
+        const double time = elapsed();
+        if (plan_.over(time) && state().step > 0 && !done())
+            set_plan(state().step);
+        else if (const std::int64_t steps = plan_.plan(state().step, time); steps > 0)
+            set_plan(steps);
+    }
+
+    void set_plan(std::int64_t steps) {
+        if (steps <= 0) return;
+        state().planned_steps = steps;
+        emit(Control{state().step, "plan", std::to_string(steps),
+                     "updates that " + number_text(*s_.job.training.minutes) + " minutes are"});
+    }
+
+    void wishes() {
+        std::vector<std::string> refused;
+        for (const ControlWish& wish : read_control(s_.run, refused)) {
+            const std::string value =
+                wish.action == ControlAction::learning_rate ? nlohmann::json(wish.value).dump() : std::string();
+            if (wish.action == ControlAction::learning_rate) {
+                // Said now, it counts more than what had been said for later before a resume.
+                std::erase_if(s_.replays, [](const Replay& replay) { return replay.action == "learning_rate"; });
+            }
+            apply(wish, value);
+            remove_control(s_.run, wish.id);
+        }
+        for (const std::string& text : refused) log(LogLevel::warning, "a wish that cannot be read: " + text);
+    }
+
+    void apply(const ControlWish& wish, const std::string& value) {
+        std::string outcome;
+        switch (wish.action) {
+            case ControlAction::pause:
+                outcome = paused_now_ ? "was paused already" : "paused";
+                if (!paused_now_) change_state(RunState::paused);
+                paused_now_ = true;
+                break;
+            case ControlAction::resume:
+                outcome = paused_now_ ? "goes on" : "was not paused";
+                if (paused_now_) change_state(RunState::running);
+                paused_now_ = false;
+                break;
+            case ControlAction::stop:
+                outcome = "stops, with a snapshot";
+                stop();
+                break;
+            case ControlAction::snapshot:
+                outcome = snapshot();
+                break;
+            case ControlAction::evaluate:
+                outcome = validate();
+                break;
+            case ControlAction::learning_rate:
+                state().peak_rate = wish.value;
+                outcome =
+                    "the schedule's peak from now on; the next update's rate is " + number_text(rate(state().step + 1));
+                break;
+        }
+        emit(Control{state().step, action_name(wish.action), value, outcome, wish.id});
+    }
+
+    void change_state(RunState to) { emit(StateChanged{to, state().step, ""}); }
+
+    /// Loss on the held-out batches, always the same ones. What was found, for people.
+    std::string validate() {
+        if (!s_.held_out) return "no held-out text";
+        if (std::isfinite(state().validation)) return "loss " + number_text(state().validation);
+        const auto start = Clock::now();
+        Loss all;
+        for (std::int64_t i = 0; i < s_.job.evaluation.batches; ++i) {
+            const Loss one = s_.learner->evaluate(s_.held_out->read(i * s_.job.training.batch, s_.job.training.batch));
+            all.sum += one.sum;
+            all.counted += one.counted;
+        }
+        state().validation = all.mean();
+        emit(Validation{state().step, all.mean(), all.counted, seconds_since(start)});
+        if (!std::isfinite(all.mean())) log(LogLevel::warning, "the validation loss is not finite");
+        return "loss " + number_text(all.mean());
+    }
+
+    void probe() {
+        const data::BatchSource& source = s_.held_out ? *s_.held_out : *s_.source;
+        const data::DataBatch batch = source.read(0, s_.job.probe.sequences);
+        const std::int64_t length = std::min(s_.job.probe.length, batch.length);
+        ProbeResult result =
+            measure(s_.learner->model().model(), ids_of(batch).narrow(1, 0, length).contiguous(), never_);
+        result.step = state().step;
+        emit(std::move(result));
+    }
+
+    void sample() {
+        try {
+            const auto& tokenizer = s_.data->tokenizer();
+            std::string prompt = s_.job.sample.prompt;
+            std::vector<std::int64_t> ids;
+            if (prompt.empty()) {
+                const data::BatchSource& source = s_.held_out ? *s_.held_out : *s_.source;
+                const auto batch = source.read(0, 1);
+                ids.assign(batch.ids.begin(), batch.ids.begin() + std::min<std::int64_t>(16, batch.length / 2));
+                prompt = tokenizer.decode(std::vector<std::int32_t>(ids.begin(), ids.end()));
+            } else {
+                const auto encoding = tokenizer.encode(prompt);
+                ids.assign(encoding.ids.begin(), encoding.ids.end());
+            }
+            model::GenerateOptions options;
+            options.tokens = s_.job.sample.tokens;
+            options.temperature = s_.job.sample.temperature;
+            options.seed =
+                static_cast<std::uint64_t>(s_.job.seed) * 1'000'003U + static_cast<std::uint64_t>(state().step);
+            const auto made = model::generate(s_.learner->model().model(), ids, options);
+            emit(SampleText{state().step, prompt,
+                            tokenizer.decode(std::vector<std::int32_t>(made.begin(), made.end()))});
+        } catch (const Error& error) {
+            log(LogLevel::warning, std::string("no sample: ") + error.what());
+        }
+    }
+
+    /// What it is called, for people. A full disk ends no training: the older snapshots are there.
+    std::string snapshot() {
+        if (s_.job.evaluation.every > 0) validate();
+        if (!s_.learner->weights_finite())
+            throw Error(ErrorCode::limit, "snapshot of step " + std::to_string(state().step), "expected finite weights",
+                        "found others; nothing was written");
+        const bool best = std::isfinite(state().validation) && state().validation < state().best_validation;
+        const TrainingState before = state();
+        if (best) {
+            state().best_validation = state().validation;
+            state().best_step = state().step;
+        }
+        const auto start = Clock::now();
+        try {
+            s_.journal->sync();
+            const std::uint64_t bytes = s_.snapshots->write(state(), save_request(), never_);
+            if (best) s_.snapshots->link("best", state().step);
+            if (bytes > 0) emit(Snapshot{state().step, snapshot_name(state().step), bytes, seconds_since(start), best});
+            s_.snapshots->prune(s_.job.snapshots.keep, state().best_step);
+        } catch (const Error& error) {
+            if (error.code() != ErrorCode::io || ending_ || done()) throw;
+            state() = before;
+            log(LogLevel::error, std::string("no snapshot: ") + error.what());
+            return error.what();
+        }
+        if (seconds_since(run_file_built_) > 30) {
+            build_run_file(s_.run.path);
+            run_file_built_ = Clock::now();
+        }
+        return snapshot_name(state().step);
+    }
+
+    checkpoint::SaveRequest save_request() {
+        config_ = parse_json(s_.learner->model().config_json(), "config.json");
+        checkpoint::SaveRequest request;
+        request.config = &config_;
+        request.tensors = s_.learner->model().output_tensors();
+        request.side_tensors[kOptimizerName] = s_.learner->optimizer_tensors();
+        for (const auto& file : s_.data->tokenizer_files()) request.texts[file.name] = file.content;
+        request.texts["generation_config.json"] =
+            json_text({{"do_sample", true}, {"temperature", s_.job.sample.temperature}});
+        return request;
+    }
+
+    const TrainRequest& request_;
+    Session& s_;
+    const Cancellation& cancellation_;
+    Cancellation never_;  ///< what must not be left half done
+    CancellationScope scope_{never_};
+    Clock::time_point start_, run_file_built_;
+    double before_ = 0, paused_ = 0;
+    TimePlan plan_;
+    bool paused_now_ = false, stopping_ = false, ending_ = false, cancelled_ = false;
+    double loss_ = std::nan("");
+    nlohmann::json config_;
+};
+
+}  // namespace
+
+TrainOutcome train(const TrainRequest& request, Progress& progress, const Cancellation& cancellation) {
+    try {
+        Session session = open_session(request, progress, cancellation);
+        Run run(request, session, cancellation);
+        try {
+            return run.run();
+        } catch (...) {
+            const Error error = current_error("training");
+            run.tell_failure(error);
+            throw error;
+        }
+    } catch (const kernels::Cancelled&) {
+        throw Stopped();
+    } catch (...) {
+        throw current_error("training");
+    }
+}
+
+}  // namespace headscope::training
