@@ -26,8 +26,10 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
+constexpr std::uint64_t largest_config = 4U << 20U;
+
 struct Options {
-    std::string model, preset, lengths = "128,512,2048", output;
+    std::string model, preset, config, lengths = "128,512,2048", output;
     std::vector<std::string> mixers;
     std::int64_t batch = 1, tensor_parallel = 1, bytes = 0;
     int threads = 0;
@@ -45,6 +47,16 @@ struct Subject {
 
 Subject subject_of(const Options& options) {
     Subject subject;
+    if (!options.config.empty()) {
+        const fs::path path(options.config);
+        const auto document = parse_json(read_small_file(path, largest_config, "configuration"), options.config);
+        const auto inspection = model::inspect_config(document.dump());
+        subject.name = path.filename().string();
+        subject.config = inspection.config;
+        subject.parameters = inspection.parameters;
+        subject.config_json = model::native_json(subject.config).dump();
+        return subject;
+    }
     if (options.model.empty()) {
         subject.name = options.preset.empty() ? "deconattn-500m" : options.preset;
         subject.config_json = model::preset_json(subject.name).dump();
@@ -204,8 +216,8 @@ void print_model(const Subject& subject, const std::vector<cost::MeasuredModel>&
 }
 
 void run(const Options& options, const Cancellation& cancellation) {
-    if (!options.model.empty() && !options.preset.empty())
-        throw UsageError("--preset: a model or a preset is expected; found both");
+    if (int(!options.model.empty()) + int(!options.preset.empty()) + int(!options.config.empty()) > 1)
+        throw UsageError("--preset: a model, a preset or a configuration is expected; found more than one");
     configure_compute(options.threads, "auto", "cpu");
     const Subject subject = subject_of(options);
     if (!options.output.empty())
@@ -273,6 +285,7 @@ void add_cost(CLI::App& app, Context& context) {
     auto options = std::make_shared<Options>();
     command->add_option("model", options->model, "A checkpoint or run whose sizes are taken");
     command->add_option("--preset", options->preset, "Sizes by name instead (headscope list presets)");
+    command->add_option("--config", options->config, "The sizes of a config.json instead");
     command->add_option("--lengths", options->lengths, "Tokens: 128,512,2048");
     command->add_option("--batch", options->batch, "Sequences")->check(CLI::Range(1, 1 << 20));
     command->add_option("--tensor-parallel", options->tensor_parallel, "t of the formulas")

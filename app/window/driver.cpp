@@ -14,6 +14,7 @@
 
 #include "app/window/main_window.h"
 #include "app/window/synthetic.h"
+#include "widgets/training/run_shelf.h"
 
 namespace headscope::app {
 namespace {
@@ -118,7 +119,19 @@ QJsonObject Driver::state() const {
                                    {"complete", study->complete()},
                                    {"running", study->running()},
                                    {"done_sites", static_cast<double>(study->done_sites())}});
+    QJsonArray runs;
+    const widgets::RunShelf& shelf = window_->desk().runs();
+    for (const widgets::Run& run : shelf.runs())
+        runs.append(QJsonObject{{"name", run.name},
+                                {"path", run.path},
+                                {"status", QLatin1String(workspace::status_name(run.status()))},
+                                {"step", static_cast<double>(run.record->last_step())},
+                                {"snapshots", static_cast<double>(run.record->snapshots.size())},
+                                {"probes", static_cast<double>(run.record->probes.size())},
+                                {"waiting", static_cast<double>(run.waiting.size())}});
     return {{"study", selection.study},
+            {"runs", runs},
+            {"starting", shelf.starting()},
             {"sequence", optional(selection.sequence)},
             {"site", static_cast<double>(selection.site)},
             {"head", static_cast<double>(selection.head)},
@@ -131,7 +144,7 @@ QJsonObject Driver::state() const {
             {"problems", window_->problems()},
             {"stalls", window_->watchdog().stalls()},
             {"longest_stall", window_->watchdog().longest()},
-            {"busy", !window_->desk().reader().idle()},
+            {"busy", !window_->desk().reader().idle() || !window_->desk().runs().worker().idle()},
             {"dark", window_->desk().theme().dark}};
 }
 

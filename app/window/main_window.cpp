@@ -5,9 +5,11 @@
 #include <QDockWidget>
 #include <QLabel>
 #include <QLocale>
+#include <QMenuBar>
 #include <QStackedWidget>
 #include <QStatusBar>
 #include <QStyleHints>
+#include <QToolButton>
 #include <QVBoxLayout>
 
 #include "core/analysis/input.h"
@@ -36,7 +38,12 @@ QDockWidget* make_dock(QMainWindow* window, const char* name, const QString& tit
 }  // namespace
 
 MainWindow::MainWindow(const Options& options)
-    : options_(options), engine_(options.threads), opener_(&desk_, options.program), watchdog_(options.watch) {
+    : options_(options),
+      engine_(options.threads),
+      opener_(&desk_, options.program),
+      service_(&desk_.runs(), options.program),
+      costs_(&desk_.runs(), options.program),
+      watchdog_(options.watch) {
     setObjectName(QStringLiteral("main_window"));
     setWindowTitle(QStringLiteral("Headscope"));
     setAcceptDrops(true);
@@ -48,6 +55,7 @@ MainWindow::MainWindow(const Options& options)
     build_actions();
     connect_engine();
     connect_desk();
+    connect_training();
     history_ = std::make_unique<widgets::History>([this] { return looks(); },
                                                   [this](const QJsonObject& looks) { restore_looks(looks); });
     connect(history_.get(), &widgets::History::moved, this, &MainWindow::update_actions);
@@ -55,7 +63,7 @@ MainWindow::MainWindow(const Options& options)
     save_timer_.setInterval(kSaveAfter);
     connect(&save_timer_, &QTimer::timeout, this, [this] { save_now(false); });
     apply_theme();
-    show_views(false);
+    show_page(Page::start);
     update_actions();
     load_state();
 }
@@ -77,14 +85,20 @@ void MainWindow::build_panels() {
     bar_ = new widgets::SelectionBar(&desk_, central);
     pages_ = new QStackedWidget(central);
     start_ = new widgets::StartPage(pages_);
-    area_ = new QMainWindow(pages_);
-    area_->setWindowFlags(Qt::Widget);  // its constructor makes it a window
-    area_->setObjectName(QStringLiteral("views"));
-    area_->setDockOptions(AnimatedDocks | AllowNestedDocks | AllowTabbedDocks | GroupedDragging);
-    area_->setTabPosition(Qt::AllDockWidgetAreas, QTabWidget::North);
-    area_->setDocumentMode(true);
+    const auto make_area = [this](const char* name) {
+        auto* area = new QMainWindow(pages_);
+        area->setWindowFlags(Qt::Widget);  // its constructor makes it a window
+        area->setObjectName(QLatin1String(name));
+        area->setDockOptions(AnimatedDocks | AllowNestedDocks | AllowTabbedDocks | GroupedDragging);
+        area->setTabPosition(Qt::AllDockWidgetAreas, QTabWidget::North);
+        area->setDocumentMode(true);
+        return area;
+    };
+    area_ = make_area("views");
+    training_area_ = make_area("training_views");
     pages_->addWidget(start_);
     pages_->addWidget(area_);
+    pages_->addWidget(training_area_);
     column->addWidget(bar_);
     column->addWidget(pages_, 1);
     setCentralWidget(central);
@@ -144,19 +158,21 @@ void MainWindow::build_panels() {
 }
 
 void MainWindow::build_views() {
-    QDockWidget* first = nullptr;
+    std::map<QMainWindow*, QDockWidget*> firsts;
     for (const widgets::ViewKind* kind : widgets::view_kinds()) {
-        widgets::View* view = kind->make(&desk_, area_);
+        QMainWindow* area = kind->area == widgets::ViewKind::Area::training ? training_area_ : area_;
+        widgets::View* view = kind->make(&desk_, area);
         const QString name = QString::fromLatin1(kind->name);
         view->setAccessibleName(tr(kind->title));
         view->setWhatsThis(tr(kind->hint));
-        QDockWidget* dock = make_dock(area_, ("view_" + std::string(kind->name)).c_str(), tr(kind->title), view);
+        QDockWidget* dock = make_dock(area, ("view_" + std::string(kind->name)).c_str(), tr(kind->title), view);
         dock->setToolTip(tr(kind->hint));
         dock->setFeatures(QDockWidget::DockWidgetClosable | QDockWidget::DockWidgetMovable |
                           QDockWidget::DockWidgetFloatable);
-        area_->addDockWidget(Qt::TopDockWidgetArea, dock);
+        area->addDockWidget(Qt::TopDockWidgetArea, dock);
+        QDockWidget*& first = firsts[area];
         if (first)
-            area_->tabifyDockWidget(first, dock);
+            area->tabifyDockWidget(first, dock);
         else
             first = dock;
         docks_[name] = dock;
@@ -168,16 +184,19 @@ void MainWindow::build_views() {
             save_soon();
         });
     }
-    if (first) first->raise();
+    for (const auto& [area, first] : firsts) first->raise();
 }
 
 void MainWindow::build_status() {
     model_status_ = new QLabel(this);
+    training_status_ = new QLabel(this);
+    training_status_->setObjectName(QStringLiteral("status_training"));
     compute_status_ = new QLabel(this);
     memory_status_ = new QLabel(this);
     model_status_->setObjectName(QStringLiteral("status_model"));
     memory_status_->setObjectName(QStringLiteral("status_memory"));
-    for (QLabel* label : {model_status_, compute_status_, memory_status_}) statusBar()->addPermanentWidget(label);
+    for (QLabel* label : {training_status_, model_status_, compute_status_, memory_status_})
+        statusBar()->addPermanentWidget(label);
     compute_status_->setText(tr("CPU, %1 threads").arg(engine_.threads()));
     connect(&watchdog_, &Watchdog::memory_read, this, [this](double bytes) {
         memory_status_->setText(
@@ -217,6 +236,7 @@ void MainWindow::connect_engine() {
             show_tensors(id);
         else
             text_->focus_text();
+        if (!waiting_snapshot_.isEmpty()) run_snapshot(id);
         if (waiting_wish_) {
             const widgets::RunWish wish = *waiting_wish_;
             waiting_wish_.reset();
@@ -226,6 +246,7 @@ void MainWindow::connect_engine() {
     });
     connect(&engine_, &Engine::model_failed, this, [this](const QString&, const QString& message) {
         waiting_wish_.reset();
+        waiting_snapshot_.clear();
         problem(message);
         restore_when_open();
     });
@@ -248,7 +269,7 @@ void MainWindow::connect_desk() {
         restore_when_open();
     });
     connect(&desk_, &widgets::Desk::studies_changed, this, [this] {
-        show_views(!desk_.studies().empty());
+        if (page() != Page::training) show_page(desk_.studies().empty() ? Page::start : Page::analysis);
         give_spelling();
         update_actions();
     });
@@ -268,7 +289,8 @@ void MainWindow::connect_desk() {
 void MainWindow::show_titles() {
     // Among tabs a title would say the tab's text again.
     for (const auto& [name, dock] : docks_) {
-        const bool tab = !dock->isFloating() && !area_->tabifiedDockWidgets(dock).isEmpty();
+        auto* area = qobject_cast<QMainWindow*>(dock->parentWidget());
+        const bool tab = !dock->isFloating() && area && !area->tabifiedDockWidgets(dock).isEmpty();
         const bool hidden = dock->titleBarWidget() != nullptr;
         if (tab == hidden) continue;
         QWidget* old = dock->titleBarWidget();
@@ -277,15 +299,26 @@ void MainWindow::show_titles() {
     }
 }
 
-void MainWindow::show_views(bool show) {
-    pages_->setCurrentWidget(show ? static_cast<QWidget*>(area_) : start_);
-    bar_->setVisible(show);
+void MainWindow::show_page(Page page) {
+    QWidget* shown = start_;
+    if (page != Page::start) shown = page == Page::training ? training_area_ : area_;
+    pages_->setCurrentWidget(shown);
+    bar_->setVisible(page == Page::analysis);
+    analysis_switch_->setChecked(page != Page::training);
+    training_switch_->setChecked(page == Page::training);
+    update_actions();
+}
+
+MainWindow::Page MainWindow::page() const {
+    if (pages_->currentWidget() == training_area_) return Page::training;
+    return pages_->currentWidget() == area_ ? Page::analysis : Page::start;
 }
 
 void MainWindow::show_view(const QString& name) {
     const auto place = docks_.find(name);
     if (place == docks_.end()) return;
-    if (!desk_.studies().empty()) show_views(true);
+    const bool training = place->second->parentWidget() == training_area_;
+    if (training || !desk_.studies().empty()) show_page(training ? Page::training : Page::analysis);
     place->second->show();
     place->second->raise();
     views_[name]->setFocus();
@@ -293,7 +326,7 @@ void MainWindow::show_view(const QString& name) {
 
 void MainWindow::show_tensors(int model) {
     tensors_.choose(model);
-    show_views(true);  // without an analysis too
+    show_page(Page::analysis);  // without an analysis too
     show_view(QStringLiteral("tensors"));
 }
 

@@ -9,8 +9,10 @@
 #include <optional>
 #include <vector>
 
+#include "app/window/cost_service.h"
 #include "app/window/engine.h"
 #include "app/window/opener.h"
+#include "app/window/run_service.h"
 #include "app/window/session.h"
 #include "app/window/tensor_service.h"
 #include "app/window/watchdog.h"
@@ -21,6 +23,7 @@
 class QDockWidget;
 class QLabel;
 class QStackedWidget;
+class QToolButton;
 
 namespace headscope::widgets {
 class ExportDialog;
@@ -50,6 +53,8 @@ public:
     widgets::Desk& desk() { return desk_; }
     Engine& engine() { return engine_; }
     Watchdog& watchdog() { return watchdog_; }
+    /// Closes without a question: the system asks.
+    void end();
     /// Every action by name, for the palette, the list of keys and the tests.
     QList<QAction*> all_actions() const { return actions_; }
     QString front_name() const;  ///< of the view in front; empty: the start page
@@ -106,6 +111,18 @@ private:
     void save_now(bool closed);
     void export_front();
     void export_figure(const widgets::FigureWish& wish);
+    // main_window_training.cpp
+    void connect_training();
+    void build_training_actions();
+    void update_training();
+    void opened_run(int run);
+    void choose_run();
+    void read_job();
+    void save_job();
+    void analyse_snapshot(int run, const QString& snapshot);
+    void run_snapshot(int model);
+    void offer_interrupted(const QStringList& folders);
+    bool ask_about_training();  ///< true: the window may close now
     // main_window_run.cpp
     void run(const widgets::TextChoice& choice);
     void run_again(const widgets::RunWish& wish);
@@ -116,7 +133,9 @@ private:
 
     void show_titles();
     widgets::View* front_view() const;
-    void show_views(bool show);
+    enum class Page { start, analysis, training };
+    void show_page(Page page);
+    Page page() const;
     void show_view(const QString& name);
     void show_tensors(int model);
     void apply_theme();
@@ -129,12 +148,16 @@ private:
     Engine engine_;
     TensorService tensors_{&engine_};
     Opener opener_;
+    RunService service_;
+    CostService costs_;
     Watchdog watchdog_;
     Worker saver_;
     widgets::Mailbox mailbox_{this};
 
     QStackedWidget* pages_ = nullptr;
-    QMainWindow* area_ = nullptr;  ///< the views' docks
+    QMainWindow* area_ = nullptr;           ///< docks of the views of analyses
+    QMainWindow* training_area_ = nullptr;  ///< and of those of training
+    QToolButton *analysis_switch_ = nullptr, *training_switch_ = nullptr;
     widgets::StartPage* start_ = nullptr;
     widgets::SelectionBar* bar_ = nullptr;
     widgets::ProjectTree* tree_ = nullptr;
@@ -143,7 +166,7 @@ private:
     QDockWidget *tree_dock_ = nullptr, *text_dock_ = nullptr, *log_dock_ = nullptr;
     std::map<QString, QDockWidget*> docks_;
     std::map<QString, widgets::View*> views_;
-    QLabel *model_status_ = nullptr, *compute_status_ = nullptr, *memory_status_ = nullptr;
+    QLabel *model_status_ = nullptr, *training_status_ = nullptr, *compute_status_ = nullptr, *memory_status_ = nullptr;
     QList<QAction*> actions_;
     std::map<QString, QAction*> by_name_;
     QActionGroup* themes_ = nullptr;
@@ -160,6 +183,8 @@ private:
     int running_study_ = 0;
     std::optional<widgets::RunWish> waiting_wish_;  ///< for its checkpoint to be open
     std::optional<widgets::TextChoice> run_choice_;
+    QString waiting_snapshot_;  ///< a checkpoint that is being opened to be run
+    bool closing_ = false;      ///< what goes on was asked about
     QString theme_ = QStringLiteral("system");
 };
 

@@ -36,7 +36,7 @@ void MainWindow::build_actions() {
     file->addAction(add_action("open_sample", tr("Open the &sample"), {}, tr("A small checkpoint with a text"),
                                [this] { open_sample(); }));
     file->addAction(add_action("start_page", tr("S&tart page"), QKeySequence(tr("Ctrl+Home")),
-                               tr("What can be opened, and what was"), [this] { show_views(false); }));
+                               tr("What can be opened, and what was"), [this] { show_page(Page::start); }));
     file->addSeparator();
     file->addAction(add_action("save_copy", tr("Save a &copy of the analysis…"), QKeySequence::SaveAs,
                                tr("The shown analysis, to a place of your own"),
@@ -75,6 +75,7 @@ void MainWindow::build_actions() {
             text_->focus_text();
         }));
 
+    build_training_actions();
     QMenu* go = menuBar()->addMenu(tr("&Go"));
     const auto step = [&](const char* name, const QString& text, const char* keys, int sites, int heads) {
         go->addAction(add_action(name, text, QKeySequence(QLatin1String(keys)), text,
@@ -139,17 +140,19 @@ void MainWindow::build_actions() {
 }
 
 void MainWindow::update_actions() {
+    if (!by_name_.contains(QStringLiteral("about"))) return;  // not all of them are there yet
     const widgets::Study* study = desk_.current();
     const auto enable = [this](const char* name, bool on) { by_name_.at(QLatin1String(name))->setEnabled(on); };
     enable("save_copy", study && study->complete());
     enable("close_analysis", study != nullptr);
-    enable("export", study != nullptr);
+    enable("export", study != nullptr || !desk_.runs().runs().empty() || page() == Page::training);
     enable("undo", history_ && history_->can_undo());
     enable("redo", history_ && history_->can_redo());
     enable("run", !engine_.running() && !engine_.models().empty());
     enable("stop", engine_.running());
     for (const char* name : {"next_head", "previous_head", "next_layer", "previous_layer", "next_analysis"})
         enable(name, study != nullptr);
+    update_training();
     model_status_->setText(study ? study->model_name() : QString());
     setWindowTitle(study ? tr("%1 – Headscope").arg(study->name()) : QStringLiteral("Headscope"));
 }

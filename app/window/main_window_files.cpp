@@ -34,12 +34,13 @@ void choose(QWidget* parent, const QString& title, QFileDialog::FileMode mode, c
     dialog->open();
 }
 
-enum class PathKind { model, analysis, text };
+enum class PathKind { model, analysis, run, text };
 
 /// What a path most likely is; asks the disk, so not on the window's thread.
 PathKind kind_of(const QString& path) {
     if (Opener::looks_like_analysis(path)) return PathKind::analysis;
     const QFileInfo info(path);
+    if (info.isDir() && looks_like_run(path)) return PathKind::run;
     if (info.isDir() || !info.exists()) return PathKind::model;
     for (const char* ending : {".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".index.json", "config.json"})
         if (path.endsWith(QLatin1String(ending))) return PathKind::model;
@@ -74,6 +75,8 @@ void MainWindow::open_path(const QString& path) {
         send([this, path, kind] {
             if (kind == PathKind::analysis)
                 opener_.open(path);
+            else if (kind == PathKind::run)
+                service_.open(path);
             else if (kind == PathKind::text)
                 text_->add_file(path);
             else
@@ -134,6 +137,7 @@ void MainWindow::show_recent() {
         for (const Recent& item : items) {
             widgets::RecentItem recent;
             recent.kind = item.kind == QLatin1String("model") ? widgets::RecentItem::Kind::model
+                          : item.kind == QLatin1String("run") ? widgets::RecentItem::Kind::run
                                                               : widgets::RecentItem::Kind::analysis;
             recent.path = item.path;
             recent.name = item.name;
@@ -182,10 +186,14 @@ QString MainWindow::front_name() const {
 
 void MainWindow::export_front() {
     const widgets::Study* study = desk_.current();
-    if (!study) return;
     const widgets::View* view = front_view();
     const auto wish = view ? view->figure() : std::nullopt;
-    export_figure(wish.value_or(widgets::FigureWish{"indicators", {}, {study->id()}}));
+    if (wish)
+        export_figure(*wish);
+    else if (study && page() != Page::training)
+        export_figure({"indicators", {}, {study->id()}});
+    else
+        tell(tr("There is no figure of what is shown: open a run first"));
 }
 
 void MainWindow::export_figure(const widgets::FigureWish& wish) {
@@ -222,6 +230,11 @@ void MainWindow::dropEvent(QDropEvent* event) {
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {
+    if (!ask_about_training()) {
+        event->ignore();
+        return;
+    }
+    service_.stop_calibrating();
     save_timer_.stop();
     save_now(true);
     recording_ = false;

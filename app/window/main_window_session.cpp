@@ -51,6 +51,7 @@ void MainWindow::load_state() {
 
 void MainWindow::begin(const Stored& stored) {
     data_ = stored.folder;
+    service_.set_folder(data_);
     recent_ = stored.recent;
     show_recent();
     if (!stored.problem.isEmpty()) problem(stored.problem);
@@ -72,6 +73,7 @@ void MainWindow::begin(const Stored& stored) {
     else
         open_given_paths();
     begin_recording();
+    if (options_.restore) service_.look_for_interrupted();
 }
 
 void MainWindow::open_given_paths() {
@@ -92,18 +94,20 @@ void MainWindow::begin_recording() {
 
 void MainWindow::restore_session(const Session& session) {
     restoring_ = session;
-    waiting_ = static_cast<int>(session.models.size() + session.analyses.size());
+    waiting_ = static_cast<int>(session.models.size() + session.analyses.size() + session.runs.size());
     text_->set_choice(widgets::text_choice_from(session.text));
     restore_head_sets(session);
     if (const auto geometry = session.window["geometry"].toString(); !geometry.isEmpty())
         restoreGeometry(QByteArray::fromBase64(geometry.toLatin1()));
     restoreState(QByteArray::fromBase64(session.window["docks"].toString().toLatin1()));
     area_->restoreState(QByteArray::fromBase64(session.window["views"].toString().toLatin1()));
+    training_area_->restoreState(QByteArray::fromBase64(session.window["training"].toString().toLatin1()));
     for (const QString& path : session.models) engine_.open_model(path);
     for (const QString& path : session.analyses) opener_.open(path);
+    for (const QString& path : session.runs) service_.open(path);
     if (waiting_ > 0) return;
-    restoring_.reset();
-    open_given_paths();
+    waiting_ = 1;
+    restore_when_open();
 }
 
 void MainWindow::restore_head_sets(const Session& session) {
@@ -126,6 +130,7 @@ void MainWindow::restore_when_open() {
     text_->choose_model(engine_.model_at(session.chosen_model));
     for (const widgets::Study* study : desk_.studies())
         if (QString::fromStdString(study->path().string()) == session.shown_analysis) desk_.select_study(study->id());
+    if (const widgets::Run* run = desk_.runs().run_at(session.shown_run)) desk_.runs().choose(run->id);
     restore_looks({{"selection", session.selection}, {"views", session.views}});
     if (!session.front.isEmpty()) show_view(session.front);
     open_given_paths();
@@ -177,6 +182,8 @@ Session MainWindow::session(bool closed) const {
     for (const auto& card : engine_.models()) session.models << card.path;
     for (const widgets::Study* study : desk_.studies())
         session.analyses << QString::fromStdString(study->path().string());
+    for (const widgets::Run& run : desk_.runs().runs()) session.runs << run.path;
+    if (const widgets::Run* run = desk_.runs().current()) session.shown_run = run->path;
     const widgets::TextChoice choice = text_->choice();
     for (const auto& card : engine_.models())
         if (card.id == choice.model) session.chosen_model = card.path;
@@ -189,7 +196,8 @@ Session MainWindow::session(bool closed) const {
     session.text = widgets::to_json(choice);
     session.window = {{"geometry", QString::fromLatin1(saveGeometry().toBase64())},
                       {"docks", QString::fromLatin1(saveState().toBase64())},
-                      {"views", QString::fromLatin1(area_->saveState().toBase64())}};
+                      {"views", QString::fromLatin1(area_->saveState().toBase64())},
+                      {"training", QString::fromLatin1(training_area_->saveState().toBase64())}};
     session.theme = theme_;
     session.front = front_name();
     for (const auto& sets : desk_.head_sets().all()) session.head_sets.push_back(sets.to_json().dump());

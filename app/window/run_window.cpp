@@ -127,7 +127,7 @@ int run_window(int argc, char** argv) {
         MainWindow window(options);
         QTimer signals_seen;
         QObject::connect(&signals_seen, &QTimer::timeout, &window, [&window] {
-            if (asked_to_end) window.close();
+            if (asked_to_end) window.end();
         });
         signals_seen.start(200);
         window.show();

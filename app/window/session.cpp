@@ -51,6 +51,8 @@ std::optional<Session> load(const std::filesystem::path& path) {
     session.process = static_cast<qint64>(o["process"].toDouble());
     session.models = strings(o["models"]);
     session.analyses = strings(o["analyses"]);
+    session.runs = strings(o["runs"]);
+    session.shown_run = o["shown_run"].toString();
     session.chosen_model = o["chosen_model"].toString();
     session.shown_analysis = o["shown_analysis"].toString();
     session.selection = o["selection"].toObject();
@@ -105,6 +107,8 @@ void save_session(const std::filesystem::path& folder, const Session& session) {
                   {"process", static_cast<double>(session.process)},
                   {"models", QJsonArray::fromStringList(session.models)},
                   {"analyses", QJsonArray::fromStringList(session.analyses)},
+                  {"runs", QJsonArray::fromStringList(session.runs)},
+                  {"shown_run", session.shown_run},
                   {"chosen_model", session.chosen_model},
                   {"shown_analysis", session.shown_analysis},
                   {"selection", session.selection},

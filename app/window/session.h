@@ -23,8 +23,9 @@ struct Session {
     qint64 process = 0;   ///< whose it is
     QStringList models;   ///< paths
     QStringList analyses;
+    QStringList runs;  ///< folders
     QString chosen_model;
-    QString shown_analysis;
+    QString shown_analysis, shown_run;
     QJsonObject selection;               ///< of the shown analysis
     QJsonObject views;                   ///< by name: View::state()
     QJsonObject text;                    ///< TextChoice
@@ -33,12 +34,12 @@ struct Session {
     QString front;                       ///< name of the view in front
     std::vector<std::string> head_sets;  ///< marks, sets and notes of each model, HeadSets::to_json()
 
-    bool empty() const { return models.isEmpty() && analyses.isEmpty(); }
+    bool empty() const { return models.isEmpty() && analyses.isEmpty() && runs.isEmpty(); }
 };
 
 /// One of the things that were opened lately.
 struct Recent {
-    QString path, name, detail, kind;  ///< kind: model, analysis
+    QString path, name, detail, kind;  ///< kind: model, analysis, run
     QByteArray thumbnail;              ///< PNG
 };
 

@@ -130,7 +130,7 @@ widgets::JobChoices made_choices() {
          {"standard", "mlp", "approximate", "non_approximate", "rnd_emb_qk", "fixed_seq_qk", "static_emb_qk"})
         choices.mixers.push_back({mixer, mixer, QStringLiteral("a mixer")});
     for (const char* preset : {"nano-100k", "tiny-1m"})
-        choices.presets.push_back({preset, preset, QStringLiteral("a size")});
+        choices.presets.push_back({{preset, preset, QStringLiteral("a size")}, 64, 4});
     choices.corpora.push_back({QStringLiteral("kjv"), QStringLiteral("kjv"), QStringLiteral("the King James Bible")});
     choices.generators.push_back({QStringLiteral("induction"), QStringLiteral("induction"), {}});
     const auto layout = [&](const char* name, auto is_standard) {

@@ -19,11 +19,16 @@
 
 #include "core/figures/figure_arguments.h"
 #include "widgets/panels/figure_form.h"
+#include "widgets/training/run_shelf.h"
 
 namespace headscope::widgets {
 namespace {
 
 constexpr int kPause = 300;  // ms after the last change
+
+QString path_of(const Study& study) {
+    return QString::fromStdString(study.path().string());
+}
 
 }  // namespace
 
@@ -70,7 +75,8 @@ ExportDialog::ExportDialog(Desk* desk, std::string program, QWidget* parent)
         QApplication::clipboard()->setMimeData(mime);
         problem_->setText(tr("Copied to the clipboard"));
     });
-    connect(desk_, &Desk::studies_changed, this, [this] { list_studies({}); });
+    connect(desk_, &Desk::studies_changed, this, [this] { list_inputs({}); });
+    connect(&desk_->runs(), &RunShelf::runs_changed, this, [this] { list_inputs({}); });
 }
 
 void ExportDialog::build() {
@@ -80,17 +86,17 @@ void ExportDialog::build() {
     recipe_->setObjectName(QStringLiteral("export_recipe"));
     recipe_->setAccessibleName(tr("Figure"));
     for (const auto& recipe : figures::recipes()) {
-        if (!recipe.of_analyses) continue;
+        if (!recipe.of_analyses && !recipe.of_runs && !recipe.of_models) continue;
         recipe_->addItem(QString::fromStdString(recipe.name), QString::fromStdString(recipe.name));
         recipe_->setItemData(
             recipe_->count() - 1,
             tr("%1\nNeeds %2").arg(QString::fromStdString(recipe.description), QString::fromStdString(recipe.needs)),
             Qt::ToolTipRole);
     }
-    studies_ = new QListWidget(left);
-    studies_->setObjectName(QStringLiteral("export_studies"));
-    studies_->setAccessibleName(tr("Analyses that are drawn"));
-    studies_->setMaximumHeight(84);
+    inputs_ = new QListWidget(left);
+    inputs_->setObjectName(QStringLiteral("export_studies"));
+    inputs_->setAccessibleName(tr("What is drawn"));
+    inputs_->setMaximumHeight(84);
     form_ = new FigureForm(left);
     auto* scroll = new QScrollArea(left);
     scroll->setWidgetResizable(true);
@@ -99,8 +105,8 @@ void ExportDialog::build() {
     scroll->setWidget(form_);
     column->addWidget(new QLabel(tr("Figure"), left));
     column->addWidget(recipe_);
-    column->addWidget(new QLabel(tr("Of these analyses"), left));
-    column->addWidget(studies_);
+    column->addWidget(new QLabel(tr("Of these"), left));
+    column->addWidget(inputs_);
     column->addWidget(scroll, 1);
 
     auto* right = new QWidget(this);
@@ -172,9 +178,9 @@ void ExportDialog::build() {
         figures::FigureRequest request = form_->request();
         request.recipe = recipe_->currentData().toString().toStdString();
         form_->set_request(request);
-        changed();
+        list_inputs({});
     });
-    connect(studies_, &QListWidget::itemChanged, this, [this] {
+    connect(inputs_, &QListWidget::itemChanged, this, [this] {
         if (!filling_) changed();
     });
     connect(form_, &FigureForm::changed, this, &ExportDialog::changed);
@@ -190,27 +196,44 @@ void ExportDialog::show_wish(const FigureWish& wish) {
     request.recipe = wish.recipe;
     request.options = wish.options;
     recipe_->setCurrentIndex(recipe_->findData(QString::fromStdString(wish.recipe)));
-    list_studies(wish.studies);
     form_->set_request(request);
-    changed();
+    QStringList chosen = wish.runs;
+    for (const int id : wish.studies)
+        if (const Study* study = desk_->study(id)) chosen << path_of(*study);
+    list_inputs(chosen);
 }
 
-void ExportDialog::list_studies(const std::vector<int>& chosen) {
-    std::vector<int> ticked = chosen;
-    if (ticked.empty())
-        for (int row = 0; row < studies_->count(); ++row)
-            if (studies_->item(row)->checkState() == Qt::Checked)
-                ticked.push_back(studies_->item(row)->data(Qt::UserRole).toInt());
+/// What is open of the kinds that the recipe is of.
+void ExportDialog::list_inputs(const QStringList& chosen) {
+    QStringList ticked = chosen;
+    if (ticked.isEmpty())
+        for (const std::string& file : files()) ticked << QString::fromStdString(file);
+    figures::RecipeInfo info;
+    for (const auto& recipe : figures::recipes())
+        if (recipe.name == request().recipe) info = recipe;
     filling_ = true;
-    studies_->clear();
-    for (const Study* study : desk_->studies()) {
-        auto* item = new QListWidgetItem(study->complete() ? study->name() : tr("%1 (not complete)").arg(study->name()),
-                                         studies_);
-        item->setData(Qt::UserRole, study->id());
-        item->setFlags(study->complete() ? Qt::ItemIsEnabled | Qt::ItemIsUserCheckable | Qt::ItemIsSelectable
-                                         : Qt::ItemFlags());
-        const bool on = std::find(ticked.begin(), ticked.end(), study->id()) != ticked.end();
-        item->setCheckState(on && study->complete() ? Qt::Checked : Qt::Unchecked);
+    inputs_->clear();
+    const auto add = [&](const QString& path, const QString& name, bool able) {
+        auto* item = new QListWidgetItem(name, inputs_);
+        item->setData(Qt::UserRole, path);
+        item->setToolTip(path);
+        item->setFlags(able ? Qt::ItemIsEnabled | Qt::ItemIsUserCheckable | Qt::ItemIsSelectable : Qt::ItemFlags());
+        item->setCheckState(able && ticked.contains(path) ? Qt::Checked : Qt::Unchecked);
+    };
+    if (info.of_analyses || info.of_models)
+        for (const Study* study : desk_->studies())
+            add(path_of(*study), study->complete() ? study->name() : tr("%1 (not complete)").arg(study->name()),
+                study->complete());
+    if (info.of_runs || info.of_models)
+        for (const Run& run : desk_->runs().runs())
+            add(run.path, tr("Run: %1").arg(run.name), run.record->steps.size() > 0);
+    if (info.of_models) {
+        for (const PresetChoice& preset : desk_->runs().draft().choices().presets)
+            add(preset.value, preset.title, true);
+        for (const QString& path : ticked)
+            if (inputs_->findItems(path, Qt::MatchExactly).isEmpty() && path.contains(QLatin1Char('/')) &&
+                !desk_->runs().run_at(path))
+                add(path, path, true);
     }
     filling_ = false;
     changed();
@@ -222,10 +245,9 @@ figures::FigureRequest ExportDialog::request() const {
 
 std::vector<std::string> ExportDialog::files() const {
     std::vector<std::string> files;
-    for (int row = 0; row < studies_->count(); ++row) {
-        const QListWidgetItem* item = studies_->item(row);
-        const Study* study = desk_->study(item->data(Qt::UserRole).toInt());
-        if (study && item->checkState() == Qt::Checked) files.push_back(study->path().string());
+    for (int row = 0; row < inputs_->count(); ++row) {
+        const QListWidgetItem* item = inputs_->item(row);
+        if (item->checkState() == Qt::Checked) files.push_back(item->data(Qt::UserRole).toString().toStdString());
     }
     return files;
 }
@@ -236,7 +258,9 @@ QString ExportDialog::command() const {
 
 void ExportDialog::changed() {
     const auto chosen = files();
-    const QString problem = chosen.empty() ? tr("Tick an analysis that is complete") : form_->problem();
+    const QString problem = chosen.empty()
+                                ? tr("Tick what it is to be made of: an analysis that is complete, a run, sizes")
+                                : form_->problem();
     problem_->setText(problem);
     save_->setEnabled(problem.isEmpty());
     copy_->setEnabled(problem.isEmpty());

@@ -18,8 +18,8 @@ namespace headscope::widgets {
 
 class FigureForm;
 
-/// A figure of open analyses: what of them, how it looks, and where it goes, with a preview at true size and the
-/// command that makes the same file.
+/// A figure of open analyses, runs or sizes: what of them, how it looks, and where it goes, with a preview at true size
+/// and the command that makes the same file.
 class ExportDialog : public QDialog {
     Q_OBJECT
 public:
@@ -36,7 +36,7 @@ Q_SIGNALS:
 
 private:
     void build();
-    void list_studies(const std::vector<int>& chosen);
+    void list_inputs(const QStringList& chosen);
     std::vector<std::string> files() const;
     void changed();
     void show_picture();
@@ -45,7 +45,7 @@ private:
     Desk* desk_;
     FigureMaker maker_;
     QComboBox *recipe_ = nullptr, *zoom_ = nullptr;
-    QListWidget* studies_ = nullptr;
+    QListWidget* inputs_ = nullptr;
     FigureForm* form_ = nullptr;
     QLabel *picture_ = nullptr, *problem_ = nullptr;
     QLineEdit* command_ = nullptr;

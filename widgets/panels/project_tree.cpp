@@ -5,6 +5,8 @@
 #include <QLocale>
 #include <QMenu>
 
+#include "widgets/training/run_shelf.h"
+
 namespace headscope::widgets {
 namespace {
 
@@ -24,13 +26,16 @@ QTreeWidgetItem* section(QTreeWidget* tree, const QString& text) {
 
 ProjectTree::ProjectTree(Desk* desk, QWidget* parent) : QTreeWidget(parent), desk_(desk) {
     setObjectName(QStringLiteral("project_tree"));
-    setAccessibleName(tr("Open models, texts and analyses"));
+    setAccessibleName(tr("Open models, texts, analyses and runs"));
     setHeaderHidden(true);
     setContextMenuPolicy(Qt::CustomContextMenu);
     setFrameShape(QFrame::NoFrame);
     models_ = section(this, tr("Models"));
     texts_ = section(this, tr("Texts"));
     studies_ = section(this, tr("Analyses"));
+    runs_ = section(this, tr("Runs"));
+    connect(&desk_->runs(), &RunShelf::runs_changed, this, &ProjectTree::fill_runs);
+    connect(&desk_->runs(), &RunShelf::moment_changed, this, &ProjectTree::fill_runs);
     connect(desk_, &Desk::studies_changed, this, &ProjectTree::fill_studies);
     connect(desk_, &Desk::selection_changed, this, &ProjectTree::follow);
     connect(this, &QTreeWidget::customContextMenuRequested, this, &ProjectTree::open_menu);
@@ -40,8 +45,10 @@ ProjectTree::ProjectTree(Desk* desk, QWidget* parent) : QTreeWidget(parent), des
         if (item->parent() == models_) Q_EMIT model_chosen(id);
         if (item->parent() == texts_) Q_EMIT text_chosen(id);
         if (item->parent() == studies_) desk_->select_study(id);
+        if (item->parent() == runs_) Q_EMIT run_chosen(id);
     });
     fill_studies();
+    fill_runs();
     set_models({});
     set_texts({});
 }
@@ -107,6 +114,22 @@ void ProjectTree::fill_studies() {
     follow();
 }
 
+void ProjectTree::fill_runs() {
+    filling_ = true;
+    const auto& runs = desk_->runs().runs();
+    while (runs_->childCount() > static_cast<int>(runs.size())) delete runs_->takeChild(runs_->childCount() - 1);
+    while (runs_->childCount() < static_cast<int>(runs.size())) new QTreeWidgetItem(runs_);
+    for (int i = 0; i < runs_->childCount(); ++i) {
+        const Run& run = runs[static_cast<std::size_t>(i)];
+        QTreeWidgetItem* item = runs_->child(i);
+        item->setText(0, tr("%1 – %2").arg(run.name, status_words(run.status())));
+        item->setData(0, kIdRole, run.id);
+        item->setToolTip(0, run.path);
+    }
+    runs_->setHidden(runs.empty());
+    filling_ = false;
+}
+
 void ProjectTree::follow() {
     filling_ = true;
     for (int i = 0; i < studies_->childCount(); ++i) {
@@ -135,6 +158,10 @@ void ProjectTree::open_menu(const QPoint& place) {
             ->setEnabled(study->complete());
         menu->addAction(tr("Show its folder"), this, [this, folder] { Q_EMIT folder_wanted(folder); });
         menu->addAction(tr("Close"), this, [this, id] { Q_EMIT study_close_wanted(id); });
+    } else if (item->parent() == runs_) {
+        RunShelf& shelf = desk_->runs();
+        menu->addAction(tr("Show its folder"), this, [&shelf, id] { Q_EMIT shelf.folder_wanted(id); });
+        menu->addAction(tr("Close (it goes on)"), this, [&shelf, id] { Q_EMIT shelf.close_wanted(id); });
     } else {
         delete menu;
         return;

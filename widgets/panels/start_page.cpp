@@ -27,7 +27,9 @@ QIcon icon_of(const RecentItem& item, const QPalette& palette) {
         painter.setFont(font);
         painter.setPen(palette.color(QPalette::Mid));
         painter.drawText(picture.rect(), Qt::AlignCenter,
-                         item.kind == RecentItem::Kind::model ? QStringLiteral("M") : QStringLiteral("A"));
+                         item.kind == RecentItem::Kind::model      ? QStringLiteral("M")
+                         : item.kind == RecentItem::Kind::analysis ? QStringLiteral("A")
+                                                                   : QStringLiteral("R"));
     }
     return QIcon(picture);
 }
@@ -35,7 +37,11 @@ QIcon icon_of(const RecentItem& item, const QPalette& palette) {
 }  // namespace
 
 StartPage::StartPage(QWidget* parent)
-    : QWidget(parent), recent_(new QListWidget(this)), offer_(new QWidget(this)), offer_text_(new QLabel(offer_)) {
+    : QWidget(parent),
+      recent_(new QListWidget(this)),
+      offer_(new QWidget(this)),
+      runs_(new QWidget(this)),
+      offer_text_(new QLabel(offer_)) {
     setObjectName(QStringLiteral("start_page"));
     auto* title = new QLabel(tr("Headscope"), this);
     QFont large = title->font();
@@ -60,6 +66,9 @@ StartPage::StartPage(QWidget* parent)
     auto* sample = link("start_sample", tr("Try the sample"),
                         tr("A small Llama, trained on the King James Bible and "
                            "Shakespeare, with a text ready to run"));
+    auto* train = link("start_train", tr("Train a model"),
+                       tr("A small one, on your own text, and watch its heads while it learns"));
+    connect(train, &QPushButton::clicked, this, &StartPage::training_wanted);
     connect(model, &QPushButton::clicked, this, &StartPage::open_model_wanted);
     connect(analysis, &QPushButton::clicked, this, &StartPage::open_analysis_wanted);
     connect(sample, &QPushButton::clicked, this, &StartPage::sample_wanted);
@@ -103,6 +112,7 @@ StartPage::StartPage(QWidget* parent)
     left->addWidget(model);
     left->addWidget(analysis);
     left->addWidget(sample);
+    left->addWidget(train);
     left->addStretch();
     auto* right = new QVBoxLayout;
     right->addWidget(recent_title_);
@@ -117,8 +127,12 @@ StartPage::StartPage(QWidget* parent)
     page->addWidget(subtitle);
     page->addSpacing(8);
     page->addWidget(offer_);
+    page->addWidget(runs_);
     page->addSpacing(8);
     page->addLayout(columns, 1);
+    new QVBoxLayout(runs_);
+    runs_->layout()->setContentsMargins(0, 0, 0, 0);
+    runs_->hide();
     set_recent({});
 }
 
@@ -133,6 +147,31 @@ void StartPage::set_recent(std::vector<RecentItem> items) {
     }
     recent_title_->setText(items_.empty() ? tr("What you open will be listed here") : tr("Recent"));
     recent_->setVisible(!items_.empty());
+}
+
+void StartPage::offer_runs(const QStringList& folders) {
+    constexpr int kMost = 4;
+    qDeleteAll(runs_->findChildren<QWidget*>(Qt::FindDirectChildrenOnly));
+    for (int i = 0; i < std::min<int>(kMost, static_cast<int>(folders.size())); ++i) {
+        const QString folder = folders[i];
+        auto* box = new QWidget(runs_);
+        box->setAutoFillBackground(true);
+        box->setBackgroundRole(QPalette::AlternateBase);
+        auto* row = new QHBoxLayout(box);
+        auto* words = new QLabel(tr("Training was interrupted: %1").arg(folder.section(QLatin1Char('/'), -1)), box);
+        words->setTextFormat(Qt::PlainText);
+        words->setToolTip(folder);
+        auto* open = new QPushButton(tr("Look at it"), box);
+        open->setObjectName(QStringLiteral("start_run_%1").arg(i));
+        open->setAccessibleName(tr("Look at the interrupted run %1").arg(folder));
+        open->setToolTip(tr("Its curves; from there it can be resumed"));
+        row->addWidget(words, 1);
+        row->addWidget(open);
+        connect(open, &QPushButton::clicked, this, [this, folder] { Q_EMIT path_wanted(folder); });
+        runs_->layout()->addWidget(box);
+        box->show();
+    }
+    runs_->setVisible(!folders.isEmpty());
 }
 
 void StartPage::offer_session(const QString& text) {

@@ -13,7 +13,7 @@ namespace headscope::widgets {
 
 /// Something that was open before.
 struct RecentItem {
-    enum class Kind { model, analysis };
+    enum class Kind { model, analysis, run };
     Kind kind = Kind::model;
     QString path, name, detail;  ///< detail: "gpt2, 12 layers", "3 sequences, today 12:40"
     bool missing = false;        ///< the file is not there any more
@@ -28,11 +28,14 @@ public:
     void set_recent(std::vector<RecentItem> items);
     /// A session that was not closed, or the last one; empty text: none.
     void offer_session(const QString& text);
+    /// Runs whose process died: their folders, which can be opened and resumed.
+    void offer_runs(const QStringList& folders);
 
 Q_SIGNALS:
     void open_model_wanted();
     void open_analysis_wanted();
     void sample_wanted();
+    void training_wanted();
     void session_wanted();
     void session_declined();
     void path_wanted(const QString& path);
@@ -41,7 +44,7 @@ Q_SIGNALS:
 private:
     std::vector<RecentItem> items_;
     QListWidget* recent_;
-    QWidget* offer_;
+    QWidget *offer_, *runs_;
     QLabel* offer_text_;
     QLabel* recent_title_;
 };

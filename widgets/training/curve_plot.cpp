@@ -92,6 +92,11 @@ void CurvePlot::set_cursor(std::optional<double> x) {
     update();
 }
 
+void CurvePlot::set_end_names(bool names) {
+    end_names_ = names;
+    renew();
+}
+
 void CurvePlot::set_stressed(int id) {
     if (id == stressed_) return;
     stressed_ = id;
@@ -156,7 +161,11 @@ void CurvePlot::fit() {
         widest = std::max(widest, metrics.horizontalAdvance(text));
     }
     const int left = std::max(left_, widest + 9 + (y_label_.isEmpty() ? 0 : metrics.height() + 2));
-    area_ = QRect(left, top_edge, std::max(10, width() - left - 10), tall);
+    int right = 10;
+    if (end_names_)
+        for (const Line& line : lines_)
+            if (line.look == Look::line) right = std::max(right, metrics.horizontalAdvance(line.name) + 12);
+    area_ = QRect(left, top_edge, std::max(10, width() - left - std::min(right, width() / 3)), tall);
     x_ticks_.clear();
     double until = -1e9;
     for (const double tick : round_ticks(x_scale_, x.first, x.second, std::clamp(area_.width() / 80, 2, 10))) {

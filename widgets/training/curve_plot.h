@@ -57,6 +57,8 @@ public:
     std::optional<double> cursor() const { return cursor_; }
     /// Lines of this id are drawn thick, the others stay; -1: none.
     void set_stressed(int id);
+    /// Names at the right ends of lines, where they do not meet.
+    void set_end_names(bool names);
     /// Room for the labels of the y axis, so that plots below each other agree; 0: its own need.
     void set_left(int pixels) { left_ = pixels; }
 
@@ -102,6 +104,7 @@ private:
     void draw_lines(QPainter& painter) const;
     void draw_marks(QPainter& painter) const;
     void draw_cursor(QPainter& painter) const;
+    void draw_end_names(QPainter& painter) const;
     QFont small_font() const;
 
     Theme theme_;
@@ -118,7 +121,7 @@ private:
     Range x_{0, 1}, y_{0, 1};  ///< of the axes, in scaled() coordinates
     std::vector<std::pair<double, QString>> x_ticks_, y_ticks_;
     QPixmap picture_;
-    bool outdated_ = true, dragging_ = false;
+    bool outdated_ = true, dragging_ = false, end_names_ = false;
     QPointF pressed_;
     Range pressed_range_;
 };

@@ -33,6 +33,7 @@ void CurvePlot::paintEvent(QPaintEvent*) {
         painter.setFont(small_font());
         draw_frame(painter);
         draw_marks(painter);
+        if (end_names_) draw_end_names(painter);
         painter.setClipRect(area_.adjusted(-1, -1, 1, 1));
         draw_lines(painter);
         outdated_ = false;
@@ -150,6 +151,35 @@ void CurvePlot::draw_lines(QPainter& painter) const {
             painter.setBrush(Qt::NoBrush);
         }
         flush();
+    }
+}
+
+void CurvePlot::draw_end_names(QPainter& painter) const {
+    struct Name {
+        double y;
+        const Line* line;
+    };
+    std::vector<Name> names;
+    const double end = shown_x().second;
+    for (const Line& line : lines_) {
+        if (!line.points || line.look != Look::line || line.name.isEmpty()) continue;
+        const auto place = nearest(*line.points, std::min(end, line.points->x.empty() ? end : line.points->x.back()));
+        if (!place || !std::isfinite(line.points->y[*place])) continue;
+        names.push_back({std::clamp(y_to_pixel(line.points->y[*place]), static_cast<double>(area_.top()),
+                                    static_cast<double>(area_.bottom())),
+                         &line});
+    }
+    std::sort(names.begin(), names.end(), [](const Name& a, const Name& b) { return a.y < b.y; });
+    // Names that would meet are pushed down; those that would leave the plot are pushed up again.
+    const double height = painter.fontMetrics().height() * 0.92;
+    for (std::size_t i = 1; i < names.size(); ++i) names[i].y = std::max(names[i].y, names[i - 1].y + height);
+    double lowest = area_.bottom();
+    for (std::size_t i = names.size(); i-- > 0; lowest = names[i].y - height) names[i].y = std::min(names[i].y, lowest);
+    if (!names.empty() && names.front().y < area_.top() - height) return;  // too many for this height
+    for (const Name& name : names) {
+        painter.setPen(name.line->colour);
+        painter.drawText(QPointF(area_.right() + 6, name.y + painter.fontMetrics().ascent() / 2.0 - 1),
+                         name.line->name);
     }
 }
 

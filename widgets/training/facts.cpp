@@ -17,7 +17,7 @@ public:
     explicit Card(QWidget* parent) : QFrame(parent), value_(new QLabel(this)), name_(new QLabel(this)) {
         setFrameShape(QFrame::NoFrame);
         setAutoFillBackground(true);
-        setBackgroundRole(QPalette::AlternateBase);
+        setBackgroundRole(QPalette::Base);
         QFont large = value_->font();
         large.setPointSizeF(large.pointSizeF() * 1.35);
         large.setBold(true);

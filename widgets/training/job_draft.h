@@ -27,6 +27,10 @@ struct JobChoice {
     QString value, title, hint;
 };
 
+struct PresetChoice : JobChoice {
+    std::int64_t hidden = 0, heads = 0;
+};
+
 /// A layout of the paper's: which of n layers are standard beside the chosen mixer.
 struct LayoutChoice {
     QString name, hint;
@@ -35,7 +39,8 @@ struct LayoutChoice {
 
 /// What can be chosen by name, as the engine lists it.
 struct JobChoices {
-    std::vector<JobChoice> presets, mixers, corpora, generators;
+    std::vector<PresetChoice> presets;
+    std::vector<JobChoice> mixers, corpora, generators;
     std::vector<LayoutChoice> layouts;
 };
 

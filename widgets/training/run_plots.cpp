@@ -234,8 +234,11 @@ void RunPlots::draw() {
             marks.push_back({workspace::axis_place(*run.record, options().axis, static_cast<double>(snapshot.step)),
                              snapshot.best ? tr("best") : QString(), theme_.muted, false});
         for (const auto& done : run.record->controls)
-            marks.push_back({workspace::axis_place(*run.record, options().axis, static_cast<double>(done.control.step)),
-                             QString::fromStdString(done.control.action), theme_.accent, false});
+            marks.push_back(
+                {workspace::axis_place(*run.record, options().axis, static_cast<double>(done.control.step)),
+                 QString::fromStdString(done.control.action == "learning_rate" ? "rate " + done.control.value
+                                                                               : done.control.action),
+                 theme_.accent, false});
     }
     std::sort(marks.begin(), marks.end(), [](const auto& a, const auto& b) { return a.x < b.x; });
     const int current = shown > 1 ? shelf_->moment().run : -1;

@@ -128,4 +128,9 @@ void RunShelf::set_starting(const QString& what) {
     Q_EMIT starting_changed();
 }
 
+void RunShelf::set_cost(CostAnswer answer) {
+    cost_ = std::move(answer);
+    Q_EMIT cost_changed();
+}
+
 }  // namespace headscope::widgets

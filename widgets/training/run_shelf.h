@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/base/worker.h"
+#include "core/cost/cost_table.h"
 #include "core/workspace/live_run.h"
 #include "widgets/training/job_draft.h"
 
@@ -33,6 +34,20 @@ struct RunMoment {
     int run = 0;                       ///< 0: none
     std::optional<std::int64_t> step;  ///< of a probe; empty: the last one
     bool operator==(const RunMoment&) const = default;
+};
+
+/// What mixers cost at some sizes, measured here: asked for by a view, answered by the service.
+struct CostWish {
+    QString preset;  ///< empty: the draft's model
+    std::int64_t batch = 1;
+    std::vector<std::int64_t> lengths;
+    bool operator==(const CostWish&) const = default;
+};
+struct CostAnswer {
+    CostWish wish;
+    std::shared_ptr<const cost::CostTable> table;  ///< null: not yet, or it failed
+    QString words;                                 ///< what is going on, or why it failed
+    bool busy = false;
 };
 
 /// The runs that are open, the job that is being written, and what views want done with them. Window's thread.
@@ -69,6 +84,8 @@ public:
     void set_waiting(int id, const QStringList& waiting);
     /// A job is being started: between the wish and the first event.
     void set_starting(const QString& what);
+    const CostAnswer& cost() const { return cost_; }
+    void set_cost(CostAnswer answer);
     const QString& starting() const { return starting_; }
 
 Q_SIGNALS:
@@ -77,10 +94,13 @@ Q_SIGNALS:
     void moment_changed();
     void head_changed();
     void starting_changed();
+    void cost_changed();
 
     // What views want of the window.
     void start_wanted();
     void calibrate_wanted();
+    void cost_wanted(const headscope::widgets::CostWish& wish);
+    void cost_unwanted();  ///< gives up what is being measured
     void control_wanted(int run, const QString& action, const QString& value);
     void resume_wanted(int run);
     /// A job that goes on from a snapshot, into the draft.
@@ -101,6 +121,7 @@ private:
     RunMoment moment_;
     std::int64_t site_ = 0, head_ = 0;
     QString starting_;
+    CostAnswer cost_;
     Worker worker_;
 };
 

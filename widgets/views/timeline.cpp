@@ -61,6 +61,7 @@ TimelineView::TimelineView(Desk* desk, QWidget* parent)
     plot_ = new CurvePlot(left);
     plot_->setObjectName(QStringLiteral("timeline_plot"));
     plot_->setAccessibleName(tr("Indicator against step"));
+    plot_->set_end_names(true);
     left_column->addWidget(plot_, 1);
     left_column->addWidget(make_scrubber());
     auto* right = new QSplitter(Qt::Vertical, content());
@@ -89,6 +90,9 @@ TimelineView::TimelineView(Desk* desk, QWidget* parent)
     splitter->setStretchFactor(0, 5);
     splitter->setStretchFactor(1, 4);
     splitter->setSizes({560, 440});
+    right->setStretchFactor(0, 2);
+    right->setStretchFactor(1, 3);
+    right->setSizes({200, 300});
     column->addWidget(splitter, 1);
 
     connect(&shelf_, &RunShelf::runs_changed, this, &TimelineView::refresh_later);

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/window/launch.h"
+
+#include <unistd.h>
+
+#include <QDateTime>
+#include <QFile>
+#include <QProcess>
+#include <chrono>
+#include <csignal>
+#include <fstream>
+
+#include "core/base/error.h"
+#include "core/base/output_file.h"
+#include "core/training/job_keys.h"
+#include "core/training/journal.h"
+#include "core/training/journal_reader.h"
+#include "core/training/run_folder.h"
+
+namespace headscope::app {
+namespace fs = std::filesystem;
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr const char* kPriority = "10";         ///< so that the window answers while a job has all processors
+constexpr std::chrono::seconds kMeasure{1};     ///< of steps, after the first
+constexpr std::chrono::seconds kPatience{180};  ///< until the first step: data may have to be made
+constexpr int kTurn = 40;                       // ms
+constexpr qint64 kMostWords = 64 << 10;
+
+void make_folder(const fs::path& folder) {
+    std::error_code error;
+    fs::create_directories(folder, error);
+    if (error)
+        throw Error(ErrorCode::io, folder.string(), "expected to make this folder for runs",
+                    "found " + error.message());
+}
+
+std::string plain_name(const std::string& name) {
+    std::string plain;
+    for (const char c : name) {
+        const bool good = std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '.';
+        if (good || (!plain.empty() && plain.back() != '_')) plain += good ? c : '_';
+    }
+    while (!plain.empty() && (plain.back() == '_' || plain.front() == '.'))
+        plain.erase(plain.front() == '.' ? 0 : plain.size() - 1, 1);
+    return plain.empty() ? "run" : plain.substr(0, 60);
+}
+
+void write_job(const fs::path& path, const training::JobFile& job) {
+    const std::string text = training::job_text(training::with_absolute_paths(job));
+    OutputFile file(path, {}, "job");
+    file.append(text);
+    file.publish();
+}
+
+bool is_running(pid_t process) {
+    if (process <= 0 || ::kill(process, 0) != 0) return false;
+    // One that ended and that nobody waited for is there as well.
+    std::ifstream stat("/proc/" + std::to_string(process) + "/stat");
+    std::string words;
+    std::getline(stat, words);
+    const std::size_t name_end = words.rfind(')');
+    return name_end == std::string::npos || name_end + 2 >= words.size() || words[name_end + 2] != 'Z';
+}
+
+/// The last line in which a process told an error.
+QString last_words(const QByteArray& said) {
+    QString last;
+    for (const QString& line : QString::fromUtf8(said).split(QLatin1Char('\n'))) {
+        if (!line.startsWith(QLatin1String("headscope: "))) continue;
+        last = line.mid(11);
+    }
+    return last;
+}
+
+QString read_words(const fs::path& log) {
+    QFile file(QString::fromStdString(log.string()));
+    if (!file.open(QIODevice::ReadOnly)) return {};
+    if (file.size() > kMostWords) file.seek(file.size() - kMostWords);
+    return last_words(file.read(kMostWords));
+}
+
+/// Removes a folder when it goes.
+struct Aside {
+    fs::path path;
+    ~Aside() {
+        std::error_code ignored;
+        fs::remove_all(path, ignored);
+    }
+};
+
+/// Tokens and seconds of steps, without the first one, which is slower.
+struct Pace {
+    std::int64_t tokens = 0;
+    double seconds = 0;
+    int steps = 0;
+    double first_tokens_per_second = 0;
+
+    void add(const training::Step& step) {
+        if (steps++ == 0) {
+            first_tokens_per_second = step.tokens_per_second;
+            return;
+        }
+        if (!(step.tokens_per_second > 0)) return;
+        const std::int64_t now = step.tokens - last;
+        tokens += now;
+        seconds += static_cast<double>(now) / step.tokens_per_second;
+    }
+    std::int64_t last = 0;
+};
+
+}  // namespace
+
+void begin_training(Launch& launch, const std::string& program) {
+    make_folder(launch.folder / "runs");
+    make_folder(launch.folder / "jobs");
+    QStringList words{QStringLiteral("train")};
+    std::string name;
+    if (launch.resume) {
+        name = launch.run.filename().string();
+        words << QStringLiteral("--resume");
+    } else {
+        const std::string stem = plain_name(launch.job.name) + "-" +
+                                 QDateTime::currentDateTime().toString(QStringLiteral("yyyyMMdd-HHmmss")).toStdString();
+        std::error_code ignored;
+        name = stem;
+        for (int number = 2; fs::exists(launch.folder / "runs" / name, ignored); ++number)
+            name = stem + "-" + std::to_string(number);
+        launch.run = launch.folder / "runs" / name;
+        const fs::path job = launch.folder / "jobs" / (name + ".toml");
+        write_job(job, launch.job);
+        words << QString::fromStdString(job.string());
+        if (!launch.from.empty()) words << QStringLiteral("--from") << QString::fromStdString(launch.from.string());
+        if (!launch.from.empty() && launch.fresh_optimizer) words << QStringLiteral("--fresh-optimizer");
+    }
+    launch.log = launch.folder / "jobs" / (name + ".log");
+    words << QStringLiteral("-o") << QString::fromStdString(launch.run.string()) << QStringLiteral("--nice")
+          << QLatin1String(kPriority);
+    QProcess process;
+    process.setProgram(QString::fromStdString(program));
+    process.setArguments(words);
+    process.setStandardInputFile(QProcess::nullDevice());
+    process.setStandardOutputFile(QProcess::nullDevice());
+    process.setStandardErrorFile(QString::fromStdString(launch.log.string()));
+    qint64 number = 0;
+    if (!process.startDetached(&number))
+        throw Error(ErrorCode::io, program, "expected to start a process that trains",
+                    "found: " + process.errorString().toStdString());
+    launch.process = static_cast<pid_t>(number);
+}
+
+LaunchState look_at(const Launch& launch) {
+    LaunchState state;
+    const fs::path journal = training::RunFolder{launch.run}.journal();
+    std::error_code ignored;
+    // Before the journal: a process that ends in between has written it by then.
+    const bool running = is_running(launch.process);
+    const bool begun = launch.resume ? training::being_written(journal) : fs::exists(journal, ignored);
+    if (begun) {
+        state.what = LaunchState::What::begun;
+    } else if (!running) {
+        state.what = LaunchState::What::ended;
+        state.words = read_words(launch.log);
+        if (state.words.isEmpty())
+            state.words = QObject::tr("[%1] expected a process that trains; it ended and said nothing")
+                              .arg(QString::fromStdString(launch.run.string()));
+    }
+    return state;
+}
+
+double measure_speed(const training::JobFile& job, const std::string& program, const fs::path& folder,
+                     const std::atomic<bool>& given_up, const Cancellation& cancellation) {
+    training::JobFile aside = job;
+    for (const char* off :
+         {"evaluation.every=0", "snapshots.every=0", "probe.every=0", "sample.every=0", "training.minutes=30"})
+        training::set_key(aside, off);
+    const Aside place{folder / ("measuring-" + std::to_string(::getpid()))};
+    { const Aside old{place.path}; }
+    make_folder(place.path);
+    write_job(place.path / "job.toml", aside);
+    const fs::path run = place.path / "run";
+    QProcess process;
+    process.setStandardInputFile(QProcess::nullDevice());
+    process.setStandardOutputFile(QProcess::nullDevice());
+    process.start(
+        QString::fromStdString(program),
+        {QStringLiteral("train"), QString::fromStdString((place.path / "job.toml").string()), QStringLiteral("-o"),
+         QString::fromStdString(run.string()), QStringLiteral("--nice"), QLatin1String(kPriority)});
+    const auto end = [&process] {
+        process.kill();
+        process.waitForFinished(5000);
+    };
+    training::JournalReader journal(training::RunFolder{run}.journal());
+    Pace pace;
+    std::optional<Clock::time_point> first;
+    const auto begin = Clock::now();
+    for (;;) {
+        process.waitForFinished(kTurn);
+        for (const auto& event : journal.read().events) {
+            const auto* step = std::get_if<training::Step>(&event.what);
+            if (!step) continue;
+            if (!first) first = Clock::now();
+            pace.add(*step);
+            pace.last = step->tokens;
+        }
+        if (given_up || cancellation.requested()) {
+            end();
+            throw Stopped();
+        }
+        const auto now = Clock::now();
+        const bool enough = first && pace.seconds > 0 && now - *first >= kMeasure;
+        const bool ended = process.state() == QProcess::NotRunning;
+        if (!enough && !ended && now - begin < kPatience) continue;
+        const QByteArray said = process.readAllStandardError();
+        end();
+        if (pace.seconds > 0) return static_cast<double>(pace.tokens) / pace.seconds;
+        if (pace.steps > 0) return pace.first_tokens_per_second;
+        const QString words = last_words(said);
+        // The process has said place, expected and found in one line.
+        const QString inside = words.section(QLatin1Char(']'), 0, 0).mid(1),
+                      rest = words.section(QLatin1Char(']'), 1).trimmed();
+        throw Error(ErrorCode::usage, inside.isEmpty() ? "job" : inside.toStdString(),
+                    rest.section(QStringLiteral("; "), 0, 0).toStdString(),
+                    rest.isEmpty() ? "found that no step was done in time"
+                                   : rest.section(QStringLiteral("; "), 1).toStdString());
+    }
+}
+
+widgets::JobProblem problem_of_words(const QString& words) {
+    widgets::JobProblem problem;
+    problem.text = words;
+    for (const training::JobKey& key : training::job_keys()) {
+        const QString full = QString::fromStdString(key.full_name());
+        if (!key.section.empty() && words.contains(full)) problem.key = full;
+    }
+    return problem;
+}
+
+}  // namespace headscope::app

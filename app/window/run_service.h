@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QObject>
+#include <QTimer>
+#include <atomic>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/base/worker.h"
+#include "widgets/desk/mailbox.h"
+#include "widgets/training/run_shelf.h"
+
+namespace headscope::app {
+
+class FollowedRun;
+struct Launch;
+
+/// Joins the window to run folders and to the processes that train in them: reads journals while they grow, writes
+/// wishes, starts `headscope train`. A run's process is nobody's child that matters: it goes on when the window closes.
+/// Everything is called on the window's thread, files are touched on a worker.
+class RunService : public QObject {
+    Q_OBJECT
+public:
+    RunService(widgets::RunShelf* shelf, std::string program, QObject* parent = nullptr);
+    ~RunService() override;
+
+    /// Where runs that are started here go: a folder of the user's. Made when it is needed.
+    void set_folder(const std::filesystem::path& folder) { folder_ = folder; }
+
+    /// Attaches to a run's folder.
+    void open(const QString& folder);
+    void close(int run);
+    /// Runs in the user's folder that died and are not open: their folders, told by found().
+    void look_for_interrupted();
+
+    /// Starts the draft's job in a new folder.
+    void start();
+    /// Trains the draft's job for about a second, aside, and tells its speed.
+    void calibrate();
+    void stop_calibrating();
+    void resume(int run);
+    void control(int run, const QString& action, const QString& value);
+    /// The draft becomes the run's job, to go on from that snapshot.
+    void fork(int run, const QString& snapshot);
+    std::filesystem::path snapshot_folder(int run, const QString& snapshot) const;
+
+    bool calibrating() const { return calibration_ != nullptr; }
+
+Q_SIGNALS:
+    void opened(int run);
+    void failed(const QString& message);
+    void told(const QString& text);
+    void found(const QStringList& folders);  ///< interrupted ones
+
+private:
+    void estimate();
+    void poll();
+    void read(const QString& folder, bool tell);
+    void attach(const QString& folder, std::shared_ptr<FollowedRun> followed);
+    void launch(std::shared_ptr<Launch> launch);
+    void wait_for(std::shared_ptr<Launch> launch);
+    void calibrated(double tokens_per_second, const QString& words);
+
+    widgets::RunShelf* shelf_;
+    std::string program_;
+    std::filesystem::path folder_;
+    std::map<int, std::shared_ptr<FollowedRun>> followed_;
+    QTimer poll_, estimate_soon_;
+    bool polling_ = false;
+    int turn_ = 0;
+    std::map<std::string, double> speeds_;  ///< by speed_key()
+    std::string calibrating_key_;
+    std::shared_ptr<std::atomic<bool>> calibration_;  ///< true: given up
+    widgets::Mailbox mailbox_{this};
+    Worker files_, estimates_;
+};
+
+/// True for a folder that holds a run; asks the disk.
+bool looks_like_run(const QString& path);
+
+}  // namespace headscope::app

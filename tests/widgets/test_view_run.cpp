@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Runs, their timeline and costs.
+#include <QApplication>
+#include <QCheckBox>
+#include <QComboBox>
+#include <QLabel>
+#include <QPlainTextEdit>
+#include <QPushButton>
+#include <QSignalSpy>
+#include <QSlider>
+#include <QTableWidget>
+#include <QTest>
+#include <QToolButton>
+#include <catch2/catch.hpp>
+
+#include "tests/widgets/desk_fixture.h"
+#include "tests/widgets/run_fixture.h"
+#include "widgets/figure_view.h"
+#include "widgets/offscreen.h"
+#include "widgets/training/curve_plot.h"
+#include "widgets/training/run_bar.h"
+#include "widgets/training/thumbnail_wall.h"
+
+using namespace headscope;
+using namespace headscope::widgets;
+
+namespace {
+
+template <class T>
+T* child(QWidget& parent, const char* name) {
+    T* found = parent.findChild<T*>(QLatin1String(name));
+    INFO(name);
+    REQUIRE(found);
+    return found;
+}
+
+struct Page {
+    explicit Page(const char* name, int runs = 1) {
+        desk.runs().draft().set_choices(tests::made_choices());
+        desk.runs().draft().set_estimate(tests::made_estimate({"mlp", "standard"}));
+        for (int i = 0; i < runs; ++i) {
+            tests::MadeRun made;
+            made.seed = static_cast<unsigned>(i + 1);
+            desk.runs().take(desk.runs().add(QStringLiteral("/runs/%1").arg(i), QStringLiteral("run %1").arg(i)),
+                             tests::made_run(made));
+        }
+        view.reset(tests::view_kind(name).make(&desk, nullptr));
+        view->resize(1000, 600);
+        view->show();
+        settle();
+    }
+    void settle() { tests::settle(desk.runs()); }
+
+    bool application = (ensure_application(), true);
+    Desk desk;
+    std::unique_ptr<View> view;
+};
+
+void change(Page& page, int run, training::RunState state, bool written) {
+    auto next = std::make_shared<workspace::LiveRun>(*page.desk.runs().run(run)->record);
+    next->add({2e9, training::StateChanged{state, 400, {}}});
+    next->written = written;
+    page.desk.runs().take(run, next);
+    page.settle();
+}
+
+}  // namespace
+
+TEST_CASE("Without a run there is a way to one", "[run]") {
+    for (const char* name : {"run", "timeline"}) {
+        Page page(name, 0);
+        QSignalSpy wanted(&page.desk, &Desk::view_wanted);
+        child<QPushButton>(*page.view, "notice_action")->click();
+        REQUIRE(wanted.count() == 1);
+        CHECK(wanted[0][0].toString() == "train");
+    }
+}
+
+TEST_CASE("Controls ask for what the run can do now", "[run]") {
+    Page page("run");
+    QSignalSpy asked(&page.desk.runs(), &RunShelf::control_wanted);
+    child<QPushButton>(*page.view, "run_pause")->click();
+    child<QPushButton>(*page.view, "run_snapshot")->click();
+    REQUIRE(asked.count() == 2);
+    CHECK(asked[0][1].toString() == "pause");
+    CHECK(asked[1][1].toString() == "snapshot");
+    CHECK_FALSE(child<QPushButton>(*page.view, "run_resume")->isVisible());
+
+    change(page, 1, training::RunState::paused, true);
+    CHECK(child<QLabel>(*page.view, "run_state")->text().startsWith(QStringLiteral("paused")));
+    child<QPushButton>(*page.view, "run_resume")->click();
+    REQUIRE(asked.count() == 3);
+    CHECK(asked[2][1].toString() == "resume");
+
+    // Its process is gone: another one has to begin.
+    QSignalSpy again(&page.desk.runs(), &RunShelf::resume_wanted);
+    change(page, 1, training::RunState::running, false);
+    CHECK(child<QLabel>(*page.view, "run_state")->text().startsWith(QStringLiteral("interrupted")));
+    CHECK_FALSE(child<QPushButton>(*page.view, "run_stop")->isEnabled());
+    child<QPushButton>(*page.view, "run_resume")->click();
+    CHECK(again.count() == 1);
+    CHECK(asked.count() == 3);
+
+    change(page, 1, training::RunState::finished, false);
+    CHECK_FALSE(child<QPushButton>(*page.view, "run_resume")->isVisible());
+    CHECK(child<QToolButton>(*page.view, "run_fork")->isEnabled());
+}
+
+TEST_CASE("The rate is given when the slider is let go, about the peak that holds", "[run]") {
+    Page page("run");
+    QSignalSpy asked(&page.desk.runs(), &RunShelf::control_wanted);
+    auto* slider = child<QSlider>(*page.view, "run_rate_slider");
+    CHECK(slider->value() == 0);
+    CHECK(child<QLabel>(*page.view, "run_rate_words")->text().contains(QStringLiteral("2·10⁻⁴")));  // it was changed
+    slider->setSliderDown(true);
+    slider->setSliderPosition(100);
+    CHECK(asked.count() == 0);
+    slider->setSliderDown(false);
+    REQUIRE(asked.count() == 1);
+    CHECK(asked[0][1].toString() == "learning_rate");
+    CHECK(asked[0][2].toString().toDouble() == Approx(2e-3));
+}
+
+TEST_CASE("What was asked is shown until the journal answers", "[run]") {
+    Page page("run");
+    page.desk.runs().set_waiting(1, {QStringLiteral("evaluate")});
+    page.settle();
+    CHECK(child<QLabel>(*page.view, "run_state")->text().contains(QStringLiteral("evaluate")));
+    page.desk.runs().set_waiting(1, {});
+    page.settle();
+    CHECK_FALSE(child<QLabel>(*page.view, "run_state")->text().contains(QStringLiteral("evaluate")));
+}
+
+TEST_CASE("Runs are overlaid, and one is left out by its box", "[run]") {
+    Page page("run", 3);
+    auto* loss = child<CurvePlot>(*page.view, "run_loss");
+    loss->set_cursor(200);
+    CHECK(loss->readings().size() == 6);  // training and validation of each
+    child<QCheckBox>(*page.view, "run_shown_0")->setChecked(false);
+    page.settle();
+    loss->set_cursor(201);
+    CHECK(loss->readings().size() == 4);
+    child<QToolButton>(*page.view, "run_chip_1")->click();
+    CHECK(page.desk.runs().current()->name == "run 1");
+    const auto wish = page.view->figure();
+    REQUIRE(wish);
+    CHECK(wish->recipe == "loss");
+    CHECK(wish->runs == QStringList{QStringLiteral("/runs/1"), QStringLiteral("/runs/2")});
+}
+
+TEST_CASE("A cursor reads all plots, and they zoom together", "[run]") {
+    Page page("run");
+    auto* loss = child<CurvePlot>(*page.view, "run_loss");
+    auto* rate = child<CurvePlot>(*page.view, "run_rate");
+    loss->setFocus();
+    QTest::keyClick(loss, Qt::Key_Left);
+    REQUIRE(loss->cursor());
+    CHECK(rate->cursor() == loss->cursor());
+    CHECK_FALSE(loss->accessibleDescription().isEmpty());
+    QTest::keyClick(loss, Qt::Key_Plus);
+    REQUIRE(loss->range());
+    CHECK(rate->range() == loss->range());
+    CHECK(loss->range()->second <= 400);
+    QTest::keyClick(loss, Qt::Key_0);
+    CHECK_FALSE(rate->range());
+    QTest::mouseMove(loss, loss->plot_area().center());
+    CHECK(loss->x_to_pixel(loss->pixel_to_x(123)) == Approx(123));
+}
+
+TEST_CASE("Samples, log, snapshots and job are in words", "[run]") {
+    Page page("run");
+    CHECK(child<QPlainTextEdit>(*page.view, "run_samples")->toPlainText().contains(QStringLiteral("step 400")));
+    CHECK(child<QPlainTextEdit>(*page.view, "run_log_text")
+              ->toPlainText()
+              .contains(QStringLiteral("something to be read")));
+    CHECK(child<QPlainTextEdit>(*page.view, "run_job")->toPlainText().contains(QStringLiteral("corpus")));
+    auto* snapshots = child<QTableWidget>(*page.view, "run_snapshots");
+    REQUIRE(snapshots->rowCount() == 4);
+    CHECK(snapshots->item(0, 0)->text() == "400");
+    QSignalSpy analyse(&page.desk.runs(), &RunShelf::analyse_wanted);
+    qobject_cast<QPushButton*>(snapshots->cellWidget(1, 3))->click();
+    REQUIRE(analyse.count() == 1);
+    CHECK(analyse[0][1].toString() == "step-000300");
+    // Lines that come later are added.
+    auto next = std::make_shared<workspace::LiveRun>(*page.desk.runs().current()->record);
+    next->add({2e9, training::Log{training::LogLevel::note, 401, "one more"}});
+    next->add({2e9, training::SampleText{401, "It", " came to pass"}});
+    page.desk.runs().take(1, next);
+    page.settle();
+    CHECK(child<QPlainTextEdit>(*page.view, "run_log_text")->toPlainText().count(QStringLiteral("something")) == 1);
+    CHECK(child<QPlainTextEdit>(*page.view, "run_log_text")->toPlainText().endsWith(QStringLiteral("one more")));
+    CHECK(child<QPlainTextEdit>(*page.view, "run_samples")->toPlainText().endsWith(QStringLiteral("It came to pass")));
+}
+
+TEST_CASE("The scrubber goes through the probes, and shows radars and maps of its step", "[timeline]") {
+    Page page("timeline");
+    auto* scrubber = child<QSlider>(*page.view, "timeline_scrubber");
+    CHECK(scrubber->maximum() == 19);
+    CHECK(scrubber->value() == 19);
+    auto* radars = child<FigureView>(*page.view, "timeline_radars");
+    REQUIRE(radars->figure());
+    CHECK(radars->figure()->panels.size() == 4);
+    const auto value = [&] {
+        return std::get<figures::Radar>(radars->figure()->panels[3].content).series[0].values[0];
+    };
+    const double last = value();
+    scrubber->setValue(0);
+    page.settle();
+    CHECK(page.desk.runs().moment().step == 20);
+    CHECK(child<QLabel>(*page.view, "timeline_step")->text() == "step 20");
+    CHECK(value() > last);  // entropy falls
+    // Nothing but the first snapshot is near.
+    QSignalSpy analyse(&page.desk.runs(), &RunShelf::analyse_wanted);
+    child<QPushButton>(*page.view, "timeline_analyse")->click();
+    REQUIRE(analyse.count() == 1);
+    CHECK(analyse[0][1].toString() == "step-000100");
+    page.view->setFocus();
+    QTest::keyClick(page.view.get(), Qt::Key_Right);
+    CHECK(page.desk.runs().moment().step == 40);
+}
+
+TEST_CASE("A head chosen in the maps is chosen everywhere", "[timeline]") {
+    Page page("timeline");
+    auto* wall = child<ThumbnailWall>(*page.view, "thumbnail_wall");
+    wall->setFocus();
+    QTest::keyClick(wall, Qt::Key_Down);
+    QTest::keyClick(wall, Qt::Key_Right);
+    CHECK(page.desk.runs().site() == 1);
+    CHECK(page.desk.runs().head() == 1);
+    auto* of = child<QComboBox>(*page.view, "timeline_of");
+    of->setCurrentIndex(of->findData(QStringLiteral("heads")));
+    page.settle();
+    auto* plot = child<CurvePlot>(*page.view, "timeline_plot");
+    plot->set_cursor(200);
+    REQUIRE(plot->readings().size() == 4);
+    CHECK(plot->readings().front().startsWith(QStringLiteral("head 0")));
+    const auto wish = page.view->figure();
+    REQUIRE(wish);
+    CHECK(wish->recipe == "timeline");
+    CHECK(wish->options.indicator == "entropy");
+    CHECK(wish->runs == QStringList{QStringLiteral("/runs/0")});
+    const QJsonObject state = page.view->state();
+    Page other("timeline");
+    other.view->restore(state);
+    other.settle();
+    CHECK(child<QComboBox>(*other.view, "timeline_of")->currentData().toString() == "heads");
+}
+
+TEST_CASE("Costs are the paper's at any sizes, and what was measured stands beside them", "[cost]") {
+    Page page("cost", 0);
+    auto* table = child<QTableWidget>(*page.view, "cost_table");
+    REQUIRE(table->rowCount() == static_cast<int>(cost::mixer_costs().size()));
+    cost::CostSetting setting;
+    setting.hidden = 128;
+    setting.heads = 4;
+    setting.bytes = 4;
+    CHECK(table->item(0, 0)->text() == "Standard");
+    CHECK(table->item(0, 1)->toolTip().contains(QStringLiteral("4 B L")));
+    CHECK(table->item(0, 2)->text() == QStringLiteral("–"));
+    QSignalSpy wanted(&page.desk.runs(), &RunShelf::cost_wanted);
+    child<QPushButton>(*page.view, "cost_measure")->click();
+    CHECK(wanted.count() == 1);
+    auto measured = std::make_shared<cost::CostTable>(cost::paper_table(setting, {2048}));
+    for (auto& row : measured->rows) {
+        cost::MeasuredMixer here;
+        here.mixer = row.mixer;
+        here.prefill_flops = 2 * row.paper.prefill;
+        here.cache_bytes = row.paper.cache;
+        row.measured = here;
+    }
+    page.desk.runs().set_cost({{}, measured, QStringLiteral("Measured."), false});
+    page.settle();
+    CHECK(table->item(0, 2)->text() != QStringLiteral("–"));
+    CHECK(table->item(0, 2)->toolTip().contains(QStringLiteral("2 times")));
+    auto* show = child<QComboBox>(*page.view, "cost_show");
+    show->setCurrentIndex(1);
+    page.settle();
+    CHECK(table->item(0, 1)->text().contains(QStringLiteral("L²")));
+    // Other sizes than those that were measured.
+    auto* sizes = child<QComboBox>(*page.view, "cost_sizes");
+    sizes->setCurrentIndex(1);
+    page.settle();
+    CHECK(table->item(0, 2)->text() == QStringLiteral("–"));
+    REQUIRE(page.view->figure());
+    CHECK(page.view->figure()->runs == QStringList{QStringLiteral("nano-100k")});
+}
+
+TEST_CASE("Every control of the training views has a name", "[run]") {
+    for (const char* name : {"train", "layout", "run", "timeline", "cost"}) {
+        Page page(name, 2);
+        for (const QWidget* widget : page.view->findChildren<QWidget*>()) {
+            const bool control = qobject_cast<const QAbstractButton*>(widget) ||
+                                 qobject_cast<const QComboBox*>(widget) || qobject_cast<const QSlider*>(widget) ||
+                                 qobject_cast<const CurvePlot*>(widget);
+            const bool internal = widget->objectName().startsWith(QStringLiteral("qt_")) ||
+                                  QString::fromLatin1(widget->parentWidget()->metaObject()->className())
+                                      .contains(QStringLiteral("TabBar")) ||
+                                  qobject_cast<const QTableWidget*>(widget->parentWidget());
+            if (!control || internal || !widget->isVisible()) continue;
+            INFO(name << ": " << widget->metaObject()->className() << " " << widget->objectName().toStdString());
+            CHECK_FALSE(widget->accessibleName().isEmpty());
+        }
+    }
+}

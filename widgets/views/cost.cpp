@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "widgets/views/cost.h"
+
+#include <QComboBox>
+#include <QHeaderView>
+#include <QLabel>
+#include <QPainter>
+#include <QPushButton>
+#include <QSpinBox>
+#include <QSplitter>
+#include <QTableWidget>
+#include <QVBoxLayout>
+#include <array>
+#include <cmath>
+
+#include "widgets/text/flow_layout.h"
+#include "widgets/training/curve_plot.h"
+#include "widgets/training/facts.h"
+#include "widgets/training/mixer_look.h"
+
+namespace headscope::widgets {
+namespace {
+
+struct Quantity {
+    const char* name;
+    const char* title;
+    bool bytes;
+    cost::Formula cost::MixerCost::*formula;
+    double cost::CostNumbers::*paper;
+    double cost::MeasuredMixer::*measured;
+};
+constexpr std::array<Quantity, 4> kQuantities{{
+    {"prefill", QT_TRANSLATE_NOOP("CostView", "Prefill FLOPs"), false, &cost::MixerCost::prefill,
+     &cost::CostNumbers::prefill, &cost::MeasuredMixer::prefill_flops},
+    {"decode", QT_TRANSLATE_NOOP("CostView", "Decode FLOPs"), false, &cost::MixerCost::decode,
+     &cost::CostNumbers::decode, &cost::MeasuredMixer::decode_flops},
+    {"activation", QT_TRANSLATE_NOOP("CostView", "Activation bytes"), true, &cost::MixerCost::activation,
+     &cost::CostNumbers::activation, &cost::MeasuredMixer::activation_bytes},
+    {"cache", QT_TRANSLATE_NOOP("CostView", "Cache bytes"), true, &cost::MixerCost::cache, &cost::CostNumbers::cache,
+     &cost::MeasuredMixer::cache_bytes},
+}};
+constexpr std::int64_t kShortest = 64, kLongest = 65'536;
+constexpr std::int64_t kMeasured = 4;  ///< bytes of a number in what is measured
+const std::vector<std::int64_t> kMeasuredLengths{64, 256, 1024};
+
+QString amount(double value, bool bytes) {
+    if (!std::isfinite(value)) return QStringLiteral("–");
+    if (value == 0) return QStringLiteral("0");
+    return count_words(value) + (bytes ? QStringLiteral("B") : QString());
+}
+
+QIcon swatch(const QColor& colour) {
+    QPixmap picture(16, 16);
+    picture.fill(Qt::transparent);
+    QPainter painter(&picture);
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setPen(Qt::NoPen);
+    painter.setBrush(colour);
+    painter.drawRoundedRect(QRectF(1, 1, 14, 14), 4, 4);
+    return QIcon(picture);
+}
+
+}  // namespace
+
+CostView::CostView(Desk* desk, QWidget* parent) : View(desk, parent), shelf_(desk->runs()) {
+    auto* column = new QVBoxLayout(content());
+    column->setContentsMargins(8, 6, 8, 6);
+    column->setSpacing(6);
+    column->addWidget(make_bar());
+    words_ = new QLabel(content());
+    words_->setObjectName(QStringLiteral("cost_words"));
+    words_->setWordWrap(true);
+    words_->setTextFormat(Qt::PlainText);
+    column->addWidget(words_);
+    table_ = new QTableWidget(content());
+    table_->setObjectName(QStringLiteral("cost_table"));
+    table_->setAccessibleName(tr("Cost of each mixer, by the paper and measured"));
+    table_->setColumnCount(9);
+    QStringList heads{tr("Mixer")};
+    for (const Quantity& quantity : kQuantities) heads << tr(quantity.title) << tr("measured");
+    table_->setHorizontalHeaderLabels(heads);
+    table_->verticalHeader()->hide();
+    table_->setShowGrid(false);
+    table_->setAlternatingRowColors(true);
+    table_->setEditTriggers(QAbstractItemView::NoEditTriggers);
+    table_->setSelectionBehavior(QAbstractItemView::SelectRows);
+    table_->setSelectionMode(QAbstractItemView::SingleSelection);
+    table_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
+    table_->horizontalHeader()->setStretchLastSection(true);
+    plot_ = new CurvePlot(content());
+    plot_->setObjectName(QStringLiteral("cost_plot"));
+    plot_->setAccessibleName(tr("Cost against length"));
+    plot_->set_end_names(true);
+    auto* splitter = new QSplitter(Qt::Vertical, content());
+    splitter->setObjectName(QStringLiteral("cost_splitter"));
+    splitter->addWidget(table_);
+    splitter->addWidget(plot_);
+    splitter->setSizes({250, 320});
+    splitter->setStretchFactor(1, 1);
+    column->addWidget(splitter, 1);
+    connect(table_, &QTableWidget::currentCellChanged, this, [this](int row) { plot_->set_stressed(row); });
+    connect(plot_, &CurvePlot::chosen, this, [this](double, int id) {
+        if (id >= 0) table_->setCurrentCell(id, 0);
+    });
+    connect(&shelf_.draft(), &JobDraft::estimate_changed, this, &CostView::refresh_later);
+    connect(&shelf_.draft(), &JobDraft::choices_changed, this, &CostView::refresh_later);
+    connect(&shelf_, &RunShelf::cost_changed, this, &CostView::refresh_later);
+    show_content();
+}
+
+QWidget* CostView::make_bar() {
+    auto* bar = new QWidget(content());
+    auto* row = new FlowLayout(bar);
+    const auto box = [&](const char* name, const QString& about) {
+        auto* made = new QComboBox(bar);
+        made->setObjectName(QLatin1String(name));
+        made->setAccessibleName(about);
+        made->setToolTip(about);
+        made->setSizeAdjustPolicy(QComboBox::AdjustToContents);
+        row->addWidget(made);
+        connect(made, &QComboBox::currentIndexChanged, this, [this] {
+            if (filling_) return;
+            refresh_later();
+            Q_EMIT state_changed();
+        });
+        return made;
+    };
+    sizes_ = box("cost_sizes", tr("The sizes that costs are of"));
+    length_ = box("cost_length", tr("Tokens of the table"));
+    bytes_ = box("cost_bytes", tr("Bytes of a number"));
+    show_ = box("cost_show", tr("What the table shows of the paper"));
+    what_ = box("cost_what", tr("What the curves show"));
+    filling_ = true;
+    for (std::int64_t length = kShortest; length <= kLongest; length *= 2)
+        length_->addItem(tr("%1 tokens").arg(length), QString::number(length));
+    length_->setCurrentIndex(length_->findData(QStringLiteral("2048")));
+    bytes_->addItem(tr("float32: 4 bytes"), QStringLiteral("4"));
+    bytes_->addItem(tr("as printed: 2 bytes"), QStringLiteral("2"));
+    show_->addItem(tr("Numbers"), QStringLiteral("numbers"));
+    show_->addItem(tr("Formulas"), QStringLiteral("formulas"));
+    for (const Quantity& quantity : kQuantities)
+        what_->addItem(tr("Curves: %1").arg(tr(quantity.title)), QLatin1String(quantity.name));
+    filling_ = false;
+    batch_ = new QSpinBox(bar);
+    batch_->setObjectName(QStringLiteral("cost_batch"));
+    batch_->setAccessibleName(tr("Sequences"));
+    batch_->setToolTip(tr("Sequences at once"));
+    batch_->setPrefix(tr("batch "));
+    batch_->setRange(1, 1 << 16);
+    row->addWidget(batch_);
+    connect(batch_, &QSpinBox::valueChanged, this, [this] {
+        refresh_later();
+        Q_EMIT state_changed();
+    });
+    measure_ = new QPushButton(bar);
+    measure_->setObjectName(QStringLiteral("cost_measure"));
+    measure_->setToolTip(
+        tr("Counts the operations that run here, and the memory, on two layers of each mixer at these "
+           "sizes; in a process of its own"));
+    row->addWidget(measure_);
+    connect(measure_, &QPushButton::clicked, this, [this] {
+        if (shelf_.cost().busy)
+            Q_EMIT shelf_.cost_unwanted();
+        else
+            Q_EMIT shelf_.cost_wanted(wish());
+    });
+    return bar;
+}
+
+void CostView::fill_sizes() {
+    const auto& presets = shelf_.draft().choices().presets;
+    if (sizes_->count() == static_cast<int>(presets.size()) + 1) return;
+    const QString now = sizes_->currentData().isValid() ? sizes_->currentData().toString() : wanted_sizes_;
+    filling_ = true;
+    sizes_->clear();
+    sizes_->addItem(tr("The job's model"), QString());
+    for (const PresetChoice& preset : presets) sizes_->addItem(preset.title, preset.value);
+    sizes_->setCurrentIndex(std::max(0, sizes_->findData(wanted_sizes_.isEmpty() ? now : wanted_sizes_)));
+    filling_ = false;
+}
+
+cost::CostSetting CostView::setting() const {
+    cost::CostSetting setting;
+    setting.batch = batch_->value();
+    setting.length = length_->currentData().toString().toLongLong();
+    setting.bytes = bytes_->currentData().toString().toLongLong();
+    setting.hidden = shelf_.draft().estimate().hidden;
+    setting.heads = shelf_.draft().estimate().heads;
+    for (const PresetChoice& preset : shelf_.draft().choices().presets) {
+        if (preset.value != sizes_->currentData().toString()) continue;
+        setting.hidden = preset.hidden;
+        setting.heads = preset.heads;
+    }
+    return setting;
+}
+
+CostWish CostView::wish() const {
+    CostWish wish{sizes_->currentData().toString(), batch_->value(), kMeasuredLengths};
+    const std::int64_t length = setting().length;
+    if (length <= kMeasuredLengths.back() * 2 &&
+        std::find(wish.lengths.begin(), wish.lengths.end(), length) == wish.lengths.end())
+        wish.lengths.push_back(length);
+    return wish;
+}
+
+const cost::CostRow* CostView::measured(const std::string& mixer, std::int64_t length) const {
+    const CostAnswer& answer = shelf_.cost();
+    const cost::CostSetting now = setting();
+    if (!answer.table || answer.table->setting.hidden != now.hidden || answer.table->setting.heads != now.heads ||
+        answer.table->setting.batch != now.batch)
+        return nullptr;
+    for (const cost::CostRow& row : answer.table->rows)
+        if (row.mixer == mixer && row.length == length && row.measured) return &row;
+    return nullptr;
+}
+
+void CostView::refresh() {
+    fill_sizes();
+    if (setting().hidden <= 0) {
+        show_notice(tr("No sizes are known"), tr("The job's model cannot be read: choose a preset there."),
+                    tr("To the job"), [this] { Q_EMIT desk().view_wanted(QStringLiteral("train")); });
+        return;
+    }
+    show_content();
+    plot_->set_theme(desk().theme());
+    show_measuring();
+    show_table();
+    show_curves();
+}
+
+void CostView::show_measuring() {
+    const CostAnswer& answer = shelf_.cost();
+    measure_->setText(answer.busy ? tr("Stop measuring") : tr("Measure here"));
+    measure_->setAccessibleName(measure_->text());
+    const cost::CostSetting now = setting();
+    QString words =
+        tr("One layer's mixer without its output projection, width %1, %2 heads.").arg(now.hidden).arg(now.heads);
+    if (!answer.words.isEmpty()) words += QLatin1Char(' ') + answer.words;
+    words_->setText(words);
+}
+
+void CostView::show_table() {
+    const auto& costs = cost::mixer_costs();
+    const bool formulas = show_->currentData().toString() == QLatin1String("formulas");
+    const cost::CostSetting now = setting();
+    table_->setRowCount(static_cast<int>(costs.size()));
+    QColor faint = desk().theme().muted;
+    for (int row = 0; row < static_cast<int>(costs.size()); ++row) {
+        const cost::MixerCost& one = costs[static_cast<std::size_t>(row)];
+        const cost::CostNumbers paper = cost::evaluate(one, now);
+        const cost::CostRow* here = measured(one.mixer, now.length);
+        auto* name =
+            new QTableWidgetItem(swatch(mixer_colour(desk().theme(), one.mixer)), QString::fromStdString(one.label));
+        name->setToolTip(tr("Time: %1").arg(QString::fromStdString(one.time.pretty())));
+        table_->setItem(row, 0, name);
+        int column = 1;
+        for (const Quantity& quantity : kQuantities) {
+            const double value = paper.*quantity.paper;
+            const QString formula = QString::fromStdString((one.*quantity.formula).pretty());
+            auto* cell = new QTableWidgetItem(formulas ? formula : amount(value, quantity.bytes));
+            cell->setToolTip(formulas ? amount(value, quantity.bytes) : formula);
+            cell->setTextAlignment((formulas ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
+            table_->setItem(row, column++, cell);
+            const bool comparable = !quantity.bytes || now.bytes == kMeasured;
+            const double measured_value = here && comparable ? *here->measured.*quantity.measured : std::nan("");
+            auto* beside = new QTableWidgetItem(amount(measured_value, quantity.bytes));
+            beside->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
+            if (std::isfinite(measured_value) && value > 0)
+                beside->setToolTip(tr("%1 times the paper's").arg(measured_value / value, 0, 'g', 3));
+            else
+                beside->setForeground(faint);
+            if (here && !comparable) beside->setToolTip(tr("Measured with 4 bytes a number"));
+            table_->setItem(row, column++, beside);
+        }
+    }
+}
+
+void CostView::show_curves() {
+    const auto quantity = std::find_if(kQuantities.begin(), kQuantities.end(), [this](const Quantity& one) {
+        return what_->currentData().toString() == QLatin1String(one.name);
+    });
+    if (quantity == kQuantities.end()) return;
+    std::vector<CurvePlot::Line> lines;
+    int id = 0;
+    for (const cost::MixerCost& one : cost::mixer_costs()) {
+        CurvePlot::Points paper, here;
+        cost::CostSetting at = setting();
+        for (std::int64_t length = kShortest; length <= kLongest; length *= 2) {
+            at.length = length;
+            paper.x.push_back(static_cast<double>(length));
+            paper.y.push_back(cost::evaluate(one, at).*quantity->paper);
+            const cost::CostRow* row = measured(one.mixer, length);
+            if (!row || (quantity->bytes && at.bytes != kMeasured)) continue;
+            here.x.push_back(static_cast<double>(length));
+            here.y.push_back(*row->measured.*quantity->measured);
+        }
+        const QColor colour = mixer_colour(desk().theme(), one.mixer);
+        const QString name = QString::fromStdString(one.label);
+        lines.push_back(
+            {name, colour, CurvePlot::Look::line, std::make_shared<const CurvePlot::Points>(std::move(paper)), id});
+        if (!here.x.empty())
+            lines.push_back({tr("%1, measured").arg(name), colour, CurvePlot::Look::dots,
+                             std::make_shared<const CurvePlot::Points>(std::move(here)), id});
+        ++id;
+    }
+    plot_->set_lines(std::move(lines));
+    const bool bytes = quantity->bytes;
+    plot_->set_x(tr("tokens"), figures::ScaleKind::logarithmic,
+                 [](double x) { return QString::number(std::llround(x)); });
+    plot_->set_y({}, figures::ScaleKind::logarithmic, [bytes](double y) { return amount(y, bytes); });
+    plot_->set_title(tr("%1 against length, dots measured here").arg(tr(quantity->title)));
+    plot_->set_marks({{static_cast<double>(setting().length), tr("table"), desk().theme().muted, false}});
+}
+
+QJsonObject CostView::state() const {
+    return {{"sizes", sizes_->count() > 0 ? sizes_->currentData().toString() : wanted_sizes_},
+            {"length", length_->currentData().toString()},
+            {"bytes", bytes_->currentData().toString()},
+            {"show", show_->currentData().toString()},
+            {"what", what_->currentData().toString()},
+            {"batch", batch_->value()}};
+}
+
+void CostView::restore(const QJsonObject& state) {
+    wanted_sizes_ = state["sizes"].toString();
+    if (const int at = sizes_->findData(wanted_sizes_); at >= 0) sizes_->setCurrentIndex(at);
+    for (const auto& [box, name] :
+         {std::pair{length_, "length"}, std::pair{bytes_, "bytes"}, std::pair{show_, "show"}, std::pair{what_, "what"}})
+        if (const int at = box->findData(state[QLatin1String(name)].toString()); at >= 0) box->setCurrentIndex(at);
+    if (state["batch"].isDouble()) batch_->setValue(state["batch"].toInt());
+    refresh_later();
+}
+
+std::optional<FigureWish> CostView::figure() const {
+    FigureWish wish{"cost", {}, {}};
+    wish.options.length = setting().length;
+    const training::ModelSettings& model = shelf_.draft().job().model;
+    QString sizes = sizes_->currentData().toString();
+    if (sizes.isEmpty()) sizes = QString::fromStdString(model.from.empty() ? model.preset : model.from);
+    if (sizes.isEmpty()) return std::nullopt;
+    wish.runs << sizes;
+    return wish;
+}
+
+extern const ViewKind kCost{"cost", "Cost", "What mixers cost by the paper, and here",
+                            [](Desk* desk, QWidget* parent) -> View* { return new CostView(desk, parent); },
+                            ViewKind::Area::training};
+
+}  // namespace headscope::widgets

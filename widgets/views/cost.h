@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/cost/cost_table.h"
+#include "widgets/desk/view.h"
+#include "widgets/training/run_shelf.h"
+
+class QComboBox;
+class QLabel;
+class QPushButton;
+class QSpinBox;
+class QTableWidget;
+
+namespace headscope::widgets {
+
+class CurvePlot;
+
+/// What mixers cost by the paper's formulas at any sizes, beside what was measured here: a table at one length, curves
+/// against the length.
+class CostView : public View {
+    Q_OBJECT
+public:
+    CostView(Desk* desk, QWidget* parent);
+    QJsonObject state() const override;
+    void restore(const QJsonObject& state) override;
+    std::optional<FigureWish> figure() const override;
+
+protected:
+    void refresh() override;
+
+private:
+    QWidget* make_bar();
+    void fill_sizes();
+    cost::CostSetting setting() const;
+    CostWish wish() const;
+    const cost::CostRow* measured(const std::string& mixer, std::int64_t length) const;
+    void show_table();
+    void show_curves();
+    void show_measuring();
+
+    RunShelf& shelf_;
+    QComboBox *sizes_, *length_, *bytes_, *show_, *what_;
+    QSpinBox* batch_;
+    QPushButton* measure_;
+    QLabel *words_, *title_;
+    QTableWidget* table_;
+    CurvePlot* plot_;
+    QString wanted_sizes_;
+    bool filling_ = false;
+};
+
+}  // namespace headscope::widgets
