@@ -1,20 +1,55 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <map>
 #include <memory>
 
 #include <CLI/CLI.hpp>
 
 #include "app/console.h"
 #include "app/context.h"
+#include "app/layer_list.h"
 #include "core/base/error.h"
+#include "core/base/text.h"
 #include "core/checkpoint/checkpoint.h"
 #include "core/checkpoint/save.h"
+#include "core/model/model.h"
+#include "core/model/swap.h"
 
 namespace headscope::app {
 namespace {
 
 struct ConvertOptions {
-    std::string source, destination, type = "stored";
+    std::string source, destination, type = "stored", mixer_options;
+    std::vector<std::string> swaps;
+    std::uint64_t seed = 0;
 };
+
+/// "1,3-5=mlp": these layers (counted from 0), or "all", get this mixer.
+void add_swap(std::map<int, std::string>& mixers, const std::string& text, std::int64_t layers) {
+    const std::size_t equal = text.find('=');
+    if (equal == std::string::npos || equal == 0 || equal + 1 == text.size())
+        throw UsageError("--swap: layers and a mixer like 0,2-4=non_approximate are expected; found " + escaped(text));
+    const std::string which = text.substr(0, equal), mixer = text.substr(equal + 1);
+    if (which == "all") {
+        for (int layer = 0; layer < layers; ++layer) mixers[layer] = mixer;
+        return;
+    }
+    const std::set<int> chosen = parse_layers("--swap", which);
+    check_layers("--swap", chosen, layers);
+    for (const int layer : chosen) mixers[layer] = mixer;
+}
+
+/// Says what was made.
+std::string swap(const ConvertOptions& options, const checkpoint::Checkpoint& source, checkpoint::LoadAs type,
+                 ConsoleProgress& progress, const Cancellation& cancellation) {
+    model::MixerSwap swap({}, options.mixer_options);
+    const std::int64_t layers = model::inspect(source).config.all_layers();
+    for (const std::string& text : options.swaps) add_swap(swap.layers, text, layers);
+    const auto fresh =
+        model::convert_swapped(source, swap, options.seed, options.destination, type, progress, cancellation);
+    return std::to_string(swap.layers.size()) + " layers with another mixer; " +
+           (fresh.empty() ? "every tensor is the source's"
+                          : std::to_string(fresh.size()) + " tensors are fresh: " + list_text(fresh));
+}
 
 checkpoint::LoadAs type_of(const std::string& name) {
     if (name == "stored") return checkpoint::LoadAs::stored;
@@ -25,7 +60,8 @@ checkpoint::LoadAs type_of(const std::string& name) {
 }  // namespace
 
 void add_convert(CLI::App& app, Context& context) {
-    auto* command = app.add_subcommand("convert", "Write a checkpoint as safetensors in another type");
+    auto* command =
+        app.add_subcommand("convert", "Write a checkpoint as safetensors in another type, or with other mixers");
     auto options = std::make_shared<ConvertOptions>();
     command->add_option("source", options->source, "A checkpoint")->required();
     command->add_option("destination", options->destination, "A new folder")->required();
@@ -33,10 +69,22 @@ void add_convert(CLI::App& app, Context& context) {
         ->add_option("--dtype", options->type,
                      "float32, bfloat16 or float16; default: as stored. Integers stay as they are")
         ->check(CLI::IsMember({"stored", "float32", "bfloat16", "float16"}));
+    command->add_option("--swap", options->swaps,
+                        "LAYERS=MIXER: other mixers for some layers, as 0,2-4=mlp or all=approximate (headscope list "
+                        "mixers); weights are kept where shapes match. Llama's, Qwen's and native models");
+    command->add_option("--mixer-options", options->mixer_options,
+                        R"(Options of mixers, as {"approximate": {"second_order": "diagonal"}})");
+    command->add_option("--seed", options->seed, "Of the weights that a swapped mixer has and the checkpoint lacks");
     command->callback([&context, options] {
         context.command = [&context, options] {
             const auto source = checkpoint::Checkpoint::open(options->source);
             ConsoleProgress progress;
+            if (!options->swaps.empty() || !options->mixer_options.empty()) {
+                const std::string made =
+                    swap(*options, *source, type_of(options->type), progress, context.cancellation);
+                print(escaped(options->destination) + ": " + made + "\n");
+                return;
+            }
             checkpoint::convert(*source, options->destination, type_of(options->type), progress, context.cancellation);
             print(escaped(options->destination) + ": " + std::to_string(source->tensors().size()) + " tensors, " +
                   (options->type == "stored" ? "as they were" : options->type) + "\n");

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/os_error.h"
+#include "core/checkpoint/convert.h"
 #include "core/checkpoint/save.h"
 #include "core/checkpoint/tensor_reader.h"
 #include "core/checkpoint/torch_types.h"
@@ -67,9 +68,11 @@ void refuse_quantised(const nlohmann::json& config, const std::string& where) {
     }
 }
 
-std::vector<OutputTensor> converted_tensors(const Checkpoint& source, LoadAs as, const Cancellation& cancellation) {
+std::vector<OutputTensor> converted_tensors(const Checkpoint& source, LoadAs as, const ConvertChanges& changes,
+                                            const Cancellation& cancellation) {
     std::vector<const TensorInfo*> order;  // as they lie in the files, so that each file is read from front to back
-    for (const auto& [name, info] : source.tensors()) order.push_back(&info);
+    for (const auto& [name, info] : source.tensors())
+        if (changes.left_out.count(name) == 0) order.push_back(&info);
     std::sort(order.begin(), order.end(), [](const TensorInfo* a, const TensorInfo* b) {
         return std::tie(a->file, a->begin, a->name) < std::tie(b->file, b->begin, b->name);
     });
@@ -80,6 +83,7 @@ std::vector<OutputTensor> converted_tensors(const Checkpoint& source, LoadAs as,
                                stream_tensor(source.open_files().at(info->file), *info, type, cancellation, sink);
                            }});
     }
+    tensors.insert(tensors.end(), changes.added.begin(), changes.added.end());
     return tensors;
 }
 
@@ -87,8 +91,14 @@ std::vector<OutputTensor> converted_tensors(const Checkpoint& source, LoadAs as,
 
 void convert(const Checkpoint& source, const std::filesystem::path& destination, LoadAs as, Progress& progress,
              const Cancellation& cancellation, std::uint64_t shard_bytes) {
+    convert(source, destination, as, {}, progress, cancellation, shard_bytes);
+}
+
+void convert(const Checkpoint& source, const std::filesystem::path& destination, LoadAs as,
+             const ConvertChanges& changes, Progress& progress, const Cancellation& cancellation,
+             std::uint64_t shard_bytes) {
     try {
-        nlohmann::json config = source.config();
+        nlohmann::json config = changes.config ? *changes.config : source.config();
         if (const char* name = dtype_name(as); name != nullptr && source.has_config()) {
             refuse_quantised(config, shown(source.path()));
             set_dtype(config, name);
@@ -98,7 +108,7 @@ void convert(const Checkpoint& source, const std::filesystem::path& destination,
         SaveRequest request;
         request.destination = destination;
         if (source.has_config()) request.config = &config;
-        request.tensors = converted_tensors(source, as, cancellation);
+        request.tensors = converted_tensors(source, as, changes, cancellation);
         for (const char* name : side_file_names) {
             if (const auto file = source.side_file(name)) request.side_files.push_back(*file);
         }

@@ -238,8 +238,7 @@ void Head::declare(TensorPlan& plan, const TensorNames& names) {
     scale = config.head_scale;
     soft_cap = config.final_soft_cap;
     // A tied head that is in the file all the same is read: files whose two copies differ exist, and mean both.
-    // Without a file there is one copy.
-    if (plan.has(weight) && (plan.from_file() || !config.tied_head)) {
+    if (plan.has(weight) && !(config.tied_head && plan.shares_tied_head())) {
         plan.want(&vocabulary.weight, {weight}, {entries, entry});
     } else {
         // Of two towers, what they share is meant, which the decoder may have a copy of.

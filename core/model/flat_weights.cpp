@@ -2,13 +2,14 @@
 #include "core/model/flat_weights.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 
 #include "core/base/error.h"
-#include "core/model/random_fill.h"
+#include "core/model/fresh_weights.h"
 
 namespace headscope::model {
 namespace {
@@ -90,6 +91,7 @@ void FlatWeights::place(const Destination& destination, at::ScalarType type) {
         leaf.set_requires_grad(true);
         leaf.mutable_grad() = first.transposed ? gradient.t() : gradient;
         *first.into = leaf;
+        leaves_.push_back(leaf);
     } else {
         stored = at::empty(destination.shape, first.initial == Initial::ids ? at::kLong : type);
         *first.into = stored;
@@ -104,7 +106,6 @@ void FlatWeights::fill(const TensorPlan& plan, const checkpoint::Checkpoint* fil
                        Progress* progress, const Cancellation* cancellation) const {
     std::map<std::string, at::Tensor> values;
     for (const Parameter& parameter : parameters_) values[parameter.name] = parameter.value;
-    const ModelConfig& config = plan.config();
     double done = 0;
     const auto all = static_cast<double>(plan.elements());
     for (const TensorPlan::Want& want : plan.wants()) {
@@ -117,14 +118,7 @@ void FlatWeights::fill(const TensorPlan& plan, const checkpoint::Checkpoint* fil
             value.copy_(cancellation ? file->load(want.tensor, as, *cancellation) : file->load(want.tensor, as));
             continue;
         }
-        const std::uint64_t key = random_key(seed, want.tensor);
-        if (want.initial == Initial::gain) {
-            value.fill_(1.0 - config.norm_gain_offset);
-        } else if (want.initial == Initial::ids) {
-            fill_integers(value, key, config.vocabulary);
-        } else if (value.dim() > 1) {
-            fill_normal(value, key, config.initializer_range);
-        }
+        fill_fresh(want, plan.config(), seed, value);
     }
 }
 

@@ -26,6 +26,7 @@ public:
     const at::Tensor& gradients() const { return gradients_; }
     std::int64_t decayed() const { return decayed_; }
     const std::vector<Parameter>& parameters() const { return parameters_; }
+    const std::vector<at::Tensor>& leaves() const { return leaves_; }
 
 private:
     /// One tensor of the model: one of the file, or several as rows of one.
@@ -44,6 +45,7 @@ private:
     at::Tensor weights_, gradients_;
     std::int64_t decayed_ = 0;
     std::vector<Parameter> parameters_;  ///< in the order of the plan's wants
+    std::vector<at::Tensor> leaves_;     ///< what autograd records: fused matrices are one
 };
 
 }  // namespace headscope::model

@@ -1,49 +1,119 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/swap.h"
 
+#include <set>
 #include <utility>
 
-#include <ATen/TensorOperators.h>
+#include <ATen/ops/empty.h>
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "core/mixers/mixer.h"
+#include "core/base/json.h"
+#include "core/base/os_error.h"
+#include "core/checkpoint/convert.h"
+#include "core/checkpoint/torch_types.h"
+#include "core/model/fresh_weights.h"
 #include "core/model/native_config.h"
+#include "core/model/stack.h"
 
 namespace headscope::model {
 namespace {
 
-void replace(std::vector<std::string>& mixers, const std::map<int, std::string>& swap, const std::string& where) {
+/// The layers whose mixer is another one afterwards.
+std::set<int> replace(std::vector<std::string>& mixers, const std::map<int, std::string>& swap,
+                      const std::string& where) {
+    std::set<int> changed;
     for (const auto& [layer, mixer] : swap) {
         if (layer < 0 || layer >= static_cast<int>(mixers.size())) {
             throw Error(ErrorCode::limit, where, "expected a layer from 0 to " + std::to_string(mixers.size() - 1),
                         "found " + std::to_string(layer));
         }
-        mixers[static_cast<std::size_t>(layer)] = mixer;
+        std::string& own = mixers[static_cast<std::size_t>(layer)];
+        if (own != mixer) changed.insert(layer);
+        own = mixer;
     }
+    return changed;
+}
+
+/// What every name of a mixer's tensors in this layer begins with.
+std::string mixer_stem(const TensorNames& names, int layer) {
+    std::string stem = names.prefix + names.layer;
+    return stem.replace(stem.find("{}"), 2, std::to_string(layer)) + "self_attn.";
+}
+
+bool begins(const std::string& name, const std::vector<std::string>& stems) {
+    for (const std::string& stem : stems)
+        if (name.compare(0, stem.size(), stem) == 0) return true;
+    return false;
+}
+
+struct Wants {
+    ModelConfig config;
+    std::vector<TensorPlan::Want> all;
+};
+
+/// Every tensor of the model, compared with the file.
+Wants wants_of(const Swapped& swapped) {
+    Wants wants;
+    const Stack model(swapped.blueprint, swapped.plan, [&](const TensorPlan& plan) { wants.all = plan.wants(); });
+    wants.config = model.config();
+    return wants;
 }
 
 }  // namespace
 
-Swapped swap_mixers(const checkpoint::Checkpoint& file, const std::map<int, std::string>& swap) {
-    if (swap.empty()) return {make_blueprint(file), TensorPlan(file)};
+Swapped swap_mixers(const checkpoint::Checkpoint& file, const MixerSwap& swap) {
     Blueprint own = make_blueprint(file);
-    replace(own.config.mixers, swap, escaped(file.display_name()));
-    Swapped swapped{make_blueprint(native_json(own.config), &file), TensorPlan()};
+    const std::set<int> changed = replace(own.config.mixers, swap.layers, escaped(file.display_name()));
+    if (changed.empty() && swap.options.empty()) return {std::move(own), TensorPlan(file)};
+    nlohmann::json config = native_json(own.config);
+    if (!swap.options.empty()) config["mixers"] = parse_json(swap.options, "mixers");
+    Swapped swapped{make_blueprint(config, &file), TensorPlan()};
+    swapped.blueprint.notes.insert(swapped.blueprint.notes.begin(), own.notes.begin(), own.notes.end());
     const TensorNames& names = swapped.blueprint.names;
-    // A layer's own tensors are the mixer's but for its output projection and what lies outside self_attn.
     std::vector<std::string> stems{names.prefix + names.guide};
-    for (const auto& [layer, mixer] : swap) {
-        std::string stem = names.prefix + names.layer;
-        stems.push_back(stem.replace(stem.find("{}"), 2, std::to_string(layer)) + "self_attn.");
-    }
-    swapped.plan = TensorPlan(file, [stems = std::move(stems)](const std::string& tensor) {
-        for (const std::string& stem : stems) {
-            if (tensor.compare(0, stem.size(), stem) == 0) return true;
-        }
-        return false;
-    });
+    for (const int layer : changed) stems.push_back(mixer_stem(names, layer));
+    swapped.plan =
+        TensorPlan(file, [stems = std::move(stems)](const std::string& tensor) { return begins(tensor, stems); });
     return swapped;
+}
+
+std::vector<std::string> convert_swapped(const checkpoint::Checkpoint& file, const MixerSwap& swap, std::uint64_t seed,
+                                         const std::filesystem::path& destination, checkpoint::LoadAs as,
+                                         Progress& progress, const Cancellation& cancellation) {
+    try {
+        const Swapped swapped = swap_mixers(file, swap);
+        const Wants wants = wants_of(swapped);
+        const TensorNames& names = swapped.blueprint.names;
+        const checkpoint::TensorInfo& table = file.tensor(names.prefix + names.token_embedding + ".weight");
+        const at::ScalarType type = checkpoint::torch_type(checkpoint::loaded_type(table.type, as)).value();
+
+        checkpoint::ConvertChanges changes;
+        std::vector<std::string> made;
+        std::set<std::string> needed;
+        for (const TensorPlan::Want& want : wants.all) {
+            needed.insert(want.tensor);
+            if (!want.fresh) continue;
+            made.push_back(want.tensor);
+            const at::Tensor value = at::empty(want.sizes(), want.initial == Initial::ids ? at::kLong : type);
+            fill_fresh(want, wants.config, seed, value);
+            changes.added.push_back(checkpoint::output_tensor(want.tensor, value));
+        }
+        changes.left_out = {made.begin(), made.end()};
+        for (const auto& [layer, mixer] : swap.layers) {
+            const std::string stem = mixer_stem(names, layer);
+            for (auto at = file.tensors().lower_bound(stem); at != file.tensors().end(); ++at) {
+                if (at->first.compare(0, stem.size(), stem) != 0) break;
+                if (needed.count(at->first) == 0) changes.left_out.insert(at->first);
+            }
+        }
+        const nlohmann::json written = saved_json(wants.config, type);
+        changes.config = &written;
+        checkpoint::convert(file, destination, as, changes, progress, cancellation);
+        return made;
+    } catch (...) {
+        throw current_error(escaped(destination.string()));
+    }
 }
 
 }  // namespace headscope::model

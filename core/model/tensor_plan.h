@@ -68,6 +68,9 @@ public:
     const SizeKeys& keys() const { return keys_; }
     bool has(const std::string& tensor) const;  ///< without a file: always
     bool from_file() const { return file_ != nullptr; }
+    /// A tied head is the embedding even where the file has a copy of it. Without a file there is none.
+    void share_tied_head() { shares_tied_head_ = true; }
+    bool shares_tied_head() const { return shares_tied_head_ || !file_; }
 
     /// The tensor under the first of `names` that the file has goes into `into`, which must stay where it is until
     /// load.
@@ -120,6 +123,7 @@ private:
     const ModelConfig* config_ = nullptr;
     SizeKeys keys_;
     bool transposed_ = false;
+    bool shares_tied_head_ = false;
     std::vector<TowerLayers> towers_;
     std::vector<std::string> buffers_;
     std::vector<Want> wants_;

@@ -5,6 +5,7 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
+#include <ATen/ops/equal.h>
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
@@ -29,6 +30,21 @@ void check_trainable(const Blueprint& blueprint) {
     if (config.experts > 0) refuse("found a mixture of experts");
     if (config.sink_logits) refuse("found sink logits");
     if (config.positions == PositionKind::bucketed) refuse("found distances in buckets");
+}
+
+/// A file may hold a copy of a tied head. Where it is one, it is left out, so that both go on as one; where the two
+/// differ, both are meant, and trained.
+void settle_head(const checkpoint::Checkpoint& file, Swapped& model) {
+    ModelConfig& config = model.blueprint.config;
+    const TensorNames& names = model.blueprint.names;
+    const std::string head = names.head + ".weight", table = names.prefix + names.token_embedding + ".weight";
+    const auto& tensors = file.tensors();
+    if (!config.tied_head || tensors.count(head) == 0 || tensors.count(table) == 0) return;
+    if (tensors.at(head).shape == tensors.at(table).shape && at::equal(file.load(head), file.load(table))) {
+        model.plan.share_tied_head();
+    } else {
+        config.tied_head = false;
+    }
 }
 
 struct Built {
@@ -67,14 +83,15 @@ std::unique_ptr<Trainable> Trainable::create(const std::string& config_json, std
 }
 
 std::unique_ptr<Trainable> Trainable::open(const checkpoint::Checkpoint& checkpoint, at::ScalarType type,
-                                           const std::map<int, std::string>& swap, std::uint64_t seed,
-                                           Progress* progress, const Cancellation* cancellation) {
+                                           const MixerSwap& swap, std::uint64_t seed, Progress* progress,
+                                           const Cancellation* cancellation) {
     try {
         if (!checkpoint.has_config()) {
             throw Error(ErrorCode::mismatch, escaped(checkpoint.display_name()),
                         "expected config.json beside the weights", "found none");
         }
         Swapped swapped = swap_mixers(checkpoint, swap);
+        settle_head(checkpoint, swapped);
         Built built = build(std::move(swapped.blueprint), std::move(swapped.plan), &checkpoint, type, seed, progress,
                             cancellation);
         return std::unique_ptr<Trainable>(new Trainable(std::move(built.stack), std::move(built.weights)));
@@ -106,6 +123,10 @@ at::Tensor Trainable::gradients() const {
 
 std::int64_t Trainable::decayed() const {
     return weights_->decayed();
+}
+
+const std::vector<at::Tensor>& Trainable::leaves() const {
+    return weights_->leaves();
 }
 
 at::Tensor Trainable::forward(const Batch& batch, const TrainingForward& training) {

@@ -8,7 +8,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,6 +17,7 @@
 #include "core/base/progress.h"
 #include "core/checkpoint/checkpoint.h"
 #include "core/checkpoint/save.h"
+#include "core/model/mixer_swap.h"
 #include "core/model/model.h"
 #include "core/model/training_forward.h"
 
@@ -42,11 +42,11 @@ public:
     /// name, so that a layer more or another mixer elsewhere changes nothing else. Types: float32, bfloat16, float64.
     static std::unique_ptr<Trainable> create(const std::string& config_json, std::uint64_t seed, at::ScalarType type);
 
-    /// Weights of a checkpoint. `swap` replaces the mixers of some layers (from 0) by name first, for stacks that the
-    /// native format can say (Llama, Qwen and native ones): weights are kept where name and shape match, the others are
+    /// Weights of a checkpoint. `swap` replaces the mixers of some layers first, for stacks that the native format can
+    /// say (Llama, Qwen and native ones): weights are kept where name and shape match, the others are
     /// fresh from `seed`; model().report() notes which.
     static std::unique_ptr<Trainable> open(const checkpoint::Checkpoint& checkpoint, at::ScalarType type,
-                                           const std::map<int, std::string>& swap = {}, std::uint64_t seed = 0,
+                                           const MixerSwap& swap = {}, std::uint64_t seed = 0,
                                            Progress* progress = nullptr, const Cancellation* cancellation = nullptr);
     ~Trainable();
 
@@ -62,6 +62,8 @@ public:
     /// [n] of the same type. The .grad of every leaf is a view into it: backward passes add to it, in place.
     at::Tensor gradients() const;
     std::int64_t decayed() const;  ///< elements [0, decayed) take weight decay
+    /// What autograd records, each with its place in gradients() as its .grad: for hooks of several processes.
+    const std::vector<at::Tensor>& leaves() const;
 
     /// Final hidden states [B, L, d] after the final norm, recorded by autograd.
     at::Tensor forward(const Batch& batch, const TrainingForward& training = {});

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/checkpoint/save.h"
+
+namespace headscope::checkpoint {
+
+/// What convert() is to do otherwise than the source is.
+struct ConvertChanges {
+    const nlohmann::json* config = nullptr;  ///< in place of the source's
+    std::set<std::string> left_out;          ///< tensors that are not written
+    std::vector<OutputTensor> added;         ///< tensors that the source lacks
+};
+
+/// convert() of save.h with changes.
+void convert(const Checkpoint& source, const std::filesystem::path& destination, LoadAs as,
+             const ConvertChanges& changes, Progress& progress, const Cancellation& cancellation,
+             std::uint64_t shard_bytes = SaveRequest{}.shard_bytes);
+
+}  // namespace headscope::checkpoint
