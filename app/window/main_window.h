@@ -53,6 +53,7 @@ public:
     widgets::Desk& desk() { return desk_; }
     Engine& engine() { return engine_; }
     Watchdog& watchdog() { return watchdog_; }
+    RunService& training() { return service_; }
     /// Closes without a question: the system asks.
     void end();
     /// Every action by name, for the palette, the list of keys and the tests.

@@ -230,6 +230,7 @@ void MainWindow::save_job() {
 void MainWindow::analyse_snapshot(int run, const QString& snapshot) {
     if (engine_.running()) return problem(tr("A run is going on: stop it first"));
     waiting_snapshot_ = QString::fromStdString(service_.snapshot_folder(run, snapshot).string());
+    if (waiting_snapshot_.isEmpty()) return;
     tell(tr("Opening %1 of %2").arg(snapshot, desk_.runs().run(run)->name));
     engine_.open_model(waiting_snapshot_);
 }

@@ -73,7 +73,7 @@ void RunService::estimate() {
 }
 
 void RunService::calibrate() {
-    if (shelf_->draft().problem() || calibration_) return;
+    if (!allowed_ || shelf_->draft().problem() || calibration_) return;
     calibrating_key_ = speed_key(shelf_->draft().job());
     shelf_->set_starting(tr("Measuring…"));
     calibration_ = std::make_shared<std::atomic<bool>>(false);
@@ -209,7 +209,8 @@ void RunService::control(int id, const QString& action, const QString& value) {
 
 std::filesystem::path RunService::snapshot_folder(int id, const QString& snapshot) const {
     const widgets::Run* run = shelf_->run(id);
-    if (!run) return {};
+    // The name is a journal's, which may come from anywhere.
+    if (!run || training::snapshot_step(snapshot.toStdString()) < 0) return {};
     return training::RunFolder{run->path.toStdString()}.snapshots() / snapshot.toStdString();
 }
 
@@ -229,7 +230,7 @@ void RunService::fork(int id, const QString& snapshot) {
 }
 
 void RunService::start() {
-    if (shelf_->draft().problem() || !shelf_->starting().isEmpty()) return;
+    if (!allowed_ || shelf_->draft().problem() || !shelf_->starting().isEmpty()) return;
     auto launch = std::make_shared<Launch>();
     launch->job = shelf_->draft().job();
     launch->folder = folder_;
@@ -240,7 +241,7 @@ void RunService::start() {
 
 void RunService::resume(int id) {
     const widgets::Run* run = shelf_->run(id);
-    if (!run || run->alive() || !shelf_->starting().isEmpty()) return;
+    if (!allowed_ || !run || run->alive() || !shelf_->starting().isEmpty()) return;
     auto launch = std::make_shared<Launch>();
     launch->run = run->path.toStdString();
     launch->folder = folder_;

@@ -29,6 +29,8 @@ public:
     ~RunService() override;
 
     /// Where runs that are started here go: a folder of the user's. Made when it is needed.
+    /// Off: nothing is started, as for a monkey.
+    void set_starting_allowed(bool allowed) { allowed_ = allowed; }
     void set_folder(const std::filesystem::path& folder) { folder_ = folder; }
 
     /// Attaches to a run's folder.
@@ -70,7 +72,7 @@ private:
     std::filesystem::path folder_;
     std::map<int, std::shared_ptr<FollowedRun>> followed_;
     QTimer poll_, estimate_soon_;
-    bool polling_ = false;
+    bool polling_ = false, allowed_ = true;
     int turn_ = 0;
     std::map<std::string, double> speeds_;  ///< by speed_key()
     std::string calibrating_key_;

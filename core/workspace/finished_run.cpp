@@ -75,6 +75,7 @@ LiveRun live_run(const store::RunRecord& record) {
                                                      : training::LogLevel::note;
         run.log.push_back({line.time, line.step, level, line.text});
     }
+    run.lines = run.log.size();
     run.state = state_of(record.state);
     run.state_text = record.state_text;
     run.events = 1;

@@ -32,6 +32,7 @@ void cut_steps(LiveRun::Steps& s, std::int64_t last) {
 
 void note(LiveRun& record, double time, std::int64_t step, training::LogLevel level, std::string text) {
     record.log.push_back({time, step, level, std::move(text)});
+    ++record.lines;
     if (record.log.size() > kMostLines) record.log.pop_front();
 }
 

@@ -47,7 +47,8 @@ struct LiveRun {
     std::vector<training::Snapshot> snapshots;
     std::vector<training::SampleText> samples;
     std::vector<ControlDone> controls;
-    std::deque<Line> log;  ///< the last few thousand lines: log events, controls, states
+    std::deque<Line> log;     ///< the last few thousand lines: log events, controls, states
+    std::uint64_t lines = 0;  ///< of the log, with those that are gone from its begin
     std::optional<training::RunState> state;
     std::string state_text;
     bool written = false;                  ///< a process has the journal open

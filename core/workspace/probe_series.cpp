@@ -13,6 +13,8 @@ namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr std::int64_t kFocus = 4;
+// A journal may come from anywhere; models have fewer than that.
+constexpr std::int64_t kMostHeads = 4096, kMostSites = 1024;
 constexpr std::size_t kNormalised = 3, kSpokes = 8;
 constexpr std::array<const char*, kSpokes> kSymbols{"H", "C", "HD", "LF0", "LF1", "LF2", "LF3", "S"};
 constexpr std::array<const char*, kSpokes> kNames{"entropy",       "concentration", "head_diversity", "local_focus_0",
@@ -26,7 +28,7 @@ std::pair<std::string, std::int64_t> split(const std::string& indicator) {
 }
 
 std::int64_t site_count(const LiveRun& record) {
-    return record.started ? std::ssize(record.started->sites) : 0;
+    return record.started ? std::min<std::int64_t>(std::ssize(record.started->sites), kMostSites) : 0;
 }
 
 }  // namespace
@@ -35,7 +37,7 @@ std::int64_t most_heads(const LiveRun& record) {
     std::int64_t most = 0;
     if (record.started)
         for (const Site& site : record.started->sites) most = std::max<std::int64_t>(most, site.heads);
-    return most;
+    return std::min(most, kMostHeads);
 }
 
 std::vector<std::string> probe_indicators(const LiveRun& record) {
@@ -89,7 +91,8 @@ ProbeSeries probe_series(const LiveRun& record, const std::string& indicator, st
         if (!site || of_layer) {
             add(s, -1);
         } else if (s == *site) {
-            for (std::int64_t h = 0; h < record.started->sites[static_cast<std::size_t>(s)].heads; ++h) add(s, h);
+            const std::int64_t count = record.started->sites[static_cast<std::size_t>(s)].heads;
+            for (std::int64_t h = 0; h < std::min(count, heads); ++h) add(s, h);
         }
     }
     return series;

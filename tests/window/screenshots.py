@@ -101,6 +101,79 @@ class Tour:
         self.keep("export", 3.0)
 
 
+    # The job of the tour: a hybrid that learns the bundled sample texts' kind of words in about a minute.
+    JOB = """name = "hybrid, even layers standard"
+
+[model]
+preset = "tiny-1m"
+mixer = "approximate"
+layout = "even"
+
+[data]
+corpus = "kjv"
+tokenizer = "bytes"
+sequence_length = 128
+
+[training]
+minutes = 3
+batch = 16
+
+[optimizer]
+learning_rate = 1e-3     # small models take more
+
+[schedule]
+warmup_steps = 20
+
+[evaluation]
+every = 25
+batches = 4
+
+[snapshots]
+every = 50
+
+[probe]
+every = 5
+
+[sample]
+every = 50
+prompt = "And God said"
+"""
+
+    def type_job(self):
+        self.hands.act("train_new")
+        self.window.until_visible("job_text")
+        self.hands.click("job_text")
+        self.hands.key("Ctrl+A")
+        self.hands.type(self.JOB)
+        self.window.until("the form to follow", lambda: (
+            self.window.find("job_training_minutes")["text"] == "3"))
+        self.hands.click("job_find")
+
+    def training(self):
+        """Train and watch: the job, its layers, the run while it goes on, its timeline, costs."""
+        window, hands = self.window, self.hands
+        self.type_job()
+        hands.click("job_measure")
+        window.until("the job's speed", lambda: window.find("fact_speed_value")["text"] not in ("", "–"))
+        self.keep("train")
+        self.show("layout")
+        self.keep("layers")
+        self.show("train")
+        hands.click("job_start")
+        window.until_state("a run", lambda state: state["runs"] and state["runs"][0]["status"] == "running")
+        window.until_state("snapshots", lambda state: state["runs"][0]["snapshots"] > 2, 400)
+        self.show("run")
+        self.keep("run")
+        window.until_state("its end", lambda state: state["runs"][0]["status"] == "finished", 400)
+        self.show("timeline")
+        hands.choose("timeline_indicator", "Sink")
+        self.keep("timeline", 2.0)
+        self.show("cost")
+        hands.click("cost_measure")
+        window.until("costs that were measured", lambda: "Measured here" in window.find("cost_words")["text"])
+        self.keep("cost")
+
+
 def main():
     folder = os.path.abspath(sys.argv[2]) if len(sys.argv) > 2 else os.path.join(
         os.path.dirname(os.path.abspath(__file__)), "../../docs/images")
@@ -114,6 +187,7 @@ def main():
         try:
             tour = Tour(os.path.abspath(sys.argv[1]), screen, home, folder)
             tour.whole()
+            tour.training()
         except Failed as failure:
             screen.picture(os.path.join(tempfile.gettempdir(), "screenshots-failed.png"))
             print(f"screenshots.py: {failure}")

@@ -63,8 +63,11 @@ Moment make(const MomentWish& wish) {
     moment.radars =
         std::make_shared<const figures::FigureData>(workspace::probe_radars(record, wish.probe, wish.radar_head));
     const training::ProbeResult& probe = *record.probes[wish.probe];
-    const auto cells = moment.sites * moment.heads * probe.thumbnail_size * probe.thumbnail_size;
-    if (probe.thumbnail_size > 0 && std::ssize(probe.thumbnails) == cells && !wish.wall.isEmpty()) {
+    constexpr std::int64_t kLargest = 1024;  // of a side; a journal may come from anywhere
+    const std::int64_t size = std::clamp<std::int64_t>(probe.thumbnail_size, 0, kLargest);
+    const auto cells = moment.sites * moment.heads * size * size;
+    if (size > 0 && size == probe.thumbnail_size && cells > 0 && std::ssize(probe.thumbnails) == cells &&
+        !wish.wall.isEmpty()) {
         const figures::Mosaic mosaic = mosaic_of(record, probe);
         const Theme theme = make_theme(wish.dark);
         const CellColours colours{mosaic.colours, colour_table(figures::ColourMap::sequential, theme),

@@ -8,7 +8,7 @@
 #include <QPushButton>
 #include <QScrollBar>
 #include <QTableWidget>
-#include <QTextBlock>
+#include <algorithm>
 
 #include "widgets/training/facts.h"
 
@@ -54,6 +54,7 @@ RunTexts::RunTexts(RunShelf* shelf, QWidget* parent)
       job_(reader(this, "run_job", tr("The job of this run"), tr("The run has not begun"))),
       snapshots_(new QTableWidget(this)) {
     setObjectName(QStringLiteral("run_texts"));
+    log_->setMaximumBlockCount(4000);
     setDocumentMode(true);
     job_->setFont(QFontDatabase::systemFont(QFontDatabase::FixedFont));
     job_->setLineWrapMode(QPlainTextEdit::NoWrap);
@@ -116,25 +117,24 @@ void RunTexts::show_samples(const Run& run, const Theme& theme) {
 
 void RunTexts::show_log(const Run& run, const Theme& theme) {
     const auto& log = run.record->log;
-    // Lines are only ever added: the record's events count tells apart a log that is full.
-    const std::uint64_t now = run.record->events;
-    if (now == shown_lines_) return;
+    const std::uint64_t lines = run.record->lines;
+    if (lines == shown_lines_) return;
     const bool follow = at_end(log_) || shown_lines_ == 0;
-    const auto known = static_cast<std::size_t>(log_->property("lines").toULongLong());
-    std::size_t first = shown_lines_ == 0 || known > log.size() ? 0 : known;
-    if (first == 0) log_->clear();
-    for (std::size_t i = first; i < log.size(); ++i) {
+    if (lines < shown_lines_ || lines - shown_lines_ > log.size()) {
+        log_->clear();
+        shown_lines_ = lines - std::min<std::uint64_t>(lines, log.size());
+    }
+    for (auto i = static_cast<std::size_t>(log.size() - (lines - shown_lines_)); i < log.size(); ++i) {
         const auto& line = log[i];
         const QString time =
             QDateTime::fromSecsSinceEpoch(static_cast<qint64>(line.time)).toString(QStringLiteral("HH:mm:ss"));
-        append(log_, tr("%1%2  step %3  ").arg(i > 0 ? QStringLiteral("\n") : QString(), time).arg(line.step),
-               theme.muted);
+        const QString end = log_->document()->isEmpty() ? QString() : QStringLiteral("\n");
+        append(log_, tr("%1%2  step %3  ").arg(end, time).arg(line.step), theme.muted);
         const bool plain = line.level == training::LogLevel::note;
         append(log_, QString::fromStdString(line.text), plain ? theme.text : theme.accent,
                line.level == training::LogLevel::error);
     }
-    log_->setProperty("lines", static_cast<qulonglong>(log.size()));
-    shown_lines_ = now;
+    shown_lines_ = lines;
     if (follow) to_end(log_);
 }
 

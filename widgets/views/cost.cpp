@@ -85,8 +85,6 @@ CostView::CostView(Desk* desk, QWidget* parent) : View(desk, parent), shelf_(des
     table_->setEditTriggers(QAbstractItemView::NoEditTriggers);
     table_->setSelectionBehavior(QAbstractItemView::SelectRows);
     table_->setSelectionMode(QAbstractItemView::SingleSelection);
-    table_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
-    table_->horizontalHeader()->setStretchLastSection(true);
     plot_ = new CurvePlot(content());
     plot_->setObjectName(QStringLiteral("cost_plot"));
     plot_->setAccessibleName(tr("Cost against length"));
@@ -244,6 +242,7 @@ void CostView::show_table() {
     const bool formulas = show_->currentData().toString() == QLatin1String("formulas");
     const cost::CostSetting now = setting();
     table_->setRowCount(static_cast<int>(costs.size()));
+    table_->horizontalHeader()->setSectionResizeMode(formulas ? QHeaderView::ResizeToContents : QHeaderView::Stretch);
     QColor faint = desk().theme().muted;
     for (int row = 0; row < static_cast<int>(costs.size()); ++row) {
         const cost::MixerCost& one = costs[static_cast<std::size_t>(row)];

@@ -9,10 +9,12 @@
 #include <QTableWidget>
 #include <QToolButton>
 #include <QVBoxLayout>
+#include <cmath>
 #include <map>
 
 #include "core/cost/mixer_cost.h"
 #include "widgets/text/flow_layout.h"
+#include "widgets/training/curve_plot.h"
 #include "widgets/training/facts.h"
 #include "widgets/training/layer_column.h"
 #include "widgets/training/mixer_look.h"
@@ -74,7 +76,23 @@ LayoutView::LayoutView(Desk* desk, QWidget* parent)
     auto* right = new QVBoxLayout;
     right->addWidget(facts_);
     right->addWidget(costs_title_);
-    right->addWidget(costs_, 1);
+    right->addWidget(costs_);
+    const auto plot = [&](const char* name, const QString& title, bool bytes) {
+        auto* made = new CurvePlot(content());
+        made->setObjectName(QLatin1String(name));
+        made->setAccessibleName(title);
+        made->set_title(title);
+        made->set_x(tr("tokens"), figures::ScaleKind::logarithmic,
+                    [](double x) { return QString::number(std::llround(x)); });
+        made->set_y({}, figures::ScaleKind::logarithmic, bytes ? bytes_words : count_words);
+        return made;
+    };
+    decode_ = plot("layout_decode", tr("Decode FLOPs of all layers"), false);
+    cache_ = plot("layout_cache", tr("Cache of all layers"), true);
+    auto* plots = new QHBoxLayout;
+    plots->addWidget(decode_);
+    plots->addWidget(cache_);
+    right->addLayout(plots, 1);
     auto* row = new QHBoxLayout(content());
     row->setContentsMargins(8, 6, 8, 6);
     row->setSpacing(12);
@@ -197,6 +215,7 @@ void LayoutView::refresh() {
         item->setText(choices[i].name);
         item->setToolTip(choices[i].hint);
         item->setData(Qt::UserRole, choices[i].name);
+        item->setSizeHint({0, kGlyph + 8});
         item->setIcon(glyph(layers, desk().theme(), devicePixelRatioF()));
         if (layers == estimate.layers && current < 0) current = static_cast<int>(i);
     }
@@ -204,7 +223,39 @@ void LayoutView::refresh() {
     show_costs();
 }
 
+/// The stack as it is, and as if all its layers were standard.
+void LayoutView::show_growth() {
+    constexpr std::int64_t kShortest = 64, kLongest = 65'536;
+    const JobEstimate& e = draft_.estimate();
+    const std::vector<std::string> standard(e.layers.size(), "standard");
+    const auto line = [&](const std::vector<std::string>& layers, double cost::CostNumbers::*what) {
+        CurvePlot::Points points;
+        for (std::int64_t length = kShortest; length <= kLongest; length *= 4) {
+            cost::CostSetting setting;
+            setting.length = length;
+            setting.hidden = e.hidden;
+            setting.heads = e.heads;
+            setting.bytes = draft_.job().training.precision == "bfloat16" ? 2 : 4;
+            double sum = 0;
+            for (const std::string& mixer : layers)
+                if (cost::has_cost(mixer)) sum += cost::evaluate(cost::mixer_cost(mixer), setting).*what;
+            points.x.push_back(static_cast<double>(length));
+            points.y.push_back(sum);
+        }
+        return std::make_shared<const CurvePlot::Points>(std::move(points));
+    };
+    const Theme& theme = desk().theme();
+    for (const auto& [plot, what] :
+         {std::pair{decode_, &cost::CostNumbers::decode}, std::pair{cache_, &cost::CostNumbers::cache}}) {
+        plot->set_theme(theme);
+        plot->set_lines({{tr("all Standard"), theme.muted, CurvePlot::Look::line, line(standard, what), 0},
+                         {tr("these layers"), theme.accent, CurvePlot::Look::line, line(e.layers, what), 1}});
+        plot->set_marks({{static_cast<double>(draft_.job().data.sequence_length), tr("the job"), theme.muted, false}});
+    }
+}
+
 void LayoutView::show_costs() {
+    show_growth();
     const JobEstimate& e = draft_.estimate();
     std::map<std::string, int> counts;
     for (const std::string& mixer : e.layers) ++counts[mixer];
@@ -219,6 +270,8 @@ void LayoutView::show_costs() {
                               .arg(setting.length)
                               .arg(setting.hidden));
     costs_->setRowCount(static_cast<int>(counts.size()) + 1);
+    costs_->setFixedHeight(costs_->horizontalHeader()->sizeHint().height() + 6 +
+                           costs_->rowCount() * costs_->verticalHeader()->defaultSectionSize());
     cost::CostNumbers sum;
     int row = 0;
     const auto cell = [&](int column, const QString& text, bool bold) {

@@ -11,6 +11,7 @@ class QToolButton;
 
 namespace headscope::widgets {
 
+class CurvePlot;
 class Facts;
 class LayerColumn;
 
@@ -29,6 +30,7 @@ private:
     QWidget* make_layouts();
     void fill_choices();
     void show_costs();
+    void show_growth();
     std::string other_mixer() const;  ///< that named layouts use beside standard
 
     JobDraft& draft_;
@@ -38,6 +40,7 @@ private:
     Facts* facts_;
     QTableWidget* costs_;
     QLabel* costs_title_;
+    CurvePlot *decode_, *cache_;
     std::vector<QToolButton*> mixer_buttons_;
     std::vector<std::string> shown_mixers_;
     std::string last_mixer_ = "mlp";
