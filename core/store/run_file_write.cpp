@@ -124,7 +124,7 @@ private:
         for (const SiteText& column : site_texts()) {
             std::vector<std::string> values;
             for (const Site& site : record_.sites) values.push_back(site.*column.member);
-            texts(std::string("/sites/") + column.name, {"/site"}, values, "");
+            texts(std::string("/sites/") + column.name, {"/site"}, values, column.long_name);
         }
         for (const SiteNumber& column : site_numbers()) {
             std::vector<std::int32_t> values;
@@ -132,7 +132,7 @@ private:
                 std::visit([&](auto member) { values.push_back(static_cast<std::int32_t>(site.*member)); },
                            column.member);
             }
-            numbers(std::string("/sites/") + column.name, {"/site"}, Type::int32, values, "", "");
+            numbers(std::string("/sites/") + column.name, {"/site"}, Type::int32, values, "", column.long_name);
         }
     }
 

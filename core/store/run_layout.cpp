@@ -85,22 +85,23 @@ const std::vector<RunNumber>& run_numbers() {
 }
 
 const std::vector<SiteText>& site_texts() {
-    static const std::vector<SiteText> texts{{"stack", &Site::stack},
-                                             {"kind", &Site::kind},
-                                             {"branch", &Site::branch},
-                                             {"query_stream", &Site::query_stream},
-                                             {"key_stream", &Site::key_stream}};
+    static const std::vector<SiteText> texts{{"stack", &Site::stack, "text, encoder or decoder"},
+                                             {"kind", &Site::kind, "self or cross"},
+                                             {"branch", &Site::branch, "empty, softmax or linear"},
+                                             {"query_stream", &Site::query_stream, "token sequence of the queries"},
+                                             {"key_stream", &Site::key_stream, "token sequence of the keys"}};
     return texts;
 }
 
 const std::vector<SiteNumber>& site_numbers() {
-    static const std::vector<SiteNumber> numbers{{"layer", &Site::layer},
-                                                 {"heads", &Site::heads},
-                                                 {"key_value_heads", &Site::key_value_heads},
-                                                 {"key_size", &Site::key_size},
-                                                 {"value_size", &Site::value_size},
-                                                 {"causal", &Site::causal},
-                                                 {"has_matrix", &Site::has_matrix}};
+    static const std::vector<SiteNumber> numbers{
+        {"layer", &Site::layer, "layer that the site belongs to"},
+        {"heads", &Site::heads, "query heads"},
+        {"key_value_heads", &Site::key_value_heads, "key-value heads"},
+        {"key_size", &Site::key_size, "size of a head's keys"},
+        {"value_size", &Site::value_size, "size of a head's values"},
+        {"causal", &Site::causal, "1: a query sees no later key"},
+        {"has_matrix", &Site::has_matrix, "0: no attention matrix, all values absent"}};
     return numbers;
 }
 

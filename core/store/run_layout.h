@@ -59,11 +59,13 @@ const std::vector<RunNumber>& run_numbers();
 struct SiteText {
     const char* name;
     std::string Site::*member;
+    const char* long_name;
 };
 const std::vector<SiteText>& site_texts();
 struct SiteNumber {
     const char* name;
     std::variant<std::int32_t Site::*, bool Site::*> member;
+    const char* long_name;
 };
 const std::vector<SiteNumber>& site_numbers();
 
