@@ -4,8 +4,8 @@
 Tolerances are derived here, once. For each layer the distance between float64 and float32 transformers on the very same
 tokens says how far float32 rounding carries on this model; the program may be NOISE times as far, plus FLOOR units of
 rounding. That gives delta, the tolerance of a score. Everything else follows from it: softmax turns an error delta of
-the scores into a relative error of at most exp(2 delta) - 1 in every weight, and so in every sum of weights with
-non-negative factors; an entropy has the derivative bound 2 delta H; a standard deviation over heads moves by no more
+the scores into a relative error of at most exp(2 delta) - 1 in every weight (for other weights the oracle says how far
+it moves each), and so in every sum of weights with non-negative factors; an entropy has the derivative bound 2 delta H; a standard deviation over heads moves by no more
 than the norm of the weights' errors; a count in a histogram may differ only by the scores within delta of its edges.
 """
 
@@ -114,46 +114,58 @@ def check_site(verdict, place, site, measured, tokens, causal, delta, row_step, 
     expected = oracle_indicators.indicators(weights, allowed, causal, tokens, cross, site.virtual_sink)
     heads, length, keys = weights.shape
     relative = np.expm1(2 * delta) + FLOOR * EPSILON
+    error = relative * weights
+    if site.unit_error is not None:
+        error = 2 * delta * site.unit_error + FLOOR * EPSILON * (np.abs(weights) + np.abs(weights).sum(axis=2, keepdims=True))
+        error = np.where(allowed, error, 0)
+    errors = oracle_indicators.indicators(error, allowed, causal, tokens, cross)
     queries = oracle_indicators.live_queries(allowed)
     rows = FLOOR * EPSILON * queries
     flushed = oracle_indicators.SMALLEST_NORMAL_FLOAT32 * length * keys  # weights that float32 may take for 0
 
     for name in ("sink", "local_focus", "column_mass", "duplicate", "induction"):
-        verdict.number(name, place, measured[name], expected[name], relative * np.abs(expected[name]) + VANISHING + flushed)
+        verdict.number(name, place, measured[name], expected[name], errors[name] + VANISHING + flushed)
     # A softmax row sums to 1 in float32 only: what the first key leaves is known to that.
-    verdict.number("density", place, measured["density"], expected["density"], relative * expected["density"] + EPSILON)
-    verdict.number("sparsity", place, measured["sparsity"], expected["sparsity"], relative)
-    verdict.number("entropy", place, measured["entropy"], expected["entropy"], relative * expected["entropy"] + rows)
+    verdict.number("density", place, measured["density"], expected["density"], errors["density"] + EPSILON)
+    verdict.number("sparsity", place, measured["sparsity"], expected["sparsity"],
+                   relative if site.unit_error is None else errors["density"] + errors["sink"] + EPSILON)
+    doubt = relative * expected["entropy"]
+    if site.unit_error is not None:
+        steep = np.abs(np.log(np.abs(weights), out=np.zeros_like(weights), where=weights != 0)) + 1
+        doubt = (error * steep).sum(axis=(1, 2))
+    verdict.number("entropy", place, measured["entropy"], expected["entropy"], doubt + rows)
     verdict.number("entropy_row_mean", place, measured["entropy_row_mean"], expected["entropy_row_mean"],
-                   relative * expected["entropy_row_mean"] + rows / queries)
-    verdict.number("concentration", place, measured["concentration"], expected["concentration"],
-                   relative * expected["concentration"])
-    spread = np.sqrt((weights**2).sum(axis=0) / max(heads - 1, 1))
+                   (doubt + rows) / queries)
+    verdict.number("concentration", place, measured["concentration"], expected["concentration"], errors["concentration"])
+    spread = np.sqrt((error**2).sum(axis=0) / max(heads - 1, 1))
     pairs = queries * (queries + 1) / 2 if causal else queries * keys
-    verdict.number("head_diversity", place, measured["head_diversity"], expected["head_diversity"],
-                   relative * spread.sum() / pairs)
+    verdict.number("head_diversity", place, measured["head_diversity"], expected["head_diversity"], spread.sum() / pairs)
     apart = np.abs(np.arange(length)[:, None] - np.arange(keys)[None, :])
     verdict.number("mean_distance", place, measured["mean_distance"], expected["mean_distance"],
-                   relative * (weights * apart).sum(axis=(1, 2)) / queries + length * flushed)
+                   (error * apart).sum(axis=(1, 2)) / queries + length * flushed)
     # NaN without sink logits: there nothing else will do.
     verdict.number("virtual_sink", place, measured["virtual_sink"], expected["virtual_sink"],
                    relative * np.nan_to_num(expected["virtual_sink"]) + VANISHING)
 
-    with np.errstate(divide="ignore"):
-        logarithm = np.log(weights[:, allowed])
-    edge, margin = np.log(oracle_indicators.SMALLEST_NORMAL_FLOAT32), 2 * delta + FLOOR * EPSILON * 128
+    if site.unit_error is None:
+        with np.errstate(divide="ignore"):
+            logarithm = np.log(weights[:, allowed])
+        edge, margin = np.log(oracle_indicators.SMALLEST_NORMAL_FLOAT32), 2 * delta + FLOOR * EPSILON * 128
+        surely, perhaps = (logarithm < edge - margin).sum(axis=1), (logarithm < edge + margin).sum(axis=1)
+    else:
+        surely = ((weights + error)[:, allowed] < 0).sum(axis=1)
+        perhaps = ((weights - error)[:, allowed] < oracle_indicators.SMALLEST_NORMAL_FLOAT32).sum(axis=1)
     total = np.count_nonzero(allowed)
-    verdict.between("zero_fraction", place, measured["zero_fraction"] * total,
-                    (logarithm < edge - margin).sum(axis=1) - 1e-6, (logarithm < edge + margin).sum(axis=1) + 1e-6)
+    verdict.between("zero_fraction", place, measured["zero_fraction"] * total, surely - 1e-6, perhaps + 1e-6)
 
     check_scores(verdict, place, site, measured, delta, row_step)
-    small = oracle_indicators.thumbnails(weights)
+    small, doubts = oracle_indicators.thumbnails(weights), oracle_indicators.thumbnails(error)
     for which in ("mean", "maximum"):
         verdict.number(f"thumbnail_{which}", place, measured[f"thumbnail_{which}"], small[which],
-                       (relative + HALF) * small[which] + 2.0**-25)
+                       doubts[which] + HALF * np.abs(small[which]) + 2.0**-25)
     if "attention" in measured:
         verdict.number("attention", place, measured["attention"], weights,
-                       relative * weights + oracle_indicators.SMALLEST_NORMAL_FLOAT32)
+                       error + oracle_indicators.SMALLEST_NORMAL_FLOAT32)
 
 
 def check_scores(verdict, place, site, measured, delta, row_step):
@@ -208,6 +220,10 @@ def check_map(verdict, place, site, stored, delta):
         verdict.number("map_sink_logits", place, stored["sink_logits"], site.sink_logits,
                        EPSILON * np.abs(site.sink_logits))
     verdict.number("map_scores", place, np.where(site.allowed, scores, 0), np.where(site.allowed, site.scores, 0), delta)
+    if site.row_constant is not None:
+        verdict.number("map_row_constant", place, stored["row_constant"], site.row_constant,
+                       2 * delta * site.constant_error + FLOOR * EPSILON * np.maximum(np.abs(site.row_constant), 1))
+        return
     constants = oracle_indicators.row_constants(site.scores, site.allowed, site.sink_logits)
     verdict.number("map_row_constant", place, stored["row_constant"], constants,
                    delta + FLOOR * EPSILON * np.maximum(np.abs(constants), 1))

@@ -36,9 +36,9 @@ def live_queries(allowed):
 
 
 def entropy(weights):
-    """- sum_ij A log A in nats, with 0 log 0 = 0. [H]"""
+    """- sum_ij A log A in nats, with 0 log 0 = 0; NaN where a weight is negative. [H]"""
     logarithm = np.log(weights, out=np.zeros_like(weights), where=weights > 0)
-    return -(weights * logarithm).sum(axis=(1, 2))
+    return np.where((weights < 0).any(axis=(1, 2)), np.nan, -(weights * logarithm).sum(axis=(1, 2)))
 
 
 def head_diversity(weights, allowed, causal):

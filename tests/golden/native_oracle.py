@@ -88,17 +88,28 @@ class Native:
             second = query**2 @ (key**2).transpose(1, 2) / self.size / 2
         orders = [torch.ones_like(scores), scores, second]
         orders = [order.masked_fill(~allowed, 0) for order in orders]
+        # By what an error of one in the score moves each order; squares of a head's numbers move as their root does.
+        full = options.get("second_order", "full") == "full"
+        moved = [order.masked_fill(~allowed, 0) for order in
+                 (torch.zeros_like(scores), torch.ones_like(scores), scores.abs() if full else (2 * second).sqrt())]
         if options.get("normalisation", "joint") == "joint":
-            total = sum(orders)
-            return scores, total / total.sum(-1, keepdim=True)
-        return scores, sum(order / order.sum(-1, keepdim=True) for order in orders)
+            orders, moved = [sum(orders)], [sum(moved)]
+        weights, error = 0, 0
+        for terms, move in zip(orders, moved):
+            total = terms.sum(-1, keepdim=True)
+            weights = weights + terms / total
+            error = error + move / total.abs() + terms.abs() * move.sum(-1, keepdim=True) / total**2
+        self.taylor = orders[-1].sum(-1), moved[-1].sum(-1), error
+        return scores, weights
 
     def attention(self, stem, mixer, query, key, value):
         """Unrotated query and key; returns [L, heads * size] and what happened."""
         share = self.heads // self.groups
+        self.taylor = None  # row constants, their errors and those of weights that are no softmax
         scores, weights = self.weights(mixer, self.rotate(query), self.rotate(key).repeat_interleave(share, 0))
         output = weights @ value.repeat_interleave(share, 0)
-        return output.transpose(0, 1).flatten(1), (scores, weights, {"q": query, "k": key, "v": value})
+        states = {"q": query, "k": key, "v": value}
+        return output.transpose(0, 1).flatten(1), (scores, weights, states, self.taylor)
 
     def mlp(self, stem, x):
         gate = torch.nn.functional.silu(self.linear(stem + "gate_proj", x))
@@ -164,8 +175,10 @@ def run(model, tokens, precise):
         if happened is None:
             sites.append(oracle.Site())
             continue
-        scores, weights, states = happened
+        scores, weights, states, taylor = happened
         site = oracle.Site(numpy(scores), numpy(weights), np.tril(np.ones(scores.shape[1:], dtype=bool)))
+        if taylor is not None:
+            site.row_constant, site.constant_error, site.unit_error = (numpy(value) for value in taylor)
         site.states = {name: numpy(value) for name, value in states.items()}
         sites.append(site)
     return oracle.Trace(list(tokens), sites, np.stack([numpy(x) for x in hidden]), numpy(logits), True)

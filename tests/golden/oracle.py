@@ -35,6 +35,11 @@ class Site:
     states: dict = field(default_factory=dict)
     virtual_sink: np.ndarray = None
     sink_logits: np.ndarray = None
+    # Of weights that are no softmax: the rows' constants [H, L], and how far an error of one in every score moves these and
+    # the weights [H, L, L], to first order.
+    row_constant: np.ndarray = None
+    constant_error: np.ndarray = None
+    unit_error: np.ndarray = None
 
 
 @dataclass
