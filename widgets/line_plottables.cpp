@@ -131,7 +131,7 @@ void CurvesPlottable::draw(QCPPainter* painter) {
         QColor colour = member_colour(theme_, curve.colour, curve.shade);
         if (curve.faint) colour = mixed(colour, theme_.background, 0.45);
         const std::size_t points = std::min(curve.x.size(), curve.y.size());
-        painter->setPen(QPen(colour, curve.faint || curve.thin ? 1.8 : 4, Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin));
+        painter->setPen(QPen(colour, (curve.faint || curve.thin ? 1.8 : 4) * curve.width, Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin));
         for (std::size_t i = 1; i < points && !curve.points; ++i) {
             QPointF a = pixel(curve.x[i - 1], curve.y[i - 1]), b = pixel(curve.x[i], curve.y[i]);
             const bool finite = std::isfinite(a.x() + a.y() + b.x() + b.y());

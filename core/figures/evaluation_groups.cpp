@@ -89,6 +89,30 @@ ScaleKind scale_for(const std::vector<double>& values) {
     return high > 10 * low ? ScaleKind::logarithmic : ScaleKind::linear;
 }
 
+std::pair<double, double> padded_range(const std::vector<double>& values, ScaleKind scale) {
+    double low = std::numeric_limits<double>::infinity(), high = -low;
+    for (const double value : values) {
+        if (!std::isfinite(value)) continue;
+        low = std::min(low, value);
+        high = std::max(high, value);
+    }
+    if (!(low <= high)) return {0, 1};
+    constexpr double share = 0.07;
+    if (scale == ScaleKind::logarithmic) {
+        const double room = std::max(1.02, std::pow(high / low, share));
+        return {low / room, high * room};
+    }
+    const double room = high > low ? share * (high - low) : std::max(0.05, share * std::abs(high));
+    return {low - room, high + room};
+}
+
+double size_dot(const std::vector<std::int64_t>& sizes, std::int64_t parameters) {
+    constexpr double smallest = 0.6, largest = 1.7;
+    if (sizes.size() < 2) return 1;
+    const auto rank = static_cast<double>(size_index(sizes, parameters));
+    return smallest + (largest - smallest) * rank / static_cast<double>(sizes.size() - 1);
+}
+
 Axis label_axis(const std::vector<std::string>& labels) {
     Axis axis;
     const auto rows = static_cast<double>(labels.size());

@@ -81,6 +81,12 @@ std::size_t size_index(const std::vector<std::int64_t>& sizes, std::int64_t para
 /// A logarithmic scale where positive values differ by more than a factor of ten.
 ScaleKind scale_for(const std::vector<double>& values);
 
+/// The values with some room at both ends, on that scale.
+std::pair<double, double> padded_range(const std::vector<double>& values, ScaleKind scale);
+
+/// Diameter of a model's dot: larger ones larger.
+double size_dot(const std::vector<std::int64_t>& sizes, std::int64_t parameters);
+
 /// Axis whose rows carry labels, the first at the top; row i is at rows - 1 - i.
 Axis label_axis(const std::vector<std::string>& labels);
 

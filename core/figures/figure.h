@@ -100,6 +100,7 @@ struct Curve {
     bool faint = false;       ///< thin and light, behind the others
     bool thin = false;        ///< of so many points that a wide line would fill the plot
     double dot = 1;           ///< diameter of a dot, in usual ones
+    double width = 1;         ///< of the line, in usual ones
     bool error_of_x = false;  ///< the errors are those of x, not of y
 };
 struct Curves {

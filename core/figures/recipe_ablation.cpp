@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "core/base/error.h"
 #include "core/figures/evaluation_groups.h"
@@ -22,15 +21,14 @@ class Maker {
 public:
     Maker(const EvaluationGroups& evaluations, const FigureOptions& options)
         : evaluations_(evaluations), options_(options) {
-        std::set<std::size_t> ranks;
         for (const auto& group : evaluations.groups()) {
             if (group.standard()) continue;
-            ranks.insert(layout_rank(group.layout));
             if (std::find(layouts_.begin(), layouts_.end(), group.layout) == layouts_.end())
                 layouts_.push_back(group.layout);
             const auto name = series_of(group);
             if (std::find(series_.begin(), series_.end(), name) == series_.end()) series_.push_back(name);
         }
+        sizes_ = model_sizes(evaluations.groups());
         std::stable_sort(layouts_.begin(), layouts_.end(),
                          [](const auto& a, const auto& b) { return layout_rank(a) < layout_rank(b); });
         if (layouts_.empty()) {
@@ -46,11 +44,14 @@ public:
         for (const auto& what : chosen) figure.panels.push_back(panel(what));
         figure.columns = std::min<std::int64_t>(3, std::ssize(figure.panels));
         figure.reflow = true;
-        figure.narrowest_mm = 45;
+        figure.narrowest_mm = 24;
         figure.share_y = true;
         figure.panel_height_mm = 12 + 6.0 * static_cast<double>(layouts_.size());
-        for (std::size_t i = 0; i < series_.size(); ++i) figure.legend.push_back({series_[i], static_cast<int>(i)});
-        figure.notes.push_back("Dashed: Standard in every layer. " + evaluations_.error_note());
+        for (std::size_t i = 0; i < series_.size(); ++i)
+            figure.legend.push_back({series_[i], static_cast<int>(i) + 1});  // 0 is Standard's
+        figure.notes.push_back("Dashed: Standard in every layer. " +
+                               std::string(sizes_.size() > 1 ? "Larger dots: larger models. " : "") +
+                               evaluations_.error_note());
         for (std::size_t i = 0; i < chosen.size(); ++i) {
             figure.notes.push_back(measured_title(chosen[i]) + ": at " +
                                    std::to_string(evaluations_.chosen_length(chosen[i], options_)) + " tokens, " +
@@ -64,7 +65,6 @@ private:
     Panel panel(const Measured& what) const {
         const auto length = evaluations_.chosen_length(what, options_);
         Panel panel;
-        panel.title = measured_title(what);
         panel.x.label = measured_title(what);
         panel.y = label_axis(layouts_);
         Curves curves;
@@ -86,7 +86,8 @@ private:
             const double y = rows - 1 - static_cast<double>(row) + shift;
             Curve dot{group.label, {value->mean}, {y}, {value->error}};
             dot.points = true;
-            dot.colour = static_cast<int>(series);
+            dot.colour = static_cast<int>(series) + 1;
+            dot.dot = size_dot(sizes_, group.parameters);
             dot.error_of_x = true;
             if (value->each.size() > 1) {
                 Curve seeds{group.label, value->each, std::vector<double>(value->each.size(), y), {}};
@@ -99,6 +100,7 @@ private:
             curves.curves.push_back(std::move(dot));
         }
         panel.x.scale = scale_for(values);
+        panel.x.range = padded_range(values, panel.x.scale);
         panel.content = std::move(curves);
         if (panel.markers.size() > 1) {  // sizes: the labels would lie on each other
             for (auto& marker : panel.markers) marker.label.clear();
@@ -109,6 +111,7 @@ private:
     const EvaluationGroups& evaluations_;
     const FigureOptions& options_;
     std::vector<std::string> layouts_, series_;
+    std::vector<std::int64_t> sizes_;
 };
 
 }  // namespace

@@ -58,8 +58,11 @@ void set_amount_ticks(Axis& axis, const std::vector<double>& values, bool bytes)
     const int first = static_cast<int>(std::floor(std::log10(low))),
               last = static_cast<int>(std::ceil(std::log10(high)));
     const int step = last - first > 6 ? 2 : 1;
-    for (int k = first; k <= last; k += step)
-        axis.ticks.push_back({std::pow(10.0, k), amount_text(std::pow(10.0, k), bytes)});
+    const std::vector<double> within = last - first <= 2 ? std::vector{1.0, 2.0, 5.0} : std::vector{1.0};
+    for (int k = first; k <= last; k += step) {
+        for (const double part : within)
+            axis.ticks.push_back({part * std::pow(10.0, k), amount_text(part * std::pow(10.0, k), bytes)});
+    }
     axis.range = std::pair(low / 1.5, high * 1.5);
 }
 
@@ -89,7 +92,7 @@ public:
         }
         figure.columns = several ? std::ssize(models_) : 2;
         figure.reflow = !several;
-        figure.narrowest_mm = 38;
+        figure.narrowest_mm = 24;
         figure.panel_aspect = 0.7;
         for (std::size_t i = 0; i < mixers_.size(); ++i)
             figure.legend.push_back({mixer_label(mixers_[i]), static_cast<int>(i), shade_of(i)});
@@ -134,6 +137,9 @@ private:
                 curve->name = mixer_label(mixers_[m]);
                 colour_member(*curve, m, mixers_.size());
             }
+            // Formulas of several mixers coincide: the later ones are drawn narrower, so that all are seen.
+            line.width =
+                2.2 - 1.6 * static_cast<double>(m) / static_cast<double>(std::max<std::size_t>(1, mixers_.size() - 1));
             dots.points = true;
             dots.dot = 0.8;
             if (!line.x.empty()) curves.curves.push_back(std::move(line));

@@ -11,8 +11,6 @@
 namespace headscope::figures {
 namespace {
 
-constexpr double kSmallest = 0.6, kLargest = 1.7;  ///< dots
-
 class Maker {
 public:
     Maker(const EvaluationGroups& evaluations, const FigureOptions& options)
@@ -30,7 +28,7 @@ public:
         for (const auto& what : chosen) figure.panels.push_back(panel(what));
         figure.columns = std::min<std::int64_t>(3, std::ssize(figure.panels));
         figure.reflow = true;
-        figure.narrowest_mm = 45;
+        figure.narrowest_mm = 24;
         figure.share_y = true;
         figure.panel_height_mm = 12 + 6.0 * static_cast<double>(rows_.size());
         std::string sizes;
@@ -47,16 +45,9 @@ public:
     }
 
 private:
-    double dot_of(std::int64_t parameters) const {
-        if (sizes_.size() < 2) return 1;
-        const auto rank = static_cast<double>(size_index(sizes_, parameters));
-        return kSmallest + (kLargest - kSmallest) * rank / static_cast<double>(sizes_.size() - 1);
-    }
-
     Panel panel(const Measured& what) const {
         const auto length = evaluations_.chosen_length(what, options_);
         Panel panel;
-        panel.title = measured_title(what);
         panel.x.label = measured_title(what);
         panel.y = label_axis(rows_);
         Curves curves;
@@ -71,7 +62,7 @@ private:
                 values.push_back(value->mean);
                 Curve dot{group.label, {value->mean}, {y}, {value->error}};
                 dot.points = true;
-                dot.dot = dot_of(group.parameters);
+                dot.dot = size_dot(sizes_, group.parameters);
                 dot.colour = group.standard() ? 0 : group.layout == "uniform" ? 1 : 2;
                 dot.error_of_x = true;
                 path.colour = dot.colour;
@@ -87,6 +78,7 @@ private:
             for (auto& dot : dots) curves.curves.push_back(std::move(dot));
         }
         panel.x.scale = scale_for(values);
+        panel.x.range = padded_range(values, panel.x.scale);
         panel.content = std::move(curves);
         return panel;
     }

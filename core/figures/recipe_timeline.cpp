@@ -41,7 +41,7 @@ public:
         } else {
             figure.columns = std::min<std::int64_t>(4, count);
             figure.reflow = true;
-            figure.narrowest_mm = 34;
+            figure.narrowest_mm = 24;
         }
         figure.panel_aspect = count == 1 ? 0.55 : 0.8;
         figure.legend = member_legend(members_);
@@ -152,8 +152,11 @@ private:
         const auto probe = static_cast<std::int64_t>(moment());
         const auto extents = probe_extents(run, options_.head);
         const std::string at = std::to_string(run.probes.step[moment()]);
+        figure.panel_aspect = 1;
+        figure.shared_colours = true;
         for (const auto site : sites_of(run)) {
             const RadarValues raw = probe_radar(run, probe, site, options_.head);
+            if (std::all_of(raw.begin(), raw.end(), [](double value) { return std::isnan(value); })) continue;
             Radar radar;
             radar.spokes.assign(kRadarSymbols.begin(), kRadarSymbols.end());
             Radar::Series series{names_[0], {}, 0};
@@ -165,38 +168,59 @@ private:
             panel.content = std::move(radar);
             figure.panels.push_back(std::move(panel));
         }
-        for (const auto site : sites_of(run)) add_thumbnails(figure, run, probe, site);
+        add_thumbnails(figure, run, probe);
         figure.notes.push_back("At step " + at +
                                ": H entropy, C concentration, HD head diversity, min–max over all layers and steps of "
                                "the run; LF0–3 local focus times two; S sink, the rim is 1.");
     }
 
-    void add_thumbnails(FigureData& figure, const store::RunRecord& run, std::int64_t probe, std::int64_t site) const {
+    /// A mosaic a layer, of one scale.
+    void add_thumbnails(FigureData& figure, const store::RunRecord& run, std::int64_t probe) const {
+        if (run.probes.thumbnail_size == 0) return;
+        std::vector<Panel> panels;
+        float highest = 0;
+        for (const auto site : sites_of(run)) {
+            Mosaic mosaic = mosaic_of(run, probe, site);
+            const bool there = std::any_of(mosaic.values.begin(), mosaic.values.end(),
+                                           [](float value) { return std::isfinite(value); });
+            if (!there) continue;  // a layer without a matrix
+            for (const float value : mosaic.values) highest = std::max(highest, std::isnan(value) ? 0.0F : value);
+            Panel panel;
+            panel.title = site_title(run.sites, site) + ", heads";
+            panel.title[0] = static_cast<char>(std::toupper(panel.title[0]));
+            panel.content = std::move(mosaic);
+            panels.push_back(std::move(panel));
+        }
+        for (auto& panel : panels) {
+            std::get<Mosaic>(panel.content).colours.maximum = highest > 0 ? highest : 1;
+            figure.panels.push_back(std::move(panel));
+        }
+        if (!panels.empty()) {
+            figure.notes.push_back(
+                "Heads: mean weights of blocks of the first sequence, square-root colours from 0 to " +
+                short_number(highest) + ".");
+        }
+    }
+
+    static Mosaic mosaic_of(const store::RunRecord& run, std::int64_t probe, std::int64_t site) {
         const auto heads = run.sites[static_cast<std::size_t>(site)].heads;
-        if (run.probes.thumbnail_size == 0 || heads == 0) return;
         Mosaic mosaic;
         mosaic.size = run.probes.thumbnail_size;
         mosaic.columns = static_cast<std::int64_t>(std::ceil(std::sqrt(static_cast<double>(heads))));
-        mosaic.rows = (heads + mosaic.columns - 1) / mosaic.columns;
+        mosaic.rows = heads > 0 ? (heads + mosaic.columns - 1) / mosaic.columns : 0;
         mosaic.pooling = Pooling::mean;
+        mosaic.colours.scale = ScaleKind::square_root;
         const auto cells = static_cast<std::size_t>(mosaic.size * mosaic.size);
         mosaic.values.assign(static_cast<std::size_t>(mosaic.rows * mosaic.columns) * cells,
                              std::numeric_limits<float>::quiet_NaN());
-        float highest = 0;
         for (std::int64_t h = 0; h < heads; ++h) {
             const auto tile = probe_thumbnail(run, probe, site, h);
             std::copy(tile.begin(), tile.end(),
                       mosaic.values.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(h) * cells));
-            for (const float value : tile) highest = std::max(highest, std::isnan(value) ? 0.0F : value);
+            mosaic.tile_labels.push_back(std::to_string(h));
         }
-        if (highest == 0) return;  // a layer without a matrix
-        mosaic.colours.scale = ScaleKind::square_root;
-        mosaic.colours.maximum = highest;
-        Panel panel;
-        panel.title = site_title(run.sites, site) + ", heads";
-        panel.title[0] = static_cast<char>(std::toupper(panel.title[0]));
-        panel.content = std::move(mosaic);
-        figure.panels.push_back(std::move(panel));
+        mosaic.tile_labels.resize(static_cast<std::size_t>(mosaic.rows * mosaic.columns));
+        return mosaic;
     }
 
     void row(std::size_t r, std::int64_t layer, std::int64_t head, const std::string& indicator, std::int64_t step,

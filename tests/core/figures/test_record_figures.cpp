@@ -134,14 +134,14 @@ TEST_CASE("At a step the timeline shows each layer's radar and its heads' thumbn
     FigureOptions options;
     options.step = 120;
     const auto figure = of_runs("timeline", {sample_record("a")}, options);
-    REQUIRE(figure.panels.size() == 8 + 3 + 2);
+    REQUIRE(figure.panels.size() == 8 + 2 + 2);  // the third layer has no matrix
     CHECK(figure.panels[0].markers[0].position == 100);
     const auto& radar = std::get<Radar>(figure.panels[8].content);
     CHECK(figure.panels[8].title == "Layer 0, step 100");
     // Sink of layer 0 after 100 steps, by hand; the extents are of the whole run.
     const double learned = 1 - std::exp(-100 / 150.0);
     CHECK(radar.series[0].values[7] == Approx(0.02 + 0.4 * learned * (1 + 1 / 2.0 + 1 / 3.0 + 1 / 4.0) / 4));
-    const auto& mosaic = std::get<Mosaic>(figure.panels[11].content);
+    const auto& mosaic = std::get<Mosaic>(figure.panels[10].content);
     CHECK(mosaic.rows * mosaic.columns == 4);
     CHECK(mosaic.size == 8);
     CHECK(mosaic.values[0] == 0.5F);
@@ -149,21 +149,25 @@ TEST_CASE("At a step the timeline shows each layer's radar and its heads' thumbn
                          IsError(ErrorCode::usage, "one run"));
 }
 
-TEST_CASE("Perplexity by context: a line a group, errors over seeds, the training length marked",
+TEST_CASE("Perplexity by context: a panel a layout, a line a mixer, errors over seeds, the training length marked",
           "[figures][evaluation]") {
     const auto figure = make_figure("context-perplexity", evaluated(), {});
-    REQUIRE(figure.panels.size() == 1);  // mqar has one length
-    const auto& panel = figure.panels[0];
+    REQUIRE(figure.panels.size() == 4);  // layouts; mqar has one length
+    CHECK(figure.panels[0].title == "uniform");
+    CHECK(figure.panels[3].title == "last");
+    const auto& panel = figure.panels[1];
     CHECK(panel.x.scale == ScaleKind::logarithmic);
     CHECK(panel.y.scale == ScaleKind::logarithmic);  // uniform Non-approximate is far off
+    CHECK(panel.y.range == figure.panels[0].y.range);
     REQUIRE(panel.markers.size() == 1);
     CHECK(panel.markers[0].position == 256);
-    // 9 groups at two sizes: a line and dots each.
-    REQUIRE(curves(panel).size() == 36);
-    CHECK(curves(panel)[0].name == "Standard, 1.0M");
-    const double mean = 12 * (1 + 8.0 / 64) + 0.4;
-    CHECK(curves(panel)[0].y[0] == Approx(mean));
+    // Standard and two mixers at two sizes: a line and dots each.
+    REQUIRE(curves(panel).size() == 12);
+    CHECK(curves(panel)[0].name == "Standard");
+    CHECK(curves(panel)[3].dot > curves(panel)[1].dot);
+    CHECK(curves(panel)[0].y[0] == Approx(12 * (1 + 8.0 / 64) + 0.4));
     CHECK(curves(panel)[1].error[0] == Approx(0.2));
+    CHECK(figure.legend.size() == 3);
     CHECK(column<std::vector<std::int64_t>>(figure.table(), "seeds")[0] == 3);
 }
 
