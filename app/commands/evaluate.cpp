@@ -78,6 +78,13 @@ struct Prepared {
     std::optional<std::int64_t> seed;
 };
 
+/// A snapshot is called like its run.
+std::string name_of(const checkpoint::Checkpoint& checkpoint) {
+    const fs::path folder = checkpoint.path();
+    const bool snapshot = folder.parent_path().filename() == "snapshots";
+    return snapshot ? fs::absolute(folder).parent_path().parent_path().filename().string() : checkpoint.display_name();
+}
+
 bool wants_text(const std::vector<std::string>& tasks) {
     return std::any_of(tasks.begin(), tasks.end(),
                        [](const std::string& task) { return evaluation::find_task(task).on_text; });
@@ -231,6 +238,7 @@ void run(const Options& options, const Cancellation& cancellation) {
         const auto index = static_cast<std::int64_t>(evaluation.models.size());
         evaluation.models.push_back(
             evaluation::describe(*one.checkpoint, *model, one.request.score.skip_layers, one.seed, cancellation));
+        evaluation.models.back().name = name_of(*one.checkpoint);
         const auto rows = evaluation::run_tasks(*model, one.request, one.documents.get(), index, progress);
         evaluation.results.insert(evaluation.results.end(), rows.begin(), rows.end());
     }

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <algorithm>
+#include <memory>
+#include <sstream>
+#include <thread>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "app/console.h"
+#include "app/context.h"
+#include "app/reproduction.h"
+
+namespace headscope::app {
+namespace {
+
+struct Options {
+    std::string paper, output, launch;
+    reproduce::Settings settings;
+    bool resume = false, json = false;
+};
+
+void run(const Options& options, const Cancellation& cancellation) {
+    ReproduceOptions wanted;
+    wanted.folder = options.output;
+    wanted.settings = options.settings;
+    wanted.resume = options.resume;
+    std::istringstream words(options.launch);
+    for (std::string word; words >> word;) wanted.launch.push_back(word);
+    // Small models train faster side by side with a thread each than one after the other with all threads.
+    const auto processors = static_cast<std::int64_t>(std::max(1U, std::thread::hardware_concurrency()));
+    wanted.settings.workers =
+        wanted.launch.empty() ? std::max<std::int64_t>(1, processors / wanted.settings.threads) : 1;
+    ConsoleProgress progress;
+    const auto report = Reproduction(wanted, progress, cancellation).run();
+    finish_progress_line();
+    if (options.json)
+        print_json({{"report", report.string()}});
+    else
+        print(escaped(report.string(), 4096) + "\n");
+}
+
+}  // namespace
+
+void add_reproduce(CLI::App& app, Context& context) {
+    auto* command = app.add_subcommand(
+        "reproduce", "Replay a paper small: train, evaluate, analyse, draw its figures and report which claims held");
+    auto options = std::make_shared<Options>();
+    command->add_option("paper", options->paper, "deconattn: Deconstructing Attention")
+        ->required()
+        ->check(CLI::IsMember({"deconattn"}));
+    command->add_option("-o,--output", options->output, "A new folder, or with --resume the one to go on in")
+        ->required();
+    command->add_option("--minutes", options->settings.minutes, "Time for all of it, earlier sessions included")
+        ->check(CLI::Range(0.2, 100000.0));
+    command->add_option("--seeds", options->settings.seeds, "Of each configuration; 0: as the minutes allow")
+        ->check(CLI::Range(0, 100));
+    command->add_option("--data", options->settings.data,
+                        "Text instead of the King James Bible: files, folders, patterns");
+    command
+        ->add_option("--threads", options->settings.threads,
+                     "Of each run; as many run side by side as there are processors for")
+        ->check(CLI::Range(1, 4096));
+    command->add_option("--launch", options->launch, "Words before the training program: \"mpirun -n 2\"");
+    command->add_flag("--resume", options->resume, "Go on where an earlier session ended, by its plan");
+    command->add_flag("--json", options->json, "One JSON document at the end");
+    command->callback(
+        [&context, options] { context.command = [&context, options] { run(*options, context.cancellation); }; });
+}
+
+}  // namespace headscope::app

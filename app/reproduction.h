@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <filesystem>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "core/base/progress.h"
+#include "core/reproduce/measured.h"
+#include "core/reproduce/plan.h"
+
+namespace headscope::app {
+
+struct ReproduceOptions {
+    std::filesystem::path folder;
+    reproduce::Settings settings;
+    std::vector<std::string> launch;  ///< words before the program for training: mpirun -n 2
+    bool resume = false;
+};
+
+/// Trains, evaluates, analyses, draws and reports: `headscope reproduce deconattn`. Every step is a run of this
+/// program, so that each can be done again by hand; what is done is found done on resume. Folder: plan.json, text.txt,
+/// jobs/, runs/, analyses/, figures/, evaluation.evaluation.h5 and .csv, log.txt, report.md.
+class Reproduction {
+public:
+    Reproduction(ReproduceOptions options, Progress& progress, const Cancellation& cancellation);
+    /// Returns the report's path.
+    std::filesystem::path run();
+
+private:
+    struct Outcome {
+        bool done = false;
+        std::string problem;
+    };
+    double spent() const;
+    void keep_time() const;
+    void tell(const std::string& what);
+    void do_trials();
+    void work();
+    void make_plan();
+    struct Speed {
+        double step = 0, overhead = 0;  ///< seconds
+    };
+    Speed calibrate(const reproduce::Size& size, const std::string& mixer);
+    void write_text();
+    Outcome do_trial(const reproduce::Trial& trial);
+    void train(const reproduce::Trial& trial);
+    void evaluate(const std::filesystem::path& run, const std::filesystem::path& output, bool skip);
+    void analyse(const reproduce::Trial& trial);
+    bool is_done(const reproduce::Trial& trial) const;
+    void gather();
+    void draw();
+    void figure(const std::string& name, const std::string& caption, std::vector<std::string> arguments);
+    std::filesystem::path write_report();
+    void own(const std::vector<std::string>& arguments, const std::vector<std::string>& before = {});
+
+    std::filesystem::path run_folder(const reproduce::Trial& trial) const;
+    std::filesystem::path analysis_file(const reproduce::Trial& trial) const;
+    bool analysed(const reproduce::Trial& trial) const;
+
+    ReproduceOptions options_;
+    Progress& progress_;
+    const Cancellation& cancellation_;
+    reproduce::Plan plan_;
+    double before_ = 0;  ///< seconds of earlier sessions
+    double start_ = 0;
+    std::vector<std::string> missing_;
+    struct Drawn {
+        std::string name, caption;
+    };
+    std::vector<Drawn> drawn_;
+    store::Evaluation evaluation_;
+    std::mutex mutex_;  ///< of what follows, and of missing_ and progress_ while runs go side by side
+    std::size_t next_ = 0;
+    double trial_seconds_ = 0;  ///< of the longest trial so far
+    bool late_ = false;
+    std::exception_ptr failure_;  ///< what ends everything: a stop, a disk that is full
+};
+
+}  // namespace headscope::app

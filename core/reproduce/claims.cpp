@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/reproduce/claims.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "core/reproduce/paper.h"
+
+namespace headscope::reproduce {
+namespace {
+
+constexpr const char* kVariants[] = {"mlp",        "approximate",  "non_approximate",
+                                     "rnd_emb_qk", "fixed_seq_qk", "static_emb_qk"};
+
+std::string percent(double share) {
+    char text[40];
+    std::snprintf(text, sizeof text, "%+.1f %%", 100 * share);
+    return text;
+}
+
+/// Counts what held and what did not among the parts of one claim.
+class Parts {
+public:
+    void add(bool held) { (held ? held_ : failed_) += 1; }
+    Verdict verdict() const {
+        if (held_ + failed_ == 0) return Verdict::not_measured;
+        return failed_ == 0 ? Verdict::held : held_ == 0 ? Verdict::failed : Verdict::partly;
+    }
+
+private:
+    int held_ = 0, failed_ = 0;
+};
+
+class Judge {
+public:
+    Judge(const Plan& plan, const Scores& scores, const std::vector<Indicators>& analyses)
+        : scores_(scores), analyses_(analyses), length_(plan.sequence_length), shortest_(plan.lengths().front()) {}
+
+    std::vector<Claim> all() const {
+        return {hybrids_near_standard(), non_approximate_fails(), mixing_matters(),
+                approximate_is_best(),   sequence_dependency(),   skipping_breaks(),
+                context_helps(),         indicators_differ(),     outliers(),
+                equal_parameters()};
+    }
+
+private:
+    Spread perplexity(const std::string& mixer, const std::string& configuration) const {
+        return scores_.perplexity({mixer, configuration}, length_);
+    }
+    Spread standard() const { return perplexity("standard", "standard"); }
+    static std::string named(const std::string& mixer, const Spread& spread) {
+        return label_of(mixer) + " " + spread_text(spread);
+    }
+    static void append(std::string& text, const std::string& part) { text += (text.empty() ? "" : "; ") + part; }
+
+    Claim hybrids_near_standard() const {
+        Claim claim{"Hybrids (Standard in the even layers) come near Standard, even those whose mixer fails alone",
+                    "perplexity against Standard's 38.1: Approximate +3.4 %, Non-approximate +3.4 %, RndEmbQK +3.1 %, "
+                    "FixedSeqQK +1.0 %, StaticEmbQK +1.6 %; MLP +20.2 %",
+                    "perplexity at most 5 % above Standard's, for the five mixers that mix tokens", "",
+                    Verdict::not_measured};
+        Parts parts;
+        for (const char* mixer : kVariants) {
+            const Spread hybrid = perplexity(mixer, "hybrid");
+            if (hybrid.count == 0 || standard().count == 0) continue;
+            const double above = hybrid.mean / standard().mean - 1;
+            append(claim.found, label_of(mixer) + " " + percent(above));
+            if (std::string(mixer) != "mlp") parts.add(above <= 0.05);
+        }
+        claim.verdict = parts.verdict();
+        return claim;
+    }
+
+    Claim non_approximate_fails() const {
+        Claim claim{"Uniform Non-approximate does not learn: it is near MLP, or worse",
+                    "perplexity 9E+4 (MLP 993.5, Standard 38.1); mean accuracy 39.3 (MLP 40.0, random 39.9)",
+                    "its loss is nearer to MLP's than to Standard's, or above MLP's", "", Verdict::not_measured};
+        const Spread own = scores_.loss({"non_approximate", "uniform"}, length_),
+                     mlp = scores_.loss({"mlp", "uniform"}, length_),
+                     best = scores_.loss({"standard", "standard"}, length_);
+        if (own.count == 0 || mlp.count == 0 || best.count == 0) return claim;
+        claim.found = "nats a token: " + named("non_approximate", own) + ", " + named("mlp", mlp) + ", " +
+                      named("standard", best) + "; " +
+                      number_text(100 * (own.mean - best.mean) / (mlp.mean - best.mean)) +
+                      " % of the way from Standard to MLP";
+        claim.verdict = own.mean > (mlp.mean + best.mean) / 2 ? Verdict::held : Verdict::failed;
+        return claim;
+    }
+
+    Claim mixing_matters() const {
+        Claim claim{
+            "Token mixing is indispensable: uniform MLP falls behind every mixer that keeps the form of attention",
+            "perplexity 993.5 against 38.1 to 84.8, the same at every context length",
+            "MLP's perplexity is above that of Standard, Approximate, RndEmbQK, FixedSeqQK and StaticEmbQK, and "
+            "changes by less than 2 % with the context length",
+            "", Verdict::not_measured};
+        const Spread mlp = perplexity("mlp", "uniform");
+        if (mlp.count == 0) return claim;
+        Parts parts;
+        claim.found = named("mlp", mlp);
+        for (const char* mixer : {"standard", "approximate", "rnd_emb_qk", "fixed_seq_qk", "static_emb_qk"}) {
+            const Spread other = std::string(mixer) == "standard" ? standard() : perplexity(mixer, "uniform");
+            if (other.count == 0) continue;
+            append(claim.found, named(mixer, other));
+            parts.add(mlp.mean > other.mean);
+        }
+        const Spread narrow = scores_.perplexity({"mlp", "uniform"}, shortest_);
+        if (narrow.count > 0) {
+            append(claim.found, "MLP with a context of " + std::to_string(shortest_) + " instead of " +
+                                    std::to_string(length_) + ": " + percent(narrow.mean / mlp.mean - 1));
+            parts.add(std::abs(narrow.mean / mlp.mean - 1) < 0.02);
+        }
+        claim.verdict = parts.verdict();
+        return claim;
+    }
+
+    Claim approximate_is_best() const {
+        Claim claim{"Of the uniform variants, Approximate comes nearest to Standard",
+                    "47.9; the next is FixedSeqQK, 79.1", "the lowest perplexity of the six", "",
+                    Verdict::not_measured};
+        const Spread own = perplexity("approximate", "uniform");
+        if (own.count == 0) return claim;
+        Parts parts;
+        for (const char* mixer : kVariants) {
+            const Spread other = perplexity(mixer, "uniform");
+            if (other.count == 0) continue;
+            append(claim.found, named(mixer, other));
+            if (std::string(mixer) != "approximate") parts.add(own.mean < other.mean);
+        }
+        claim.verdict = parts.verdict();
+        return claim;
+    }
+
+    Claim sequence_dependency() const {
+        Claim claim{"Sequence dependency helps: StaticEmbQK is ahead of RndEmbQK and FixedSeqQK, uniform",
+                    "LAMBADA accuracy 3.3 against 1.3 and 1.4; WikiText perplexity 79.9 against 84.8 and 79.1",
+                    "a higher next-token accuracy than both", "", Verdict::not_measured};
+        const auto accuracy = [&](const char* mixer) { return scores_.accuracy({mixer, "uniform"}, length_); };
+        const Spread own = accuracy("static_emb_qk");
+        if (own.count == 0) return claim;
+        Parts parts;
+        claim.found = named("static_emb_qk", own);
+        for (const char* mixer : {"rnd_emb_qk", "fixed_seq_qk"}) {
+            if (accuracy(mixer).count == 0) continue;
+            append(claim.found, named(mixer, accuracy(mixer)));
+            parts.add(own.mean > accuracy(mixer).mean);
+        }
+        claim.verdict = parts.verdict();
+        return claim;
+    }
+
+    Claim skipping_breaks() const {
+        Claim claim{"The simple blocks of a hybrid matter: without them it breaks",
+                    "perplexity 2E+4 to 2E+6 instead of 38.5 to 45.8", "perplexity at least three times the hybrid's",
+                    "", Verdict::not_measured};
+        Parts parts;
+        for (const char* mixer : kVariants) {
+            const Spread skip = perplexity(mixer, "skip"), hybrid = perplexity(mixer, "hybrid");
+            if (skip.count == 0 || hybrid.count == 0) continue;
+            append(claim.found, label_of(mixer) + " " + number_text(hybrid.mean) + " -> " + number_text(skip.mean));
+            parts.add(skip.mean >= 3 * hybrid.mean);
+        }
+        claim.verdict = parts.verdict();
+        return claim;
+    }
+
+    Claim context_helps() const {
+        Claim claim{
+            "More context lowers the perplexity of whatever mixes tokens, and hybrids go with Standard at every "
+            "length",
+            "128 to 2048 tokens: Standard 69.9 to 38.1, hybrids 69.0-72.4 to 38.5-39.4 (MLP hybrid 81.3 to 45.8)",
+            "perplexity falls from the shortest to the longest context for Standard, the five hybrids and the "
+            "uniform Approximate, RndEmbQK, FixedSeqQK and StaticEmbQK",
+            "", Verdict::not_measured};
+        Parts parts;
+        const auto look = [&](const std::string& mixer, const std::string& configuration) {
+            const Spread narrow = scores_.perplexity({mixer, configuration}, shortest_),
+                         wide = perplexity(mixer, configuration);
+            if (narrow.count == 0 || wide.count == 0) return;
+            append(claim.found, label_of(mixer) + (mixer == "standard" ? "" : " " + configuration) + " " +
+                                    number_text(narrow.mean) + " -> " + number_text(wide.mean));
+            parts.add(wide.mean < narrow.mean);
+        };
+        look("standard", "standard");
+        for (const char* mixer : {"approximate", "rnd_emb_qk", "fixed_seq_qk", "static_emb_qk"}) look(mixer, "uniform");
+        for (const char* mixer : kVariants)
+            if (std::string(mixer) != "mlp") look(mixer, "hybrid");
+        claim.verdict = parts.verdict();
+        return claim;
+    }
+
+    const Indicators* analysis(const std::string& mixer, const std::string& configuration, std::int64_t seed) const {
+        for (const Indicators& one : analyses_)
+            if (one.which == Which{mixer, configuration} && one.seed == seed) return &one;
+        return nullptr;
+    }
+
+    Claim indicators_differ() const {
+        Claim claim{
+            "Uniform variants attend unlike Standard; the Standard layers of hybrids attend much like it",
+            "radar plots of Fig. 1, 7 and 8; Approximate and FixedSeqQK the most alike, Non-approximate the least",
+            "mean distance of the radar plots (0 to 1 a spoke) to Standard's: of each uniform variant larger than "
+            "that of the Standard layers of its own hybrid",
+            "", Verdict::not_measured};
+        const Indicators* base = analysis("standard", "standard", 1);
+        if (base == nullptr) return claim;
+        Parts parts;
+        std::vector<double> between;
+        for (const Indicators& one : analyses_)
+            if (one.which == base->which && one.seed != base->seed)
+                between.push_back(radar_distance(*base, one, analyses_));
+        if (!between.empty()) append(claim.found, "Standard of other seeds " + number_text(spread_of(between).mean));
+        for (const char* mixer : kVariants) {
+            if (std::string(mixer) == "mlp") continue;
+            const Indicators *uniform = analysis(mixer, "uniform", 1), *hybrid = analysis(mixer, "hybrid", 1);
+            if (uniform == nullptr || hybrid == nullptr) continue;
+            const double far = radar_distance(*base, *uniform, analyses_),
+                         near = radar_distance(*base, *hybrid, analyses_, "standard");
+            append(claim.found, label_of(mixer) + " uniform " + number_text(far) + ", Standard layers of its hybrid " +
+                                    number_text(near));
+            parts.add(far > near);
+        }
+        claim.verdict = parts.verdict();
+        return claim;
+    }
+
+    Claim outliers() const {
+        Claim claim{
+            "Scores before softmax reach further in uniform variants than in their layers of hybrids",
+            "Fig. 2: uniform Non-approximate beyond 10^3 in the last layers, hybrid within 10^1; RndEmbQK likewise "
+            "lower in the hybrid",
+            "the largest |score| of the uniform model is above that of the hybrid's layers with the same mixer, "
+            "for RndEmbQK and Non-approximate",
+            "", Verdict::not_measured};
+        Parts parts;
+        for (const char* mixer : {"rnd_emb_qk", "non_approximate"}) {
+            const Indicators *uniform = analysis(mixer, "uniform", 1), *hybrid = analysis(mixer, "hybrid", 1);
+            if (uniform == nullptr || hybrid == nullptr) continue;
+            const double wide = largest(*uniform, mixer), narrow = largest(*hybrid, mixer);
+            append(claim.found, label_of(mixer) + " uniform " + number_text(wide) + ", hybrid " + number_text(narrow));
+            parts.add(wide > narrow);
+        }
+        claim.verdict = parts.verdict();
+        return claim;
+    }
+
+    static double largest(const Indicators& model, const std::string& mixer) {
+        double value = 0;
+        for (std::size_t i = 0; i < model.largest_score.size(); ++i)
+            if (model.mixers[i] == mixer && std::isfinite(model.largest_score[i]))
+                value = std::max(value, model.largest_score[i]);
+        return value;
+    }
+
+    Claim equal_parameters() const {
+        Claim claim{"All models have the same number of parameters", "strictly constrained (section 4.2)",
+                    "equal but for what the MLP mixer lacks: biases of queries, keys and values", "",
+                    Verdict::not_measured};
+        const std::int64_t standard = scores_.parameters({"standard", "standard"});
+        if (standard == 0) return claim;
+        claim.found = "Standard " + std::to_string(standard);
+        Parts parts;
+        for (const char* mixer : kVariants) {
+            for (const char* configuration : {"uniform", "hybrid"}) {
+                const std::int64_t own = scores_.parameters({mixer, configuration});
+                if (own == 0) continue;
+                if (own != standard)
+                    append(claim.found, label_of(mixer) + " " + configuration + " " + std::to_string(own));
+                parts.add(own == standard ||
+                          (std::string(mixer) == "mlp" && own < standard &&
+                           static_cast<double>(standard - own) < 0.01 * static_cast<double>(standard)));
+            }
+        }
+        claim.verdict = parts.verdict();
+        return claim;
+    }
+
+    const Scores& scores_;
+    const std::vector<Indicators>& analyses_;
+    std::int64_t length_, shortest_;
+};
+
+}  // namespace
+
+std::string verdict_text(Verdict verdict) {
+    switch (verdict) {
+        case Verdict::held:
+            return "held";
+        case Verdict::partly:
+            return "held in part";
+        case Verdict::failed:
+            return "did not hold";
+        case Verdict::not_measured:
+            return "not measured";
+    }
+    return "";
+}
+
+std::string number_text(double value) {
+    if (!std::isfinite(value)) return "–";
+    char text[40];
+    const double size = std::abs(value);
+    if (size >= 1e5)
+        std::snprintf(text, sizeof text, "%.1E", value);
+    else
+        std::snprintf(text, sizeof text,
+                      size >= 1000  ? "%.0f"
+                      : size >= 100 ? "%.1f"
+                      : size >= 10  ? "%.2f"
+                                    : "%.3f",
+                      value);
+    return text;
+}
+
+std::string spread_text(const Spread& spread) {
+    if (spread.count == 0) return "–";
+    if (!std::isfinite(spread.deviation)) return number_text(spread.mean);
+    return number_text(spread.mean) + " ± " + number_text(spread.deviation);
+}
+
+std::vector<Claim> judge(const Plan& plan, const Scores& scores, const std::vector<Indicators>& analyses) {
+    return Judge(plan, scores, analyses).all();
+}
+
+}  // namespace headscope::reproduce

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <catch2/catch.hpp>
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "core/store/evaluation_file.h"
+#include "expectations.h"
+#include "files.h"
+#include "program.h"
+
+using namespace headscope;
+using namespace headscope::testing;
+using nlohmann::json;
+
+namespace {
+
+constexpr const char* kText =
+    "In the beginning God created the heaven and the earth. And God said, Let there be light.";
+
+const json* row_of(const json& document, const std::string& metric, std::int64_t length) {
+    for (const auto& row : document.at("results"))
+        if (row.at("metric") == metric && row.at("length") == length) return &row;
+    return nullptr;
+}
+
+}  // namespace
+
+TEST_CASE("evaluate scores a text at several lengths, as table, JSON, CSV and HDF5", "[app][evaluate]") {
+    const TemporaryFolder folder;
+    write_file(folder / "a.txt", kText);
+    const std::vector<std::string> common{
+        "evaluate", sample().string(),           "--task",   "perplexity,next_token_accuracy",
+        "--data",   (folder / "a.txt").string(), "--length", "8,64"};
+    const auto with = [&](const std::vector<std::string>& more) {
+        std::vector<std::string> all = common;
+        all.insert(all.end(), more.begin(), more.end());
+        return run_headscope(all);
+    };
+    const Outcome table = with({});
+    check_success(table);
+    CHECK(table.out.find("token_perplexity") != std::string::npos);
+
+    const Outcome outcome = with({"--json", "-o", (folder / "a.evaluation.h5").string()});
+    check_success(outcome);
+    const json document = json::parse(outcome.out);
+    CHECK(document.at("models").at(0).at("mixer") == "standard");
+    CHECK(document.at("models").at(0).at("layout") == "uniform");
+    const json *narrow = row_of(document, "loss", 8), *wide = row_of(document, "loss", 64);
+    REQUIRE(narrow != nullptr);
+    REQUIRE(wide != nullptr);
+    CHECK(narrow->at("count") == wide->at("count"));
+    CHECK(wide->at("value").get<double>() < narrow->at("value").get<double>());
+    CHECK(row_of(document, "token_perplexity", 64)->at("value").get<double>() ==
+          Approx(std::exp(wide->at("value").get<double>())));
+    const auto file = store::read_evaluation(folder / "a.evaluation.h5");
+    REQUIRE(file.results.size() == document.at("results").size());
+    CHECK(file.find(0, "perplexity", "loss", 64)->value == wide->at("value").get<double>());
+
+    check_success(with({"-o", (folder / "a.csv").string()}));
+    CHECK(read_file(folder / "a.csv").rfind("name,path,", 0) == 0);
+
+    const json skipped = json::parse(with({"--json", "--skip", "1"}).out);
+    CHECK(skipped.at("models").at(0).at("skipped") == "1");
+    CHECK(row_of(skipped, "loss", 64)->at("value") != wide->at("value"));
+}
+
+TEST_CASE("evaluate runs generated tasks", "[app][evaluate]") {
+    const Outcome outcome = run_headscope({"evaluate", sample().string(), "--task", "induction", "--sequences", "8",
+                                           "--length", "32", "--task-option", "induction.symbols=16", "--json"});
+    check_success(outcome);
+    const json document = json::parse(outcome.out);
+    const json* accuracy = row_of(document, "accuracy", 32);
+    REQUIRE(accuracy != nullptr);
+    CHECK(accuracy->at("task") == "induction");
+    CHECK(accuracy->at("value").get<double>() >= 0);
+    CHECK(accuracy->at("value").get<double>() <= 1);
+}
+
+TEST_CASE("evaluate says what cannot be", "[app][evaluate]") {
+    const TemporaryFolder folder;
+    write_file(folder / "a.txt", kText);
+    const auto evaluate = [&](const std::vector<std::string>& more) {
+        std::vector<std::string> all{"evaluate", sample().string()};
+        all.insert(all.end(), more.begin(), more.end());
+        return run_headscope(all);
+    };
+    const std::string text = (folder / "a.txt").string();
+    check_refusal(evaluate({"--task", "perplexty", "--data", text}), "perplexity?");
+    check_refusal(evaluate({"--task", "perplexity"}), "expected text to score");
+    check_refusal(evaluate({"--task", "perplexity", "--data", text, "--length", "100000"}), "context length");
+    check_refusal(evaluate({"--task", "perplexity", "--data", text, "--skip", "99"}), "[--skip]");
+    check_refusal(evaluate({"--task", "copy", "--task-option", "copy.symbls=4"}), "symbls");
+    check_usage_error(evaluate({"--task", "perplexity", "--data", text, "--length", "0"}));
+    check_usage_error(evaluate({"--task", "perplexity", "--data", text, "-o", (folder / "a.txt.pdf").string()}));
+    check_usage_error(evaluate({"--data", text}));
+    CHECK(folder.names() == std::vector<std::string>{"a.txt"});
+}
+
+TEST_CASE("list tasks names the tasks of texts and of generators", "[app][evaluate]") {
+    const json tasks = json::parse(run_headscope({"list", "tasks", "--json"}).out);
+    std::vector<std::string> names;
+    for (const auto& task : tasks) names.push_back(task.at("name"));
+    for (const char* wanted : {"perplexity", "next_token_accuracy", "mqar", "copy", "induction", "needle"})
+        CHECK(std::find(names.begin(), names.end(), wanted) != names.end());
+}
+
+TEST_CASE("cost prints the paper's numbers, and measured ones beside them", "[app][cost]") {
+    const TemporaryFolder folder;
+    const json document = json::parse(
+        run_headscope({"cost", "--preset", "deconattn-500m", "--lengths", "2048", "--batch", "3", "--json"}).out);
+    REQUIRE(document.at("rows").size() == 7);
+    const json& standard = document.at("rows").at(0);
+    CHECK(standard.at("mixer") == "standard");
+    CHECK(standard.at("paper").at("prefill_flops") == 4.0 * 3 * 2048 * 2048 * 896 + 6.0 * 3 * 2048 * 896 * 896);
+    CHECK(standard.at("paper").at("cache_bytes") == 4.0 * 3 * 2048 * 896);
+    CHECK(document.at("formulas").at("approximate").at("cache_bytes") == "6 B d + 4 B d^2 / h");
+
+    const Outcome measured = run_headscope({"cost", "--preset", "nano-100k", "--lengths", "32", "--measure", "--mixers",
+                                            "standard,mlp", "-o", (folder / "a.csv").string()});
+    check_success(measured);
+    CHECK(measured.out.find("measured") != std::string::npos);
+    CHECK(read_file(folder / "a.csv").find("\nmlp,1,32,64,4,1,4,") != std::string::npos);
+    check_refusal(run_headscope({"cost", "--preset", "nano"}), "nano-100k");
+    check_refusal(run_headscope({"cost", "--mixers", "standart"}), "non_approximate");
+    check_usage_error(run_headscope({"cost", sample().string(), "--preset", "nano-100k"}));
+}
+
+TEST_CASE("A reproduction ends within its minutes with a report, and goes on after a stop", "[.slow][app][reproduce]") {
+    const TemporaryFolder folder;
+    std::string text;
+    for (int i = 0; i < 20000; ++i) text += std::string(i % 7 == 0 ? "light" : "dark") + (i % 13 == 0 ? ".\n" : " ");
+    write_file(folder / "text.txt", text);
+    Settings settings;
+    settings.seconds = 400;
+    const std::vector<std::string> words{"reproduce", "deconattn", "-o",     (folder / "replay").string(),
+                                         "--minutes", "4",         "--data", (folder / "text.txt").string()};
+    {
+        Process process(words, settings);
+        for (int i = 0; i < 1200 && !std::filesystem::exists(folder / "replay" / "plan.json"); ++i) ::usleep(100'000);
+        ::sleep(5);
+        process.signal(SIGINT);
+        CHECK(process.wait().status == 130);
+    }
+    CHECK(run_headscope(words, settings).status == 1);  // not without --resume
+    std::vector<std::string> again = words;
+    again.emplace_back("--resume");
+    const Outcome outcome = run_headscope(again, settings);
+    check_success(outcome);
+    CHECK(outcome.seconds < 4 * 60 * kSlowness);
+    const std::string report = read_file(folder / "replay" / "report.md");
+    CHECK(report.find("Which of its claims held here") != std::string::npos);
+    CHECK(report.find("| hybrid | Approximate |") != std::string::npos);
+    CHECK(std::filesystem::exists(folder / "replay" / "figures" / "context-perplexity.csv"));
+}

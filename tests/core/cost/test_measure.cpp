@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "tests/catch_with_torch.h"
+
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/cost/measure.h"
+#include "core/cost/parameters.h"
+#include "core/mixers/mixer.h"
+#include "core/model/presets.h"
+
+using namespace headscope;
+
+namespace {
+
+// A stack that is quickly built; sizes are multiples of a register block's columns, so tiles have no dead columns.
+constexpr std::int64_t kHidden = 64, kHeads = 4, kLength = 96, kBatch = 2;
+
+std::string configuration() {
+    nlohmann::json config = model::preset_json("nano-100k");
+    config["hidden_size"] = kHidden;
+    config["num_attention_heads"] = config["num_key_value_heads"] = kHeads;
+    config["head_dim"] = kHidden / kHeads;
+    return config.dump();
+}
+
+cost::MeasuredMixer measured(const std::string& mixer, std::int64_t length = kLength) {
+    cost::MeasureOptions options;
+    options.batch = kBatch;
+    options.length = length;
+    return cost::measure_mixer(configuration(), mixer, 2, options).layers.back();
+}
+
+cost::CostNumbers paper(const std::string& mixer) {
+    cost::CostSetting setting;
+    setting.batch = kBatch;
+    setting.length = kLength;
+    setting.hidden = kHidden;
+    setting.heads = kHeads;
+    setting.bytes = 4;
+    return cost::evaluate(cost::mixer_cost(mixer), setting);
+}
+
+}  // namespace
+
+TEST_CASE("Every mixer of the first paper can be measured, and has an entry", "[cost]") {
+    for (const auto& mixer : mixers::known_mixers()) {
+        INFO(mixer.name);
+        if (!cost::has_cost(mixer.name)) continue;
+        const cost::MeasuredMixer here = measured(mixer.name);
+        CHECK(here.mixer == mixer.name);
+        CHECK(here.prefill_flops > 0);
+        CHECK(here.decode_flops > 0);
+        CHECK(here.activation_bytes > 0);
+    }
+}
+
+TEST_CASE("MLP executes what the paper counts and holds no cache", "[cost]") {
+    const auto here = measured("mlp");
+    CHECK(here.prefill_flops == paper("mlp").prefill);
+    CHECK(here.decode_flops == paper("mlp").decode);
+    CHECK(here.cache_bytes == 0);
+}
+
+TEST_CASE("Standard executes the projections, and of the scores no more than all pairs", "[cost]") {
+    const auto here = measured("standard");
+    const double projections = 6.0 * kBatch * kLength * kHidden * kHidden;
+    const double pairs = paper("standard").prefill - projections;
+    CHECK(here.prefill_flops > projections + 0.4 * pairs);
+    CHECK(here.prefill_flops < projections + 1.6 * pairs);  // tiles are rounded up
+    CHECK(here.cache_bytes == paper("standard").cache);     // keys and values in float32
+    CHECK(here.decode_flops >= paper("standard").decode);
+    // Twice the length: projections twice, pairs four times.
+    const auto longer = measured("standard", 2 * kLength);
+    CHECK(longer.prefill_flops > 2 * here.prefill_flops);
+    CHECK(longer.cache_bytes == 2 * here.cache_bytes);
+}
+
+TEST_CASE("What training keeps of Standard has no L x L matrix in it", "[cost]") {
+    const auto here = measured("standard");
+    const double numbers = 4.0 * kBatch * kLength * kHidden;  // bytes of one [B, L, d]
+    CHECK(here.activation_bytes >= 3 * numbers);              // queries, keys, values at least
+    const auto longer = measured("standard", 4 * kLength);
+    CHECK(longer.activation_bytes == Approx(4 * here.activation_bytes).epsilon(0.1));
+}
+
+TEST_CASE("Parameters from sizes are those of the model", "[cost]") {
+    for (const auto& preset : model::presets()) {
+        INFO(preset.name);
+        const auto inspection = model::inspect_config(model::preset_json(preset.name).dump());
+        cost::StackSizes sizes;
+        sizes.vocabulary = preset.vocabulary;
+        sizes.hidden = preset.hidden;
+        sizes.feed_forward = preset.feed_forward;
+        sizes.layers = preset.layers;
+        sizes.heads = preset.heads;
+        sizes.query_key_value_bias = preset.biases;
+        sizes.query_key_norm = !preset.biases;
+        CHECK(cost::count_parameters(sizes).total() == inspection.parameters);
+    }
+}
+
+TEST_CASE("A table has rows by mixer and length, and is written as CSV with empty cells where nothing was measured",
+          "[cost]") {
+    cost::CostSetting setting;
+    setting.hidden = kHidden;
+    setting.heads = kHeads;
+    cost::CostTable table = cost::paper_table(setting, {16, 32}, {"mlp", "rnd_emb_qk"});
+    REQUIRE(table.rows.size() == 4);
+    CHECK(table.rows[1].length == 32);
+    NoProgress progress;
+    const Cancellation cancellation;
+    const std::string before = cost::cost_csv(table);
+    CHECK(before.find("mlp,1,16,64,4,1,2,65536,393216,24576,8192,0,,,,,,,\n") != std::string::npos);
+    cost::measure_table(table, configuration(), progress, cancellation);
+    CHECK(table.rows[0].measured->prefill_flops == 393216);
+    CHECK(table.rows[0].guide_flops == 0);
+    CHECK(*table.rows[2].guide_flops > 0);
+    CHECK(cost::cost_csv(table) != before);
+    CHECK_THROWS_AS(cost::paper_table(setting, {16}, {"mlq"}), Error);
+}

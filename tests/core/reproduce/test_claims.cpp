@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <catch2/catch.hpp>
+
+#include <cmath>
+
+#include "core/reproduce/claims.h"
+#include "core/reproduce/paper.h"
+#include "core/reproduce/report.h"
+
+using namespace headscope;
+using reproduce::Verdict;
+using reproduce::Which;
+
+namespace {
+
+/// Scores as the paper has them: its WikiText perplexities at the training length, its Table 4 below.
+store::Evaluation as_the_paper(const reproduce::Plan& plan, std::int64_t seeds) {
+    store::Evaluation evaluation;
+    for (std::int64_t seed = 1; seed <= seeds; ++seed) {
+        for (const auto& row : reproduce::paper_models()) {
+            store::EvaluatedModel model;
+            model.mixer = row.mixer;
+            model.layout = row.configuration == "standard" || row.configuration == "uniform" ? "uniform" : "even";
+            if (row.configuration == "skip") model.skipped = "0,2";
+            model.parameters = row.mixer == "mlp" ? 1'000'000 - 100 : 1'000'000;
+            model.seed = seed;
+            const auto index = static_cast<std::int64_t>(evaluation.models.size());
+            evaluation.models.push_back(model);
+            const auto add = [&](const char* task, const char* metric, std::int64_t length, double value) {
+                evaluation.results.push_back({index, task, metric, length, value, std::nan(""), 100});
+            };
+            const double shift = 1 + 0.001 * static_cast<double>(seed);
+            for (std::size_t i = 0; i < 5; ++i) {
+                const double value = (row.context[i] > 0 && i < 4 ? row.context[i] : row.wikitext) * shift;
+                add("perplexity", "token_perplexity", plan.lengths()[i], value);
+                add("perplexity", "loss", plan.lengths()[i], std::log(value));
+            }
+            add("next_token_accuracy", "accuracy", plan.sequence_length, row.lambada / 100);
+        }
+    }
+    return evaluation;
+}
+
+Verdict verdict_of(const std::vector<reproduce::Claim>& claims, const std::string& begin) {
+    for (const auto& claim : claims)
+        if (claim.title.rfind(begin, 0) == 0) return claim.verdict;
+    FAIL("no claim " << begin);
+    return Verdict::not_measured;
+}
+
+reproduce::Indicators indicators(const Which& which, double entropy, double score) {
+    reproduce::Indicators one;
+    one.which = which;
+    one.mixers = {which.first, which.second == "hybrid" ? "standard" : which.first};
+    one.layers = {{entropy, 1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.2}, {5, 1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.2}};
+    one.largest_score = {score, 1};
+    one.above_ten = {0.1, 0};
+    one.above_hundred = {0, 0};
+    return one;
+}
+
+}  // namespace
+
+TEST_CASE("With the paper's numbers every claim about scores holds", "[reproduce]") {
+    reproduce::Plan plan;
+    const reproduce::Scores scores(as_the_paper(plan, 3));
+    const auto claims = reproduce::judge(plan, scores, {});
+    for (const char* title : {"Hybrids (Standard", "Uniform Non-approximate", "Token mixing", "Of the uniform variants",
+                              "Sequence dependency", "The simple blocks", "More context", "All models have"}) {
+        INFO(title);
+        CHECK(verdict_of(claims, title) == Verdict::held);
+    }
+    CHECK(verdict_of(claims, "Uniform variants attend") == Verdict::not_measured);
+    const auto spread = scores.perplexity({"approximate", "hybrid"}, plan.sequence_length);
+    CHECK(spread.count == 3);
+    CHECK(spread.mean == Approx(39.4 * 1.002));
+    CHECK(spread.deviation == Approx(39.4 * 0.001));
+}
+
+TEST_CASE("A claim that does not hold is said so, and one that half of the mixers keep", "[reproduce]") {
+    reproduce::Plan plan;
+    store::Evaluation evaluation = as_the_paper(plan, 1);
+    for (auto& result : evaluation.results) {
+        const auto& model = evaluation.models[static_cast<std::size_t>(result.model)];
+        const bool hybrid = model.layout == "even" && model.skipped.empty();
+        if (hybrid && model.mixer == "approximate" && result.metric == "token_perplexity") result.value *= 1.2;
+        if (!model.skipped.empty() && result.metric == "token_perplexity") result.value = 40;
+    }
+    const auto claims = reproduce::judge(plan, reproduce::Scores(evaluation), {});
+    CHECK(verdict_of(claims, "Hybrids (Standard") == Verdict::partly);
+    CHECK(verdict_of(claims, "The simple blocks") == Verdict::failed);
+}
+
+TEST_CASE("Indicators and outliers are judged from analyses", "[reproduce]") {
+    reproduce::Plan plan;
+    const reproduce::Scores scores(as_the_paper(plan, 1));
+    std::vector<reproduce::Indicators> analyses{indicators({"standard", "standard"}, 5, 3),
+                                                indicators({"rnd_emb_qk", "uniform"}, 1, 2000),
+                                                indicators({"rnd_emb_qk", "hybrid"}, 3, 8)};
+    CHECK(reproduce::radar_distance(analyses[0], analyses[1], analyses) == Approx(1.0 / 16));
+    CHECK(reproduce::radar_distance(analyses[0], analyses[2], analyses, "standard") == Approx(0));
+    auto claims = reproduce::judge(plan, scores, analyses);
+    CHECK(verdict_of(claims, "Uniform variants attend") == Verdict::held);
+    CHECK(verdict_of(claims, "Scores before softmax") == Verdict::held);
+    analyses[2].largest_score[0] = 3000;
+    claims = reproduce::judge(plan, scores, analyses);
+    CHECK(verdict_of(claims, "Scores before softmax") == Verdict::failed);
+}
+
+TEST_CASE("The report tells verdicts, tables beside the paper's, and what is missing", "[reproduce]") {
+    reproduce::Plan plan;
+    plan.size = reproduce::sizes().front();
+    plan.steps = 100;
+    const reproduce::Scores scores(as_the_paper(plan, 1));
+    reproduce::ReportInput input;
+    input.plan = plan;
+    input.scores = &scores;
+    input.missing = {"Left out, for the minutes were over: mlp-hybrid-seed2."};
+    input.figures = {{"loss-uniform", "Loss"}};
+    const std::string text = reproduce::report_markdown(input);
+    for (const char* part : {"| hybrid | Non-approximate | 39.44", "**held**", "no error bars", "mlp-hybrid-seed2",
+                             "figures/loss-uniform.pdf", "Only the layouts above were trained"}) {
+        INFO(part);
+        CHECK(text.find(part) != std::string::npos);
+    }
+}
+
+TEST_CASE("Numbers are written short", "[reproduce]") {
+    CHECK(reproduce::number_text(38.1) == "38.10");
+    CHECK(reproduce::number_text(993.52) == "993.5");
+    CHECK(reproduce::number_text(9025.9) == "9026");
+    CHECK(reproduce::number_text(2e6) == "2.0E+06");
+    CHECK(reproduce::number_text(std::nan("")) == "–");
+    CHECK(reproduce::spread_text({38.1, 0.25, 3}) == "38.10 ± 0.250");
+    CHECK(reproduce::spread_text({}) == "–");
+}
