@@ -1,142 +1,36 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // torch.ops.headscope: kernels::attention for Python and for torch's dispatcher. docs/operator.md explains
 // every argument and result. Boxed kernels read their arguments by the names of the schema, so that the schema is the
-// only list of them. This file alone includes torch/library.h.
+// only list of them. The backward pass is in torch_training.cpp.
 #ifndef AT_PER_OPERATOR_HEADERS
 #define AT_PER_OPERATOR_HEADERS
 #endif
-#include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/Tensor.h>
-#include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <torch/library.h>
 
 #include <algorithm>
-#include <cmath>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "kernels/attention.h"
 #include "kernels/backend.h"
-#include "kernels/normaliser.h"
 #include "kernels/parallel.h"
 #include "kernels/score_rule.h"
+#include "kernels/torch_arguments.h"
 
 namespace headscope::kernels {
 namespace {
 
-constexpr const char* kSchema =
-    "attention(Tensor query, Tensor key, Tensor value, *, float? scale=None, bool causal=True, int query_offset=0, "
-    "int window_left=-1, int window_right=-1, int first_keys=0, Tensor? slopes=None, Tensor? distance_bias=None, "
-    "int bias_origin=0, str beyond_table=\"clamp\", float soft_cap=0.0, Tensor? sink_logits=None, "
-    "Tensor? block_visible=None, int block_size=0, Tensor? query_length=None, Tensor? key_begin=None, "
-    "Tensor? key_length=None, str normaliser=\"softmax\", bool statistics=False, int[] local_distances=[0, 1, 2, 3], "
-    "bool histogram=True, int histogram_row_step=0, bool head_diversity=True, bool column_mass=True, "
-    "bool thumbnails=True, int thumbnail_size=128, bool per_query=False, Tensor? tokens=None, "
-    "bool? cross=None) "
-    "-> (Tensor output, Dict(str, Tensor) statistics)";
-
-/// The arguments of one call on the dispatcher's stack, by name.
-class Arguments {
-public:
-    Arguments(const c10::OperatorHandle& op, const torch::jit::Stack& stack)
-        : schema_(op.schema()), first_(stack.size() - schema_.arguments().size()), stack_(stack) {}
-
-    const c10::IValue& operator[](const char* name) const {
-        const auto index = schema_.argumentIndexWithName(name);
-        TORCH_INTERNAL_ASSERT(index.has_value(), name);
-        return stack_[first_ + static_cast<std::size_t>(*index)];
-    }
-    at::Tensor tensor(const char* name) const { return (*this)[name].toTensor(); }
-    bool flag(const char* name) const { return (*this)[name].toBool(); }
-    std::int64_t integer(const char* name) const { return (*this)[name].toInt(); }
-    double number(const char* name) const { return (*this)[name].toDouble(); }
-    std::string word(const char* name) const { return std::string((*this)[name].toStringView()); }
-
-    /// An optional tensor's values, row by row; empty for None.
-    template <typename Value>
-    std::vector<Value> values(const char* name, std::int64_t dimensions) const {
-        if ((*this)[name].isNone()) return {};
-        const at::Tensor given = tensor(name);
-        TORCH_CHECK_VALUE(given.dim() == dimensions, "[", name, "] expected ", dimensions, " dimensions; found ",
-                          given.dim());
-        TORCH_CHECK_VALUE(given.device().is_cpu(), "[", name, "] expected a CPU tensor; found one on ", given.device());
-        const at::Tensor flat = given.detach().to(c10::CppTypeToScalarType<Value>::value).contiguous();
-        const Value* data = flat.const_data_ptr<Value>();
-        return std::vector<Value>(data, data + flat.numel());
-    }
-
-private:
-    const c10::FunctionSchema& schema_;
-    std::size_t first_;
-    const torch::jit::Stack& stack_;
-};
-
-template <typename Choice>
-Choice choose(const Arguments& arguments, const char* name,
-              std::initializer_list<std::pair<const char*, Choice>> choices) {
-    std::string names;
-    for (const auto& [word, choice] : choices) {
-        if (arguments.word(name) == word) return choice;
-        names += (names.empty() ? "" : " or ") + std::string(word);
-    }
-    TORCH_CHECK_VALUE(false, "[", name, "] expected ", names, "; found ", arguments.word(name));
-}
-
-/// What can be said of shapes and types without data, so that Meta says it too.
-void check_tensors(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
-    for (const auto& [name, t] : {std::pair{"query", &q}, {"key", &k}, {"value", &v}}) {
-        TORCH_CHECK_VALUE(t->dim() == 4, "[", name, "] expected [batch, heads, length, size]; found ", t->dim(),
-                          " dimensions");
-        TORCH_CHECK_TYPE(t->scalar_type() == at::kFloat || t->scalar_type() == at::kBFloat16, "[", name,
-                         "] expected float32 or bfloat16; found ", t->scalar_type());
-    }
-    const bool alike = q.sym_size(0) == k.sym_size(0) && q.sym_size(3) == k.sym_size(3) && k.sym_size(1) > 0 &&
-                       q.sym_size(1) % k.sym_size(1) == 0;
-    TORCH_CHECK_VALUE(alike, "[key] expected batch and size of the query, ", q.sym_sizes(),
-                      ", and heads that divide its heads; found ", k.sym_sizes());
-    const bool paired =
-        k.sym_size(0) == v.sym_size(0) && k.sym_size(1) == v.sym_size(1) && k.sym_size(2) == v.sym_size(2);
-    TORCH_CHECK_VALUE(paired, "[value] expected batch, heads and length of the key, ", k.sym_sizes(), "; found ",
-                      v.sym_sizes());
-}
-
-ScoreRule rule_of(const Arguments& a, std::int64_t batch, std::int64_t heads, std::int64_t size) {
-    ScoreRule rule;
-    rule.scale = a["scale"].isNone() ? 1.0 / std::sqrt(static_cast<double>(size)) : a.number("scale");
-    rule.soft_cap = a.number("soft_cap");
-    rule.causal = a.flag("causal");
-    rule.query_offset = a.integer("query_offset");
-    rule.window_left = a.integer("window_left");
-    rule.window_right = a.integer("window_right");
-    rule.first_keys = a.integer("first_keys");
-    rule.slopes = a.values<float>("slopes", 1);
-    rule.distance_bias = a.values<float>("distance_bias", 2);
-    if (!a["distance_bias"].isNone()) rule.bias_length = a.tensor("distance_bias").size(1);
-    rule.bias_origin = a.integer("bias_origin");
-    rule.beyond_table =
-        choose<BeyondTable>(a, "beyond_table", {{"clamp", BeyondTable::clamp}, {"zero", BeyondTable::zero}});
-    rule.sink_logits = a.values<float>("sink_logits", 1);
-    const auto normaliser = find_normaliser(a.word("normaliser"));
-    TORCH_CHECK_VALUE(normaliser.has_value(), "[normaliser] expected ", normaliser_list(), "; found ",
-                      a.word("normaliser"));
-    rule.normaliser = *normaliser;
-    rule.query_length = a.values<std::int64_t>("query_length", 1);
-    rule.key_begin = a.values<std::int64_t>("key_begin", 1);
-    rule.key_length = a.values<std::int64_t>("key_length", 1);
-    rule.blocks.block_size = a.integer("block_size");
-    const bool blocks = !a["block_visible"].isNone();
-    TORCH_CHECK_VALUE(blocks == (rule.blocks.block_size > 0),
-                      "[block_size] expected a size with block_visible and 0 without; found ", rule.blocks.block_size);
-    for (const bool seen : a.values<bool>("block_visible", 3)) rule.blocks.visible.push_back(seen ? 1 : 0);
-    if (blocks) {
-        const at::Tensor visible = a.tensor("block_visible");
-        TORCH_CHECK_VALUE(visible.size(0) == batch && visible.size(1) == heads,
-                          "[block_visible] expected [batch, heads, blocks]; found ", visible.sizes());
-        rule.blocks.blocks = visible.size(2);
-    }
-    return rule;
+const std::string& schema() {
+    static const std::string text =
+        std::string("attention(Tensor query, Tensor key, Tensor value, *, ") + kRuleSchema +
+        ", bool statistics=False, int[] local_distances=[0, 1, 2, 3], bool histogram=True, int histogram_row_step=0, "
+        "bool head_diversity=True, bool column_mass=True, bool thumbnails=True, int thumbnail_size=128, "
+        "bool per_query=False, Tensor? tokens=None, bool? cross=None) "
+        "-> (Tensor output, Dict(str, Tensor) statistics)";
+    return text;
 }
 
 StatisticsRequest request_of(const Arguments& a) {
@@ -225,18 +119,6 @@ void fill(const at::Tensor& tensor, const std::vector<Value>& values, const char
     std::copy(values.begin(), values.end(), tensor.mutable_data_ptr<Stored>());
 }
 
-TensorView view_of(const at::Tensor& tensor) {
-    return {tensor.const_data_ptr(), tensor.scalar_type() == at::kFloat ? ElementType::float32 : ElementType::bfloat16,
-            tensor.size(0),          tensor.size(1),
-            tensor.size(2),          tensor.size(3),
-            tensor.stride(0),        tensor.stride(1),
-            tensor.stride(2)};
-}
-
-at::Tensor with_unit_stride(const at::Tensor& tensor) {
-    return tensor.stride(3) == 1 ? tensor : tensor.contiguous();
-}
-
 void replace_arguments(const c10::OperatorHandle& op, torch::jit::Stack& stack, at::Tensor output,
                        Dictionary statistics) {
     torch::jit::drop(stack, op.schema().arguments().size());
@@ -285,19 +167,6 @@ void attention_on_meta(const c10::OperatorHandle& op, torch::jit::Stack* stack) 
     replace_arguments(op, *stack, at::empty_symint(shape, q.options()), std::move(dictionary));
 }
 
-void attention_under_autograd(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
-    const auto arguments = torch::jit::last(*stack, op.schema().arguments().size());
-    const bool wanted = std::any_of(arguments.begin(), arguments.end(), [](const c10::IValue& value) {
-        return value.isTensor() && value.toTensor().requires_grad();
-    });
-    TORCH_CHECK_NOT_IMPLEMENTED(
-        !(wanted && at::GradMode::is_enabled()),
-        "[headscope::attention] expected inputs that need no gradient: this operator has no backward yet; "
-        "found one that requires grad. Call it under torch.no_grad(), or detach the inputs.");
-    const at::AutoDispatchBelowADInplaceOrView below;
-    op.redispatchBoxed(keys & c10::after_autograd_keyset, stack);
-}
-
 void set_threads_from_torch(std::int64_t number) {
     constexpr std::int64_t most = 4096;
     TORCH_CHECK_VALUE(number >= 0 && number <= most, "[threads] expected 0 (all processors) to ", most, "; found ",
@@ -309,7 +178,7 @@ void set_threads_from_torch(std::int64_t number) {
 }  // namespace headscope::kernels
 
 TORCH_LIBRARY(headscope, library) {
-    library.def(headscope::kernels::kSchema, {at::Tag::pt2_compliant_tag});
+    library.def(torch::schema(headscope::kernels::schema().c_str()), {at::Tag::pt2_compliant_tag});
     library.def("set_threads(int threads) -> ()", &headscope::kernels::set_threads_from_torch);
 }
 
@@ -319,9 +188,4 @@ TORCH_LIBRARY_IMPL(headscope, CPU, library) {
 
 TORCH_LIBRARY_IMPL(headscope, Meta, library) {
     library.impl("attention", torch::CppFunction::makeFromBoxedFunction<&headscope::kernels::attention_on_meta>());
-}
-
-TORCH_LIBRARY_IMPL(headscope, Autograd, library) {
-    library.impl("attention",
-                 torch::CppFunction::makeFromBoxedFunction<&headscope::kernels::attention_under_autograd>());
 }

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Slow test of torch.ops.headscope.attention as Python users meet it: python3 torch_operator.py PATH_TO_LIB.
 
-Compares output and statistics with eager torch in float64, Meta and FakeTensor with real shapes, bfloat16, the refusal
-under autograd, torch.library.opcheck and torch.compile. Needs torch of the version that the library was built against.
+Compares output, statistics and gradients with eager torch in float64, Meta and FakeTensor with real shapes, bfloat16,
+torch.library.opcheck and torch.compile. Needs torch of the version that the library was built against.
 Exit status 0 when everything agrees, else 1 with one line for each difference.
 """
 import math
@@ -105,6 +105,58 @@ def shapes_and_types(tree):
     return (tuple(output.shape), output.dtype, {n: (tuple(t.shape), t.dtype) for n, t in statistics.items()})
 
 
+def gradients(function, tensors, factors):
+    leaves = [t.detach().clone().requires_grad_() for t in tensors]
+    output = function(*leaves)
+    return torch.autograd.grad((output * factors.to(output.dtype)).sum(), leaves)
+
+
+def check_gradients(attention, q, k, v):
+    """dQ, dK, dV against eager autograd in float64; opcheck and torch.compile with gradients; the refusals."""
+    factors = torch.randn(*q.shape[:3], v.shape[-1]).bfloat16().float()
+    cases = {"plain": {}, "encoder": dict(causal=False, scale=0.3), "sharp": dict(scale=2.0),
+             "window and first keys": dict(window_left=7, first_keys=2), "soft cap": dict(soft_cap=2.0),
+             "slopes": dict(slopes=torch.tensor([2.0**-n for n in range(1, 7)])),
+             "sink logits": dict(sink_logits=torch.linspace(-1, 3, 6)), "later queries": dict(query_offset=5),
+             "padding": dict(key_length=torch.tensor([65, 40]))}
+    for name, options in cases.items():
+        expected = gradients(lambda *t: eager(*t, **options)[3], [t.double() for t in (q, k, v)], factors.double())
+        for kind, factor in ((torch.float32, 1), (torch.bfloat16, 2**16)):
+            tensors = [t.to(kind) for t in (q, k, v)]
+            if kind == torch.bfloat16:
+                expected = gradients(lambda *t: eager(*t, **options)[3], [t.double() for t in tensors], factors.double())
+            found = gradients(lambda *t: attention(*t, **options)[0], tensors, factors)
+            for letter, one, other in zip("QKV", found, expected):
+                check(one.dtype == kind, f"{name}: d{letter} of another type than {letter}")
+                close(one, other, f"{name}, {kind}: d{letter}", factor=4 * factor)
+    leaves = [t.clone().requires_grad_() for t in (q, k, v)]
+    for options in ({}, {"window_left": 9}):
+        result = torch.library.opcheck(attention.default, leaves, options, raise_exception=False)
+        for test, outcome in result.items():
+            check(outcome == "SUCCESS", f"opcheck with gradients, {test}: {outcome}")
+
+    def part(*tensors):
+        return 2 * attention(*tensors)[0]
+
+    compiled = torch.compile(part, backend="aot_eager")
+    for one, other in zip(gradients(compiled, (q, k, v), factors), gradients(part, (q, k, v), factors)):
+        check(torch.equal(one, other), "torch.compile gives other gradients")
+    with torch.no_grad():
+        check(not attention(*leaves)[0].requires_grad, "recorded under no_grad")
+    refused = {"normaliser": dict(normaliser="sparsemax"), "slopes": dict(slopes=torch.zeros(6, requires_grad=True))}
+    for name, options in refused.items():
+        try:
+            attention(*leaves, **options)
+            FAILURES.append(f"no error where a gradient is wanted: {name}")
+        except NotImplementedError as error:
+            check("expected" in str(error), f"unclear error under autograd: {error}")
+    try:
+        torch.autograd.grad(attention(*leaves)[0].sum(), leaves, create_graph=True)
+        FAILURES.append("no error where a second derivative is wanted")
+    except NotImplementedError as error:
+        check("second derivative" in str(error), f"unclear error for a second derivative: {error}")
+
+
 def main():
     if len(sys.argv) != 2:
         print(__doc__, file=sys.stderr)
@@ -150,13 +202,7 @@ def main():
         for test, outcome in result.items():
             check(outcome == "SUCCESS", f"opcheck {test}: {outcome}")
 
-    try:
-        attention(q.clone().requires_grad_(), k, v)
-        FAILURES.append("no error where a gradient is wanted")
-    except NotImplementedError as error:
-        check("no backward yet" in str(error), f"unclear error under autograd: {error}")
-    with torch.no_grad():
-        attention(q.clone().requires_grad_(), k, v)
+    check_gradients(attention, q, k, v)
     for options in ({"normaliser": "hardmax"}, {"slopes": torch.ones(5)}, {"window_left": -7}):
         try:
             attention(q, k, v, **options)

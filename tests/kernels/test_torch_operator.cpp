@@ -177,11 +177,32 @@ TEST_CASE("on Meta the torch operator tells the shapes and types that the CPU gi
     }
 }
 
-TEST_CASE("where a gradient is wanted the torch operator says that it has none", "[torch][errors]") {
+TEST_CASE("the torch operator gives autograd what the training passes give", "[torch]") {
+    const auto golden = load_golden();
+    const GoldenCase& c = golden.cases.at(1);
+    const auto leaf = [](const TensorView& from) { return tensor_of(from).clone().set_requires_grad(true); };
+    const at::Tensor q = leaf(c.query), k = leaf(c.key), v = leaf(c.value);
+    for (const bool statistics : {false, true}) {
+        const Result found = call(q, k, v, {{"statistics", statistics}});
+        CHECK(found.output.requires_grad());
+        CHECK(found.output.detach().equal(call(q.detach(), k.detach(), v.detach(), {}).output));
+        CHECK(found.statistics.empty() != statistics);
+        found.output.sum().backward();
+    }
+    // With a loss of sum(O) the gradients of the values of a head add up to the number of rows.
+    CHECK(v.grad().sum().item<double>() == Approx(2.0 * static_cast<double>(call(q, k, v, {}).output.numel())));
+    CHECK(q.grad().sizes() == q.sizes());
+    CHECK(k.grad().sizes() == k.sizes());
+}
+
+TEST_CASE("where a gradient is wanted the torch operator says what it has none for", "[torch][errors]") {
     const at::Tensor q = at::zeros({1, 1, 3, 2}, at::kFloat), k = q.clone(), v = q.clone().set_requires_grad(true);
-    CHECK_THROWS_WITH(call(q, k, v, {}), Catch::Contains("has no backward yet"));
+    CHECK_THROWS_WITH(call(q, k, v, {{"normaliser", "sparsemax"}}), Catch::Contains("expected softmax"));
+    const at::Tensor slopes = at::zeros({1}).set_requires_grad(true);
+    CHECK_THROWS_WITH(call(q, k, k, {{"slopes", slopes}}), Catch::Contains("[slopes]"));
     const at::NoGradGuard no_gradient;
-    CHECK_NOTHROW(call(q, k, v, {}));
+    CHECK_NOTHROW(call(q, k, v, {{"normaliser", "sparsemax"}}));
+    CHECK_NOTHROW(call(q, k, v, {{"slopes", slopes}}));
 }
 
 TEST_CASE("the torch operator refuses what does not fit together", "[torch][errors]") {
