@@ -13,6 +13,11 @@ pkg_check_modules(ONIG REQUIRED IMPORTED_TARGET oniguruma)
 find_package(tomlplusplus REQUIRED)
 pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)
 
+# Several processes that train together; without it the program trains in one.
+if(HEADSCOPE_MPI)
+  find_package(MPI COMPONENTS C)
+endif()
+
 add_library(headscope_hdf5 INTERFACE)
 target_include_directories(headscope_hdf5 SYSTEM INTERFACE ${HDF5_CXX_INCLUDE_DIRS})
 target_link_libraries(headscope_hdf5 INTERFACE ${HDF5_CXX_LIBRARIES})

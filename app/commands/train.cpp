@@ -2,22 +2,27 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <thread>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "app/child.h"
 #include "app/console.h"
 #include "app/context.h"
 #include "app/loading.h"
 #include "app/version.h"
 #include "core/base/error.h"
+#include "core/training/crew.h"
 #include "core/training/job.h"
 #include "core/training/run_folder.h"
 #include "core/training/trainer.h"
+#include "kernels/process.h"
 
 namespace headscope::app {
 namespace {
@@ -49,9 +54,11 @@ public:
     }
 
 private:
-    void line(const std::string& text) {
+    /// As ConsoleProgress writes where there is no terminal.
+    void line(const std::string& text) const {
         finish_progress_line();
-        std::fprintf(stderr, "headscope: %s\n", text.c_str());
+        const double share = steps_ > 0 ? 100.0 * static_cast<double>(last_.step) / static_cast<double>(steps_) : 0;
+        std::fprintf(stderr, "headscope: %3.0f %%  %s\n", share, text.c_str());
     }
     std::string place(std::int64_t step) const {
         return "step " + std::to_string(step) + (steps_ > 0 ? " of " + std::to_string(steps_) : "");
@@ -59,6 +66,7 @@ private:
 
     void tell(const training::Started& started) {
         steps_ = started.steps;
+        last_.step = started.step;
         std::string mixers;
         for (const auto& mixer : started.mixers)
             if (mixers.find(mixer) == std::string::npos) mixers += (mixers.empty() ? "" : ", ") + mixer;
@@ -75,7 +83,7 @@ private:
     }
     void tell(const training::Validation& validation) {
         line(place(validation.step) + "  validation " + number(validation.loss, "%.5f") +
-             (last_.step > 0 ? "  loss " + number(last_.loss, "%.5f") + "  rate " + number(last_.learning_rate) + "  " +
+             (last_.loss > 0 ? "  loss " + number(last_.loss, "%.5f") + "  rate " + number(last_.learning_rate) + "  " +
                                    number(last_.tokens_per_second, "%.0f") + " tokens/s"
                              : ""));
     }
@@ -144,13 +152,37 @@ void report(const TrainOptions& options, const training::TrainOutcome& outcome) 
         print("headscope train -o " + escaped(options.output, 4096) + " --resume goes on\n");
 }
 
+/// Processes of one machine share its processors.
+int threads_for(const JobFile& job, const training::Processes* processes) {
+    if (job.training.threads > 0 || processes == nullptr) return static_cast<int>(job.training.threads);
+    const auto all = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+    return std::max(1, all / processes->on_this_machine());
+}
+
+/// One of several processes that is not the first: it computes, and the first one tells.
+void follow_leader(training::Processes& processes, Progress& progress) {
+    try {
+        training::follow(processes, progress);
+    } catch (const Stopped&) {
+        throw ChildDone{1};
+    } catch (...) {
+        const Error error = current_error("process " + std::to_string(processes.rank()));
+        std::fprintf(stderr, "headscope: %s\n", error.what());
+        processes.abort();
+    }
+}
+
 void run(const TrainOptions& options, Context& context) {
     const TrainRequest plain = make_request(options);
     if (options.nice > 0) ::setpriority(PRIO_PROCESS, 0, options.nice);  // before the first thread, which inherit it
-    configure_compute(static_cast<int>(plain.job.training.threads), "auto", "cpu");
+    const auto processes = training::connect_processes();
+    kernels::keep_freed_memory();  // before the first tensor
+    configure_compute(threads_for(plain.job, processes.get()), "auto", "cpu");
     ConsoleProgress progress;
+    if (processes && processes->rank() > 0) return follow_leader(*processes, progress);
     Teller teller(progress);
     TrainRequest request = plain;
+    request.processes = processes.get();
     request.on_event = [&](const training::Event& event) { teller.tell(event); };
     const training::TrainOutcome outcome = training::train(request, progress, context.cancellation);
     finish_progress_line();

@@ -41,7 +41,7 @@ struct Step {
     double gradient_norm = 0;      ///< before clipping
     double tokens_per_second = 0;  ///< of this step
     double seconds = 0;            ///< of training since step 0, without pauses and without what was rewound
-    double memory = 0;             ///< resident bytes of the process (of all processes), now
+    double memory = 0;             ///< resident bytes of the process (of several: the first one), now
 };
 
 struct Validation {

@@ -109,8 +109,9 @@ std::unique_ptr<model::Trainable> open_model(const JobFile& job, Progress& progr
     std::map<int, std::string> swap;
     const std::vector<std::string> mixers = mixers_of(job, model::inspect(*file).config.layers);
     for (std::size_t layer = 0; layer < mixers.size(); ++layer) swap[static_cast<int>(layer)] = mixers[layer];
-    return model::Trainable::open(*file, weight_type(job), swap, static_cast<std::uint64_t>(job.seed), &progress,
-                                  &cancellation);
+    const std::string options = job.model.mixers.empty() ? std::string() : job.model.mixers.dump();
+    return model::Trainable::open(*file, weight_type(job), {swap, options}, static_cast<std::uint64_t>(job.seed),
+                                  &progress, &cancellation);
 }
 
 }  // namespace

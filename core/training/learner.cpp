@@ -62,28 +62,40 @@ Learner::Learner(std::unique_ptr<model::Trainable> model, const JobFile& job) : 
     if (weights.scalar_type() == at::kBFloat16) master_ = weights.to(at::kFloat);
 }
 
-Loss Learner::gradients(const std::vector<data::DataBatch>& parts, std::int64_t step, std::int64_t counted) {
+void Learner::join(Processes& processes) {
+    exchange_ = std::make_unique<GradientExchange>(*model_, processes);
+}
+
+Loss Learner::gradients(const std::vector<data::DataBatch>& parts, std::int64_t step) {
     model_->gradients().zero_();
-    if (counted == 0)
-        for (const auto& part : parts) counted += part.counted;
-    const double scale = counted > 0 ? 1.0 / static_cast<double>(counted) : 0;
+    const std::uint64_t rank = exchange_ ? static_cast<std::uint64_t>(exchange_->processes().rank()) : 0;
+    const std::uint64_t size = exchange_ ? static_cast<std::uint64_t>(exchange_->processes().size()) : 1;
+    double counted = 0;
+    for (const auto& part : parts) counted += static_cast<double>(part.counted);
+    if (exchange_) exchange_->processes().sum(&counted, 1);
+    const double scale = counted > 0 ? 1.0 / counted : 0;
     Loss loss;
     for (std::size_t i = 0; i < parts.size(); ++i) {
         const data::DataBatch& part = parts[i];
         model::TrainingForward training;
         training.dropout = job_.training.dropout;
-        training.dropout_seed = mixed(static_cast<std::uint64_t>(job_.seed), static_cast<std::uint64_t>(step),
-                                      static_cast<std::uint64_t>(i));
+        training.dropout_seed =
+            mixed(static_cast<std::uint64_t>(job_.seed), static_cast<std::uint64_t>(step), i * size + rank);
         const at::Tensor hidden = model_->forward(model::Batch{ids_of(part), {}, {}}, training);
         model::HeadLossOptions options;
         options.z_loss = job_.training.z_loss;
         const model::LossSum found =
             model::head_loss(hidden.flatten(0, 1), model_->head_weight(), tensor_of(part.targets), options);
+        if (exchange_ && i + 1 == parts.size()) exchange_->arm();
         found.sum.mul(scale).backward();
         loss.sum += found.cross_entropy;
         loss.counted += found.rows;
     }
-    return loss;
+    if (!exchange_) return loss;
+    exchange_->finish();
+    double sums[2] = {loss.sum, static_cast<double>(loss.counted)};
+    exchange_->processes().sum(sums, 2);
+    return {sums[0], static_cast<std::int64_t>(sums[1])};
 }
 
 double Learner::gradient_norm() const {
@@ -138,7 +150,20 @@ std::vector<checkpoint::OutputTensor> Learner::optimizer_tensors() const {
 void Learner::read_optimizer(const checkpoint::Checkpoint& file) {
     read_into(first_, file, "first");
     read_into(second_, file, "second");
-    if (master_.defined()) read_into(master_, file, "master");
+    // A fork may have another precision than the run that it comes from.
+    const bool has_master = file.tensors().count("master") > 0;
+    if (!has_master) return;
+    const at::NoGradGuard no_gradient;
+    at::Tensor weights = model_->weights();
+    read_into(master_.defined() ? master_ : weights, file, "master");
+}
+
+std::vector<at::Tensor> Learner::state_tensors() const {
+    std::vector<at::Tensor> all{model_->weights(), first_, second_};
+    if (master_.defined()) all.push_back(master_);
+    for (const auto& parameter : model_->parameters())
+        if (!parameter.trained) all.push_back(parameter.value);
+    return all;
 }
 
 }  // namespace headscope::training

@@ -13,6 +13,7 @@
 #include "core/checkpoint/save.h"
 #include "core/data/batch_source.h"
 #include "core/model/trainable.h"
+#include "core/training/gradient_exchange.h"
 #include "core/training/job.h"
 
 namespace headscope::training {
@@ -33,10 +34,13 @@ public:
 
     model::Trainable& model() { return *model_; }
 
-    /// Sets the gradients to those of the mean loss over all targets of `parts`, each of which is one pass; of
-    /// `counted` targets where other processes have more of them (0: of all in `parts`). What dropout drops is decided
-    /// by the job's seed, `step` and the part's number.
-    Loss gradients(const std::vector<data::DataBatch>& parts, std::int64_t step, std::int64_t counted = 0);
+    /// From now on a step's gradients are those of all processes together.
+    void join(Processes& processes);
+
+    /// Sets the gradients to those of the mean loss over all targets of `parts`, each of which is one pass, and of the
+    /// other processes' parts. What dropout drops is decided by the job's seed, `step` and the part's number. Returns
+    /// the loss of all.
+    Loss gradients(const std::vector<data::DataBatch>& parts, std::int64_t step);
     /// Of the gradients as they are; not finite where one of them is not.
     double gradient_norm() const;
     /// One update, with the gradients scaled down so that their norm, `norm`, is at most the job's clip. `update`: of
@@ -51,9 +55,12 @@ public:
     std::vector<checkpoint::OutputTensor> optimizer_tensors() const;
     /// Throws Error mismatch for one of another size.
     void read_optimizer(const checkpoint::Checkpoint& file);
+    /// Everything that learning changes or starts from, to be handed to other processes; contiguous.
+    std::vector<at::Tensor> state_tensors() const;
 
 private:
     std::unique_ptr<model::Trainable> model_;
+    std::unique_ptr<GradientExchange> exchange_;  ///< null: alone
     JobFile job_;
     at::Tensor first_, second_, master_;
 };

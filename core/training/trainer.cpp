@@ -14,10 +14,10 @@
 #include "core/base/cancellation_scope.h"
 #include "core/base/error.h"
 #include "core/base/json.h"
-#include "core/model/generate.h"
-#include "core/tokenizer/tokenizer.h"
 #include "core/training/control.h"
-#include "core/training/probe_run.h"
+#include "core/training/crew.h"
+#include "core/training/number_text.h"
+#include "core/training/observer.h"
 #include "core/training/run_history.h"
 #include "core/training/schedule.h"
 #include "core/training/trainer_session.h"
@@ -40,12 +40,6 @@ double resident_memory() {
     return resident * 4096;
 }
 
-std::string number_text(double value) {
-    char buffer[32];
-    std::snprintf(buffer, sizeof buffer, "%.6g", value);
-    return buffer;
-}
-
 bool due(std::int64_t step, std::int64_t every) {
     return every > 0 && step % every == 0;
 }
@@ -53,17 +47,20 @@ bool due(std::int64_t step, std::int64_t every) {
 /// The loop of one process over one run.
 class Run {
 public:
-    Run(const TrainRequest& request, Session& session, const Cancellation& cancellation)
+    Run(const TrainRequest& request, Session& session, Leader& leader, const Cancellation& cancellation)
         : request_(request),
           s_(session),
+          leader_(leader),
           cancellation_(cancellation),
+          observer_(
+              session, [this](What what) { emit(std::move(what)); }, never_),
           start_(Clock::now()),
           before_(session.state.seconds),
           plan_(session.job.training.minutes.value_or(0) * 60) {}
 
     TrainOutcome run() {
         begin();
-        data::Prefetcher reader(*s_.source, {s_.state.position, s_.job.training.batch, s_.job.training.batch},
+        data::Prefetcher reader(*s_.source, read_plan(s_.job, s_.state.position, 0, leader_.size()),
                                 static_cast<int>(s_.job.data_workers));
         while (true) {
             between_steps();
@@ -97,19 +94,21 @@ private:
 
     void begin() {
         if (s_.rewound) emit(Rewound{state().step, "resumed from " + snapshot_name(state().step)});
-        emit(started_event(s_, request_.program_version));
+        Started started = started_event(s_, request_.program_version);
+        started.processes = leader_.size();
+        emit(std::move(started));
         emit(StateChanged{RunState::running, state().step, s_.resumed ? "resumed" : ""});
         for (const std::string& problem : s_.problems) log(LogLevel::warning, problem);
         if (minutes() && s_.resumed && s_.replays.empty()) plan_.resume(before_);
         if (request_.start == TrainRequest::Start::fork) snapshot();
         if (state().step > 0) return;
-        if (s_.job.evaluation.every > 0 && !s_.validated_first) validate();
-        if (s_.job.probe.every > 0 && !s_.probed_first) probe();
+        if (s_.job.evaluation.every > 0 && !s_.validated_first) observer_.validate();
+        if (s_.job.probe.every > 0 && !s_.probed_first) observer_.probe();
     }
 
     TrainOutcome end() {
         const bool finished = done() && !stopping_;
-        if (s_.held_out && s_.job.evaluation.every > 0) validate();
+        if (s_.held_out && s_.job.evaluation.every > 0) observer_.validate();
         if (state().step > 0) snapshot();
         emit(StateChanged{finished ? RunState::finished : RunState::stopped, state().step, ""});
         s_.journal->sync();
@@ -132,8 +131,9 @@ private:
         for (std::int64_t i = 0; i < s_.job.training.accumulate; ++i) parts.push_back(reader.next());
         Step event;
         event.step = number;
-        compute(parts, number, event);
         event.learning_rate = rate(number);
+        leader_.command(number, state().optimizer_step + 1, event.learning_rate);
+        compute(parts, number, event);
         s_.learner->update(event.learning_rate, event.gradient_norm, state().optimizer_step + 1);
         state().step = number;
         ++state().optimizer_step;
@@ -184,9 +184,9 @@ private:
 
     void after_step() {
         const std::int64_t step = state().step;
-        if (due(step, s_.job.evaluation.every)) validate();
-        if (due(step, s_.job.probe.every)) probe();
-        if (due(step, s_.job.sample.every)) sample();
+        if (due(step, s_.job.evaluation.every)) observer_.validate();
+        if (due(step, s_.job.probe.every)) observer_.probe();
+        if (due(step, s_.job.sample.every)) observer_.sample();
         if (due(step, s_.job.snapshots.every)) snapshot();
         if (request_.stop_after && request_.stop_after(step)) stop();
     }
@@ -287,7 +287,7 @@ private:
                 outcome = snapshot();
                 break;
             case ControlAction::evaluate:
-                outcome = validate();
+                outcome = observer_.validate();
                 break;
             case ControlAction::learning_rate:
                 state().peak_rate = wish.value;
@@ -300,63 +300,9 @@ private:
 
     void change_state(RunState to) { emit(StateChanged{to, state().step, ""}); }
 
-    /// Loss on the held-out batches, always the same ones. What was found, for people.
-    std::string validate() {
-        if (!s_.held_out) return "no held-out text";
-        if (std::isfinite(state().validation)) return "loss " + number_text(state().validation);
-        const auto start = Clock::now();
-        Loss all;
-        for (std::int64_t i = 0; i < s_.job.evaluation.batches; ++i) {
-            const Loss one = s_.learner->evaluate(s_.held_out->read(i * s_.job.training.batch, s_.job.training.batch));
-            all.sum += one.sum;
-            all.counted += one.counted;
-        }
-        state().validation = all.mean();
-        emit(Validation{state().step, all.mean(), all.counted, seconds_since(start)});
-        if (!std::isfinite(all.mean())) log(LogLevel::warning, "the validation loss is not finite");
-        return "loss " + number_text(all.mean());
-    }
-
-    void probe() {
-        const data::BatchSource& source = s_.held_out ? *s_.held_out : *s_.source;
-        const data::DataBatch batch = source.read(0, s_.job.probe.sequences);
-        const std::int64_t length = std::min(s_.job.probe.length, batch.length);
-        ProbeResult result =
-            measure(s_.learner->model().model(), ids_of(batch).narrow(1, 0, length).contiguous(), never_);
-        result.step = state().step;
-        emit(std::move(result));
-    }
-
-    void sample() {
-        try {
-            const auto& tokenizer = s_.data->tokenizer();
-            std::string prompt = s_.job.sample.prompt;
-            std::vector<std::int64_t> ids;
-            if (prompt.empty()) {
-                const data::BatchSource& source = s_.held_out ? *s_.held_out : *s_.source;
-                const auto batch = source.read(0, 1);
-                ids.assign(batch.ids.begin(), batch.ids.begin() + std::min<std::int64_t>(16, batch.length / 2));
-                prompt = tokenizer.decode(std::vector<std::int32_t>(ids.begin(), ids.end()));
-            } else {
-                const auto encoding = tokenizer.encode(prompt);
-                ids.assign(encoding.ids.begin(), encoding.ids.end());
-            }
-            model::GenerateOptions options;
-            options.tokens = s_.job.sample.tokens;
-            options.temperature = s_.job.sample.temperature;
-            options.seed =
-                static_cast<std::uint64_t>(s_.job.seed) * 1'000'003U + static_cast<std::uint64_t>(state().step);
-            const auto made = model::generate(s_.learner->model().model(), ids, options);
-            emit(SampleText{state().step, prompt,
-                            tokenizer.decode(std::vector<std::int32_t>(made.begin(), made.end()))});
-        } catch (const Error& error) {
-            log(LogLevel::warning, std::string("no sample: ") + error.what());
-        }
-    }
-
     /// What it is called, for people. A full disk ends no training: the older snapshots are there.
     std::string snapshot() {
-        if (s_.job.evaluation.every > 0) validate();
+        if (s_.job.evaluation.every > 0) observer_.validate();
         if (!s_.learner->weights_finite())
             throw Error(ErrorCode::limit, "snapshot of step " + std::to_string(state().step), "expected finite weights",
                         "found others; nothing was written");
@@ -400,9 +346,11 @@ private:
 
     const TrainRequest& request_;
     Session& s_;
+    Leader& leader_;
     const Cancellation& cancellation_;
     Cancellation never_;  ///< what must not be left half done
     CancellationScope scope_{never_};
+    Observer observer_;
     Clock::time_point start_, run_file_built_;
     double before_ = 0, paused_ = 0;
     TimePlan plan_;
@@ -415,8 +363,11 @@ private:
 
 TrainOutcome train(const TrainRequest& request, Progress& progress, const Cancellation& cancellation) {
     try {
+        Leader leader(request.processes);
+        leader.check(request.job);
         Session session = open_session(request, progress, cancellation);
-        Run run(request, session, cancellation);
+        leader.invite(session);
+        Run run(request, session, leader, cancellation);
         try {
             return run.run();
         } catch (...) {

@@ -16,6 +16,7 @@
 #include "core/base/progress.h"
 #include "core/training/events.h"
 #include "core/training/job.h"
+#include "core/training/processes.h"
 
 namespace headscope::training {
 
@@ -28,6 +29,7 @@ struct TrainRequest {
     std::filesystem::path from;  ///< fork: a snapshot's folder
     bool keep_optimizer = true;  ///< fork: steps, running means and place in the data go on; else they begin anew
     std::string program_version;
+    Processes* processes = nullptr;  ///< what trains together; null: this one alone
 
     std::function<void(const Event&)> on_event;  ///< told beside the journal; may be empty
     /// For tests: sees, and may spoil, the gradients of update `step`; `attempt` 0, and 1 when it is done again.
@@ -49,7 +51,8 @@ struct TrainOutcome {
 /// is not empty (fresh, fork) or holds no run (resume); mismatch for a job or data that changed since; limit for a
 /// loss or gradient that is not finite twice; io. A run that failed can be resumed from its last snapshot. Stopped
 /// while nothing was done yet.
-/// Call on the compute thread, with threads set (kernels::set_threads, at::set_num_threads).
+/// Call on the compute thread, with threads set (kernels::set_threads, at::set_num_threads); with several processes on
+/// process 0, while the others follow() (crew.h).
 TrainOutcome train(const TrainRequest& request, Progress& progress, const Cancellation& cancellation);
 
 /// The job that a run folder or a snapshot's folder was made by.

@@ -192,3 +192,32 @@ TEST_CASE("What was done to a run is done again after a kill", "[training][resum
     // Without it they would differ.
     CHECK(told.all<Step>()[11].learning_rate != told.all<Step>()[4].learning_rate);
 }
+
+TEST_CASE("A killed job of minutes follows the plans that were made before", "[training][resume]") {
+    const TemporaryFolder folder;
+    TrainRequest request = fresh(small_job(folder, {"training.minutes=0.02", "snapshots.every=5", "probe.every=0",
+                                                    "sample.every=0", "evaluation.every=0"}),
+                                 folder / "whole");
+    std::int64_t last = 0, plans = 0;
+    request.on_event = [&](const Event& event) {
+        const auto* control = std::get_if<Control>(&event.what);
+        if (const auto* step = std::get_if<Step>(&event.what); step != nullptr && !fs::exists(folder / "killed"))
+            last = step->step;
+        // After the third plan: one was made since the last snapshot.
+        if (control != nullptr && control->action == "plan" && ++plans == 3)
+            copy_folder(folder / "whole", folder / "killed");
+    };
+    const Told whole = run(request);
+    CHECK(whole.outcome.state == RunState::finished);
+    CHECK(whole.all<Step>().back().learning_rate < 1.5e-3);
+    REQUIRE(plans > 3);
+    const Told again = run(resumed(folder / "killed"));
+    REQUIRE_FALSE(again.all<Step>().empty());
+    for (const Step& step : again.all<Step>()) {
+        if (step.step > last) break;
+        const Step& before = whole.all<Step>().at(static_cast<std::size_t>(step.step) - 1);
+        CHECK(step.loss == before.loss);
+        CHECK(step.learning_rate == before.learning_rate);
+    }
+    CHECK(again.outcome.state == RunState::finished);
+}

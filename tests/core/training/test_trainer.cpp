@@ -116,7 +116,7 @@ TEST_CASE("Jobs that cannot be are refused before a folder is made", "[training]
     refused({"model.mixer=standart"}, ErrorCode::usage, "standard");
     refused({"model.layout=evne"}, ErrorCode::usage, "model.layout");
     refused({"model.layers=[\"standard\"]"}, ErrorCode::usage, "2 layers");
-    refused({"model.hidden_size=33"}, ErrorCode::limit, "a divisor of");
+    refused({"model.hidden_size=33"}, ErrorCode::mismatch, "a divisor of");
     refused({"model.max_position_embeddings=16"}, ErrorCode::usage, "32");
     refused({"model.vocab_size=100"}, ErrorCode::mismatch, "model.vocab_size");
     refused({"model.from=" + (folder / "none").string()}, ErrorCode::io, "model.from");

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// Several processes that train one model together: MPI's, started by mpirun or srun. Process 0 has the run folder and
+// decides; the others compute. Without MPI at build time, or without a launcher, there is one process and no object.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace headscope::training {
+
+class Processes {
+public:
+    virtual ~Processes() = default;
+    virtual int rank() const = 0;
+    virtual int size() const = 0;
+    virtual int on_this_machine() const = 0;  ///< how many of them: what its processors are shared among
+
+    /// Adds `values` of all processes up, the same sums for each.
+    virtual void sum(double* values, int count) = 0;
+    /// Hands bytes of process 0 to the others, which wait without burning a processor: process 0 may be long.
+    virtual void broadcast(void* bytes, std::size_t size) = 0;
+
+    enum class Type { float32, bfloat16 };
+    /// Adds up `values` in place on a thread of its own, one block after the other in the order of the calls, which
+    /// must be the same in all processes. Nothing else may be called before wait().
+    virtual void sum_in_background(void* values, std::int64_t count, Type type) = 0;
+    /// Returns when all blocks are sums. Throws Error (io) when one failed.
+    virtual void wait() = 0;
+
+    /// Ends all processes at once: one of them cannot go on.
+    [[noreturn]] virtual void abort() = 0;
+
+    void broadcast_text(std::string& text);
+};
+
+/// The processes that a launcher started together with this one; null when it started alone. Call once, before threads
+/// are started; MPI_Init is only called here, and MPI_Finalize when the object goes.
+std::unique_ptr<Processes> connect_processes();
+
+}  // namespace headscope::training

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// One model trained by several processes that mpirun starts.
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <cstdlib>
+
+#include "core/training/run_history.h"
+#include "expectations.h"
+#include "files.h"
+#include "program.h"
+#include "training_job.h"
+
+using namespace headscope::testing;
+namespace fs = std::filesystem;
+
+namespace {
+
+bool has_mpi() {
+    return std::system("command -v mpirun > /dev/null 2>&1") == 0;
+}
+
+Settings two_processes() {
+    Settings settings;
+    settings.environment = {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "OMP_NUM_THREADS=1"};
+    settings.shell_prefix = "exec mpirun --oversubscribe --bind-to none -n 2 \"$0\" \"$@\";";
+    settings.seconds = 120;
+    return settings;
+}
+
+/// Sums in another order: a few units in the last place a step, which the steps that follow make larger.
+constexpr double kOrderOfSums = 2e-4;
+
+}  // namespace
+
+TEST_CASE("Two processes have the losses of one", "[app][train][mpi]") {
+    if (!has_mpi()) {
+        WARN("no mpirun here: not tested");
+        return;
+    }
+    TemporaryFolder folder;
+    const std::string extra = "accumulate = 2\n";
+    for (const char* precision : {"float32", "bfloat16"}) {
+        INFO(precision);
+        const fs::path job = write_tiny_job(folder.path(), 20, extra + "precision = \"" + precision + "\"\n");
+        const fs::path one = folder / (std::string("one-") + precision),
+                       two = folder / (std::string("two-") + precision);
+        check_success(run_headscope({"train", job.string(), "-o", one.string()}));
+        const Outcome outcome = run_headscope({"train", job.string(), "-o", two.string()}, two_processes());
+        INFO(outcome.err);
+        REQUIRE(outcome.status == 0);
+        const auto alone = headscope::training::read_run(one), together = headscope::training::read_run(two);
+        CHECK(together.processes == 2);
+        REQUIRE(together.training.loss.size() == 20);
+        // The first loss knows no rounding of an update; of bfloat16 each gradient is rounded before it is added.
+        const double tolerance = std::string(precision) == "float32" ? kOrderOfSums : 0.02;
+        CHECK(together.training.loss[0] == Approx(alone.training.loss[0]).epsilon(1e-6));
+        for (std::size_t i = 0; i < 20; ++i) {
+            CHECK(together.training.loss[i] == Approx(alone.training.loss[i]).epsilon(tolerance));
+            CHECK(together.training.gradient_norm[i] ==
+                  Approx(alone.training.gradient_norm[i]).epsilon(std::max(20 * tolerance, 0.0)));
+        }
+        CHECK(together.validation.loss.back() == Approx(alone.validation.loss.back()).epsilon(tolerance));
+    }
+}
+
+TEST_CASE("What one process refuses ends all of them, told once", "[app][train][mpi]") {
+    if (!has_mpi()) {
+        WARN("no mpirun here: not tested");
+        return;
+    }
+    TemporaryFolder folder;
+    const fs::path job = write_tiny_job(folder.path(), 20);
+    const Outcome outcome = run_headscope(
+        {"train", job.string(), "-o", (folder / "run").string(), "--set", "training.batch=5"}, two_processes());
+    CHECK(outcome.status == 1);
+    INFO(outcome.err);
+    const std::string line = "expected a multiple of the 2 processes";
+    const auto first = outcome.err.find(line);
+    REQUIRE(first != std::string::npos);
+    CHECK(outcome.err.find(line, first + 1) == std::string::npos);
+}
