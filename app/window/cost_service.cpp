@@ -7,10 +7,10 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "app/window/job_estimate.h"
 #include "core/base/error.h"
 #include "core/base/json.h"
 #include "core/base/output_file.h"
-#include "core/training/job_model.h"
 
 namespace headscope::app {
 namespace {
@@ -90,7 +90,7 @@ void CostService::measure(const widgets::CostWish& wish) {
         QString failure;
         try {
             OutputFile file(path.toStdString(), {}, "configuration");
-            file.append(training::model_config(job, 0));
+            file.append(config_of_job(job));
             file.publish();
         } catch (...) {
             failure = QString::fromUtf8(current_error("cost").what());

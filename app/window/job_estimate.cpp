@@ -23,12 +23,21 @@ QString text(const std::string& utf8) {
     return QString::fromStdString(utf8);
 }
 
-/// Tokens of the job's tokenizer, as far as its name says; 0: the preset's.
+constexpr std::int64_t kBytes = 257;  ///< bytes and the end of a text
+
+/// Tokens of the job's tokenizer, as far as that is known before it is read or made; then the preset's.
 std::int64_t vocabulary_of(const training::JobFile& job) {
+    if (job.data.generator)
+        return std::ssize(data::make_generator(*job.data.generator, job.data.sequence_length).pieces);
     const std::string& name = job.data.tokenizer;
     constexpr std::string_view prefix = "train:";
-    std::int64_t size = 0;
-    if (name.starts_with(prefix)) std::from_chars(name.data() + prefix.size(), name.data() + name.size(), size);
+    std::int64_t size = kBytes;
+    if (name.starts_with(prefix)) {
+        std::from_chars(name.data() + prefix.size(), name.data() + name.size(), size);
+    } else if (name != "bytes") {
+        for (const auto& preset : model::presets())
+            if (job.model.preset == preset.name) size = preset.vocabulary;
+    }
     return size;
 }
 
@@ -40,7 +49,7 @@ struct Sizes {
 Sizes sizes_of(const training::JobFile& job) {
     Sizes sizes;
     if (job.model.from.empty()) {
-        sizes.model = model::inspect_config(training::model_config(job, vocabulary_of(job)));
+        sizes.model = model::inspect_config(config_of_job(job));
     } else {
         const std::filesystem::path from(job.model.from);
         sizes.model = model::inspect(*checkpoint::Checkpoint::open(from.is_absolute() ? from : job.base / from));
@@ -171,6 +180,10 @@ widgets::JobEstimate estimate_job(const training::JobFile& job, double tokens_pe
                 job.model.from.empty() ? QStringLiteral("model.preset") : QStringLiteral("model.from");
     }
     return estimate;
+}
+
+std::string config_of_job(const training::JobFile& job) {
+    return training::model_config(job, vocabulary_of(job));
 }
 
 std::string speed_key(const training::JobFile& job) {

@@ -16,6 +16,9 @@ widgets::JobChoices job_choices();
 widgets::JobEstimate estimate_job(const training::JobFile& job, double tokens_per_second,
                                   const Cancellation& cancellation);
 
+/// The config.json of a job that starts from a preset, before its data are read. Throws Error.
+std::string config_of_job(const training::JobFile& job);
+
 /// Names what the speed of a job depends on: two jobs with one key are equally fast.
 std::string speed_key(const training::JobFile& job);
 

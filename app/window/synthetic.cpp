@@ -60,7 +60,12 @@ QWidget* widget_under(QWidget* top, QPoint& place) {
 
 void send_click(QWidget* widget, const QPoint& place, Qt::MouseButton button, bool twice) {
     const QPointer<QWidget> alive(widget);
-    if (widget->focusPolicy() & Qt::ClickFocus) widget->setFocus(Qt::MouseFocusReason);
+    // As a real click: what takes no focus itself is a part of something that may.
+    for (QWidget* one = widget; one; one = one->isWindow() ? nullptr : one->parentWidget()) {
+        if (!one->isEnabled() || !(one->focusPolicy() & Qt::ClickFocus)) continue;
+        one->setFocus(Qt::MouseFocusReason);
+        break;
+    }
     send_mouse(widget, QEvent::MouseMove, place, Qt::NoButton, Qt::NoButton);
     if (alive) send_mouse(widget, QEvent::MouseButtonPress, place, button, button);
     if (alive) send_mouse(widget, QEvent::MouseButtonRelease, place, button, Qt::NoButton);

@@ -4,6 +4,7 @@
 #include <QCheckBox>
 #include <QComboBox>
 #include <QLabel>
+#include <QLineEdit>
 #include <QPlainTextEdit>
 #include <QPushButton>
 #include <QSignalSpy>
@@ -224,6 +225,7 @@ TEST_CASE("A head chosen in the maps is chosen everywhere", "[timeline]") {
     auto* wall = child<ThumbnailWall>(*page.view, "thumbnail_wall");
     wall->setFocus();
     QTest::keyClick(wall, Qt::Key_Down);
+    page.settle();
     QTest::keyClick(wall, Qt::Key_Right);
     CHECK(page.desk.runs().site() == 1);
     CHECK(page.desk.runs().head() == 1);
@@ -295,7 +297,8 @@ TEST_CASE("Every control of the training views has a name", "[run]") {
             const bool internal = widget->objectName().startsWith(QStringLiteral("qt_")) ||
                                   QString::fromLatin1(widget->parentWidget()->metaObject()->className())
                                       .contains(QStringLiteral("TabBar")) ||
-                                  qobject_cast<const QTableWidget*>(widget->parentWidget());
+                                  qobject_cast<const QTableWidget*>(widget->parentWidget()) ||
+                                  qobject_cast<const QLineEdit*>(widget->parentWidget());
             if (!control || internal || !widget->isVisible()) continue;
             INFO(name << ": " << widget->metaObject()->className() << " " << widget->objectName().toStdString());
             CHECK_FALSE(widget->accessibleName().isEmpty());

@@ -37,6 +37,7 @@ T* child(QWidget& parent, const char* name) {
 struct Page {
     explicit Page(const char* name) {
         desk.runs().draft().set_choices(tests::made_choices());
+        desk.runs().draft().set_layers({"mlp", "standard", "mlp", "standard"});
         desk.runs().draft().set_estimate(tests::made_estimate({"mlp", "standard", "mlp", "standard"}));
         view.reset(tests::view_kind(name).make(&desk, nullptr));
         view->resize(1000, 600);
@@ -104,7 +105,7 @@ TEST_CASE("What is wrong with the text is said at its key, and it cannot be star
         QString(page.draft().text()).replace(QStringLiteral("batch = 16"), QStringLiteral("bach = 16")));
     page.turn();
     REQUIRE(page.draft().problem());
-    CHECK(page.draft().problem()->line == 17);
+    CHECK(page.draft().problem()->line == 16);
     CHECK(page.draft().problem()->text.contains(QStringLiteral("batch")));  // the nearest name
     CHECK_FALSE(child<QPushButton>(*page.view, "job_start")->isEnabled());
     CHECK(child<QLabel>(*page.view, "job_problem")->isVisible());
@@ -213,7 +214,9 @@ TEST_CASE("A click cycles a layer, a drag fills, keys give mixers", "[train][lay
     }
     QTest::mouseRelease(column->viewport(), Qt::LeftButton, {}, middle(3));
     CHECK(column->layers() == std::vector<std::string>{"approximate", "standard", "standard", "standard"});
-    CHECK(page.draft().job().model.mixer == "approximate");
+    CHECK(page.draft().job().model.layers == column->layers());
+    page.turn();
+    CHECK(column->layers()[2] == "standard");  // before any estimate of it came
     column->setFocus();
     column->setCurrentRow(1);
     QTest::keyClick(column, Qt::Key_Down, Qt::ShiftModifier);

@@ -83,7 +83,9 @@ def tell(program, home, shots):
     window.until_state("the job in front", lambda state: state["front"] == "train")
     hands.click("job_text")
     hands.key("Ctrl+A")
-    hands.type(job(corpus(home)))
+    for line in job(corpus(home)).splitlines():
+        hands.type(line)
+        hands.key("Return")
     window.until("the form to follow the text",
                  lambda: window.find("job_training_steps")["text"] == str(STEPS))
     window.until("a summary", lambda: window.find("fact_parameters_value")["text"] not in ("–", ""))

@@ -147,14 +147,14 @@ void JobDraft::set_layers(const std::vector<std::string>& layers) {
     training::JobFile wanted = job_;
     wanted.model.layers = layers;
     wanted.model.mixer.clear();
-    wanted.model.layout = training::ModelSettings{}.layout;
+    wanted.model.layout.clear();
     const auto named = [&](const QString& layout, const std::string& other) {
         wanted.model.layers.clear();
         wanted.model.mixer = other;
         wanted.model.layout = layout.toStdString();
     };
     if (mixer.empty()) {
-        named(QString::fromStdString(wanted.model.layout), kStandard);
+        named(QString::fromStdString(training::ModelSettings{}.layout), kStandard);
     } else if (!two) {
         for (const LayoutChoice& choice : choices_.layouts) {
             if (layers_of_layout(choices_, choice.name, mixer, std::ssize(layers)) != layers) continue;

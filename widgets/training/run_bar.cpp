@@ -2,6 +2,7 @@
 #include "widgets/training/run_bar.h"
 
 #include <QCheckBox>
+#include <QHBoxLayout>
 #include <QLabel>
 #include <QMenu>
 #include <QPainter>
@@ -103,8 +104,14 @@ void RunBar::build_controls() {
     rate_words_ = new QLabel(controls_);
     rate_words_->setObjectName(QStringLiteral("run_rate_words"));
     rate_words_->setMinimumWidth(rate_words_->fontMetrics().horizontalAdvance(tr("peak rate %1").arg("8.88·10⁻⁸")));
+    // The words and their slider stay together where the row breaks.
+    rate_box_ = new QWidget(controls_);
+    auto* rate_row = new QHBoxLayout(rate_box_);
+    rate_row->setContentsMargins(0, 0, 0, 0);
+    rate_row->addWidget(rate_words_);
+    rate_row->addWidget(rate_);
     for (QWidget* one : std::initializer_list<QWidget*>{state_, progress_, pause_, resume_, stop_, snapshot_, evaluate_,
-                                                        fork_, analyse_, rate_words_, rate_})
+                                                        fork_, analyse_, rate_box_})
         row->addWidget(one);
     const auto wish = [this](const char* action) {
         if (const Run* run = shelf_->current()) Q_EMIT shelf_->control_wanted(run->id, QLatin1String(action), {});
@@ -263,6 +270,7 @@ void RunBar::fill_menus(const Run& run) {
 void RunBar::show_rate(const Run& run) {
     const bool alive = run.alive();
     rate_->setEnabled(alive);
+    rate_box_->setVisible(alive);
     if (rate_->isSliderDown()) return;
     if (rate_of_ == run.id && peak_ > 0) return;
     if (!run.waiting.isEmpty()) return;

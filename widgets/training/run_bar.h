@@ -44,6 +44,7 @@ private:
     QPushButton *pause_, *resume_, *stop_, *evaluate_, *snapshot_;
     QToolButton *fork_, *analyse_;
     QSlider* rate_;
+    QWidget* rate_box_;
     QLabel* rate_words_;
     double peak_ = 0;  ///< that the slider is about
     int rate_of_ = 0;  ///< run

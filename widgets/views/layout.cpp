@@ -143,6 +143,16 @@ QWidget* LayoutView::make_layouts() {
     return layouts_;
 }
 
+std::vector<std::string> LayoutView::layers() const {
+    const training::ModelSettings& model = draft_.job().model;
+    const auto& estimated = draft_.estimate().layers;
+    if (!model.layers.empty()) return model.layers;
+    if (model.mixer.empty()) return estimated;
+    const auto named =
+        layers_of_layout(draft_.choices(), QString::fromStdString(model.layout), model.mixer, std::ssize(estimated));
+    return named.empty() ? estimated : named;
+}
+
 std::string LayoutView::other_mixer() const {
     // What is chosen in the column, if that is not standard; else the first other one; else what was last used.
     for (const QModelIndex& index : column_->selectionModel()->selectedIndexes()) {
@@ -201,8 +211,9 @@ void LayoutView::refresh() {
         return;
     }
     show_content();
-    if (column_->layers() != estimate.layers) column_->set_layers(estimate.layers);
-    for (const std::string& mixer : estimate.layers)
+    const std::vector<std::string> now = this->layers();
+    if (column_->layers() != now) column_->set_layers(now);
+    for (const std::string& mixer : now)
         if (mixer != "standard") last_mixer_ = mixer;
     const std::string other = other_mixer();
     const auto& choices = draft_.choices().layouts;
@@ -211,13 +222,13 @@ void LayoutView::refresh() {
     int current = -1;
     for (std::size_t i = 0; i < choices.size(); ++i) {
         QListWidgetItem* item = layouts_->item(static_cast<int>(i));
-        const auto layers = layers_of_layout(draft_.choices(), choices[i].name, other, std::ssize(estimate.layers));
+        const auto layers = layers_of_layout(draft_.choices(), choices[i].name, other, std::ssize(now));
         item->setText(choices[i].name);
         item->setToolTip(choices[i].hint);
         item->setData(Qt::UserRole, choices[i].name);
         item->setSizeHint({0, kGlyph + 8});
         item->setIcon(glyph(layers, desk().theme(), devicePixelRatioF()));
-        if (layers == estimate.layers && current < 0) current = static_cast<int>(i);
+        if (layers == now && current < 0) current = static_cast<int>(i);
     }
     layouts_->setCurrentRow(current);
     show_costs();
@@ -227,7 +238,7 @@ void LayoutView::refresh() {
 void LayoutView::show_growth() {
     constexpr std::int64_t kShortest = 64, kLongest = 65'536;
     const JobEstimate& e = draft_.estimate();
-    const std::vector<std::string> standard(e.layers.size(), "standard");
+    const std::vector<std::string> now = this->layers(), standard(now.size(), "standard");
     const auto line = [&](const std::vector<std::string>& layers, double cost::CostNumbers::*what) {
         CurvePlot::Points points;
         for (std::int64_t length = kShortest; length <= kLongest; length *= 4) {
@@ -249,7 +260,7 @@ void LayoutView::show_growth() {
          {std::pair{decode_, &cost::CostNumbers::decode}, std::pair{cache_, &cost::CostNumbers::cache}}) {
         plot->set_theme(theme);
         plot->set_lines({{tr("all Standard"), theme.muted, CurvePlot::Look::line, line(standard, what), 0},
-                         {tr("these layers"), theme.accent, CurvePlot::Look::line, line(e.layers, what), 1}});
+                         {tr("these layers"), theme.accent, CurvePlot::Look::line, line(now, what), 1}});
         plot->set_marks({{static_cast<double>(draft_.job().data.sequence_length), tr("the job"), theme.muted, false}});
     }
 }
@@ -258,7 +269,8 @@ void LayoutView::show_costs() {
     show_growth();
     const JobEstimate& e = draft_.estimate();
     std::map<std::string, int> counts;
-    for (const std::string& mixer : e.layers) ++counts[mixer];
+    const std::vector<std::string> now = this->layers();
+    for (const std::string& mixer : now) ++counts[mixer];
     cost::CostSetting setting;
     setting.batch = draft_.job().training.batch;
     setting.length = draft_.job().data.sequence_length;
@@ -309,7 +321,7 @@ void LayoutView::show_costs() {
         ++row;
     }
     cell(0, tr("All layers"), true);
-    cell(1, QString::number(e.layers.size()), true);
+    cell(1, QString::number(now.size()), true);
     cell(2, count_words(sum.prefill), true);
     cell(3, count_words(sum.decode), true);
     cell(4, bytes_words(sum.activation), true);

@@ -31,6 +31,8 @@ private:
     void fill_choices();
     void show_costs();
     void show_growth();
+    /// As the job says them; the estimate, which comes later, where it does not.
+    std::vector<std::string> layers() const;
     std::string other_mixer() const;  ///< that named layouts use beside standard
 
     JobDraft& draft_;
