@@ -69,6 +69,7 @@ std::optional<OtherKind> recognise_other(std::string_view bytes, std::uint64_t s
         {"7z\xbc\xaf\x27\x1c"sv, 0, "a 7-Zip archive, which must be unpacked first"},
         {"\x28\xb5\x2f\xfd"sv, 0, "a Zstandard file, which must be unpacked first"},
         {"\x89HDF\r\n\x1a\n"sv, 0, "an HDF5 file (TensorFlow, Keras), which is not supported as weights"},
+        {"HSEVENTS"sv, 0, "the journal of a training run: its models are in the folder snapshots beside it"},
         {"\x93NUMPY"sv, 0, "a NumPy array file, which is not supported"},
         {"TFL3"sv, 4, "a TensorFlow Lite file, which is not supported"},
         {"\x7f"

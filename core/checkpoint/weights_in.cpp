@@ -41,6 +41,12 @@ bool is_there(const fs::path& path) {
     return ::lstat(path.c_str(), &status) == 0;
 }
 
+/// A folder that the trainer writes: its models are in its snapshots.
+bool is_run(const std::vector<std::string>& names) {
+    const auto has = [&](const char* name) { return std::binary_search(names.begin(), names.end(), name); };
+    return has("events.log") || (has("run.h5") && has("snapshots"));
+}
+
 std::vector<std::string> names_in(const fs::path& folder) {
     std::vector<std::string> names;
     std::error_code error;
@@ -76,6 +82,10 @@ std::string other_weights(const std::vector<std::string>& names) {
                is_pytorch(name);
     });
     const auto analyses = chosen(names, [](const std::string& name) { return name.ends_with(".headscope.h5"); });
+    if (is_run(names)) {
+        return "found the folder of a training run: its models are in " + list_text({"snapshots"}) +
+               ", name one of them";
+    }
     if (!analyses.empty()) return "found analyses of ours, " + list_text(analyses, 5) + ": name one of them";
     return others.empty() ? "found neither" : "found " + list_text(others, 5) + ", which cannot be read as weights";
 }
