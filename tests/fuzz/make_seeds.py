@@ -469,6 +469,54 @@ def training_text():
     }
 
 
+def journal():
+    def text(value):
+        return struct.pack("<I", len(value)) + value
+
+    def payload(*parts):
+        return struct.pack("<d", 1.75e9) + b"".join(parts)
+
+    def piece(kind, body):
+        return struct.pack("<BH", kind, len(body)) + body
+
+    site = struct.pack("<i", 0) + text(b"text") + text(b"self") + text(b"") + struct.pack("<iiii??", 2, 2, 8, 8, True, True)
+    site += text(b"tokens") * 2
+    started = payload(struct.pack("<q", 0), text(b"name = 1"), text(b"0.1.0"), text(b"headscope"), text(b"{}"),
+                      struct.pack("<qI", 1000, 1), text(b"standard"), struct.pack("<I", 1), site,
+                      struct.pack("<qq", 2, 1), text(b"cpu"), text(b"hash"), struct.pack("<q", 100))
+
+    def step(n):
+        return payload(struct.pack("<qqdddddd", n, 64 * n, 5.0 / n, 1e-3, 1.0, 1e4, 0.1 * n, 1e8))
+
+    def probe(n):
+        values = [struct.pack("<I", 3)]
+        for name, count in ((b"entropy", 2), (b"head_diversity", 1), (b"local_focus", 8)):
+            values += [text(name), struct.pack(f"<I{count}d", count, *[0.5 * n] * count)]
+        return payload(struct.pack("<qd", n, 0.1), *values, struct.pack("<qI8e", 2, 8, *[0.25] * 8))
+
+    kinds = {
+        "started": piece(1, started), "step": piece(2, step(1)),
+        "validation": piece(3, payload(struct.pack("<qdqd", 1, 5.0, 100, 0.1))),
+        "snapshot": piece(5, payload(struct.pack("<q", 2), text(b"step-000002"), struct.pack("<Qd?", 9, 0.1, True))),
+        "control": piece(6, payload(struct.pack("<q", 2), text(b"pause"), text(b""), text(b"paused"))),
+        "sample": piece(7, payload(struct.pack("<q", 2), text(b"In"), text(b" the"))),
+        "log": piece(8, payload(struct.pack("<Bq", 1, 2), text(b"a spike"))),
+        "state": piece(9, payload(struct.pack("<Bq", 4, 2), text(b"bad"))),
+        "rewound": piece(10, payload(struct.pack("<q", 1), text(b"resumed"))), "newer": piece(99, b"what is to come"),
+        "torn": piece(2, step(3)[:20]),
+    }
+    learning = b"".join(piece(2, step(n)) for n in (1, 2, 3)) + piece(4, probe(2)) + piece(4, probe(3))
+    seeds = {name: b"f" + kinds["started"] + one for name, one in kinds.items()}
+    seeds["probe"] = b"f" + kinds["started"] + learning
+    seeds["resumed"] = b"w" + kinds["started"] + learning + kinds["rewound"] + learning + kinds["started"]
+    seeds["damaged"] = b"f" + piece(2, step(1)) + piece(240, bytes(40)) + piece(2, step(2)) + piece(241, b"HVN\xff" + bytes(9))
+    seeds["all"] = b"w" + b"".join(kinds.values())
+    seeds["header"] = b"jHSEVENTS\1\0\0\0\0\0\0\0"
+    seeds["empty"] = b"j"
+    seeds["other"] = b"jsome other file, longer than a header"
+    return seeds
+
+
 def main():
     configuration = spelled_in("model", r'"([a-z][a-z_0-9]{2,39})"')
     parts = spelled_in("tokenizer", r'"([A-Za-z][A-Za-z_]{1,29})"')
@@ -481,7 +529,8 @@ def main():
     makers = {"text": text, "json": json_seeds, "safetensors": safetensors, "shard_index": shard_index,
               "pytorch": pytorch, "config": config, "checkpoint": checkpoint, "pattern": pattern,
               "tokenizer_json": tokenizer_json, "tokenizer_folder": tokenizer_folder, "tokenizer_text": tokenizer_text,
-              "chat_template": chat_template, "training_text": training_text, "analysis": analysis}
+              "chat_template": chat_template, "training_text": training_text, "journal": journal,
+              "analysis": analysis}
     for target, make in makers.items():
         seeds = make()
         write(target, seeds)

@@ -19,6 +19,7 @@ void run_tokenizer_folder(std::string_view input);
 void run_tokenizer_text(std::string_view input);
 void run_chat_template(std::string_view input);
 void run_training_text(std::string_view input);
+void run_journal(std::string_view input);
 void run_analysis(std::string_view input);
 
 }  // namespace headscope::fuzz
