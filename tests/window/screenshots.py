@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""screenshots.py PROGRAM [FOLDER]: the pictures of README.md and docs/user-guide.md, taken from the running program:
-the tour of the user guide, by mouse and keyboard under Xvfb, at 1280 x 800. FOLDER: docs/images. Wants ImageMagick's
+"""screenshots.py PROGRAM [FOLDER] [--training]: the pictures of README.md and docs/user-guide.md, taken from the running program:
+the tour of the user guide, by mouse and keyboard under Xvfb, at 1280 x 800. FOLDER: docs/images; --training: only those of training. Wants ImageMagick's
 `convert` for a palette of 200 colours, which keeps files small."""
 import os
 import shutil
@@ -44,7 +44,7 @@ class Tour:
             all(study["complete"] for study in state["studies"])), 180)
         self.window.quiet()
 
-    def whole(self):
+    def begin(self):
         window, hands = self.window, self.hands
         window.until_visible("start_page")
         number = hands.xdotool("search", "--sync", "--onlyvisible", "--name", "Headscope").split()[0]
@@ -52,6 +52,9 @@ class Tour:
         window.until("a window of 1280 x 800", lambda: window.find("main_window")["rect"][2:] == list(SIZE))
         hands.xdotool("windowfocus", number)
         hands.take_focus()
+
+    def whole(self):
+        window, hands = self.window, self.hands
         self.keep("start")
         hands.click("start_sample")
         window.until_state("a model", lambda state: state["models"] == 1)
@@ -99,9 +102,9 @@ class Tour:
         hands.type("One")
         hands.key("Return")
         self.keep("export", 3.0)
+        hands.key("Escape")
 
-
-    # The job of the tour: a hybrid that learns the bundled sample texts' kind of words in about a minute.
+    # The job of the tour: a hybrid that learns for two minutes.
     JOB = """name = "hybrid, even layers standard"
 
 [model]
@@ -115,7 +118,7 @@ tokenizer = "bytes"
 sequence_length = 128
 
 [training]
-minutes = 3
+minutes = 2
 batch = 16
 
 [optimizer]
@@ -146,7 +149,7 @@ prompt = "And God said"
         self.hands.key("Ctrl+A")
         self.hands.type(self.JOB)
         self.window.until("the form to follow", lambda: (
-            self.window.find("job_training_minutes")["text"] == "3"))
+            self.window.find("job_training_minutes")["text"] == "2"))
         self.hands.click("job_find")
 
     def training(self):
@@ -175,7 +178,8 @@ prompt = "And God said"
 
 
 def main():
-    folder = os.path.abspath(sys.argv[2]) if len(sys.argv) > 2 else os.path.join(
+    plain = [word for word in sys.argv[1:] if word != "--training"]
+    folder = os.path.abspath(plain[1]) if len(plain) > 1 else os.path.join(
         os.path.dirname(os.path.abspath(__file__)), "../../docs/images")
     for tool in ("Xvfb", "xdotool", "import", "convert"):
         if not shutil.which(tool):
@@ -185,8 +189,10 @@ def main():
         screen = Screen("1280x800", managed=False)
         tour = None
         try:
-            tour = Tour(os.path.abspath(sys.argv[1]), screen, home, folder)
-            tour.whole()
+            tour = Tour(os.path.abspath(plain[0]), screen, home, folder)
+            tour.begin()
+            if "--training" not in sys.argv:
+                tour.whole()
             tour.training()
         except Failed as failure:
             screen.picture(os.path.join(tempfile.gettempdir(), "screenshots-failed.png"))

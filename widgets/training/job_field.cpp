@@ -159,14 +159,16 @@ JobField::JobField(const JobKey& key, JobDraft* draft, QWidget* parent)
     problem_->setObjectName(name + QStringLiteral("_problem"));
     problem_->setWordWrap(true);
     problem_->setTextFormat(Qt::PlainText);
-    problem_->setContentsMargins(kLabelWidth + 6, 0, 0, 2);
     problem_->setTextInteractionFlags(Qt::TextSelectableByMouse);
     problem_->hide();
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(0, 0, 0, 0);
     column->setSpacing(1);
     column->addLayout(row);
-    column->addWidget(problem_);
+    auto* below = new QHBoxLayout;
+    below->setContentsMargins(kLabelWidth + 6, 0, 0, 2);
+    below->addWidget(problem_);
+    column->addLayout(below);
     if (full == QLatin1String("data.tokenizer"))
         for (const char* choice : {"bytes", "train:1024", "train:2048", "train:8192"})
             combo_->addItem(QLatin1String(choice), QLatin1String(choice));
