@@ -46,9 +46,8 @@ std::string swap(const ConvertOptions& options, const checkpoint::Checkpoint& so
     for (const std::string& text : options.swaps) add_swap(swap.layers, text, layers);
     const auto fresh =
         model::convert_swapped(source, swap, options.seed, options.destination, type, progress, cancellation);
-    return std::to_string(swap.layers.size()) + " layers with another mixer; " +
-           (fresh.empty() ? "every tensor is the source's"
-                          : std::to_string(fresh.size()) + " tensors are fresh: " + list_text(fresh));
+    if (fresh.empty()) return "with other mixers; every tensor is the source's";
+    return "with other mixers; fresh are " + list_text(fresh);
 }
 
 checkpoint::LoadAs type_of(const std::string& name) {
@@ -69,9 +68,11 @@ void add_convert(CLI::App& app, Context& context) {
         ->add_option("--dtype", options->type,
                      "float32, bfloat16 or float16; default: as stored. Integers stay as they are")
         ->check(CLI::IsMember({"stored", "float32", "bfloat16", "float16"}));
-    command->add_option("--swap", options->swaps,
-                        "LAYERS=MIXER: other mixers for some layers, as 0,2-4=mlp or all=approximate (headscope list "
-                        "mixers); weights are kept where shapes match. Llama's, Qwen's and native models");
+    command
+        ->add_option("--swap", options->swaps,
+                     "LAYERS=MIXER: other mixers for some layers, as 0,2-4=mlp or all=approximate (headscope list "
+                     "mixers); weights are kept where shapes match. Llama's, Qwen's and native models")
+        ->allow_extra_args(false);
     command->add_option("--mixer-options", options->mixer_options,
                         R"(Options of mixers, as {"approximate": {"second_order": "diagonal"}})");
     command->add_option("--seed", options->seed, "Of the weights that a swapped mixer has and the checkpoint lacks");

@@ -16,6 +16,7 @@
 #include "core/base/input_file.h"
 #include "core/base/text.h"
 #include "core/model/model.h"
+#include "core/model/presets.h"
 #include "core/store/analysis_file.h"
 #include "core/store/evaluation_file.h"
 #include "core/store/file_format.h"
@@ -93,6 +94,10 @@ json describe_checkpoint(const checkpoint::Checkpoint& checkpoint) {
             document["vocabulary"] = inspection.config.vocabulary;
             document["max_positions"] = inspection.config.max_positions;
             document["causal"] = inspection.config.causal;
+            if (inspection.config.family == "headscope") {
+                document["mixers"] = inspection.config.mixers;
+                document["layout"] = model::layout_of(inspection.config.mixers);
+            }
             if (inspection.config.encoder) {
                 document["encoder"] = tower_json(*inspection.config.encoder, 0);
                 document["decoder"] = tower_json(inspection.config, inspection.config.encoder->layers);
@@ -231,6 +236,7 @@ void print_description(const json& document) {
                                          "causal",
                                          "parameters",
                                          "mixers",
+                                         "layout",
                                          "machine",
                                          "threads",
                                          "processes",

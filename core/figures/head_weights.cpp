@@ -58,6 +58,12 @@ void check_end(const char* from, const char* to, const std::optional<std::int64_
 
 }  // namespace
 
+std::int64_t first_layer_with_matrix(const store::AnalysisHeader& header) {
+    for (const Site& site : header.sites)
+        if (site.has_matrix) return site.layer;
+    return header.sites.empty() ? 0 : header.sites.front().layer;
+}
+
 store::AnalysisFile::Map recorded_map(const store::AnalysisFile& file, std::int64_t s, std::int64_t site,
                                       const std::string& recipe) {
     const std::string where = "figure " + recipe + ", layer " + site_label(file, site);

@@ -23,6 +23,9 @@ struct Region {
 store::AnalysisFile::Map recorded_map(const store::AnalysisFile& file, std::int64_t s, std::int64_t site,
                                       const std::string& recipe);
 
+/// The layer that a figure of one layer shows where nothing was said: the first that has a matrix.
+std::int64_t first_layer_with_matrix(const store::AnalysisHeader& header);
+
 /// The part that the options ask for. Throws Error (usage) where it is empty or not inside the map.
 Region chosen_region(const FigureOptions& options, std::int64_t queries, std::int64_t keys);
 

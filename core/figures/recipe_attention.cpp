@@ -174,7 +174,7 @@ FigureData attention(Files files, const FigureOptions& options) {
     std::vector<std::string> titles;
     std::int64_t expected = 0;
     for (const auto& file : files) {
-        if (!chosen.layer) chosen.layer = file->header().sites.empty() ? 0 : file->header().sites.front().layer;
+        if (!chosen.layer) chosen.layer = first_layer_with_matrix(file->header());
         for (const auto site : chosen_sites(*file, chosen)) {
             check_head(*file, site, chosen);
             expected += chosen.head ? 1 : file->header().sites[static_cast<std::size_t>(site)].heads;

@@ -174,7 +174,7 @@ FigureData lines(Files files, const FigureOptions& options) {
     for (std::size_t f = 0; f < files.size(); ++f) {
         const auto& file = *files[f];
         const auto s = chosen_sequence(file, chosen);
-        if (!chosen.layer) chosen.layer = file.header().sites.empty() ? 0 : file.header().sites.front().layer;
+        if (!chosen.layer) chosen.layer = first_layer_with_matrix(file.header());
         const auto sites = chosen_sites(file, chosen);
         for (const auto site : sites) {
             drawings.push_back(read(file, names[f], site, s, chosen));
