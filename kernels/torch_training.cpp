@@ -153,8 +153,8 @@ void attention_under_autograd(const c10::OperatorHandle& op, c10::DispatchKeySet
     }
     at::Tensor output;
     if (wants("query") || wants("key") || wants("value")) {
-        TORCH_CHECK_NOT_IMPLEMENTED(a.word("normaliser") == "softmax",
-                                    "[normaliser] expected softmax where a gradient is wanted; found ",
+        TORCH_CHECK_NOT_IMPLEMENTED(a.word("normaliser") == "softmax" || a.word("normaliser") == "taylor",
+                                    "[normaliser] expected softmax or taylor where a gradient is wanted; found ",
                                     a.word("normaliser"));
         std::vector<c10::IValue> rule;
         const auto& schema =

@@ -181,18 +181,22 @@ TEST_CASE("the torch operator gives autograd what the training passes give", "[t
     const auto golden = load_golden();
     const GoldenCase& c = golden.cases.at(1);
     const auto leaf = [](const TensorView& from) { return tensor_of(from).clone().set_requires_grad(true); };
-    const at::Tensor q = leaf(c.query), k = leaf(c.key), v = leaf(c.value);
-    for (const bool statistics : {false, true}) {
-        const Result found = call(q, k, v, {{"statistics", statistics}});
-        CHECK(found.output.requires_grad());
-        CHECK(found.output.detach().equal(call(q.detach(), k.detach(), v.detach(), {}).output));
-        CHECK(found.statistics.empty() != statistics);
-        found.output.sum().backward();
+    for (const char* normaliser : {"softmax", "taylor"}) {
+        INFO(normaliser);
+        const at::Tensor q = leaf(c.query), k = leaf(c.key), v = leaf(c.value);
+        for (const bool statistics : {false, true}) {
+            const Result found = call(q, k, v, {{"statistics", statistics}, {"normaliser", normaliser}});
+            CHECK(found.output.requires_grad());
+            const Result plain = call(q.detach(), k.detach(), v.detach(), {{"normaliser", normaliser}});
+            CHECK(found.output.detach().equal(plain.output));
+            CHECK(found.statistics.empty() != statistics);
+            found.output.sum().backward();
+        }
+        // With a loss of sum(O) the gradients of the values of a head add up to the number of rows.
+        CHECK(v.grad().sum().item<double>() == Approx(2.0 * static_cast<double>(call(q, k, v, {}).output.numel())));
+        CHECK(q.grad().sizes() == q.sizes());
+        CHECK(k.grad().sizes() == k.sizes());
     }
-    // With a loss of sum(O) the gradients of the values of a head add up to the number of rows.
-    CHECK(v.grad().sum().item<double>() == Approx(2.0 * static_cast<double>(call(q, k, v, {}).output.numel())));
-    CHECK(q.grad().sizes() == q.sizes());
-    CHECK(k.grad().sizes() == k.sizes());
 }
 
 TEST_CASE("where a gradient is wanted the torch operator says what it has none for", "[torch][errors]") {
