@@ -39,6 +39,11 @@ bool FollowedRun::read() {
         more = batch.more;
     }
     record_.written = written;
+    // The trainer keeps the last few and the best one.
+    std::erase_if(record_.snapshots, [this](const auto& snapshot) {
+        std::error_code ignored;
+        return training::snapshot_step(snapshot.name) < 0 || !fs::exists(folder_.snapshots() / snapshot.name, ignored);
+    });
     return record_.events != before || written != was_written;
 }
 

@@ -243,6 +243,12 @@ void MainWindow::run_snapshot(int model) {
                                       [](const auto& source) { return source.used && !source.value.isEmpty(); });
     if (nothing) {
         choice.sources.assign(1, {widgets::TextSource::Kind::example, QStringLiteral("lantern")});
+        // In bytes it is longer than what small models were trained on.
+        constexpr std::int64_t kLength = 256;
+        choice.length = kLength;
+        for (const auto& card : engine_.models())
+            if (card.id == model && card.max_positions > 0)
+                choice.length = std::min<std::int64_t>(kLength, card.max_positions);
         text_->set_choice(choice);
     }
     choice.model = model;

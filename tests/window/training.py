@@ -12,7 +12,7 @@ import tempfile
 from program import Failed, Program, Sent
 
 WORDS = "in the beginning god created the heaven and the earth and the earth was without form and void".split()
-STEPS = 4000
+STEPS = 40000
 
 started = []
 
@@ -109,7 +109,7 @@ def tell(program, home, shots):
     hands.act("view_timeline")
     hands.click("timeline_scrubber", (0.05, 0.5))
     hands.key("Home")
-    window.until("the first probe's step", lambda: window.find("timeline_step")["text"].startswith("step 10"))
+    window.until("the step before the first", lambda: window.find("timeline_step")["text"].endswith("step 0"))
     shot("timeline")
     hands.act("view_cost")
     shot("cost")
