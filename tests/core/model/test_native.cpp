@@ -185,6 +185,22 @@ TEST_CASE("Gradients in float32 are those of float64", "[native][gradients]") {
     }
 }
 
+TEST_CASE("Gradients in bfloat16 are those of float64 to its eight bits", "[native][gradients]") {
+    for (const std::string& mixer : all_mixers()) {
+        INFO(mixer);
+        const std::string config = native_config({mixer, "standard", mixer}, {{"initializer_range", 0.2}}).dump();
+        const auto half = Trainable::create(config, 1, at::kBFloat16);
+        const auto exact = Trainable::create(config, 1, at::kDouble);
+        for (std::size_t i = 0; i < exact->parameters().size(); ++i)
+            exact->parameters()[i].value.copy_(half->parameters()[i].value);
+        const model::Batch batch = some_tokens(2, 24);
+        test::next_token_loss(*half, batch).backward();
+        test::next_token_loss(*exact, batch).backward();
+        const at::Tensor error = half->gradients().to(at::kDouble) - exact->gradients();
+        CHECK(error.norm().item<double>() < 4 * test::kBfloatError * exact->gradients().norm().item<double>());
+    }
+}
+
 TEST_CASE("All mixers have the same number of parameters but for the guide", "[native]") {
     const auto count = [](const std::string& mixer, const nlohmann::json& options) {
         nlohmann::json config = native_config({mixer, mixer, mixer}, options);
