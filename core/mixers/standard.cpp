@@ -7,6 +7,7 @@
 #include "core/mixers/attend.h"
 #include "core/mixers/key_value_cache.h"
 #include "core/model/tensor_plan.h"
+#include "core/model/training_ops.h"
 
 namespace headscope::mixers {
 namespace {
@@ -48,10 +49,12 @@ void StandardMixer::declare(model::TensorPlan& plan, const model::TensorNames& n
 
 at::Tensor StandardMixer::forward(const at::Tensor& normed, const StackContext& context, MixerCache* cache) const {
     const at::Tensor all = maps_.heads(normed, context.cancellation);
-    const at::Tensor query_key = maps_.with_norms(all.narrow(2, 0, maps_.query_heads() + maps_.key_value_heads()));
-    at::Tensor value = maps_.value_of(all);
-    const at::Tensor rotated = announce_and_rotate(maps_, query_key, value, context);
-    at::Tensor key = maps_.key_of(rotated);
+    const auto [both, values] = model::split_heads(all, maps_.query_heads() + maps_.key_value_heads());
+    const at::Tensor query_key = maps_.with_norms(both);
+    at::Tensor value = values.transpose(1, 2);
+    const auto [queries, keys] =
+        model::split_heads(announce_and_rotate(maps_, query_key, value, context), maps_.query_heads());
+    at::Tensor key = keys.transpose(1, 2);
     if (cache) {
         auto& held = dynamic_cast<KeyValueCache&>(*cache);
         if (context.history_rotation) {
@@ -77,7 +80,7 @@ at::Tensor StandardMixer::forward(const at::Tensor& normed, const StackContext& 
         rule.beyond_table = context.shared_bias->beyond_table;
     }
     if (context.lengths) rule.query_length = rule.key_length = *context.lengths;
-    return attend(maps_.query_of(rotated), key, value, rule, context.site, context);
+    return attend(queries.transpose(1, 2), key, value, rule, context.site, context);
 }
 
 std::unique_ptr<MixerCache> StandardMixer::new_cache() const {

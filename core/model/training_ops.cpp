@@ -290,6 +290,7 @@ at::Tensor trained_embedding(const at::Tensor& table, const at::Tensor& ids) {
 }
 
 std::pair<at::Tensor, at::Tensor> split_heads(const at::Tensor& heads, std::int64_t count) {
+    if (!recorded(heads)) return {heads.narrow(2, 0, count), heads.narrow(2, count, heads.size(2) - count)};
     const tensor_list parts = SplitFunction::apply(heads, count);
     return {parts.at(0), parts.at(1)};
 }

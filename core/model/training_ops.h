@@ -40,8 +40,8 @@ at::Tensor trained_rotation(const at::Tensor& heads, const at::Tensor& cosine, c
 /// Rows of table [V, d] by ids [B, L] -> [B, L, d].
 at::Tensor trained_embedding(const at::Tensor& table, const at::Tensor& ids);
 
-/// Views of the first `count` heads of [B, L, N, size] and of the others; backward joins them without the zeros that
-/// LibTorch's narrow() fills.
+/// Views of the first `count` heads of [B, L, N, size] and of the others. Where autograd records, of any type, backward
+/// joins them without the zeros that LibTorch's narrow() fills.
 std::pair<at::Tensor, at::Tensor> split_heads(const at::Tensor& heads, std::int64_t count);
 
 }  // namespace headscope::model

@@ -5,10 +5,9 @@
 //                      [--layers 4] [--threads 2] [--steps 10] [--default-allocator] [--serve]
 //
 // Prints seconds a step: median and best of --steps, and what is left of memory at its peak beyond the libraries. With
-// --serve it reads lines: "step" is answered by a step's seconds and its loss, "memory" by the bytes; the other program
-// (train_ratio.py) can then take turns with it.
-#include <sys/resource.h>
-#include <unistd.h>
+// --serve it reads lines: "step" is answered by a step's seconds, its seconds of processor time and its loss, "memory"
+// by the bytes; the other program (train_ratio.py) can then take turns with it.
+#include <time.h>
 
 #include <algorithm>
 #include <chrono>
@@ -141,6 +140,13 @@ private:
     model::Batch batch_;
 };
 
+/// Seconds of all threads.
+double processor_time() {
+    timespec time{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
 double seconds_of(Training& training, double* loss) {
     const auto begin = std::chrono::steady_clock::now();
     *loss = training.step();
@@ -159,8 +165,8 @@ int main(int count, char** words) {
     if (options.serve) {
         for (std::string line; std::getline(std::cin, line);) {
             if (line == "step") {
-                const double seconds = seconds_of(training, &loss);
-                std::printf("%.6f %.6f\n", seconds, loss);
+                const double before = processor_time(), seconds = seconds_of(training, &loss);
+                std::printf("%.6f %.6f %.6f\n", seconds, processor_time() - before, loss);
             } else if (line == "memory") {
                 std::printf("%lld\n", static_cast<long long>(training.peak()));
             }
