@@ -66,6 +66,8 @@ Error at_config_key(const JobFile& job, const Error& error) {
     const std::size_t at = error.where().find(prefix);
     if (at == std::string::npos) return error_at_key(job, "model", error);
     std::string path = error.where().substr(at + prefix.size());
+    for (std::size_t colon = path.find(": "); colon != std::string::npos; colon = path.find(": "))
+        path.replace(colon, 2, "/");
     std::replace(path.begin(), path.end(), '.', '/');
     for (std::string part = path; !part.empty(); part = part.substr(0, part.find_last_of('/'))) {
         if (job.places.contains("/model/" + part)) {
@@ -100,11 +102,6 @@ json preset_config(const JobFile& job) {
 std::unique_ptr<model::Trainable> open_model(const JobFile& job, Progress& progress, const Cancellation& cancellation) {
     std::string path = job.model.from;
     if (!job.base.empty() && std::filesystem::path(path).is_relative()) path = (job.base / path).string();
-    if (!job.model.config.empty()) {
-        throw error_at_key(job, "model." + job.model.config.begin().key(),
-                           Error(ErrorCode::usage, "", "expected the sizes of the checkpoint, with model.from",
-                                 "found others in the job"));
-    }
     const auto file = checkpoint::Checkpoint::open(path);
     std::map<int, std::string> swap;
     const std::vector<std::string> mixers = mixers_of(job, model::inspect(*file).config.layers);
@@ -153,6 +150,11 @@ std::unique_ptr<model::Trainable> make_model(const JobFile& job, std::int64_t vo
                                         weight_type(job));
     }
     check_mixers(job);
+    if (!job.model.config.empty()) {
+        throw error_at_key(job, "model." + job.model.config.begin().key(),
+                           Error(ErrorCode::usage, "", "expected the sizes of the checkpoint, with model.from",
+                                 "found others in the job"));
+    }
     std::unique_ptr<model::Trainable> model;
     try {
         model = open_model(job, progress, cancellation);

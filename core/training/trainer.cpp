@@ -99,11 +99,22 @@ private:
         emit(std::move(started));
         emit(StateChanged{RunState::running, state().step, s_.resumed ? "resumed" : ""});
         for (const std::string& problem : s_.problems) log(LogLevel::warning, problem);
+        if (!s_.resumed) tell_entropies();
         if (minutes() && s_.resumed && s_.replays.empty()) plan_.resume(before_);
         if (request_.start == TrainRequest::Start::fork) snapshot();
         if (state().step > 0) return;
         if (s_.job.evaluation.every > 0 && !s_.validated_first) observer_.validate();
         if (s_.job.probe.every > 0 && !s_.probed_first) observer_.probe();
+    }
+
+    /// What no model can go below, where that is known.
+    void tell_entropies() {
+        std::string text;
+        for (const double entropy : s_.data->summary().entropies)
+            text += (text.empty() ? "" : ", ") + number_text(entropy);
+        if (!text.empty())
+            log(LogLevel::note,
+                "entropy of the data in nats a token, when 0, 1, ... tokens before it are known: " + text);
     }
 
     TrainOutcome end() {

@@ -40,10 +40,15 @@ std::int64_t planned_steps(const JobFile& job) {
     return 0;
 }
 
-/// What a stack with fixed_seq_qk layers reads as its guide: the begin of the training text.
+/// What a stack with fixed_seq_qk layers reads as its guide: the begin of the training text. A checkpoint that was
+/// trained with one keeps it.
 void set_guide(Session& session) {
     model::Trainable& model = session.learner->model();
-    if (!model.has_guide_ids()) return;
+    const ModelSettings& settings = session.job.model;
+    constexpr const char* mixer = "fixed_seq_qk";
+    const bool fresh = settings.from.empty() || settings.mixer == mixer ||
+                       std::find(settings.layers.begin(), settings.layers.end(), mixer) != settings.layers.end();
+    if (!fresh || !model.has_guide_ids()) return;
     const std::int64_t wanted = std::max<std::int64_t>(1, std::as_const(model).model().config().max_positions);
     std::vector<std::int64_t> ids;
     if (const auto& path = session.data->summary().token_file; !path.empty()) {
@@ -123,10 +128,11 @@ void create_run(Session& session) {
 
 void open_fresh(Session& session, Progress& progress, const Cancellation& cancellation) {
     OutputFolder::check_target(session.run.path);
+    if (session.job.model.from.empty()) model_config(session.job, 1);  // what is wrong without data is told at once
     open_data(session, progress, cancellation);
     session.learner = std::make_unique<Learner>(
         make_model(session.job, session.data->vocabulary(), progress, cancellation), session.job);
-    if (session.job.model.from.empty()) set_guide(session);
+    set_guide(session);
     fresh_state(session);
     create_run(session);
 }
@@ -214,7 +220,7 @@ void open_resumed(Session& session, Progress& progress, const Cancellation& canc
                         "expected the snapshot that this run began from", "found none that is whole");
         session.learner = std::make_unique<Learner>(
             make_model(session.job, session.data->vocabulary(), progress, cancellation), session.job);
-        if (session.job.model.from.empty()) set_guide(session);
+        set_guide(session);
         fresh_state(session);
     }
     session.resumed = began != nullptr;

@@ -66,7 +66,7 @@ TEST_CASE("A run is paused, asked and stopped by commands, and by Ctrl-C in orde
     {
         Process process({"train", job.string(), "-o", run.string()}, {.seconds = 60});
         REQUIRE(wait_for_step(process, run, 3));
-        check_refusal(run_headscope({"train", "-o", run.string(), "--resume"}), "another process");
+        check_refusal(run_headscope({"train", "-o", run.string(), "--resume"}), "no other process");
         for (const std::vector<std::string>& wish : std::vector<std::vector<std::string>>{
                  {"pause"}, {"rate", "1e-3"}, {"evaluate"}, {"snapshot"}, {"resume"}, {"stop"}}) {
             std::vector<std::string> arguments{"control", run.string()};

@@ -119,9 +119,9 @@ TEST_CASE("Jobs that cannot be are refused before a folder is made", "[training]
     refused({"model.hidden_size=33"}, ErrorCode::mismatch, "a divisor of");
     refused({"model.max_position_embeddings=16"}, ErrorCode::usage, "32");
     refused({"model.vocab_size=100"}, ErrorCode::mismatch, "model.vocab_size");
-    refused({"model.from=" + (folder / "none").string()}, ErrorCode::io, "model.from");
+    refused({"model.from=" + (folder / "none").string()}, ErrorCode::usage, "the sizes of the checkpoint");
     refused({"data.text=" + (folder / "none.txt").string()}, ErrorCode::io, "none.txt");
     refused({"data.corpus=kvj"}, ErrorCode::usage, "kjv");
-    refused({"data.tokenizer=" + (folder / "none").string()}, ErrorCode::io, "none");
+    refused({"data.tokenizer=" + (folder / "none").string()}, ErrorCode::usage, "data.tokenizer");
     refused({"data.sequence_length=100000"}, ErrorCode::usage, "data");
 }
