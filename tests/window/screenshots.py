@@ -104,7 +104,7 @@ class Tour:
         self.keep("export", 3.0)
         hands.key("Escape")
 
-    # The job of the tour: a hybrid that learns for two minutes.
+    # The job of the tour: a hybrid that learns for a minute.
     JOB = """name = "hybrid, even layers standard"
 
 [model]
@@ -118,7 +118,7 @@ tokenizer = "bytes"
 sequence_length = 128
 
 [training]
-minutes = 2
+minutes = 1
 batch = 16
 
 [optimizer]
@@ -147,9 +147,12 @@ prompt = "And God said"
         self.window.until_visible("job_text")
         self.hands.click("job_text")
         self.hands.key("Ctrl+A")
-        self.hands.type(self.JOB)
+        for line in self.JOB.splitlines():
+            if line:
+                self.hands.type(line)
+            self.hands.key("Return")
         self.window.until("the form to follow", lambda: (
-            self.window.find("job_training_minutes")["text"] == "2"))
+            self.window.find("job_training_minutes")["text"] == "1.0"))
         self.hands.click("job_find")
 
     def training(self):
