@@ -2,9 +2,11 @@
 #include "app/reproduction.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <fstream>
+#include <functional>
 #include <thread>
 
 #include <nlohmann/json.hpp>
@@ -32,9 +34,9 @@ using reproduce::Trial;
 namespace {
 
 constexpr std::uint64_t kLargestPlan = 1 << 20;
-constexpr std::int64_t kCalibrationSteps = 12;
-/// Seconds that figures and the report need at the end.
-constexpr double kReserve = 40;
+constexpr std::int64_t kCalibrationSteps = 20;
+/// Figures of a whole report; one is drawn while calibrating.
+constexpr double kFigures = 9;
 
 double now() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -122,12 +124,19 @@ bool Reproduction::analysed(const Trial& trial) const {
     return !trial.ablation && (trial.seed == 1 || trial.mixer == "standard");
 }
 
+/// As figures call it.
+std::string Reproduction::label(const Trial& trial) const {
+    return reproduce::label_of(trial.mixer) + (trial.mixer == "standard" ? "" : " " + trial.configuration()) +
+           (trial.seed == 1 ? "" : " seed " + std::to_string(trial.seed));
+}
+
+/// Leads to the last snapshot; its name is what files and figures show.
+fs::path Reproduction::model_link(const Trial& trial) const {
+    return options_.folder / "models" / label(trial);
+}
+
 fs::path Reproduction::analysis_file(const Trial& trial) const {
-    const bool standard = trial.mixer == "standard";
-    const std::string name =
-        reproduce::label_of(trial.mixer) +
-        (standard ? trial.seed == 1 ? "" : " seed " + std::to_string(trial.seed) : " " + trial.configuration());
-    return options_.folder / "analyses" / (name + ".headscope.h5");
+    return options_.folder / "analyses" / (label(trial) + ".headscope.h5");
 }
 
 void Reproduction::own(const std::vector<std::string>& arguments, const std::vector<std::string>& before) {
@@ -150,7 +159,8 @@ fs::path Reproduction::run() {
                     "found a plan in it");
     if (!planned && !options_.resume && !fs::is_empty(options_.folder))
         throw Error(ErrorCode::usage, shown(options_.folder), "expected a new or empty folder", "found files in it");
-    for (const char* name : {"jobs", "runs", "analyses", "figures"}) fs::create_directories(options_.folder / name);
+    for (const char* name : {"jobs", "runs", "models", "analyses", "figures"})
+        fs::create_directories(options_.folder / name);
     if (options_.resume && fs::exists(options_.folder / "time.json"))
         before_ = JsonView(read_json_file(options_.folder / "time.json", kLargestPlan, "time"), "time.json")
                       .at("seconds")
@@ -186,7 +196,7 @@ void Reproduction::work() {
                 while (next_ < plan_.trials.size() && is_done(plan_.trials[next_])) ++next_;
                 if (next_ >= plan_.trials.size() || failure_) return;
                 trial = &plan_.trials[next_++];
-                late_ = late_ || 60 * plan_.minutes - kReserve - spent() < 1.05 * trial_seconds_;
+                late_ = late_ || 60 * plan_.minutes - plan_.end_seconds - spent() < 1.1 * trial_seconds_;
                 if (late_) {
                     missing_.push_back("Left out, for the minutes were over: " + trial->name + ".");
                     continue;
@@ -277,7 +287,9 @@ void Reproduction::make_plan() {
     const double begin = now();
     const fs::path run = options_.folder / "calibration" / "standard";
     evaluate(run, run / "scores.evaluation.h5", false);
-    const double evaluation = now() - begin;
+    const double evaluation = now() - begin, drawing = now();
+    draw_cost();
+    calibration.end = 10 + kFigures * (now() - drawing) / static_cast<double>(options_.settings.workers);
     std::error_code ignored;
     fs::remove_all(options_.folder / "calibration", ignored);
     // Half of the runs are hybrids, which are evaluated twice; some are analysed.
@@ -292,7 +304,8 @@ void Reproduction::write_text() {
     if (fs::exists(path)) return;
     const auto files = plan_.data.empty() ? data::corpus_files("kjv") : data::find_sources(plan_.data, {}, "--data");
     LastText last;
-    for (const auto& file : files) data::read_parts(InputFile(file.path, "text"), file.kind, last, [](std::uint64_t) {});
+    for (const auto& file : files)
+        data::read_parts(InputFile(file.path, "text"), file.kind, last, [](std::uint64_t) {});
     write_file(path, last.passage());
 }
 
@@ -346,9 +359,12 @@ void Reproduction::evaluate(const fs::path& run, const fs::path& output, bool sk
 }
 
 void Reproduction::analyse(const Trial& trial) {
-    own({"analyze", (run_folder(trial) / "snapshots" / "last").string(), "--file",
-         (options_.folder / "text.txt").string(), "--length", std::to_string(plan_.sequence_length), "--threads",
-         std::to_string(plan_.threads), "-o", analysis_file(trial).string()});
+    const fs::path link = model_link(trial);
+    if (!fs::is_symlink(link))
+        fs::create_directory_symlink(fs::path("..") / "runs" / trial.name / "snapshots" / "last", link);
+    own({"analyze", link.string(), "--file", (options_.folder / "text.txt").string(), "--length",
+         std::to_string(plan_.sequence_length), "--threads", std::to_string(plan_.threads), "-o",
+         analysis_file(trial).string()});
 }
 
 void Reproduction::gather() {
@@ -378,10 +394,17 @@ void Reproduction::gather() {
     evaluation_.settings_json = nlohmann::json{{"reproduction", "deconattn"}}.dump();
     store::write_evaluation(options_.folder / "evaluation.evaluation.h5", evaluation_);
     write_file(options_.folder / "evaluation.csv", store::evaluation_csv(evaluation_));
+    // For the figure of layouts: what was trained, without hybrids that lack blocks.
+    store::Evaluation trained = evaluation_;
+    trained.results.clear();
+    for (const auto& result : evaluation_.results)
+        if (evaluation_.models[static_cast<std::size_t>(result.model)].skipped.empty())
+            trained.results.push_back(result);
+    store::write_evaluation(options_.folder / "layouts.evaluation.h5", trained);
 }
 
-void Reproduction::figure(const std::string& name, const std::string& caption, std::vector<std::string> arguments) {
-    tell("drawing " + name);
+void Reproduction::figure(const std::string& name, const std::string& caption,
+                          const std::vector<std::string>& arguments) {
     const fs::path base = options_.folder / "figures" / name;
     try {
         for (const char* ending : {".pdf", ".png", ".csv"}) {
@@ -390,9 +413,30 @@ void Reproduction::figure(const std::string& name, const std::string& caption, s
             words.insert(words.end(), {"-o", base.string() + ending});
             own(words);
         }
-        drawn_.push_back({name, caption});
     } catch (const Error& error) {
+        const std::lock_guard lock(mutex_);
         missing_.push_back("Figure " + name + " could not be drawn: " + error.what() + ".");
+        return;
+    }
+    const std::lock_guard lock(mutex_);
+    drawn_.push_back({name, caption});
+}
+
+void Reproduction::draw_cost() {
+    figure("cost", "The paper's cost formulas at its 500M size (Tables 5 to 8)",
+           {"deconattn-500m", "--figure", "cost"});
+}
+
+/// The paper's costs beside what runs here, at the width of the plan.
+void Reproduction::measure_cost() {
+    const fs::path table = options_.folder / "cost.csv";
+    if (fs::exists(table)) return;
+    try {
+        own({"cost", (run_folder(plan_.trials.front()) / "snapshots" / "last").string(), "--measure", "--lengths",
+             "64,256,1024", "--threads", std::to_string(plan_.threads), "-o", table.string()});
+    } catch (const Error& error) {
+        const std::lock_guard lock(mutex_);
+        missing_.push_back(std::string("Costs could not be measured: ") + error.what() + ".");
     }
 }
 
@@ -410,31 +454,51 @@ void Reproduction::draw() {
         if (trial.mixer == "rnd_emb_qk") logits_random.push_back(analysis);
         if (trial.mixer == "non_approximate") logits_running.push_back(analysis);
     }
-    const auto with = [](std::vector<std::string> files, const std::string& recipe) {
+    const std::string scores = (options_.folder / "evaluation.evaluation.h5").string(),
+                      layouts = (options_.folder / "layouts.evaluation.h5").string();
+    std::vector<std::function<void()>> work{[this] { measure_cost(); }};
+    const auto add = [&](const char* name, const char* caption, std::vector<std::string> files, const char* recipe) {
         files.insert(files.end(), {"--figure", recipe});
-        return files;
+        work.push_back([this, name, caption, files] { figure(name, caption, files); });
     };
-    const std::string scores = (options_.folder / "evaluation.evaluation.h5").string();
     if (!uniform_runs.empty())
-        figure("loss-uniform", "Loss of Standard and the uniform variants, seed 1 (Fig. 5)",
-               with(uniform_runs, "loss"));
+        add("loss-uniform", "Loss of Standard and the uniform variants, seed 1 (Fig. 5)", uniform_runs, "loss");
     if (hybrid_runs.size() > 1)
-        figure("loss-hybrid", "Loss of Standard and the hybrids, seed 1 (Fig. 5)", with(hybrid_runs, "loss"));
-    figure("context-perplexity", "Perplexity by context length (Table 4)", with({scores}, "context-perplexity"));
-    figure("ablation", "Perplexity by layout (Fig. 3)", with({scores}, "ablation"));
+        add("loss-hybrid", "Loss of Standard and the hybrids, seed 1 (Fig. 5)", hybrid_runs, "loss");
+    add("context-perplexity", "Perplexity and accuracy by context length (Table 4)", {scores}, "context-perplexity");
+    add("ablation", "Perplexity and accuracy by layout (Fig. 3)", {layouts}, "ablation");
     if (uniform_radar.size() > 1)
-        figure("radar-uniform", "Indicators of each layer, Standard beside the uniform variants (Fig. 1 and 7)",
-               with(uniform_radar, "radar"));
+        add("radar-uniform", "Indicators of each layer, Standard beside the uniform variants (Fig. 1 and 7)",
+            uniform_radar, "radar");
     if (hybrid_radar.size() > 1)
-        figure("radar-hybrid", "Indicators of each layer, Standard beside the hybrids (Fig. 1 and 8)",
-               with(hybrid_radar, "radar"));
+        add("radar-hybrid", "Indicators of each layer, Standard beside the hybrids (Fig. 1 and 8)", hybrid_radar,
+            "radar");
     if (logits_random.size() > 1)
-        figure("logits-rnd-emb-qk", "Scores before softmax, RndEmbQK uniform beside hybrid (Fig. 2 and 6)",
-               with(logits_random, "logits"));
+        add("logits-rnd-emb-qk", "Scores before softmax, RndEmbQK uniform beside hybrid (Fig. 2 and 6)", logits_random,
+            "logits");
     if (logits_running.size() > 1)
-        figure("logits-non-approximate", "Scores before softmax, Non-approximate uniform beside hybrid (Fig. 2 and 6)",
-               with(logits_running, "logits"));
-    figure("cost", "The paper's cost formulas at its 500M size (Tables 5 to 8)", with({"deconattn-500m"}, "cost"));
+        add("logits-non-approximate", "Scores before softmax, Non-approximate uniform beside hybrid (Fig. 2 and 6)",
+            logits_running, "logits");
+    if (!fs::exists(options_.folder / "figures" / "cost.csv"))
+        work.push_back([this] { draw_cost(); });
+    else if (drawn_.empty())
+        drawn_.push_back({"cost", "The paper's cost formulas at its 500M size (Tables 5 to 8)"});
+    tell("drawing");
+    std::atomic<std::size_t> next{0};
+    std::vector<std::thread> threads;
+    for (std::int64_t i = 0; i < plan_.workers; ++i) {
+        threads.emplace_back([&] {
+            try {
+                for (std::size_t one = next++; one < work.size(); one = next++) work[one]();
+            } catch (...) {
+                const std::lock_guard lock(mutex_);
+                if (!failure_) failure_ = std::current_exception();
+            }
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+    if (failure_) std::rethrow_exception(failure_);
+    std::sort(drawn_.begin(), drawn_.end(), [](const Drawn& a, const Drawn& b) { return a.name < b.name; });
 }
 
 fs::path Reproduction::write_report() {
@@ -450,6 +514,8 @@ fs::path Reproduction::write_report() {
     }
     for (const Drawn& one : drawn_) input.figures.push_back({one.name, one.caption});
     input.missing = missing_;
+    if (fs::exists(options_.folder / "cost.csv"))
+        input.cost_csv = read_small_file(options_.folder / "cost.csv", kLargestPlan, "table");
     input.program_version = std::string("headscope ") + kVersion;
     input.machine = machine();
     input.seconds = spent();

@@ -53,11 +53,15 @@ private:
     bool is_done(const reproduce::Trial& trial) const;
     void gather();
     void draw();
-    void figure(const std::string& name, const std::string& caption, std::vector<std::string> arguments);
+    void draw_cost();
+    void figure(const std::string& name, const std::string& caption, const std::vector<std::string>& arguments);
+    void measure_cost();
     std::filesystem::path write_report();
     void own(const std::vector<std::string>& arguments, const std::vector<std::string>& before = {});
 
     std::filesystem::path run_folder(const reproduce::Trial& trial) const;
+    std::filesystem::path model_link(const reproduce::Trial& trial) const;
+    std::string label(const reproduce::Trial& trial) const;
     std::filesystem::path analysis_file(const reproduce::Trial& trial) const;
     bool analysed(const reproduce::Trial& trial) const;
 

@@ -20,7 +20,7 @@ struct Options {
     bool resume = false, json = false;
 };
 
-void run(const Options& options, const Cancellation& cancellation) {
+void run(const Options& options, Context& context) {
     ReproduceOptions wanted;
     wanted.folder = options.output;
     wanted.settings = options.settings;
@@ -32,12 +32,20 @@ void run(const Options& options, const Cancellation& cancellation) {
     wanted.settings.workers =
         wanted.launch.empty() ? std::max<std::int64_t>(1, processors / wanted.settings.threads) : 1;
     ConsoleProgress progress;
-    const auto report = Reproduction(wanted, progress, cancellation).run();
-    finish_progress_line();
-    if (options.json)
-        print_json({{"report", report.string()}});
-    else
-        print(escaped(report.string(), 4096) + "\n");
+    try {
+        const auto report = Reproduction(wanted, progress, context.cancellation).run();
+        finish_progress_line();
+        if (options.json)
+            print_json({{"report", report.string()}});
+        else
+            print(escaped(report.string(), 4096) + "\n");
+    } catch (const Stopped&) {
+        finish_progress_line();
+        context.stopped_in_order = true;
+        if (!options.json)
+            print("stopped; headscope reproduce " + options.paper + " -o " + escaped(options.output, 4096) +
+                  " --resume goes on\n");
+    }
 }
 
 }  // namespace
@@ -64,8 +72,7 @@ void add_reproduce(CLI::App& app, Context& context) {
     command->add_option("--launch", options->launch, "Words before the training program: \"mpirun -n 2\"");
     command->add_flag("--resume", options->resume, "Go on where an earlier session ended, by its plan");
     command->add_flag("--json", options->json, "One JSON document at the end");
-    command->callback(
-        [&context, options] { context.command = [&context, options] { run(*options, context.cancellation); }; });
+    command->callback([&context, options] { context.command = [&context, options] { run(*options, context); }; });
 }
 
 }  // namespace headscope::app

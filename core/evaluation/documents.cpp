@@ -96,7 +96,7 @@ public:
         sink.begin(before);
         for (std::int64_t first = range.begin; first < range.end && !sink.enough(); first += block) {
             check_cancellation();
-            const std::int64_t count = std::min(block, range.end - first);
+            const std::int64_t count = std::min({block, range.end - first, sink.wanted()});
             tokens_->copy(first, count, ids.data());
             const std::vector<std::int32_t> narrow(ids.begin(), ids.begin() + count);
             for (const std::int32_t id : narrow) counter.add(decode.add(id));

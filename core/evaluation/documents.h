@@ -39,7 +39,8 @@ public:
     virtual void begin(std::optional<std::int64_t> before) = 0;
     virtual void tokens(std::span<const std::int32_t> ids) = 0;
     virtual void end(std::int64_t words, std::int64_t bytes) = 0;
-    virtual bool enough() const = 0;  ///< true: nothing more is wanted; end() comes nevertheless
+    virtual std::int64_t wanted() const = 0;  ///< tokens that are still wanted; at 0 end() comes nevertheless
+    bool enough() const { return wanted() <= 0; }
 };
 
 class Documents {

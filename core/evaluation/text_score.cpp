@@ -33,7 +33,9 @@ public:
         score_.words += words;
         score_.bytes += bytes;
     }
-    bool enough() const override { return options_.most_tokens > 0 && taken_ >= options_.most_tokens; }
+    std::int64_t wanted() const override {
+        return options_.most_tokens > 0 ? options_.most_tokens - taken_ : std::numeric_limits<std::int64_t>::max();
+    }
     void finish() { scorer_.finish(); }
 
 private:
@@ -64,7 +66,6 @@ TextScore score_text(model::Model& model, const Documents& documents, const Text
     Scoring scoring(model, options, score);
     documents.read(scoring, progress);
     scoring.finish();
-    if (scoring.enough()) score.cut = true;  // what came after was not looked at
     return score;
 }
 

@@ -291,6 +291,8 @@ std::string verdict_text(Verdict verdict) {
             return "held in part";
         case Verdict::failed:
             return "did not hold";
+        case Verdict::undecided:
+            return "undecided: too little was learned";
         case Verdict::not_measured:
             return "not measured";
     }
@@ -319,8 +321,18 @@ std::string spread_text(const Spread& spread) {
     return number_text(spread.mean) + " ± " + number_text(spread.deviation);
 }
 
+bool learned(const Plan& plan, const Scores& scores) {
+    const Spread standard = scores.perplexity({"standard", "standard"}, plan.sequence_length),
+                 mlp = scores.perplexity({"mlp", "uniform"}, plan.sequence_length);
+    return standard.count > 0 && (mlp.count == 0 || standard.mean < 0.97 * mlp.mean);
+}
+
 std::vector<Claim> judge(const Plan& plan, const Scores& scores, const std::vector<Indicators>& analyses) {
-    return Judge(plan, scores, analyses).all();
+    std::vector<Claim> claims = Judge(plan, scores, analyses).all();
+    if (learned(plan, scores)) return claims;
+    for (std::size_t i = 0; i + 1 < claims.size(); ++i)  // the last is about parameters
+        if (claims[i].verdict != Verdict::not_measured) claims[i].verdict = Verdict::undecided;
+    return claims;
 }
 
 }  // namespace headscope::reproduce

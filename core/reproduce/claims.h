@@ -12,7 +12,13 @@
 
 namespace headscope::reproduce {
 
-enum class Verdict { held, partly, failed, not_measured };
+enum class Verdict {
+    held,
+    partly,
+    failed,
+    undecided,  ///< the models learned too little to tell
+    not_measured
+};
 std::string verdict_text(Verdict verdict);
 
 struct Claim {
@@ -22,6 +28,10 @@ struct Claim {
     std::string found;      ///< our numbers
     Verdict verdict = Verdict::not_measured;
 };
+
+/// Whether Standard learned to use its context at all: a perplexity at least 3 % below uniform MLP's, which sees none.
+/// Where it did not, mixers cannot be told apart, and whatever is a claim about them is undecided.
+bool learned(const Plan& plan, const Scores& scores);
 
 /// `analyses`: of as many models as were analysed.
 std::vector<Claim> judge(const Plan& plan, const Scores& scores, const std::vector<Indicators>& analyses);

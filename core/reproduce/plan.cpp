@@ -14,13 +14,10 @@ namespace headscope::reproduce {
 namespace {
 
 /// Fewer updates teach none of these models more than the frequencies of tokens.
-constexpr std::int64_t kFewestSteps = 20;
-constexpr std::int64_t kSensibleSteps = 300;
+constexpr std::int64_t kFewestSteps = 40;
+constexpr std::int64_t kSensibleSteps = 600;
 /// Of the time that is left for training and evaluation, what is planned with: machines slow down.
 constexpr double kUsed = 0.86;
-/// Figures, analyses and the report.
-constexpr double kAtTheEnd = 45;
-
 /// Which layers are standard; equal stacks of different layouts are one.
 std::string stack_of(const std::string& layout, std::int64_t layers) {
     std::string stack;
@@ -99,8 +96,9 @@ Plan make_plan(const Settings& settings, const Size& size, const Calibration& ca
     plan.data = settings.data;
     plan.threads = settings.threads;
     plan.workers = settings.workers;
+    plan.end_seconds = calibration.end;
     const auto workers = static_cast<double>(settings.workers);
-    const double left = std::max(1.0, kUsed * (60 * settings.minutes - spent) - kAtTheEnd);
+    const double left = std::max(1.0, kUsed * (60 * settings.minutes - spent) - calibration.end);
     struct Choice {
         std::int64_t seeds;
         bool ablation;
@@ -118,7 +116,7 @@ Plan make_plan(const Settings& settings, const Size& size, const Calibration& ca
         const double rounds = std::ceil(count / workers), idle = rounds * workers / count;
         const double overhead = calibration.run_overhead * rounds, a_step_of_all = a_step * idle / workers;
         plan.steps = std::max(kFewestSteps, static_cast<std::int64_t>((left - overhead) / a_step_of_all));
-        plan.planned_seconds = spent + kAtTheEnd + overhead + static_cast<double>(plan.steps) * a_step_of_all;
+        plan.planned_seconds = spent + calibration.end + overhead + static_cast<double>(plan.steps) * a_step_of_all;
         if (plan.steps >= kSensibleSteps) break;
     }
     plan.evaluation_tokens = settings.minutes >= 10 ? 16384 : 8192;
@@ -201,6 +199,7 @@ std::string to_json(const Plan& plan) {
                       {"data", plan.data},
                       {"with_ablation", plan.with_ablation},
                       {"planned_seconds", plan.planned_seconds},
+                      {"end_seconds", plan.end_seconds},
                       {"trials", trials}});
 }
 
@@ -223,6 +222,7 @@ Plan plan_from_json(const std::string& text, const std::string& where) {
     plan.data = view.at("data").strings();
     plan.with_ablation = view.at("with_ablation").boolean();
     plan.planned_seconds = view.at("planned_seconds").number(0);
+    plan.end_seconds = view.at("end_seconds").number(0);
     const JsonView trials = view.at("trials").array();
     for (std::size_t i = 0; i < trials.size(); ++i) {
         const JsonView one = trials.at(i);

@@ -35,6 +35,7 @@ struct Calibration {
     std::string size;
     std::map<std::string, double> step_seconds;  ///< by mixer
     double run_overhead = 3;                     ///< seconds of a run beside its steps, with its evaluations
+    double end = 45;                             ///< seconds of figures and report
 };
 
 /// One model to train.
@@ -50,11 +51,12 @@ struct Trial {
 struct Plan {
     double minutes = 0;
     Size size;
-    std::int64_t sequence_length = 256, batch = 8, steps = 0, seeds = 1, threads = 1, workers = 1;
+    std::int64_t sequence_length = 256, batch = 4, steps = 0, seeds = 1, threads = 1, workers = 1;
     std::int64_t evaluation_tokens = 0;  ///< of the held-out text, for each context length
     std::vector<std::string> data;
     std::vector<Trial> trials;   ///< in the order in which they are trained; what does not fit falls off the end
     double planned_seconds = 0;  ///< of everything
+    double end_seconds = 0;      ///< of figures and the report
     bool with_ablation = false;
 
     std::vector<std::int64_t> lengths() const;                               ///< 1/16 to 1 of the training length

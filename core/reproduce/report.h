@@ -22,6 +22,7 @@ struct ReportInput {
     const Scores* scores = nullptr;
     std::vector<Indicators> analyses;
     std::vector<ReportFigure> figures;
+    std::string cost_csv;               ///< of `headscope cost --measure`; may be empty
     std::vector<std::string> missing;   ///< trials that did not fit or failed, with the reason
     std::vector<std::string> commands;  ///< how to do it again by hand
     std::string data;                   ///< "the King James Bible, 1.2 million tokens ..."

@@ -91,6 +91,20 @@ TEST_CASE("A claim that does not hold is said so, and one that half of the mixer
     CHECK(verdict_of(claims, "The simple blocks") == Verdict::failed);
 }
 
+TEST_CASE("Where Standard learned no more than MLP nothing is decided but the number of parameters", "[reproduce]") {
+    reproduce::Plan plan;
+    store::Evaluation evaluation = as_the_paper(plan, 1);
+    for (auto& result : evaluation.results) {
+        const auto& model = evaluation.models[static_cast<std::size_t>(result.model)];
+        if (model.mixer == "standard" && result.metric == "token_perplexity") result.value = 980;
+    }
+    const reproduce::Scores scores(evaluation);
+    CHECK_FALSE(reproduce::learned(plan, scores));
+    const auto claims = reproduce::judge(plan, scores, {});
+    CHECK(verdict_of(claims, "Hybrids (Standard") == Verdict::undecided);
+    CHECK(verdict_of(claims, "All models have") == Verdict::held);
+}
+
 TEST_CASE("Indicators and outliers are judged from analyses", "[reproduce]") {
     reproduce::Plan plan;
     const reproduce::Scores scores(as_the_paper(plan, 1));
@@ -117,9 +131,11 @@ TEST_CASE("The report tells verdicts, tables beside the paper's, and what is mis
     input.scores = &scores;
     input.missing = {"Left out, for the minutes were over: mlp-hybrid-seed2."};
     input.figures = {{"loss-uniform", "Loss"}};
+    input.cost_csv = "mixer,length,prefill_flops,measured_prefill_flops\nmlp,256,1000000,1200000\n";
     const std::string text = reproduce::report_markdown(input);
-    for (const char* part : {"| hybrid | Non-approximate | 39.44", "**held**", "no error bars", "mlp-hybrid-seed2",
-                             "figures/loss-uniform.pdf", "Only the layouts above were trained"}) {
+    for (const char* part :
+         {"| hybrid | Non-approximate | 39.44", "**held**", "no error bars", "mlp-hybrid-seed2",
+          "figures/loss-uniform.pdf", "| MLP | 256 | 1 M | 1.2 M |", "Only the layouts above were trained"}) {
         INFO(part);
         CHECK(text.find(part) != std::string::npos);
     }
