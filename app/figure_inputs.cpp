@@ -133,7 +133,8 @@ private:
         constexpr std::int64_t longest = 1024;
         std::vector<std::int64_t> lengths;
         for (std::int64_t length = 64; length <= longest; length *= 4) lengths.push_back(length);
-        if (request_.options.length) lengths.push_back(*request_.options.length);
+        const auto asked = request_.options.length;
+        if (asked && std::find(lengths.begin(), lengths.end(), *asked) == lengths.end()) lengths.push_back(*asked);
         cost::CostTable some = cost::paper_table(table.setting, lengths);
         ConsoleProgress progress;
         cost::measure_table(some, native_config(sizes), progress, cancellation_);

@@ -160,6 +160,25 @@ double PlacedAxis::place(const Axis& axis, double value) const {
     return scaled(axis.scale, value, axis.linear_range);
 }
 
+namespace {
+
+/// Significant digits with which evenly spaced ticks differ.
+int digits_apart(const std::vector<double>& ticks) {
+    if (ticks.size() < 2) return 0;
+    const double largest = std::max(std::abs(ticks.front()), std::abs(ticks.back()));
+    return static_cast<int>(std::ceil(std::log10(largest / (ticks[1] - ticks[0])) + 1e-9)) + 1;
+}
+
+/// As number_label(), with more digits where neighbours would read the same.
+QString tick_label(double value, int digits) {
+    constexpr int usual = 4, most = 9;
+    if (digits <= usual || digits > most || std::abs(value) < 1e-3 || std::abs(value) >= 9999.5)
+        return number_label(value);
+    return (value < 0 ? QStringLiteral("−") : QString()) + QString::number(std::abs(value), 'g', digits);
+}
+
+}  // namespace
+
 PlacedAxis place_axis(const Panel& panel, bool horizontal, double length, double tick_points, double label_share,
                       bool token_labels) {
     const Axis& axis = horizontal ? panel.x : panel.y;
@@ -210,8 +229,10 @@ PlacedAxis place_axis(const Panel& panel, bool horizontal, double length, double
         };
         const double room = horizontal ? text_width(font, "−1000") * 1.25 : text_height(font) * 1.8;
         const int wanted = std::clamp(static_cast<int>(length / room), 2, 9);
-        for (const double value : round_ticks(axis.scale, value_at(low), value_at(high), wanted, axis.linear_range)) {
-            all.emplace_back(scaled(axis.scale, value, axis.linear_range), number_label(value));
+        const auto values = round_ticks(axis.scale, value_at(low), value_at(high), wanted, axis.linear_range);
+        const int digits = axis.scale == ScaleKind::linear ? digits_apart(values) : 0;
+        for (const double value : values) {
+            all.emplace_back(scaled(axis.scale, value, axis.linear_range), tick_label(value, digits));
         }
     }
     std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first < b.first; });

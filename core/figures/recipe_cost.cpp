@@ -224,8 +224,9 @@ private:
             "One layer's token mixing without its output projection, matrix products only, by the papers' formulas.");
         if (measured_) {
             figure.notes.emplace_back(
-                "Dots and the columns \"here\": counted from the operators that ran on this machine, memory of "
-                "tensors.");
+                "Dots and the columns \"here\": counted from the operators that ran on this machine, memory of its "
+                "tensors, "
+                "which are float32.");
         }
     }
 

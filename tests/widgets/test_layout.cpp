@@ -2,6 +2,8 @@
 #include <QFontMetricsF>
 #include <catch2/catch.hpp>
 
+#include "core/cost/cost_table.h"
+#include "tests/core/figures/sample_records.h"
 #include "tests/widgets/sample_figures.h"
 #include "widgets/figure_layout.h"
 #include "widgets/fonts.h"
@@ -29,6 +31,27 @@ QRectF inked(const PlacedText& text) {
     return {left, r.top(), width, r.height()};
 }
 
+/// Of made-up runs, evaluations and costs: panels of several kinds in one figure, rows with words, a table below.
+std::vector<figures::FigureData> record_figures() {
+    figures::FigureInputs runs, run, evaluations, models;
+    for (const auto& [name, layers] : {std::pair("first", 3), std::pair("a run with a long name", 12)})
+        runs.runs.push_back(test::shared(test::sample_record(name, 200, layers)));
+    run.runs = {runs.runs[1]};
+    evaluations.evaluations.push_back(std::make_shared<const store::Evaluation>(test::sample_evaluation()));
+    cost::CostTable table = cost::paper_table({}, {64, 256, 1024, 4096});
+    for (auto& row : table.rows) row.measured = cost::MeasuredMixer{row.mixer, 1e9, 1e6, 2e6, 3e5};
+    models.models.push_back({"500M", 1024, std::make_shared<const cost::CostTable>(table)});
+    figures::FigureOptions at_step;
+    at_step.step = 100;
+    return {figures::make_figure("loss", runs, {}),
+            figures::make_figure("timeline", runs, {}),
+            figures::make_figure("timeline", run, at_step),
+            figures::make_figure("context-perplexity", evaluations, {}),
+            figures::make_figure("ablation", evaluations, {}),
+            figures::make_figure("scaling", evaluations, {}),
+            figures::make_figure("cost", models, {})};
+}
+
 std::vector<figures::FigureData> all_figures() {
     using namespace tests;
     std::vector<figures::FigureData> all{sample_heat_map(12, true),
@@ -50,6 +73,7 @@ std::vector<figures::FigureData> all_figures() {
                                          sample_links(12, 1),
                                          sample_links(64, 3),
                                          sample_labelled_curves()};
+    for (auto& figure : record_figures()) all.push_back(std::move(figure));
     return all;
 }
 
