@@ -79,7 +79,7 @@ TEST_CASE("On Markov text of order 2 each mixer goes as far as it sees", "[app][
             table += "\n" + mixer + " " + layout + ": " + std::to_string(loss);
             INFO(mixer << " " << layout << ": " << loss);
             CHECK(loss > both - noise);
-            if (mixer == "mlp") {
+            if (mixer == "mlp") {  // it sees the current token alone, and learns all that this tells
                 CHECK(loss > current - noise);
                 CHECK(loss < current + 3 * noise);
             } else if (mixer == "non_approximate" && !hybrid) {
