@@ -104,7 +104,7 @@ class Tour:
         self.keep("export", 3.0)
         hands.key("Escape")
 
-    # The job of the tour: a hybrid that learns for a minute.
+    # The job of the tour: a hybrid that learns for 300 steps.
     JOB = """name = "hybrid, even layers standard"
 
 [model]
@@ -118,7 +118,7 @@ tokenizer = "bytes"
 sequence_length = 128
 
 [training]
-minutes = 1
+steps = 300
 batch = 16
 
 [optimizer]
@@ -152,7 +152,7 @@ prompt = "And God said"
                 self.hands.type(line)
             self.hands.key("Return")
         self.window.until("the form to follow", lambda: (
-            self.window.find("job_training_minutes")["text"] == "1.0"))
+            self.window.find("job_training_steps")["text"] == "300"))
         self.hands.click("job_find")
 
     def training(self):
@@ -172,7 +172,6 @@ prompt = "And God said"
         self.keep("run")
         window.until_state("its end", lambda state: state["runs"][0]["status"] == "finished", 400)
         self.show("timeline")
-        hands.choose("timeline_indicator", "Sink")
         self.keep("timeline", 2.0)
         self.show("cost")
         hands.click("cost_measure")
