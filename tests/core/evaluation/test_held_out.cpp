@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "tests/core/evaluation/scripted_model.h"
+
+#include <cmath>
+
+#include "core/evaluation/describe.h"
+#include "core/evaluation/sources.h"
+#include "core/evaluation/tasks.h"
+#include "core/evaluation/text_score.h"
+#include "tests/core/data/corpus.h"
+
+using namespace headscope;
+
+namespace {
+
+training::JobFile job_on(const std::filesystem::path& text) {
+    training::JobFile job;
+    job.data.text = {text.string()};
+    job.data.tokenizer = "bytes";
+    job.data.sequence_length = 8;
+    job.data.validation = 0.5;
+    return job;
+}
+
+}  // namespace
+
+TEST_CASE("What a run held out is scored behind the token before it, and cut at a token", "[evaluation]") {
+    test::Corpus corpus;
+    std::string text;
+    for (int i = 0; i < 200; ++i) text += "abcd ";
+    const auto path = corpus.write("a.txt", text);
+    NoProgress progress;
+    const Cancellation cancellation;
+    const auto documents = evaluation::held_out_part(job_on(path), corpus.folder / "run", progress, cancellation);
+    REQUIRE(documents != nullptr);
+    // 257 ids; all the same logits: each token costs log 257.
+    test::ScriptedModel model(at::zeros({257, 257}));
+    evaluation::TextOptions options;
+    options.length = 8;
+    const auto whole = evaluation::score_text(model, *documents, options);
+    CHECK(whole.tokens.targets() >= 490);
+    CHECK(whole.tokens.targets() <= 502);
+    CHECK_FALSE(whole.cut);
+    CHECK(whole.bytes <= whole.tokens.targets());  // the end of the text is a token and no byte
+    CHECK(whole.bytes + 1 >= whole.tokens.targets());
+    options.most_tokens = 100;
+    const auto part = evaluation::score_text(model, *documents, options);
+    CHECK(part.tokens.targets() == 100);
+    CHECK(part.bytes == 100);
+    CHECK(part.words == Approx(21).margin(1));
+    CHECK(part.byte_loss() == Approx(std::log(257.0)).epsilon(1e-6));
+}
+
+TEST_CASE("A job of a generator, or without a part held out, has no text to score", "[evaluation]") {
+    test::Corpus corpus;
+    NoProgress progress;
+    const Cancellation cancellation;
+    training::JobFile job;
+    job.data.generator = data::GeneratorSettings{"copy", {}};
+    CHECK(evaluation::held_out_part(job, corpus.folder / "run", progress, cancellation) == nullptr);
+    auto without = job_on(corpus.write("a.txt", std::string(400, 'x')));
+    without.data.validation = 0;
+    CHECK(evaluation::held_out_part(without, corpus.folder / "run", progress, cancellation) == nullptr);
+}
+
+TEST_CASE("Generated tasks are scored with their own targets at any length", "[evaluation]") {
+    // Every token is followed by itself: of a copy task the separator alone leads to a symbol, so hits are rare.
+    at::Tensor logits = at::zeros({64, 64});
+    for (int i = 0; i < 64; ++i) logits[i][i] = 4.0;
+    test::ScriptedModel model(logits);
+    evaluation::Request request;
+    request.tasks = {"copy", "induction"};
+    request.lengths = {16, 32};
+    request.sequences = 20;
+    request.generator_options["copy"] = {{"symbols", 16}};
+    request.generator_options["induction"] = {{"symbols", 16}};
+    NoProgress progress;
+    const auto rows = evaluation::run_tasks(model, request, nullptr, 3, progress);
+    REQUIRE(rows.size() == 8);
+    for (const auto& row : rows) {
+        CHECK(row.model == 3);
+        CHECK(row.count > 0);
+        if (row.metric == "accuracy") CHECK(row.value < 0.5);
+    }
+    const auto again = evaluation::run_tasks(model, request, nullptr, 3, progress);
+    for (std::size_t i = 0; i < rows.size(); ++i) CHECK(again[i].value == rows[i].value);
+    request.seed = 2;
+    CHECK(evaluation::run_tasks(model, request, nullptr, 3, progress)[1].value != rows[1].value);
+    request.tasks = {"perplexity"};
+    CHECK_THROWS_AS(evaluation::run_tasks(model, request, nullptr, 3, progress), Error);
+    request.tasks = {"mqar"};  // 8192 ids by default
+    CHECK_THROWS_AS(evaluation::run_tasks(model, request, nullptr, 3, progress), Error);
+}
+
+TEST_CASE("A stack is described by its other mixer and its layout's other layers", "[evaluation]") {
+    CHECK(evaluation::mixer_of({"standard", "standard"}) == "standard");
+    CHECK(evaluation::mixer_of({"mlp", "standard", "mlp"}) == "mlp");
+    CHECK(evaluation::mixer_of({"mlp", "standard", "approximate"}) == "several");
+    CHECK(evaluation::other_layers({"mlp", "standard", "mlp"}) == std::set<int>{0, 2});
+    CHECK(evaluation::other_layers({}).empty());
+}
+
+TEST_CASE("A run's folder means its best snapshot, else its last one", "[evaluation]") {
+    const test::TemporaryFolder folder;
+    const auto snapshots = folder / "snapshots";
+    std::filesystem::create_directories(snapshots / "step-000010");
+    test::write_file(snapshots / "step-000010" / "config.json", "{}");
+    test::write_file(folder / "job.toml", "[data]\ncorpus = \"kjv\"\n");
+    CHECK(evaluation::checkpoint_in(folder.path()) == folder.path());
+    std::filesystem::create_directory_symlink("step-000010", snapshots / "last");
+    CHECK(evaluation::checkpoint_in(folder.path()) == snapshots / "last");
+    std::filesystem::create_directory_symlink("step-000010", snapshots / "best");
+    CHECK(evaluation::checkpoint_in(folder.path()) == snapshots / "best");
+    const auto job = evaluation::job_of(snapshots / "best");
+    REQUIRE(job.has_value());
+    CHECK(job->data.corpus == "kjv");
+    CHECK_FALSE(evaluation::job_of(folder.path().parent_path() / "nowhere").has_value());
+}
