@@ -32,7 +32,10 @@ Monkey::Monkey(MainWindow* window, double seconds, std::uint64_t seed)
     actions_.erase(QStringLiteral("quit"));
     for (QAction* action : window_->all_actions())
         if (action->objectName() == QLatin1String("quit")) action->setEnabled(false);  // it would, from the menu
+    // It begins no process, so that there is no run to do these to.
     window_->training().set_starting_allowed(false);
+    for (const char* name : {"pause", "resume", "stop", "snapshot", "evaluate", "analyse", "close"})
+        actions_.erase(QStringLiteral("train_") + QLatin1String(name));
     for (const auto* kind : widgets::view_kinds()) views_[QLatin1String(kind->name)] = 0;
     connect(&window_->watchdog(), &Watchdog::memory_read, this, [this](double bytes) {
         last_memory_ = bytes;
