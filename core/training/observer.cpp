@@ -32,8 +32,11 @@ std::string Observer::validate() {
     if (std::isfinite(s_.state.validation)) return "loss " + number_text(s_.state.validation);
     const auto start = Clock::now();
     Loss all;
-    for (std::int64_t i = 0; i < s_.job.evaluation.batches; ++i) {
-        const Loss one = s_.learner->evaluate(s_.held_out->read(i * s_.job.training.batch, s_.job.training.batch));
+    std::int64_t wanted = s_.job.evaluation.batches * s_.job.training.batch;
+    if (s_.held_out->epoch() > 0) wanted = std::min(wanted, s_.held_out->epoch());  // no window counts twice
+    for (std::int64_t first = 0; first < wanted; first += s_.job.training.batch) {
+        const Loss one =
+            s_.learner->evaluate(s_.held_out->read(first, std::min(s_.job.training.batch, wanted - first)));
         all.sum += one.sum;
         all.counted += one.counted;
     }

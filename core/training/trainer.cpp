@@ -238,7 +238,8 @@ private:
             } else if (replay.action == "learning_rate" || replay.action == "evaluate" || replay.action == "snapshot") {
                 wish.id = replay.id;
                 wish.action = action_of(replay.action);
-                if (wish.action == ControlAction::learning_rate) wish.value = std::stod(replay.value);
+                // Journals have the digits that JSON writes, whatever the locale.
+                std::from_chars(replay.value.data(), replay.value.data() + replay.value.size(), wish.value);
                 apply(wish, replay.value);
             }
             if (s_.replays.empty() && minutes()) plan_.resume(elapsed());

@@ -101,7 +101,9 @@ TEST_CASE("Standard solves induction and associative recall, MLP does not", "[ap
                 trained_loss(folder.path(), mixer + "-" + task,
                              {"model.mixer=" + mixer, "data.generator={ name = \"" + std::string(task) + "\" }",
                               "data.sequence_length=" + std::to_string(length),
-                              "training.steps=" + std::to_string(steps), "training.batch=32"});
+                              "training.steps=" + std::to_string(steps), "training.batch=32",
+                              // At 0.02 narrow heads stay for long where they guess among the values shown.
+                              "model.initializer_range=0.05"});
             table += std::string(task) + ", " + mixer + ": " + std::to_string(loss) + "\n";
             INFO(task << " " << mixer << " " << loss);
             // Solved: nearly all of the probability is on the right token. Not solved: hardly better than any symbol.
