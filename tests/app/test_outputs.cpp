@@ -117,3 +117,20 @@ TEST_CASE("a disk that fills up ends in one line and leaves nothing", "[app][out
     const Outcome outcome = run_headscope({"info", sample().string()}, {.standard_output = "/dev/full"});
     check_refusal(outcome);
 }
+
+TEST_CASE("a model with other mixers is a checkpoint that tells them, and is analysed", "[app][output][convert]") {
+    TemporaryFolder folder;
+    const std::string swapped = (folder / "swapped").string();
+    check_success(
+        run_headscope({"convert", sample().string(), swapped, "--swap", "0=mlp", "--swap", "2-3=rnd_emb_qk"}));
+    const Outcome info = run_headscope({"info", swapped});
+    check_success(info);
+    CHECK(info.out.find("\"mlp\", \"standard\", \"rnd_emb_qk\", \"rnd_emb_qk\"") != std::string::npos);
+    check_success(analyse_to(folder / "x.headscope.h5", swapped));
+    check_success(run_headscope({"generate", swapped, "--prompt", "And God", "--tokens", "4"}));
+    check_refusal(run_headscope({"convert", sample().string(), (folder / "other").string(), "--swap", "0=none"}),
+                  "none");
+    check_refusal(run_headscope({"convert", sample().string(), (folder / "other").string(), "--swap", "9=mlp"}), "9");
+    check_usage_error(run_headscope({"convert", sample().string(), (folder / "other").string(), "--swap", "mlp"}));
+    CHECK(folder.names() == std::vector<std::string>{"swapped", "x.headscope.h5"});
+}

@@ -46,7 +46,8 @@ std::vector<std::string> announced(std::int64_t layers, bool rotary) {
     for (std::int64_t layer = 0; layer < layers; ++layer) {
         for (const char* name : {"input_norm", "query", "key", "value"}) list.emplace_back(name);
         if (rotary) list.insert(list.end(), {"query_rotated", "key_rotated"});
-        for (const char* name : {"head_output", "measured", "attention_output", "feed_forward_output", "hidden"}) {
+        for (const char* name :
+             {"head_output", "measured", "mixer_output", "attention_output", "feed_forward_output", "hidden"}) {
             list.emplace_back(name);
         }
     }
