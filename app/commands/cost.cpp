@@ -239,6 +239,8 @@ void run(const Options& options, const Cancellation& cancellation) {
             const auto trainable =
                 model::Trainable::open(*subject.checkpoint, at::kFloat, {}, 0, nullptr, &cancellation);
             for (const std::int64_t length : lengths) {
+                const std::int64_t most = subject.config.max_positions;
+                if (most > 0 && length + 1 > most) continue;  // one more token is decoded
                 cost::MeasureOptions one;
                 one.batch = options.batch;
                 one.length = length;

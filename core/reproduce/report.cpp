@@ -89,15 +89,17 @@ private:
         const std::vector<Claim> list = judge(in_.plan, scores_, in_.analyses);
         line("## Which of its claims held here");
         line();
-        int held = 0, partly = 0, failed = 0;
+        int held = 0, partly = 0, failed = 0, undecided = 0;
         for (const Claim& claim : list) {
             held += claim.verdict == Verdict::held;
             partly += claim.verdict == Verdict::partly;
             failed += claim.verdict == Verdict::failed;
+            undecided += claim.verdict == Verdict::undecided || claim.verdict == Verdict::not_measured;
         }
         line(std::to_string(held) + " of " + std::to_string(list.size()) + " held, " + std::to_string(partly) +
-             " in part, " + std::to_string(failed) +
-             " did not. The criteria were fixed in the program before anything was trained.");
+             " in part, " + std::to_string(failed) + " did not" +
+             (undecided > 0 ? ", " + std::to_string(undecided) + " are open" : "") +
+             ". The criteria were fixed in the program before anything was trained.");
         line();
         if (!learned(in_.plan, scores_)) {
             line(
