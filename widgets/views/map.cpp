@@ -93,6 +93,10 @@ void MapView::refresh() {
                            study.running() ? tr("Its maps appear here as soon as the run has passed it.")
                                            : tr("The run ended before it. Run the analysis again to have it."));
     }
+    if (!study.sites()[static_cast<std::size_t>(site)].has_matrix) {
+        return show_notice(tr("No token mixing in layer %1").arg(study.site_name(site)),
+                           tr("This layer works on each token by itself: there is no matrix to show."));
+    }
     const auto next = ask();
     if (!next) return;
     show_content();
