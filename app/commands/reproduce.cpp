@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <sstream>
 #include <thread>
@@ -24,6 +25,8 @@ void run(const Options& options, Context& context) {
     ReproduceOptions wanted;
     wanted.folder = options.output;
     wanted.settings = options.settings;
+    // Jobs lie in the folder of the reproduction: what is meant from here must not be looked for there.
+    for (std::string& path : wanted.settings.data) path = std::filesystem::absolute(path).string();
     wanted.resume = options.resume;
     std::istringstream words(options.launch);
     for (std::string word; words >> word;) wanted.launch.push_back(word);
