@@ -2,7 +2,6 @@
 #include "app/loading.h"
 
 #include <cstdlib>
-#include <fstream>
 
 #include <ATen/Parallel.h>
 
@@ -83,14 +82,6 @@ void configure_compute(int threads, const std::string& kernels, const std::strin
 
 int compute_threads() {
     return kernels::threads();
-}
-
-double peak_memory() {
-    // Not getrusage: its peak of a spawned program includes the parent's.
-    std::ifstream status("/proc/self/status");
-    for (std::string line; std::getline(status, line);)
-        if (line.rfind("VmHWM:", 0) == 0) return std::stod(line.substr(6)) * 1024;
-    return 0;
 }
 
 }  // namespace headscope::app

@@ -32,7 +32,4 @@ void check_kernel_environment();
 void configure_compute(int threads, const std::string& kernels, const std::string& device);
 int compute_threads();
 
-/// Peak resident memory of this process so far, bytes.
-double peak_memory();
-
 }  // namespace headscope::app

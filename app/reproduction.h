@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <atomic>
 #include <cstdint>
-#include <exception>
 #include <filesystem>
 #include <mutex>
 #include <string>
@@ -39,7 +39,7 @@ private:
     void keep_time() const;
     void tell(const std::string& what);
     void do_trials();
-    void work();
+    void work(const std::atomic<bool>& failed);
     void make_plan();
     struct Speed {
         double step = 0, overhead = 0;  ///< seconds
@@ -81,7 +81,6 @@ private:
     std::size_t next_ = 0;
     double trial_seconds_ = 0;  ///< of the longest trial so far
     bool late_ = false;
-    std::exception_ptr failure_;  ///< what ends everything: a stop, a disk that is full
 };
 
 }  // namespace headscope::app

@@ -17,6 +17,7 @@
 #include "app/context.h"
 #include "app/loading.h"
 #include "core/analysis/request.h"
+#include "core/base/machine.h"
 #include "core/model/model.h"
 #include "kernels/backend.h"
 

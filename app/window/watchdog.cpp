@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/window/watchdog.h"
 
-#include <unistd.h>
-
 #include <chrono>
-#include <fstream>
+
+#include "core/base/machine.h"
 
 namespace headscope::app {
 namespace {
@@ -13,13 +12,6 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kEvery = std::chrono::milliseconds(50);
 constexpr double kLimit = 0.1;
 constexpr int kMemoryEvery = 40;  // questions
-
-double resident_memory() {
-    std::ifstream pages("/proc/self/statm");
-    double all = 0, resident = 0;
-    pages >> all >> resident;
-    return resident * static_cast<double>(::sysconf(_SC_PAGESIZE));
-}
 
 }  // namespace
 

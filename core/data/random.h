@@ -6,14 +6,11 @@
 
 #include <cstdint>
 
+#include "core/base/scrambled.h"
+
 namespace headscope::data {
 
-/// Every bit of the result hangs on every bit of the number (the finaliser of SplitMix64, variant 13 of Stafford).
-constexpr std::uint64_t scrambled(std::uint64_t number) {
-    number = (number ^ (number >> 30U)) * 0xBF58476D1CE4E5B9U;
-    number = (number ^ (number >> 27U)) * 0x94D049BB133111EBU;
-    return number ^ (number >> 31U);
-}
+using headscope::scrambled;
 
 constexpr std::uint64_t key_of(std::uint64_t seed, std::uint64_t part) {
     return scrambled(scrambled(seed + 0x9E3779B97F4A7C15U) ^ (part * 0xD1342543DE82EF95U + 0x2545F4914F6CDD1DU));

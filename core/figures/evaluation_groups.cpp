@@ -213,6 +213,29 @@ std::string EvaluationGroups::error_note() const {
                            : "One seed each; bars: standard error of the mean over the text.";
 }
 
+FigureData rows_figure(const EvaluationGroups& evaluations, const std::vector<Measured>& chosen, std::size_t rows,
+                       const std::function<Panel(const Measured&)>& panel) {
+    FigureData figure;
+    for (const auto& what : chosen) figure.panels.push_back(panel(what));
+    figure.columns = std::min<std::int64_t>(3, std::ssize(figure.panels));
+    figure.reflow = true;
+    figure.narrowest_mm = 24;
+    figure.share_y = true;
+    figure.panel_height_mm = 12 + 6.0 * static_cast<double>(rows);
+    figure.table = [table = evaluation_table(evaluations.groups(), chosen)] { return table; };
+    return figure;
+}
+
+std::vector<std::string> reading_notes(const EvaluationGroups& evaluations, const std::vector<Measured>& chosen,
+                                       const FigureOptions& options) {
+    std::vector<std::string> notes;
+    for (const auto& what : chosen) {
+        notes.push_back(measured_title(what) + ": at " + std::to_string(evaluations.chosen_length(what, options)) +
+                        " tokens, " + (lower_is_better(what.metric) ? "lower" : "higher") + " is better.");
+    }
+    return notes;
+}
+
 Table evaluation_table(const std::vector<EvaluationGroup>& groups, const std::vector<Measured>& chosen) {
     std::vector<std::string> task, metric, mixer, layout, skipped;
     std::vector<std::int64_t> parameters, length, seeds;

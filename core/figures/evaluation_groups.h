@@ -5,6 +5,7 @@
 // the mean over its seeds.
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -89,6 +90,13 @@ double size_dot(const std::vector<std::int64_t>& sizes, std::int64_t parameters)
 
 /// Axis whose rows carry labels, the first at the top; row i is at rows - 1 - i.
 Axis label_axis(const std::vector<std::string>& labels);
+
+/// A panel for each of `chosen`, in every one of which `rows` rows carry dots, and the table of all.
+FigureData rows_figure(const EvaluationGroups& evaluations, const std::vector<Measured>& chosen, std::size_t rows,
+                       const std::function<Panel(const Measured&)>& panel);
+/// For each of them: "perplexity: at 256 tokens, lower is better."
+std::vector<std::string> reading_notes(const EvaluationGroups& evaluations, const std::vector<Measured>& chosen,
+                                       const FigureOptions& options);
 
 /// task, metric, mixer, layout, skipped, parameters, length, value, error, seeds: everything that there is of these.
 Table evaluation_table(const std::vector<EvaluationGroup>& groups, const std::vector<Measured>& chosen);

@@ -38,26 +38,17 @@ public:
     }
 
     FigureData make() {
-        FigureData figure;
-        figure.title = "Which layers are Standard";
         const auto chosen = evaluations_.chosen(options_);
-        for (const auto& what : chosen) figure.panels.push_back(panel(what));
-        figure.columns = std::min<std::int64_t>(3, std::ssize(figure.panels));
-        figure.reflow = true;
-        figure.narrowest_mm = 24;
-        figure.share_y = true;
-        figure.panel_height_mm = 12 + 6.0 * static_cast<double>(layouts_.size());
+        FigureData figure =
+            rows_figure(evaluations_, chosen, layouts_.size(), [this](const auto& what) { return panel(what); });
+        figure.title = "Which layers are Standard";
         for (std::size_t i = 0; i < series_.size(); ++i)
             figure.legend.push_back({series_[i], static_cast<int>(i) + 1});  // 0 is Standard's
-        figure.notes.push_back("Dashed: Standard in every layer. " +
-                               std::string(sizes_.size() > 1 ? "Larger dots: larger models. " : "") +
-                               evaluations_.error_note());
-        for (std::size_t i = 0; i < chosen.size(); ++i) {
-            figure.notes.push_back(measured_title(chosen[i]) + ": at " +
-                                   std::to_string(evaluations_.chosen_length(chosen[i], options_)) + " tokens, " +
-                                   (lower_is_better(chosen[i].metric) ? "lower" : "higher") + " is better.");
-        }
-        figure.table = [table = evaluation_table(evaluations_.groups(), chosen)] { return table; };
+        figure.notes = reading_notes(evaluations_, chosen, options_);
+        figure.notes.insert(figure.notes.begin(),
+                            "Dashed: Standard in every layer. " +
+                                std::string(sizes_.size() > 1 ? "Larger dots: larger models. " : "") +
+                                evaluations_.error_note());
         return figure;
     }
 

@@ -22,25 +22,16 @@ public:
     }
 
     FigureData make() {
-        FigureData figure;
-        figure.title = "Results by size of the model";
         const auto chosen = evaluations_.chosen(options_);
-        for (const auto& what : chosen) figure.panels.push_back(panel(what));
-        figure.columns = std::min<std::int64_t>(3, std::ssize(figure.panels));
-        figure.reflow = true;
-        figure.narrowest_mm = 24;
-        figure.share_y = true;
-        figure.panel_height_mm = 12 + 6.0 * static_cast<double>(rows_.size());
+        FigureData figure =
+            rows_figure(evaluations_, chosen, rows_.size(), [this](const auto& what) { return panel(what); });
+        figure.title = "Results by size of the model";
         std::string sizes;
         for (const auto size : sizes_) sizes += (sizes.empty() ? "" : ", ") + short_count(static_cast<double>(size));
-        figure.notes.push_back("Dots from small to large: " + sizes + " parameters. " + evaluations_.error_note());
-        for (const auto& what : chosen) {
-            figure.notes.push_back(measured_title(what) + ": at " +
-                                   std::to_string(evaluations_.chosen_length(what, options_)) + " tokens, " +
-                                   (lower_is_better(what.metric) ? "lower" : "higher") + " is better.");
-        }
+        figure.notes = reading_notes(evaluations_, chosen, options_);
+        figure.notes.insert(figure.notes.begin(),
+                            "Dots from small to large: " + sizes + " parameters. " + evaluations_.error_note());
         figure.legend = {{"Standard", 0}, {"uniform", 1}, {"hybrid", 2}};
-        figure.table = [table = evaluation_table(evaluations_.groups(), chosen)] { return table; };
         return figure;
     }
 

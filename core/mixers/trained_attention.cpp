@@ -7,6 +7,7 @@
 #include <ATen/ops/empty.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "core/mixers/tensor_views.h"
 #include "core/model/training_ops.h"
 #include "kernels/attention_backward.h"
 #include "kernels/backend.h"
@@ -22,23 +23,6 @@ struct KeptRule : torch::CustomClassHolder {
     explicit KeptRule(kernels::ScoreRule rule) : value(std::move(rule)) {}
     kernels::ScoreRule value;
 };
-
-at::Tensor unit_stride(const at::Tensor& tensor) {
-    return tensor.stride(-1) == 1 ? tensor : tensor.contiguous();
-}
-
-kernels::TensorView view_of(const at::Tensor& t) {
-    return {t.const_data_ptr(), model::element_type(t),
-            t.size(0),          t.size(1),
-            t.size(2),          t.size(3),
-            t.stride(0),        t.stride(1),
-            t.stride(2)};
-}
-
-kernels::MutableView target_of(const at::Tensor& t) {
-    if (!t.defined()) return {};
-    return {t.mutable_data_ptr(), model::element_type(t), t.stride(0), t.stride(1), t.stride(2)};
-}
 
 kernels::SoftmaxRows rows_of(const at::Tensor& constants) {
     const std::int64_t rows = constants.numel() / 2;

@@ -8,21 +8,16 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
 
+#include "core/base/scrambled.h"
+
 namespace headscope::model {
 namespace {
 
 constexpr std::int64_t kGrain = 16'384;
 
-/// The finaliser of SplitMix64 (Steele, Lea, Flood 2014): a bijection of 64-bit numbers that leaves no pattern.
-std::uint64_t mixed(std::uint64_t x) {
-    x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9U;
-    x = (x ^ (x >> 27U)) * 0x94d049bb133111ebU;
-    return x ^ (x >> 31U);
-}
-
 /// The number at place `index` of the sequence of `key`.
 std::uint64_t random_bits(std::uint64_t key, std::uint64_t index) {
-    return mixed(key + (index + 1) * 0x9e3779b97f4a7c15U);
+    return scrambled(key + (index + 1) * 0x9e3779b97f4a7c15U);
 }
 
 double unit(std::uint64_t bits) {
@@ -42,7 +37,7 @@ double normal_at(std::uint64_t key, std::int64_t index) {
 std::uint64_t random_key(std::uint64_t seed, std::string_view name) {
     std::uint64_t hash = 0xcbf29ce484222325U;  // FNV-1a
     for (const char letter : name) hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3U;
-    return mixed(hash ^ mixed(seed + 0x9e3779b97f4a7c15U));
+    return scrambled(hash ^ scrambled(seed + 0x9e3779b97f4a7c15U));
 }
 
 void fill_normal(const at::Tensor& into, std::uint64_t key, double deviation) {

@@ -11,21 +11,18 @@
 #include <cstring>
 
 #include "core/base/error.h"
+#include "core/base/scrambled.h"
 #include "core/model/head_loss.h"
+#include "core/model/training_ops.h"
 #include "kernels/optimizer.h"
 
 namespace headscope::training {
 namespace {
 
-/// splitmix64 of three numbers, one after the other.
+/// One number of three; SplitMix64, begun anew with each.
 std::uint64_t mixed(std::uint64_t seed, std::uint64_t step, std::uint64_t part) {
     std::uint64_t state = 0;
-    for (const std::uint64_t value : {seed, step, part}) {
-        state = (state ^ value) + 0x9E3779B97F4A7C15U;
-        state = (state ^ (state >> 30U)) * 0xBF58476D1CE4E5B9U;
-        state = (state ^ (state >> 27U)) * 0x94D049BB133111EBU;
-        state ^= state >> 31U;
-    }
+    for (const std::uint64_t value : {seed, step, part}) state = scrambled((state ^ value) + 0x9E3779B97F4A7C15U);
     return state;
 }
 
@@ -33,10 +30,6 @@ at::Tensor tensor_of(const std::vector<std::int64_t>& values) {
     at::Tensor tensor = at::empty({static_cast<std::int64_t>(values.size())}, at::kLong);
     std::memcpy(tensor.mutable_data_ptr(), values.data(), values.size() * sizeof(std::int64_t));
     return tensor;
-}
-
-kernels::ElementType element_type(const at::Tensor& tensor) {
-    return tensor.scalar_type() == at::kBFloat16 ? kernels::ElementType::bfloat16 : kernels::ElementType::float32;
 }
 
 void read_into(at::Tensor& to, const checkpoint::Checkpoint& file, const std::string& name) {
@@ -100,7 +93,8 @@ Loss Learner::gradients(const std::vector<data::DataBatch>& parts, std::int64_t 
 
 double Learner::gradient_norm() const {
     const at::Tensor gradients = model_->gradients();
-    return std::sqrt(kernels::squared_norm(gradients.const_data_ptr(), element_type(gradients), gradients.numel()));
+    return std::sqrt(
+        kernels::squared_norm(gradients.const_data_ptr(), model::element_type(gradients), gradients.numel()));
 }
 
 void Learner::update(double rate, double norm, std::int64_t update) {
@@ -108,10 +102,10 @@ void Learner::update(double rate, double norm, std::int64_t update) {
     kernels::FlatParameters flat;
     flat.size = weights.numel();
     flat.decayed = model_->decayed();
-    flat.type = element_type(weights);
+    flat.type = model::element_type(weights);
     flat.weights = weights.mutable_data_ptr();
     if (master_.defined()) flat.master = master_.mutable_data_ptr<float>();
-    flat.gradient_type = element_type(gradients);
+    flat.gradient_type = model::element_type(gradients);
     flat.gradients = gradients.mutable_data_ptr();
     flat.first = first_.mutable_data_ptr<float>();
     flat.second = second_.mutable_data_ptr<float>();

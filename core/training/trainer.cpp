@@ -7,13 +7,13 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <thread>
 
 #include "core/base/cancellation_scope.h"
 #include "core/base/error.h"
 #include "core/base/json.h"
+#include "core/base/machine.h"
 #include "core/training/control.h"
 #include "core/training/crew.h"
 #include "core/training/number_text.h"
@@ -30,14 +30,6 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-/// Resident bytes of this process, of /proc/self/statm.
-double resident_memory() {
-    std::ifstream statm("/proc/self/statm");
-    double all = 0, resident = 0;
-    statm >> all >> resident;
-    return resident * 4096;
 }
 
 bool due(std::int64_t step, std::int64_t every) {

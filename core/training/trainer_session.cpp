@@ -6,11 +6,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "core/base/json.h"
+#include "core/base/machine.h"
 #include "core/base/os_error.h"
 #include "core/base/output_file.h"
 #include "core/base/output_folder.h"
@@ -227,16 +227,6 @@ void open_resumed(Session& session, Progress& progress, const Cancellation& canc
     session.rewound = last > session.state.step;
     session.replays = replays_of(events, session.state.step);
     if (!job_differences(session.job, was, false).empty()) write_job(session.run, session.job);
-}
-
-/// "AMD EPYC 9R14", of /proc/cpuinfo.
-std::string processor_name() {
-    std::ifstream info("/proc/cpuinfo");
-    for (std::string line; std::getline(info, line);) {
-        const auto colon = line.find(": ");
-        if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
-    }
-    return "";
 }
 
 }  // namespace

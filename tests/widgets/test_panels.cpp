@@ -14,6 +14,7 @@
 #include <catch2/catch.hpp>
 
 #include "core/figures/figure_arguments.h"
+#include "tests/widgets/child.h"
 #include "widgets/desk/history.h"
 #include "widgets/offscreen.h"
 #include "widgets/panels/command_palette.h"
@@ -50,12 +51,7 @@ TokenPreview preview(std::size_t tokens) {
     return made;
 }
 
-template <class T>
-T* child(QWidget& parent, const char* name) {
-    T* found = parent.findChild<T*>(QLatin1String(name));
-    REQUIRE(found);
-    return found;
-}
+using tests::child;
 
 struct Panel {
     bool application = (ensure_application(), true);

@@ -14,6 +14,7 @@
 #include <QToolButton>
 #include <catch2/catch.hpp>
 
+#include "tests/widgets/child.h"
 #include "tests/widgets/desk_fixture.h"
 #include "tests/widgets/run_fixture.h"
 #include "widgets/figure_view.h"
@@ -27,13 +28,7 @@ using namespace headscope::widgets;
 
 namespace {
 
-template <class T>
-T* child(QWidget& parent, const char* name) {
-    T* found = parent.findChild<T*>(QLatin1String(name));
-    INFO(name);
-    REQUIRE(found);
-    return found;
-}
+using tests::child;
 
 struct Page {
     explicit Page(const char* name, int runs = 1) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "widgets/training/mixer_look.h"
 
+#include <QPainter>
+#include <QPixmap>
 #include <array>
 #include <utility>
 
@@ -32,6 +34,17 @@ QString mixer_title(const std::string& mixer) {
     for (const Look& look : kLooks)
         if (mixer == look.name) return QString::fromLatin1(look.title);
     return QString::fromStdString(mixer);
+}
+
+QIcon swatch(const QColor& colour) {
+    QPixmap picture(16, 16);
+    picture.fill(Qt::transparent);
+    QPainter painter(&picture);
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setPen(Qt::NoPen);
+    painter.setBrush(colour);
+    painter.drawRoundedRect(QRectF(1, 1, 14, 14), 4, 4);
+    return QIcon(picture);
 }
 
 }  // namespace headscope::widgets

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <QColor>
+#include <QIcon>
 #include <QString>
 #include <string>
 
@@ -13,5 +14,7 @@ namespace headscope::widgets {
 QColor mixer_colour(const Theme& theme, const std::string& mixer);
 /// "Non-approximate" of "non_approximate".
 QString mixer_title(const std::string& mixer);
+/// A small square of a colour, for lists and legends.
+QIcon swatch(const QColor& colour);
 
 }  // namespace headscope::widgets

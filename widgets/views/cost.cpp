@@ -49,17 +49,6 @@ QString amount(double value, bool bytes) {
     return count_words(value) + (bytes ? QStringLiteral("B") : QString());
 }
 
-QIcon swatch(const QColor& colour) {
-    QPixmap picture(16, 16);
-    picture.fill(Qt::transparent);
-    QPainter painter(&picture);
-    painter.setRenderHint(QPainter::Antialiasing);
-    painter.setPen(Qt::NoPen);
-    painter.setBrush(colour);
-    painter.drawRoundedRect(QRectF(1, 1, 14, 14), 4, 4);
-    return QIcon(picture);
-}
-
 }  // namespace
 
 CostView::CostView(Desk* desk, QWidget* parent) : View(desk, parent), shelf_(desk->runs()) {

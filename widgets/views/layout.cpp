@@ -37,17 +37,6 @@ QIcon glyph(const std::vector<std::string>& layers, const Theme& theme, double r
     return QIcon(picture);
 }
 
-QIcon swatch(const QColor& colour) {
-    QPixmap picture(16, 16);
-    picture.fill(Qt::transparent);
-    QPainter painter(&picture);
-    painter.setRenderHint(QPainter::Antialiasing);
-    painter.setPen(Qt::NoPen);
-    painter.setBrush(colour);
-    painter.drawRoundedRect(QRectF(1, 1, 14, 14), 4, 4);
-    return QIcon(picture);
-}
-
 QLabel* heading(const QString& text, QWidget* parent) {
     auto* label = new QLabel(text, parent);
     QFont bold = label->font();

@@ -1,44 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <csignal>
 #include <cstring>
 
 #include "core/base/output_file.h"
 #include "core/base/output_folder.h"
 #include "tests/core/base/error_matcher.h"
+#include "tests/core/base/file_size_limit.h"
 #include "tests/core/base/temporary_folder.h"
 
 using namespace headscope;
 using namespace headscope::test;
 namespace fs = std::filesystem;
-
-namespace {
-
-/// Files of this process may not grow beyond `bytes` while this lives: a disk that is full, without privileges.
-class FileSizeLimit {
-public:
-    explicit FileSizeLimit(rlim_t bytes) {
-        ::getrlimit(RLIMIT_FSIZE, &before_);
-        handler_ = std::signal(SIGXFSZ, SIG_IGN);
-        const rlimit limit{bytes, before_.rlim_max};
-        ::setrlimit(RLIMIT_FSIZE, &limit);
-    }
-    ~FileSizeLimit() {
-        ::setrlimit(RLIMIT_FSIZE, &before_);
-        std::signal(SIGXFSZ, handler_);
-    }
-
-private:
-    rlimit before_{};
-    void (*handler_)(int) = nullptr;
-};
-
-}  // namespace
 
 TEST_CASE("An output file appears only when it is published", "[base][output]") {
     const TemporaryFolder folder;

@@ -8,8 +8,7 @@
 #include <ATen/ops/randn.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include <fstream>
-
+#include "core/base/machine.h"
 #include "core/mixers/attend.h"
 #include "core/mixers/block_attention.h"
 #include "core/mixers/running_attention.h"
@@ -78,15 +77,6 @@ void check_close(const std::vector<at::Tensor>& found, const std::vector<at::Ten
         CHECK(largest_difference(found[n].to(at::kDouble), expected[n].to(at::kDouble)) <
               tolerance * std::max(1.0, largest_value(expected[n].to(at::kDouble))));
     }
-}
-
-/// Bytes of this process's memory that were ever in use.
-std::int64_t peak_memory() {
-    std::ifstream status("/proc/self/status");
-    for (std::string line; std::getline(status, line);) {
-        if (line.rfind("VmHWM:", 0) == 0) return std::stoll(line.substr(6)) * 1024;
-    }
-    return 0;
 }
 
 }  // namespace
@@ -201,12 +191,12 @@ TEST_CASE("Training keeps no L x L tensor", "[gradients][memory]") {
         rule.normaliser = rule_name;
         std::vector<at::Tensor> leaves;
         for (int n = 0; n < 3; ++n) leaves.push_back(noise({1, 1, length, 4}, 5).abs().requires_grad_(true));
-        const std::int64_t before = peak_memory();
+        const double before = peak_memory();
         mixers::StackContext context;
         const at::Tensor output = mixers::attend(leaves[0], leaves[1], leaves[2], rule, SiteIndex{0}, context);
         torch::autograd::grad({output.sum()}, leaves);
         INFO(static_cast<int>(rule_name));
-        CHECK(peak_memory() - before < matrix / 2);
+        CHECK(peak_memory() - before < static_cast<double>(matrix / 2));
     }
 }
 

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What goes wrong while a run works: numbers that are not finite, disks that are full, wishes that are none.
-#include <sys/resource.h>
-
 #include <ATen/core/Tensor.h>
 
-#include <csignal>
 #include <limits>
 #include <thread>
 
@@ -14,35 +11,13 @@
 #include "core/training/run_history.h"
 #include "core/training/trainer_session.h"
 #include "tests/core/base/error_matcher.h"
+#include "tests/core/base/file_size_limit.h"
 #include "tests/core/training/training_run.h"
 
 using namespace headscope;
 using namespace headscope::training;
 using namespace headscope::test;
 namespace fs = std::filesystem;
-
-namespace {
-
-/// Files of this process may not grow beyond `bytes` while this lives: a disk that is full, without privileges.
-class FileSizeLimit {
-public:
-    explicit FileSizeLimit(rlim_t bytes) {
-        ::getrlimit(RLIMIT_FSIZE, &before_);
-        handler_ = std::signal(SIGXFSZ, SIG_IGN);
-        const rlimit limit{bytes, before_.rlim_max};
-        ::setrlimit(RLIMIT_FSIZE, &limit);
-    }
-    ~FileSizeLimit() {
-        ::setrlimit(RLIMIT_FSIZE, &before_);
-        std::signal(SIGXFSZ, handler_);
-    }
-
-private:
-    rlimit before_{};
-    void (*handler_)(int) = nullptr;
-};
-
-}  // namespace
 
 TEST_CASE("A gradient that is not finite once is computed again", "[training][faults]") {
     const TemporaryFolder folder;
