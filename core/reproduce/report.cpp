@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "core/reproduce/paper.h"
+#include "core/training/number_text.h"
 
 namespace headscope::reproduce {
 namespace {
@@ -335,11 +336,15 @@ private:
         line("- " + in_.program_version + " on " + in_.machine + ". " + minutes_text(plan.minutes) +
              " minutes were given, " + seconds_text(in_.seconds) + " taken; Standard trained at " +
              number_text(in_.tokens_per_second) + " tokens a second.");
+        const training::JobFile job = job_of(plan, plan.trials.empty() ? Trial{} : plan.trials.front());
         line("- Every run: " + std::to_string(plan.steps) + " steps of " + std::to_string(plan.batch) +
-             " sequences of " + std::to_string(plan.sequence_length) +
-             " tokens, AdamW (0.9, 0.95, weight decay 0.1, clip 1), cosine from 2e-3 to 2e-4 after 5 % warm-up, "
-             "float32. "
-             "The paper: 4e-4, betas 0.9 and 0.9999.");
+             " sequences of " + std::to_string(plan.sequence_length) + " tokens, AdamW (" +
+             training::number_text(job.optimizer.betas[0]) + ", " + training::number_text(job.optimizer.betas[1]) +
+             ", weight decay " + training::number_text(job.optimizer.weight_decay) + ", clip " +
+             training::number_text(job.training.clip) + "), learning rate " +
+             training::number_text(job.optimizer.learning_rate) + " to " +
+             training::number_text(job.schedule.minimum_rate) +
+             " on a cosine after 5 % warm-up, float32. The paper: 4e-4, betas 0.9 and 0.9999.");
         line("- Perplexity: windows as lm-eval-harness rolls them, over the first " +
              std::to_string(plan.evaluation_tokens) +
              " held-out tokens at every length; the tokenizer is a BPE of 1024 tokens trained on the same text.");
