@@ -14,12 +14,14 @@
 #include "app/layer_list.h"
 #include "app/loading.h"
 #include "app/resources.h"
+#include "core/analysis/estimate.h"
 #include "core/analysis/input.h"
 #include "core/analysis/request.h"
 #include "core/analysis/summary.h"
 #include "core/analysis/switched_heads.h"
 #include "core/analysis/targets.h"
 #include "core/base/error.h"
+#include "core/base/free_space.h"
 #include "core/base/output_file.h"
 #include "core/base/text.h"
 #include "core/model/check_batch.h"
@@ -208,6 +210,7 @@ Done analyse_one(const Options& options, const std::string& path,
     request.all_rows = options.all_rows;
     request.maps_float16 = options.maps_float16;
     analysis::check_request(inspection, request);  // whatever can be refused without the weights
+    expect_free_space(output, analysis::estimate(inspection, request, {}).file_bytes, "this analysis file");
 
     ConsoleProgress progress;
     const auto model = model::Model::build(
@@ -322,9 +325,7 @@ void add_analyze(CLI::App& app, Context& context) {
     command->add_option("--bos", options->bos, "The token before the text: yes, no, auto (as the tokenizer does)")
         ->check(CLI::IsMember({"yes", "no", "auto"}))
         ->group("Input");
-    command
-        ->add_flag("--chat", options->chat,
-                   "Each text is a user's message, put into the checkpoint's chat template")
+    command->add_flag("--chat", options->chat, "Each text is a user's message, put into the checkpoint's chat template")
         ->group("Input");
     command->add_option("--length", options->length, "Cut each sequence to so many tokens")
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24))

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "core/base/free_space.h"
 #include "core/base/json.h"
 #include "core/base/os_error.h"
 #include "core/base/output_folder.h"
@@ -63,14 +64,7 @@ private:
     using Shard = std::vector<const OutputTensor*>;
 
     /// So that a long conversion fails at its start; that the space is still there later is nobody's promise.
-    void check_space() const {
-        std::error_code error;
-        const fs::space_info space = fs::space(folder_.partial_path(), error);
-        if (error || space.capacity == 0 || total_ <= static_cast<double>(space.available)) return;
-        throw Error(ErrorCode::io, shown(folder_.target()),
-                    "expected " + size_text(static_cast<std::uint64_t>(total_)) + " of free space on the disk",
-                    "found " + size_text(space.available));
-    }
+    void check_space() const { expect_free_space(folder_.target(), total_, "the weights"); }
 
     std::vector<Shard> shards() const {
         std::vector<Shard> all(1);

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include <limits>
 #include <unordered_map>
 
+#include "core/base/free_space.h"
 #include "core/base/os_error.h"
 #include "core/store/rule_storage.h"
 #include "core/store/scale_storage.h"
@@ -60,15 +60,7 @@ private:
             for (const std::int64_t dimension : spec.shape) size *= static_cast<double>(dimension);
             bytes += size;
         }
-        struct statvfs disk {};
-        if (::statvfs(path_.c_str(), &disk) != 0) return;
-        const double free = static_cast<double>(disk.f_bavail) * static_cast<double>(disk.f_frsize);
-        if (bytes <= free) return;
-        const auto megabytes = [](double value) {
-            return std::to_string(static_cast<std::int64_t>(value / 1e6)) + " MB";
-        };
-        throw Error(ErrorCode::io, where_, "expected " + megabytes(bytes) + " of free space for this analysis file",
-                    "found " + megabytes(free));
+        expect_free_space(path_, bytes, "this analysis file");
     }
 
     /// Datasets that are written later hold no disk blocks yet: ask for them, where the file system can promise.

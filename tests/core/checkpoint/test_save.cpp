@@ -227,7 +227,7 @@ TEST_CASE("A stopped or failed save leaves nothing", "[checkpoint][save]") {
         request.tensors.push_back({{"a", DataType::u8, {std::int64_t{1} << 60}}, [&](const auto&) { asked = true; }});
         NoProgress progress;
         REQUIRE_THROWS_MATCHES(save_checkpoint(request, progress, Cancellation()), Error,
-                               IsError(ErrorCode::io, "expected 1.15 EB of free space on the disk"));
+                               IsError(ErrorCode::io, "expected 1.15 EB of free space for the weights"));
         REQUIRE_FALSE(asked);
     }
     SECTION("a tensor that gives too few or too many bytes") {
