@@ -26,6 +26,14 @@ def word_piece(special=("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")):
     return {"vocab.txt": "\n".join([*special, *pieces]) + "\n"}
 
 
+def clip():
+    """Pieces that end a word carry </w>; the two special ones come last."""
+    data = json.loads(tokenizer_files.clip().to_str())
+    pieces = [p for p in sorted(data["model"]["vocab"], key=data["model"]["vocab"].get) if p != "<|end|>"]
+    vocabulary = {p: i for i, p in enumerate([*pieces, "<|startoftext|>", END])}
+    return {"vocab.json": json.dumps(vocabulary, ensure_ascii=False), "merges.txt": lines_of(data)}
+
+
 def token(content, **flags):
     return {"__type": "AddedToken", "content": content, "lstrip": False, "normalized": False, "rstrip": False,
             "single_word": False, **flags}
@@ -100,3 +108,7 @@ def folders():
     yield "electra", with_files(bert, {"do_lower_case": True}, {"model_type": "electra"})
     yield "mpnet", with_files(word_piece(["<s>", "<pad>", "</s>", "[UNK]", "<mask>"]), {"tokenizer_class": "MPNetTokenizer"},
                               {"model_type": "mpnet"})
+    yield "clip", with_files(clip(), {"tokenizer_class": "CLIPTokenizer"}, {"model_type": "clip"})
+    yield "clip_by_model_type", with_files(clip(), {"model_max_length": 77}, {"model_type": "clip"}, {
+        "bos_token": {"content": "<|startoftext|>", "lstrip": False, "normalized": True, "rstrip": False, "single_word": False},
+        "eos_token": "<|endoftext|>", "pad_token": "<|endoftext|>", "unk_token": "<|endoftext|>"})

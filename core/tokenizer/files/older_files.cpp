@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-enum class Style { gpt2, codegen, roberta, deberta, gpt_neox, qwen2, bert, mpnet, unknown };
+enum class Style { gpt2, codegen, roberta, deberta, gpt_neox, qwen2, clip, bert, mpnet, unknown };
 
 struct StyleName {
     std::string_view name;
@@ -35,27 +35,51 @@ constexpr std::array class_names = {
     StyleName{"DistilBertTokenizer", Style::bert},    StyleName{"ElectraTokenizer", Style::bert},
     StyleName{"MobileBertTokenizer", Style::bert},    StyleName{"SqueezeBertTokenizer", Style::bert},
     StyleName{"ConvBertTokenizer", Style::bert},      StyleName{"MPNetTokenizer", Style::mpnet},
+    StyleName{"CLIPTokenizer", Style::clip},
 };
 
 constexpr std::array model_types = {
-    StyleName{"gpt2", Style::gpt2},          StyleName{"gptj", Style::gpt2},
-    StyleName{"gpt_neo", Style::gpt2},       StyleName{"codegen", Style::gpt2},
-    StyleName{"opt", Style::gpt2},           StyleName{"phi", Style::gpt2},
-    StyleName{"starcoder2", Style::gpt2},    StyleName{"roberta", Style::roberta},
-    StyleName{"bart", Style::roberta},       StyleName{"longformer", Style::roberta},
-    StyleName{"led", Style::roberta},        StyleName{"roberta-prelayernorm", Style::roberta},
-    StyleName{"deberta", Style::deberta},    StyleName{"gpt_neox", Style::gpt_neox},
-    StyleName{"mamba", Style::gpt_neox},     StyleName{"mamba2", Style::gpt_neox},
-    StyleName{"mpt", Style::gpt_neox},       StyleName{"olmo", Style::gpt_neox},
-    StyleName{"olmoe", Style::gpt_neox},     StyleName{"rwkv", Style::gpt_neox},
-    StyleName{"qwen2", Style::qwen2},        StyleName{"qwen2_moe", Style::qwen2},
-    StyleName{"qwen3", Style::qwen2},        StyleName{"qwen3_moe", Style::qwen2},
-    StyleName{"bert", Style::bert},          StyleName{"distilbert", Style::bert},
-    StyleName{"electra", Style::bert},       StyleName{"mobilebert", Style::bert},
-    StyleName{"squeezebert", Style::bert},   StyleName{"convbert", Style::bert},
-    StyleName{"megatron-bert", Style::bert}, StyleName{"nomic_bert", Style::bert},
+    StyleName{"gpt2", Style::gpt2},
+    StyleName{"gptj", Style::gpt2},
+    StyleName{"gpt_neo", Style::gpt2},
+    StyleName{"codegen", Style::gpt2},
+    StyleName{"opt", Style::gpt2},
+    StyleName{"phi", Style::gpt2},
+    StyleName{"starcoder2", Style::gpt2},
+    StyleName{"roberta", Style::roberta},
+    StyleName{"bart", Style::roberta},
+    StyleName{"longformer", Style::roberta},
+    StyleName{"led", Style::roberta},
+    StyleName{"roberta-prelayernorm", Style::roberta},
+    StyleName{"deberta", Style::deberta},
+    StyleName{"gpt_neox", Style::gpt_neox},
+    StyleName{"mamba", Style::gpt_neox},
+    StyleName{"mamba2", Style::gpt_neox},
+    StyleName{"mpt", Style::gpt_neox},
+    StyleName{"olmo", Style::gpt_neox},
+    StyleName{"olmoe", Style::gpt_neox},
+    StyleName{"rwkv", Style::gpt_neox},
+    StyleName{"qwen2", Style::qwen2},
+    StyleName{"qwen2_moe", Style::qwen2},
+    StyleName{"qwen3", Style::qwen2},
+    StyleName{"qwen3_moe", Style::qwen2},
+    StyleName{"bert", Style::bert},
+    StyleName{"distilbert", Style::bert},
+    StyleName{"electra", Style::bert},
+    StyleName{"mobilebert", Style::bert},
+    StyleName{"squeezebert", Style::bert},
+    StyleName{"convbert", Style::bert},
+    StyleName{"megatron-bert", Style::bert},
+    StyleName{"nomic_bert", Style::bert},
     StyleName{"mpnet", Style::mpnet},
+    StyleName{"clip", Style::clip},
+    StyleName{"clip_text_model", Style::clip},
 };
+
+// Types of models whose files are called the same and mean something else.
+constexpr std::array<std::string_view, 17> other_types = {
+    "whisper", "blenderbot", "blenderbot-small", "ctrl",     "xlm", "flaubert", "fsmt", "biogpt", "speech_to_text",
+    "esm",     "luke",       "prophetnet",       "roformer", "mvp", "markuplm", "clvp", "vits"};
 
 template <std::size_t count>
 Style find_style(const std::array<StyleName, count>& names, std::string_view name) {
@@ -76,19 +100,24 @@ bool has_merges(const fs::path& folder) {
     return has_file(folder, "vocab.json") && has_file(folder, "merges.txt");
 }
 
+[[noreturn]] void refuse_kind(const fs::path& folder, const std::string& found) {
+    throw Error(ErrorCode::unsupported, escaped(folder.string()),
+                "expected a tokenizer.json, or the files of a tokenizer like GPT-2's, RoBERTa's, CLIP's or BERT's",
+                "found " + found);
+}
+
 // The class of tokenizer_config.json or config.json; else what the model type has; else the plain kind of the files.
 Style style_of(const fs::path& folder, const Settings& settings) {
     const std::string name = settings.tokenizer_class();
     Style style = find_style(class_names, name);
     if (style == Style::unknown && (name.empty() || name == "PreTrainedTokenizer")) {
-        style = find_style(model_types, settings.model_type());
+        const std::string type = settings.model_type();
+        if (std::find(other_types.begin(), other_types.end(), type) != other_types.end())
+            refuse_kind(folder, "the tokenizer of a " + type + " model");
+        style = find_style(model_types, type);
         if (style == Style::unknown) style = has_merges(folder) ? Style::gpt2 : Style::bert;
     }
-    if (style == Style::unknown) {
-        throw Error(ErrorCode::unsupported, escaped(folder.string()),
-                    "expected a tokenizer.json, or the files of a tokenizer like GPT-2's, RoBERTa's or BERT's",
-                    "found a " + escaped(name, 60));
-    }
+    if (style == Style::unknown) refuse_kind(folder, "a " + escaped(name, 60));
     if (is_word_piece(style) ? !has_file(folder, "vocab.txt") : !has_merges(folder)) {
         throw Error(ErrorCode::mismatch, escaped(folder.string()),
                     is_word_piece(style) ? "expected a vocab.txt, as its kind of tokenizer has"
@@ -143,6 +172,8 @@ Settings::Named default_tokens(Style style) {
             named["mask_token"].strip_left = true;
             return named;
         }
+        case Style::clip:
+            return all({{"bos_token", "<|startoftext|>"}, {"eos_token", end}, {"unk_token", end}, {"pad_token", end}});
         default:
             return all({{"bos_token", end}, {"eos_token", end}, {"unk_token", end}});
     }
@@ -174,9 +205,14 @@ public:
                                  {"max_input_chars_per_word", 100}};
         } else {
             if (style_ == Style::gpt_neox || style_ == Style::qwen2) document["normalizer"] = {{"type", "NFC"}};
+            if (style_ == Style::clip) document["normalizer"] = clip_normalizer();
             document["pre_tokenizer"] = byte_pre_tokenizer();
-            document["decoder"] = byte_level();
+            document["decoder"] = style_ == Style::clip ? clip_decoder() : byte_level();
             document["model"] = {{"type", "BPE"}, {"merges", read_merges(folder_ / "merges.txt", pieces)}};
+            if (style_ == Style::clip) {
+                document["model"]["end_of_word_suffix"] = "</w>";
+                document["model"]["unk_token"] = text("unk_token");
+            }
         }
         document["model"]["vocab"] = std::move(pieces);
         return document;
@@ -225,12 +261,30 @@ private:
                 {"use_regex", style_ != Style::qwen2}};
     }
 
+    static json clip_normalizer() {
+        const json space = {{"type", "Replace"}, {"pattern", {{"Regex", "\\s+"}}}, {"content", " "}};
+        return {{"type", "Sequence"},
+                {"normalizers", json::array({{{"type", "NFC"}}, space, {{"type", "Lowercase"}}})}};
+    }
+
+    // What transformers' class does after decoding: ends of words become spaces.
+    json clip_decoder() const {
+        const json ends = {{"type", "Replace"}, {"pattern", {{"String", "</w>"}}}, {"content", " "}};
+        const json strip = {{"type", "Strip"}, {"content", " "}, {"start", 1 << 30}, {"stop", 1 << 30}};
+        return {{"type", "Sequence"}, {"decoders", json::array({byte_level(), ends, strip})}};
+    }
+
     json byte_pre_tokenizer() const {
-        if (style_ != Style::qwen2) return byte_level();
+        if (style_ != Style::qwen2 && style_ != Style::clip) return byte_level();
+        const bool clip = style_ == Style::clip;
         const char* const pattern =
-            R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-        const json split = {
-            {"type", "Split"}, {"pattern", {{"Regex", pattern}}}, {"behavior", "Isolated"}, {"invert", false}};
+            clip
+                ? R"(<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+)"
+                : R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+        const json split = {{"type", "Split"},
+                            {"pattern", {{"Regex", pattern}}},
+                            {"behavior", clip ? "Removed" : "Isolated"},
+                            {"invert", clip}};
         return {{"type", "Sequence"}, {"pretokenizers", json::array({split, byte_level()})}};
     }
 
@@ -243,6 +297,8 @@ private:
                 return roberta(settings_.flag("trim_offsets", true), settings_.flag("add_prefix_space", false));
             case Style::mpnet:
                 return roberta(true, false);
+            case Style::clip:
+                return roberta(false, false);
             case Style::codegen:
                 if (!settings_.choice("add_bos_token") && !settings_.choice("add_eos_token")) {
                     return {{"type", "ByteLevel"},
@@ -278,8 +334,8 @@ private:
     }
 
     json roberta(bool trim_offsets, bool add_prefix_space) const {
-        const std::string first = text("cls_token");
-        const std::string last = text("sep_token");
+        const std::string first = text(style_ == Style::clip ? "bos_token" : "cls_token");
+        const std::string last = text(style_ == Style::clip ? "eos_token" : "sep_token");
         return {{"type", "RobertaProcessing"},
                 {"sep", json::array({last, ids_.at(last)})},
                 {"cls", json::array({first, ids_.at(first)})},

@@ -63,6 +63,28 @@ TEST_CASE("RoBERTa's files put tokens around the text and trim offsets", "[token
     REQUIRE(encoding.offsets == Offsets{{0, 0}, {0, 2}, {2, 5}, {0, 0}});
 }
 
+TEST_CASE("CLIP's files are lower case, with ends of words", "[tokenizer][folders]") {
+    Folder folder;
+    folder.merges(R"({"a": 0, "b": 1, "b</w>": 2, "ab</w>": 3, "<|startoftext|>": 4, "<|endoftext|>": 5})", "a b</w>\n")
+        .file("config.json", R"({"model_type": "clip"})");
+    const auto tokenizer = folder.open();
+    const auto encoding = tokenizer->encode("AB \n  ab");
+    REQUIRE(encoding.ids == Ids{4, 3, 3, 5});
+    REQUIRE(encoding.offsets == Offsets{{0, 0}, {0, 2}, {6, 8}, {0, 0}});
+    REQUIRE(tokenizer->decode(std::vector<std::int32_t>{3, 3}) == "ab ab");
+}
+
+TEST_CASE("Files that are called the same and mean something else are refused by their kind", "[tokenizer][folders]") {
+    for (const std::string type : {"whisper", "blenderbot"}) {
+        Folder folder;
+        refused(folder.merges().file("config.json", R"({"model_type": ")" + type + R"("})"), ErrorCode::unsupported,
+                "the tokenizer of a " + type + " model");
+    }
+    Folder folder;
+    refused(folder.merges().file("tokenizer_config.json", R"({"tokenizer_class": "WhisperTokenizer"})"),
+            ErrorCode::unsupported, "WhisperTokenizer");
+}
+
 TEST_CASE("Settings beside a vocabulary are those of any version", "[tokenizer][folders]") {
     Folder folder;
     folder.merges().file("tokenizer_config.json",
