@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include <algorithm>
 #include <memory>
+#include <string_view>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -10,6 +10,7 @@
 #include "app/loading.h"
 #include "core/analysis/input.h"
 #include "core/base/error.h"
+#include "core/tokenizer/token_record.h"
 #include "core/tokenizer/tokenizer.h"
 
 namespace headscope::app {
@@ -37,62 +38,74 @@ void run_decode(const tokenizer::Tokenizer& tokenizer, const TokenizeOptions& op
         print(text + "\n");
 }
 
-/// Calls work(first, count) for a text's tokens, some thousands at a time: the text may be of millions.
-template <class Work>
-void in_parts(const tokenizer::Encoding& encoding, const Cancellation& cancellation, const Work& work) {
-    constexpr std::size_t tokens_at_once = 16384;
-    for (std::size_t first = 0; first < encoding.ids.size(); first += tokens_at_once) {
-        cancellation.check();
-        work(first, std::min(tokens_at_once, encoding.ids.size() - first));
+/// Text for standard output, printed some thousands of tokens at a time: there may be millions.
+class Output {
+public:
+    explicit Output(const Cancellation& cancellation) : cancellation_(cancellation) {}
+    Output& operator<<(std::string_view text) {
+        text_ += text;
+        if (text_.size() >= at_once) flush();
+        return *this;
     }
-}
+    void flush() {
+        cancellation_.check();
+        print(text_);
+        text_.clear();
+    }
+
+private:
+    static constexpr std::size_t at_once = std::size_t{256} << 10U;
+    const Cancellation& cancellation_;
+    std::string text_;
+};
 
 /// {"ids": [...], "pieces": [...], "offsets": [[begin, end], ...]}, a list a line.
-void print_encoding(const tokenizer::Tokenizer& tokenizer, const tokenizer::Encoding& encoding,
+void print_encoding(const tokenizer::Tokenizer& tokenizer, const tokenizer::TokenRecord& tokens,
                     const Cancellation& cancellation) {
-    const auto print_list = [&](const std::string& name, const auto& append) {
-        print("  \"" + name + "\": [");
-        in_parts(encoding, cancellation, [&](std::size_t first, std::size_t count) {
-            std::string part;
-            append(part, first, count);
-            if (first == 0) part.erase(0, 2);  // the first comma
-            print(part);
+    Output out(cancellation);
+    const auto print_list = [&](std::string_view name, const auto& text_of) {
+        out << "  \"" << name << "\": [";
+        bool first = true;
+        tokens.each([&](const tokenizer::FoundToken& token) {
+            if (!first) out << ", ";
+            first = false;
+            out << text_of(token);
         });
     };
-    print("{\n");
-    print_list("ids", [&](std::string& part, std::size_t first, std::size_t count) {
-        for (std::size_t i = first; i < first + count; ++i) part += ", " + std::to_string(encoding.ids[i]);
+    out << "{\n";
+    print_list("ids", [](const auto& token) { return std::to_string(token.id); });
+    out << "],\n";
+    print_list("pieces", [&](const auto& token) {
+        const std::string piece = token.respelled ? std::string(*token.respelled) : tokenizer.piece(token.id);
+        return nlohmann::json(piece).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     });
-    print("],\n");
-    print_list("pieces", [&](std::string& part, std::size_t first, std::size_t count) {
-        for (const std::string& piece : tokenizer.pieces(encoding, first, count))
-            part += ", " + nlohmann::json(piece).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    out << "],\n";
+    print_list("offsets", [](const auto& token) {
+        return '[' + std::to_string(token.begin) + ", " + std::to_string(token.end) + ']';
     });
-    print("],\n");
-    print_list("offsets", [&](std::string& part, std::size_t first, std::size_t count) {
-        for (std::size_t i = first; i < first + count; ++i) {
-            const auto [begin, end] = encoding.offsets[i];
-            part += ", [" + std::to_string(begin) + ", " + std::to_string(end) + "]";
-        }
-    });
-    print("]\n}\n");
+    out << "]\n}\n";
+    out.flush();
 }
 
-void print_table(const tokenizer::Tokenizer& tokenizer, const tokenizer::Encoding& encoding,
+void print_table(const tokenizer::Tokenizer& tokenizer, const tokenizer::TokenRecord& tokens,
                  const Cancellation& cancellation) {
+    constexpr std::size_t rows_at_once = 16384;
     const std::vector<std::string> header = {"position", "id", "piece", "bytes"};
-    if (encoding.ids.empty()) print(format_table(header, {}));
-    in_parts(encoding, cancellation, [&](std::size_t first, std::size_t count) {
-        const std::vector<std::string> spelled = tokenizer.pieces(encoding, first, count);
-        std::vector<std::vector<std::string>> rows;
-        for (std::size_t i = first; i < first + count; ++i) {
-            const auto [begin, end] = encoding.offsets[i];
-            rows.push_back({std::to_string(i), std::to_string(encoding.ids[i]), escaped(spelled[i - first]),
-                            encoding.special[i] != 0 ? "added" : std::to_string(begin) + ".." + std::to_string(end)});
-        }
+    std::vector<std::vector<std::string>> rows;
+    std::size_t position = 0;
+    const auto print_rows = [&] {
+        cancellation.check();
         const std::string table = format_table(header, rows);
-        print(first == 0 ? table : table.substr(table.find('\n') + 1));
+        print(position <= rows_at_once ? table : table.substr(table.find('\n') + 1));
+        rows.clear();
+    };
+    tokens.each([&](const tokenizer::FoundToken& token) {
+        const std::string piece = token.respelled ? std::string(*token.respelled) : tokenizer.piece(token.id);
+        rows.push_back({std::to_string(position++), std::to_string(token.id), escaped(piece),
+                        token.special ? "added" : std::to_string(token.begin) + ".." + std::to_string(token.end)});
+        if (rows.size() == rows_at_once) print_rows();
     });
+    if (!rows.empty() || position == 0) print_rows();
 }
 
 void run_encode(const tokenizer::Tokenizer& tokenizer, const TokenizeOptions& options,
@@ -102,11 +115,13 @@ void run_encode(const tokenizer::Tokenizer& tokenizer, const TokenizeOptions& op
         const tokenizer::ChatMessage message{"user", std::move(text)};
         text = tokenizer::apply_chat_template(load_chat_template(options.model), {&message, 1});
     }
-    const auto encoding = tokenizer.encode(text, !options.plain && !options.chat, &cancellation);
+    // All tokens before the first is printed: where the text ends in an error, nothing is.
+    tokenizer::TokenRecord tokens;
+    tokenizer.encode_into(tokens, text, !options.plain && !options.chat, &cancellation);
     if (options.json)
-        print_encoding(tokenizer, encoding, cancellation);
+        print_encoding(tokenizer, tokens, cancellation);
     else
-        print_table(tokenizer, encoding, cancellation);
+        print_table(tokenizer, tokens, cancellation);
 }
 
 }  // namespace

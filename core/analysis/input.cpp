@@ -19,10 +19,47 @@ using store::SequenceTokens;
 
 constexpr std::uint64_t largest_side_file = std::uint64_t{16} << 20U;
 
+/// Tokens of all texts together that are kept: each takes some sixty bytes until it is analysed.
+constexpr std::size_t most_tokens = std::size_t{1} << 22U;
+
 /// A sequence together with which of its tokens the tokenizer inserted.
 struct Tokenized {
     SequenceTokens tokens;
     std::vector<std::uint8_t> inserted;
+};
+
+/// Keeps the first `most` tokens of a text and counts the others: a text of megabytes may be a token a byte, and mostly
+/// ends in the line that says how many tokens the model takes.
+class FirstTokens final : public tokenizer::TokenSink {
+public:
+    explicit FirstTokens(std::size_t most) : most_(most) {}
+    void add(const tokenizer::FoundToken& token) override {
+        any_of_text = any_of_text || !token.special;
+        if (count++ < most_) put(kept.tokens.ids.size(), token.id, token.begin, token.end, token.special);
+    }
+    void put(std::size_t place, std::int32_t id, std::int64_t begin, std::int64_t end, bool special) {
+        const auto at = static_cast<std::ptrdiff_t>(place);
+        kept.tokens.ids.insert(kept.tokens.ids.begin() + at, id);
+        kept.tokens.offsets.insert(kept.tokens.offsets.begin() + at, {begin, end});
+        kept.inserted.insert(kept.inserted.begin() + at, special ? 1 : 0);
+    }
+    void put_first(std::int32_t id) {
+        put(0, id, 0, 0, true);
+        ++count;
+    }
+    void drop_first() {
+        kept.tokens.ids.erase(kept.tokens.ids.begin());
+        kept.tokens.offsets.erase(kept.tokens.offsets.begin());
+        kept.inserted.erase(kept.inserted.begin());
+        --count;
+    }
+
+    Tokenized kept;
+    std::size_t count = 0;  ///< of all
+    bool any_of_text = false;
+
+private:
+    std::size_t most_;
 };
 
 class InputReader {
@@ -102,26 +139,20 @@ private:
         }
     }
 
-    /// A text as it is analysed, and its tokens.
-    tokenizer::Encoding encode(std::string& text) const {
+    /// Makes the text what is analysed, and takes its tokens.
+    void encode(std::string& text, FirstTokens& tokens) const {
         if (options_.chat) {
             const tokenizer::ChatMessage message{"user", std::move(text)};
             text = tokenizer::apply_chat_template(*options_.chat, {&message, 1}, options_.chat_options);
-            return tokenizer_->encode(text, false, cancellation_);
+            tokenizer_->encode_into(tokens, text, false, cancellation_);
+            return;
         }
-        auto encoding = tokenizer_->encode(text, true, cancellation_);
+        tokenizer_->encode_into(tokens, text, true, cancellation_);
         const bool adds = tokenizer_->adds_first_token();
-        if (options_.first_token == FirstToken::no && adds && !encoding.ids.empty() && encoding.special.front() != 0) {
-            encoding.ids.erase(encoding.ids.begin());
-            encoding.offsets.erase(encoding.offsets.begin());
-            encoding.special.erase(encoding.special.begin());
+        if (options_.first_token == FirstToken::no && adds && tokens.count > 0 && tokens.kept.inserted.front() != 0) {
+            tokens.drop_first();
         }
-        if (options_.first_token == FirstToken::yes && !adds) {
-            encoding.ids.insert(encoding.ids.begin(), *options_.first_token_id);
-            encoding.offsets.insert(encoding.offsets.begin(), {0, 0});
-            encoding.special.insert(encoding.special.begin(), 1);
-        }
-        return encoding;
+        if (options_.first_token == FirstToken::yes && !adds) tokens.put_first(*options_.first_token_id);
     }
 
     void add_text(std::string text, const std::string& where) {
@@ -129,14 +160,14 @@ private:
             throw Error(ErrorCode::usage, where, "expected a text of at least one token", found);
         };
         if (text.empty()) refuse("found an empty text");
-        auto encoding = encode(text);
-        if (std::find(encoding.special.begin(), encoding.special.end(), 0) == encoding.special.end()) {
-            refuse("found one that the tokenizer drops whole");
-        }
-        Tokenized whole;
-        whole.tokens.ids = std::move(encoding.ids);
-        whole.tokens.offsets = std::move(encoding.offsets);
-        whole.inserted = std::move(encoding.special);
+        const std::size_t room = most_tokens - std::min(kept_, most_tokens);
+        // Two more than are wanted: the first may go, and whether there are more tells whether the text is cut.
+        const std::size_t wanted =
+            options_.length > 0 && !options_.windows ? static_cast<std::size_t>(options_.length) + 2 : most_tokens + 1;
+        FirstTokens tokens(std::min(wanted, room + 1));
+        encode(text, tokens);
+        if (!tokens.any_of_text) refuse("found one that the tokenizer drops whole");
+        Tokenized& whole = tokens.kept;
         whole.tokens.text = std::move(text);
         const std::int64_t limit = vocabulary();
         for (const std::int32_t id : whole.tokens.ids) {
@@ -144,6 +175,14 @@ private:
             throw Error(ErrorCode::mismatch, where,
                         "expected a tokenizer whose ids lie below the model's " + std::to_string(limit),
                         "found " + std::to_string(id));
+        }
+        // What the model cannot take is told first.
+        const std::size_t used =
+            options_.length > 0 ? std::min(tokens.count, static_cast<std::size_t>(options_.length)) : tokens.count;
+        if (options_.check_length) options_.check_length(static_cast<std::int64_t>(used));
+        if ((options_.windows ? tokens.count : used) > room) {
+            throw Error(ErrorCode::limit, where, "expected at most " + std::to_string(most_tokens) + " tokens in all",
+                        "found " + std::to_string(kept_ + (options_.windows ? tokens.count : used)));
         }
         cut(std::move(whole));
     }
@@ -175,6 +214,7 @@ private:
         const std::size_t window =
             options_.length > 0 ? std::min(size, static_cast<std::size_t>(options_.length)) : size;
         if (options_.check_length) options_.check_length(static_cast<std::int64_t>(window));
+        kept_ += options_.windows ? size : window;
         for (std::size_t begin = 0; begin < (options_.windows ? size : 1); begin += window) {
             if (cancellation_) cancellation_->check();
             store::SequenceTokens& tokens = input_.sequences.emplace_back(
@@ -226,6 +266,7 @@ private:
     const tokenizer::Tokenizer* tokenizer_;
     const Cancellation* cancellation_;
     Input input_;
+    std::size_t kept_ = 0;  ///< tokens of all sequences
 };
 
 }  // namespace

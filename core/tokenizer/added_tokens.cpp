@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "core/base/cancellation_scope.h"
 #include "core/base/text.h"
@@ -45,6 +46,8 @@ AddedToken read_token(const JsonView& entry) {
 AddedTokens::AddedTokens(const JsonView& list, const Vocabulary& vocabulary, const Normalizer* normalizer)
     : where_(list.where()) {
     list.array();
+    std::uint64_t before = 0;  // bytes of all contents, and of what the normaliser makes of them
+    std::uint64_t after = 0;
     auto next = static_cast<std::int64_t>(vocabulary.count());
     for (std::size_t i = 0; i < list.size(); ++i) {
         if (i % 1024 == 0) check_cancellation();
@@ -61,6 +64,14 @@ AddedTokens::AddedTokens(const JsonView& list, const Vocabulary& vocabulary, con
             AlignedText text(token.content, 0);
             normalizer->apply(text);
             token.normalized = text.text();
+        }
+        before += token.content.size();
+        after += token.normalized.size();
+        if (after > most_bytes(before)) {
+            throw Error(
+                ErrorCode::limit, list.at(i).where(),
+                "expected added tokens that the normaliser makes at most " + size_text(most_bytes(before)) + " of",
+                "found that these and those before become " + size_text(after));
         }
         ids_[token.content] = token.id;
         if (token.special) special_.insert(token.content);
@@ -88,19 +99,17 @@ std::optional<std::int32_t> AddedTokens::id_of(std::string_view content) const {
     return found == ids_.end() ? std::nullopt : std::optional<std::int32_t>(found->second);
 }
 
-std::vector<AddedTokens::Stretch> AddedTokens::find(std::string_view text, const TokenSet& set) const {
-    std::vector<Stretch> stretches;
+void AddedTokens::each(std::string_view text, const TokenSet& set, const TakeStretch& take) const {
     const auto size = static_cast<std::uint32_t>(text.size());
     std::uint32_t last = 0;
     std::uint32_t space_begin = 1;  // white space after a token, walked once
     std::uint32_t space_end = 0;
     std::uint64_t covered = 0;
-    for (const TokenSet::Found& found : set.find(text)) {
+    set.each(text, [&](const TokenSet::Found& found) {
         const AddedToken& token = tokens_.at(found.value);
         std::uint32_t begin = found.begin;
         std::uint32_t end = found.end;
-        if (token.single_word && (ends_with_word(text.substr(0, begin)) || starts_with_word(text.substr(end))))
-            continue;
+        if (token.single_word && (ends_with_word(text.substr(0, begin)) || starts_with_word(text.substr(end)))) return;
         while (token.strip_left && begin > last) {
             const auto before = static_cast<std::uint32_t>(previous_utf8(text, begin));
             if (!is_space(decode_utf8(text, before).point)) break;
@@ -119,19 +128,18 @@ std::vector<AddedTokens::Stretch> AddedTokens::find(std::string_view text, const
             }
             end = space_end;
         }
-        if (begin >= end) continue;  // the one before took all of it; the library fails here
-        if (last < begin) stretches.push_back({last, begin, -1});
+        if (begin >= end) return;  // the one before took all of it; the library fails here
+        if (last < begin) take({last, begin, -1});
         covered += end - begin;
         if (covered > most_covered(size)) {
             throw Error(ErrorCode::limit, where_,
                         "expected added tokens that do not all take the same white space along",
                         "found that those up to byte " + std::to_string(end) + " hold " + size_text(covered));
         }
-        stretches.push_back({begin, end, found.value});
+        take({begin, end, found.value});
         last = end;
-    }
-    if (last < size) stretches.push_back({last, size, -1});
-    return stretches;
+    });
+    if (last < size) take({last, size, -1});
 }
 
 }  // namespace headscope::tokenizer

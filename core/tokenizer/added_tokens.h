@@ -6,12 +6,12 @@
 // makes of them.
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
-#include <vector>
 
 #include "core/base/json.h"
 #include "core/tokenizer/models/model.h"
@@ -44,8 +44,10 @@ public:
         std::uint32_t end = 0;
         std::int32_t id = -1;
     };
-    std::vector<Stretch> find_raw(std::string_view text) const { return find(text, raw_); }
-    std::vector<Stretch> find_normalized(std::string_view text) const { return find(text, normalized_); }
+    using TakeStretch = std::function<void(const Stretch&)>;
+    /// Calls take for each stretch of a text, from left to right.
+    void each_raw(std::string_view text, const TakeStretch& take) const { each(text, raw_, take); }
+    void each_normalized(std::string_view text, const TakeStretch& take) const { each(text, normalized_, take); }
 
     const AddedToken* find(std::int32_t id) const;
     std::optional<std::int32_t> id_of(std::string_view content) const;
@@ -54,7 +56,7 @@ public:
     std::int64_t highest_id() const noexcept { return highest_id_; }
 
 private:
-    std::vector<Stretch> find(std::string_view text, const TokenSet& set) const;
+    void each(std::string_view text, const TokenSet& set, const TakeStretch& take) const;
 
     std::string where_;
     std::unordered_map<std::int32_t, AddedToken> tokens_;

@@ -4,6 +4,9 @@
 // Text that remembers where each of its bytes came from, through every normaliser. The rules of alignment are the
 // reference's (the `tokenizers` library): all bytes of a character share one span of the original, an inserted
 // character takes the span of the one before it, and offsets of a token run from its first byte's span to its last's.
+//
+// A text may grow to `most_bytes` of the original: a normaliser of a foreign file may put a page in the place of each
+// letter. Error(limit) beyond that.
 
 #include <cstdint>
 #include <string>
@@ -11,13 +14,9 @@
 #include <utility>
 #include <vector>
 
-namespace headscope::tokenizer {
+#include "core/tokenizer/span_table.h"
 
-/// Bytes [begin, end) of the original text.
-struct Span {
-    std::uint32_t begin = 0;
-    std::uint32_t end = 0;
-};
+namespace headscope::tokenizer {
 
 /// One character of a rewritten text, and how it came about.
 struct Change {
@@ -27,17 +26,25 @@ struct Change {
     std::int32_t kind = 0;
 };
 
+/// Bytes that a text of `original` bytes may become.
+std::size_t most_bytes(std::size_t original);
+
 class AlignedText {
 public:
     AlignedText() = default;
     /// Valid UTF-8 that begins at byte `origin` of the original text.
-    AlignedText(std::string_view text, std::uint32_t origin) : text_(text), origin_(origin) {}
+    AlignedText(std::string_view text, std::uint32_t origin)
+        : text_(text), origin_(origin), most_(most_bytes(text.size())) {}
 
     const std::string& text() const noexcept { return text_; }
     std::uint32_t origin() const noexcept { return origin_; }
     std::size_t size() const noexcept { return text_.size(); }
+    /// True while the characters lie where the original's do.
+    bool in_step() const noexcept { return spans_.empty(); }
+    /// The most bytes that it may grow to; other than most_bytes() of what it was made of.
+    void allow(std::size_t most) noexcept { most_ = most; }
 
-    /// The span of the character that byte `at` belongs to.
+    /// The span of the character that byte `at` belongs to. Many in order: SpanReader.
     Span span(std::size_t at) const;
     /// Where bytes [begin, end), begin < end, come from.
     Span span(std::size_t begin, std::size_t end) const { return {span(begin).begin, span(end - 1).end}; }
@@ -49,23 +56,73 @@ public:
     /// The same characters in other spelling: `text` has its characters at the same bytes as the old one.
     void overwrite(std::string text) { text_ = std::move(text); }
     /// Adds `other` at the end. Texts in step with the original that follow each other in it stay without a table.
-    void append(const AlignedText& other);
+    void append(AlignedText other);
 
 private:
     friend class AlignedBuilder;
+    friend class SpanReader;
+    friend class Transformation;
     void make_table();
+    void check_size(std::size_t size) const;
 
     std::string text_;
-    std::vector<Span> spans_;  ///< one a byte; empty while the characters lie where the original's do
+    SpanTable spans_;  ///< empty while in step
     std::uint32_t origin_ = 0;
+    std::size_t most_ = most_bytes(0);
 };
 
-/// Writes a text piece by piece out of another one; for edits that are simpler than `transform`.
+/// Spans of a text's bytes, quickest in ascending order. The text must outlive it and stay as it is.
+class SpanReader {
+public:
+    explicit SpanReader(const AlignedText& text) : text_(&text), reader_(text.spans_) {}
+    Span at(std::size_t byte) { return text_->in_step() ? text_->span(byte) : reader_.at(byte); }
+    /// Where bytes [begin, end), begin < end, come from.
+    Span of(std::size_t begin, std::size_t end) {
+        const std::uint32_t first = at(begin).begin;
+        return {first, at(end - 1).end};
+    }
+
+private:
+    const AlignedText* text_;
+    SpanTable::Reader reader_;
+};
+
+/// Rewrites a text character by character, from left to right. The old one stays until finish().
+class Transformation {
+public:
+    explicit Transformation(AlignedText& text);
+    /// The next characters of the old text vanish without a trace; before the first change.
+    void remove(std::size_t characters) { skip(characters); }
+    void add(Change change) {
+        if (has_last_) write(last_);
+        last_ = change;
+        has_last_ = true;
+    }
+    bool empty() const noexcept { return !has_last_; }
+    /// The change that came last, which may still be changed. Not when empty.
+    Change& last() noexcept { return last_; }
+    /// Puts the result in the place of the text.
+    void finish();
+
+private:
+    void skip(std::size_t characters);
+    void write(const Change& change);
+
+    AlignedText& old_;
+    SpanReader spans_;
+    AlignedText result_;
+    std::size_t at_ = 0;  ///< in the old text
+    std::size_t written_ = 0;
+    Change last_;
+    bool has_last_ = false;
+};
+
+/// Writes a text piece by piece out of another one; for edits that are simpler than `Transformation`.
 class AlignedBuilder {
 public:
     /// `more`: bytes that the result will have beyond those of the source, as far as is known.
     explicit AlignedBuilder(const AlignedText& source, std::size_t more = 0);
-    /// Bytes [begin, end) of the source.
+    /// Bytes [begin, end) of the source; quickest in ascending order.
     void copy(std::size_t begin, std::size_t end);
     /// New text with a given place in the original.
     void put(std::string_view text, Span span);
@@ -74,6 +131,7 @@ public:
 
 private:
     const AlignedText& source_;
+    SpanReader spans_;
     AlignedText result_;
 };
 

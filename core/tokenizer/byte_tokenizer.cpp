@@ -8,18 +8,12 @@
 
 namespace headscope::tokenizer {
 
-Encoding ByteTokenizer::encode(std::string_view text, bool, const Cancellation* cancellation) const {
+void ByteTokenizer::encode_into(TokenSink& sink, std::string_view text, bool, const Cancellation* cancellation) const {
     constexpr std::size_t bytes_per_check = 1 << 20;
-    Encoding encoding;
-    encoding.ids.reserve(text.size());
-    encoding.offsets.reserve(text.size());
-    for (std::size_t i = 0; i < text.size(); ++i) {
+    for (std::uint32_t i = 0; i < text.size(); ++i) {
         if (cancellation != nullptr && i % bytes_per_check == 0) cancellation->check();
-        encoding.ids.push_back(static_cast<unsigned char>(text[i]));
-        encoding.offsets.push_back({static_cast<std::int64_t>(i), static_cast<std::int64_t>(i) + 1});
+        sink.add({static_cast<unsigned char>(text[i]), i, i + 1, false, std::nullopt});
     }
-    encoding.special.assign(text.size(), 0);
-    return encoding;
 }
 
 std::string ByteTokenizer::decode(std::span<const std::int32_t> ids, bool) const {

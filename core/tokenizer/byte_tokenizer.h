@@ -8,7 +8,8 @@ namespace headscope::tokenizer {
 /// Ids 0 to 255 are bytes. Any bytes can be encoded; decoding makes U+FFFD of what is no UTF-8.
 class ByteTokenizer final : public Tokenizer {
 public:
-    Encoding encode(std::string_view text, bool add_special_tokens, const Cancellation* cancellation) const override;
+    void encode_into(TokenSink& sink, std::string_view text, bool add_special_tokens,
+                     const Cancellation* cancellation) const override;
     std::string decode(std::span<const std::int32_t> ids, bool skip_special_tokens) const override;
     std::string piece(std::int32_t id) const override;  ///< the printable character of the byte-level alphabet
     std::string surface(std::int32_t id) const override;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/tokenizer/matcher.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "core/tokenizer/regex.h"
@@ -16,17 +15,17 @@ class LiteralMatcher final : public Matcher {
 public:
     explicit LiteralMatcher(std::string wanted) : wanted_(std::move(wanted)) {}
 
-    void find(std::string_view text, std::vector<Match>& matches, SearchWatch&) const override {
+    void each(std::string_view text, SearchWatch&, const TakeMatch& take) const override {
         const auto length = static_cast<std::uint32_t>(wanted_.size());
         if (length == 0) {
             for (std::uint32_t at = 0; at <= text.size(); ++at) {
-                if (at == text.size() || !is_continuation(text[at])) matches.push_back({at, at});
+                if (at == text.size() || !is_continuation(text[at])) take({at, at});
             }
             return;
         }
         for (std::size_t at = find_text(text, wanted_, 0); at != std::string_view::npos;
              at = find_text(text, wanted_, at + length)) {
-            matches.push_back({static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(at) + length});
+            take({static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(at) + length});
         }
     }
 
@@ -38,10 +37,10 @@ class CharacterMatcher final : public Matcher {
 public:
     explicit CharacterMatcher(bool (*belongs)(char32_t)) : belongs_(belongs) {}
 
-    void find(std::string_view text, std::vector<Match>& matches, SearchWatch&) const override {
+    void each(std::string_view text, SearchWatch&, const TakeMatch& take) const override {
         for (std::uint32_t at = 0; at < text.size();) {
             const Decoded c = decode_utf8(text, at);
-            if (belongs_(c.point)) matches.push_back({at, at + c.length});
+            if (belongs_(c.point)) take({at, at + c.length});
             at += c.length;
         }
     }
@@ -49,18 +48,6 @@ public:
 private:
     bool (*belongs_)(char32_t);
 };
-
-// Calls take(part, is_delimiter) for the matches and for what lies between them, from left to right.
-template <class Take>
-void each_part(const std::vector<Match>& matches, std::uint32_t size, bool invert, const Take& take) {
-    std::uint32_t last = 0;
-    for (const Match& match : matches) {
-        if (last != match.begin) take(Match{last, match.begin}, invert);
-        take(match, !invert);
-        last = match.end;
-    }
-    if (last != size) take(Match{last, size}, invert);
-}
 
 }  // namespace
 
@@ -83,41 +70,9 @@ std::unique_ptr<Matcher> pattern_matcher(const std::string& pattern, const std::
 
 void split_parts(const std::vector<Match>& matches, std::uint32_t size, SplitBehavior behavior, bool invert,
                  std::vector<Match>& parts) {
-    const std::size_t first = parts.size();
-    bool previous = false;  // whether the part before was a delimiter
-    const auto open = [&] { return parts.size() > first; };
-    each_part(matches, size, invert, [&](Match part, bool delimiter) {
-        switch (behavior) {
-            case SplitBehavior::isolated:
-                parts.push_back(part);
-                break;
-            case SplitBehavior::removed:
-                if (!delimiter) parts.push_back(part);
-                break;
-            case SplitBehavior::contiguous:
-                if (delimiter == previous && open()) {
-                    parts.back().end = part.end;
-                } else {
-                    parts.push_back(part);
-                }
-                break;
-            case SplitBehavior::merged_with_previous:
-                if (delimiter && !previous && open()) {
-                    parts.back().end = part.end;
-                } else {
-                    parts.push_back(part);
-                }
-                break;
-            case SplitBehavior::merged_with_next:
-                if (!delimiter && previous && open()) {
-                    parts.back().end = part.end;
-                } else {
-                    parts.push_back(part);
-                }
-                break;
-        }
-        previous = delimiter;
-    });
+    PartMaker maker(size, behavior, invert, [&parts](Match part) { parts.push_back(part); });
+    for (const Match& match : matches) maker.match(match);
+    maker.finish();
 }
 
 }  // namespace headscope::tokenizer

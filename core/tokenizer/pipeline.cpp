@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <span>
+#include <utility>
 
 #include "core/base/cancellation_scope.h"
 #include "core/base/error.h"
@@ -18,20 +20,6 @@ namespace {
 
 constexpr std::size_t longest_text = std::numeric_limits<std::int32_t>::max();
 constexpr std::size_t words_per_check = 1024;
-constexpr std::size_t tokens_at_once = 4096;
-
-// A token that may not read as its id does, an added token for one: where it stands, and how it reads there.
-struct AddedPlace {
-    std::size_t token = 0;
-    std::string_view text;
-};
-
-// A quarter more at a time, not as much again: these are the largest lists of all.
-template <class Entry>
-void make_room(std::vector<Entry>& list, std::size_t more) {
-    if (list.capacity() - list.size() >= more) return;
-    list.reserve(std::max(list.size() + more, list.capacity() + list.capacity() / 4));
-}
 
 void check_text(std::string_view text) {
     if (text.size() > longest_text) {
@@ -56,90 +44,121 @@ Pipeline::Pipeline(PipelineParts parts) : parts_(std::move(parts)) {
 
 // Added tokens in the raw text; the text between them normalised; more added tokens in that; the rest split.
 Pieces Pipeline::cut(std::string_view text, const Cancellation* cancellation) const {
-    Pieces pieces(cancellation);
-    for (const AddedTokens::Stretch& raw : parts_.added.find_raw(text)) {
+    Pieces pieces(text.size(), cancellation);
+    parts_.added.each_raw(text, [&](const AddedTokens::Stretch& raw) {
         if (cancellation != nullptr) cancellation->check();
         AlignedText stretch(text.substr(raw.begin, raw.end - raw.begin), raw.begin);
         if (raw.id != no_id) {
-            pieces.add(stretch, raw.id);
-            continue;
+            pieces.add(std::move(stretch), raw.id);
+            return;
         }
         if (parts_.normalizer) parts_.normalizer->apply(stretch);
-        const std::vector<AddedTokens::Stretch> found = parts_.added.find_normalized(stretch.text());
-        if (found.size() == 1 && found.front().id == no_id) {
-            pieces.add(stretch);
-            continue;
-        }
-        for (const AddedTokens::Stretch& part : found) pieces.add(stretch.slice(part.begin, part.end), part.id);
-    }
+        const std::size_t size = stretch.size();
+        bool whole = false;
+        parts_.added.each_normalized(stretch.text(), [&](const AddedTokens::Stretch& part) {
+            whole = part.id == no_id && part.end - part.begin == size;
+            if (!whole) pieces.add(stretch.slice(part.begin, part.end), part.id);
+        });
+        if (whole) pieces.add(std::move(stretch));
+    });
     if (parts_.pre_tokenizer) parts_.pre_tokenizer->apply(pieces);
     return pieces;
 }
 
-Encoding Pipeline::encode(std::string_view text, bool add_special_tokens, const Cancellation* cancellation) const {
+// Gives tokens of the pieces to a sink: with their place in the original text, adjusted, and how they read there.
+class Pipeline::Writer {
+public:
+    Writer(const Pipeline& pipeline, TokenSink& sink, std::string_view text, const Pieces& pieces)
+        : pipeline_(pipeline),
+          model_(*pipeline.parts_.model),
+          post_processor_(pipeline.parts_.post_processor.get()),
+          sink_(sink),
+          text_(text),
+          pieces_(pieces),
+          spans_(pieces.text()),
+          unknown_(model_.unknown_shown_as_text()),
+          adjusts_(post_processor_ != nullptr && post_processor_->adjusts()),
+          any_shown_as_text_(unknown_ != no_id || !pipeline.shadowed_.empty()) {}
+
+    void write(std::span<const Token> tokens) {
+        for (const Token& token : tokens) {
+            std::optional<std::string_view> found;
+            if (any_shown_as_text_) found = shown_as_text(token);
+            write(token, found);
+        }
+    }
+    void write_added(const Piece& piece) { write({piece.id, piece.begin, piece.end}, pieces_.view(piece)); }
+
+private:
+    // A token that may not read as its id does.
+    std::optional<std::string_view> shown_as_text(const Token& token) const {
+        if (token.id == unknown_) return pieces_.view({token.begin, token.end});
+        if (pipeline_.shadowed_.contains(token.id)) return model_.vocabulary().piece(token.id);
+        return std::nullopt;
+    }
+
+    void write(const Token& token, std::optional<std::string_view> found) {
+        const Span span = spans_.of(token.begin, token.end);
+        FoundToken out{token.id, span.begin, span.end, false, std::nullopt};
+        if (adjusts_) {
+            TextToken own{text_, found ? *found : model_.vocabulary().piece(token.id), is_first_, out.begin, out.end};
+            post_processor_->adjust(own);
+            out.begin = own.begin;
+            out.end = own.end;
+        }
+        is_first_ = false;
+        if (found && *found != pipeline_.piece(token.id)) out.respelled = found;
+        sink_.add(out);
+    }
+
+    const Pipeline& pipeline_;
+    const Model& model_;
+    const PostProcessor* post_processor_;
+    TokenSink& sink_;
+    std::string_view text_;
+    const Pieces& pieces_;
+    SpanReader spans_;
+    std::int32_t unknown_;
+    bool adjusts_;
+    bool any_shown_as_text_;
+    bool is_first_ = true;
+};
+
+void Pipeline::encode_into(TokenSink& sink, std::string_view text, bool add_special_tokens,
+                           const Cancellation* cancellation) const {
     check_text(text);
     std::optional<CancellationScope> scope;  // for what takes no flag: normalisers, searches
     if (cancellation != nullptr) scope.emplace(*cancellation);
     Pieces pieces = cut(text, cancellation);
-    const Model& model = *parts_.model;
-    if (pieces.stands_for_bytes() && !model.works_on_bytes()) pieces.spell_bytes();
+    if (pieces.stands_for_bytes() && !parts_.model->works_on_bytes()) pieces.spell_bytes();
 
-    Draft draft;
-    draft.text = text;
-    Encoding& encoding = draft.encoding;
-    encoding.ids.reserve(pieces.list().size() + pieces.list().size() / 4 + 2);
-    encoding.offsets.reserve(pieces.list().size() + pieces.list().size() / 4 + 2);
-    std::vector<Token> tokens;  // of some words, not yet in the encoding
-    std::vector<AddedPlace> added;
-    const auto write = [&] {
-        make_room(encoding.ids, tokens.size());
-        make_room(encoding.offsets, tokens.size());
-        for (const Token& token : tokens) {
-            const Span span = pieces.text().span(token.begin, token.end);
-            encoding.ids.push_back(token.id);
-            encoding.offsets.push_back({span.begin, span.end});
-        }
-        tokens.clear();
-    };
-    const std::int32_t unknown = model.unknown_shown_as_text();
+    const PostProcessor::Frame* frame =
+        add_special_tokens && parts_.post_processor ? parts_.post_processor->frame() : nullptr;
+    if (frame != nullptr) insert(sink, frame->before);
+    Writer writer(*this, sink, text, pieces);
+    TokenQueue tokens([&writer](std::span<const Token> some) { writer.write(some); });
     std::size_t words = 0;
-    for (const Piece& piece : pieces.list()) {
+    pieces.list().each([&](const Piece& piece) {
         if (cancellation != nullptr && ++words % words_per_check == 0) cancellation->check();
-        if (tokens.size() >= tokens_at_once) write();
         if (piece.id != no_id) {
-            added.push_back({encoding.ids.size() + tokens.size(), pieces.view(piece)});
-            tokens.push_back({piece.id, piece.begin, piece.end});
-        } else {
-            const std::size_t first = tokens.size();
-            model.tokenize({pieces.view(piece), piece.begin, pieces.stands_for_bytes(), cancellation}, tokens);
-            if (unknown == no_id && shadowed_.empty()) continue;
-            for (std::size_t i = first; i < tokens.size(); ++i) {
-                if (tokens[i].id == unknown) {
-                    added.push_back({encoding.ids.size() + i, pieces.view({tokens[i].begin, tokens[i].end})});
-                } else if (shadowed_.contains(tokens[i].id)) {
-                    added.push_back({encoding.ids.size() + i, model.vocabulary().piece(tokens[i].id)});
-                }
-            }
+            tokens.hand_on();
+            writer.write_added(piece);
+            return;
         }
+        parts_.model->tokenize({pieces.view(piece), piece.begin, pieces.stands_for_bytes(), cancellation}, tokens);
+        tokens.hand_on_some();
+    });
+    tokens.hand_on();
+    if (frame != nullptr) insert(sink, frame->after);
+}
+
+// What the post-processor puts around a text.
+void Pipeline::insert(TokenSink& sink, const std::vector<InsertedToken>& tokens) const {
+    for (const InsertedToken& token : tokens) {
+        FoundToken out{token.id, 0, 0, true, std::nullopt};
+        if (piece(token.id) != token.name) out.respelled = token.name;
+        sink.add(out);
     }
-    write();
-    std::vector<Token>().swap(tokens);
-    draft.end = encoding.ids.size();
-    encoding.special.assign(encoding.ids.size(), 0);
-    for (const AddedPlace& place : added) {
-        if (place.text == piece(encoding.ids[place.token])) continue;
-        encoding.respelled.push_back({static_cast<std::int64_t>(place.token), std::string(place.text)});
-    }
-    draft.piece = [&](std::size_t i) {
-        const auto place =
-            std::lower_bound(added.begin(), added.end(), i,
-                             [](const AddedPlace& entry, std::size_t token) { return entry.token < token; });
-        return place != added.end() && place->token == i ? place->text
-                                                         : model.vocabulary().piece(encoding.ids[draft.begin + i]);
-    };
-    draft.spelling = [this](std::int32_t id) { return piece(id); };
-    if (parts_.post_processor) parts_.post_processor->apply(draft, add_special_tokens);
-    return std::move(draft.encoding);
 }
 
 std::string Pipeline::decode(std::span<const std::int32_t> ids, bool skip_special_tokens) const {
@@ -194,7 +213,8 @@ std::optional<std::int32_t> Pipeline::id_of(std::string_view piece) const {
 }
 
 bool Pipeline::adds_first_token() const {
-    return parts_.post_processor && parts_.post_processor->adds_first_token();
+    const PostProcessor::Frame* frame = parts_.post_processor ? parts_.post_processor->frame() : nullptr;
+    return frame != nullptr && !frame->before.empty();
 }
 
 }  // namespace headscope::tokenizer

@@ -35,7 +35,8 @@ class Pipeline final : public Tokenizer {
 public:
     explicit Pipeline(PipelineParts parts);
 
-    Encoding encode(std::string_view text, bool add_special_tokens, const Cancellation* cancellation) const override;
+    void encode_into(TokenSink& sink, std::string_view text, bool add_special_tokens,
+                     const Cancellation* cancellation) const override;
     std::string decode(std::span<const std::int32_t> ids, bool skip_special_tokens) const override;
     std::string piece(std::int32_t id) const override;
     std::string surface(std::int32_t id) const override;
@@ -44,7 +45,9 @@ public:
     bool adds_first_token() const override;
 
 private:
+    class Writer;
     Pieces cut(std::string_view text, const Cancellation* cancellation) const;
+    void insert(TokenSink& sink, const std::vector<InsertedToken>& tokens) const;
 
     PipelineParts parts_;
     std::unordered_set<std::int32_t> shadowed_;  ///< pieces whose ids read as an added token's normalised text instead

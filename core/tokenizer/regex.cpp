@@ -152,7 +152,7 @@ private:
     unsigned long steps_ = 0;
 };
 
-void RegexMatcher::find(std::string_view text, std::vector<Match>& matches, SearchWatch& watch) const {
+void RegexMatcher::each(std::string_view text, SearchWatch& watch, const TakeMatch& take) const {
     Search search(*this, text, watch);
     bool any = false;
     std::size_t last = 0;
@@ -162,7 +162,7 @@ void RegexMatcher::find(std::string_view text, std::vector<Match>& matches, Sear
             at = match.end + (match.end < text.size() ? utf8_length(text[match.end]) : 1);
             continue;
         }
-        matches.push_back(match);
+        take(match);
         any = true;
         at = last = match.end;
     }

@@ -21,8 +21,8 @@ public:
     RegexMatcher(const RegexMatcher&) = delete;
     RegexMatcher& operator=(const RegexMatcher&) = delete;
 
-    using Matcher::find;
-    void find(std::string_view text, std::vector<Match>& matches, SearchWatch& watch) const override;
+    using Matcher::each;
+    void each(std::string_view text, SearchWatch& watch, const TakeMatch& take) const override;
 
 private:
     class Search;

@@ -132,11 +132,11 @@ public:
     using End = std::uint32_t (*)(const Cursor&, std::uint32_t);
     explicit Scanner(End end) : end_(end) {}
 
-    void find(std::string_view text, std::vector<Match>& matches, SearchWatch&) const override {
+    void each(std::string_view text, SearchWatch&, const TakeMatch& take) const override {
         const Cursor cursor(text);
         for (std::uint32_t at = 0; !cursor.ends(at);) {
             const std::uint32_t end = end_(cursor, at);
-            matches.push_back({at, end});
+            take({at, end});
             at = end;
         }
     }

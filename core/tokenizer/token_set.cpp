@@ -81,11 +81,11 @@ void TokenSet::finish() {
     }
 }
 
-std::vector<TokenSet::Found> TokenSet::find(std::string_view text) const {
-    std::vector<Found> found;
-    if (empty()) return found;
-    std::uint32_t node = 0;
-    for (std::size_t at = text.size(); at-- > 0;) {
+// Backwards over bytes [begin, end) from the state that what follows them left; what begins at each of them, from the
+// last on. Returns the state at `begin`.
+std::uint32_t TokenSet::walk(std::string_view text, std::size_t begin, std::size_t end, std::uint32_t node,
+                             std::vector<Found>* found) const {
+    for (std::size_t at = end; at-- > begin;) {
         const auto byte = static_cast<unsigned char>(text[at]);
         std::uint32_t next = child(node, byte);
         while (next == 0 && node != 0) {
@@ -93,18 +93,53 @@ std::vector<TokenSet::Found> TokenSet::find(std::string_view text) const {
             next = child(node, byte);
         }
         node = next;
-        if (nodes_[node].length != 0) {
-            const auto begin = static_cast<std::uint32_t>(at);
-            found.push_back({begin, begin + nodes_[node].length, nodes_[node].value});
+        if (found != nullptr && nodes_[node].length != 0) {
+            const auto place = static_cast<std::uint32_t>(at);
+            found->push_back({place, place + nodes_[node].length, nodes_[node].value});
         }
     }
-    std::reverse(found.begin(), found.end());
+    return node;
+}
+
+void TokenSet::each(std::string_view text, const std::function<void(const Found&)>& take) const {
+    if (empty()) return;
+    constexpr std::size_t block = 1 << 16;
+    constexpr std::size_t most_kept = 1 << 20;
+    // Backwards over all of it. Where that finds more than is to be kept, only the states are, before which a block is
+    // walked again when its turn comes.
+    const std::size_t blocks = (text.size() + block - 1) / block;
+    std::vector<std::uint32_t> states;
+    std::vector<Found> found;
+    std::uint32_t node = 0;
+    std::size_t again = blocks;  // blocks to walk again, from the first on
+    for (; again > 0 && found.size() <= most_kept; --again) {
+        node = walk(text, (again - 1) * block, std::min(text.size(), again * block), node, &found);
+    }
+    states.resize(again);
+    for (std::size_t i = again; i-- > 0;) {
+        states[i] = node;
+        node = walk(text, i * block, (i + 1) * block, node, nullptr);
+    }
     std::uint32_t last = 0;
-    std::erase_if(found, [&](const Found& match) {
-        if (match.begin < last) return true;
-        last = match.end;
-        return false;
-    });
+    const auto pick = [&](const std::vector<Found>& list) {
+        for (auto match = list.rbegin(); match != list.rend(); ++match) {
+            if (match->begin < last) continue;
+            last = match->end;
+            take(*match);
+        }
+    };
+    std::vector<Found> part;
+    for (std::size_t i = 0; i < again; ++i) {
+        part.clear();
+        walk(text, i * block, (i + 1) * block, states[i], &part);
+        pick(part);
+    }
+    pick(found);
+}
+
+std::vector<TokenSet::Found> TokenSet::find(std::string_view text) const {
+    std::vector<Found> found;
+    each(text, [&found](const Found& match) { found.push_back(match); });
     return found;
 }
 

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -26,6 +27,8 @@ public:
     void add(std::string_view text, std::int32_t value);
     void finish();
     bool empty() const noexcept { return nodes_.size() == 1; }
+    /// Calls take for each one found, from left to right; keeps no list of more than some megabytes.
+    void each(std::string_view text, const std::function<void(const Found&)>& take) const;
     std::vector<Found> find(std::string_view text) const;
 
 private:
@@ -44,6 +47,8 @@ private:
     };
 
     std::uint32_t child(std::uint32_t node, unsigned char byte) const;
+    std::uint32_t walk(std::string_view text, std::size_t begin, std::size_t end, std::uint32_t node,
+                       std::vector<Found>* found) const;
 
     std::vector<Node> nodes_;
     std::array<std::uint32_t, 256> roots_{};  ///< children of the root, which nearly every byte of a text asks for

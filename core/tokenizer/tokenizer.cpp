@@ -48,6 +48,37 @@ bool is_sentencepiece(const std::filesystem::path& path) {
                 "found a sentencepiece model");
 }
 
+/// Makes lists of tokens.
+class EncodingMaker final : public TokenSink {
+public:
+    explicit EncodingMaker(std::size_t text) {
+        // A token for some four bytes; of what is not used, no memory is touched.
+        encoding.ids.reserve(text / 4 + 4);
+        encoding.offsets.reserve(text / 4 + 4);
+        encoding.special.reserve(text / 4 + 4);
+    }
+    void add(const FoundToken& token) override {
+        if (encoding.ids.size() == encoding.ids.capacity()) grow();
+        if (token.respelled) {
+            encoding.respelled.push_back(
+                {static_cast<std::int64_t>(encoding.ids.size()), std::string(*token.respelled)});
+        }
+        encoding.ids.push_back(token.id);
+        encoding.offsets.push_back({token.begin, token.end});
+        encoding.special.push_back(token.special ? 1 : 0);
+    }
+    Encoding encoding;
+
+private:
+    // A quarter more at a time, not as much again: these are large lists.
+    void grow() {
+        const std::size_t size = encoding.ids.capacity() + encoding.ids.capacity() / 4 + 4;
+        encoding.ids.reserve(size);
+        encoding.offsets.reserve(size);
+        encoding.special.reserve(size);
+    }
+};
+
 PipelineParts read_parts(const JsonView& root) {
     PipelineParts parts;
     if (root.has("version") && root.at("version").string() != "1.0") {
@@ -81,6 +112,12 @@ PipelineParts read_parts(const JsonView& root) {
 }  // namespace
 
 Tokenizer::~Tokenizer() = default;
+
+Encoding Tokenizer::encode(std::string_view text, bool add_special_tokens, const Cancellation* cancellation) const {
+    EncodingMaker maker(text.size());
+    encode_into(maker, text, add_special_tokens, cancellation);
+    return std::move(maker.encoding);
+}
 
 std::vector<std::string> Tokenizer::pieces(const Encoding& encoding) const {
     return pieces(encoding, 0, encoding.ids.size());

@@ -38,6 +38,23 @@ struct Encoding {
     std::vector<Respelled> respelled;
 };
 
+/// A token as it comes out of a tokenizer.
+struct FoundToken {
+    std::int32_t id = 0;
+    std::uint32_t begin = 0;  ///< bytes of the UTF-8 text; 0 and 0 for inserted tokens
+    std::uint32_t end = 0;
+    bool special = false;  ///< the post-processor inserted it
+    /// How it was found in the text where that is not piece(id) (Encoding::respelled). Valid during the call.
+    std::optional<std::string_view> respelled;
+};
+
+/// Takes the tokens of a text, in order. What it throws ends the encoding.
+class TokenSink {
+public:
+    virtual ~TokenSink() = default;
+    virtual void add(const FoundToken& token) = 0;
+};
+
 class Tokenizer {
 public:
     /// From a checkpoint folder's tokenizer.json. `where` names it in errors.
@@ -54,8 +71,12 @@ public:
     virtual ~Tokenizer();
 
     /// `text` must be UTF-8 below 2 GiB: Error(format) names the first byte that is not. Throws Stopped when cancelled.
-    virtual Encoding encode(std::string_view text, bool add_special_tokens = true,
-                            const Cancellation* cancellation = nullptr) const = 0;
+    Encoding encode(std::string_view text, bool add_special_tokens = true,
+                    const Cancellation* cancellation = nullptr) const;
+    /// The same, token by token: what a text of 20 MB takes beside itself and its sink stays below 400 MB, whatever it
+    /// is made of. The sink may have got some tokens when an error is thrown.
+    virtual void encode_into(TokenSink& sink, std::string_view text, bool add_special_tokens = true,
+                             const Cancellation* cancellation = nullptr) const = 0;
     /// UTF-8: parts of characters become U+FFFD. Ids without a piece are left out.
     virtual std::string decode(std::span<const std::int32_t> ids, bool skip_special_tokens = false) const = 0;
     /// The vocabulary's own spelling of an id ("Ġthe", "##ing", "▁a"); empty for an id it lacks.

@@ -96,7 +96,7 @@ public:
         SearchWatch watch(bytes);
         for (std::string& piece : pieces) {
             matches.clear();
-            if (!piece.empty()) matcher_->find(piece, matches, watch);
+            if (!piece.empty()) matcher_->each(piece, watch, [&matches](Match match) { matches.push_back(match); });
             if (matches.empty()) continue;
             std::string result;
             std::size_t last = 0;

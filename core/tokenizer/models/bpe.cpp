@@ -57,18 +57,18 @@ public:
     bool works_on_bytes() const override { return works_on_bytes_; }
     bool spells_bytes() const override { return byte_fallback_; }
 
-    void tokenize(const Word& word, std::vector<Token>& tokens) const override {
+    void tokenize(const Word& word, TokenQueue& tokens) const override {
         if (ignore_merges_) {
             const std::int32_t whole = word.bytes ? whole_.find(word.text) : vocabulary().id(word.text);
             if (whole != none) {
-                tokens.push_back({whole, word.begin, word.begin + static_cast<std::uint32_t>(word.text.size())});
+                tokens.add({whole, word.begin, word.begin + static_cast<std::uint32_t>(word.text.size())});
                 return;
             }
         }
-        // A text that is one word: room for the most tokens there can be, of which only what is used costs memory.
-        constexpr std::size_t long_word = 1 << 16;
-        if (word.text.size() >= long_word) tokens.reserve(tokens.size() + word.text.size());
-        if (word.text.size() <= WordCache::longest_word || !can_part_) return merge_part(word, tokens);
+        if (word.text.size() <= WordCache::longest_word || !can_part_) {
+            merge_part(word, tokens);
+            return;
+        }
         part(word, tokens);
     }
 
@@ -152,14 +152,13 @@ private:
                (byte_fallback_ && fallback_byte(vocabulary().piece(id)).has_value());
     }
 
-    void part(const Word& word, std::vector<Token>& tokens) const {
+    void part(const Word& word, TokenQueue& tokens) const {
         const std::string_view text = word.text;
         // Characters without a piece that leave no token are not counted: the reference's offsets close up over them.
         std::uint32_t place = word.begin;
         const auto merge = [&](std::size_t begin, std::size_t end) {
-            const std::size_t first = tokens.size();
-            merge_part({text.substr(begin, end - begin), place, word.bytes, word.cancellation}, tokens);
-            if (tokens.size() > first) place = tokens.back().end;
+            place = merge_part({text.substr(begin, end - begin), place, word.bytes, word.cancellation}, tokens);
+            tokens.hand_on_some();
         };
         std::size_t begin = 0;
         std::int32_t last = none;
@@ -182,8 +181,8 @@ private:
         return spelling.size() == 1 ? ascii_[static_cast<unsigned char>(spelling[0])] : vocabulary().id(spelling);
     }
 
-    // A word or an independent part of one, without ignore_merges.
-    void merge_part(const Word& word, std::vector<Token>& tokens) const {
+    // A word or an independent part of one, without ignore_merges. Returns where its last token ends.
+    std::uint32_t merge_part(const Word& word, TokenQueue& tokens) const {
         static thread_local WordCache cache;
         static thread_local SymbolList symbols;
         const std::string_view text = word.text;
@@ -193,12 +192,12 @@ private:
         std::uint32_t at = word.begin;
         if (entry != nullptr && WordCache::matches(*entry, hash, text)) {
             for (std::size_t i = 0; i < entry->count; ++i) {
-                tokens.push_back({entry->ids[i], at, at + entry->lengths[i]});
+                tokens.add({entry->ids[i], at, at + entry->lengths[i]});
                 at += entry->lengths[i];
             }
-            return;
+            return at;
         }
-        const std::size_t first = tokens.size();
+        const std::size_t first = tokens.waiting().size();
         symbols.clear(text.size());
         if (word.bytes) {
             for (const char byte : text) symbols.add(bytes_[static_cast<unsigned char>(byte)], 1);
@@ -207,11 +206,13 @@ private:
         }
         symbols.merge(merges_, word.cancellation);
         symbols.each([&](std::int32_t id, std::uint32_t length) {
-            tokens.push_back({id, at, at + length});
+            tokens.add({id, at, at + length});
             at += length;
+            if (!is_short) tokens.hand_on_some();
         });
         symbols.shrink();
-        if (entry != nullptr) remember(*entry, hash, text, std::span(tokens).subspan(first));
+        if (entry != nullptr) remember(*entry, hash, text, std::span(tokens.waiting()).subspan(first));
+        return at;
     }
 
     std::int32_t unknown_id() const {

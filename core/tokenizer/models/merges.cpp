@@ -32,6 +32,7 @@ const Merge* MergeTable::find(std::int32_t left, std::int32_t right) const {
 }
 
 void SymbolList::merge(const MergeTable& merges, const Cancellation* cancellation) {
+    slots_[size_] = 0;                         // no length: what is before ends there
     constexpr std::uint32_t long_word = 4096;  // measured: the heap is as fast up to here
     if (size_ <= long_word) {
         few_.clear();
@@ -50,39 +51,36 @@ void SymbolList::merge_with(Queue& queue, const MergeTable& merges, const Cancel
         if (++step % steps_per_check == 0 && cancellation != nullptr) cancellation->check();
     };
     const auto propose = [&](std::uint32_t left, std::uint32_t right) {
-        if (const Merge* merge = merges.find(slots_[left].id, slots_[right].id)) queue.push({merge->rank, left});
+        if (const Merge* merge = merges.find(slots_[left], slots_[right])) queue.push({merge->rank, left});
     };
     for (std::uint32_t at = 0, next = 0; at < size_; at = next) {
         look();
-        next = at + slots_[at].length;
+        next = at + length_of(at);
         if (next < size_) propose(at, next);
     }
     while (!queue.empty()) {
         look();
         const WaitingMerge best = queue.pop();
-        Slot& left = slots_[best.place];
-        if (left.id == no_symbol) continue;
-        const std::uint32_t place = best.place + left.length;
-        if (place >= size_) continue;
-        Slot& right = slots_[place];
+        if (slots_[best.place] < 0) continue;  // merged into the one before
+        const std::uint32_t right = best.place + length_of(best.place);
+        if (right >= size_) continue;
         // The pair may have changed since; what counts, as in the reference, is that it still makes the same piece.
-        const Merge* merge = merges.find(left.id, right.id);
+        const Merge* merge = merges.find(slots_[best.place], slots_[right]);
         const std::int32_t result = merges.result(best.rank);
         if (merge == nullptr || merge->result != result) continue;
-        const std::uint32_t length = left.length + right.length;
-        right.id = no_symbol;
-        slots_[best.place + length - 1].length = length;
-        left = {result, length};
-        if (best.place > 0) propose(best.place - slots_[best.place - 1].length, best.place);
-        if (best.place + length < size_) propose(best.place, best.place + length);
+        const std::uint32_t end = right + length_of(right);
+        slots_[right] = no_symbol;
+        put(best.place, result, end - best.place);
+        if (best.place > 0) propose(before(best.place), best.place);
+        if (end < size_) propose(best.place, end);
     }
+    queue.clear();
 }
 
 void SymbolList::shrink() {
     constexpr std::size_t usual = 1 << 14;
     if (slots_.size() <= usual) return;
-    std::vector<Slot>().swap(slots_);
-    many_.clear();
+    std::vector<std::int32_t>().swap(slots_);
 }
 
 }  // namespace headscope::tokenizer

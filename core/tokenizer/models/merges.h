@@ -45,42 +45,56 @@ private:
     std::vector<std::int32_t> results_;  ///< by rank
 };
 
-/// A word while it is merged: 8 bytes a byte of the word. Reused from word to word: the memory stays.
+/// A word while it is merged: 4 bytes a byte of the word. Reused from word to word: the memory stays.
 class SymbolList {
 public:
     /// Makes room for a word of at most `bytes` bytes.
     void clear(std::size_t bytes) {
         size_ = 0;
-        if (slots_.size() < bytes) slots_.resize(bytes);
+        if (slots_.size() <= bytes) slots_.resize(bytes + 1);
     }
-    /// A symbol at the end, which stands for `length` > 0 bytes.
+    /// A symbol at the end, which stands for `length` > 0 bytes. Its id is not negative.
     void add(std::int32_t id, std::uint32_t length) {
-        slots_[size_ + length - 1].length = length;
-        slots_[size_] = {id, length};
+        put(size_, id, length);
         size_ += length;
     }
     void merge(const MergeTable& merges, const Cancellation* cancellation);
-    /// Calls take(id, bytes) for every symbol from left to right.
+    /// Calls take(id, bytes) for every symbol from left to right. After merge().
     template <class Take>
     void each(const Take& take) const {
-        for (std::uint32_t at = 0; at < size_; at += slots_[at].length) take(slots_[at].id, slots_[at].length);
+        for (std::uint32_t at = 0; at < size_;) {
+            const std::uint32_t length = length_of(at);
+            take(slots_[at], length);
+            at += length;
+        }
     }
     /// Gives memory back after a word of unusual length.
     void shrink();
 
 private:
-    // A symbol lies at its first byte; its last byte has the length too, so that what follows finds its begin.
-    struct Slot {
-        std::int32_t id = 0;  ///< no_symbol: merged into the one before
-        std::uint32_t length = 0;
-    };
     static constexpr std::int32_t no_symbol = -1;
+
+    // A symbol's first byte has its id. Of a longer one the second and the last byte have its length, negated, so that
+    // it is known from its begin and from its end; what lies between is never asked for.
+    void put(std::uint32_t at, std::int32_t id, std::uint32_t length) {
+        slots_[at] = id;
+        if (length > 1) slots_[at + 1] = slots_[at + length - 1] = -static_cast<std::int32_t>(length);
+    }
+    std::uint32_t length_of(std::uint32_t at) const {
+        const std::int32_t next = slots_[at + 1];
+        return next < 0 ? static_cast<std::uint32_t>(-next) : 1;
+    }
+    /// The symbol that ends where the one at `at` > 0 begins.
+    std::uint32_t before(std::uint32_t at) const {
+        const std::int32_t last = slots_[at - 1];
+        return last < 0 ? at - static_cast<std::uint32_t>(-last) : at - 1;
+    }
 
     template <class Queue>
     void merge_with(Queue& queue, const MergeTable& merges, const Cancellation* cancellation);
 
-    std::vector<Slot> slots_;
-    std::uint32_t size_ = 0;  ///< bytes that the symbols stand for
+    std::vector<std::int32_t> slots_;  ///< one more than bytes
+    std::uint32_t size_ = 0;           ///< bytes that the symbols stand for
     SmallMergeQueue few_;
     LargeMergeQueue many_;
 };

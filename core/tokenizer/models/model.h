@@ -8,9 +8,9 @@
 #include <memory>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "core/base/json.h"
+#include "core/tokenizer/models/token_queue.h"
 #include "core/tokenizer/vocabulary.h"
 
 namespace headscope {
@@ -18,12 +18,6 @@ class Cancellation;
 }
 
 namespace headscope::tokenizer {
-
-struct Token {
-    std::int32_t id = 0;
-    std::uint32_t begin = 0;  ///< bytes of the normalised text
-    std::uint32_t end = 0;
-};
 
 /// A word as the model gets it.
 struct Word {
@@ -40,7 +34,7 @@ public:
     virtual ~Model() = default;
 
     /// Adds the tokens of a word that is not empty.
-    virtual void tokenize(const Word& word, std::vector<Token>& tokens) const = 0;
+    virtual void tokenize(const Word& word, TokenQueue& tokens) const = 0;
     /// True if words may come as bytes (Word::bytes).
     virtual bool works_on_bytes() const { return false; }
     /// The id whose tokens read as the text they stand for, not as the vocabulary spells it; -1 for none.

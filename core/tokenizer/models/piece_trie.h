@@ -31,6 +31,17 @@ public:
         }
     }
 
+    /// The value of exactly this piece, or -1.
+    std::int32_t value(std::string_view piece) const {
+        std::uint32_t node = 0;
+        for (const char byte : piece) {
+            const std::uint32_t next = units_[node].base ^ static_cast<unsigned char>(byte);
+            if (units_[next].parent != node) return -1;
+            node = next;
+        }
+        return units_[node].value;
+    }
+
 private:
     static constexpr std::uint32_t nobody = std::numeric_limits<std::uint32_t>::max();
 

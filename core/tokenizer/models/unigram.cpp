@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -52,7 +53,7 @@ public:
     bool spells_bytes() const override { return byte_fallback_; }
     std::int32_t unknown_shown_as_text() const override { return unknown_.value_or(-1); }
 
-    void tokenize(const Word& word, std::vector<Token>& tokens) const override {
+    void tokenize(const Word& word, TokenQueue& tokens) const override {
         static thread_local WordCache cache;
         if (word.text.size() > WordCache::longest_word) return cut(word, tokens);
         const std::uint64_t hash = hash_bytes(word.text);
@@ -60,23 +61,17 @@ public:
         if (WordCache::matches(entry, hash, word.text)) {
             std::uint32_t at = word.begin;
             for (std::size_t i = 0; i < entry.count; ++i) {
-                tokens.push_back({entry.ids[i], at, at + entry.lengths[i]});
+                tokens.add({entry.ids[i], at, at + entry.lengths[i]});
                 at += entry.lengths[i];
             }
             return;
         }
-        const std::size_t first = tokens.size();
+        const std::size_t first = tokens.waiting().size();
         cut(word, tokens);
-        remember(entry, hash, word, std::span(tokens).subspan(first));
+        remember(entry, hash, word, std::span(tokens.waiting()).subspan(first));
     }
 
 private:
-    // The best way to one place of the word: its last piece begins at `begin`.
-    struct Step {
-        double score = 0;
-        std::int32_t id = 0;
-        std::uint32_t begin = nowhere;
-    };
     static constexpr std::uint32_t nowhere = std::numeric_limits<std::uint32_t>::max();
 
     Unigram(const JsonView& description, Scored read)
@@ -99,6 +94,7 @@ private:
         pieces.reserve(vocabulary().count());
         for (const Vocabulary::Entry& entry : vocabulary().entries()) {
             lowest = std::min(lowest, scores_[static_cast<std::size_t>(entry.id)]);
+            longest_ = std::max(longest_, entry.piece.size());
             pieces.emplace_back(entry.piece, entry.id);
         }
         unknown_score_ = lowest - unknown_penalty;
@@ -114,50 +110,79 @@ private:
         }
     }
 
-    // Viterbi's search. Where no piece reaches across, all that is before is settled.
-    void cut(const Word& word, std::vector<Token>& tokens) const {
-        static thread_local std::vector<Step> best;
+    void cut(const Word& word, TokenQueue& tokens) const {
+        // Half the memory where pieces are as short as they always are.
+        if (longest_ < Ways<std::uint16_t>::unknown) return search<std::uint16_t>(word, tokens);
+        search<std::uint32_t>(word, tokens);
+    }
+
+    // The best way to each place of a word, from the place on up to which all is settled.
+    template <class Length>
+    struct Ways {
+        static constexpr Length unknown = Length{1} << (8 * sizeof(Length) - 1);
+        std::vector<Length> last;  ///< bytes of the piece that ends there, with `unknown` for none of the vocabulary;
+                                   ///< 0: not reached yet
+        std::vector<double> scores;  ///< of the places that a piece can reach: at their last bits
+    };
+
+    // Viterbi's search. Where no piece reaches across, all that is before is settled; where that is nowhere, a word's
+    // ways are all that is kept of it.
+    template <class Length>
+    void search(const Word& word, TokenQueue& tokens) const {
+        static thread_local Ways<Length> ways;
+        constexpr Length unknown = Ways<Length>::unknown;
         const std::string_view text = word.text;
+        const std::size_t window = std::bit_ceil(std::min(longest_, text.size()) + 5);  // characters have four at most
+        if (ways.scores.size() < window) ways.scores.resize(window);
+        const std::size_t mask = ways.scores.size() - 1;
+        std::vector<Length>& last = ways.last;
+        std::vector<double>& scores = ways.scores;
+        // Room for all places, of which only what is used costs memory.
+        if (text.size() >= bytes_per_check) last.reserve(text.size() + 1);
         Tail tail{word, nowhere};
-        best.assign(1, {0, 0, 0});
+        last.assign(1, 0);
+        scores[0] = 0;
         std::size_t settled = 0;
         std::size_t reach = 0;
         std::size_t check = bytes_per_check;
         for (std::size_t at = 0; at < text.size();) {
             if (at == reach && at > 0) {
-                settle(best, settled, at, tail, tokens);
-                best[0].score = best[at - settled].score;
-                best.resize(1);
+                settle(last, settled, at, tail, tokens);
+                last.assign(1, 0);
                 settled = at;
             }
             if (at >= check && word.cancellation != nullptr) {
                 word.cancellation->check();
                 check = at + bytes_per_check;
             }
-            const double score = best[at - settled].score;
+            const double score = scores[at & mask];
             const std::size_t character = utf8_length(text[at]);
             bool has_character = false;
-            const auto wins = [&](std::size_t length, double added) {
+            const auto arrive = [&](std::size_t length, double added, Length flag) {
                 reach = std::max(reach, at + length);
-                if (best.size() <= at + length - settled) best.resize(at + length - settled + 1);
-                const Step& step = best[at + length - settled];
-                return step.begin == nowhere || score + added > step.score;
-            };
-            const auto arrive = [&](std::size_t length, double added, std::int32_t id) {
-                best[at + length - settled] = {score + added, id, static_cast<std::uint32_t>(at)};
+                const std::size_t place = at + length - settled;
+                if (last.size() <= place) last.resize(place + 1);
+                double& known = scores[(at + length) & mask];
+                if (last[place] != 0 && !(score + added > known)) return;
+                if (flag != 0) unknown_id();  // there must be one
+                known = score + added;
+                last[place] = static_cast<Length>(length | flag);
             };
             trie_.find(text.substr(at), [&](std::size_t length, std::int32_t id) {
-                const double added = scores_[static_cast<std::size_t>(id)];
-                if (wins(length, added)) arrive(length, added, id);
+                arrive(length, scores_[static_cast<std::size_t>(id)], 0);
                 has_character = has_character || length == character;
             });
-            if (!has_character && wins(character, unknown_score_)) arrive(character, unknown_score_, unknown_id());
+            if (!has_character) arrive(character, unknown_score_, unknown);
             at += character;
         }
-        settle(best, settled, text.size(), tail, tokens);
+        settle(last, settled, text.size(), tail, tokens);
         finish_unknown(tail, static_cast<std::uint32_t>(text.size()), tokens);
-        if (best.capacity() > bytes_per_check) best = {};
+        if (last.capacity() > bytes_per_check) last = {};
+        if (scores.size() > bytes_per_check) scores = {};
     }
+
+    // Longer than what the cache takes, which wants all tokens of a word at once.
+    static bool is_long(const Word& word) { return word.text.size() > WordCache::longest_word; }
 
     // Unknown characters in a row are one token: where those begin that are not written yet.
     struct Tail {
@@ -165,43 +190,55 @@ private:
         std::uint32_t unknown = nowhere;
     };
 
-    void settle(const std::vector<Step>& best, std::size_t from, std::size_t to, Tail& tail,
-                std::vector<Token>& tokens) const {
-        static thread_local std::vector<Token> way;
-        way.clear();
-        for (std::size_t end = to; end > from;) {
-            const Step& step = best[end - from];
-            way.push_back({step.id, step.begin, static_cast<std::uint32_t>(end)});
-            end = step.begin;
+    // Turns the lengths of what ends at the places of the best way into those of what begins there, and writes that.
+    template <class Length>
+    void settle(std::vector<Length>& last, std::size_t from, std::size_t to, Tail& tail, TokenQueue& tokens) const {
+        constexpr Length unknown = Ways<Length>::unknown;
+        Length next = 0;
+        for (std::size_t place = to - from;;) {
+            const Length length = last[place];
+            last[place] = next;
+            if (place == 0) break;
+            next = length;
+            place -= length & ~unknown;
         }
         const std::uint32_t origin = tail.word.begin;
-        for (auto piece = way.rbegin(); piece != way.rend(); ++piece) {
-            if (piece->id == unknown_) {
-                if (tail.unknown == nowhere) tail.unknown = piece->begin;
+        for (std::size_t place = from; place < to;) {
+            const Length code = last[place - from];
+            const std::size_t length = code & ~unknown;
+            const auto begin = static_cast<std::uint32_t>(place);
+            const std::int32_t id =
+                (code & unknown) != 0 ? unknown_id() : trie_.value(tail.word.text.substr(place, length));
+            place += length;
+            if (id == unknown_) {
+                if (tail.unknown == nowhere) tail.unknown = begin;
                 continue;
             }
-            finish_unknown(tail, piece->begin, tokens);
-            tokens.push_back({piece->id, origin + piece->begin, origin + piece->end});
+            finish_unknown(tail, begin, tokens);
+            tokens.add({id, origin + begin, origin + static_cast<std::uint32_t>(place)});
+            if (is_long(tail.word)) tokens.hand_on_some();
         }
-        if (way.capacity() > bytes_per_check) way = {};
     }
 
-    void finish_unknown(Tail& tail, std::uint32_t end, std::vector<Token>& tokens) const {
+    void finish_unknown(Tail& tail, std::uint32_t end, TokenQueue& tokens) const {
         if (tail.unknown == nowhere) return;
         const std::string_view text = tail.word.text.substr(tail.unknown, end - tail.unknown);
         const std::uint32_t begin = tail.word.begin + tail.unknown;
         tail.unknown = nowhere;
         const std::uint32_t past = tail.word.begin + end;
         if (const std::int32_t id = vocabulary().id(text); id >= 0) {
-            tokens.push_back({id, begin, past});
+            tokens.add({id, begin, past});
             return;
         }
         const auto spelled = [&](char byte) { return fallback_[static_cast<unsigned char>(byte)]; };
         if (byte_fallback_ && std::all_of(text.begin(), text.end(), [&](char byte) { return spelled(byte) >= 0; })) {
-            for (const char byte : text) tokens.push_back({spelled(byte), begin, past});
+            for (const char byte : text) {
+                tokens.add({spelled(byte), begin, past});
+                if (is_long(tail.word)) tokens.hand_on_some();
+            }
             return;
         }
-        tokens.push_back({unknown_id(), begin, past});
+        tokens.add({unknown_id(), begin, past});
     }
 
     std::int32_t unknown_id() const {
@@ -236,6 +273,7 @@ private:
     std::optional<std::int32_t> unknown_;
     double unknown_score_ = 0;
     PieceTrie trie_;
+    std::size_t longest_ = 0;                   ///< bytes of the longest piece
     std::array<std::int32_t, 256> fallback_{};  ///< "<0x41>" and so on
     std::uint64_t number_ = 0;                  ///< tells this model's words in a cache from another's
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
+#include <vector>
 
 #include "core/base/progress.h"
 #include "core/tokenizer/models/model.h"
@@ -31,12 +32,27 @@ public:
         }
     }
 
-    void tokenize(const Word& word, std::vector<Token>& tokens) const override {
-        const std::size_t first = tokens.size();
-        if (count_utf8(word.text) > most_characters_ || !add_pieces(word, tokens)) {
-            tokens.resize(first);
-            tokens.push_back({known(vocabulary().id(unknown_), where_, unknown_), word.begin,
-                              word.begin + static_cast<std::uint32_t>(word.text.size())});
+    void tokenize(const Word& word, TokenQueue& tokens) const override {
+        static thread_local std::vector<Token> found;
+        constexpr std::size_t long_word = 1 << 14;
+        bool fits = count_utf8(word.text) <= most_characters_;
+        if (fits && word.text.size() <= long_word) {
+            found.clear();
+            fits = each_piece(word, [&](const Token& token) { found.push_back(token); });
+            for (std::size_t i = 0; fits && i < found.size(); ++i) tokens.add(found[i]);
+        } else if (fits) {
+            // Whether all of it fits is known at the end only: a long word is cut twice.
+            fits = each_piece(word, [](const Token&) {});
+            if (fits) {
+                each_piece(word, [&](const Token& token) {
+                    tokens.add(token);
+                    tokens.hand_on_some();
+                });
+            }
+        }
+        if (!fits) {
+            tokens.add({known(vocabulary().id(unknown_), where_, unknown_), word.begin,
+                        word.begin + static_cast<std::uint32_t>(word.text.size())});
         }
     }
 
@@ -45,7 +61,9 @@ private:
     // may have any length, a vocabulary of huge pieces could make them cost a square of that.
     static std::uint64_t most_looked_up(std::size_t word) { return (1 << 20) + std::uint64_t{256} * word; }
 
-    bool add_pieces(const Word& word, std::vector<Token>& tokens) const {
+    // Calls take for each piece of the word; false where the rest has none.
+    template <class Take>
+    bool each_piece(const Word& word, const Take& take) const {
         std::string candidate;
         std::uint64_t looked_up = 0;
         for (std::size_t begin = 0; begin < word.text.size();) {
@@ -65,8 +83,8 @@ private:
                             "found a word of " + std::to_string(word.text.size()) + " bytes that costs too much");
             }
             if (word.cancellation != nullptr) word.cancellation->check();
-            tokens.push_back(
-                {id, word.begin + static_cast<std::uint32_t>(begin), word.begin + static_cast<std::uint32_t>(end)});
+            take(Token{id, word.begin + static_cast<std::uint32_t>(begin),
+                       word.begin + static_cast<std::uint32_t>(end)});
             begin = end;
         }
         return true;
@@ -87,10 +105,10 @@ public:
           unknown_(description.string_or("unk_token", "<unk>")),
           where_(description.where()) {}
 
-    void tokenize(const Word& word, std::vector<Token>& tokens) const override {
+    void tokenize(const Word& word, TokenQueue& tokens) const override {
         std::int32_t id = vocabulary().id(word.text);
         if (id < 0) id = known(vocabulary().id(unknown_), where_, unknown_);
-        tokens.push_back({id, word.begin, word.begin + static_cast<std::uint32_t>(word.text.size())});
+        tokens.add({id, word.begin, word.begin + static_cast<std::uint32_t>(word.text.size())});
     }
 
 private:

@@ -19,18 +19,19 @@ void pad_cjk(AlignedText& text) {
         any = static_cast<unsigned char>(old[at]) >= 0xE3 && is_bert_cjk(decode_utf8(old, at).point);
     }
     if (!any) return;
-    std::vector<Change> changes;
-    changes.reserve(old.size());
+    Transformation transformation(text);
     for (std::size_t at = 0; at < old.size();) {
         const Decoded c = decode_utf8(old, at);
         at += c.length;
         if (is_bert_cjk(c.point)) {
-            changes.insert(changes.end(), {{U' ', 0}, {c.point, 1}, {U' ', 1}});
+            transformation.add({U' ', 0});
+            transformation.add({c.point, 1});
+            transformation.add({U' ', 1});
         } else {
-            changes.push_back({c.point, 0});
+            transformation.add({c.point, 0});
         }
     }
-    text.transform(changes);
+    transformation.finish();
 }
 
 /// BERT's basic tokenizer, first half (Devlin et al. 2019, tokenization.py).

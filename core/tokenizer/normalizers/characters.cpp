@@ -20,43 +20,41 @@ void filter_characters(AlignedText& text, bool (*keep)(char32_t)) {
         first += c.length;
     }
     if (first == old.size()) return;
-    std::vector<Change> changes;
-    changes.reserve(old.size());
-    std::size_t leading = 0;
+    Transformation transformation(text);
     for (std::size_t at = 0; at < old.size();) {
         const Decoded c = decode_utf8(old, at);
         at += c.length;
         if (keep(c.point)) {
-            changes.push_back({c.point, 0});
-        } else if (changes.empty()) {
-            ++leading;
+            transformation.add({c.point, 0});
+        } else if (transformation.empty()) {
+            transformation.remove(1);
         } else {
-            --changes.back().kind;
+            --transformation.last().kind;
         }
     }
-    text.transform(changes, leading);
+    transformation.finish();
 }
 
 void map_characters(AlignedText& text, char32_t (*map)(char32_t)) {
     const std::string& old = text.text();
     std::string mapped;
     mapped.reserve(old.size());
-    std::vector<Change> changes;
     bool in_step = true;
-    for (std::size_t at = 0; at < old.size();) {
+    for (std::size_t at = 0; at < old.size() && in_step;) {
         const Decoded c = decode_utf8(old, at);
         append_utf8(mapped, map(c.point));
         at += c.length;
-        in_step = in_step && mapped.size() == at;
+        in_step = mapped.size() == at;
     }
     if (in_step) return text.overwrite(std::move(mapped));
-    changes.reserve(old.size());
+    std::string().swap(mapped);
+    Transformation transformation(text);
     for (std::size_t at = 0; at < old.size();) {
         const Decoded c = decode_utf8(old, at);
-        changes.push_back({map(c.point), 0});
+        transformation.add({map(c.point), 0});
         at += c.length;
     }
-    text.transform(changes);
+    transformation.finish();
 }
 
 void lower_characters(AlignedText& text) {
@@ -72,18 +70,18 @@ void lower_characters(AlignedText& text) {
         in_step = lowered.size() == at;
     }
     if (in_step) return text.overwrite(std::move(lowered));
-    std::vector<Change> changes;
-    changes.reserve(old.size());
+    std::string().swap(lowered);
+    Transformation transformation(text);
     for (std::size_t at = 0; at < old.size();) {
         const Decoded c = decode_utf8(old, at);
         std::int32_t kind = 0;
         for (const char32_t lower : to_lower(c.point, buffer)) {
-            changes.push_back({lower, kind});
+            transformation.add({lower, kind});
             kind = 1;
         }
         at += c.length;
     }
-    text.transform(changes);
+    transformation.finish();
 }
 
 namespace {
@@ -121,12 +119,11 @@ class ByteLevel final : public Normalizer {
 public:
     void apply(AlignedText& text) const override {
         const std::string& old = text.text();
-        std::vector<Change> changes;
-        changes.reserve(old.size());
+        Transformation transformation(text);
         for (const char byte : old) {
-            changes.push_back({byte_character(static_cast<unsigned char>(byte)), is_continuation(byte) ? 1 : 0});
+            transformation.add({byte_character(static_cast<unsigned char>(byte)), is_continuation(byte) ? 1 : 0});
         }
-        text.transform(changes);
+        transformation.finish();
     }
 };
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <optional>
 #include <utility>
 
 #include "core/tokenizer/matcher.h"
@@ -70,19 +71,19 @@ public:
 
     void apply(AlignedText& text) const override {
         if (text.size() == 0) return;
-        std::vector<Match> matches;
-        matcher_->find(text.text(), matches);
-        if (matches.empty()) return;
-        AlignedBuilder builder(text);
+        std::optional<AlignedBuilder> builder;
+        SpanReader spans(text);
         std::size_t last = 0;
-        for (const Match& match : matches) {
-            builder.copy(last, match.begin);
+        matcher_->each(text.text(), [&](Match match) {
+            if (!builder) builder.emplace(text);
+            builder->copy(last, match.begin);
             // What is put in takes the place of the last character that it replaces.
-            builder.put(content_, match.end > 0 ? text.span(match.end - 1) : Span{text.origin(), text.origin()});
+            builder->put(content_, match.end > 0 ? spans.at(match.end - 1) : Span{text.origin(), text.origin()});
             last = match.end;
-        }
-        builder.copy(last, text.size());
-        text = builder.finish();
+        });
+        if (!builder) return;
+        builder->copy(last, text.size());
+        text = builder->finish();
     }
 
 private:

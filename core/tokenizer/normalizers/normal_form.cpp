@@ -105,66 +105,101 @@ private:
     std::unordered_set<char32_t> seconds_;
 };
 
-struct Unit {
-    Change change;
-    int combining = 0;
+// A character of a decomposed text with its combining class, and whether it was inserted: 21, 8 and 1 bits.
+class Unit {
+public:
+    Unit(char32_t point, int combining, bool inserted)
+        : bits_(static_cast<std::uint32_t>(combining) << 22 | (inserted ? 1u << 21 : 0u) | point) {}
+    char32_t point() const { return bits_ & 0x1FFFFF; }
+    int combining() const { return static_cast<int>(bits_ >> 22); }
+    Change change() const { return {point(), static_cast<std::int32_t>(bits_ >> 21 & 1)}; }
+
+private:
+    std::uint32_t bits_;
 };
 
-std::vector<Unit> decomposed(std::string_view text, bool compatible) {
-    std::vector<Unit> units;
-    units.reserve(text.size());
-    std::vector<utf8proc_int32_t> parts;
-    std::size_t marks = 0;  // combining characters at the end, still to be put in order
-    const auto order = [&] {
-        if (marks > 1) {
-            std::stable_sort(units.end() - static_cast<std::ptrdiff_t>(marks), units.end(),
-                             [](const Unit& a, const Unit& b) { return a.combining < b.combining; });
-        }
-        marks = 0;
-    };
-    std::size_t characters = 0;
-    for (std::size_t at = 0; at < text.size();) {
-        if (++characters % characters_per_check == 0) check_cancellation();
-        const Decoded c = decode_utf8(text, at);
-        at += c.length;
-        const std::size_t count = decompose(c.point, compatible, parts);
-        for (std::size_t i = 0; i < count; ++i) {
-            const auto point = static_cast<char32_t>(parts[i]);
-            const int combining = combining_class(point);
-            if (combining == 0) order();
-            units.push_back({{point, i == 0 ? 0 : 1}, combining});
-            if (combining != 0) ++marks;
-        }
-    }
-    order();
-    return units;
-}
+// Takes the characters of a text in order, and writes their form starter by starter: a character of class 0 and the
+// combining ones behind it, which may be all there is in a text.
+class Former {
+public:
+    Former(AlignedText& text, bool compatible, bool composed)
+        : result_(text), compatible_(compatible), composed_(composed) {}
 
-// The composition algorithm; a composite stands for the characters of both its parts.
-std::vector<Change> recomposed(const std::vector<Unit>& units) {
-    const Compositions& compositions = Compositions::all();
-    std::vector<Change> result;
-    result.reserve(units.size());
-    std::optional<std::size_t> starter;  // index in result
-    int last = -1;                       // class of the last character after the starter that stayed, -1 for none
-    for (const Unit& unit : units) {
-        if (starter && last < unit.combining) {
-            Change& first = result[*starter];
-            if (const auto composite = compositions.compose(first.point, unit.change.point)) {
-                first = {*composite, first.kind + unit.change.kind - 1};
-                continue;
+    void add(char32_t c) {
+        const std::size_t count = decompose(c, compatible_, parts_);
+        for (std::size_t i = 0; i < count; ++i) {
+            const auto point = static_cast<char32_t>(parts_[i]);
+            const int combining = combining_class(point);
+            const Unit unit(point, combining, i != 0);
+            if (combining != 0) {
+                marks_.push_back(unit);
+            } else {
+                take_marks();
+                take_starter(unit);
             }
         }
-        result.push_back(unit.change);
-        if (unit.combining == 0) {
-            starter = result.size() - 1;
-            last = -1;
-        } else if (starter) {
-            last = unit.combining;
-        }
     }
-    return result;
-}
+
+    void finish() {
+        take_marks();
+        write_starter();
+        result_.finish();
+    }
+
+private:
+    void take_starter(const Unit& unit) {
+        if (starter_ && kept_.empty() && compose(unit)) return;
+        write_starter();
+        starter_ = unit.change();
+    }
+
+    // The composition algorithm; a composite stands for the characters of both its parts.
+    void take_marks() {
+        if (marks_.empty()) return;
+        if (marks_.size() > 1) {
+            std::stable_sort(marks_.begin(), marks_.end(),
+                             [](const Unit& a, const Unit& b) { return a.combining() < b.combining(); });
+        }
+        for (const Unit& unit : marks_) {
+            const bool free = kept_.empty() || kept_.back().combining() < unit.combining();
+            if (starter_ && free && compose(unit)) continue;
+            if (composed_ && starter_) {
+                kept_.push_back(unit);
+            } else {
+                write_starter();
+                result_.add(unit.change());
+            }
+        }
+        if (marks_.size() > usual_marks) marks_ = {};
+        marks_.clear();
+    }
+
+    bool compose(const Unit& unit) {
+        if (!composed_) return false;
+        const auto composite = compositions_->compose(starter_->point, unit.point());
+        if (composite) starter_ = Change{*composite, starter_->kind + unit.change().kind - 1};
+        return composite.has_value();
+    }
+
+    void write_starter() {
+        if (starter_) result_.add(*starter_);
+        starter_.reset();
+        for (const Unit& unit : kept_) result_.add(unit.change());
+        if (kept_.size() > usual_marks) kept_ = {};
+        kept_.clear();
+    }
+
+    static constexpr std::size_t usual_marks = 1 << 12;
+
+    Transformation result_;
+    bool compatible_;
+    bool composed_;
+    const Compositions* compositions_ = composed_ ? &Compositions::all() : nullptr;
+    std::vector<utf8proc_int32_t> parts_;
+    std::optional<Change> starter_;  ///< not written yet: it may become one with what follows
+    std::vector<Unit> kept_;         ///< marks behind it that stay
+    std::vector<Unit> marks_;        ///< behind those, still to be put in order
+};
 
 // True if the form leaves every character of the text alone.
 bool is_stable(std::string_view text, bool compatible, bool composed) {
@@ -201,12 +236,16 @@ private:
 
 void apply_normal_form(AlignedText& text, bool compatible, bool composed) {
     if (is_stable(text.text(), compatible, composed)) return;
-    const std::vector<Unit> units = decomposed(text.text(), compatible);
-    if (composed) return text.transform(recomposed(units));
-    std::vector<Change> changes;
-    changes.reserve(units.size());
-    for (const Unit& unit : units) changes.push_back(unit.change);
-    text.transform(changes);
+    Former former(text, compatible, composed);
+    const std::string& old = text.text();
+    std::size_t characters = 0;
+    for (std::size_t at = 0; at < old.size();) {
+        if (++characters % characters_per_check == 0) check_cancellation();
+        const Decoded c = decode_utf8(old, at);
+        former.add(c.point);
+        at += c.length;
+    }
+    former.finish();
 }
 
 std::unique_ptr<Normalizer> make_normal_form(bool compatible, bool composed) {

@@ -129,14 +129,13 @@ public:
         }
         if (!changes_any) return;
 
-        std::vector<Change> changes;
-        changes.reserve(old.size());
+        Transformation changes(text);
         changes_any = false;
         walk(old, [&](std::string_view part, const std::optional<std::string_view>& result) {
             if (!result) {
                 for (std::size_t at = 0; at < part.size();) {
                     const Decoded c = decode_utf8(part, at);
-                    changes.push_back({c.point, 0});
+                    changes.add({c.point, 0});
                     at += c.length;
                 }
                 return;
@@ -144,7 +143,7 @@ public:
             changes_any = true;
             put(part, *result, changes);
         });
-        if (changes_any) text.transform(changes);
+        if (changes_any) changes.finish();
     }
 
 private:
@@ -171,15 +170,15 @@ private:
 
     // The reference's alignment: the result's characters stand for the part's one by one; those beyond are inserted.
     // Of missing ones the last character there is makes up - which may be one of an earlier part.
-    static void put(std::string_view part, std::string_view result, std::vector<Change>& changes) {
+    static void put(std::string_view part, std::string_view result, Transformation& changes) {
         const auto old_count = static_cast<std::int32_t>(count_utf8(part));
         std::int32_t count = 0;
         for (std::size_t at = 0; at < result.size(); ++count) {
             const Decoded c = decode_utf8(result, at);
-            changes.push_back({c.point, count < old_count ? 0 : 1});
+            changes.add({c.point, count < old_count ? 0 : 1});
             at += c.length;
         }
-        if (count < old_count && !changes.empty()) changes.back().kind += count - old_count;
+        if (count < old_count && !changes.empty()) changes.last().kind += count - old_count;
     }
 
     CharacterMap map_;

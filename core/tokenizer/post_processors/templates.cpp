@@ -38,21 +38,16 @@ public:
             const std::vector<std::string> names = token.at("tokens").strings();
             if (ids.size() != names.size()) token.refuse(ErrorCode::mismatch, "expected as many ids as tokens");
             for (std::size_t k = 0; k < ids.size(); ++k) {
-                (seen ? after_ : before_).push_back({static_cast<std::int32_t>(ids[k]), names[k]});
+                (seen ? frame_.after : frame_.before).push_back({static_cast<std::int32_t>(ids[k]), names[k]});
             }
         }
         if (!seen) single.refuse(ErrorCode::unsupported, "expected a template with the sequence A");
     }
 
-    void apply(Draft& draft, bool add_special_tokens) const override {
-        if (add_special_tokens) surround(draft, before_, after_);
-    }
-    bool adds_first_token() const override { return !before_.empty(); }
-    bool adds_tokens() const override { return !before_.empty() || !after_.empty(); }
+    const Frame* frame() const override { return frame_.before.empty() && frame_.after.empty() ? nullptr : &frame_; }
 
 private:
-    std::vector<InsertedToken> before_;
-    std::vector<InsertedToken> after_;
+    Frame frame_;
 };
 
 // ["[SEP]", 102]
@@ -65,21 +60,18 @@ std::vector<InsertedToken> token_field(const JsonView& pair) {
 class ClassifierProcessing final : public PostProcessor {
 public:
     ClassifierProcessing(const JsonView& description, bool roberta)
-        : first_(token_field(description.at("cls"))),
-          last_(token_field(description.at("sep"))),
+        : frame_{token_field(description.at("cls")), token_field(description.at("sep"))},
           trim_(roberta && description.at("trim_offsets").boolean()),
           add_prefix_space_(roberta && description.at("add_prefix_space").boolean()) {}
 
-    void apply(Draft& draft, bool add_special_tokens) const override {
-        if (trim_) trim_offsets(draft, add_prefix_space_);
-        if (add_special_tokens) surround(draft, first_, last_);
+    void adjust(TextToken& token) const override {
+        if (trim_) trim_offsets(token, add_prefix_space_);
     }
-    bool adds_first_token() const override { return true; }
-    bool adds_tokens() const override { return true; }
+    bool adjusts() const override { return trim_; }
+    const Frame* frame() const override { return &frame_; }
 
 private:
-    std::vector<InsertedToken> first_;
-    std::vector<InsertedToken> last_;
+    Frame frame_;
     bool trim_;
     bool add_prefix_space_;
 };

@@ -44,9 +44,10 @@ public:
     explicit ByteLevel(const JsonView& description)
         : add_prefix_space_(description.at("add_prefix_space").boolean()),
           trim_(description.at("trim_offsets").boolean()) {}
-    void apply(Draft& draft, bool) const override {
-        if (trim_) trim_offsets(draft, add_prefix_space_);
+    void adjust(TextToken& token) const override {
+        if (trim_) trim_offsets(token, add_prefix_space_);
     }
+    bool adjusts() const override { return trim_; }
 
 private:
     bool add_prefix_space_;
@@ -55,20 +56,16 @@ private:
 
 }  // namespace
 
-void trim_offsets(Draft& draft, bool add_prefix_space) {
-    for (std::size_t token = draft.begin; token < draft.end; ++token) {
-        const std::string_view piece = draft.piece(token - draft.begin);
-        std::size_t leading = leading_blanks(piece);
-        const std::size_t trailing = trailing_blanks(piece);
-        auto& [begin, end] = draft.encoding.offsets[token];
-        if (leading == 1 && add_prefix_space && (token == draft.begin || begin == 0)) leading = 0;
-        for (; leading > 0 && begin < end; --leading) {
-            begin += static_cast<std::int64_t>(utf8_length(draft.text[static_cast<std::size_t>(begin)]));
-        }
-        if (trailing > 0 && has_characters_before(draft.text, static_cast<std::size_t>(end), trailing)) {
-            for (std::size_t left = trailing; left > 0 && end > begin; --left) {
-                end = static_cast<std::int64_t>(previous_utf8(draft.text, static_cast<std::size_t>(end)));
-            }
+void trim_offsets(TextToken& token, bool add_prefix_space) {
+    std::size_t leading = leading_blanks(token.piece);
+    const std::size_t trailing = trailing_blanks(token.piece);
+    if (leading == 1 && add_prefix_space && (token.is_first || token.begin == 0)) leading = 0;
+    for (; leading > 0 && token.begin < token.end; --leading) {
+        token.begin += static_cast<std::uint32_t>(utf8_length(token.text[token.begin]));
+    }
+    if (trailing > 0 && has_characters_before(token.text, token.end, trailing)) {
+        for (std::size_t left = trailing; left > 0 && token.end > token.begin; --left) {
+            token.end = static_cast<std::uint32_t>(previous_utf8(token.text, token.end));
         }
     }
 }

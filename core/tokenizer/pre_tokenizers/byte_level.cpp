@@ -16,11 +16,10 @@ public:
 
     void apply(Pieces& pieces) const override {
         if (add_prefix_space_) {
-            pieces.rewrite(
-                [](const Piece& piece, std::string_view text, const AlignedText& source, AlignedBuilder& result) {
-                    if (text.front() != ' ') result.put(" ", source.span(piece.begin));
-                    result.copy(piece.begin, piece.end);
-                });
+            pieces.rewrite([](const Piece& piece, std::string_view text, SpanReader& spans, AlignedBuilder& result) {
+                if (text.front() != ' ') result.put(" ", spans.at(piece.begin));
+                result.copy(piece.begin, piece.end);
+            });
         }
         if (scanner_) pieces.split(*scanner_, SplitBehavior::isolated);
         pieces.stand_for_bytes();

@@ -45,16 +45,16 @@ public:
         const std::string& old = pieces.text().text();
         const auto spaces = static_cast<std::size_t>(std::count(old.begin(), old.end(), ' '));
         pieces.rewrite(
-            [this](const Piece& piece, std::string_view text, const AlignedText& source, AlignedBuilder& result) {
+            [this](const Piece& piece, std::string_view text, SpanReader& spans, AlignedBuilder& result) {
                 const bool wanted = fields_.prepend == PrependScheme::always ||
-                                    (fields_.prepend == PrependScheme::first && piece.origin == 0);
+                                    (fields_.prepend == PrependScheme::first && piece.is_first);
                 if (wanted && text.front() != ' ' && !text.starts_with(fields_.replacement)) {
-                    result.put(fields_.replacement, source.span(piece.begin));
+                    result.put(fields_.replacement, spans.at(piece.begin));
                 }
                 std::size_t last = 0;
                 for (std::size_t at = text.find(' '); at != std::string_view::npos; at = text.find(' ', at + 1)) {
                     result.copy(piece.begin + last, piece.begin + at);
-                    result.put(fields_.replacement, source.span(piece.begin + at));
+                    result.put(fields_.replacement, spans.at(piece.begin + at));
                     last = at + 1;
                 }
                 result.copy(piece.begin + last, piece.end);

@@ -12,19 +12,21 @@ namespace {
 class UnicodeScripts final : public PreTokenizer {
 public:
     void apply(Pieces& pieces) const override {
-        pieces.split([](std::string_view piece, std::vector<Match>& parts) {
+        pieces.split([](std::string_view piece, Pieces::Parts& parts) {
             const auto size = static_cast<std::uint32_t>(piece.size());
+            std::uint32_t begin = 0;
             std::uint8_t last = 0;
             for (std::uint32_t at = 0; at < size;) {
                 const Decoded c = decode_utf8(piece, at);
                 const std::uint8_t own = script(c.point);
                 if (own != 0 && own != last) {
-                    if (last != 0) parts.back().end = at;
-                    parts.push_back({at, size});
+                    if (last != 0) parts.add(begin, at);
+                    begin = at;
                     last = own;
                 }
                 at += c.length;
             }
+            if (last != 0) parts.add(begin, size);
         });
     }
 };

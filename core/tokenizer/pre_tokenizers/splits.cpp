@@ -34,20 +34,20 @@ private:
 class BertPreTokenizer final : public PreTokenizer {
 public:
     void apply(Pieces& pieces) const override {
-        pieces.split([](std::string_view piece, std::vector<Match>& parts) {
+        pieces.split([](std::string_view piece, Pieces::Parts& parts) {
             std::uint32_t begin = 0;
             for (std::uint32_t at = 0; at < piece.size();) {
                 const Decoded c = decode_utf8(piece, at);
                 const std::uint8_t bits = character_bits(c.point);
                 const std::uint32_t end = at + c.length;
                 if ((bits & (bit_space | bit_punctuation)) != 0) {
-                    parts.push_back({begin, at});
-                    if ((bits & bit_space) == 0) parts.push_back({at, end});
+                    parts.add(begin, at);
+                    if ((bits & bit_space) == 0) parts.add(at, end);
                     begin = end;
                 }
                 at = end;
             }
-            parts.push_back({begin, static_cast<std::uint32_t>(piece.size())});
+            parts.add(begin, static_cast<std::uint32_t>(piece.size()));
         });
     }
 };
@@ -56,7 +56,7 @@ public:
 class Whitespace final : public PreTokenizer {
 public:
     void apply(Pieces& pieces) const override {
-        pieces.split([](std::string_view piece, std::vector<Match>& parts) {
+        pieces.split([](std::string_view piece, Pieces::Parts& parts) {
             std::uint32_t begin = 0;
             int last = 0;  // 0 space, 1 word, 2 other
             for (std::uint32_t at = 0; at < piece.size();) {
@@ -64,13 +64,13 @@ public:
                 const std::uint8_t bits = character_bits(c.point);
                 const int kind = (bits & bit_word) != 0 ? 1 : (bits & bit_space) != 0 ? 0 : 2;
                 if (kind != last) {
-                    if (last != 0) parts.push_back({begin, at});
+                    if (last != 0) parts.add(begin, at);
                     begin = at;
                     last = kind;
                 }
                 at += c.length;
             }
-            if (last != 0) parts.push_back({begin, static_cast<std::uint32_t>(piece.size())});
+            if (last != 0) parts.add(begin, static_cast<std::uint32_t>(piece.size()));
         });
     }
 };
@@ -79,13 +79,13 @@ class FixedLength final : public PreTokenizer {
 public:
     explicit FixedLength(std::int64_t length) : length_(length) {}
     void apply(Pieces& pieces) const override {
-        pieces.split([this](std::string_view piece, std::vector<Match>& parts) {
+        pieces.split([this](std::string_view piece, Pieces::Parts& parts) {
             std::uint32_t begin = 0;
             std::int64_t count = 0;
             for (std::uint32_t at = 0; at < piece.size();) {
                 at += static_cast<std::uint32_t>(utf8_length(piece[at]));
                 if (++count < length_ && at < piece.size()) continue;
-                parts.push_back({begin, at});
+                parts.add(begin, at);
                 begin = at;
                 count = 0;
             }

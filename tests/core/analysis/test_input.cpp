@@ -18,21 +18,14 @@ namespace {
 class Framed final : public tokenizer::Tokenizer {
 public:
     explicit Framed(bool first = true) : first_(first) {}
-    tokenizer::Encoding encode(std::string_view text, bool special, const Cancellation*) const override {
-        tokenizer::Encoding out;
-        const auto add = [&](std::int32_t id, std::int64_t begin, std::int64_t end, bool inserted) {
-            out.ids.push_back(id);
-            out.offsets.push_back({begin, end});
-            out.special.push_back(inserted ? 1 : 0);
-        };
-        if (special && first_) add(256, 0, 0, true);
-        for (std::size_t i = 0; i < text.size(); ++i) {
+    void encode_into(tokenizer::TokenSink& sink, std::string_view text, bool special,
+                     const Cancellation*) const override {
+        if (special && first_) sink.add({256, 0, 0, true, std::nullopt});
+        for (std::uint32_t i = 0; i < text.size(); ++i) {
             if (text[i] == ' ') continue;  // dropped, as WordPiece does
-            add(static_cast<unsigned char>(text[i]), static_cast<std::int64_t>(i), static_cast<std::int64_t>(i) + 1,
-                false);
+            sink.add({static_cast<unsigned char>(text[i]), i, i + 1, false, std::nullopt});
         }
-        if (special) add(257, 0, 0, true);
-        return out;
+        if (special) sink.add({257, 0, 0, true, std::nullopt});
     }
     std::string decode(std::span<const std::int32_t>, bool) const override { return {}; }
     std::string piece(std::int32_t id) const override { return surface(id); }
@@ -209,8 +202,9 @@ TEST_CASE("A text goes through the chat template, and nothing is added twice", "
     const Framed tokenizer;
     analysis::InputOptions options = text_options("hi");
     options.chat.emplace();
-    options.chat->text = "{{ bos_token }}{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}"
-                         "{% if add_generation_prompt %}:{% endif %}";
+    options.chat->text =
+        "{{ bos_token }}{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}"
+        "{% if add_generation_prompt %}:{% endif %}";
     options.chat->special_tokens["bos_token"] = "^";
     const auto input = analysis::read_input(options, &tokenizer);
     REQUIRE(input.first_token == "as the chat template does");

@@ -16,7 +16,7 @@ const std::string folder = std::string(HEADSCOPE_SOURCE_DIR) + "/tests/golden/to
 /// Bytes; counts what it decodes.
 class CountingTokenizer final : public Tokenizer {
 public:
-    Encoding encode(std::string_view, bool, const headscope::Cancellation*) const override { return {}; }
+    void encode_into(TokenSink&, std::string_view, bool, const headscope::Cancellation*) const override {}
     std::string decode(std::span<const std::int32_t> ids, bool) const override {
         decoded += ids.size();
         std::string bytes;
