@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdio>
@@ -205,13 +206,15 @@ private:
             add_characters(text, symbols);
         }
         symbols.merge(merges_, word.cancellation);
+        // The bytes of a prefix or suffix that fell back to bytes stand for none of the text; the reference counts on.
+        const std::uint32_t limit = word.begin + static_cast<std::uint32_t>(text.size());
         symbols.each([&](std::int32_t id, std::uint32_t length) {
-            tokens.add({id, at, at + length});
+            tokens.add({id, std::min(at, limit - 1), std::min(at + length, limit)});
             at += length;
             if (!is_short) tokens.hand_on_some();
         });
         symbols.shrink();
-        if (entry != nullptr) remember(*entry, hash, text, std::span(tokens.waiting()).subspan(first));
+        if (entry != nullptr && at <= limit) remember(*entry, hash, text, std::span(tokens.waiting()).subspan(first));
         return at;
     }
 

@@ -32,9 +32,9 @@ const Merge* MergeTable::find(std::int32_t left, std::int32_t right) const {
 }
 
 void SymbolList::merge(const MergeTable& merges, const Cancellation* cancellation) {
-    slots_[size_] = 0;                         // no length: what is before ends there
-    constexpr std::uint32_t long_word = 4096;  // measured: the heap is as fast up to here
-    if (size_ <= long_word) {
+    slots_.push_back(0);                     // no length: what is before ends there
+    constexpr std::size_t long_word = 4096;  // measured: the heap is as fast up to here
+    if (lengths_.size() <= long_word) {
         few_.clear();
         merge_with(few_, merges, cancellation);
     } else {
@@ -46,6 +46,7 @@ void SymbolList::merge(const MergeTable& merges, const Cancellation* cancellatio
 template <class Queue>
 void SymbolList::merge_with(Queue& queue, const MergeTable& merges, const Cancellation* cancellation) {
     constexpr std::size_t steps_per_check = 1 << 14;
+    const auto size = static_cast<std::uint32_t>(lengths_.size());
     std::size_t step = 0;
     const auto look = [&] {
         if (++step % steps_per_check == 0 && cancellation != nullptr) cancellation->check();
@@ -53,17 +54,17 @@ void SymbolList::merge_with(Queue& queue, const MergeTable& merges, const Cancel
     const auto propose = [&](std::uint32_t left, std::uint32_t right) {
         if (const Merge* merge = merges.find(slots_[left], slots_[right])) queue.push({merge->rank, left});
     };
-    for (std::uint32_t at = 0, next = 0; at < size_; at = next) {
+    for (std::uint32_t at = 0, next = 0; at < size; at = next) {
         look();
         next = at + length_of(at);
-        if (next < size_) propose(at, next);
+        if (next < size) propose(at, next);
     }
     while (!queue.empty()) {
         look();
         const WaitingMerge best = queue.pop();
         if (slots_[best.place] < 0) continue;  // merged into the one before
         const std::uint32_t right = best.place + length_of(best.place);
-        if (right >= size_) continue;
+        if (right >= size) continue;
         // The pair may have changed since; what counts, as in the reference, is that it still makes the same piece.
         const Merge* merge = merges.find(slots_[best.place], slots_[right]);
         const std::int32_t result = merges.result(best.rank);
@@ -72,15 +73,17 @@ void SymbolList::merge_with(Queue& queue, const MergeTable& merges, const Cancel
         slots_[right] = no_symbol;
         put(best.place, result, end - best.place);
         if (best.place > 0) propose(before(best.place), best.place);
-        if (end < size_) propose(best.place, end);
+        if (end < size) propose(best.place, end);
     }
     queue.clear();
 }
 
 void SymbolList::shrink() {
     constexpr std::size_t usual = 1 << 14;
-    if (slots_.size() <= usual) return;
+    if (slots_.capacity() <= usual) return;
     std::vector<std::int32_t>().swap(slots_);
+    std::vector<std::uint8_t>().swap(lengths_);
+    std::vector<std::uint32_t>().swap(long_);
 }
 
 }  // namespace headscope::tokenizer

@@ -45,27 +45,35 @@ private:
     std::vector<std::int32_t> results_;  ///< by rank
 };
 
-/// A word while it is merged: 4 bytes a byte of the word. Reused from word to word: the memory stays.
+/// A word while it is merged: 5 bytes a symbol that it begins with. Reused from word to word: the memory stays.
 class SymbolList {
 public:
-    /// Makes room for a word of at most `bytes` bytes.
-    void clear(std::size_t bytes) {
-        size_ = 0;
-        if (slots_.size() <= bytes) slots_.resize(bytes + 1);
+    /// Makes room for a word of at most `symbols` symbols; of what is not used, no memory is touched.
+    void clear(std::size_t symbols) {
+        slots_.clear();
+        lengths_.clear();
+        long_.clear();
+        slots_.reserve(symbols + 1);
+        lengths_.reserve(symbols);
     }
-    /// A symbol at the end, which stands for `length` > 0 bytes. Its id is not negative.
-    void add(std::int32_t id, std::uint32_t length) {
-        put(size_, id, length);
-        size_ += length;
+    /// A symbol at the end, which stands for `bytes` > 0 bytes. Its id is not negative.
+    void add(std::int32_t id, std::uint32_t bytes) {
+        slots_.push_back(id);
+        lengths_.push_back(static_cast<std::uint8_t>(bytes < 256 ? bytes : 0));
+        if (bytes >= 256) long_.push_back(bytes);
     }
     void merge(const MergeTable& merges, const Cancellation* cancellation);
     /// Calls take(id, bytes) for every symbol from left to right. After merge().
     template <class Take>
     void each(const Take& take) const {
-        for (std::uint32_t at = 0; at < size_;) {
-            const std::uint32_t length = length_of(at);
-            take(slots_[at], length);
-            at += length;
+        auto next_long = long_.begin();
+        for (std::size_t at = 0; at < lengths_.size();) {
+            const std::int32_t id = slots_[at];
+            std::uint32_t bytes = 0;
+            for (std::uint32_t left = length_of(at); left > 0; --left, ++at) {
+                bytes += lengths_[at] != 0 ? lengths_[at] : *next_long++;
+            }
+            take(id, bytes);
         }
     }
     /// Gives memory back after a word of unusual length.
@@ -74,13 +82,14 @@ public:
 private:
     static constexpr std::int32_t no_symbol = -1;
 
-    // A symbol's first byte has its id. Of a longer one the second and the last byte have its length, negated, so that
-    // it is known from its begin and from its end; what lies between is never asked for.
-    void put(std::uint32_t at, std::int32_t id, std::uint32_t length) {
+    // Places count the symbols that a word begins with. A symbol's first one has its id. Where several became one, the
+    // second and the last have their number, negated, so that it is known from its begin and from its end; what lies
+    // between is never asked for.
+    void put(std::size_t at, std::int32_t id, std::uint32_t length) {
         slots_[at] = id;
         if (length > 1) slots_[at + 1] = slots_[at + length - 1] = -static_cast<std::int32_t>(length);
     }
-    std::uint32_t length_of(std::uint32_t at) const {
+    std::uint32_t length_of(std::size_t at) const {
         const std::int32_t next = slots_[at + 1];
         return next < 0 ? static_cast<std::uint32_t>(-next) : 1;
     }
@@ -93,8 +102,9 @@ private:
     template <class Queue>
     void merge_with(Queue& queue, const MergeTable& merges, const Cancellation* cancellation);
 
-    std::vector<std::int32_t> slots_;  ///< one more than bytes
-    std::uint32_t size_ = 0;           ///< bytes that the symbols stand for
+    std::vector<std::int32_t> slots_;
+    std::vector<std::uint8_t> lengths_;  ///< bytes of each symbol that the word begins with; 0: one of long_
+    std::vector<std::uint32_t> long_;    ///< those of 256 and more, in order
     SmallMergeQueue few_;
     LargeMergeQueue many_;
 };

@@ -103,6 +103,33 @@ TEST_CASE("Unknown characters vanish, become one token each, or one for all", "[
             std::array<std::int64_t, 2>{0, 2});  // a part of a character has the character's offsets
 }
 
+TEST_CASE("An end of word that falls back to bytes is more tokens than there is text", "[tokenizer][bpe]") {
+    JsonParts parts;
+    std::string vocabulary = R"("a": 0)";
+    const auto id_of = [](char letter) { return 1 + static_cast<std::int32_t>(letter); };
+    for (int byte = 0; byte < 128; ++byte) {
+        char name[8];
+        std::snprintf(name, sizeof name, "<0x%02X>", byte);
+        vocabulary += ", \"" + std::string(name) + "\": " + std::to_string(1 + byte);
+    }
+    parts.model = R"({"type": "BPE", "byte_fallback": true, "end_of_word_suffix": "</w>", "merges": [], "vocab": {)" +
+                  vocabulary + "}}";
+    parts.pre_tokenizer = R"({"type": "WhitespaceSplit"})";
+    const auto tokenizer = parts.make();
+    Ids expected{0};
+    for (const char letter : std::string("b</w>")) expected.push_back(id_of(letter));
+    for (int time = 0; time < 2; ++time) {  // the second may come from the words that are remembered
+        const auto encoding = tokenizer->encode("ab");
+        REQUIRE(encoding.ids == expected);
+        for (const auto& [begin, end] : encoding.offsets) REQUIRE((begin < end && end <= 2));
+    }
+    // 100 000 words, each with five bytes more than its own.
+    std::string text;
+    for (int i = 0; i < 100'000; ++i) text += "b ";
+    REQUIRE(tokenizer->encode(text).ids.size() == 500'000);
+    REQUIRE(tokenizer->encode(text).offsets.back() == std::array<std::int64_t, 2>{199'998, 199'999});
+}
+
 TEST_CASE("ignore_merges takes words that are pieces whole", "[tokenizer][bpe]") {
     JsonParts parts;
     parts.model = R"({"ignore_merges": true, "vocab": {"a": 0, "b": 1, "c": 2, "ab": 3, "abc": 4, "bc": 5},
