@@ -74,6 +74,10 @@ json absolute(const JobKey& key, json value, const fs::path& base) {
         std::error_code error;
         const fs::path from = base.empty() ? fs::current_path(error) : fs::absolute(base, error);
         text = (from / path).lexically_normal().string();
+        // The part before what was written may be any bytes; jobs are kept as TOML, which is UTF-8.
+        if (find_invalid_utf8(text.get_ref<const std::string&>()) != std::string_view::npos)
+            throw Error(ErrorCode::usage, key.full_name(), "expected a path in UTF-8",
+                        "found " + escaped(text.get_ref<const std::string&>(), 4096));
     };
     const bool paths = key.kind == KeyKind::path || key.kind == KeyKind::paths || key.kind == KeyKind::share_or_paths;
     if (!paths || value.is_null()) return value;
@@ -169,6 +173,10 @@ const JobKey* table_key(const std::string& name, std::vector<std::string>& insid
 }  // namespace
 
 JobFile read_job(std::string_view text, const std::string& where) {
+    // Journals and snapshots hold jobs too, and may come from anywhere.
+    if (text.size() > kLargestJob)
+        throw Error(ErrorCode::limit, where, "expected a job of at most " + size_text(kLargestJob),
+                    "found one of " + size_text(text.size()));
     JobFile job;
     job.where = where;
     TomlDocument document = parse_toml(text, where);

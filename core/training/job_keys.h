@@ -54,5 +54,7 @@ nlohmann::json checked_value(const JobKey& key, const nlohmann::json& value, con
 
 /// What the keys together must obey: one of steps, tokens and minutes, one thing to train on, and so on.
 void check_together(const JobFile& job);
+/// The part of it that --set must not pass by: an update's tokens are a number that can be counted.
+void check_sizes(const JobFile& job);
 
 }  // namespace headscope::training

@@ -15,6 +15,8 @@ namespace {
 
 using nlohmann::json;
 
+constexpr double kMostStepTokens = 1e12;
+
 std::string number_text(double value) {
     std::array<char, 64> buffer{};
     const auto result = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);
@@ -92,6 +94,10 @@ private:
         if (!value.is_string()) refuse(value, wanted);
         if (value.get_ref<const std::string&>().find('\0') != std::string::npos)
             throw Error(ErrorCode::format, place_, std::string("expected ") + wanted, "found a NUL character in it");
+        // Jobs are kept as TOML, which is UTF-8: what cannot be written could not be gone on with.
+        if (find_invalid_utf8(value.get_ref<const std::string&>()) != std::string_view::npos)
+            throw Error(ErrorCode::format, place_, std::string("expected ") + wanted + " in UTF-8",
+                        "found " + escaped(value.get_ref<const std::string&>()));
         return value;
     }
 
@@ -163,7 +169,19 @@ json checked_value(const JobKey& key, const json& value, const std::string& plac
     return Checker(key, place).check(value);
 }
 
+void check_sizes(const JobFile& job) {
+    // As numbers: the product of the three may pass 64 bits.
+    const double tokens = static_cast<double>(job.training.batch) * static_cast<double>(job.training.accumulate) *
+                          static_cast<double>(job.data.sequence_length);
+    if (tokens <= kMostStepTokens) return;
+    throw Error(ErrorCode::limit, place_of_key(job, "training.batch"),
+                "expected at most " + number_text(kMostStepTokens) +
+                    " tokens in an update (batch, times accumulate, times data.sequence_length)",
+                "found " + number_text(tokens));
+}
+
 void check_together(const JobFile& job) {
+    check_sizes(job);
     const auto& training = job.training;
     const int lengths = (training.steps ? 1 : 0) + (training.tokens ? 1 : 0) + (training.minutes ? 1 : 0);
     if (lengths != 1) {

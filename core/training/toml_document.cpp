@@ -2,7 +2,9 @@
 #include "core/training/toml_document.h"
 
 #include <toml++/toml.h>
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -13,6 +15,10 @@ namespace headscope::training {
 namespace {
 
 using nlohmann::json;
+
+// No key of ours is deeper than four. The parser makes a table of each part of a dotted key and takes them apart one
+// inside the other: a file made for it would end the stack.
+constexpr int kMostParts = 16, kMostDepth = 32;
 
 TextPlace place_of(const toml::source_region& region) {
     return {static_cast<std::int64_t>(region.begin.line), static_cast<std::int64_t>(region.begin.column)};
@@ -32,28 +38,65 @@ std::string pointer_part(std::string_view key) {
     return part;
 }
 
+/// Behind the string that begins at `at`; one on a single line ends there at the latest.
+std::size_t behind_string(std::string_view text, std::size_t at) {
+    const char quote = text[at];
+    const bool several_lines = text.substr(at, 3) == std::string(3, quote);
+    for (at += several_lines ? 3 : 1; at < text.size(); ++at) {
+        if (quote == '"' && text[at] == '\\')
+            ++at;
+        else if (several_lines ? text.substr(at, 3) == std::string(3, quote) : text[at] == quote || text[at] == '\n')
+            return at + (several_lines ? 3 : 1);
+    }
+    return text.size();
+}
+
+/// Refuses dotted keys of many parts, before anything is made of them.
+void check_keys(std::string_view text, const std::string& where) {
+    int parts = 1;
+    for (std::size_t at = 0; at < text.size();) {
+        const char c = text[at];
+        if (c == '#') {
+            at = std::min(text.find('\n', at), text.size());
+        } else if (c == '"' || c == '\'') {
+            at = behind_string(text, at);
+        } else {
+            const bool of_key = c == '.' || c == ' ' || c == '\t' || c == '-' || c == '_' ||
+                                std::isalnum(static_cast<unsigned char>(c)) != 0;
+            parts = c == '.' ? parts + 1 : of_key ? parts : 1;
+            ++at;
+        }
+        if (parts <= kMostParts) continue;
+        const auto line = std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n') + 1;
+        throw Error(ErrorCode::format, place_text(where, {line, 1}),
+                    "expected keys of at most " + std::to_string(kMostParts) + " parts", "found one of more");
+    }
+}
+
 class Converter {
 public:
     Converter(std::string where, std::map<std::string, TextPlace>& places)
         : where_(std::move(where)), places_(places) {}
 
-    json table(const toml::table& values, const std::string& path) {
+    json table(const toml::table& values, const std::string& path, int depth) {
+        if (depth > kMostDepth)
+            refuse(values, "tables and lists at most " + std::to_string(kMostDepth) + " deep", "deeper ones");
         json object = json::object();
         for (const auto& [key, node] : values) {
             const std::string inside = path + pointer_part(key.str());
             places_[inside] = place_of(key.source());
-            object[std::string(key.str())] = value(node, inside);
+            object[std::string(key.str())] = value(node, inside, depth + 1);
         }
         return object;
     }
 
 private:
-    json value(const toml::node& node, const std::string& path) {
+    json value(const toml::node& node, const std::string& path, int depth) {
         switch (node.type()) {
             case toml::node_type::table:
-                return table(*node.as_table(), path);
+                return table(*node.as_table(), path, depth);
             case toml::node_type::array:
-                return list(*node.as_array(), path);
+                return list(*node.as_array(), path, depth);
             case toml::node_type::string:
                 return **node.as_string();
             case toml::node_type::integer:
@@ -70,12 +113,14 @@ private:
         }
     }
 
-    json list(const toml::array& values, const std::string& path) {
+    json list(const toml::array& values, const std::string& path, int depth) {
+        if (depth > kMostDepth)
+            refuse(values, "tables and lists at most " + std::to_string(kMostDepth) + " deep", "deeper ones");
         json items = json::array();
         for (std::size_t i = 0; i < values.size(); ++i) {
             const std::string inside = path + "/" + std::to_string(i);
             places_[inside] = place_of(values[i].source());
-            items.push_back(value(values[i], inside));
+            items.push_back(value(values[i], inside, depth + 1));
         }
         return items;
     }
@@ -130,9 +175,10 @@ TomlDocument& TomlDocument::operator=(TomlDocument&&) noexcept = default;
 
 TomlDocument parse_toml(std::string_view text, const std::string& where) {
     TomlDocument document;
+    check_keys(text, where);
     try {
         const toml::table table = toml::parse(text);
-        document.values() = Converter(where, document.places).table(table, "");
+        document.values() = Converter(where, document.places).table(table, "", 0);
     } catch (const toml::parse_error& error) {
         throw Error(ErrorCode::format, place_text(where, place_of(error.source())), "expected TOML",
                     "found: " + escaped(error.description()));

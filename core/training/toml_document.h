@@ -33,7 +33,7 @@ private:
 };
 
 /// Throws Error format that names line and column ("job.toml: line 3, column 7") for what is no TOML, for a key twice,
-/// for dates and times, and for numbers that are not finite: no key of ours has such a value.
+/// for dates and times, for numbers that are not finite and for nests of tables: no key of ours has such a value.
 TomlDocument parse_toml(std::string_view text, const std::string& where);
 
 /// "job.toml: line 3, column 7"; `where` alone for a place that is not in the text.

@@ -16,6 +16,7 @@
 #include "core/base/machine.h"
 #include "core/training/control.h"
 #include "core/training/crew.h"
+#include "core/training/job_keys.h"
 #include "core/training/number_text.h"
 #include "core/training/observer.h"
 #include "core/training/run_history.h"
@@ -368,6 +369,7 @@ private:
 TrainOutcome train(const TrainRequest& request, Progress& progress, const Cancellation& cancellation) {
     try {
         Leader leader(request.processes);
+        check_together(request.job);  // with --set keys may have come together that contradict each other
         leader.check(request.job);
         Session session = open_session(request, progress, cancellation);
         leader.invite(session);

@@ -247,6 +247,52 @@ TEST_CASE("A job file's paths are found from its own folder", "[training][job]")
     REQUIRE_THROWS_MATCHES(read_job_file(folder / "job.toml"), Error, IsError(ErrorCode::format, "UTF-8"));
 }
 
+TEST_CASE("Text that was made to hurt is refused", "[training][job]") {
+    std::string parts = "a", lists, tables;
+    for (int i = 0; i < 200'000; ++i) parts += ".a";
+    for (int i = 0; i < 100; ++i) {
+        lists += "[";
+        tables += "{ a = ";
+    }
+    const std::vector<std::string> nests = {
+        "[model]\n" + parts + " = 1\n",
+        "\n[model." + parts + "]\n",
+        "[model]\nmixers = { \"b.c\".'d'. " + parts + " = 1 }\n",
+        "name = \"\"\"\nx.y\"\"\"\n" + parts + " = 1\n",
+        "[model]\nlayers = " + lists + std::string(100, ']') + "\n",
+        "[model]\nmixers = " + tables + "1" + std::string(100, '}') + "\n",
+    };
+    for (const std::string& text : nests) REQUIRE_THROWS_MATCHES(read(text), Error, IsError(ErrorCode::format, "line"));
+    // Points that part no key.
+    const std::string points(100, '.'), name = "a" + points + ".b \" . . . . . . . . . . . . . . . . . . . .";
+    CHECK(read("# " + points + " a.a.a\nname = '" + name + "' # a" + points + "\n" + kLeast).name == name);
+    CHECK(read("name = \"\"\"\n" + points + "\n''\"\"\"\n" + kLeast).name == points + "\n''");
+    REQUIRE_THROWS_MATCHES(read(std::string(1'000'001, '#')), Error, IsError(ErrorCode::limit, "1.00 MB"));
+}
+
+TEST_CASE("An update's tokens are a number that can be counted", "[training][job]") {
+    const std::string many = "[training]\nbatch = 1048576\naccumulate = 1048576\ntokens = 5\n";
+    REQUIRE_THROWS_MATCHES(read(many + "[data]\ncorpus = \"kjv\"\nsequence_length = 16777216\n"), Error,
+                           IsError(ErrorCode::limit, "line 2, column 1: training.batch"));
+    JobFile job = read(kLeast);
+    set_key(job, "training.batch=1048576");
+    check_sizes(job);
+    set_key(job, "training.accumulate=1048576");
+    REQUIRE_THROWS_MATCHES(check_sizes(job), Error, IsError(ErrorCode::limit, "tokens in an update"));
+}
+
+TEST_CASE("What could not be written into a job's file is refused when it is set", "[training][job]") {
+    JobFile job = read(kLeast);
+    REQUIRE_THROWS_MATCHES(set_key(job, "name=\xff"), Error, IsError(ErrorCode::format, "UTF-8"));
+    REQUIRE_THROWS_MATCHES(set_key(job, "data.text=/tmp/\xff.txt"), Error, IsError(ErrorCode::format, "\\xFF"));
+    set_key(job, "data.text=/a.txt");
+    job.data.text = {"a.txt"};
+    job.base = "/\xff";
+    REQUIRE_THROWS_MATCHES(with_absolute_paths(job), Error, IsError(ErrorCode::usage, "data.text"));
+    job.base = "/\xC3\xA4";
+    CHECK(with_absolute_paths(job).data.text.front() == "/\xC3\xA4/a.txt");
+}
+
 TEST_CASE("Differences of two jobs name what a resumed run may not change", "[training][job]") {
     const JobFile was = read(kWhole);
     JobFile job = was;
