@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <algorithm>
 #include <memory>
 #include <string_view>
 
@@ -59,6 +60,14 @@ private:
     std::string text_;
 };
 
+/// A piece as JSON: plain ASCII, as nearly all are, without the detour of a document.
+std::string json_text(const std::string& piece) {
+    const bool plain = std::all_of(piece.begin(), piece.end(),
+                                   [](char c) { return c >= ' ' && c < '\x7F' && c != '"' && c != '\\'; });
+    if (plain) return '"' + piece + '"';
+    return nlohmann::json(piece).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 /// {"ids": [...], "pieces": [...], "offsets": [[begin, end], ...]}, a list a line.
 void print_encoding(const tokenizer::Tokenizer& tokenizer, const tokenizer::TokenRecord& tokens,
                     const Cancellation& cancellation) {
@@ -76,8 +85,7 @@ void print_encoding(const tokenizer::Tokenizer& tokenizer, const tokenizer::Toke
     print_list("ids", [](const auto& token) { return std::to_string(token.id); });
     out << "],\n";
     print_list("pieces", [&](const auto& token) {
-        const std::string piece = token.respelled ? std::string(*token.respelled) : tokenizer.piece(token.id);
-        return nlohmann::json(piece).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+        return json_text(token.respelled ? std::string(*token.respelled) : tokenizer.piece(token.id));
     });
     out << "],\n";
     print_list("offsets", [](const auto& token) {

@@ -13,7 +13,8 @@ namespace headscope::data {
 namespace {
 
 constexpr std::size_t piece = std::size_t{256} << 10U;
-constexpr std::size_t longest_line = std::size_t{256} << 20U;
+// As long as the longest text that is analysed; reading one takes some five times its length.
+constexpr std::size_t longest_line = std::size_t{64} << 20U;
 
 /// The "text" of an object.
 class TextField final : public JsonEvents {

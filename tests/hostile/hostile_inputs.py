@@ -17,6 +17,8 @@ from pathlib import Path
 import configs
 import harness
 import places
+import texts
+import training
 import weights
 
 
@@ -25,10 +27,10 @@ def main():
     parser.add_argument("program")
     parser.add_argument("sample", type=Path)
     parser.add_argument("--quick", action="store_true", help="a part of them, in a minute")
-    parser.add_argument("--only", nargs="*", default=["weights", "configs", "places", "analyses"])
+    parser.add_argument("--only", nargs="*", default=["weights", "configs", "places", "texts", "training", "analyses"])
     options = parser.parse_args()
     harness.limit_core_dumps()
-    groups = {"weights": weights, "configs": configs, "places": places}
+    groups = {"weights": weights, "configs": configs, "places": places, "texts": texts, "training": training}
     if "analyses" in options.only:
         import analyses  # the one that needs h5py
         groups["analyses"] = analyses
