@@ -92,12 +92,20 @@ struct Finder {
     FigureSpot operator()(const Radar& radar) const {
         FigureSpot spot;
         spot.text = printable(placed.panel->title);
+        if (!radar.nothing.empty()) {
+            spot.text += dot() + printable(radar.nothing);
+            return spot;
+        }
         for (const auto& series : radar.series) {
             QStringList values;
-            for (std::size_t k = 0; k < radar.spokes.size() && k < series.values.size(); ++k)
-                values << printable(radar.spokes[k]) + QLatin1Char(' ') +
-                              (std::isnan(series.values[k]) ? QStringLiteral("–")
-                                                            : QString::number(series.values[k], 'f', 2));
+            for (std::size_t k = 0; k < radar.spokes.size() && k < series.values.size(); ++k) {
+                const auto number = [](double value) {
+                    return std::isnan(value) ? QStringLiteral("–") : QString::number(value, 'f', 2);
+                };
+                values << printable(radar.spokes[k]) + QLatin1Char(' ') + number(series.values[k]);
+                if (k < series.deviations.size() && !std::isnan(series.deviations[k]))
+                    values.back() += QStringLiteral(" ± ") + number(series.deviations[k]);
+            }
             if (!values.isEmpty()) spot.text += dot() + values.join(QStringLiteral("  "));
         }
         return spot;
@@ -154,6 +162,7 @@ QString row_text(const Panel& panel, int row) {
         if (ridge.minimum <= ridge.maximum)
             text += QObject::tr(": %1 to %2").arg(number_label(ridge.minimum), number_label(ridge.maximum));
         if (std::isfinite(ridge.mean)) text += QObject::tr(", mean %1").arg(number_label(ridge.mean));
+        if (std::isfinite(ridge.deviation)) text += QStringLiteral(" ± ") + number_label(ridge.deviation);
         for (std::size_t k = 0; k < ridge.notes.size() && k < ridges->note_titles.size(); ++k)
             text += dot() + printable(ridges->note_titles[k]) + QStringLiteral(": ") + printable(ridge.notes[k]);
         return text;

@@ -34,6 +34,7 @@ QPointF RadarChart::at(std::size_t spoke, double share) const {
 
 void RadarChart::draw(QCPPainter* painter) {
     if (radar_.spokes.empty()) return;
+    if (!radar_.nothing.empty() && labels_ != Labels::key) return draw_nothing(painter);
     draw_grid(painter);
     if (labels_ != Labels::key) {
         for (const auto& series : radar_.series) draw_series(painter, series);
@@ -49,6 +50,30 @@ void RadarChart::draw_grid(QCPPainter* painter) const {
     }
     painter->setPen(QPen(theme_.grid, 1.2));
     for (std::size_t i = 0; i < radar_.spokes.size(); ++i) painter->drawLine(QLineF(centre_, at(i, 1)));
+}
+
+/// The rim alone, and a word a line in it, small enough to be inside.
+void RadarChart::draw_nothing(QCPPainter* painter) const {
+    painter->setBrush(Qt::NoBrush);
+    painter->setPen(QPen(theme_.grid, 1.2));
+    painter->drawEllipse(centre_, radius_, radius_);
+    const QStringList words = printable(radar_.nothing).split(QLatin1Char(' '));
+    double points = points_;
+    const auto widest = [&](const QFont& font) {
+        double width = 0;
+        for (const QString& word : words) width = std::max(width, text_width(font, word));
+        return width;
+    };
+    const double room = 1.6 * radius_;
+    if (const double width = widest(figure_font(points)); width > room) points *= room / width;
+    const QFont font = figure_font(points);
+    const double height = text_height(font);
+    double top = centre_.y() - height * static_cast<double>(words.size()) / 2;
+    for (const QString& word : words) {
+        draw_text(painter, {centre_.x() - radius_, top, 2 * radius_, height}, word, font, theme_.muted, Qt::AlignCenter,
+                  false);
+        top += height;
+    }
 }
 
 void RadarChart::draw_labels(QCPPainter* painter) const {
@@ -82,6 +107,19 @@ void RadarChart::draw_series(QCPPainter* painter, const figures::Radar::Series& 
         painter->setPen(Qt::NoPen);
         painter->setBrush(colour);
         for (const QPointF& point : polygon) painter->drawEllipse(point, 3.6, 3.6);
+    }
+    draw_deviations(painter, series);
+}
+
+/// A bar along each spoke, cut at the middle and the rim.
+void RadarChart::draw_deviations(QCPPainter* painter, const figures::Radar::Series& series) const {
+    painter->setPen(QPen(theme_.text, 2, Qt::SolidLine, Qt::FlatCap));
+    const std::size_t count = std::min({radar_.spokes.size(), series.values.size(), series.deviations.size()});
+    for (std::size_t i = 0; i < count; ++i) {
+        const double value = series.values[i], deviation = series.deviations[i];
+        if (std::isnan(value) || !(deviation > 0)) continue;
+        const auto share = [&](double end) { return std::clamp(end / radar_.maximum, 0.0, 1.0); };
+        painter->drawLine(QLineF(at(i, share(value - deviation)), at(i, share(value + deviation))));
     }
 }
 

@@ -23,6 +23,8 @@ private:
     void draw_grid(QCPPainter* painter) const;
     void draw_labels(QCPPainter* painter) const;
     void draw_series(QCPPainter* painter, const figures::Radar::Series& series) const;
+    void draw_deviations(QCPPainter* painter, const figures::Radar::Series& series) const;
+    void draw_nothing(QCPPainter* painter) const;
 
     const figures::Radar& radar_;
     Theme theme_;

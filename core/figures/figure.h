@@ -96,12 +96,12 @@ struct Curve {
     std::vector<double> error;  ///< empty, or +- per point; NaN: no bar
     int colour = 0;             ///< index into the theme's categorical colours
     bool points = false;        ///< dots instead of a line
-    double shade = kNoShade;  ///< 0 to 1: the sequential map's colour instead, for members of a long row
-    bool faint = false;       ///< thin and light, behind the others
-    bool thin = false;        ///< of so many points that a wide line would fill the plot
-    double dot = 1;           ///< diameter of a dot, in usual ones
-    double width = 1;         ///< of the line, in usual ones
-    bool error_of_x = false;  ///< the errors are those of x, not of y
+    double shade = kNoShade;    ///< 0 to 1: the sequential map's colour instead, for members of a long row
+    bool faint = false;         ///< thin and light, behind the others
+    bool thin = false;          ///< of so many points that a wide line would fill the plot
+    double dot = 1;             ///< diameter of a dot, in usual ones
+    double width = 1;           ///< of the line, in usual ones
+    bool error_of_x = false;    ///< the errors are those of x, not of y
 };
 struct Curves {
     std::vector<Curve> curves;
@@ -122,6 +122,7 @@ struct Ridge {
     std::vector<std::string> notes;             ///< one per Ridges::note_titles
     std::vector<bool> strong;                   ///< which notes to stress
     int colour = 0;
+    double deviation = std::numeric_limits<double>::quiet_NaN();  ///< of the mean, between sequences; NaN: one alone
 };
 struct Ridges {
     std::vector<Ridge> ridges;
@@ -137,9 +138,11 @@ struct Radar {
         std::string name;
         std::vector<double> values;
         int colour = 0;
+        std::vector<double> deviations = {};  ///< +- each value, drawn along its spoke; empty: none; NaN: none there
     };
     std::vector<Series> series;
     double maximum = 1.0;
+    std::string nothing;  ///< why there is no polygon, in its place; empty: there is one
 };
 
 /// A text whose tokens have coloured backgrounds, wrapped at the panel's width. Colours come from `colours`.
@@ -232,8 +235,18 @@ enum class Normalise { absolute, minmax, layer };
 /// weight's rank among those of its row, from 0 to 1.
 enum class CellScale { by_length, linear, logarithmic, square_root, row_rank };
 
-/// What colours the text: what a chosen query looks at, who is looked at, the loss of each token.
-enum class TextColour { automatic, weights, mass, loss };
+/// What a map is of: weights after the normaliser, or the scores before it.
+enum class MapValues { weights, logits };
+
+/// What colours the text: what a chosen query looks at, who looks at a chosen key, who is looked at at all, the loss of
+/// each token.
+enum class TextColour { automatic, weights, lookers, mass, loss };
+
+/// Where the colours of a text end: at its largest value, or at 1.
+enum class ColourRange { largest, one };
+
+/// Which attention of a model with several: the encoder's, the decoder's to itself, the decoder's to the encoder.
+enum class Tower { any, encoder, decoder, cross };
 
 /// Scores before the softmax, weights after it, or both.
 enum class Stage { before, after, both };
@@ -246,22 +259,30 @@ struct FigureOptions {
     std::optional<std::int64_t> layer, head, sequence;  ///< counted from 0
     std::string indicator;                              ///< for `indicators`; empty: all
     std::string statistic = "mean";                     ///< thumbnails: mean, maximum
-    std::int64_t pixels = 1024;                         ///< `attention`: most cells along a side, max-pooled beyond
+    std::int64_t pixels = 1024;                         ///< `attention`: most cells along a side, pooled beyond
     std::vector<std::int64_t> heads;                    ///< more than one; `lines` only
     bool all_sequences = false;                         ///< mean over sequences; `sequence` is empty
     Normalise normalise = Normalise::absolute;          ///< `indicators`
     CellScale scale = CellScale::by_length;             ///< `attention`
     /// A part of the map: queries [from_query, to_query), keys [from_key, to_key); absent ends are the text's.
     std::optional<std::int64_t> from_query, to_query, from_key, to_key;
-    std::optional<std::int64_t> query;          ///< `text`: the token that looks
-    TextColour colour = TextColour::automatic;  ///< `text`; automatic: weights with a query, else mass
-    Stage stage = Stage::before;                ///< `logits`
-    std::optional<std::int64_t> step;           ///< `timeline`: radar and thumbnails at the last probe up to it
-    std::optional<std::int64_t> smooth;         ///< `loss` of runs: steps of the running mean; 1: none
-    Against against = Against::step;            ///< `loss` of runs, `timeline`
-    std::string task, metric;                   ///< of evaluations; empty: the first that there is
-    std::optional<std::int64_t> length;         ///< of evaluations: context length; `cost`: tokens of the table
-    bool measure = false;                       ///< `cost`: whoever makes the inputs measures, too
+    MapValues values = MapValues::weights;      ///< maps of `attention` and `difference`
+    Pooling pooling = Pooling::maximum;         ///< their pooled cells; logits: that of greatest magnitude
+    std::optional<std::int64_t> query, key;     ///< `text`: the token that looks, the one that is looked at
+    TextColour colour = TextColour::automatic;  ///< `text`; automatic: by what of the two is given, else mass
+    ColourRange range = ColourRange::largest;   ///< `text`
+    Tower tower = Tower::any;                   ///< `attention`, `lines`, `text`, maps of `difference`
+    /// Maps of `difference`: what the first is subtracted from, where it is not the same layer and head.
+    std::optional<std::int64_t> other_layer, other_head;
+    std::optional<double> least;         ///< `lines`: smaller weights are not drawn
+    bool scale_per_head = false;         ///< `thumbnails`: each up to its own highest value
+    Stage stage = Stage::before;         ///< `logits`
+    std::optional<std::int64_t> step;    ///< `timeline`: radar and thumbnails at the last probe up to it
+    std::optional<std::int64_t> smooth;  ///< `loss` of runs: steps of the running mean; 1: none
+    Against against = Against::step;     ///< `loss` of runs, `timeline`
+    std::string task, metric;            ///< of evaluations; empty: the first that there is
+    std::optional<std::int64_t> length;  ///< of evaluations: context length; `cost`: tokens of the table
+    bool measure = false;                ///< `cost`: whoever makes the inputs measures, too
 
     bool operator==(const FigureOptions&) const = default;
 };

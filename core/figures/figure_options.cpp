@@ -200,6 +200,63 @@ FigureOption no_title_option() {
     return option;
 }
 
+FigureOption least_option() {
+    FigureOption option{"least", "W", "Weights below this are not drawn; default 0.01", {}, {"lines"}, false, {}, {}};
+    option.set = [](FigureRequest& request, const OptionValues& values) {
+        request.options.least = read_real("least", values.back(), 0, 1);
+    };
+    option.get = [](const FigureRequest& request) -> OptionValues {
+        return request.options.least ? OptionValues{csv_number(*request.options.least)} : OptionValues{};
+    };
+    return option;
+}
+
+FigureOption scale_per_head_option() {
+    FigureOption option{
+        "scale-per-head", "", "Each head's colours end at its own highest value", {}, {"thumbnails"}, false, {}, {}};
+    option.set = [](FigureRequest& request, const OptionValues&) { request.options.scale_per_head = true; };
+    option.get = [](const FigureRequest& request) {
+        return request.options.scale_per_head ? OptionValues{""} : OptionValues{};
+    };
+    return option;
+}
+
+void add_map_options(std::vector<FigureOption>& all) {
+    const std::vector<std::string> maps{"attention", "difference"};
+    all.push_back(choice<MapValues>("values", "Weights, or logits: the scores before the normaliser", maps,
+                                    {{"weights", MapValues::weights}, {"logits", MapValues::logits}},
+                                    [](FigureRequest& r) -> MapValues& { return r.options.values; }));
+    all.push_back(choice<Pooling>("pooling", "What a cell shows of the pairs under it; logits: greatest magnitude",
+                                  maps, {{"maximum", Pooling::maximum}, {"mean", Pooling::mean}},
+                                  [](FigureRequest& r) -> Pooling& { return r.options.pooling; }));
+    all.push_back(pixels_option());
+    all.push_back(optional_count("other-layer", "Minuend of maps: another layer, of the same file or the second",
+                                 {"difference"}, &FigureOptions::other_layer));
+    all.push_back(optional_count("other-head", "Minuend of maps: another head, of the same file or the second",
+                                 {"difference"}, &FigureOptions::other_head));
+    all.push_back(choice<Tower>("tower", "Of models with an encoder and a decoder: which attention",
+                                {"attention", "lines", "text"},
+                                {{"encoder", Tower::encoder}, {"decoder", Tower::decoder}, {"cross", Tower::cross}},
+                                [](FigureRequest& r) -> Tower& { return r.options.tower; }));
+}
+
+void add_text_options(std::vector<FigureOption>& all) {
+    all.push_back(optional_count("query", "The token that looks, counted from 0", {"text"}, &FigureOptions::query));
+    all.push_back(optional_count("key", "The token that is looked at, counted from 0", {"text"}, &FigureOptions::key));
+    all.push_back(choice<TextColour>("colour",
+                                     "What a token's colour is: what --query looks at, who looks at --key, how much it "
+                                     "is looked at, its loss",
+                                     {"text"},
+                                     {{"weights", TextColour::weights},
+                                      {"lookers", TextColour::lookers},
+                                      {"mass", TextColour::mass},
+                                      {"loss", TextColour::loss}},
+                                     [](FigureRequest& r) -> TextColour& { return r.options.colour; }));
+    all.push_back(choice<ColourRange>("range", "Where the colours end: at the largest value, or at 1", {"text"},
+                                      {{"largest", ColourRange::largest}, {"one", ColourRange::one}},
+                                      [](FigureRequest& r) -> ColourRange& { return r.options.range; }));
+}
+
 std::vector<FigureOption> all_options() {
     std::vector<FigureOption> all;
     all.push_back(
@@ -215,24 +272,23 @@ std::vector<FigureOption> all_options() {
     all.push_back(choice<std::string>("statistic", "Of the pairs in a block", {"thumbnails"},
                                       {{"mean", "mean"}, {"maximum", "maximum"}},
                                       [](FigureRequest& r) -> std::string& { return r.options.statistic; }));
-    all.push_back(choice<CellScale>("scale", "How weights become colours; default by length", {"attention", "text"},
+    all.push_back(scale_per_head_option());
+    all.push_back(least_option());
+    all.push_back(choice<CellScale>("scale", "How values become colours; default by length",
+                                    {"attention", "text", "difference"},
                                     {{"linear", CellScale::linear},
                                      {"logarithmic", CellScale::logarithmic},
                                      {"square-root", CellScale::square_root},
                                      {"row-rank", CellScale::row_rank}},
                                     [](FigureRequest& r) -> CellScale& { return r.options.scale; }));
-    all.push_back(pixels_option());
+    add_map_options(all);
     const std::vector<std::string> square{"attention", "lines", "difference"},
         any{"attention", "lines", "text", "difference"};
     all.push_back(optional_count("from-query", "First query, counted from 0", square, &FigureOptions::from_query));
     all.push_back(optional_count("to-query", "First query that is left out", square, &FigureOptions::to_query));
     all.push_back(optional_count("from-key", "First key, counted from 0", any, &FigureOptions::from_key));
     all.push_back(optional_count("to-key", "First key that is left out", any, &FigureOptions::to_key));
-    all.push_back(optional_count("query", "The token that looks, counted from 0", {"text"}, &FigureOptions::query));
-    all.push_back(choice<TextColour>(
-        "colour", "What a token's colour is: what --query looks at, who is looked at, or its loss", {"text"},
-        {{"weights", TextColour::weights}, {"mass", TextColour::mass}, {"loss", TextColour::loss}},
-        [](FigureRequest& r) -> TextColour& { return r.options.colour; }));
+    add_text_options(all);
     all.push_back(choice<Stage>("stage", "Scores before the softmax, weights after it (needs maps), or both",
                                 {"logits"}, {{"before", Stage::before}, {"after", Stage::after}, {"both", Stage::both}},
                                 [](FigureRequest& r) -> Stage& { return r.options.stage; }));

@@ -58,10 +58,12 @@ void check_end(const char* from, const char* to, const std::optional<std::int64_
 
 }  // namespace
 
-std::int64_t first_layer_with_matrix(const store::AnalysisHeader& header) {
-    for (const Site& site : header.sites)
-        if (site.has_matrix) return site.layer;
-    return header.sites.empty() ? 0 : header.sites.front().layer;
+std::int64_t first_layer_with_matrix(const store::AnalysisFile& file, const FigureOptions& options) {
+    const auto& sites = file.header().sites;
+    const auto chosen = chosen_sites(file, options);
+    for (const auto site : chosen)
+        if (sites[static_cast<std::size_t>(site)].has_matrix) return sites[static_cast<std::size_t>(site)].layer;
+    return sites[static_cast<std::size_t>(chosen.front())].layer;
 }
 
 store::AnalysisFile::Map recorded_map(const store::AnalysisFile& file, std::int64_t s, std::int64_t site,
@@ -108,13 +110,14 @@ std::vector<float> exact_weights(const store::AnalysisFile::Map& map, std::int64
 }
 
 std::vector<float> pooled_weights(const store::AnalysisFile::Map& map, std::int64_t head, const Region& region,
-                                  std::int64_t rows, std::int64_t columns) {
-    std::vector<float> most(static_cast<std::size_t>(rows * columns));
+                                  std::int64_t rows, std::int64_t columns, Pooling pooling) {
+    std::vector<float> cells(static_cast<std::size_t>(rows * columns));
+    const bool mean = pooling == Pooling::mean;
     kernels::attention_map(map.input(), map.row_constant,
                            {0, head, region.first_query, region.end_query, region.first_key, region.end_key}, rows,
-                           columns, nullptr, most.data());
-    hide_forbidden(map, head, region, rows, columns, most);
-    return most;
+                           columns, mean ? cells.data() : nullptr, mean ? nullptr : cells.data());
+    hide_forbidden(map, head, region, rows, columns, cells);
+    return cells;
 }
 
 std::vector<std::string> stream_pieces(const store::AnalysisHeader& header, std::int64_t s, const std::string& stream) {

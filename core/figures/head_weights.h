@@ -23,8 +23,8 @@ struct Region {
 store::AnalysisFile::Map recorded_map(const store::AnalysisFile& file, std::int64_t s, std::int64_t site,
                                       const std::string& recipe);
 
-/// The layer that a figure of one layer shows where nothing was said: the first that has a matrix.
-std::int64_t first_layer_with_matrix(const store::AnalysisHeader& header);
+/// The layer that a figure of one layer shows where nothing was said: the first of those chosen that has a matrix.
+std::int64_t first_layer_with_matrix(const store::AnalysisFile& file, const FigureOptions& options);
 
 /// The part that the options ask for. Throws Error (usage) where it is empty or not inside the map.
 Region chosen_region(const FigureOptions& options, std::int64_t queries, std::int64_t keys);
@@ -35,10 +35,10 @@ bool asks_for_part(const FigureOptions& options);
 /// [region.queries(), region.keys()]; NaN: not allowed.
 std::vector<float> exact_weights(const store::AnalysisFile::Map& map, std::int64_t head, const Region& region);
 
-/// [rows, columns] cells, each the largest weight under it: cell r has the queries first + i with
-/// i * rows / queries = r. NaN: no pair under it is allowed.
+/// [rows, columns] cells, each the largest weight under it or the mean, in which pairs that are not allowed count as 0:
+/// cell r has the queries first + i with i * rows / queries = r. NaN: no pair under it is allowed.
 std::vector<float> pooled_weights(const store::AnalysisFile::Map& map, std::int64_t head, const Region& region,
-                                  std::int64_t rows, std::int64_t columns);
+                                  std::int64_t rows, std::int64_t columns, Pooling pooling = Pooling::maximum);
 
 /// Pieces of the tokens of a stream ("tokens", "target"); empty where the file has none.
 std::vector<std::string> stream_pieces(const store::AnalysisHeader& header, std::int64_t s, const std::string& stream);

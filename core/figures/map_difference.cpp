@@ -3,49 +3,38 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "core/base/error.h"
 #include "core/figures/head_weights.h"
+#include "core/figures/map_values.h"
 #include "core/figures/token_text.h"
 
 namespace headscope::figures {
 namespace {
 
-constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
 constexpr std::int64_t kMostLabels = 400;  ///< no page has room for more tokens along a side
 
 struct MapDifference {
     std::string site;
     bool cross = false;
     std::int64_t layer = 0, head = 0, rows = 0, columns = 0;
+    std::int64_t other_layer = 0, other_head = 0;
     Region region;
     std::vector<float> values;  ///< [rows, columns]
     std::vector<std::string> query_tokens, key_tokens;
     bool exact() const { return rows == region.queries() && columns == region.keys(); }
 };
 
-/// In each cell the difference that is farthest from 0, so that a diagonal one key wide never vanishes.
+/// In each cell the mean difference, or the one that is farthest from 0, so that a diagonal one key wide never
+/// vanishes.
 std::vector<float> pooled_difference(const store::AnalysisFile::Map& a, const store::AnalysisFile::Map& b,
-                                     std::int64_t head, const Region& region, std::int64_t rows, std::int64_t columns) {
-    constexpr std::int64_t kBand = 64;  // queries at a time
-    std::vector<float> cells(static_cast<std::size_t>(rows * columns), kNone);
-    for (std::int64_t begin = 0; begin < region.queries(); begin += kBand) {
-        const std::int64_t end = std::min(begin + kBand, region.queries());
-        const Region band{region.first_query + begin, region.first_query + end, region.first_key, region.end_key};
-        const auto first = exact_weights(a, head, band), second = exact_weights(b, head, band);
-        for (std::int64_t i = begin; i < end; ++i) {
-            for (std::int64_t j = 0; j < region.keys(); ++j) {
-                const auto at = static_cast<std::size_t>((i - begin) * region.keys() + j);
-                const float difference = second[at] - first[at];
-                if (std::isnan(difference)) continue;
-                float& cell = cells[static_cast<std::size_t>(i * rows / region.queries() * columns +
-                                                             j * columns / region.keys())];
-                if (std::isnan(cell) || std::abs(difference) > std::abs(cell)) cell = difference;
-            }
-        }
-    }
-    return cells;
+                                     const MapDifference& map, const FigureOptions& options) {
+    return pooled_bands(map.region, map.rows, map.columns, options.pooling == Pooling::mean, [&](const Region& band) {
+        const auto first = exact_values(a, map.head, band, options.values);
+        auto second = exact_values(b, map.other_head, band, options.values);
+        for (std::size_t i = 0; i < second.size(); ++i) second[i] -= first[i];
+        return second;
+    });
 }
 
 /// A token of both texts: once where they agree.
@@ -56,11 +45,14 @@ std::vector<std::string> both_tokens(const std::vector<std::string>& a, const st
     return all;
 }
 
-MapDifference read_difference(Files files, std::int64_t site, const FigureOptions& options) {
+MapDifference read_difference(Files files, std::int64_t site, std::int64_t other, const FigureOptions& options) {
     const auto& about = files[0]->header().sites[static_cast<std::size_t>(site)];
     const auto s = chosen_sequence(*files[0], options);
     check_head(*files[0], site, options);
-    const auto a = recorded_map(*files[0], s, site, "difference"), b = recorded_map(*files[1], s, site, "difference");
+    FigureOptions minuend = options;
+    if (options.other_head) minuend.head = options.other_head;
+    check_head(*files[1], other, minuend);
+    const auto a = recorded_map(*files[0], s, site, "difference"), b = recorded_map(*files[1], s, other, "difference");
     if (a.queries != b.queries || a.keys != b.keys) {
         not_alike("expected maps of the same size", "found " + std::to_string(a.queries) + " x " +
                                                         std::to_string(a.keys) + " and " + std::to_string(b.queries) +
@@ -71,10 +63,12 @@ MapDifference read_difference(Files files, std::int64_t site, const FigureOption
     map.cross = about.kind == "cross";
     map.layer = about.layer;
     map.head = *options.head;
+    map.other_layer = files[1]->header().sites[static_cast<std::size_t>(other)].layer;
+    map.other_head = *minuend.head;
     map.region = chosen_region(options, a.queries, a.keys);
     map.rows = std::min(map.region.queries(), options.pixels);
     map.columns = std::min(map.region.keys(), options.pixels);
-    map.values = pooled_difference(a, b, map.head, map.region, map.rows, map.columns);
+    map.values = pooled_difference(a, b, map, options);
     map.query_tokens = both_tokens(stream_pieces(files[0]->header(), s, about.query_stream),
                                    stream_pieces(files[1]->header(), s, about.query_stream));
     map.key_tokens = both_tokens(stream_pieces(files[0]->header(), s, about.key_stream),
@@ -93,9 +87,9 @@ Axis axis(const char* name, const std::vector<std::string>& tokens, std::int64_t
     return axis;
 }
 
-Table map_table(const std::vector<MapDifference>& maps) {
+Table map_table(const std::vector<MapDifference>& maps, const std::string& pooled_name) {
     std::vector<std::string> site, query_token, key_token;
-    std::vector<std::int64_t> layer, head, query, key;
+    std::vector<std::int64_t> layer, head, query, key, other_layer, other_head;
     std::vector<double> value;
     bool pooled = false;
     for (const auto& map : maps) {
@@ -112,6 +106,8 @@ Table map_table(const std::vector<MapDifference>& maps) {
             layer.push_back(map.layer);
             site.push_back(map.site);
             head.push_back(map.head);
+            other_layer.push_back(map.other_layer);
+            other_head.push_back(map.other_head);
             query.push_back(q);
             key.push_back(k);
             query_token.push_back(token(map.query_tokens, q));
@@ -119,14 +115,40 @@ Table map_table(const std::vector<MapDifference>& maps) {
             value.push_back(cell);
         }
     }
-    return {{{"layer", std::move(layer)},
-             {"site", std::move(site)},
-             {"head", std::move(head)},
-             {pooled ? "first_query" : "query", std::move(query)},
-             {pooled ? "first_key" : "key", std::move(key)},
-             {"query_token", std::move(query_token)},
-             {"key_token", std::move(key_token)},
-             {pooled ? "largest_difference" : "difference", std::move(value)}}};
+    Table table{{{"layer", std::move(layer)},
+                 {"site", std::move(site)},
+                 {"head", std::move(head)},
+                 {pooled ? "first_query" : "query", std::move(query)},
+                 {pooled ? "first_key" : "key", std::move(key)},
+                 {"query_token", std::move(query_token)},
+                 {"key_token", std::move(key_token)},
+                 {pooled ? pooled_name : "difference", std::move(value)}}};
+    const MapDifference& first = maps.front();
+    if (first.other_layer != first.layer || first.other_head != first.head) {
+        table.columns.push_back({"other_layer", std::move(other_layer)});
+        table.columns.push_back({"other_head", std::move(other_head)});
+    }
+    return table;
+}
+
+std::string scale_note(const FigureOptions& options, bool pooled) {
+    std::string note = options.values == MapValues::logits
+                           ? "Logits (scores before the normaliser) of the second minus those of the first"
+                           : "Weights of the second minus those of the first";
+    note += options.scale == CellScale::square_root ? ", coloured by square root, symmetric around 0."
+                                                    : ", on a linear scale symmetric around 0.";
+    note += " Grey: not allowed by the mask.";
+    if (pooled)
+        note += options.pooling == Pooling::mean ? " Each cell shows the mean difference of the pairs under it."
+                                                 : " Each cell shows the difference under it that is farthest from 0.";
+    return note;
+}
+
+/// The scales that a difference has. Throws Error (usage).
+void check_scale(const FigureOptions& options) {
+    if (options.scale != CellScale::logarithmic && options.scale != CellScale::row_rank) return;
+    throw Error(ErrorCode::usage, "--scale", "expected linear or square-root for a difference",
+                std::string("found ") + (options.scale == CellScale::row_rank ? "row-rank" : "logarithmic"));
 }
 
 }  // namespace
@@ -136,8 +158,15 @@ void not_alike(const std::string& expected, const std::string& found) {
 }
 
 FigureData map_difference(Files files, const FigureOptions& options) {
+    check_scale(options);
     std::vector<MapDifference> maps;
-    for (const auto site : chosen_sites(*files[0], options)) maps.push_back(read_difference(files, site, options));
+    FigureOptions minuend = options;
+    if (options.other_layer) minuend.layer = options.other_layer;
+    const auto sites = chosen_sites(*files[0], options), others = chosen_sites(*files[1], minuend);
+    if (sites.size() != others.size())
+        not_alike("expected two layers alike; --tower chooses one attention of a layer",
+                  "found " + std::to_string(sites.size()) + " and " + std::to_string(others.size()) + " attentions");
+    for (std::size_t i = 0; i < sites.size(); ++i) maps.push_back(read_difference(files, sites[i], others[i], options));
     FigureData figure;
     float most = 0;
     for (const auto& map : maps)
@@ -154,8 +183,10 @@ FigureData map_difference(Files files, const FigureOptions& options) {
         cells.rows = map.rows;
         cells.columns = map.columns;
         cells.values = map.values;
-        cells.pooling = Pooling::extreme;
-        cells.colours.label = "difference of weights";
+        const bool logits = options.values == MapValues::logits;
+        cells.pooling = options.pooling == Pooling::mean ? Pooling::mean : Pooling::extreme;
+        cells.colours.label = logits ? "difference of logits" : "difference of weights";
+        if (options.scale == CellScale::square_root) cells.colours.scale = ScaleKind::square_root;
         cells.colours.map = ColourMap::diverging;
         cells.colours.maximum = most > 0 ? most : 1;
         cells.colours.minimum = -cells.colours.maximum;
@@ -170,16 +201,16 @@ FigureData map_difference(Files files, const FigureOptions& options) {
     figure.panel_aspect = std::clamp(static_cast<double>(part.queries()) / static_cast<double>(part.keys()), 0.3, 2.0);
     if (maps.size() == 1) figure.widest_mm = 150;
     figure.shared_colours = true;
-    figure.notes = source_notes(files, options);
+    figure.notes = source_notes(files.first(files[0] == files[1] ? 1 : 2), options);
     if (asks_for_part(options)) {
         figure.notes.push_back("Queries " + std::to_string(part.first_query) + " to " +
                                std::to_string(part.end_query - 1) + ", keys " + std::to_string(part.first_key) +
                                " to " + std::to_string(part.end_key - 1) + ".");
     }
-    figure.notes.push_back(std::string("Weights of the second minus those of the first, on a linear scale symmetric "
-                                       "around 0. Grey: not allowed by the mask.") +
-                           (pooled ? " Each cell shows the difference under it that is farthest from 0." : ""));
-    figure.table = [maps = std::move(maps)] { return map_table(maps); };
+    figure.notes.push_back(scale_note(options, pooled));
+    figure.table = [maps = std::move(maps), mean = options.pooling == Pooling::mean] {
+        return map_table(maps, mean ? "mean_difference" : "largest_difference");
+    };
     return figure;
 }
 

@@ -41,4 +41,11 @@ inline double displayed(const RadarValues& raw, std::size_t spoke, const RadarEx
     return high > low ? (raw[spoke] - low) / (high - low) : 0.5;
 }
 
+/// How long a deviation of that spoke is drawn.
+inline double displayed_deviation(double deviation, std::size_t spoke, const RadarExtents& extents) {
+    if (spoke >= kRadarNormalised) return spoke + 1 < kRadarSpokes ? 2 * deviation : deviation;
+    const auto& [low, high] = extents[spoke];
+    return high > low ? deviation / (high - low) : std::numeric_limits<double>::quiet_NaN();
+}
+
 }  // namespace headscope::figures

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Attention maps from recorded queries and keys: exact cells of a short text, max-pooled cells of a long one, so that
-// a diagonal or a sink column one key wide never vanishes. Several files stand side by side (Lazy Attention, Fig. 3:
-// natural text and the repeated-token probe).
+// Attention maps from recorded queries and keys, weights or logits: exact cells of a short text, pooled cells of a long
+// one, by maximum unless the mean is asked for, so that a diagonal or a sink column one key wide never vanishes.
+// Several files stand side by side (Lazy Attention, Fig. 3: natural text and the repeated-token probe).
 
 #include <algorithm>
 #include <cmath>
 
 #include "core/figures/head_weights.h"
+#include "core/figures/map_values.h"
 #include "core/figures/recipe.h"
 #include "core/figures/token_text.h"
 
@@ -15,6 +16,7 @@ namespace {
 
 constexpr std::int64_t kMostLabels = 400;  ///< no page has room for more tokens along a side
 constexpr std::int64_t kShort = 256;       ///< up to here a square-root scale; the weights of longer texts need decades
+constexpr double kLeastLogits = 1e-3;      ///< a head without scores has a scale all the same
 
 struct Map {
     std::string model, site;
@@ -25,9 +27,13 @@ struct Map {
     std::vector<float> values;                          ///< [rows, columns]; NaN: not allowed
     std::vector<float> ranks;                           ///< instead of them drawn; may be empty
     CellScale scale = CellScale::linear;
+    MapValues kind = MapValues::weights;
+    Pooling pooling = Pooling::maximum;
+    double largest = 0;      ///< magnitude of the head's logits
     std::int64_t limit = 0;  ///< trained positions; 0: none, or not passed
 
     bool exact() const { return rows == region.queries() && columns == region.keys(); }
+    bool logits() const { return kind == MapValues::logits; }
 };
 
 Axis axis(const char* name, const std::vector<std::string>& tokens, std::int64_t first, std::int64_t end,
@@ -42,19 +48,29 @@ Axis axis(const char* name, const std::vector<std::string>& tokens, std::int64_t
     return axis;
 }
 
-ColourScale colours(CellScale scale) {
+/// `largest`: magnitude of the logits of all maps.
+ColourScale colours(const Map& map, double largest) {
     ColourScale colours;
-    colours.label = scale == CellScale::row_rank ? "rank of the weight in its row" : "attention weight";
-    if (scale == CellScale::logarithmic) {
+    const std::string name = values_label(map.kind);
+    colours.label = map.pooling == Pooling::mean && !map.exact() ? "mean " + name : name;
+    if (map.scale == CellScale::row_rank) {
+        colours.label = std::string("rank of the ") + (map.logits() ? "logit" : "weight") + " in its row";
+        return colours;
+    }
+    if (map.scale == CellScale::square_root) colours.scale = ScaleKind::square_root;
+    if (map.logits()) {
+        colours.map = ColourMap::diverging;
+        colours.maximum = std::max(largest, kLeastLogits);
+        colours.minimum = -colours.maximum;
+        if (map.scale == CellScale::logarithmic) colours.scale = ScaleKind::symmetric_log;
+    } else if (map.scale == CellScale::logarithmic) {
         colours.scale = ScaleKind::logarithmic;
         colours.minimum = 1e-4;
-    } else if (scale == CellScale::square_root) {
-        colours.scale = ScaleKind::square_root;
     }
     return colours;
 }
 
-Panel panel(const Map& map, const std::string& title) {
+Panel panel(const Map& map, const std::string& title, double largest) {
     Panel drawn;
     drawn.title = title;
     const Region& part = map.region;
@@ -65,7 +81,8 @@ Panel panel(const Map& map, const std::string& title) {
     cells.rows = map.rows;
     cells.columns = map.columns;
     cells.values = map.ranks.empty() ? map.values : map.ranks;
-    cells.colours = colours(map.scale);
+    cells.colours = colours(map, largest);
+    cells.pooling = map.pooling == Pooling::mean ? Pooling::mean : map.logits() ? Pooling::extreme : Pooling::maximum;
     drawn.content = std::move(cells);
     if (map.limit > part.first_key && map.limit < part.end_key)
         drawn.markers.push_back({true, static_cast<double>(map.limit), "trained to " + std::to_string(map.limit)});
@@ -77,7 +94,7 @@ Panel panel(const Map& map, const std::string& title) {
 Table attention_table(const std::vector<Map>& maps) {
     std::vector<std::string> model, site, query_token, key_token;
     std::vector<std::int64_t> layer, head, query, key;
-    std::vector<double> weight, rank;
+    std::vector<double> number, rank;
     const auto token = [](const std::vector<std::string>& tokens, std::int64_t at, bool exact) {
         return exact && at < std::ssize(tokens) ? visible_token(tokens[static_cast<std::size_t>(at)]) : std::string();
     };
@@ -101,7 +118,7 @@ Table attention_table(const std::vector<Map>& maps) {
                 key.push_back(k);
                 query_token.push_back(token(map.query_tokens, q, exact));
                 key_token.push_back(token(map.key_tokens, k, exact));
-                weight.push_back(value);
+                number.push_back(value);
                 if (!map.ranks.empty()) rank.push_back(map.ranks[static_cast<std::size_t>(r * map.columns + c)]);
             }
         }
@@ -114,7 +131,7 @@ Table attention_table(const std::vector<Map>& maps) {
                  {pooled ? "first_key" : "key", std::move(key)},
                  {"query_token", std::move(query_token)},
                  {"key_token", std::move(key_token)},
-                 {pooled ? "largest_weight" : "weight", std::move(weight)}}};
+                 {values_column(maps.front().kind, maps.front().pooling, pooled), std::move(number)}}};
     if (ranked) table.columns.push_back({"row_rank", std::move(rank)});
     return table;
 }
@@ -140,29 +157,57 @@ std::string part_note(const std::vector<Map>& maps) {
            span(part.first_key, part.end_key, keys) + ".";
 }
 
+/// What cells of several pairs show.
+std::string pooling_note(const Map& map) {
+    if (map.pooling == Pooling::mean)
+        return map.logits() ? " Each cell shows the mean logit of the allowed pairs under it."
+                            : " Each cell shows the mean weight of the pairs under it; forbidden pairs count as 0.";
+    return map.logits() ? " Each cell shows the logit of greatest magnitude under it."
+                        : " Each cell shows the largest weight of the pairs under it.";
+}
+
+std::string logit_scale(CellScale scale) {
+    const std::string how = scale == CellScale::square_root   ? "by square root"
+                            : scale == CellScale::logarithmic ? "logarithmic beyond ±1"
+                                                              : "linear";
+    return "Logits: scores before the normaliser, coloured from minus to plus the greatest magnitude, " + how + ".";
+}
+
 /// What the colours of all maps mean.
 std::string scale_note(const std::vector<Map>& maps) {
     const auto some = [&](CellScale scale) {
         return std::any_of(maps.begin(), maps.end(), [scale](const Map& map) { return map.scale == scale; });
     };
+    const bool logits = maps.front().logits();
     const bool logarithmic = some(CellScale::logarithmic), square_root = some(CellScale::square_root);
     std::string how;
-    if (some(CellScale::row_rank))
-        how =
-            "Colour by the rank of each weight among those shown of its query, from 0 (the least) to 1; ties in the "
-            "middle.";
-    if (some(CellScale::linear)) how = "Linear colour scale.";
-    if (square_root) {
-        how = "Colour by the square root of the weight" +
-              (logarithmic ? " up to " + std::to_string(kShort) + " tokens. " : std::string("."));
+    if (some(CellScale::row_rank)) {
+        how = std::string("Colour by the rank of each ") + (logits ? "logit" : "weight") +
+              " among those shown of its query, from 0 (the least) to 1; ties in the middle.";
+    } else if (logits) {
+        how = logit_scale(maps.front().scale);
+    } else {
+        if (some(CellScale::linear)) how = "Linear colour scale.";
+        if (square_root) {
+            how = "Colour by the square root of the weight" +
+                  (logarithmic ? " up to " + std::to_string(kShort) + " tokens. " : std::string("."));
+        }
+        if (logarithmic)
+            how += square_root ? "Beyond, logarithmic; smaller weights than the scale's end are drawn as its end."
+                               : "Logarithmic colour scale; smaller weights than its end are drawn as its end.";
     }
-    if (logarithmic)
-        how += square_root ? "Beyond, logarithmic; smaller weights than the scale's end are drawn as its end."
-                           : "Logarithmic colour scale; smaller weights than its end are drawn as its end.";
     how += " Grey: not allowed by the mask.";
     if (std::any_of(maps.begin(), maps.end(), [](const Map& map) { return !map.exact(); }))
-        how += " Each cell shows the largest weight of the pairs under it.";
+        how += pooling_note(maps.front());
     return how;
+}
+
+/// by_length resolved.
+CellScale scale_of(const Map& map, CellScale asked) {
+    if (asked != CellScale::by_length) return asked;
+    if (map.logits()) return CellScale::linear;
+    const bool is_long = std::max(map.region.queries(), map.region.keys()) > kShort;
+    return is_long ? CellScale::logarithmic : CellScale::square_root;
 }
 
 }  // namespace
@@ -174,7 +219,7 @@ FigureData attention(Files files, const FigureOptions& options) {
     std::vector<std::string> titles;
     std::int64_t expected = 0;
     for (const auto& file : files) {
-        if (!chosen.layer) chosen.layer = first_layer_with_matrix(file->header());
+        if (!chosen.layer) chosen.layer = first_layer_with_matrix(*file, chosen);
         for (const auto site : chosen_sites(*file, chosen)) {
             check_head(*file, site, chosen);
             expected += chosen.head ? 1 : file->header().sites[static_cast<std::size_t>(site)].heads;
@@ -200,14 +245,14 @@ FigureData attention(Files files, const FigureOptions& options) {
                 map.columns = side(map.region.keys(), expected, options.pixels);
                 map.query_tokens = stream_pieces(file.header(), s, about.query_stream);
                 map.key_tokens = stream_pieces(file.header(), s, about.key_stream);
-                map.values = map.exact() ? exact_weights(recorded, h, map.region)
-                                         : pooled_weights(recorded, h, map.region, map.rows, map.columns);
-                map.scale = options.scale;
-                if (map.scale == CellScale::by_length) {
-                    const bool is_long = std::max(map.region.queries(), map.region.keys()) > kShort;
-                    map.scale = is_long ? CellScale::logarithmic : CellScale::square_root;
-                }
+                map.kind = options.values;
+                map.pooling = options.pooling;
+                map.values = map.exact()
+                                 ? exact_values(recorded, h, map.region, map.kind)
+                                 : pooled_values(recorded, h, map.region, map.rows, map.columns, map.kind, map.pooling);
+                map.scale = scale_of(map, options.scale);
                 if (map.scale == CellScale::row_rank) map.ranks = row_ranks(map.values, map.rows, map.columns);
+                if (map.logits()) map.largest = largest_logit(file, s, site, h);
                 const std::int64_t limit = file.header().max_positions;
                 if (limit > 0 && std::max(recorded.queries, recorded.keys) > limit) map.limit = limit;
                 std::string title = files.size() > 1 ? names[f] : "";
@@ -222,9 +267,11 @@ FigureData attention(Files files, const FigureOptions& options) {
     }
 
     FigureData figure;
-    figure.title = "Attention, layer " + std::to_string(*chosen.layer) +
-                   (chosen.head ? ", head " + std::to_string(*chosen.head) : "");
-    for (std::size_t i = 0; i < maps.size(); ++i) figure.panels.push_back(panel(maps[i], titles[i]));
+    figure.title = std::string(options.values == MapValues::logits ? "Attention logits" : "Attention") + ", layer " +
+                   std::to_string(*chosen.layer) + (chosen.head ? ", head " + std::to_string(*chosen.head) : "");
+    double largest = 0;
+    for (const auto& map : maps) largest = std::max(largest, map.largest);
+    for (std::size_t i = 0; i < maps.size(); ++i) figure.panels.push_back(panel(maps[i], titles[i], largest));
     const auto count = std::ssize(maps);
     figure.columns = count <= 3 ? count : (count <= 16 ? 4 : 8);
     figure.reflow = true;

@@ -18,10 +18,24 @@ constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
 constexpr double kRounding = 1e-12;
 constexpr std::size_t kListed = 10;
 
+bool of_maps(const FigureOptions& options) {
+    return options.layer && options.head && options.indicator.empty();
+}
+
+/// Another head, of the same analysis or of the second.
+bool of_other_head(const FigureOptions& options) {
+    return options.other_layer || options.other_head;
+}
+
 /// Two files whose layers and heads, and the lengths of whose texts, are the same.
 void check_alike(Files files, const FigureOptions& options) {
+    if (of_other_head(options) && !of_maps(options)) {
+        throw Error(ErrorCode::usage, options.other_head ? "--other-head" : "--other-layer",
+                    "expected --layer and --head beside it, of whose map it is the difference", "found none");
+    }
     if (files.size() != 2) {
-        throw Error(ErrorCode::usage, "figure difference", "expected two analysis files",
+        throw Error(ErrorCode::usage, "figure difference",
+                    "expected two analysis files, or one with --layer, --head and --other-layer or --other-head",
                     "found " + std::to_string(files.size()));
     }
     const auto& a = files[0]->header();
@@ -265,14 +279,29 @@ FigureData of_indicators(Files files, const FigureOptions& options) {
 
 }  // namespace
 
-FigureData difference(Files files, const FigureOptions& options) {
+FigureData difference(Files given, const FigureOptions& options) {
+    std::vector<std::shared_ptr<store::AnalysisFile>> pair(given.begin(), given.end());
+    if (given.size() == 1 && of_other_head(options)) pair.push_back(pair.front());
+    const Files files(pair);
     check_alike(files, options);
-    const bool maps = options.layer && options.head && options.indicator.empty();
+    const bool maps = of_maps(options);
     FigureData figure = maps ? map_difference(files, options) : of_indicators(files, options);
-    const auto names = file_labels(files);
-    std::string what = maps                        ? "Attention"
+    const auto names = file_labels(given);
+    const bool logits = options.values == MapValues::logits;
+    std::string what = maps                        ? (logits ? "Attention logits" : "Attention")
                        : options.indicator.empty() ? "Indicators"
                                                    : indicator_title(options.indicator);
+    if (of_other_head(options)) {
+        const auto place = [](std::optional<std::int64_t> layer, std::optional<std::int64_t> head) {
+            return "layer " + std::to_string(*layer) + ", head " + std::to_string(*head);
+        };
+        const auto of = [&](std::size_t f) { return names.size() > 1 ? " of " + names[f] : std::string(); };
+        figure.title = what + ": " +
+                       place(options.other_layer ? options.other_layer : options.layer,
+                             options.other_head ? options.other_head : options.head) +
+                       of(1) + " minus " + place(options.layer, options.head) + of(0);
+        return figure;
+    }
     if (options.layer) what += ", layer " + std::to_string(*options.layer);
     if (options.head) what += ", head " + std::to_string(*options.head);
     figure.title = what + ": " + names[1] + " minus " + names[0];

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kMostTokens = 64;  ///< a side: more lines than a reader can follow
 constexpr std::size_t kMostHeads = 7;     ///< colours that a theme has
-constexpr float kLeast = 0.01F;           ///< share of the greatest weight that is drawn
+constexpr double kLeast = 0.01;           ///< weights below are not drawn, unless others are asked for
 
 struct HeadLines {
     std::string model, site, name;
@@ -108,7 +108,7 @@ Drawing read(const store::AnalysisFile& file, const std::string& model, std::int
     return drawing;
 }
 
-Links links(const Drawing& drawing) {
+Links links(const Drawing& drawing, double least) {
     Links drawn;
     drawn.left = drawing.queries;
     drawn.right = drawing.keys;
@@ -120,7 +120,7 @@ Links links(const Drawing& drawing) {
     for (const auto& head : drawing.heads) {
         for (std::size_t i = 0; i < head.weights.size(); ++i) {
             const float weight = head.weights[i];
-            if (!(weight >= kLeast)) continue;
+            if (!(static_cast<double>(weight) >= least)) continue;
             drawn.links.push_back(
                 {static_cast<std::int32_t>(i / keys), static_cast<std::int32_t>(i % keys), weight, head.colour});
         }
@@ -174,7 +174,7 @@ FigureData lines(Files files, const FigureOptions& options) {
     for (std::size_t f = 0; f < files.size(); ++f) {
         const auto& file = *files[f];
         const auto s = chosen_sequence(file, chosen);
-        if (!chosen.layer) chosen.layer = first_layer_with_matrix(file.header());
+        if (!chosen.layer) chosen.layer = first_layer_with_matrix(file, chosen);
         const auto sites = chosen_sites(file, chosen);
         for (const auto site : sites) {
             drawings.push_back(read(file, names[f], site, s, chosen));
@@ -188,10 +188,11 @@ FigureData lines(Files files, const FigureOptions& options) {
     if (options.head) figure.title += ", head " + std::to_string(*options.head);
     if (!options.head && options.heads.empty()) figure.title += ", mean over heads";
     std::size_t most = 1;
+    const double least = options.least.value_or(kLeast);
     for (const auto& drawing : drawings) {
         Panel panel;
         panel.title = drawing.title;
-        panel.content = links(drawing);
+        panel.content = links(drawing, least);
         most = std::max({most, drawing.queries.size(), drawing.keys.size()});
         figure.panels.push_back(std::move(panel));
     }
@@ -210,9 +211,8 @@ FigureData lines(Files files, const FigureOptions& options) {
                                std::to_string(part.end_query - 1) + ", keys " + std::to_string(part.first_key) +
                                " to " + std::to_string(part.end_key - 1) + ".");
     }
-    figure.notes.emplace_back(
-        "Width and strength of a line: the weight. Weights below 0.01 are not drawn; the CSV has "
-        "all.");
+    figure.notes.push_back("Width and strength of a line: the weight. Weights below " + short_number(least) +
+                           " are not drawn; the CSV has all.");
     figure.table = [drawings = std::move(drawings)] { return lines_table(drawings); };
     return figure;
 }

@@ -36,6 +36,7 @@ std::vector<double> finite_edges(const std::vector<double>& edges, const ScoreRo
 
 Ridge ridge(const ScoreRow& row, const std::vector<double>& edges, int colour) {
     Ridge drawn{row.name, finite_edges(edges, row), {}, row.minimum, row.maximum, row.mean, {}, {}, colour};
+    drawn.deviation = row.deviation;
     const double least_width = std::log(10.0) / 16;  // of the bins beyond +-kLinear
     for (std::size_t b = 0; b < row.counts.size(); ++b) {
         // The height is of the whole bin, or an extreme just past an edge would make a tall spike of a few scores;
@@ -107,10 +108,10 @@ void add_weight_rows(Table& table, const std::vector<ScoreModel>& models) {
     }
 }
 
-Table logits_table(const std::vector<ScoreModel>& models) {
+Table logits_table(const std::vector<ScoreModel>& models, bool over_sequences) {
     std::vector<std::string> model, site;
     std::vector<std::int64_t> layer, head;
-    std::vector<double> low, high, count, minimum, maximum, mean;
+    std::vector<double> low, high, count, minimum, maximum, mean, deviation;
     std::array<std::vector<double>, 3> above;
     for (const auto& m : models) {
         for (const auto& row : m.rows) {
@@ -125,28 +126,32 @@ Table logits_table(const std::vector<ScoreModel>& models) {
                 minimum.push_back(row.minimum);
                 maximum.push_back(row.maximum);
                 mean.push_back(row.mean);
+                deviation.push_back(row.deviation);
                 for (std::size_t k = 0; k < 3; ++k) above[k].push_back(row.above[k]);
             }
         }
     }
-    return {{{"model", std::move(model)},
-             {"layer", std::move(layer)},
-             {"head", std::move(head)},
-             {"row", std::move(site)},
-             {"bin_low", std::move(low)},
-             {"bin_high", std::move(high)},
-             {"count", std::move(count)},
-             {"minimum", std::move(minimum)},
-             {"maximum", std::move(maximum)},
-             {"mean", std::move(mean)},
-             {"above_10", std::move(above[0])},
-             {"above_100", std::move(above[1])},
-             {"above_1000", std::move(above[2])}}};
+    Table table{{{"model", std::move(model)},
+                 {"layer", std::move(layer)},
+                 {"head", std::move(head)},
+                 {"row", std::move(site)},
+                 {"bin_low", std::move(low)},
+                 {"bin_high", std::move(high)},
+                 {"count", std::move(count)},
+                 {"minimum", std::move(minimum)},
+                 {"maximum", std::move(maximum)},
+                 {"mean", std::move(mean)},
+                 {"above_10", std::move(above[0])},
+                 {"above_100", std::move(above[1])},
+                 {"above_1000", std::move(above[2])}}};
+    if (over_sequences) table.columns.push_back({"deviation", std::move(deviation)});
+    return table;
 }
 
 /// Of scores, weights or both; then a column says which.
-Table spread_table(const std::vector<ScoreModel>& models, Stage stage) {
-    Table table = logits_table(stage == Stage::after ? std::vector<ScoreModel>() : models);
+Table spread_table(const std::vector<ScoreModel>& models, const FigureOptions& options) {
+    const Stage stage = options.stage;
+    Table table = logits_table(stage == Stage::after ? std::vector<ScoreModel>() : models, options.all_sequences);
     if (stage == Stage::before) return table;
     table.columns.insert(table.columns.begin(), {"stage", std::vector<std::string>(table.rows(), "score")});
     add_weight_rows(table, models);
@@ -275,9 +280,11 @@ FigureData logits(Files files, const FigureOptions& options) {
             std::string("Symmetric-log axis, linear within ±8; heights are shares per unit of the drawn axis") +
             (common > 0 ? ", so that equal areas are equal shares." : "; each row is scaled to its own peak.") +
             " Line: minimum to maximum; dot: mean. At the right: how many scores are so large.");
+    if (options.all_sequences)
+        figure.notes.emplace_back("All sequences are counted together; the CSV has how their means deviate.");
     if (options.stage != Stage::before) figure.notes.push_back(weight_note(models));
     if (options.stage == Stage::after) {
-        figure.table = [models = std::move(models)] { return spread_table(models, Stage::after); };
+        figure.table = [models = std::move(models), options] { return spread_table(models, options); };
         return figure;
     }
     for (const auto& model : models) {
@@ -301,7 +308,7 @@ FigureData logits(Files files, const FigureOptions& options) {
                                "hapes are from one query row in " + std::to_string(model.row_step) +
                                "; extremes, means and outlier counts are of all.");
     }
-    figure.table = [models = std::move(models), stage = options.stage] { return spread_table(models, stage); };
+    figure.table = [models = std::move(models), options] { return spread_table(models, options); };
     return figure;
 }
 

@@ -95,7 +95,31 @@ struct Model {
     std::vector<std::string> labels, titles;
     std::vector<std::int32_t> layers;
     std::vector<Raw> raw, deviation;
+    std::vector<std::string> nothing;  ///< why there are no values; empty: there are
 };
+
+/// Why a layer has none, in the polygon's place.
+std::string nothing_of(const store::AnalysisFile& file, const std::vector<std::int64_t>& sequences, std::int64_t site) {
+    if (!file.header().sites[static_cast<std::size_t>(site)].has_matrix) return "no attention matrix";
+    const bool done =
+        std::any_of(sequences.begin(), sequences.end(), [&](std::int64_t s) { return file.site_done(s, site); });
+    return done ? "" : "not computed";
+}
+
+/// What is drawn of one layer.
+Radar chart(const Model& model, std::size_t i, int colour, const RadarExtents& extents, bool over_sequences) {
+    Radar plot;
+    plot.spokes.assign(kRadarSymbols.begin(), kRadarSymbols.end());
+    if (i >= model.raw.size()) return plot;
+    plot.nothing = model.nothing[i];
+    Radar::Series series{model.name, {}, colour, {}};
+    for (std::size_t k = 0; k < kRadarSpokes; ++k) {
+        series.values.push_back(displayed(model.raw[i], k, extents));
+        if (over_sequences) series.deviations.push_back(displayed_deviation(model.deviation[i][k], k, extents));
+    }
+    plot.series.push_back(std::move(series));
+    return plot;
+}
 
 /// Blocks of columns side by side, so that the figure is about as high as wide; no more than twelve plots in a row.
 std::size_t blocks_of(std::size_t rows, std::size_t models) {
@@ -138,9 +162,10 @@ FigureData radar(Files files, const FigureOptions& options) {
     RadarExtents extents;
     for (std::size_t f = 0; f < files.size(); ++f) {
         const auto& file = *files[f];
-        const Reader reader(file, chosen_sequences(file, options), options.head);
+        const auto sequences = chosen_sequences(file, options);
+        const Reader reader(file, sequences, options.head);
         const auto chosen = chosen_sites(file, options);
-        Model model{names[f], chosen, {}, {}, {}, {}, {}};
+        Model model{names[f], chosen, {}, {}, {}, {}, {}, {}};
         for (std::int64_t site = 0; site < std::ssize(file.header().sites); ++site) {
             const auto [raw, deviation] = reader.site(site);
             extend(extents, raw);
@@ -152,6 +177,7 @@ FigureData radar(Files files, const FigureOptions& options) {
             model.layers.push_back(file.header().sites[static_cast<std::size_t>(site)].layer);
             model.raw.push_back(raw);
             model.deviation.push_back(deviation);
+            model.nothing.push_back(nothing_of(file, sequences, site));
         }
         models.push_back(std::move(model));
     }
@@ -174,17 +200,11 @@ FigureData radar(Files files, const FigureOptions& options) {
             for (std::size_t m = 0; m < models.size(); ++m) {
                 if (i >= rows) break;
                 Panel panel;
-                Radar plot;
-                plot.spokes.assign(kRadarSymbols.begin(), kRadarSymbols.end());
-                if (i < models[m].raw.size()) {
-                    panel.title = models[m].titles[i];
-                    Radar::Series series{models[m].name, {}, static_cast<int>(m)};
-                    for (std::size_t k = 0; k < kRadarSpokes; ++k) {
-                        series.values.push_back(displayed(models[m].raw[i], k, extents));
-                        clipped |= series.values.back() > plot.maximum;
-                    }
-                    plot.series.push_back(std::move(series));
-                }
+                if (i < models[m].raw.size()) panel.title = models[m].titles[i];
+                Radar plot = chart(models[m], i, static_cast<int>(m), extents, options.all_sequences);
+                for (const auto& drawn : plot.series)
+                    clipped |= std::any_of(drawn.values.begin(), drawn.values.end(),
+                                           [&](double value) { return value > plot.maximum; });
                 panel.content = std::move(plot);
                 figure.panels.push_back(std::move(panel));
             }
@@ -205,6 +225,8 @@ FigureData radar(Files files, const FigureOptions& options) {
                            std::string(several ? " of all models here" : "") +
                            ". LF0–3 local focus at distance 0–3, times two; S sink: absolute, the rim is 1. " +
                            (options.head ? "HD belongs to the layer." : "Means over heads."));
+    if (options.all_sequences)
+        figure.notes.emplace_back("Bars along the spokes: standard deviation over the sequences.");
     if (clipped) figure.notes.emplace_back("Values beyond the rim are cut to it; the CSV has them whole.");
     figure.table = [models = std::move(models), extents, all = options.all_sequences] {
         return radar_table(models, extents, all);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The text itself, each token's background coloured by what a chosen token looks at, by how much it is looked at, or by
-// its loss: of one head, the mean of a layer's heads, or of all.
+// The text itself, each token's background coloured by what a chosen token looks at, by who looks at a chosen token, by
+// how much it is looked at, or by its loss: of one head, the mean of a layer's heads, or of all.
 
 #include <algorithm>
 #include <cmath>
@@ -17,6 +17,7 @@ namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr std::int64_t kMostTokens = 3000;  ///< some pages; a part of a longer text can be chosen
+constexpr double kDecades = 1e-4;           ///< a logarithmic scale's lower end against its upper one
 
 /// One text and a value for each of its tokens.
 struct Coloured {
@@ -24,12 +25,30 @@ struct Coloured {
     const store::SequenceTokens* tokens = nullptr;
     std::vector<double> values;
     std::vector<float> shown;  ///< what is drawn: the values, or their ranks
-    std::int64_t first = 0, end = 0, query = -1;
+    std::int64_t first = 0, end = 0;
+    std::int64_t chosen = -1;  ///< the token that looks or is looked at, where it is of this text
+    std::string token;         ///< it as a reader would write it; empty: none
 };
 
 TextColour colour_of(const FigureOptions& options) {
     if (options.colour != TextColour::automatic) return options.colour;
-    return options.query ? TextColour::weights : TextColour::mass;
+    if (options.query) return TextColour::weights;
+    return options.key ? TextColour::lookers : TextColour::mass;
+}
+
+/// Some pair of the maps is chosen by its query or its key.
+bool of_token(TextColour colour) {
+    return colour == TextColour::weights || colour == TextColour::lookers;
+}
+
+/// That token. Throws Error (usage) where none was given.
+std::int64_t chosen_token(const FigureOptions& options, TextColour colour) {
+    const bool looks = colour == TextColour::weights;
+    const auto& token = looks ? options.query : options.key;
+    if (token) return *token;
+    throw Error(ErrorCode::usage, "figure text",
+                looks ? "expected --query N, the token that looks" : "expected --key N, the token that is looked at",
+                "found none");
 }
 
 const store::SequenceTokens& tokens_of(const store::AnalysisFile& file, const std::string& stream, std::int64_t s) {
@@ -85,21 +104,26 @@ private:
     std::vector<std::int64_t> count_;
 };
 
-std::vector<double> weights_of_query(const store::AnalysisFile& file, std::int64_t s,
+/// A query's row of weights, or a key's column; of one head, or the mean.
+std::vector<double> weights_of_token(const store::AnalysisFile& file, std::int64_t s,
                                      const std::vector<std::int64_t>& sites, const FigureOptions& options,
-                                     std::size_t keys) {
-    Mean mean(keys);
+                                     TextColour colour, std::size_t count) {
+    const std::int64_t token = chosen_token(options, colour);
+    const bool looks = colour == TextColour::weights;
+    Mean mean(count);
     for (const auto site : sites) {
         const auto map = recorded_map(file, s, site, "text");
-        if (*options.query >= map.queries) {
-            throw Error(ErrorCode::usage, "--query",
-                        "expected 0 to " + std::to_string(map.queries - 1) + " of " + file_name(file),
-                        "found " + std::to_string(*options.query));
+        const std::int64_t tokens = looks ? map.queries : map.keys;
+        if (token >= tokens) {
+            throw Error(ErrorCode::usage, looks ? "--query" : "--key",
+                        "expected 0 to " + std::to_string(tokens - 1) + " of " + file_name(file),
+                        "found " + std::to_string(token));
         }
+        const Region part = looks ? Region{token, token + 1, 0, map.keys} : Region{0, map.queries, token, token + 1};
         for (std::int64_t h = 0; h < map.heads; ++h) {
             if (!wanted(options, h)) continue;
-            const auto row = exact_weights(map, h, {*options.query, *options.query + 1, 0, map.keys});
-            for (std::size_t j = 0; j < std::min(keys, row.size()); ++j) mean.add(j, row[j]);
+            const auto weights = exact_weights(map, h, part);
+            for (std::size_t i = 0; i < std::min(count, weights.size()); ++i) mean.add(i, weights[i]);
         }
     }
     return mean.values();
@@ -134,7 +158,8 @@ std::vector<double> losses(const store::AnalysisFile& file, std::int64_t s, std:
     return values;
 }
 
-/// The part that is drawn: what was asked for, else as much as some pages hold, up to the query where there is one.
+/// The part that is drawn: what was asked for, else as much as some pages hold, with the chosen token where there is
+/// one.
 void choose_part(Coloured& text, const FigureOptions& options) {
     const auto count = std::ssize(text.tokens->ids);
     const Region part = chosen_region(options, count, count);
@@ -148,7 +173,10 @@ void choose_part(Coloured& text, const FigureOptions& options) {
     if (options.to_key) {
         text.first = text.end - kMostTokens;
     } else {
-        if (text.query >= text.first + kMostTokens) text.first = text.query + 1 - kMostTokens;
+        // What looks back stands behind the token, what is looked at before it.
+        const bool behind = colour_of(options) == TextColour::lookers;
+        if (text.chosen >= text.first + kMostTokens)
+            text.first = behind ? std::min(text.chosen, text.end - kMostTokens) : text.chosen + 1 - kMostTokens;
         text.end = text.first + kMostTokens;
     }
 }
@@ -164,16 +192,18 @@ Coloured read(const store::AnalysisFile& file, const std::string& name, const Fi
     } else {
         const auto sites = sites_of_one_text(file, options);
         const auto& first = file.header().sites[static_cast<std::size_t>(sites.front())];
-        text.tokens = &tokens_of(file, first.key_stream, s);
-        const auto keys = text.tokens->ids.size();
-        if (colour == TextColour::weights) {
-            if (!options.query) {
-                throw Error(ErrorCode::usage, "figure text", "expected --query N, the token that looks", "found none");
-            }
-            text.values = weights_of_query(file, s, sites, options, keys);
-            if (first.query_stream == first.key_stream) text.query = *options.query;
+        // What a token looks at are keys, who looks at it are queries: of an encoder-decoder these are two texts.
+        const bool lookers = colour == TextColour::lookers;
+        text.tokens = &tokens_of(file, lookers ? first.query_stream : first.key_stream, s);
+        const auto count = text.tokens->ids.size();
+        if (of_token(colour)) {
+            text.values = weights_of_token(file, s, sites, options, colour, count);
+            const std::int64_t token = chosen_token(options, colour);
+            if (first.query_stream == first.key_stream) text.chosen = token;
+            const auto pieces = stream_pieces(file.header(), s, lookers ? first.key_stream : first.query_stream);
+            if (token < std::ssize(pieces)) text.token = visible_token(pieces[static_cast<std::size_t>(token)]);
         } else {
-            text.values = mass_of_keys(file, s, sites, options, keys);
+            text.values = mass_of_keys(file, s, sites, options, count);
         }
     }
     choose_part(text, options);
@@ -190,6 +220,9 @@ Coloured read(const store::AnalysisFile& file, const std::string& name, const Fi
 ColourScale scale_of(const std::vector<Coloured>& texts, const FigureOptions& options) {
     ColourScale scale;
     const TextColour colour = colour_of(options);
+    if (colour == TextColour::loss && options.range == ColourRange::one) {
+        throw Error(ErrorCode::usage, "--range", "expected largest, for losses do not end at 1", "found one");
+    }
     scale.label = colour == TextColour::loss ? "loss (nats)" : colour == TextColour::mass ? "column mass" : "weight";
     if (options.scale == CellScale::row_rank) {
         scale.label = "rank of the " + scale.label + " in the text";
@@ -202,13 +235,13 @@ ColourScale scale_of(const std::vector<Coloured>& texts, const FigureOptions& op
             if (!std::isnan(value)) most = std::max(most, value);
         }
     }
-    scale.maximum = most > 0 ? most : 1;
+    scale.maximum = most > 0 && options.range == ColourRange::largest ? most : 1;
     const bool square_root = options.scale == CellScale::square_root ||
                              (options.scale == CellScale::by_length && colour != TextColour::loss);
     if (square_root) scale.scale = ScaleKind::square_root;
     if (options.scale == CellScale::logarithmic) {
         scale.scale = ScaleKind::logarithmic;
-        scale.minimum = scale.maximum * 1e-3;
+        scale.minimum = scale.maximum * kDecades;
     }
     return scale;
 }
@@ -221,7 +254,7 @@ TextBlock block(const Coloured& text, const ColourScale& scale) {
         chip.text = group.text;
         for (auto i = group.first; i < group.end; ++i) chip.values.push_back(text.shown[static_cast<std::size_t>(i)]);
         chip.outlined = group.special;
-        chip.stressed = text.query >= group.first && text.query < group.end;
+        chip.stressed = text.chosen >= group.first && text.chosen < group.end;
         chip.space_before = group.space_before;
         chip.breaks_before = group.breaks_before;
         chip.breaks_after = group.breaks_after;
@@ -256,7 +289,10 @@ Table text_table(const std::vector<Row>& rows, const std::string& name, bool ran
 }
 
 std::string heads_note(const FigureOptions& options) {
-    const std::string layer = options.layer ? "layer " + std::to_string(*options.layer) : "every layer";
+    std::string layer = options.layer ? "layer " + std::to_string(*options.layer) : "every layer";
+    if (options.tower == Tower::encoder) layer += " of the encoder";
+    if (options.tower == Tower::decoder) layer += " of the decoder";
+    if (options.tower == Tower::cross) layer += ", cross-attention";
     return options.head ? "head " + std::to_string(*options.head) + " of " + layer : "mean over the heads of " + layer;
 }
 
@@ -269,11 +305,11 @@ std::string title_of(const std::vector<Coloured>& texts, const FigureOptions& op
         default:
             break;
     }
-    const auto& text = texts.front();
-    const bool named = text.query >= 0 && text.query < std::ssize(text.tokens->pieces);
-    return "What token " + std::to_string(*options.query) +
-           (named ? " “" + visible_token(text.tokens->pieces[static_cast<std::size_t>(text.query)]) + "”" : "") +
-           " looks at, " + heads_note(options);
+    const bool looks = colour_of(options) == TextColour::weights;
+    const std::string& piece = texts.front().token;
+    const std::string token =
+        std::to_string(chosen_token(options, colour_of(options))) + (piece.empty() ? "" : " “" + piece + "”");
+    return (looks ? "What token " + token + " looks at, " : "Who looks at token " + token + ", ") + heads_note(options);
 }
 
 std::string scale_note(const ColourScale& scale, const FigureOptions& options) {
@@ -286,6 +322,8 @@ std::string scale_note(const ColourScale& scale, const FigureOptions& options) {
         note += " Column mass: the mean weight that a token gets from the queries that see it.";
     if (colour_of(options) == TextColour::weights)
         note += " Framed: the token that looks; without colour: not seen by it.";
+    if (colour_of(options) == TextColour::lookers)
+        note += " Framed: the token that is looked at; without colour: does not see it.";
     return note +
            " Outlined: tokens that are not in the text. Bytes of one character stand together, each with its "
            "own colour.";

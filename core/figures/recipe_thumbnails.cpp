@@ -21,6 +21,7 @@ struct Tile {
     std::string site, title;
     std::int64_t rows = 0, columns = 0;
     std::vector<float> values;  ///< [rows, columns]; NaN where the mask hides the whole block
+    double highest = 0;         ///< of them; 0: there are none
 };
 
 /// Blocks of a causal map that lie wholly above the diagonal hold no allowed pair: drawn as none, not as zero.
@@ -41,7 +42,8 @@ Tile shrunk(const Tile& tile, std::int64_t most, bool maximum) {
                tile.title,
                rows,
                columns,
-               std::vector<float>(static_cast<std::size_t>(rows * columns), kNone)};
+               std::vector<float>(static_cast<std::size_t>(rows * columns), kNone),
+               tile.highest};
     for (std::int64_t r = 0; r < rows; ++r) {
         for (std::int64_t c = 0; c < columns; ++c) {
             double sum = 0;
@@ -66,12 +68,13 @@ Tile shrunk(const Tile& tile, std::int64_t most, bool maximum) {
 }
 
 /// The cells of a square of this size: a map of fewer queries or keys fills it all the same, in larger blocks.
-std::vector<float> squared(const Tile& tile, std::int64_t size) {
+std::vector<float> squared(const Tile& tile, std::int64_t size, bool per_head) {
     std::vector<float> values;
+    const float whole = per_head && tile.highest > 0 ? static_cast<float>(tile.highest) : 1.0F;
     for (std::int64_t r = 0; r < size; ++r) {
         for (std::int64_t c = 0; c < size; ++c) {
             const std::int64_t y = r * tile.rows / size, x = c * tile.columns / size;
-            values.push_back(tile.values[static_cast<std::size_t>(y * tile.columns + x)]);
+            values.push_back(tile.values[static_cast<std::size_t>(y * tile.columns + x)] / whole);
         }
     }
     return values;
@@ -101,7 +104,46 @@ Table thumbnails_table(const std::vector<Tile>& tiles, const std::string& statis
              {statistic, std::move(value)}}};
 }
 
-std::vector<Tile> read_tiles(const store::AnalysisFile& file, const std::vector<std::int64_t>& sites, std::int64_t s,
+/// Blocks of one site's heads, the mean over sequences. Throws Error (usage) where these differ in size.
+struct Blocks {
+    std::int64_t side = 0, rows = 0, columns = 0;
+    std::vector<double> values;  ///< [H, side, side]; NaN: none
+
+    double at(std::int64_t head, std::int64_t row, std::int64_t column) const {
+        return values[static_cast<std::size_t>((head * side + row) * side + column)];
+    }
+};
+
+Blocks read_blocks(const store::AnalysisFile& file, std::int64_t site, const FigureOptions& options) {
+    const auto& about = file.header().sites[static_cast<std::size_t>(site)];
+    Blocks blocks;
+    std::vector<double> counts;
+    for (const auto s : chosen_sequences(file, options)) {
+        const auto stored = file.thumbnail(options.statistic, s, site);
+        // The file's T is of its longest sequence; a shorter one fills the upper left corner, the rest is NaN.
+        const auto side = stored.shape[1];
+        const auto rows = std::min(side, file.header().queries(s, about));
+        const auto columns = std::min(side, file.header().keys(s, about));
+        if (blocks.values.empty()) {
+            blocks = {side, rows, columns, std::vector<double>(stored.data.size(), 0.0)};
+            counts.assign(stored.data.size(), 0.0);
+        }
+        if (rows != blocks.rows || columns != blocks.columns) {
+            throw Error(ErrorCode::usage, "--sequence",
+                        "expected a number: there is no mean of maps whose texts differ in length", "found all");
+        }
+        for (std::size_t i = 0; i < stored.data.size(); ++i) {
+            if (!std::isfinite(stored.data[i])) continue;
+            blocks.values[i] += stored.data[i];
+            ++counts[i];
+        }
+    }
+    for (std::size_t i = 0; i < counts.size(); ++i)
+        blocks.values[i] = counts[i] > 0 ? blocks.values[i] / counts[i] : std::numeric_limits<double>::quiet_NaN();
+    return blocks;
+}
+
+std::vector<Tile> read_tiles(const store::AnalysisFile& file, const std::vector<std::int64_t>& sites,
                              const FigureOptions& options) {
     std::int64_t count = 0;
     for (const auto site : sites) {
@@ -113,28 +155,25 @@ std::vector<Tile> read_tiles(const store::AnalysisFile& file, const std::vector<
     std::vector<Tile> tiles;
     for (const auto site : sites) {
         const auto& about = file.header().sites[static_cast<std::size_t>(site)];
-        const auto stored = file.thumbnail(options.statistic, s, site);
-        // The file's T is of its longest sequence; a shorter one fills the upper left corner, the rest is NaN.
-        const auto side = stored.shape[1];
-        const auto rows = std::min(side, file.header().queries(s, about));
-        const auto columns = std::min(side, file.header().keys(s, about));
+        const Blocks blocks = read_blocks(file, site, options);
         for (std::int64_t h = 0; h < about.heads; ++h) {
             if (options.head && *options.head != h) continue;
-            Tile tile{about.layer, h, site_label(file, site), site_title(file, site), rows, columns, {}};
-            for (std::int64_t r = 0; r < rows; ++r) {
-                for (std::int64_t c = 0; c < columns; ++c) {
-                    const double value = stored.data[static_cast<std::size_t>((h * side + r) * side + c)];
-                    tile.values.push_back(std::isfinite(value) ? static_cast<float>(value) : kNone);
-                }
-            }
+            Tile tile{about.layer, h, site_label(file, site), site_title(file, site), blocks.rows, blocks.columns,
+                      {},          0};
+            for (std::int64_t r = 0; r < blocks.rows; ++r)
+                for (std::int64_t c = 0; c < blocks.columns; ++c)
+                    tile.values.push_back(static_cast<float>(blocks.at(h, r, c)));
             hide_future(tile, about);
+            for (const float value : tile.values)
+                if (!std::isnan(value)) tile.highest = std::max(tile.highest, static_cast<double>(value));
             tiles.push_back(shrunk(tile, std::max<std::int64_t>(8, affordable), options.statistic == "maximum"));
         }
     }
     return tiles;
 }
 
-ColourScale shared_scale(const std::vector<Tile>& tiles, const std::string& statistic) {
+/// One for all heads; with a scale per head, of the shares of each head's highest value.
+ColourScale shared_scale(const std::vector<Tile>& tiles, const std::string& statistic, bool per_head) {
     ColourScale scale;
     float most = 0;
     for (const auto& tile : tiles) {
@@ -143,7 +182,8 @@ ColourScale shared_scale(const std::vector<Tile>& tiles, const std::string& stat
         }
     }
     scale.label = statistic == "maximum" ? "largest weight of a block" : "mean weight of a block";
-    scale.maximum = most > 0 ? most : 1;
+    if (per_head) scale.label += ", as a share of the head's highest";
+    scale.maximum = most > 0 && !per_head ? most : 1;
     scale.scale = ScaleKind::logarithmic;
     scale.minimum = scale.maximum * (statistic == "maximum" ? 1e-3 : 1e-4);
     return scale;
@@ -160,9 +200,8 @@ FigureData thumbnails(Files files, const FigureOptions& options) {
                     "found " + std::to_string(files.size()));
     }
     const auto& file = *files.front();
-    const auto s = chosen_sequence(file, options);
     const auto sites = chosen_sites(file, options);
-    const auto tiles = read_tiles(file, sites, s, options);
+    const auto tiles = read_tiles(file, sites, options);
     if (tiles.empty()) {
         throw Error(ErrorCode::usage, "figure thumbnails of " + file_name(file), "expected a site with a head",
                     "found none");
@@ -170,7 +209,7 @@ FigureData thumbnails(Files files, const FigureOptions& options) {
 
     Mosaic mosaic;
     mosaic.pooling = options.statistic == "maximum" ? Pooling::maximum : Pooling::mean;
-    mosaic.colours = shared_scale(tiles, options.statistic);
+    mosaic.colours = shared_scale(tiles, options.statistic, options.scale_per_head);
     for (const auto& tile : tiles) mosaic.size = std::max({mosaic.size, tile.rows, tile.columns});
     Panel panel;
     const auto count = std::ssize(tiles);
@@ -203,7 +242,7 @@ FigureData thumbnails(Files files, const FigureOptions& options) {
         if (i == 0 || tile.site != before) ++row;
         before = tile.site;
         const auto at = wrapped ? i : row * mosaic.columns + tile.head;
-        const std::vector<float> values = squared(tile, mosaic.size);
+        const std::vector<float> values = squared(tile, mosaic.size, options.scale_per_head);
         std::copy(values.begin(), values.end(),
                   mosaic.values.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(at) * cells));
         if (wrapped) {
@@ -230,7 +269,9 @@ FigureData thumbnails(Files files, const FigureOptions& options) {
     figure.shared_colours = true;
     figure.notes = source_notes(files, options);
     figure.notes.push_back(
-        "Rows of a map are queries, columns keys. One logarithmic colour scale for all heads; " +
+        std::string("Rows of a map are queries, columns keys. ") +
+        (options.scale_per_head ? "Each head's colours end at its own highest value, logarithmic; "
+                                : "One logarithmic colour scale for all heads; ") +
         std::string(options.statistic == "maximum" ? "the largest weight" : "the mean weight") +
         " of each block of the text, smaller ones than the scale's end drawn as its end, as are blocks that a "
         "window or padding hides. Grey: the future of causal layers, or no value.");

@@ -156,10 +156,13 @@ private:
         figure.shared_colours = true;
         for (const auto site : sites_of(run)) {
             const RadarValues raw = probe_radar(run, probe, site, options_.head);
-            if (std::all_of(raw.begin(), raw.end(), [](double value) { return std::isnan(value); })) continue;
             Radar radar;
             radar.spokes.assign(kRadarSymbols.begin(), kRadarSymbols.end());
-            Radar::Series series{names_[0], {}, 0};
+            if (!run.sites[static_cast<std::size_t>(site)].has_matrix)
+                radar.nothing = "no attention matrix";
+            else if (std::all_of(raw.begin(), raw.end(), [](double value) { return std::isnan(value); }))
+                radar.nothing = "not measured";
+            Radar::Series series{names_[0], {}, 0, {}};
             for (std::size_t k = 0; k < kRadarSpokes; ++k) series.values.push_back(displayed(raw, k, extents));
             radar.series.push_back(std::move(series));
             Panel panel;

@@ -39,7 +39,13 @@ public:
 
     ScoreRow row(std::int64_t site, std::int64_t first, std::int64_t last) const {
         ScoreRow row = of_sequence(sequences_.front(), site, first, last);
-        for (std::size_t i = 1; i < sequences_.size(); ++i) merge(row, of_sequence(sequences_[i], site, first, last));
+        std::vector<double> means{row.mean};
+        for (std::size_t i = 1; i < sequences_.size(); ++i) {
+            const ScoreRow other = of_sequence(sequences_[i], site, first, last);
+            means.push_back(other.mean);
+            merge(row, other);
+        }
+        row.deviation = moments(means).deviation;
         return row;
     }
 

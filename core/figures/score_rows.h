@@ -23,6 +23,7 @@ struct ScoreRow {
     std::string name;
     std::vector<double> counts;
     double minimum = kNoScore, maximum = kNoScore, mean = kNoScore;
+    double deviation = kNoScore;  ///< of the means of several sequences
     std::array<double, 3> above{0, 0, 0};
     double total = 0;
     bool undefined = false;  ///< some scores are infinite or NaN

@@ -52,14 +52,44 @@ Moments moments(std::span<const double> values) {
     return {mean, count > 1 ? std::sqrt(squares / static_cast<double>(count - 1)) : none};
 }
 
+namespace {
+
+bool belongs(const Site& site, Tower tower) {
+    switch (tower) {
+        case Tower::encoder:
+            return site.stack == "encoder";
+        case Tower::decoder:
+            return site.stack == "decoder" && site.kind != "cross";
+        case Tower::cross:
+            return site.kind == "cross";
+        case Tower::any:
+            break;
+    }
+    return true;
+}
+
+/// Throws Error (usage) where the model has nothing of that name.
+void check_tower(const store::AnalysisFile& file, Tower tower) {
+    const auto& sites = file.header().sites;
+    if (std::any_of(sites.begin(), sites.end(), [&](const Site& site) { return belongs(site, tower); })) return;
+    const char* name = tower == Tower::encoder ? "encoder" : tower == Tower::decoder ? "decoder" : "cross";
+    throw Error(ErrorCode::usage, "--tower",
+                "expected no such option, for " + file_name(file) + " has one stack of layers",
+                std::string("found ") + name);
+}
+
+}  // namespace
+
 std::vector<std::int64_t> chosen_sites(const store::AnalysisFile& file, const FigureOptions& options) {
     const auto& sites = file.header().sites;
+    if (options.tower != Tower::any) check_tower(file, options.tower);
     std::vector<std::int64_t> chosen;
     std::set<std::int32_t> layers;
     for (std::int64_t i = 0; i < std::ssize(sites); ++i) {
         const auto layer = sites[static_cast<std::size_t>(i)].layer;
         const auto& measured = file.header().measured_layers;
         if (!measured.empty() && !measured.contains(layer)) continue;
+        if (!belongs(sites[static_cast<std::size_t>(i)], options.tower)) continue;
         layers.insert(layer);
         if (!options.layer || *options.layer == layer) chosen.push_back(i);
     }
@@ -77,6 +107,14 @@ std::vector<std::int64_t> chosen_sites(const store::AnalysisFile& file, const Fi
                     "found " + (options.layer ? std::to_string(*options.layer) : "none"));
     }
     return chosen;
+}
+
+Tower tower_of(std::span<const Site> sites, std::int64_t site) {
+    const bool several = std::any_of(sites.begin(), sites.end(), [](const Site& one) { return one.kind == "cross"; });
+    if (!several) return Tower::any;
+    const Site& here = sites[static_cast<std::size_t>(site)];
+    if (here.kind == "cross") return Tower::cross;
+    return here.stack == "encoder" ? Tower::encoder : Tower::decoder;
 }
 
 void check_head(const store::AnalysisFile& file, std::int64_t site, const FigureOptions& options) {

@@ -120,7 +120,9 @@ figures::FigureData probe_radars(const LiveRun& record, std::size_t probe, std::
     for (std::int64_t s = 0; s < sites; ++s) {
         figures::Radar radar;
         radar.spokes.assign(kSymbols.begin(), kSymbols.end());
-        figures::Radar::Series series{"", {}, 0};
+        const Site& site = record.started->sites[static_cast<std::size_t>(s)];
+        if (!site.has_matrix) radar.nothing = "no attention matrix";
+        figures::Radar::Series series{"", {}, 0, {}};
         for (std::size_t k = 0; k < kSpokes; ++k) {
             double value = probe_value(*record.probes.at(probe), sites, heads, kNames[k], s, chosen);
             if (k < kNormalised) {
@@ -133,8 +135,7 @@ figures::FigureData probe_radars(const LiveRun& record, std::size_t probe, std::
         }
         radar.series.push_back(std::move(series));
         figures::Panel panel;
-        const auto layer = static_cast<std::size_t>(record.started->sites[static_cast<std::size_t>(s)].layer);
-        panel.title = "Layer " + std::to_string(layer);
+        panel.title = "Layer " + std::to_string(site.layer);
         panel.content = std::move(radar);
         figure.panels.push_back(std::move(panel));
     }

@@ -55,7 +55,7 @@ FigureData sample_radars(int layers) {
     FigureData figure;
     figure.title = "Indicators";
     for (int l = 0; l < layers; ++l) {
-        Radar radar{{"H", "C", "HD", "LF0", "LF1", "LF2", "LF3", "S"}, {}, 1.0};
+        Radar radar{{"H", "C", "HD", "LF0", "LF1", "LF2", "LF3", "S"}, {}, 1.0, {}};
         for (int m = 0; m < 2; ++m) {
             Radar::Series series{"model", {}, m};
             for (int k = 0; k < 8; ++k) series.values.push_back(noise(l * 16 + m * 8 + k) * 1.3);

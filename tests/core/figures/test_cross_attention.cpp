@@ -4,7 +4,9 @@
 #include <cmath>
 #include <random>
 
+#include "core/base/error.h"
 #include "core/figures/figure.h"
+#include "core/figures/recipe.h"
 #include "core/store/analysis_file.h"
 #include "core/store/analysis_writer.h"
 #include "kernels/attention.h"
@@ -176,4 +178,46 @@ TEST_CASE("What cross-attention lacks is left out of the other figures", "[figur
     CHECK(std::isnan(map.values[2 * kHeads]));
     CHECK_FALSE(std::isnan(map.values[0]));
     CHECK(pair.make("logits").panels.size() == 1);
+}
+
+TEST_CASE("Of an encoder-decoder one attention can be chosen", "[figures]") {
+    const Pair pair;
+    FigureOptions options;
+    options.tower = Tower::cross;
+    const FigureData cross = pair.make("attention", options);
+    REQUIRE(cross.panels.size() == kHeads);
+    CHECK(cross.panels[0].x.cell_labels.size() == kSource);
+    options.layer = 1;
+    options.head = 0;
+    options.tower = Tower::decoder;
+    const FigureData own = pair.make("attention", options);
+    REQUIRE(own.panels.size() == 1);
+    CHECK(own.panels[0].x.cell_labels.size() == kTarget);
+    options.layer = 0;
+    CHECK_THROWS_AS(pair.make("attention", options), Error);
+
+    // Who looks at a token of the source are tokens of the target, and what these look at is the source.
+    const auto chips = [&](const FigureOptions& wish) {
+        std::size_t tokens = 0;
+        for (const auto& chip : std::get<TextBlock>(pair.make("text", wish).panels.at(0).content).chips)
+            tokens += chip.values.size();
+        return tokens;
+    };
+    FigureOptions text;
+    text.tower = Tower::cross;
+    text.key = 6;
+    CHECK(chips(text) == kTarget);
+    CHECK(pair.make("text", text).title ==
+          "Who looks at token 6 “s6”, mean over the heads of every layer, cross-attention");
+    text.key.reset();
+    text.query = 2;
+    CHECK(chips(text) == kSource);
+    CHECK(pair.make("lines", text).panels.size() == 1);
+
+    const store::AnalysisHeader made = header();
+    const std::vector<Site>& sites = made.sites;
+    CHECK(tower_of(sites, 0) == Tower::encoder);
+    CHECK(tower_of(sites, 1) == Tower::decoder);
+    CHECK(tower_of(sites, 2) == Tower::cross);
+    CHECK(tower_of(std::span(sites).first(2), 1) == Tower::any);
 }

@@ -116,9 +116,40 @@ TEST_CASE("A head's maps are compared weight by weight", "[figures][difference]"
     CHECK(cells(make_figure("difference", std::vector{two.a, two.b}, options)).values.size() == 1);
 }
 
+TEST_CASE("Two heads of one analysis are compared, and of two", "[figures][difference]") {
+    const Two two;
+    FigureOptions options;
+    options.layer = 1;
+    options.head = 3;
+    const auto one = make_figure("attention", std::vector{two.a}, options);
+    options.layer = 2;
+    options.head = 0;
+    const auto left = make_figure("attention", std::vector{two.a}, options);
+    const auto far = make_figure("attention", std::vector{two.b}, options);
+    options.layer = 1;
+    options.head = 3;
+    options.other_layer = 2;
+    options.other_head = 0;
+    const auto figure = make_figure("difference", std::vector{two.a}, options);
+    const auto both = make_figure("difference", std::vector{two.a, two.b}, options);
+    for (std::size_t i = 0; i < 576; ++i) {
+        if (std::isnan(cells(one).values[i])) continue;
+        CHECK(cells(figure).values[i] == cells(left).values[i] - cells(one).values[i]);
+        CHECK(cells(both).values[i] == cells(far).values[i] - cells(one).values[i]);
+    }
+    CHECK(figure.title == "Attention: layer 2, head 0 minus layer 1, head 3");
+    CHECK(both.title == "Attention: layer 2, head 0 of other minus layer 1, head 3 of synthetic");
+    CHECK(figure.notes.front() == "synthetic, 24 tokens.");
+    CHECK(figure.table().columns.back().name == "other_head");
+    options.other_head = 9;
+    CHECK(refusal("difference", {two.a}, options).find("[--head] expected 0 to 3") != std::string::npos);
+    options.head.reset();
+    CHECK(refusal("difference", {two.a}, options).find("[--other-head]") != std::string::npos);
+}
+
 TEST_CASE("What cannot be compared is refused in one line", "[figures][difference]") {
     const Two two;
-    CHECK(refusal("difference", {two.a}).find("expected two analysis files; found 1") != std::string::npos);
+    CHECK(refusal("difference", {two.a}).find("expected two analysis files, or one") != std::string::npos);
     auto wish = two.wish;
     wish.heads = 2;
     CHECK(mismatch({two.a, two.folder.analysis("c", wish)}).find("same layers and heads") != std::string::npos);

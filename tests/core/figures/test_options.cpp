@@ -62,6 +62,7 @@ std::vector<std::string> some_value(const FigureOption& option, std::mt19937& ra
     if (option.name == "title") return {random() % 2 == 0 ? "--what's \"new\"? ünïcode" : "A title"};
     if (option.name == "font-family") return {"DejaVu Serif"};
     if (option.name == "dpi") return {"142.75"};
+    if (option.name == "least") return {"0.0725"};
     return {std::to_string(30 + random() % 9)};
 }
 

@@ -361,6 +361,82 @@ TEST_CASE("Thumbnails of every head; none is lost, none made up", "[figures][thu
     CHECK(!refusal("thumbnails", {file}, options).empty());
 }
 
+TEST_CASE("Thumbnails of all sequences are their mean, with a scale per head where that is asked for", "[figures]") {
+    const Folder folder;
+    tests::SyntheticAnalysis wish;
+    wish.lengths = {24, 24, 24};
+    const auto file = folder.analysis("a", wish);
+    FigureOptions options;
+    options.all_sequences = true;
+    const auto figure = make("thumbnails", {file}, options);
+    const auto& mosaic = std::get<Mosaic>(figure.panels.at(0).content);
+    const std::size_t cell = 24 * 24 + 10 * 24 + 3;  // of head 1
+    double by_hand = 0;
+    for (std::int64_t s = 0; s < 3; ++s) by_hand += file->thumbnail("mean", s, 2).data[cell] / 3;
+    CHECK(mosaic.values[static_cast<std::size_t>(2 * 4) * 24 * 24 + cell] == Approx(by_hand).epsilon(1e-6));
+    CHECK(noted(figure, "means over 3 sequences"));
+
+    options.scale_per_head = true;
+    const auto shares = make("thumbnails", {file}, options);
+    const auto& scaled = std::get<Mosaic>(shares.panels.at(0).content);
+    CHECK(scaled.colours.maximum == 1);
+    for (std::size_t tile = 0; tile < 12; ++tile) {
+        float most = 0;
+        for (std::size_t i = 0; i < 576; ++i) {
+            const float value = scaled.values[tile * 576 + i];
+            if (!std::isnan(value)) most = std::max(most, value);
+        }
+        CHECK(most == Approx(1));
+    }
+    CHECK(noted(shares, "own highest value"));
+    // The numbers beside the picture are weights all the same.
+    CHECK(figure_csv(shares) == figure_csv(figure));
+
+    wish.lengths = {24, 17};
+    options.scale_per_head = false;
+    CHECK(refusal("thumbnails", {folder.analysis("b", wish)}, options).find("differ in length") != std::string::npos);
+}
+
+TEST_CASE("The radar says where there is no matrix, and how sequences differ", "[figures][radar]") {
+    const Folder folder;
+    tests::SyntheticAnalysis wish;
+    wish.lengths = {24, 20};
+    const auto path = folder / "a.headscope.h5";
+    store::AnalysisHeader header = tests::synthetic_header(wish);
+    header.sites[1].has_matrix = false;
+    {
+        store::AnalysisWriter writer(path, header);
+        for (const std::int64_t s : {0, 1})
+            for (const std::int32_t layer : {0, 2}) tests::write_synthetic_layer(writer, wish, s, layer);
+        writer.publish();
+    }
+    const auto file = store::AnalysisFile::open(path);
+    const auto figure = make("radar", {file});
+    REQUIRE(figure.panels.size() == 3);
+    const auto chart = [](const FigureData& of, std::size_t i) { return std::get<Radar>(of.panels.at(i).content); };
+    CHECK(chart(figure, 0).nothing.empty());
+    CHECK(chart(figure, 0).series.at(0).deviations.empty());
+    CHECK(chart(figure, 1).nothing == "no attention matrix");
+    FigureOptions options;
+    options.all_sequences = true;
+    const auto all = make("radar", {file}, options);
+    const auto sink = file->indicator("sink");
+    double mean[2] = {0, 0};
+    for (std::size_t s = 0; s < 2; ++s)
+        for (std::size_t h = 0; h < 4; ++h) mean[s] += sink.data[(s * 3 + 2) * 4 + h] / 4;
+    const auto series = chart(all, 2).series.at(0);
+    CHECK(series.values.at(7) == Approx((mean[0] + mean[1]) / 2));
+    CHECK(series.deviations.at(7) == Approx(std::abs(mean[0] - mean[1]) / std::sqrt(2.0)));
+    CHECK(noted(all, "standard deviation over the sequences"));
+
+    // A layer that a run did not reach is not one without a matrix.
+    store::AnalysisWriter writer(folder / "b.headscope.h5", header);
+    tests::write_synthetic_layer(writer, wish, 0, 0);
+    const auto partial = make("radar", {store::AnalysisFile::open(writer.partial_path())});
+    CHECK(chart(partial, 1).nothing == "no attention matrix");
+    CHECK(chart(partial, 2).nothing == "not computed");
+}
+
 TEST_CASE("Layers, heads and sequences that a file lacks are refused with what it has", "[figures]") {
     const Folder folder;
     tests::SyntheticAnalysis wish;

@@ -134,14 +134,15 @@ TEST_CASE("At a step the timeline shows each layer's radar and its heads' thumbn
     FigureOptions options;
     options.step = 120;
     const auto figure = of_runs("timeline", {sample_record("a")}, options);
-    REQUIRE(figure.panels.size() == 8 + 2 + 2);  // the third layer has no matrix
+    REQUIRE(figure.panels.size() == 8 + 3 + 2);  // the third layer has no matrix, and says so
+    CHECK(std::get<Radar>(figure.panels[10].content).nothing == "no attention matrix");
     CHECK(figure.panels[0].markers[0].position == 100);
     const auto& radar = std::get<Radar>(figure.panels[8].content);
     CHECK(figure.panels[8].title == "Layer 0, step 100");
     // Sink of layer 0 after 100 steps, by hand; the extents are of the whole run.
     const double learned = 1 - std::exp(-100 / 150.0);
     CHECK(radar.series[0].values[7] == Approx(0.02 + 0.4 * learned * (1 + 1 / 2.0 + 1 / 3.0 + 1 / 4.0) / 4));
-    const auto& mosaic = std::get<Mosaic>(figure.panels[10].content);
+    const auto& mosaic = std::get<Mosaic>(figure.panels[11].content);
     CHECK(mosaic.rows * mosaic.columns == 4);
     CHECK(mosaic.size == 8);
     CHECK(mosaic.values[0] == 0.5F);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Figures made of tokens: the coloured text, lines between tokens.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -115,6 +116,52 @@ TEST_CASE("The text by what a token looks at: that query's weights", "[figures][
     options.query.reset();
     options.colour = TextColour::weights;
     CHECK(refusal("text", {file}, options).find("--query N") != std::string::npos);
+}
+
+TEST_CASE("The text by who looks at a token: that key's column", "[figures][text]") {
+    const FigureFiles folder;
+    SyntheticAnalysis wish;
+    wish.record.maps = true;
+    const auto file = folder.analysis("a", wish);
+    FigureOptions options;
+    options.layer = 1;
+    options.head = 2;
+    const auto map = make_figure("attention", std::vector{file}, options);
+    const auto& cells = std::get<HeatMap>(map.panels[0].content);
+    options.key = 9;
+    const auto figure = make_figure("text", std::vector{file}, options);
+    CHECK(figure.title.starts_with("Who looks at token 9 “"));
+    const auto weights = numbers(figure, "weight");
+    REQUIRE(weights.size() == 24);
+    float most = 0;
+    for (std::size_t i = 0; i < 24; ++i) {
+        INFO(i);
+        CHECK(std::isnan(weights[i]) == (i < 9));
+        if (i < 9) continue;
+        CHECK(weights[i] == Approx(cells.values[i * 24 + 9]).epsilon(1e-6));
+        most = std::max(most, cells.values[i * 24 + 9]);
+    }
+    CHECK(block(figure).colours.maximum == Approx(most));
+    options.range = ColourRange::one;
+    CHECK(block(make_figure("text", std::vector{file}, options)).colours.maximum == 1);
+    // A layer's mean, and the mean of all.
+    options.head.reset();
+    double by_hand = 0;
+    for (std::int64_t h = 0; h < 4; ++h) {
+        FigureOptions one = options;
+        one.head = h;
+        by_hand += numbers(make_figure("text", std::vector{file}, one), "weight")[20] / 4;
+    }
+    CHECK(numbers(make_figure("text", std::vector{file}, options), "weight")[20] == Approx(by_hand).epsilon(1e-9));
+    options.layer.reset();
+    CHECK(make_figure("text", std::vector{file}, options).title.find("every layer") != std::string::npos);
+    options.key = 24;
+    CHECK(refusal("text", {file}, options).find("[--key] expected 0 to 23") != std::string::npos);
+    options.key.reset();
+    options.colour = TextColour::lookers;
+    CHECK(refusal("text", {file}, options).find("--key N") != std::string::npos);
+    options.colour = TextColour::loss;
+    CHECK(refusal("text", {file}, options).find("--range") != std::string::npos);
 }
 
 TEST_CASE("The text by who is looked at and by loss, a part of it, by rank", "[figures][text]") {
@@ -233,4 +280,24 @@ TEST_CASE("Lines of too many tokens or heads are refused with what would do", "[
     CHECK(refusal("attention", {file}, options).find("--head") != std::string::npos);
     options.head = 1;
     CHECK(refusal("lines", {file}, options).find("found both") != std::string::npos);
+}
+
+TEST_CASE("Lines are drawn from the weight that is asked for", "[figures][lines]") {
+    const FigureFiles folder;
+    SyntheticAnalysis wish;
+    wish.record.maps = true;
+    const auto file = folder.analysis("a", wish);
+    FigureOptions options;
+    options.layer = 1;
+    options.head = 0;
+    const auto drawn = [&](std::optional<double> least) {
+        options.least = least;
+        return std::get<Links>(make_figure("lines", std::vector{file}, options).panels.at(0).content).links;
+    };
+    const auto few = drawn(0.2);
+    CHECK(few.size() < drawn({}).size());
+    CHECK(std::all_of(few.begin(), few.end(), [](const auto& link) { return link.weight >= 0.2F; }));
+    CHECK(drawn(0).size() == 300);
+    options.least = 0.2;
+    CHECK(noted(make_figure("lines", std::vector{file}, options), "Weights below 0.2 are not drawn"));
 }

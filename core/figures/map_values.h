@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// The numbers of a recorded map that a figure draws: weights or logits, exact or several pairs to a cell.
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/figures/head_weights.h"
+
+namespace headscope::figures {
+
+/// [region.queries(), region.keys()] weights or logits; NaN: not allowed.
+std::vector<float> exact_values(const store::AnalysisFile::Map& map, std::int64_t head, const Region& region,
+                                MapValues values);
+
+/// [rows, columns] cells; those of a query are i * rows / queries, of a key likewise. NaN: no pair under it is allowed.
+/// Weights: the largest, or the mean, in which pairs that the mask forbids count as 0. Logits: that of greatest
+/// magnitude, or the mean over allowed pairs.
+std::vector<float> pooled_values(const store::AnalysisFile::Map& map, std::int64_t head, const Region& region,
+                                 std::int64_t rows, std::int64_t columns, MapValues values, Pooling pooling);
+
+/// The same of numbers that `read` gives for a band of queries, NaN for what there is not: the mean of those that
+/// there are, or the one farthest from zero.
+std::vector<float> pooled_bands(const Region& region, std::int64_t rows, std::int64_t columns, bool mean,
+                                const std::function<std::vector<float>(const Region& band)>& read);
+
+/// The greatest magnitude of a head's logits, as the analysis measured it; 0: there are none.
+double largest_logit(const store::AnalysisFile& file, std::int64_t s, std::int64_t site, std::int64_t head);
+
+/// "attention weight", "logit before the normaliser": what a scale's label calls them.
+std::string values_label(MapValues values);
+/// A column of CSV: "weight", "largest_weight", "mean_weight", "logit", ...
+std::string values_column(MapValues values, Pooling pooling, bool pooled);
+
+}  // namespace headscope::figures
