@@ -3,6 +3,7 @@
 #include <QApplication>
 #include <QComboBox>
 #include <QLabel>
+#include <QPushButton>
 #include <QScrollBar>
 #include <QSignalSpy>
 #include <QSlider>
@@ -290,4 +291,55 @@ TEST_CASE("The wall follows the theme, comes back as it was left, and outlives i
     CHECK_FALSE(shown.view.figure());
     shown.rest();
     CHECK_FALSE(shown.view.wall()->isVisible());
+}
+
+TEST_CASE("Heads that the overview's filter leaves out stand back, until it is cleared", "[all_heads]") {
+    Shown shown(of_layers(3, 4));
+    shown.view.set_shared(false);
+    shown.rest();
+    const auto pixels = [&] {
+        std::vector<QImage> all;
+        for (std::int64_t row = 0; row < 3; ++row)
+            for (std::int64_t head = 0; head < 4; ++head) all.push_back(drawn(shown, row, head).copy(4, 4, 12, 12));
+        return all;
+    };
+    shown.desk.select_head(2, 3);
+    shown.rest();
+    const auto before = pixels();
+    auto* button = shown.view.findChild<QPushButton*>(QStringLiteral("unfilter"));
+    REQUIRE(button);
+    CHECK_FALSE(button->isVisible());
+    shown.desk.set_head_filter(QStringLiteral("layer = 1 and head < 2"));
+    shown.rest();
+    const auto after = pixels();
+    for (std::size_t i = 0; i < 12; ++i) {
+        INFO(i);
+        CHECK((after[i] == before[i]) == (i == 4 || i == 5));
+    }
+    CHECK(shown.label("note").contains("2 of 12 heads match"));
+    CHECK(button->isVisible());
+    // A name that this analysis has not dims nothing.
+    shown.desk.set_head_filter(QStringLiteral("charm > 3"));
+    shown.rest();
+    CHECK(pixels() == before);
+    CHECK(shown.label("note").contains("not of this analysis"));
+    button->click();
+    shown.rest();
+    CHECK(shown.desk.head_filter().isEmpty());
+    CHECK(pixels() == before);
+    CHECK_FALSE(button->isVisible());
+}
+
+TEST_CASE("A figure of all heads has the scale and the sequences that are shown", "[all_heads]") {
+    Shown shown(of_layers(2, 2, {20, 20}));
+    auto selection = shown.desk.selection();
+    selection.sequence.reset();
+    shown.desk.select(selection);
+    shown.view.set_shared(false);
+    shown.rest();
+    const auto wish = shown.view.figure();
+    REQUIRE(wish);
+    CHECK(wish->options.all_sequences);
+    CHECK(wish->options.scale_per_head);
+    CHECK(wish->note.isEmpty());
 }

@@ -24,6 +24,7 @@
 #include "widgets/map_plot.h"
 #include "widgets/offscreen.h"
 #include "widgets/text/banner.h"
+#include "widgets/ticks.h"
 #include "widgets/views/compare.h"
 #include "widgets/views/overview_grid.h"
 
@@ -341,6 +342,37 @@ TEST_CASE("Texts are coloured by how much more a token is looked at", "[view][co
     CHECK(left->values()[5] != head);
 }
 
+TEST_CASE("Maps and their difference are of logits where that is chosen", "[view][compare]") {
+    Opened opened({analysis(1), analysis(2)});
+    const auto weights = opened.plot(kDifference).content().map;
+    const double reach = opened.view->maps()->reach();
+    opened.choose("compare_values", 1);
+    CHECK(opened.plot(kDifference).content().map != weights);
+    CHECK(opened.plot(kLeft).content().thumbnail.empty());
+    CHECK(opened.view->maps()->reach() > reach);
+    CHECK(opened.view->maps()->linear_difference());
+    opened.desk.select_tokens(9, 4);
+    opened.settle();
+    const auto score = [&](std::size_t study) {
+        opened.studies[study]->row(0, 1, 2, 9);
+        opened.settle();
+        return static_cast<double>(opened.studies[study]->row(0, 1, 2, 9)->scores[4]);
+    };
+    const QString words = opened.words("compare_cell");
+    CHECK(words.contains(number_label(QString::number(score(0), 'g', 4).toDouble())));
+    CHECK(words.contains("difference"));
+    const auto wish = opened.view->figure();
+    REQUIRE(wish);
+    CHECK(wish->options.values == figures::MapValues::logits);
+    CHECK(wish->options.scale == figures::CellScale::linear);
+    const QJsonObject state = opened.view->state();
+    opened.show();
+    opened.view->restore(state);
+    opened.settle();
+    CHECK(opened.view->maps()->look().logits());
+    CHECK(opened.view->state() == state);
+}
+
 TEST_CASE("Without recorded maps thumbnails stand for them, and a run with maps is offered", "[view][compare]") {
     tests::SyntheticAnalysis plain = analysis(2);
     plain.record.maps = false;
@@ -374,7 +406,9 @@ TEST_CASE("What is compared is saved, restored and exported", "[view][compare]")
     CHECK(wish->options.to_key == 12);
     opened.choose("compare_head", 2);
     CHECK(opened.title("right_map_title").contains("head 1"));
-    CHECK_FALSE(opened.view->figure());
+    wish = opened.view->figure();
+    REQUIRE(wish);
+    CHECK(wish->options.other_head == 1);
     opened.mode("compare_heads");
     wish = opened.view->figure();
     REQUIRE(wish);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Lines: queries left, keys right.
+#include <QComboBox>
 #include <QPushButton>
 #include <QSignalSpy>
 #include <QSlider>
@@ -194,4 +195,23 @@ TEST_CASE("Without maps they are offered, and what was chosen comes back", "[lin
     CHECK(other.heads() == std::vector{0, 2});
     other.view->restore({{"heads", "all"}, {"threshold", "x"}});
     CHECK(other.view->state() == state);
+}
+
+TEST_CASE("A figure of lines has the threshold of the view, and says what it has no room for", "[lines]") {
+    Shown s(300);
+    s.view->findChild<QSlider*>("threshold")->setValue(9);
+    auto* size = s.view->findChild<QComboBox*>("window_size");
+    size->setCurrentIndex(size->findData(200));
+    s.settle();
+    auto wish = s.view->figure();
+    REQUIRE(wish);
+    CHECK(wish->options.least == Approx(0.25));
+    CHECK(wish->note.contains("64 tokens"));
+    CHECK(wish->options.to_query == *wish->options.from_query + 64);
+    size->setCurrentIndex(size->findData(50));
+    s.settle();
+    wish = s.view->figure();
+    REQUIRE(wish);
+    CHECK(wish->note.isEmpty());
+    CHECK(wish->options.to_key == 50);
 }

@@ -385,7 +385,13 @@ TEST_CASE("What is shown is a figure, a state, and restored from it", "[view][ma
     CHECK(figure->options.scale == figures::CellScale::row_rank);
     CHECK(figure->options.from_query == 4);
     CHECK(figure->options.to_key == 10);
+    CHECK(figure->options.pooling == figures::Pooling::mean);
+    CHECK(figure->options.values == figures::MapValues::weights);
     const QJsonObject state = opened.view->state();
+    opened.view->set_look({MapLook::Values::logits, figures::CellScale::linear, figures::Pooling::mean});
+    CHECK(opened.view->figure()->options.values == figures::MapValues::logits);
+    opened.view->restore(state);
+    tests::settle(opened.desk);
 
     MapView other(&opened.desk, nullptr);
     other.resize(900, 650);

@@ -177,6 +177,35 @@ TEST_CASE("The list names the largest values and chooses by a click", "[on_text]
     CHECK(s.desk.selection().query == 20);
 }
 
+TEST_CASE("Every colouring is a figure with the same numbers and colours", "[on_text]") {
+    Shown s(with_maps());
+    s.desk.select_tokens(17, 3);
+    for (const char* colouring : {"row", "column", "mass"}) {
+        for (const char* scope : {"head", "layer", "all"}) {
+            for (const char* range : {"largest", "fixed"}) {
+                INFO(colouring << " " << scope << " " << range);
+                s.choose("colouring", colouring);
+                s.choose("scope", scope);
+                s.choose("range", range);
+                s.choose("scale", "log");
+                const auto wish = s.view->figure();
+                REQUIRE(wish);
+                CHECK(wish->recipe == "text");
+                const auto figure = figures::make_figure(
+                    wish->recipe, std::vector{store::AnalysisFile::open(s.folder / "a.headscope.h5")}, wish->options);
+                const auto& block = std::get<figures::TextBlock>(figure.panels.at(0).content);
+                std::vector<float> drawn;
+                for (const auto& chip : block.chips) drawn.insert(drawn.end(), chip.values.begin(), chip.values.end());
+                CHECK(same(drawn, s.text().values()));
+                const auto& scale = s.text().scale();
+                CHECK(block.colours.scale == scale.scale);
+                CHECK(block.colours.minimum == Approx(scale.minimum).epsilon(1e-5));
+                CHECK(block.colours.maximum == Approx(scale.maximum).epsilon(1e-5));
+            }
+        }
+    }
+}
+
 TEST_CASE("What is chosen in the view comes back", "[on_text]") {
     Shown s(with_maps());
     s.choose("colouring", "mass");

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/tiles/difference_map.h"
+#include "widgets/views/map_sources.h"
 
 namespace headscope::widgets {
 namespace {
@@ -37,8 +38,9 @@ std::uint64_t DifferenceSource::show(const DifferenceOf& of) {
     if (found != known_.end()) {
         known_.splice(known_.begin(), known_, found);
     } else {
-        auto source = std::make_shared<const tiles::DifferenceMap>(of.left, of.right, of.queries->pairs.to_b,
-                                                                   of.keys->pairs.to_b);
+        const MapKind kind = of.logits ? MapKind::logits : MapKind::weights;
+        auto source = std::make_shared<const tiles::DifferenceMap>(source_of(of.left, kind), source_of(of.right, kind),
+                                                                   of.queries->pairs.to_b, of.keys->pairs.to_b);
         known_.push_front({of, service_->add(std::move(source)), std::nullopt});
         if (known_.size() > kMost) {
             service_->remove(known_.back().id);

@@ -16,6 +16,7 @@ namespace headscope::widgets {
 struct DifferenceOf {
     std::shared_ptr<const tiles::HeadMap> left, right;
     std::shared_ptr<const TokenLink> queries, keys;
+    bool logits = false;  ///< of the scores before the normaliser instead of the weights
     explicit operator bool() const { return left && right && queries && keys; }
     bool operator==(const DifferenceOf&) const = default;
 };

@@ -3,7 +3,6 @@
 #include "widgets/compare/maps_page.h"
 
 #include <QComboBox>
-#include <QJsonArray>
 #include <QLabel>
 #include <algorithm>
 #include <cmath>
@@ -21,7 +20,7 @@ namespace headscope::widgets {
 namespace {
 
 constexpr int kRest = 400;       ///< ms after which what is shown counts as chosen
-constexpr double kEqual = 1e-6;  ///< weights are float32 sums: below, two maps are the same
+constexpr double kEqual = 1e-6;  ///< weights are float32 sums: below, two maps are the same; logits: of the largest
 
 figures::ColourScale signed_scale(double reach, bool linear) {
     figures::ColourScale scale;
@@ -82,7 +81,11 @@ void CompareMaps::show_sides(const CompareSides& sides) {
         next.thumbnails[i] = take(side.study->thumbnails("maximum", s, side.site));
         if (side.study->has_maps())
             (i == 0 ? next.difference.left : next.difference.right) = take(side.study->map(s, side.site, side.head));
+        if (!look_.logits()) continue;
+        if (const auto largest = take(largest_logit(*side.study, s, side.site, side.head)))
+            next.largest = std::max(next.largest, *largest);
     }
+    next.difference.logits = look_.logits();
     next.difference.queries = take(links_.queries(sides));
     next.difference.keys = take(links_.keys(sides));
     show_theme();
@@ -116,9 +119,11 @@ MapContent CompareMaps::content(Which which) {
     if (which == difference) {
         content.map = differences_.show(shown_.difference);
     } else if (const auto& map = own == left ? shown_.difference.left : shown_.difference.right) {
-        content.map = sources_.id(map, MapKind::weights);
+        content.map = sources_.id(map, shown_.difference.logits ? MapKind::logits : MapKind::weights);
     }
-    if (!shown_.thumbnails[own] || shown_.thumbnails[own]->shape.size() != 3) return content;
+    // Thumbnails are of weights.
+    if (shown_.difference.logits || !shown_.thumbnails[own] || shown_.thumbnails[own]->shape.size() != 3)
+        return content;
     content.thumbnail = thumbnail_of(static_cast<Which>(own));
     if (which == difference) {
         // Blocks stand for the same tokens only where the texts are the same.
@@ -139,7 +144,7 @@ MapContent CompareMaps::content(Which which) {
 }
 
 void CompareMaps::show_maps() {
-    const auto& [of_left, of_right, queries, keys] = shown_.difference;
+    const auto& [of_left, of_right, queries, keys, of_logits] = shown_.difference;
     show_colours();
     linking_ = true;  // a map of another size shows all of itself; the left one leads
     for (const Which which : {left, right, difference}) {
@@ -159,14 +164,22 @@ void CompareMaps::show_maps() {
     probe();
 }
 
-void CompareMaps::show_colours() {
+double CompareMaps::equal_below() const {
+    return kEqual * (shown_.difference.logits ? std::max(1.0, shown_.largest) : 1.0);
+}
+
+std::int64_t CompareMaps::longest() const {
     std::int64_t longest = 0;
     for (const Which which : {left, right})
         longest = std::max({longest, plots_[which]->content().queries, plots_[which]->content().keys});
-    const figures::ColourScale weights = look_.colours(longest, 0);
+    return longest;
+}
+
+void CompareMaps::show_colours() {
+    const figures::ColourScale weights = look_.colours(longest(), shown_.largest);
     const float largest = differences_.largest().value_or(std::numeric_limits<float>::quiet_NaN());
-    reach_ = static_cast<double>(largest) > kEqual ? static_cast<double>(largest) : 1.0;
-    const figures::ColourScale change = signed_scale(reach_, look_.scale == figures::CellScale::linear);
+    reach_ = static_cast<double>(largest) > equal_below() ? static_cast<double>(largest) : 1.0;
+    const figures::ColourScale change = signed_scale(reach_, linear_difference());
     plots_[left]->set_colours(weights, figures::Pooling::maximum);
     plots_[right]->set_colours(weights, figures::Pooling::maximum);
     plots_[difference]->set_colours(change, figures::Pooling::maximum);
@@ -211,7 +224,7 @@ void CompareMaps::show_message() {
         if (!line.isEmpty() && !lines.contains(line)) lines += line;
         if (side->done() && !side->study->has_maps()) without = side->study;
     }
-    const auto& [of_left, of_right, queries, keys] = shown_.difference;
+    const auto& [of_left, of_right, queries, keys, of_logits] = shown_.difference;
     if (queries && keys) {
         const QString words = link_words(*queries, *keys);
         if (!words.isEmpty()) lines += words;
@@ -224,7 +237,7 @@ void CompareMaps::show_message() {
     const auto largest = differences_.largest();
     if (largest && std::isnan(*largest) && queries && queries->any() && keys->any())
         lines += tr("No pair is allowed by both masks.");
-    if (largest && static_cast<double>(*largest) <= kEqual) lines += tr("The maps are equal.");
+    if (largest && static_cast<double>(*largest) <= equal_below()) lines += tr("The maps are equal.");
     if (without)
         banner_->set(lines.join(QLatin1Char('\n')), tr("Run again with maps"), [this, id = without->id()] {
             RunWish wish;
@@ -239,7 +252,7 @@ void CompareMaps::show_message() {
 void CompareMaps::link_from(Which which) {
     if (linking_) return;
     linking_ = true;
-    const auto& [of_left, of_right, queries, keys] = shown_.difference;
+    const auto& [of_left, of_right, queries, keys, of_logits] = shown_.difference;
     const bool linked = queries && keys && queries->any() && keys->any();
     const QCPRange x = plots_[which]->xAxis->range(), y = plots_[which]->yAxis->range();
     const auto set = [this](Which to, std::pair<double, double> across, std::pair<double, double> down) {
@@ -262,7 +275,7 @@ void CompareMaps::link_from(Which which) {
 
 CompareMaps::Place CompareMaps::place(Which which, std::optional<std::int64_t> query,
                                       std::optional<std::int64_t> key) const {
-    const auto& [of_left, of_right, queries, keys] = shown_.difference;
+    const auto& [of_left, of_right, queries, keys, of_logits] = shown_.difference;
     Place place;
     if (which == right) {
         place.right_query = query;
@@ -332,17 +345,20 @@ void CompareMaps::show_words() {
             .arg(token_name(*(of_left ? at.left_query : at.right_query), shown_.queries[own].get()),
                  token_name(*(of_left ? at.left_key : at.right_key), shown_.keys[own].get()));
     };
-    const auto weight = [](const MapProbe& probe, std::optional<std::int64_t> query, std::optional<std::int64_t> key) {
+    const bool logits = shown_.difference.logits;
+    const auto read_value = [logits](const MapProbe& probe, std::optional<std::int64_t> query,
+                                     std::optional<std::int64_t> key) {
         const MapReading& reading = probe.reading();
         const bool read = reading.target.map && reading.target.query == query && reading.target.key == key;
-        return read ? static_cast<double>(reading.weight) : std::numeric_limits<double>::quiet_NaN();
+        return read ? static_cast<double>(logits ? reading.logit : reading.weight)
+                    : std::numeric_limits<double>::quiet_NaN();
     };
     const auto number = [](double value) {
         return std::isnan(value) ? tr("none") : number_label(QString::number(value, 'g', 4).toDouble());
     };
     if (on_left || on_right) {
-        const double a = on_left ? weight(left_probe_, at.left_query, at.left_key) : std::nan("");
-        const double b = on_right ? weight(right_probe_, at.right_query, at.right_key) : std::nan("");
+        const double a = on_left ? read_value(left_probe_, at.left_query, at.left_key) : std::nan("");
+        const double b = on_right ? read_value(right_probe_, at.right_query, at.right_key) : std::nan("");
         const QString first = on_left ? pair(true) : QString(), second = on_right ? pair(false) : QString();
         QStringList parts;
         if (on_left && on_right && first == second) {
@@ -357,36 +373,6 @@ void CompareMaps::show_words() {
     }
     words_->setText(text);
     words_->setToolTip(text);
-}
-
-QJsonObject CompareMaps::state() const {
-    QJsonObject state{{"scale", scale_->currentData().toString()}};
-    const MapContent& map = plots_[left]->content();
-    const tiles::Cells cells = wanted_cells_.value_or(plots_[left]->shown());
-    if (wanted_cells_ || cells.queries() < map.queries || cells.keys() < map.keys)
-        state[QLatin1String("cells")] =
-            QJsonArray{static_cast<double>(cells.q_begin), static_cast<double>(cells.q_end),
-                       static_cast<double>(cells.k_begin), static_cast<double>(cells.k_end)};
-    return state;
-}
-
-void CompareMaps::restore(const QJsonObject& state) {
-    const int index = scale_->findData(state[QLatin1String("scale")].toString());
-    if (index >= 0) scale_->setCurrentIndex(index);
-    const QJsonArray array = state[QLatin1String("cells")].toArray();
-    const auto number = [&array](int i) { return static_cast<std::int64_t>(array[i].toDouble(-1)); };
-    const bool there = plots_[left]->content().queries > 0;
-    wanted_cells_.reset();
-    if (array.size() != 4) {
-        if (there) plots_[left]->show_all();
-        return;
-    }
-    const tiles::Cells cells{number(0), number(1), number(2), number(3)};
-    if (cells.q_begin < 0 || cells.k_begin < 0 || cells.queries() <= 0 || cells.keys() <= 0) return;
-    if (!there)
-        wanted_cells_ = cells;
-    else if (cells.q_end <= plots_[left]->content().queries && cells.k_end <= plots_[left]->content().keys)
-        plots_[left]->show_cells(cells);
 }
 
 }  // namespace headscope::widgets

@@ -42,6 +42,9 @@ public:
     QJsonObject state() const;
     void restore(const QJsonObject& state);
     bool has_maps() const { return shown_.difference.left && shown_.difference.right; }
+    const MapLook& look() const { return look_; }
+    /// The difference's colours are linear, not by square root.
+    bool linear_difference() const { return look_.scale_for(longest()) == figures::CellScale::linear; }
 
 Q_SIGNALS:
     void state_changed();
@@ -55,6 +58,7 @@ private:
         DifferenceOf difference;
         std::array<std::shared_ptr<const store::Values>, 2> thumbnails;
         std::array<std::shared_ptr<const std::vector<QString>>, 2> queries, keys;
+        double largest = 0;  ///< magnitude of both heads' logits, where those are shown
         bool operator==(const Shown&) const = default;
     };
     /// A pair of tokens on both sides; what has no partner is empty.
@@ -63,6 +67,9 @@ private:
         bool operator==(const Place&) const = default;
     };
     void make_widgets();
+    QComboBox* make_choice(const char* name, const QString& title, const QString& tip);
+    std::int64_t longest() const;  ///< tokens along a side
+    double equal_below() const;    ///< differences that are none
     void show_titles();
     void show_maps();
     MapContent content(Which which);
@@ -96,7 +103,7 @@ private:
     std::array<MapPlot*, 3> plots_{};
     std::array<LinkMarks*, 3> marks_{};
     std::array<QLabel*, 3> titles_{};
-    QComboBox* scale_ = nullptr;
+    QComboBox *values_ = nullptr, *scale_ = nullptr;
     UprightScale *weights_ = nullptr, *signed_ = nullptr;
     Banner* banner_ = nullptr;
     QLabel* words_ = nullptr;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The widgets of a comparison's maps and what they tell it.
+// The widgets of a comparison's maps, what they tell it, and what of them a session keeps.
 #include <QComboBox>
 #include <QHBoxLayout>
+#include <QJsonArray>
 #include <QLabel>
 #include <QVBoxLayout>
 
@@ -60,12 +61,18 @@ void CompareMaps::make_widgets() {
         connect(plots_[which], &MapPlot::pointed, this, [this, which](qint64 q, qint64 k) { point(which, q, k); });
         connect(plots_[which], &MapPlot::chosen, this, [this, which](qint64 q, qint64 k) { choose(which, q, k); });
     }
-    scale_ = new QComboBox(this);
-    scale_->setObjectName(QStringLiteral("compare_scale"));
-    scale_->setAccessibleName(tr("Colour scale"));
-    scale_->setToolTip(
-        tr("How values become colours. Automatic: weights by square root, of long texts logarithmic; the difference "
-           "by square root"));
+    values_ = make_choice("compare_values", tr("What is shown"),
+                          tr("Weights, or logits: the scores before the normaliser, and their difference"));
+    values_->addItem(tr("Weights"), QStringLiteral("weights"));
+    values_->addItem(tr("Logits"), QStringLiteral("logits"));
+    connect(values_, &QComboBox::currentIndexChanged, this, [this] {
+        look_.values = values_->currentIndex() == 1 ? MapLook::Values::logits : MapLook::Values::weights;
+        if (shown_.sides.open(*desk_)) show_sides(CompareSides(shown_.sides));
+        Q_EMIT state_changed();
+    });
+    scale_ = make_choice("compare_scale", tr("Colour scale"),
+                         tr("How values become colours. Automatic: weights by square root, of long texts logarithmic, "
+                            "their difference by square root; logits linear"));
     scale_->addItem(tr("Automatic"), QStringLiteral("by_length"));
     scale_->addItem(tr("Linear"), QStringLiteral("linear"));
     scale_->addItem(tr("Logarithmic"), QStringLiteral("logarithmic"));
@@ -84,6 +91,7 @@ void CompareMaps::make_widgets() {
     words_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
     auto* below = new QHBoxLayout;
     below->addWidget(words_, 1);
+    below->addWidget(values_);
     below->addWidget(scale_);
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(0, 0, 0, 0);
@@ -91,6 +99,14 @@ void CompareMaps::make_widgets() {
     column->addWidget(banner_);
     column->addLayout(maps, 1);
     column->addLayout(below);
+}
+
+QComboBox* CompareMaps::make_choice(const char* name, const QString& title, const QString& tip) {
+    auto* box = new QComboBox(this);
+    box->setObjectName(QLatin1String(name));
+    box->setAccessibleName(title);
+    box->setToolTip(tip);
+    return box;
 }
 
 void CompareMaps::show_titles() {
@@ -106,6 +122,38 @@ void CompareMaps::show_titles() {
 void CompareMaps::resizeEvent(QResizeEvent* event) {
     QWidget::resizeEvent(event);
     QMetaObject::invokeMethod(this, &CompareMaps::show_titles, Qt::QueuedConnection);  // when they are laid out
+}
+
+QJsonObject CompareMaps::state() const {
+    QJsonObject state{{"scale", scale_->currentData().toString()}, {"values", values_->currentData().toString()}};
+    const MapContent& map = plots_[left]->content();
+    const tiles::Cells cells = wanted_cells_.value_or(plots_[left]->shown());
+    if (wanted_cells_ || cells.queries() < map.queries || cells.keys() < map.keys)
+        state[QLatin1String("cells")] =
+            QJsonArray{static_cast<double>(cells.q_begin), static_cast<double>(cells.q_end),
+                       static_cast<double>(cells.k_begin), static_cast<double>(cells.k_end)};
+    return state;
+}
+
+void CompareMaps::restore(const QJsonObject& state) {
+    const int index = scale_->findData(state[QLatin1String("scale")].toString());
+    if (index >= 0) scale_->setCurrentIndex(index);
+    const int values = values_->findData(state[QLatin1String("values")].toString());
+    if (values >= 0) values_->setCurrentIndex(values);
+    const QJsonArray array = state[QLatin1String("cells")].toArray();
+    const auto number = [&array](int i) { return static_cast<std::int64_t>(array[i].toDouble(-1)); };
+    const bool there = plots_[left]->content().queries > 0;
+    wanted_cells_.reset();
+    if (array.size() != 4) {
+        if (there) plots_[left]->show_all();
+        return;
+    }
+    const tiles::Cells cells{number(0), number(1), number(2), number(3)};
+    if (cells.q_begin < 0 || cells.k_begin < 0 || cells.queries() <= 0 || cells.keys() <= 0) return;
+    if (!there)
+        wanted_cells_ = cells;
+    else if (cells.q_end <= plots_[left]->content().queries && cells.k_end <= plots_[left]->content().keys)
+        plots_[left]->show_cells(cells);
 }
 
 }  // namespace headscope::widgets

@@ -47,6 +47,7 @@ public:
 
     /// Asks for what is missing; call it again when values have arrived.
     void show_sides(const CompareSides& sides);
+    bool of_layer() const;  ///< the mean over its heads, not one of them
     PairedTextArea* area(bool right) const { return areas_[right ? 1 : 0]; }
 
     QJsonObject state() const;
@@ -72,7 +73,6 @@ private:
     void show_message();
     void choose(std::size_t side, std::int64_t token);
     QString describe(std::size_t side, std::int64_t token) const;
-    bool of_layer() const;
 
     Desk* desk_;
     TokenLinks links_;

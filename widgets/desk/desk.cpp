@@ -123,6 +123,12 @@ void Desk::step(int sites, int heads) {
     select(selection);
 }
 
+void Desk::set_head_filter(const QString& text) {
+    if (text == head_filter_) return;
+    head_filter_ = text;
+    Q_EMIT head_filter_changed();
+}
+
 void Desk::set_tensors(TensorSource* source) {
     tensors_ = source;
     Q_EMIT tensors_changed();

@@ -39,6 +39,7 @@ struct FigureWish {
     figures::FigureOptions options;
     std::vector<int> studies;
     QStringList runs = {};  ///< folders, for recipes of runs
+    QString note = {};      ///< what of the view such a figure does not show; empty: all is there
 };
 
 /// What all views share: open analyses, the one selection, the theme, the thread that reads and the one that makes
@@ -73,6 +74,11 @@ public:
     /// Steps through heads and sites, staying within them.
     void step(int sites, int heads);
 
+    /// The overview's filter (workspace::HeadFilter) as it was last understood; empty: none. Other views dim the heads
+    /// that it leaves out.
+    const QString& head_filter() const { return head_filter_; }
+    void set_head_filter(const QString& text);
+
     /// Where the tensors of open checkpoints are told; null: nowhere. It outlives the desk or is taken away before.
     TensorSource* tensors() const { return tensors_; }
     void set_tensors(TensorSource* source);
@@ -83,6 +89,7 @@ public:
 Q_SIGNALS:
     void studies_changed();  ///< one came, went or got another name
     void selection_changed();
+    void head_filter_changed();
     void theme_changed();
     void arrived();          ///< values of some study came
     void tensors_changed();  ///< another source
@@ -105,6 +112,7 @@ private:
     std::map<int, std::unique_ptr<Study>> studies_;
     int last_id_ = 0;
     Selection selection_;
+    QString head_filter_;
     Theme theme_;
     TensorSource* tensors_ = nullptr;
 };

@@ -126,6 +126,11 @@ void ExportDialog::build() {
     paper->setWidget(picture_);
     paper->setWidgetResizable(true);
     paper->setBackgroundRole(QPalette::Mid);
+    note_ = new QLabel(right);
+    note_->setObjectName(QStringLiteral("export_note"));
+    note_->setWordWrap(true);
+    note_->setTextFormat(Qt::PlainText);
+    note_->hide();
     problem_ = new QLabel(right);
     problem_->setObjectName(QStringLiteral("export_problem"));
     problem_->setWordWrap(true);
@@ -162,6 +167,7 @@ void ExportDialog::build() {
     buttons->addWidget(close);
     page->addLayout(top);
     page->addWidget(paper, 1);
+    page->addWidget(note_);
     page->addWidget(problem_);
     page->addLayout(line);
     page->addLayout(buttons);
@@ -177,6 +183,7 @@ void ExportDialog::build() {
     connect(recipe_, &QComboBox::activated, this, [this] {
         figures::FigureRequest request = form_->request();
         request.recipe = recipe_->currentData().toString().toStdString();
+        note_->hide();  // it was about the view's own figure
         form_->set_request(request);
         list_inputs({});
     });
@@ -195,6 +202,13 @@ void ExportDialog::show_wish(const FigureWish& wish) {
     figures::FigureRequest request = form_->request();
     request.recipe = wish.recipe;
     request.options = wish.options;
+    note_->setText(wish.note);
+    note_->setVisible(!wish.note.isEmpty());
+    // What was drawn for another wish is not taken for this one's.
+    image_ = QImage();
+    picture_->setText(tr("Drawing…"));
+    picture_->resize(picture_->sizeHint());
+    problem_->clear();
     recipe_->setCurrentIndex(recipe_->findData(QString::fromStdString(wish.recipe)));
     form_->set_request(request);
     QStringList chosen = wish.runs;

@@ -47,7 +47,7 @@ private:
     QComboBox *recipe_ = nullptr, *zoom_ = nullptr;
     QListWidget* inputs_ = nullptr;
     FigureForm* form_ = nullptr;
-    QLabel *picture_ = nullptr, *problem_ = nullptr;
+    QLabel *picture_ = nullptr, *note_ = nullptr, *problem_ = nullptr;
     QLineEdit* command_ = nullptr;
     QPushButton *save_ = nullptr, *copy_ = nullptr;
     QImage image_;

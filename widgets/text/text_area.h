@@ -32,6 +32,7 @@ public:
     /// One value a token, NaN: a token that stays apart; empty: no colours.
     void set_values(std::vector<float> values, const figures::ColourScale& scale);
     const std::vector<float>& values() const { return values_; }
+    const figures::ColourScale& scale() const { return scale_; }
     /// The value in small type under each token that is wide enough.
     void set_numbers(bool shown);
     void set_theme(const Theme& theme);

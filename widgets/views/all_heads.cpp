@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/error.h"
+#include "core/workspace/head_filter.h"
 #include "widgets/colour_map.h"
 #include "widgets/desk/head_set_store.h"
 #include "widgets/ticks.h"
@@ -46,6 +48,7 @@ AllHeads::AllHeads(Desk* desk, QWidget* parent)
           choice("scale", tr("Colour scale"), tr("One scale to compare heads, or each its own to see them all"), this)),
       slider_(new QSlider(Qt::Horizontal, this)),
       fit_(new QPushButton(tr("Fit"), this)),
+      unfilter_(new QPushButton(tr("Clear filter"), this)),
       note_(new QLabel(this)),
       pointed_(new QLabel(this)),
       wall_(new HeadWall(this)),
@@ -75,6 +78,8 @@ AllHeads::AllHeads(Desk* desk, QWidget* parent)
     connect(slider_, &QSlider::valueChanged, this,
             [this](int index) { wall_->set_size(HeadWall::kSizes.at(static_cast<std::size_t>(index))); });
     connect(fit_, &QPushButton::clicked, this, &AllHeads::fit);
+    connect(unfilter_, &QPushButton::clicked, this, [this] { this->desk().set_head_filter({}); });
+    connect(desk, &Desk::head_filter_changed, this, &AllHeads::refresh_later);
     connect(wall_, &HeadWall::fit_wanted, this, &AllHeads::fit);
     connect(wall_, &HeadWall::size_changed, this, [this](int size) {
         slider_->setValue(index_of(size));
@@ -115,6 +120,9 @@ QWidget* AllHeads::make_bar() {
     fit_->setObjectName(QStringLiteral("fit"));
     fit_->setAccessibleName(tr("Fit all heads into the window"));
     fit_->setToolTip(tr("As large as all heads of a layer fit (0)"));
+    unfilter_->setObjectName(QStringLiteral("unfilter"));
+    unfilter_->setAccessibleName(tr("Clear the overview's filter"));
+    unfilter_->hide();
     note_->setObjectName(QStringLiteral("note"));
     note_->setTextFormat(Qt::PlainText);
     note_->setWordWrap(true);
@@ -125,6 +133,7 @@ QWidget* AllHeads::make_bar() {
     row->addWidget(scale_);
     row->addWidget(slider_, 1);
     row->addWidget(fit_);
+    row->addWidget(unfilter_);
     row->addStretch(1);
     return bar;
 }
@@ -180,6 +189,7 @@ void AllHeads::refresh() {
     bar_->set_theme(desk().theme());
     choose_sequences();
     show_rows();
+    show_filter();
     if (!sized_) {
         fitting_ = true;
         wall_->fit();
@@ -230,6 +240,36 @@ void AllHeads::show_rows() {
         if (head.head >= 0 && head.head < std::ssize(of_site)) of_site[static_cast<std::size_t>(head.head)] = true;
     }
     wall_->set_marked(std::move(marked));
+}
+
+void AllHeads::show_filter() {
+    const QString& text = desk().head_filter();
+    unfilter_->setVisible(!text.isEmpty());
+    unfilter_->setToolTip(tr("The overview's filter “%1” dims the other heads: show all").arg(text));
+    const auto table = text.isEmpty() ? nullptr : study()->heads(selection().sequence).value;
+    if (text == filter_ && table == filter_table_) return;
+    filter_ = text;
+    filter_table_ = table;
+    filtered_.clear();
+    std::vector<std::vector<bool>> dimmed;
+    if (table) {
+        try {
+            const workspace::HeadFilter filter(text.toStdString(), *table);
+            std::size_t matching = 0;
+            dimmed.resize(study()->sites().size());
+            for (std::size_t row = 0; row < table->rows.size(); ++row) {
+                auto& of_site = dimmed.at(static_cast<std::size_t>(table->rows[row].site));
+                const bool matches = filter.matches(*table, row);
+                of_site.push_back(!matches);
+                matching += matches ? 1 : 0;
+            }
+            filtered_ = tr("%1 of %2 heads match the filter “%3”").arg(matching).arg(table->rows.size()).arg(text);
+        } catch (const Error&) {  // a name that this analysis has not: the overview says so, and nothing is dimmed
+            dimmed.clear();
+            filtered_ = tr("the filter “%1” is not of this analysis").arg(text);
+        }
+    }
+    wall_->set_dimmed(std::move(dimmed));
 }
 
 ThumbnailWish AllHeads::wish_for(std::int64_t site) const {
@@ -314,6 +354,7 @@ void AllHeads::show_note() {
         notes << (study()->running() ? tr("%1 of %2 layers so far") : tr("stopped after %1 of %2 layers"))
                      .arg(there)
                      .arg(sites);
+    if (!filtered_.isEmpty()) notes << filtered_;
     if (!failure_.isEmpty()) notes << failure_;
     note_->setText(notes.join(QStringLiteral(" · ")));
     note_->setToolTip(note_->text());
@@ -356,7 +397,12 @@ std::optional<FigureWish> AllHeads::figure() const {
     FigureWish wish;
     wish.recipe = "thumbnails";
     wish.options.statistic = statistic();
-    wish.options.sequence = selection().one_sequence();
+    wish.options.scale_per_head = !shared();
+    wish.options.all_sequences = averaged_ > 1 && averaged_ == study()->sequences();
+    if (!wish.options.all_sequences) wish.options.sequence = selection().one_sequence();
+    if (averaged_ > 0 && !wish.options.all_sequences)
+        wish.note =
+            tr("A figure is the mean of all sequences or of one: this is sequence %1.").arg(selection().one_sequence());
     wish.studies = {study()->id()};
     return wish;
 }

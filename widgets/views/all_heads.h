@@ -2,10 +2,12 @@
 #pragma once
 
 #include <QTimer>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "core/workspace/head_table.h"
 #include "widgets/desk/view.h"
 #include "widgets/views/head_thumbnails.h"
 
@@ -39,6 +41,8 @@ protected:
 private:
     QWidget* make_bar();
     void show_rows();
+    /// Dims what the overview's filter leaves out.
+    void show_filter();
     void ask_for_strips();
     /// The end of the shared scale, of the sites known so far; nothing: none is.
     std::optional<double> shared_end();
@@ -55,7 +59,7 @@ private:
 
     QComboBox *statistic_, *scale_;
     QSlider* slider_;
-    QPushButton* fit_;
+    QPushButton *fit_, *unfilter_;
     QLabel *note_, *pointed_;
     HeadWall* wall_;
     ScaleBar* bar_;
@@ -66,6 +70,9 @@ private:
     std::vector<std::vector<std::int64_t>> sequences_;  ///< by site: those that are done and shown
     std::int64_t averaged_ = 0;                         ///< sequences of which the mean is shown; 0: one is shown
     QString failure_;
+    QString filtered_;  ///< how many heads match; empty: there is no filter
+    QString filter_;    ///< what dimmed_ was made of
+    std::shared_ptr<const workspace::HeadTable> filter_table_;
 };
 
 }  // namespace headscope::widgets

@@ -9,6 +9,7 @@
 #include <array>
 
 #include "core/base/text.h"
+#include "core/figures/recipe.h"
 #include "widgets/compare/heads_page.h"
 #include "widgets/compare/maps_page.h"
 #include "widgets/compare/text_page.h"
@@ -265,16 +266,37 @@ void CompareView::restore(const QJsonObject& state) {
     refresh_later();
 }
 
+/// No recipe colours two texts by their difference: both by their own column mass.
+std::optional<FigureWish> CompareView::text_figure(const CompareSides& now) const {
+    if (!now.same_heads()) return std::nullopt;
+    FigureWish wish;
+    wish.recipe = "text";
+    wish.studies = {now.left.study->id(), now.right.study->id()};
+    wish.options.sequence = now.left.one_sequence();
+    wish.options.layer = now.left.place().layer;
+    if (!text_->of_layer()) wish.options.head = now.left.head;
+    wish.options.tower = figures::tower_of(now.left.study->sites(), now.left.site);
+    wish.options.colour = figures::TextColour::mass;
+    wish.note =
+        tr("A figure shows both texts, each by how much its tokens are looked at; the window colours by the "
+           "difference of the two.");
+    return wish;
+}
+
 std::optional<FigureWish> CompareView::figure() const {
     const auto now = sides();
     // The recipe takes one sequence, layer and head of two files.
-    if (!now || now->left.study == now->right.study || now->left.sequence != now->right.sequence) return std::nullopt;
+    const bool heads_of_one = now && now->left.study == now->right.study;
+    if (!now || now->left.sequence != now->right.sequence) return std::nullopt;
+    if (heads_of_one && (mode_ != CompareMode::maps || now->same_heads())) return std::nullopt;
+    if (mode_ == CompareMode::text) return text_figure(*now);
     if (!same_shape(*now->left.study, *now->right.study, nullptr)) return std::nullopt;
     const auto tokens = [](const CompareSide& side) { return side.keys().ids.size() + side.queries().ids.size(); };
     if (tokens(now->left) != tokens(now->right)) return std::nullopt;
     FigureWish wish;
     wish.recipe = "difference";
-    wish.studies = {now->left.study->id(), now->right.study->id()};
+    wish.studies = {now->left.study->id()};
+    if (!heads_of_one) wish.studies.push_back(now->right.study->id());
     if (mode_ == CompareMode::heads) {
         wish.options.sequence = now->left.sequence;
         wish.options.all_sequences = !now->left.sequence;
@@ -288,10 +310,18 @@ std::optional<FigureWish> CompareView::figure() const {
         return wish;
     }
     const bool maps = now->left.study->has_maps() && now->right.study->has_maps();
-    if (mode_ == CompareMode::text || !now->same_heads() || !maps) return std::nullopt;
+    if (!maps) return std::nullopt;
     wish.options.sequence = now->left.one_sequence();
     wish.options.layer = now->left.place().layer;
     wish.options.head = now->left.head;
+    if (!now->same_heads()) {
+        if (now->left.place().kind != now->right.place().kind) return std::nullopt;
+        wish.options.other_layer = now->right.place().layer;
+        wish.options.other_head = now->right.head;
+    }
+    wish.options.tower = figures::tower_of(now->left.study->sites(), now->left.site);
+    if (maps_->look().logits()) wish.options.values = figures::MapValues::logits;
+    wish.options.scale = maps_->linear_difference() ? figures::CellScale::linear : figures::CellScale::square_root;
     const MapPlot* plot = maps_->plot(CompareMaps::left);
     const tiles::Cells cells = plot->shown();
     if (cells.queries() < plot->content().queries) {

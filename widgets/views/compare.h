@@ -39,6 +39,7 @@ protected:
     void keyPressEvent(QKeyEvent* event) override;
 
 private:
+    std::optional<FigureWish> text_figure(const CompareSides& now) const;
     void make_note();
     /// True: both sides are the same, which is said, with what can be done.
     bool note_for(const CompareSides& sides);

@@ -18,6 +18,7 @@ namespace {
 constexpr int kPadding = 6, kGroupGap = 8;
 constexpr int kInset = 3;        ///< before the first tile: room for its outline
 constexpr int kWheelStep = 120;  ///< one notch
+constexpr float kVeil = 0.78F;   ///< over heads that stand back
 
 int index_of(int size) {
     int best = 0;
@@ -88,6 +89,12 @@ void HeadWall::set_selected(std::int64_t row, std::int64_t head) {
 void HeadWall::set_marked(std::vector<std::vector<bool>> marked) {
     if (marked == marked_) return;
     marked_ = std::move(marked);
+    viewport()->update();
+}
+
+void HeadWall::set_dimmed(std::vector<std::vector<bool>> dimmed) {
+    if (dimmed == dimmed_) return;
+    dimmed_ = std::move(dimmed);
     viewport()->update();
 }
 
@@ -236,10 +243,16 @@ void HeadWall::draw_tile(QPainter& painter, std::int64_t row, std::int64_t head)
     } else {
         painter.fillRect(rect, theme_.none);
     }
-    const auto at = static_cast<std::size_t>(row);
-    const bool marked = at < marked_.size() && static_cast<std::size_t>(head) < marked_[at].size() &&
-                        marked_[at][static_cast<std::size_t>(head)];
-    if (marked) {
+    const auto is = [at = static_cast<std::size_t>(row), head](const std::vector<std::vector<bool>>& heads) {
+        return at < heads.size() && static_cast<std::size_t>(head) < heads[at].size() &&
+               heads[at][static_cast<std::size_t>(head)];
+    };
+    if (is(dimmed_)) {
+        QColor veil = theme_.background;
+        veil.setAlphaF(kVeil);
+        painter.fillRect(rect, veil);
+    }
+    if (is(marked_)) {
         painter.save();
         painter.setRenderHint(QPainter::Antialiasing);
         painter.setPen(QPen(theme_.background, 1));

@@ -40,6 +40,8 @@ public:
     void set_selected(std::int64_t row, std::int64_t head);
     /// By row and head; empty: none.
     void set_marked(std::vector<std::vector<bool>> marked);
+    /// The same for heads that stand back.
+    void set_dimmed(std::vector<std::vector<bool>> dimmed);
 
     int size() const { return size_; }
     /// Of kSizes, the nearest; the middle of the view stays where it is.
@@ -94,7 +96,7 @@ private:
 
     std::vector<Row> rows_;
     std::vector<Held> held_;
-    std::vector<std::vector<bool>> marked_;
+    std::vector<std::vector<bool>> marked_, dimmed_;
     Theme theme_;
     std::int64_t columns_ = 0, selected_row_ = 0, selected_head_ = 0;
     int size_ = 96, gap_ = 4, left_ = 0, top_ = 0;

@@ -15,6 +15,7 @@
 #include <array>
 #include <cmath>
 
+#include "core/figures/recipe.h"
 #include "widgets/lines/head_chips.h"
 #include "widgets/lines/lines_canvas.h"
 #include "widgets/text/flow_layout.h"
@@ -370,7 +371,16 @@ std::optional<FigureWish> LinesView::figure() const {
     if (heads_.size() == 1) wish.options.head = heads_.begin()->first;
     for (const auto& one : heads_)
         if (heads_.size() > 1 && wish.options.heads.size() < kFigureHeads) wish.options.heads.push_back(one.first);
+    wish.options.tower = figures::tower_of(study()->sites(), selection().site);
+    wish.options.least = threshold();
     const TokenWindow shown = window();
+    QStringList notes;
+    if (heads_.size() > kFigureHeads)
+        notes
+            << tr("A figure has colours for %1 heads: the first of the %2 shown.").arg(kFigureHeads).arg(heads_.size());
+    if (shown.queries() > kFigureTokens || shown.keys() > kFigureTokens)
+        notes << tr("A page has room for %1 tokens a side: the first of those shown.").arg(kFigureTokens);
+    wish.note = notes.join(QLatin1Char(' '));
     if (queries() <= std::min(window_size(), kFigureTokens) && keys() <= kFigureTokens) return wish;
     wish.options.from_query = shown.q_begin;
     wish.options.to_query = std::min(shown.q_end, shown.q_begin + kFigureTokens);

@@ -374,7 +374,8 @@ std::optional<FigureWish> LossView::figure() const {
     FigureWish wish;
     wish.recipe = "loss";
     wish.studies = {study()->id()};
-    wish.options.sequence = selection().one_sequence();
+    wish.options.all_sequences = !selection().sequence && study()->sequences() > 1;
+    if (!wish.options.all_sequences) wish.options.sequence = selection().one_sequence();
     return wish;
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/figures/head_weights.h"
+#include "core/figures/recipe.h"
 #include "widgets/map_plot.h"
 #include "widgets/map_profiles.h"
 #include "widgets/upright_scale.h"
@@ -17,22 +18,6 @@
 #include "widgets/views/views.h"
 
 namespace headscope::widgets {
-namespace {
-
-/// The greatest magnitude of a head's logits, from what the analysis measured.
-std::shared_ptr<const double> read_largest(const store::AnalysisFile& file, std::int64_t s, std::int64_t site,
-                                           std::int64_t head) {
-    double largest = 0;
-    for (const char* which : {"minimum", "maximum"}) {
-        const store::Values values = file.score_statistic(which);
-        const auto at = static_cast<std::size_t>((s * values.shape.at(1) + site) * values.shape.at(2) + head);
-        if (at < values.data.size() && std::isfinite(values.data[at]))
-            largest = std::max(largest, std::abs(values.data[at]));
-    }
-    return std::make_shared<const double>(largest);
-}
-
-}  // namespace
 
 MapView::MapView(Desk* desk, QWidget* parent) : View(desk, parent), sources_(&desk->tiles()), probe_(desk) {
     make_widgets();
@@ -55,11 +40,7 @@ std::optional<MapView::Shown> MapView::ask() {
     next.query_labels = study.labels(site.query_stream, next.sequence).value;
     next.key_labels = study.labels(site.key_stream, next.sequence).value;
     if (next.look.logits()) {
-        const std::string key = "largest logit:" + std::to_string(next.sequence) + ":" + std::to_string(next.site) +
-                                ":" + std::to_string(next.head);
-        const auto largest = study.ask<double>(key, next.sequence, next.site, [=](const store::AnalysisFile& file) {
-            return read_largest(file, next.sequence, next.site, next.head);
-        });
+        const auto largest = largest_logit(study, next.sequence, next.site, next.head);
         if (!largest && largest.pending) return std::nullopt;
         next.largest = largest ? *largest : 0;
     }
@@ -332,7 +313,10 @@ std::optional<FigureWish> MapView::figure() const {
     }
     wish.recipe = "attention";
     wish.options.head = shown_.head;
+    wish.options.tower = figures::tower_of(study->sites(), shown_.site);
     wish.options.scale = look_.scale;
+    wish.options.pooling = look_.pooling;
+    if (look_.logits()) wish.options.values = figures::MapValues::logits;
     const tiles::Cells cells = plot_->shown();
     if (cells.queries() < shown_.queries) {
         wish.options.from_query = cells.q_begin;

@@ -2,7 +2,9 @@
 #include "widgets/views/map_sources.h"
 
 #include <algorithm>
+#include <string>
 
+#include "core/figures/map_values.h"
 #include "core/tiles/logit_source.h"
 #include "core/tiles/rank_source.h"
 
@@ -11,13 +13,21 @@ namespace {
 
 constexpr std::size_t kMost = 6;  ///< 17 MB each at 16 384 tokens and a key size of 64; ranks twice as much
 
+}  // namespace
+
 std::shared_ptr<const tiles::TileSource> source_of(const std::shared_ptr<const tiles::HeadMap>& map, MapKind kind) {
     if (kind == MapKind::logits) return std::make_shared<const tiles::LogitSource>(map);
     if (kind == MapKind::ranks) return std::make_shared<const tiles::RankSource>(map);
     return map;
 }
 
-}  // namespace
+Reply<double> largest_logit(Study& study, std::int64_t sequence, std::int64_t site, std::int64_t head) {
+    const std::string key =
+        "largest logit:" + std::to_string(sequence) + ":" + std::to_string(site) + ":" + std::to_string(head);
+    return study.ask<double>(key, sequence, site, [=](const store::AnalysisFile& file) {
+        return std::make_shared<const double>(figures::largest_logit(file, sequence, site, head));
+    });
+}
 
 MapSources::~MapSources() {
     if (!service_) return;

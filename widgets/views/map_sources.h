@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "core/tiles/head_map.h"
+#include "widgets/desk/study.h"
 #include "widgets/tile_service.h"
 
 namespace headscope::widgets {
@@ -33,5 +34,11 @@ private:
     QPointer<TileService> service_;
     std::list<Known> known_;  ///< front: asked for last
 };
+
+/// What the tile service is to make of a head's map.
+std::shared_ptr<const tiles::TileSource> source_of(const std::shared_ptr<const tiles::HeadMap>& map, MapKind kind);
+
+/// The greatest magnitude of a head's logits: the end of their colours.
+Reply<double> largest_logit(Study& study, std::int64_t sequence, std::int64_t site, std::int64_t head);
 
 }  // namespace headscope::widgets

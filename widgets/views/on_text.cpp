@@ -12,6 +12,7 @@
 #include <limits>
 #include <utility>
 
+#include "core/figures/recipe.h"
 #include "widgets/text/banner.h"
 #include "widgets/text/colour_key.h"
 #include "widgets/text/flow_layout.h"
@@ -389,24 +390,22 @@ std::optional<FigureWish> OnTextView::figure() const {
     FigureWish wish;
     wish.studies = {study()->id()};
     wish.options.sequence = selection().one_sequence();
-    if (scope() != HeadScope::all)
-        wish.options.layer = study()->sites().at(static_cast<std::size_t>(selection().site)).layer;
+    const Site& site = study()->sites().at(static_cast<std::size_t>(selection().site));
+    if (scope() != HeadScope::all) wish.options.layer = site.layer;
     if (scope() == HeadScope::head) wish.options.head = selection().head;
+    wish.options.tower = figures::tower_of(study()->sites(), selection().site);
     const QString kind = scale_->currentData().toString();
     wish.options.scale = kind == QLatin1String("log")      ? figures::CellScale::logarithmic
                          : kind == QLatin1String("linear") ? figures::CellScale::linear
                                                            : figures::CellScale::square_root;
+    if (range_->currentIndex() != 0) wish.options.range = figures::ColourRange::one;
     wish.recipe = "text";
-    if (colouring() == TextColouring::row) {
+    if (colouring() == TextColouring::row)
         wish.options.query = chosen();
-    } else if (colouring() == TextColouring::mass) {
+    else if (colouring() == TextColouring::column)
+        wish.options.key = chosen();
+    else
         wish.options.colour = figures::TextColour::mass;
-    } else {
-        // No recipe colours a text by a column: the map that it is one of.
-        wish.recipe = "attention";
-        wish.options.layer = study()->sites().at(static_cast<std::size_t>(selection().site)).layer;
-        wish.options.head = selection().head;
-    }
     return wish;
 }
 

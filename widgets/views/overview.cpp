@@ -91,7 +91,15 @@ Overview::Overview(Desk* desk, QWidget* parent)
     connect(grid_, &HeadGrid::pointed, this, &Overview::show_pointed);
     connect(grid_, &HeadGrid::menu_wanted, this, [this](qint64, qint64, const QPoint& place) { popup(place); });
     connect(panel_, &TablePanel::menu_wanted, this, &Overview::popup);
-    connect(panel_, &TablePanel::filtered, this, &Overview::show_grid);
+    connect(panel_, &TablePanel::filtered, this, [this] {
+        // What is not understood (yet) picks what it picked before.
+        if (panel_->filter()->error().isEmpty()) this->desk().set_head_filter(panel_->filter()->text().trimmed());
+        show_grid();
+    });
+    connect(desk, &Desk::head_filter_changed, this, [this] {
+        const QString text = this->desk().head_filter();
+        if (panel_->filter()->text().trimmed() != text) panel_->filter()->set_text(text);
+    });
     connect(panel_, &TablePanel::state_changed, this, &View::state_changed);
     connect(panel_, &TablePanel::chosen, this, [this](qint64 row) {
         const auto& place = table_->rows.at(static_cast<std::size_t>(row));
@@ -337,6 +345,7 @@ QJsonObject Overview::state() const {
 
 void Overview::restore(const QJsonObject& state) {
     panel_->restore(state);
+    desk().set_head_filter(panel_->filter()->text().trimmed());  // other views know it before this one has a table
     const QString scale = state[QStringLiteral("scale")].toString();
     for (const ScaleChoice& choice : kScales)
         if (scale == QLatin1String(choice.name)) set_normalise(choice.normalise);
