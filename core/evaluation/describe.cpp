@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/evaluation/describe.h"
 
+#include <algorithm>
+
 #include "core/model/presets.h"
 #include "core/training/run_folder.h"
 
@@ -79,7 +81,11 @@ fs::path checkpoint_in(const fs::path& path) {
     if (fs::exists(path / "config.json", ignored) || !fs::is_directory(run.snapshots(), ignored)) return path;
     for (const char* name : {"best", "last"})
         if (fs::exists(run.snapshots() / name / "config.json", ignored)) return run.snapshots() / name;
-    return path;
+    // Not every file system has links.
+    std::int64_t newest = -1;
+    for (fs::directory_iterator at(run.snapshots(), ignored), end; !ignored && at != end; at.increment(ignored))
+        newest = std::max(newest, training::snapshot_step(at->path().filename().string()));
+    return newest < 0 ? path : run.snapshots() / training::snapshot_name(newest);
 }
 
 }  // namespace headscope::evaluation

@@ -34,9 +34,9 @@ void add_chunk(at::Tensor logits, const at::Tensor& targets, SequenceScore& scor
     const at::Tensor chosen = logits.gather(1, targets.unsqueeze(1));
     // Equal logits count for the target: a model that says the same of all tokens is right about none, though.
     const at::Tensor larger = (logits > chosen).sum(1), equal = (logits == chosen).sum(1);
-    const at::Tensor rank = larger + equal;  // 1: the largest, and alone
-    score.correct += (rank <= 1).sum().item<std::int64_t>();
-    score.in_five += (rank <= 5).sum().item<std::int64_t>();
+    const at::Tensor rank = larger + equal;  // 1: the largest, and alone; 0: not a number, which is right about nothing
+    score.correct += (rank == 1).sum().item<std::int64_t>();
+    score.in_five += ((rank >= 1) & (rank <= 5)).sum().item<std::int64_t>();
     const at::Tensor largest = logits.amax(1, true);
     const at::Tensor loss = logits.sub_(largest).exp_().sum(1).log() - (chosen - largest).squeeze(1);
     score.loss += loss.sum(at::kDouble).item<double>();

@@ -36,6 +36,13 @@ data::Generator generator_of(const Request& request, const Task& task, std::int6
     return data::make_generator(settings, length);
 }
 
+/// Numbers of what has diverged would be missing from the results without a word.
+void check_finite(const TokenScores& scores, const std::string& what) {
+    if (scores.targets() == 0 || std::isfinite(scores.loss())) return;
+    throw Error(ErrorCode::limit, what, "expected finite logits of the model",
+                "found others: its weights are not finite, or too large for the numbers' type");
+}
+
 class Rows {
 public:
     Rows(std::int64_t model, std::string task, std::int64_t length, std::int64_t count,
@@ -160,6 +167,7 @@ std::vector<store::EvaluationResult> run_tasks(model::Model& model, const Reques
             const TextScore score = score_text(model, *documents, options, tell);
             if (score.tokens.targets() == 0)
                 throw Error(ErrorCode::usage, documents->name(), "expected at least two tokens of text", "found fewer");
+            check_finite(score.tokens, what);
             for (const std::string& name : on_text)
                 add_text_rows(name, score, {model_index, name, length, score.tokens.targets(), rows});
         } else {
@@ -168,6 +176,7 @@ std::vector<store::EvaluationResult> run_tasks(model::Model& model, const Reques
             const TokenScores scores = score_source(
                 model, *source, request.sequences, request.score,
                 [&](std::int64_t done) { tell(static_cast<double>(done) / static_cast<double>(request.sequences)); });
+            check_finite(scores, what);
             Rows out(model_index, task, length, scores.targets(), rows);
             out.add("accuracy", scores.accuracy(), scores.accuracy_error());
             out.add("loss", scores.loss(), scores.loss_error());

@@ -2,11 +2,13 @@
 #include "tests/core/evaluation/scripted_model.h"
 
 #include <cmath>
+#include <limits>
 
 #include "core/evaluation/describe.h"
 #include "core/evaluation/sources.h"
 #include "core/evaluation/tasks.h"
 #include "core/evaluation/text_score.h"
+#include "tests/core/base/error_matcher.h"
 #include "tests/core/data/corpus.h"
 
 using namespace headscope;
@@ -92,6 +94,18 @@ TEST_CASE("Generated tasks are scored with their own targets at any length", "[e
     CHECK_THROWS_AS(evaluation::run_tasks(model, request, nullptr, 3, progress), Error);
 }
 
+TEST_CASE("A model whose numbers are not finite is told, not scored", "[evaluation]") {
+    test::ScriptedModel model(at::zeros({64, 64}).fill_(std::numeric_limits<double>::quiet_NaN()));
+    evaluation::Request request;
+    request.tasks = {"copy"};
+    request.lengths = {16};
+    request.sequences = 4;
+    request.generator_options["copy"] = {{"symbols", 16}};
+    NoProgress progress;
+    CHECK_THROWS_MATCHES(evaluation::run_tasks(model, request, nullptr, 0, progress), Error,
+                         test::IsError(ErrorCode::limit, "copy at 16"));
+}
+
 TEST_CASE("A stack is described by its other mixer and its layout's other layers", "[evaluation]") {
     CHECK(evaluation::mixer_of({"standard", "standard"}) == "standard");
     CHECK(evaluation::mixer_of({"mlp", "standard", "mlp"}) == "mlp");
@@ -106,7 +120,9 @@ TEST_CASE("A run's folder means its best snapshot, else its last one", "[evaluat
     std::filesystem::create_directories(snapshots / "step-000010");
     test::write_file(snapshots / "step-000010" / "config.json", "{}");
     test::write_file(folder / "job.toml", "[data]\ncorpus = \"kjv\"\n");
-    CHECK(evaluation::checkpoint_in(folder.path()) == folder.path());
+    std::filesystem::create_directories(snapshots / "step-000009");
+    std::filesystem::create_directories(snapshots / "step-000011.damaged");
+    CHECK(evaluation::checkpoint_in(folder.path()) == snapshots / "step-000010");  // a file system without links
     std::filesystem::create_directory_symlink("step-000010", snapshots / "last");
     CHECK(evaluation::checkpoint_in(folder.path()) == snapshots / "last");
     std::filesystem::create_directory_symlink("step-000010", snapshots / "best");

@@ -58,6 +58,14 @@ TEST_CASE("A model that says the same of every token is right about none", "[eva
     CHECK(scores[0].loss == Approx(2 * std::log(8.0)));
 }
 
+TEST_CASE("Logits that are no numbers are right about nothing", "[evaluation]") {
+    test::ScriptedModel model(at::zeros({8, 8}).fill_(std::nan("")));
+    const auto scores = evaluation::score(model, batch_of(1, 2, {0, 1}, {0, 1}), {});
+    CHECK(scores[0].correct == 0);
+    CHECK(scores[0].in_five == 0);
+    CHECK(std::isnan(scores[0].loss));
+}
+
 TEST_CASE("A real model's losses are those of float64 logits", "[evaluation]") {
     const test::GoldenModel golden = test::golden_model("llama");
     const auto model = golden.checkpoint.build();
