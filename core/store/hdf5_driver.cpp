@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/store/hdf5_driver.h"
 
+#include <fcntl.h>
+
 #include <cerrno>
 #include <cstdlib>
 #include <new>
@@ -45,6 +47,9 @@ H5FD_t* open_file(const char* name, unsigned flags, hid_t, haddr_t most) {
     if (list < 0) return nullptr;
     H5FD_t* inner = H5Pset_fapl_sec2(list) < 0 ? nullptr : H5FDopen(name, flags, list, most);
     if (inner == nullptr) refusal = system_error_on_stack();
+    // Programs that are started while a file is open must not hold it: a training job outlives the window.
+    if (void* handle = nullptr; inner != nullptr && H5FDget_vfd_handle(inner, list, &handle) >= 0 && handle != nullptr)
+        ::fcntl(*static_cast<int*>(handle), F_SETFD, FD_CLOEXEC);
     H5Idec_ref(list);
     if (inner == nullptr) return nullptr;
     auto* file = new (std::nothrow) LatchingFile{{}, inner, 0, (flags & H5F_ACC_RDWR) == 0, false};

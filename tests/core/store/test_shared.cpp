@@ -2,6 +2,7 @@
 // One file that is written and read at the same time: by two threads, by two processes, and while it gets its name.
 #include <catch2/catch.hpp>
 
+#include <fcntl.h>
 #include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -237,6 +238,22 @@ TEST_CASE("Reading can be stopped while a writer shares the file, which stays so
     tests::write_synthetic_layer(writer, a, 0, 1);
     writer.publish();
     CHECK(holds_site(*file, a, 0, 1));
+}
+
+TEST_CASE("A program that is started while a file is open does not hold it", "[store][shared]") {
+    const auto a = with_maps(1);
+    const test::TemporaryFolder folder;
+    const store::AnalysisWriter writer(folder / "a.headscope.h5", tests::synthetic_header(a));
+    tests::write_synthetic_analysis(folder / "b.headscope.h5");
+    const auto file = store::AnalysisFile::open(folder / "b.headscope.h5");
+    int open = 0;
+    for (const auto& entry : fs::directory_iterator("/proc/self/fd")) {
+        std::error_code gone;
+        if (fs::read_symlink(entry.path(), gone).parent_path() != folder.path()) continue;
+        ++open;
+        CHECK((::fcntl(std::stoi(entry.path().filename().string()), F_GETFD) & FD_CLOEXEC) != 0);
+    }
+    CHECK(open > 0);
 }
 
 TEST_CASE("A complete file that another program writes into is refused", "[store][shared]") {
