@@ -126,8 +126,11 @@ Plan make_plan(const Settings& settings, const Size& size, const Calibration& ca
 }
 
 const Size& choose_size(const Settings& settings, double seconds_of_token) {
-    // Tokens that each of 39 runs would see with the smallest size; work grows with the square of the width.
-    const double tokens = 60 * settings.minutes * kUsed * static_cast<double>(settings.workers) / 39 / seconds_of_token;
+    // Tokens that each of 39 runs would see with the smallest size, and no more than alone; work grows with the square
+    // of the width.
+    constexpr std::int64_t kRuns = 39;
+    const double share = static_cast<double>(std::min(settings.workers, kRuns)) / static_cast<double>(kRuns);
+    const double tokens = 60 * settings.minutes * kUsed * share / seconds_of_token;
     const Size* chosen = &sizes().front();
     for (const Size& size : sizes()) {
         const double wider = static_cast<double>(size.hidden) / static_cast<double>(sizes().front().hidden);
@@ -233,8 +236,12 @@ Plan plan_from_json(const std::string& text, const std::string& where) {
         const JsonView one = trials.at(i);
         plan.trials.push_back({one.at("name").string(), one.at("mixer").string(), one.at("layout").string(),
                                one.at("seed").integer({0, 1 << 30}), one.at("ablation").boolean()});
-        if (plan.trials.back().name.find('/') != std::string::npos || plan.trials.back().name.empty())
-            one.at("name").refuse(ErrorCode::format, "expected a plain name");
+        const Trial& trial = plan.trials.back();
+        // Files are named by all three.
+        for (const auto& [key, value] :
+             {std::pair{"name", &trial.name}, {"mixer", &trial.mixer}, {"layout", &trial.layout}})
+            if (value->empty() || value->find('/') != std::string::npos)
+                one.at(key).refuse(ErrorCode::format, "expected a plain name");
     }
     return plan;
 }

@@ -86,6 +86,9 @@ TEST_CASE("A plan comes back from its file", "[reproduce]") {
     std::string text = reproduce::to_json(plan);
     text.replace(text.find("standard-seed1"), 14, "../../escape11");
     CHECK_THROWS_AS(reproduce::plan_from_json(text, "plan.json"), Error);
+    text = reproduce::to_json(plan);
+    text.replace(text.find("\"mixer\": \"approximate\""), 22, "\"mixer\": \"../escape\"");
+    CHECK_THROWS_AS(reproduce::plan_from_json(text, "plan.json"), Error);
 }
 
 TEST_CASE("The paper's tables are there for every row that it printed", "[reproduce]") {
@@ -93,4 +96,16 @@ TEST_CASE("The paper's tables are there for every row that it printed", "[reprod
     CHECK(reproduce::paper_model("non_approximate", "hybrid")->wikitext == 39.4);
     CHECK(reproduce::paper_model("standard", "standard")->context[4] == 38.1);
     CHECK(reproduce::paper_model("standard", "skip") == nullptr);
+}
+
+TEST_CASE("Processors that no run is left for make no model larger", "[reproduce]") {
+    reproduce::Settings settings;
+    settings.minutes = 40;
+    const double seconds_of_token = 60 * settings.minutes * 0.86 / 6e6;  // six million tokens for a run alone
+    settings.workers = 39;
+    CHECK(reproduce::choose_size(settings, seconds_of_token).hidden == 96);
+    settings.workers = 128;
+    CHECK(reproduce::choose_size(settings, seconds_of_token).hidden == 96);
+    settings.workers = 2;
+    CHECK(reproduce::choose_size(settings, seconds_of_token).hidden == 64);
 }
