@@ -15,6 +15,7 @@
 #include "core/base/os_error.h"
 #include "core/data/text_data.h"
 #include "core/data/text_parts.h"
+#include "core/figures/figure_arguments.h"
 #include "core/reproduce/paper.h"
 #include "core/reproduce/report.h"
 #include "core/training/journal.h"
@@ -96,10 +97,13 @@ fs::path Reproduction::analysis_file(const Trial& trial) const {
 }
 
 void Reproduction::own(const std::vector<std::string>& arguments, const std::vector<std::string>& before) {
-    std::string line = "\n$ headscope";
-    for (const auto& word : arguments) line += " " + word;
+    std::vector<std::string> words = before;
+    words.emplace_back("headscope");
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    const std::string program = words.front();
+    words.erase(words.begin());
     const fs::path log = options_.folder / "log.txt";
-    std::ofstream(log, std::ios::app) << line + "\n";
+    std::ofstream(log, std::ios::app) << "\n$ " + figures::shell_command(words, program) + "\n";
     const OwnRun run = run_own_program(arguments, log, cancellation_, before);
     if (run.status != 0)
         throw Error(ErrorCode::internal, "headscope " + arguments.front(), "expected it to succeed",

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -21,6 +22,7 @@
 #include "core/store/evaluation_file.h"
 #include "core/store/file_format.h"
 #include "core/store/run_file.h"
+#include "core/training/journal.h"
 #include "core/training/run_history.h"
 
 namespace headscope::app {
@@ -291,7 +293,14 @@ void tell_analysis(const InfoOptions& options, const Cancellation& cancellation)
     options.json ? print_json(document) : print_description(document);
 }
 
-void tell_run(const InfoOptions& options) {
+void tell_run(const InfoOptions& options, const Cancellation& cancellation) {
+    // A journal is read by code of ours; where it is gone, run.h5 by the HDF5 library.
+    std::optional<OpeningLimits> limits;
+    if (!ends_at_regular_file(fs::path(options.path) / training::kJournalName)) {
+        const std::vector<fs::path> files{fs::path(options.path) / "run.h5"};
+        continue_in_child(files, cancellation);
+        limits.emplace(files);
+    }
     const json document = describe_run(training::read_run(options.path, false));
     options.json ? print_json(document) : print_description(document);
 }
@@ -322,7 +331,7 @@ void add_info(CLI::App& app, Context& context) {
             if (looks_like_analysis(options->path))
                 tell_analysis(*options, context.cancellation);
             else if (training::is_run_folder(options->path))
-                tell_run(*options);
+                tell_run(*options, context.cancellation);
             else
                 tell_checkpoint(*options);
         };

@@ -11,6 +11,7 @@
 #include "app/console.h"
 #include "app/context.h"
 #include "app/reproduction.h"
+#include "core/figures/figure_arguments.h"
 
 namespace headscope::app {
 namespace {
@@ -46,8 +47,10 @@ void run(const Options& options, Context& context) {
         finish_progress_line();
         context.stopped_in_order = true;
         if (!options.json)
-            print("stopped; headscope reproduce " + options.paper + " -o " + escaped(options.output, 4096) +
-                  " --resume goes on\n");
+            print(
+                "stopped; " +
+                escaped(figures::shell_command({"reproduce", options.paper, "-o", options.output, "--resume"}), 4096) +
+                " goes on\n");
     }
 }
 

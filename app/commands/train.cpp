@@ -18,6 +18,7 @@
 #include "app/loading.h"
 #include "app/version.h"
 #include "core/base/error.h"
+#include "core/figures/figure_arguments.h"
 #include "core/training/crew.h"
 #include "core/training/job.h"
 #include "core/training/run_folder.h"
@@ -149,7 +150,7 @@ void report(const TrainOptions& options, const training::TrainOutcome& outcome) 
     if (std::isfinite(outcome.validation)) text += ", validation " + number(outcome.validation, "%.5f");
     print(text + "\n");
     if (outcome.state == training::RunState::stopped)
-        print("headscope train -o " + escaped(options.output, 4096) + " --resume goes on\n");
+        print(escaped(figures::shell_command({"train", "-o", options.output, "--resume"}), 4096) + " goes on\n");
 }
 
 /// Processes of one machine share its processors.

@@ -62,7 +62,7 @@ TEST_CASE("A job is trained, told of, opened and gone on with", "[app][train]") 
 
 TEST_CASE("A run is paused, asked and stopped by commands, and by Ctrl-C in order", "[app][train][control]") {
     TemporaryFolder folder;
-    const fs::path job = write_tiny_job(folder.path(), 100000), run = folder / "run";
+    const fs::path job = write_tiny_job(folder.path(), 100000), run = folder / "today's run";
     {
         Process process({"train", job.string(), "-o", run.string()}, {.seconds = 60});
         REQUIRE(wait_for_step(process, run, 3));
@@ -87,7 +87,9 @@ TEST_CASE("A run is paused, asked and stopped by commands, and by Ctrl-C in orde
         process.signal(SIGINT);
         const Outcome outcome = process.wait();
         CHECK(outcome.status == 130);
-        CHECK(outcome.out.find("--resume") != std::string::npos);
+        // A command that a shell takes.
+        const std::string quoted = "'" + (folder / "today").string() + "'\\''s run'";
+        CHECK(outcome.out.find("\nheadscope train -o " + quoted + " --resume goes on\n") != std::string::npos);
     }
     const auto history = headscope::training::read_run(run);
     CHECK(history.state == "stopped");
