@@ -57,14 +57,14 @@ void fill_integers(const at::Tensor& into, std::uint64_t key, std::int64_t limit
     }
 }
 
-at::Tensor drop(const at::Tensor& x, double dropout, std::uint64_t key) {
+at::Tensor drop(const at::Tensor& x, double dropout, std::uint64_t key, std::int64_t first) {
     if (dropout <= 0) return x;
     at::Tensor factors = at::empty(x.sizes(), at::kFloat);
     auto* data = factors.mutable_data_ptr<float>();
     const auto kept = static_cast<float>(1.0 / (1.0 - dropout));
     at::parallel_for(0, factors.numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) {
-            data[i] = unit(random_bits(key, static_cast<std::uint64_t>(i))) < dropout ? 0.0F : kept;
+            data[i] = unit(random_bits(key, static_cast<std::uint64_t>(first + i))) < dropout ? 0.0F : kept;
         }
     });
     return x * factors.to(x.scalar_type());

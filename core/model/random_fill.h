@@ -19,7 +19,8 @@ void fill_normal(const at::Tensor& into, std::uint64_t key, double deviation);
 /// Whole numbers from 0 to limit - 1 into `into` (int64, contiguous).
 void fill_integers(const at::Tensor& into, std::uint64_t key, std::int64_t limit);
 
-/// x with a share `dropout` of its numbers set to 0 and the others divided by 1 - dropout; recorded by autograd.
-at::Tensor drop(const at::Tensor& x, double dropout, std::uint64_t key);
+/// x with a share `dropout` of its numbers set to 0 and the others divided by 1 - dropout; recorded by autograd. x is
+/// the part of something larger that begins at its number `first`, or all of it.
+at::Tensor drop(const at::Tensor& x, double dropout, std::uint64_t key, std::int64_t first = 0);
 
 }  // namespace headscope::model

@@ -22,7 +22,8 @@ void announce(Probe* probe, std::string_view name, LayerIndex layer, const at::T
 at::Tensor dropped(const at::Tensor& x, const mixers::StackContext& context, std::string_view where) {
     if (!context.training || context.training->dropout <= 0) return x;
     const std::string place = std::to_string(context.layer.value) + std::string(where);
-    return drop(x, context.training->dropout, random_key(context.training->dropout_seed, place));
+    const std::int64_t first = context.training->first_sequence * (x.numel() / x.size(0));
+    return drop(x, context.training->dropout, random_key(context.training->dropout_seed, place), first);
 }
 
 std::string numbered(const std::string& pattern, std::int64_t layer) {

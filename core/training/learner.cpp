@@ -61,8 +61,7 @@ void Learner::join(Processes& processes) {
 
 Loss Learner::gradients(const std::vector<data::DataBatch>& parts, std::int64_t step) {
     model_->gradients().zero_();
-    const std::uint64_t rank = exchange_ ? static_cast<std::uint64_t>(exchange_->processes().rank()) : 0;
-    const std::uint64_t size = exchange_ ? static_cast<std::uint64_t>(exchange_->processes().size()) : 1;
+    const std::int64_t rank = exchange_ ? exchange_->processes().rank() : 0;
     double counted = 0;
     for (const auto& part : parts) counted += static_cast<double>(part.counted);
     if (exchange_) exchange_->processes().sum(&counted, 1);
@@ -72,8 +71,8 @@ Loss Learner::gradients(const std::vector<data::DataBatch>& parts, std::int64_t 
         const data::DataBatch& part = parts[i];
         model::TrainingForward training;
         training.dropout = job_.training.dropout;
-        training.dropout_seed =
-            mixed(static_cast<std::uint64_t>(job_.seed), static_cast<std::uint64_t>(step), i * size + rank);
+        training.dropout_seed = mixed(static_cast<std::uint64_t>(job_.seed), static_cast<std::uint64_t>(step), i);
+        training.first_sequence = rank * part.sequences;
         const at::Tensor hidden = model_->forward(model::Batch{ids_of(part), {}, {}}, training);
         model::HeadLossOptions options;
         options.z_loss = job_.training.z_loss;

@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/checkpoint/checkpoint.h"
+#include "core/model/training_forward.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/model/native_model.h"
 
@@ -105,6 +106,23 @@ TEST_CASE("Dropout is a function of its seed, and takes its share", "[trainable]
     CHECK(value(0.0, 7) == value(0.0, 8));
 }
 
+TEST_CASE("Parts of a pass drop what the whole pass drops", "[trainable]") {
+    const auto model = Trainable::create(tiny("llama").dump(), 1, at::kDouble);
+    const model::Batch batch = ids(3, 5);
+    const auto hidden = [&](std::int64_t begin, std::int64_t count, std::int64_t first) {
+        const model::TrainingForward training{0.3, 7, first};
+        return model->forward({batch.ids.narrow(0, begin, count).contiguous(), {}, {}}, training).detach();
+    };
+    const at::Tensor whole = hidden(0, 3, 0);
+    constexpr double kRounding = 1e-13;  // sums of 20 float64 numbers near 1, in three layers
+    const auto difference = [&](const at::Tensor& part, std::int64_t begin) {
+        return (part - whole.narrow(0, begin, part.size(0))).abs().max().item<double>();
+    };
+    CHECK(difference(hidden(0, 1, 0), 0) < kRounding);
+    CHECK(difference(hidden(1, 2, 1), 1) < kRounding);
+    CHECK(difference(hidden(1, 2, 0), 1) > 0.01);  // as the first sequences it is another draw
+}
+
 TEST_CASE("A saved model is opened with the same weights, and with the config that transformers reads", "[trainable]") {
     const test::TemporaryFolder folder;
     NoProgress progress;
@@ -112,7 +130,7 @@ TEST_CASE("A saved model is opened with the same weights, and with the config th
     const std::pair<nlohmann::json, std::string> kinds[] = {
         {{{"attention_bias", true}}, "qwen2"},      {{{"qk_norm", true}}, "qwen3"},
         {{{"tie_word_embeddings", true}}, "llama"}, {{{"qk_norm", true}, {"attention_bias", true}}, "headscope"},
-        {{{"rotary", false}}, "headscope"},
+        {{{"rotary", false}}, "headscope"},         {{{"hidden_size", 22}, {"head_dim", 6}}, "mistral"},
     };
     for (const auto& [choice, written] : kinds) {
         nlohmann::json config = tiny("headscope");
