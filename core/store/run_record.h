@@ -14,6 +14,7 @@ namespace headscope::store {
 struct RunSteps {
     std::vector<std::int64_t> step, tokens;
     std::vector<double> loss, learning_rate, gradient_norm, tokens_per_second, seconds, memory;
+    std::size_t size() const { return step.size(); }
 };
 
 struct RunValidations {

@@ -1,38 +1,33 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// From a run's journal to its numbers: what the window shows, what run.h5 and the figures are made of.
+// From a run's journal to the numbers that run.h5 and the figures are made of.
 
 #include <cstdint>
 #include <filesystem>
+#include <vector>
 
 #include "core/store/run_record.h"
-#include "core/training/events.h"
+#include "core/training/run_story.h"
 
 namespace headscope::training {
 
-/// The run that events come to, one after the other. What a rewind supersedes is dropped; a step that comes twice
-/// replaces the earlier one and what followed it. Threads: one at a time.
+/// The run that events come to, one after the other: its story (run_story.h), with all that was said and done beside.
+/// Threads: one at a time.
 class RunHistory {
 public:
     /// Without thumbnails the record stays small: for views that show numbers only.
     explicit RunHistory(bool thumbnails = true) : thumbnails_(thumbnails) {}
 
     void add(const Event& event);
-    const store::RunRecord& record() const noexcept { return record_; }
-    store::RunRecord take() { return std::move(record_); }
+    /// The record; the history is used up then.
+    store::RunRecord take();
 
 private:
-    void add(const Started& started, double time);
-    void add(const Step& step);
-    void add(const Validation& validation);
-    void add(const ProbeResult& probe);
-    void rewind(std::int64_t step);
-    void cut_probes(std::int64_t last_step);
-
     bool thumbnails_;
-    bool started_ = false;
-    store::RunRecord record_;
+    RunStory story_;
+    std::vector<store::RunControl> controls_;
+    std::vector<store::RunLogLine> log_;
 };
 
 /// A run folder as it is now, from its journal; from run.h5 where the journal is gone. A run whose last word is that it

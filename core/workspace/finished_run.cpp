@@ -8,10 +8,6 @@
 namespace headscope::workspace {
 namespace {
 
-std::vector<double> doubles(const std::vector<std::int64_t>& values) {
-    return {values.begin(), values.end()};
-}
-
 std::optional<training::RunState> state_of(const std::string& name) {
     for (const auto state : {training::RunState::paused, training::RunState::stopped, training::RunState::finished,
                              training::RunState::failed})
@@ -37,10 +33,9 @@ LiveRun live_run(const store::RunRecord& record) {
     started.data_hash = record.data_hash;
     started.steps = record.planned_steps;
     run.started = std::move(started);
-    const auto& t = record.training;
-    run.steps = {doubles(t.step), doubles(t.tokens),   t.loss,    t.learning_rate,
-                 t.gradient_norm, t.tokens_per_second, t.seconds, t.memory};
-    run.validations = {doubles(record.validation.step), record.validation.loss};
+    run.resumed = record.resumed;
+    run.steps = record.training;
+    run.validations = record.validation;
     const auto& probes = record.probes;
     for (std::int64_t p = 0; p < probes.count(); ++p) {
         auto probe = std::make_shared<training::ProbeResult>();

@@ -3,12 +3,12 @@
 
 #include <cstdint>
 #include <deque>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/training/events.h"
+#include "core/training/run_story.h"
 
 namespace headscope::workspace {
 
@@ -18,17 +18,9 @@ enum class RunStatus { empty, running, paused, stopped, finished, failed, interr
 /// "running", "interrupted", ...
 const char* status_name(RunStatus status);
 
-/// Everything that a run's journal says so far, in columns: what views draw while it grows. Made event by event on one
-/// thread; a copy is cheap and an immutable value for others (store::RunRecord is the finished thing, for files and
-/// figures). What a rewind supersedes is forgotten.
-struct LiveRun {
-    struct Steps {
-        std::vector<double> step, tokens, loss, learning_rate, gradient_norm, tokens_per_second, seconds, memory;
-        std::size_t size() const { return step.size(); }
-    };
-    struct Validations {
-        std::vector<double> step, loss;
-    };
+/// Everything that a run's journal says so far: what views draw while it grows. Made event by event on one thread; a
+/// copy is cheap and an immutable value for others (store::RunRecord is the finished thing, for files and figures).
+struct LiveRun : training::RunStory {
     struct Line {
         double time = 0;  ///< seconds since 1970
         std::int64_t step = 0;
@@ -40,17 +32,9 @@ struct LiveRun {
         training::Control control;
     };
 
-    std::optional<training::Started> started;  ///< the last one
-    Steps steps;
-    Validations validations;
-    std::vector<std::shared_ptr<const training::ProbeResult>> probes;
-    std::vector<training::Snapshot> snapshots;
-    std::vector<training::SampleText> samples;
-    std::vector<ControlDone> controls;
-    std::deque<Line> log;     ///< the last few thousand lines: log events, controls, states
-    std::uint64_t lines = 0;  ///< of the log, with those that are gone from its begin
-    std::optional<training::RunState> state;
-    std::string state_text;
+    std::vector<ControlDone> controls;     ///< wishes; not the trainer's own plans
+    std::deque<Line> log;                  ///< the last few thousand lines: log events, controls, states
+    std::uint64_t lines = 0;               ///< of the log, with those that are gone from its begin
     bool written = false;                  ///< a process has the journal open
     double first_time = 0, last_time = 0;  ///< of events
     std::uint64_t events = 0;              ///< taken in
@@ -59,7 +43,7 @@ struct LiveRun {
 
     RunStatus status() const;
     std::int64_t last_step() const;
-    /// Of the last Started; 0: until a time is over.
+    /// As planned last; 0: until a time is over.
     std::int64_t planned_steps() const { return started ? started->steps : 0; }
     /// Steps until its end at the pace of the last ones; empty: not known.
     std::optional<double> seconds_left() const;

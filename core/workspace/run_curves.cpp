@@ -8,9 +8,10 @@
 namespace headscope::workspace {
 namespace {
 
-const std::vector<double>& column(const LiveRun::Steps& steps, RunAxis axis) {
-    if (axis == RunAxis::tokens) return steps.tokens;
-    return axis == RunAxis::seconds ? steps.seconds : steps.step;
+std::vector<double> column(const store::RunSteps& steps, RunAxis axis) {
+    if (axis == RunAxis::seconds) return steps.seconds;
+    const std::vector<std::int64_t>& whole = axis == RunAxis::tokens ? steps.tokens : steps.step;
+    return {whole.begin(), whole.end()};
 }
 
 /// y at `place` of a curve with ascending x that begins at (0, 0).
@@ -82,7 +83,7 @@ PlainCurve thinned_between(std::span<const double> x, std::span<const double> y,
 
 RunCurves run_curves(const LiveRun& record, const RunCurveOptions& options) {
     const auto& steps = record.steps;
-    const auto& x = column(steps, options.axis);
+    const std::vector<double> x = column(steps, options.axis), numbers = column(steps, RunAxis::step);
     const auto thin = [&](const std::vector<double>& y) { return thinned_between(x, y, options.range, options.most); };
     RunCurves curves;
     curves.loss = thin(steps.loss);
@@ -94,19 +95,22 @@ RunCurves run_curves(const LiveRun& record, const RunCurveOptions& options) {
     curves.smooth_speed = thin(smoothed(steps.tokens_per_second, options.smoothing));
     curves.memory = thin(steps.memory);
     std::vector<double> places;
-    for (const double step : record.validations.step) places.push_back(axis_place(record, options.axis, step));
+    for (const std::int64_t step : record.validations.step) {
+        const auto place = static_cast<double>(step);
+        places.push_back(options.axis == RunAxis::step ? place : interpolated(numbers, x, place));
+    }
     curves.validation = thinned_between(places, record.validations.loss, options.range, options.most);
     return curves;
 }
 
 double axis_place(const LiveRun& record, RunAxis axis, double step) {
     if (axis == RunAxis::step) return step;
-    return interpolated(record.steps.step, column(record.steps, axis), step);
+    return interpolated(column(record.steps, RunAxis::step), column(record.steps, axis), step);
 }
 
 std::int64_t step_at(const LiveRun& record, RunAxis axis, double place) {
     if (axis == RunAxis::step) return std::llround(place);
-    return std::llround(interpolated(column(record.steps, axis), record.steps.step, place));
+    return std::llround(interpolated(column(record.steps, axis), column(record.steps, RunAxis::step), place));
 }
 
 }  // namespace headscope::workspace

@@ -25,7 +25,9 @@ const std::vector<Target>& targets() {
         {"chat_template", "core/tokenizer/template core/tokenizer/chat_template.cpp", run_chat_template, 4096},
         {"training_text", "core/data/text_parts.cpp core/data/json_lines.cpp core/data/bible.cpp core/data/lzw.cpp",
          run_training_text, 4096},
-        {"journal", "core/training/events.cpp core/training/journal_reader.cpp core/training/run_history.cpp",
+        {"journal",
+         "core/training/events.cpp core/training/journal_reader.cpp core/training/run_history.cpp "
+         "core/training/run_story.cpp",
          run_journal, 4096},
         {"analysis", "core/store", run_analysis, 256},
     };

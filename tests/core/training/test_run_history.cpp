@@ -105,6 +105,34 @@ TEST_CASE("Probes of odd sizes are left out or filled", "[training][run]") {
     REQUIRE(std::isnan(store::float_from_half(record.probes.thumbnails.back())));
 }
 
+TEST_CASE("Probes that tell nothing take no more room than some times what the others tell", "[training][run]") {
+    auto start = sample_start();
+    start.sites.assign(1000, start.sites.front());
+    const auto cells = start.sites.size() * static_cast<std::size_t>(start.sites.front().heads);
+    RunHistory history;
+    history.add({1.75e9, start});
+    ProbeResult probe;
+    for (int step = 1; step < 30'000; ++step) {
+        probe.step = step;
+        if (step == 1) probe.indicators = {{"entropy", std::vector<double>(cells, 1.0)}};
+        history.add({1.75e9, probe});
+        probe.indicators.clear();
+    }
+    const auto record = history.take();
+    const auto& entropy = record.probes.find("entropy")->values;
+    CHECK(entropy.size() == record.probes.step.size() * cells);
+    CHECK(entropy.size() <= (std::size_t{1} << 20U) + 17 * cells);
+    // One that comes late stands for all those before it.
+    probe.step = 30'000;
+    probe.indicators = {{"sink", std::vector<double>(cells, 1.0)}};
+    RunHistory late;
+    late.add({1.75e9, start});
+    ProbeResult nothing;
+    for (nothing.step = 1; nothing.step < 30'000; ++nothing.step) late.add({1.75e9, nothing});
+    late.add({1.75e9, probe});
+    CHECK(late.take().probes.find("sink") == nullptr);
+}
+
 TEST_CASE("run.h5 is built from the journal and again after a crash, and reads the same", "[training][run]") {
     const TemporaryFolder folder;
     {

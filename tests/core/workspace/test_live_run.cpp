@@ -100,6 +100,34 @@ TEST_CASE("What a rewind supersedes is forgotten", "[workspace][run]") {
     CHECK(run.steps.loss.back() == 7);
 }
 
+TEST_CASE("What a resumed run tells again takes the place of what was told", "[workspace][run]") {
+    LiveRun run =
+        made({started(10), step(1), step(2), training::Validation{2, 3.0, 10, 0}, probe(2, 0),
+              training::Snapshot{2, "step-000002", 10, 0, true}, step(3), step(4), training::Validation{4, 2.0, 10, 0},
+              training::Snapshot{4, "step-000004", 10, 0, true}, training::SampleText{4, "a", "old"}});
+    CHECK(run.best_snapshot()->step == 4);
+    training::Started again = started(20);
+    again.step = 2;
+    run.add(at(2000, again));  // a machine that died told no rewind
+    CHECK(run.last_step() == 2);
+    CHECK(run.validations.step == std::vector<std::int64_t>{2});
+    CHECK(run.samples.empty());
+    REQUIRE(run.best_snapshot() != nullptr);
+    CHECK(run.best_snapshot()->step == 2);
+    CHECK(run.best_snapshot()->best);
+    CHECK(run.resumed == 1);
+    for (const training::What& what :
+         {training::What(training::Validation{2, 3.0, 10, 0}), training::What(probe(2, 1)),
+          training::What(training::SampleText{2, "a", "new"}), training::What(training::SampleText{2, "a", "new"})})
+        run.add(at(2001, what));
+    CHECK(run.validations.loss == std::vector<double>{3.0});
+    CHECK(run.probes.size() == 1);
+    CHECK(run.samples.size() == 1);
+    run.add(at(2002, training::Control{2, "plan", "77", "", ""}));
+    CHECK(run.planned_steps() == 77);
+    CHECK(run.controls.empty());
+}
+
 TEST_CASE("The best snapshot is the last one that was called so", "[workspace][run]") {
     const LiveRun run =
         made({training::Snapshot{2, "step-000002", 1, 0, true}, training::Snapshot{4, "step-000004", 1, 0, true},

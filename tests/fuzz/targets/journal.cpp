@@ -61,7 +61,7 @@ void check_round_trip(const Event& event) {
 void check_run(const std::vector<Event>& events) {
     RunHistory history;
     for (const Event& event : events) history.add(event);
-    const store::RunRecord& run = history.record();
+    const store::RunRecord run = history.take();
     const auto& t = run.training;
     expect(std::is_sorted(t.step.begin(), t.step.end(), std::less_equal<>()) || t.step.size() < 2, "steps that rise");
     for (const std::size_t size : {t.tokens.size(), t.loss.size(), t.learning_rate.size(), t.gradient_norm.size(),
