@@ -63,12 +63,6 @@ Sizes sizes_of(const training::JobFile& job) {
     return sizes;
 }
 
-/// Bytes of weights, gradients and AdamW's means, with float32 masters of bfloat16 weights.
-double state_bytes(const training::JobFile& job, double parameters) {
-    const bool half = job.training.precision == "bfloat16";
-    return parameters * (half ? 2 + 2 + 4 + 8 : 4 + 4 + 8);
-}
-
 /// About what a pass keeps for its backward pass: per token and layer the normed inputs, projections, what mixers keep
 /// beside them and the three parts of the feed-forward; the residual stream; a chunk of logits.
 double activation_bytes(const training::JobFile& job, const model::ModelConfig& config) {
@@ -169,7 +163,7 @@ widgets::JobEstimate estimate_job(const training::JobFile& job, double tokens_pe
         estimate.heads = config.heads;
         estimate.parameters = static_cast<double>(sizes.model.parameters);
         estimate.printed_parameters = job.model.config.empty() ? printed(job.model.preset) : 0;
-        estimate.memory = state_bytes(job, estimate.parameters) + activation_bytes(job, config);
+        estimate.memory = training::state_bytes(job, estimate.parameters) + activation_bytes(job, config);
         estimate.flops_per_token = flops_per_token(job, sizes);
     } catch (const Stopped&) {
         throw;

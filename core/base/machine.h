@@ -11,6 +11,8 @@ namespace headscope {
 double resident_memory();
 /// Bytes that it held at its peak. Not getrusage: its peak of a spawned program includes the parent's.
 double peak_memory();
+/// Bytes of memory that the machine has; 0 where the system does not say.
+double machine_memory();
 /// "AMD EPYC 9R14"; empty where the system does not say.
 std::string processor_name();
 

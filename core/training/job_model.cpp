@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/base/json.h"
+#include "core/base/machine.h"
 #include "core/base/nearest_word.h"
 #include "core/base/sha256.h"
 #include "core/base/text.h"
@@ -35,6 +36,10 @@ void check_mixers(const JobFile& job) {
     for (const auto& layout : model::layouts()) layouts.emplace_back(layout.name);
     const std::string& layout = job.model.layout;
     if (!layout.empty() && std::find(layouts.begin(), layouts.end(), layout) == layouts.end()) {
+        if (layout == "custom")
+            throw error_at_key(job, "model.layout",
+                               Error(ErrorCode::usage, "", "expected the mixer of each layer in model.layers beside it",
+                                     "found none"));
         const std::string near = nearest_word(layout, layouts);
         throw error_at_key(job, "model.layout",
                            Error(ErrorCode::usage, "",
@@ -130,8 +135,9 @@ std::string model_config(const JobFile& job, std::int64_t vocabulary) {
         config["max_position_embeddings"] =
             std::max(config["max_position_embeddings"].get<std::int64_t>(), job.data.sequence_length);
     }
+    model::Inspection inspection;
     try {
-        const auto inspection = model::inspect_config(config.dump());
+        inspection = model::inspect_config(config.dump());
         if (inspection.config.max_positions < job.data.sequence_length && inspection.config.max_positions > 0) {
             throw Error(ErrorCode::usage, "config.json: max_position_embeddings",
                         "expected at least the sequences' " + std::to_string(job.data.sequence_length) + " tokens",
@@ -140,6 +146,7 @@ std::string model_config(const JobFile& job, std::int64_t vocabulary) {
     } catch (const Error& error) {
         throw at_config_key(job, error);
     }
+    check_memory(job, inspection.config, static_cast<double>(inspection.parameters));
     return json_text(config);
 }
 
@@ -162,6 +169,7 @@ std::unique_ptr<model::Trainable> make_model(const JobFile& job, std::int64_t vo
         throw error_at_key(job, "model.from", error);
     }
     const auto& config = std::as_const(*model).model().config();
+    check_memory(job, config, static_cast<double>(model->weights().numel()));
     if (config.vocabulary < vocabulary) {
         throw error_at_key(job, "data.tokenizer",
                            Error(ErrorCode::mismatch, "",
@@ -176,6 +184,28 @@ std::unique_ptr<model::Trainable> make_model(const JobFile& job, std::int64_t vo
                                  "found " + std::to_string(job.data.sequence_length)));
     }
     return model;
+}
+
+double state_bytes(const JobFile& job, double parameters) {
+    const bool half = job.training.precision == "bfloat16", sums = half && job.training.accumulate > 1;
+    return parameters * (half ? 2 + 2 + 4 + 8 + (sums ? 4 : 0) : 4 + 4 + 8);
+}
+
+void check_memory(const JobFile& job, const model::ModelConfig& config, double parameters) {
+    const double memory = machine_memory(), state = state_bytes(job, parameters);
+    if (memory <= 0) return;
+    // Ids and targets of a pass; four tensors as wide as the residual stream that each layer keeps for its backward
+    // pass.
+    const double tokens = static_cast<double>(job.training.batch) * static_cast<double>(job.data.sequence_length);
+    const double number = job.training.precision == "bfloat16" ? 2 : 4;
+    const double pass = tokens * (2 * sizeof(std::int64_t) +
+                                  4 * number * static_cast<double>(config.layers) * static_cast<double>(config.hidden));
+    if (state + pass <= memory) return;
+    const auto bytes = [](double value) { return size_text(static_cast<std::uint64_t>(std::min(value, 9e18))); };
+    throw error_at_key(job, state > memory ? "model" : "training.batch",
+                       Error(ErrorCode::limit, "", "expected a job that fits into the machine's " + bytes(memory),
+                             "found one of at least " + bytes(state + pass) + ": weights and optimiser " +
+                                 bytes(state) + ", a pass " + bytes(pass)));
 }
 
 at::ScalarType weight_type(const JobFile& job) {

@@ -23,6 +23,12 @@ std::unique_ptr<model::Trainable> make_model(const JobFile& job, std::int64_t vo
 
 at::ScalarType weight_type(const JobFile& job);
 
+/// Bytes of weights, gradients and AdamW's running means, with float32 masters of bfloat16 weights.
+double state_bytes(const JobFile& job, double parameters);
+/// Throws Error limit, with the place of the key, for a job that needs more memory than the machine has, by what it
+/// needs at the least: before any of it is taken.
+void check_memory(const JobFile& job, const model::ModelConfig& config, double parameters);
+
 /// Names everything that decides which number of the flat weights is what: SHA-256 of names, shapes and order.
 std::string layout_hash(const model::Trainable& model);
 

@@ -125,3 +125,14 @@ TEST_CASE("Jobs that cannot be are refused before a folder is made", "[training]
     refused({"data.tokenizer=" + (folder / "none").string()}, ErrorCode::usage, "data.tokenizer");
     refused({"data.sequence_length=100000"}, ErrorCode::usage, "data");
 }
+
+TEST_CASE("A job that no memory holds is refused before any is taken", "[training][trainer]") {
+    const TemporaryFolder folder;
+    const auto refused = [&](const std::vector<std::string>& lines, const char* key) {
+        REQUIRE_THROWS_MATCHES(run(fresh(small_job(folder, lines), folder / "run")), Error,
+                               IsError(ErrorCode::limit, key));
+        CHECK_FALSE(fs::exists(folder / "run"));
+    };
+    refused({"model.hidden_size=131072", "model.num_hidden_layers=4096"}, "model] expected a job that fits into");
+    refused({"training.batch=1048576", "data.sequence_length=900", "model.hidden_size=4096"}, "training.batch");
+}
