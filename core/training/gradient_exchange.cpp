@@ -58,14 +58,21 @@ void GradientExchange::leaf_done(std::int64_t offset, std::int64_t elements) {
     send_ready(false);
 }
 
+void GradientExchange::send(const Block& block, const at::Tensor& from) {
+    const auto type = from.scalar_type() == at::kBFloat16 ? Processes::Type::bfloat16 : Processes::Type::float32;
+    auto* first = static_cast<char*>(from.mutable_data_ptr());
+    processes_.sum_in_background(first + block.begin * from.element_size(), block.end - block.begin, type);
+}
+
 void GradientExchange::send_ready(bool all) {
     const at::Tensor gradients = model_.gradients();
-    const auto type = gradients.scalar_type() == at::kBFloat16 ? Processes::Type::bfloat16 : Processes::Type::float32;
-    auto* first = static_cast<char*>(gradients.mutable_data_ptr());
-    for (; sent_ < order_.size() && (all || blocks_[order_[sent_]].left <= 0); ++sent_) {
-        const Block& block = blocks_[order_[sent_]];
-        processes_.sum_in_background(first + block.begin * gradients.element_size(), block.end - block.begin, type);
-    }
+    for (; sent_ < order_.size() && (all || blocks_[order_[sent_]].left <= 0); ++sent_)
+        send(blocks_[order_[sent_]], gradients);
+}
+
+void GradientExchange::sum(const at::Tensor& flat) {
+    for (const std::size_t block : order_) send(blocks_[block], flat);
+    processes_.wait();
 }
 
 void GradientExchange::finish() {

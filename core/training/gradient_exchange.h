@@ -27,6 +27,9 @@ public:
     void arm();
     /// After it: sends what no hook has sent, and returns when all blocks are sums.
     void finish();
+    /// Instead of both, where something else than the model's gradients is to be summed: float32 of their shape, which
+    /// is known only after the backward pass. Returns when all blocks are sums.
+    void sum(const at::Tensor& flat);
 
     Processes& processes() { return processes_; }
 
@@ -38,6 +41,7 @@ private:
     };
     void leaf_done(std::int64_t offset, std::int64_t elements);
     void send_ready(bool all);
+    void send(const Block& block, const at::Tensor& from);
 
     const model::Trainable& model_;
     Processes& processes_;

@@ -52,7 +52,9 @@ Learner::Learner(std::unique_ptr<model::Trainable> model, const JobFile& job) : 
     first_ = at::zeros({weights.numel()}, at::kFloat);
     second_ = at::zeros({weights.numel()}, at::kFloat);
     const at::NoGradGuard no_gradient;
-    if (weights.scalar_type() == at::kBFloat16) master_ = weights.to(at::kFloat);
+    if (weights.scalar_type() != at::kBFloat16) return;
+    master_ = weights.to(at::kFloat);
+    if (job_.training.accumulate > 1) sums_ = at::zeros({weights.numel()}, at::kFloat);
 }
 
 void Learner::join(Processes& processes) {
@@ -60,7 +62,9 @@ void Learner::join(Processes& processes) {
 }
 
 Loss Learner::gradients(const std::vector<data::DataBatch>& parts, std::int64_t step) {
-    model_->gradients().zero_();
+    at::Tensor own = model_->gradients();
+    own.zero_();
+    if (sums_.defined()) sums_.zero_();
     const std::int64_t rank = exchange_ ? exchange_->processes().rank() : 0;
     double counted = 0;
     for (const auto& part : parts) counted += static_cast<double>(part.counted);
@@ -78,26 +82,33 @@ Loss Learner::gradients(const std::vector<data::DataBatch>& parts, std::int64_t 
         options.z_loss = job_.training.z_loss;
         const model::LossSum found =
             model::head_loss(hidden.flatten(0, 1), model_->head_weight(), tensor_of(part.targets), options);
-        if (exchange_ && i + 1 == parts.size()) exchange_->arm();
+        if (exchange_ && !sums_.defined() && i + 1 == parts.size()) exchange_->arm();
         found.sum.mul(scale).backward();
+        if (sums_.defined()) {
+            sums_.add_(own);
+            own.zero_();
+        }
         loss.sum += found.cross_entropy;
         loss.counted += found.rows;
     }
     if (!exchange_) return loss;
-    exchange_->finish();
+    if (sums_.defined())
+        exchange_->sum(sums_);
+    else
+        exchange_->finish();
     double sums[2] = {loss.sum, static_cast<double>(loss.counted)};
     exchange_->processes().sum(sums, 2);
     return {sums[0], static_cast<std::int64_t>(sums[1])};
 }
 
 double Learner::gradient_norm() const {
-    const at::Tensor gradients = model_->gradients();
+    const at::Tensor gradients = summed_gradients();
     return std::sqrt(
         kernels::squared_norm(gradients.const_data_ptr(), model::element_type(gradients), gradients.numel()));
 }
 
 void Learner::update(double rate, double norm, std::int64_t update) {
-    at::Tensor weights = model_->weights(), gradients = model_->gradients();
+    at::Tensor weights = model_->weights(), gradients = summed_gradients();
     kernels::FlatParameters flat;
     flat.size = weights.numel();
     flat.decayed = model_->decayed();

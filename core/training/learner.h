@@ -37,10 +37,13 @@ public:
     /// From now on a step's gradients are those of all processes together.
     void join(Processes& processes);
 
-    /// Sets the gradients to those of the mean loss over all targets of `parts`, each of which is one pass, and of the
-    /// other processes' parts. What dropout drops is decided by the job's seed, `step` and the part's number. Returns
-    /// the loss of all.
+    /// Sets summed_gradients() to those of the mean loss over all targets of `parts`, each of which is one pass, and of
+    /// the other processes' parts. What dropout drops is decided by the job's seed, `step` and the part's number.
+    /// Returns the loss of all.
     Loss gradients(const std::vector<data::DataBatch>& parts, std::int64_t step);
+    /// [n], what update() goes by: the model's gradients, or, where a step of a bfloat16 job has several passes, their
+    /// sums in float32, as the passes' own parts are lost beside a large bfloat16 sum.
+    at::Tensor summed_gradients() const { return sums_.defined() ? sums_ : model_->gradients(); }
     /// Of the gradients as they are; not finite where one of them is not.
     double gradient_norm() const;
     /// One update, with the gradients scaled down so that their norm, `norm`, is at most the job's clip. `update`: of
@@ -63,6 +66,7 @@ private:
     std::unique_ptr<GradientExchange> exchange_;  ///< null: alone
     JobFile job_;
     at::Tensor first_, second_, master_;
+    at::Tensor sums_;  ///< float32 [n], or undefined
 };
 
 }  // namespace headscope::training

@@ -159,7 +159,7 @@ private:
     void compute(const std::vector<data::DataBatch>& parts, std::int64_t number, Step& event) {
         for (int attempt = 0; attempt < 2; ++attempt) {
             event.loss = s_.learner->gradients(parts, number).mean();
-            if (request_.on_gradients) request_.on_gradients(number, attempt, s_.learner->model().gradients());
+            if (request_.on_gradients) request_.on_gradients(number, attempt, s_.learner->summed_gradients());
             event.gradient_norm = s_.learner->gradient_norm();
             const bool finite = std::isfinite(event.loss) && std::isfinite(event.gradient_norm);
             if (finite && attempt == 0) return;

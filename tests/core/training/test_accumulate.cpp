@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The passes of a step: their gradients are one sum, whatever the type of the weights.
+#include "tests/core/training/training_run.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/zeros.h>
+
+#include <cmath>
+
+#include "core/training/job_model.h"
+#include "core/training/learner.h"
+#include "tests/core/base/error_matcher.h"
+
+using namespace headscope;
+using namespace headscope::training;
+
+namespace {
+
+constexpr std::int64_t kVocabulary = 257, kPasses = 4;
+
+data::DataBatch batch_of(std::int64_t number) {
+    data::DataBatch batch;
+    batch.sequences = 2;
+    batch.length = 16;
+    for (std::int64_t i = 0; i < batch.sequences * batch.length; ++i) {
+        batch.ids.push_back((i * i + 31 * number) % kVocabulary);
+        batch.targets.push_back((i * 7 + number) % kVocabulary);
+    }
+    batch.counted = batch.sequences * batch.length;
+    return batch;
+}
+
+Learner learner_of(const test::TemporaryFolder& folder, const std::string& precision, std::int64_t passes) {
+    const JobFile job =
+        test::small_job(folder, {"training.precision=" + precision, "training.accumulate=" + std::to_string(passes)});
+    return {model::Trainable::create(model_config(job, kVocabulary), 1, weight_type(job)), job};
+}
+
+}  // namespace
+
+TEST_CASE("Gradients of several bfloat16 passes are added up in float32", "[training][learner]") {
+    const test::TemporaryFolder folder;
+    std::vector<data::DataBatch> parts;
+    for (std::int64_t i = 0; i < kPasses; ++i) parts.push_back(batch_of(i));
+    Learner all = learner_of(folder, "bfloat16", kPasses), one = learner_of(folder, "bfloat16", 1);
+    CHECK(one.summed_gradients().scalar_type() == at::kBFloat16);
+    // A power of two of passes with as many targets each: their shares of the sum are the gradients of each alone.
+    at::Tensor expected = at::zeros({one.summed_gradients().numel()}, at::kFloat);
+    double loss = 0;
+    for (const auto& part : parts) {
+        loss += one.gradients({part}, 1).sum;
+        expected += one.summed_gradients().to(at::kFloat) / kPasses;
+    }
+    for (int again = 0; again < 2; ++again) CHECK(all.gradients(parts, 1).sum == Approx(loss));
+    const at::Tensor sums = all.summed_gradients();
+    REQUIRE(sums.scalar_type() == at::kFloat);
+    CHECK(at::equal(sums, expected));
+    CHECK_FALSE(at::equal(sums, sums.to(at::kBFloat16).to(at::kFloat)));  // bfloat16 could not say them
+    CHECK(all.gradient_norm() == Approx(std::sqrt(sums.to(at::kDouble).square().sum().item<double>())));
+    const at::Tensor before = all.model().weights().clone();
+    all.update(1e-3, all.gradient_norm(), 1);
+    CHECK(all.weights_finite());
+    CHECK_FALSE(at::equal(all.model().weights(), before));
+}
+
+TEST_CASE("Gradients of float32 passes need no second sum", "[training][learner]") {
+    const test::TemporaryFolder folder;
+    Learner learner = learner_of(folder, "float32", kPasses);
+    CHECK(learner.summed_gradients().is_same(learner.model().gradients()));
+}
