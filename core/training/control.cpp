@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <charconv>
 #include <chrono>
 #include <cmath>
@@ -37,7 +38,7 @@ double rate_of(const std::string& value) {
 
 /// Sorts by time of sending, and is the sender's own.
 std::string new_id() {
-    static int count = 0;
+    static std::atomic<int> count = 0;
     const auto time = std::chrono::system_clock::now().time_since_epoch();
     std::array<char, 80> buffer{};
     std::snprintf(buffer.data(), buffer.size(), "%020lld-%ld-%d",

@@ -55,14 +55,14 @@ TrainingState verify_snapshot(const fs::path& folder, const Cancellation& cancel
     const JsonView view(manifest, shown(manifest_path));
     const JsonView files = view.at("files").object();
     for (const char* name : {"config.json", kStateName, kOptimizerName})
-        if (!files.has(name)) files.refuse(ErrorCode::mismatch, std::string("an entry for ") + name);
+        if (!files.has(name)) files.refuse(ErrorCode::mismatch, std::string("expected an entry for ") + name);
     bool weights = false;
     for (const std::string& name : files.keys()) {
-        if (!is_base_name(name)) files.refuse(ErrorCode::format, "plain names of files");
+        if (!is_base_name(name)) files.refuse(ErrorCode::format, "expected plain names of files");
         check_file(folder, name, files.at(name), cancellation);
         weights |= name.starts_with("model") && name.ends_with(".safetensors");
     }
-    if (!weights) files.refuse(ErrorCode::mismatch, "an entry for the weights");
+    if (!weights) files.refuse(ErrorCode::mismatch, "expected an entry for the weights");
     const fs::path state_path = folder / kStateName;
     TrainingState state = read_state(read_json_file(state_path, kLargestJson, "training state"), shown(state_path));
     const std::int64_t step = snapshot_step(folder.filename().string());
@@ -150,7 +150,10 @@ std::int64_t SnapshotStore::newest_whole(TrainingState& state, std::vector<std::
 void SnapshotStore::link(const std::string& name, std::int64_t step) const {
     const fs::path target = run_.snapshots() / name, aside = run_.snapshots() / (kTrash + name);
     remove_quietly(aside);
-    if (::symlink(snapshot_name(step).c_str(), aside.c_str()) != 0 || ::rename(aside.c_str(), target.c_str()) != 0)
+    const bool made = ::symlink(snapshot_name(step).c_str(), aside.c_str()) == 0;
+    // Some file systems have no links: the snapshots are as good without.
+    if (!made && (errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS)) return;
+    if (!made || ::rename(aside.c_str(), target.c_str()) != 0)
         throw os_error(errno, target, "expected to make this link to a snapshot");
     sync_folder(run_.snapshots());
 }

@@ -40,7 +40,8 @@ public:
     std::int64_t newest_whole(TrainingState& state, std::vector<std::string>& problems,
                               const Cancellation& cancellation);
 
-    /// snapshots/NAME leads to the snapshot of `step` from now on.
+    /// snapshots/NAME leads to the snapshot of `step` from now on, where the file system has links; -1: there is no such
+    /// link.
     void link(const std::string& name, std::int64_t step) const;
 
     /// Removes all but the newest `keep` and `best` (-1: none), as long as two are left that were verified.

@@ -41,10 +41,10 @@ json state_json(const TrainingState& state) {
 
 TrainingState read_state(const json& document, const std::string& where) {
     const JsonView view(document, where);
-    if (view.string_or("format", "") != kFormat) view.refuse(ErrorCode::format, "the state of a training run");
+    if (view.string_or("format", "") != kFormat) view.refuse(ErrorCode::format, "expected the state of a training run");
     if (view.at("format_version").integer() != 1)
-        view.at("format_version").refuse(ErrorCode::unsupported, "version 1, the one that this program knows");
-    const IntegerRange counts{0, std::numeric_limits<std::int64_t>::max()};
+        view.at("format_version").refuse(ErrorCode::unsupported, "expected version 1, the one that this program knows");
+    const IntegerRange counts{0, std::int64_t{1} << 53U};  // sums and products of them stay numbers
     TrainingState state;
     state.step = view.at("step").integer(counts);
     state.optimizer_step = view.at("optimizer_step").integer(counts);
