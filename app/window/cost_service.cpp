@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/window/job_estimate.h"
+#include "app/window/launch.h"
 #include "core/base/error.h"
 #include "core/base/json.h"
 #include "core/base/output_file.h"
@@ -96,7 +97,7 @@ void CostService::measure(const widgets::CostWish& wish) {
             failure = QString::fromUtf8(current_error("cost").what());
         }
         send([this, wish, path, failure] {
-            if (failure.isEmpty()) return start(wish, {QStringLiteral("--config"), path});
+            if (failure.isEmpty() && !stopped_) return start(wish, {QStringLiteral("--config"), path});
             widgets::CostAnswer now = shelf_->cost();
             now.busy = false;
             now.words = failure;
@@ -113,6 +114,7 @@ void CostService::start(const widgets::CostWish& wish, const QStringList& sizes)
           << QString::number(wish.batch) << QStringLiteral("--lengths") << lengths.join(QLatin1Char(','));
     process_ = new QProcess(this);
     process_->setChildProcessModifier([] { ::setpriority(PRIO_PROCESS, 0, kPriority); });
+    process_->setProcessEnvironment(child_environment());
     connect(process_, &QProcess::finished, this,
             [this, wish](int status, QProcess::ExitStatus how) { ended(wish, status, how != QProcess::NormalExit); });
     connect(process_, &QProcess::errorOccurred, this, [this, wish](QProcess::ProcessError error) {

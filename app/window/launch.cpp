@@ -64,6 +64,12 @@ bool is_running(pid_t process) {
     return name_end == std::string::npos || name_end + 2 >= words.size() || words[name_end + 2] != 'Z';
 }
 
+std::uintmax_t size_of(const fs::path& file) {
+    std::error_code error;
+    const std::uintmax_t size = fs::file_size(file, error);
+    return error ? 0 : size;
+}
+
 /// The last line in which a process told an error.
 QString last_words(const QByteArray& said) {
     QString last;
@@ -112,6 +118,14 @@ struct Pace {
 
 }  // namespace
 
+QProcessEnvironment child_environment() {
+    QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
+    if (!environment.contains(QStringLiteral("OMP_WAIT_POLICY")) &&
+        !environment.contains(QStringLiteral("GOMP_SPINCOUNT")))
+        environment.insert(QStringLiteral("GOMP_SPINCOUNT"), QStringLiteral("2000"));
+    return environment;
+}
+
 void begin_training(Launch& launch, const std::string& program) {
     make_folder(launch.folder / "runs");
     make_folder(launch.folder / "jobs");
@@ -119,6 +133,7 @@ void begin_training(Launch& launch, const std::string& program) {
     std::string name;
     if (launch.resume) {
         name = launch.run.filename().string();
+        launch.journal = size_of(training::RunFolder{launch.run}.journal());
         words << QStringLiteral("--resume");
     } else {
         const std::string stem = plain_name(launch.job.name) + "-" +
@@ -140,6 +155,7 @@ void begin_training(Launch& launch, const std::string& program) {
     QProcess process;
     process.setProgram(QString::fromStdString(program));
     process.setArguments(words);
+    process.setProcessEnvironment(child_environment());
     process.setStandardInputFile(QProcess::nullDevice());
     process.setStandardOutputFile(QProcess::nullDevice());
     process.setStandardErrorFile(QString::fromStdString(launch.log.string()));
@@ -156,7 +172,9 @@ LaunchState look_at(const Launch& launch) {
     std::error_code ignored;
     // Before the journal: a process that ends in between has written it by then.
     const bool running = is_running(launch.process);
-    const bool begun = launch.resume ? training::being_written(journal) : fs::exists(journal, ignored);
+    // What is left of a run may be done before it is looked at.
+    const bool begun = launch.resume ? training::being_written(journal) || size_of(journal) > launch.journal
+                                     : fs::exists(journal, ignored);
     if (begun) {
         state.what = LaunchState::What::begun;
     } else if (!running) {
@@ -181,6 +199,7 @@ double measure_speed(const training::JobFile& job, const std::string& program, c
     write_job(place.path / "job.toml", aside);
     const fs::path run = place.path / "run";
     QProcess process;
+    process.setProcessEnvironment(child_environment());
     process.setStandardInputFile(QProcess::nullDevice());
     process.setStandardOutputFile(QProcess::nullDevice());
     process.start(

@@ -3,8 +3,10 @@
 
 #include <sys/types.h>
 
+#include <QProcessEnvironment>
 #include <QString>
 #include <atomic>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
@@ -22,10 +24,15 @@ struct Launch {
     std::filesystem::path from;  ///< fork: a snapshot's folder
     bool fresh_optimizer = false;
 
-    std::filesystem::path run;  ///< resume: given; else found by begin_training()
-    std::filesystem::path log;  ///< what the process says
+    std::filesystem::path run;   ///< resume: given; else found by begin_training()
+    std::filesystem::path log;   ///< what the process says
+    std::uintmax_t journal = 0;  ///< resume: bytes of the journal before
     pid_t process = 0;
 };
+
+/// For processes that compute beside the window and others: threads that wait sleep soon. With OpenMP's own long waits
+/// a job of two threads took twelve times as long on two processors that others used as well.
+QProcessEnvironment child_environment();
 
 /// Starts the process, in a session of its own and at a low priority: it outlives the window. Waits for the fork, so
 /// not for the window's thread. Throws Error.

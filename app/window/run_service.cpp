@@ -52,6 +52,8 @@ RunService::~RunService() {
     files_.cancel(this);
     estimates_.cancel(this);
 }
+    measurements_.cancel(this);
+    files_.finish();  // a wish to stop the runs, as the window was closed
 
 // ---- what a job will take
 
@@ -77,8 +79,9 @@ void RunService::calibrate() {
     calibrating_key_ = speed_key(shelf_->draft().job());
     shelf_->set_starting(tr("Measuring…"));
     calibration_ = std::make_shared<std::atomic<bool>>(false);
-    files_.post(this, [this, given_up = calibration_, job = shelf_->draft().job(), program = program_, folder = folder_,
-                       send = mailbox_.sender()](const Cancellation& cancellation) {
+    // Not where journals are read and wishes written: data may have to be made first.
+    measurements_.post(this, [this, given_up = calibration_, job = shelf_->draft().job(), program = program_,
+                              folder = folder_, send = mailbox_.sender()](const Cancellation& cancellation) {
         double speed = 0;
         QString words;
         try {
@@ -121,8 +124,9 @@ void RunService::read(const QString& folder, bool tell) {
         try {
             auto followed = std::make_shared<FollowedRun>(folder.toStdString());
             followed->read();
-            send([this, folder, followed, tell] {
-                attach(folder, followed);
+            send([this, folder, followed, tell, name = QString::fromStdString(followed->name()),
+                  record = followed->published()] {
+                attach(folder, followed, name, record);
                 if (tell) Q_EMIT told(tr("Opened the run %1").arg(folder));
             });
         } catch (const Stopped&) {
@@ -133,9 +137,10 @@ void RunService::read(const QString& folder, bool tell) {
     });
 }
 
-void RunService::attach(const QString& folder, std::shared_ptr<FollowedRun> followed) {
-    const int id = shelf_->add(folder, QString::fromStdString(followed->name()));
-    shelf_->take(id, followed->published());
+void RunService::attach(const QString& folder, std::shared_ptr<FollowedRun> followed, const QString& name,
+                        const std::shared_ptr<const workspace::LiveRun>& record) {
+    const int id = shelf_->add(folder, name);
+    shelf_->take(id, record);
     followed_[id] = std::move(followed);
     if (!poll_.isActive()) poll_.start();
     Q_EMIT opened(id);
@@ -194,7 +199,7 @@ void RunService::control(int id, const QString& action, const QString& value) {
     if (place == followed_.end()) return;
     const widgets::Run* run = shelf_->run(id);
     if (run) shelf_->set_waiting(id, QStringList(run->waiting) << action);
-    files_.post(this,
+    files_.post(&wishes_,
                 [this, id, followed = place->second, action, value, send = mailbox_.sender()](const Cancellation&) {
                     try {
                         followed->ask(training::action_of(action.toStdString()), value.toStdString());

@@ -62,7 +62,8 @@ private:
     void estimate();
     void poll();
     void read(const QString& folder, bool tell);
-    void attach(const QString& folder, std::shared_ptr<FollowedRun> followed);
+    void attach(const QString& folder, std::shared_ptr<FollowedRun> followed, const QString& name,
+                const std::shared_ptr<const workspace::LiveRun>& record);
     void launch(std::shared_ptr<Launch> launch);
     void wait_for(std::shared_ptr<Launch> launch);
     void calibrated(double tokens_per_second, const QString& words);
@@ -78,7 +79,8 @@ private:
     std::string calibrating_key_;
     std::shared_ptr<std::atomic<bool>> calibration_;  ///< true: given up
     widgets::Mailbox mailbox_{this};
-    Worker files_, estimates_;
+    Worker files_, estimates_, measurements_;
+    const int wishes_ = 0;  ///< its address is their owner among the tasks of `files_`: they are written in any case
 };
 
 /// True for a folder that holds a run; asks the disk.
