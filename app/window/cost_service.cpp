@@ -12,6 +12,7 @@
 #include "core/base/error.h"
 #include "core/base/json.h"
 #include "core/base/output_file.h"
+#include "widgets/training/facts.h"
 
 namespace headscope::app {
 namespace {
@@ -113,8 +114,8 @@ void CostService::start(const widgets::CostWish& wish, const QStringList& sizes)
     words << sizes << QStringLiteral("--measure") << QStringLiteral("--json") << QStringLiteral("--batch")
           << QString::number(wish.batch) << QStringLiteral("--lengths") << lengths.join(QLatin1Char(','));
     process_ = new QProcess(this);
-    process_->setChildProcessModifier([] { ::setpriority(PRIO_PROCESS, 0, kPriority); });
     process_->setProcessEnvironment(child_environment());
+    process_->setChildProcessModifier([] { ::setpriority(PRIO_PROCESS, 0, kPriority); });
     connect(process_, &QProcess::finished, this,
             [this, wish](int status, QProcess::ExitStatus how) { ended(wish, status, how != QProcess::NormalExit); });
     connect(process_, &QProcess::errorOccurred, this, [this, wish](QProcess::ProcessError error) {
@@ -137,7 +138,7 @@ void CostService::ended(const widgets::CostWish& wish, int status, bool crashed)
         try {
             now.table = table_of(answer);
             now.wish = wish;
-            now.words = tr("Measured here with %1 sequences, float32.").arg(wish.batch);
+            now.words = tr("Measured here with %1, float32.").arg(widgets::sequences_words(wish.batch));
         } catch (const Error& error) {
             now.words = QString::fromUtf8(error.what());
         }

@@ -77,6 +77,10 @@ QJsonObject Driver::answer(const QJsonObject& request) {
         send_click(widget, place, Qt::LeftButton, request["twice"].toBool());
         return {{"done", true}};
     }
+    if (request.contains("drop")) {
+        QWidget* widget = find_widget(request["on"].toString());
+        return {{"done", widget && send_drop(widget, request["drop"].toString())}};
+    }
     if (request.contains("key")) {
         send_keys(QKeySequence(request["key"].toString()));
         return {{"done", true}};
@@ -144,6 +148,7 @@ QJsonObject Driver::state() const {
             {"problems", window_->problems()},
             {"stalls", window_->watchdog().stalls()},
             {"longest_stall", window_->watchdog().longest()},
+            {"longest_own_stall", window_->watchdog().longest_own()},
             {"busy", !window_->desk().reader().idle() || !window_->desk().runs().worker().idle()},
             {"dark", window_->desk().theme().dark}};
 }

@@ -17,7 +17,8 @@ class MainWindow;
 ///     {"shot": PATH}        -> a picture of the window
 ///     {"actions": true}     -> {"actions": [{"name", "text", "keys", "enabled"}]}, in the order of the menus
 ///     {"action": NAME}      -> triggers an action of the menus
-///     {"click": NAME, "at": [x, y]}, {"key": "Ctrl+K"}, {"type": TEXT}: for platforms without a real mouse
+///     {"click": NAME, "at": [x, y]}, {"key": "Ctrl+K"}, {"type": TEXT}, {"drop": PATH, "on": NAME}: for platforms
+///                              without a real mouse
 class Driver : public QObject {
     Q_OBJECT
 public:

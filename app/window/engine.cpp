@@ -10,6 +10,7 @@
 #include "app/console.h"
 #include "app/loading.h"
 #include "app/resources.h"
+#include "app/window/calibration.h"
 #include "app/window/text_job.h"
 #include "core/base/error.h"
 #include "core/workspace/token_display.h"
@@ -21,6 +22,8 @@ namespace {
 using widgets::TextChoice;
 using Clock = std::chrono::steady_clock;
 
+const char kCalibration = 0;  ///< owner of the measurement
+
 /// The message of what is being handled in a catch (...); Stopped passes.
 QString message_of(const char* where) {
     return QString::fromUtf8(current_error(where).what());
@@ -28,7 +31,10 @@ QString message_of(const char* where) {
 
 std::filesystem::path output_name(const std::filesystem::path& folder, const std::string& model) {
     std::string name;
-    for (const char c : model) name += std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '.' ? c : '_';
+    for (const char c : model) {
+        const bool good = std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '.';
+        if (good || (!name.empty() && name.back() != '_')) name += good ? c : '_';
+    }
     const QString time = QDateTime::currentDateTime().toString(QStringLiteral("yyyyMMdd-HHmmss"));
     std::error_code ignored;
     for (int number = 1;; ++number) {
@@ -85,6 +91,7 @@ Engine::~Engine() {
     mailbox_.close();
     files_.cancel(this);
     compute_.cancel(this);
+    compute_.cancel(&kCalibration);
     for (auto& [id, model] : models_)  // weights go where they were made
         compute_.post(nullptr, [gone = std::move(model)](const Cancellation&) mutable { gone.reset(); });
 }
@@ -183,6 +190,7 @@ void Engine::run(const TextChoice& choice, const std::filesystem::path& folder) 
     const auto model = find(choice.model);
     if (!model || running_) return;
     running_ = true;
+    compute_.cancel(&kCalibration);
     compute_.post(this, [this, model, choice, folder, resources = resources_,
                          send = mailbox_.sender()](const Cancellation& cancellation) {
         QString output, message;
@@ -218,7 +226,7 @@ void Engine::run(const TextChoice& choice, const std::filesystem::path& folder) 
             request.loss_done = [this, send](std::int64_t sequence) {
                 send([this, sequence] { Q_EMIT loss_done(sequence); });
             };
-            const auto path = output_name(folder, model->file->display_name());
+            const auto path = output_name(folder, model->card.name.toStdString());
             const auto begin = Clock::now();
             analysis::run(*model->weights, request, path, inputs, reporter, cancellation);
             const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
@@ -235,9 +243,29 @@ void Engine::run(const TextChoice& choice, const std::filesystem::path& folder) 
         }
         send([this, output, message, rate] {
             running_ = false;
-            if (rate > 0) rate_ = rate;
+            if (rate > 0) {
+                rate_ = rate;
+                Q_EMIT rate_measured(rate);
+            }
             Q_EMIT run_ended(output, message);
         });
+    });
+}
+
+void Engine::calibrate(const std::filesystem::path& folder) {
+    if (running_ || resources_.empty()) return;
+    const auto sample = std::filesystem::path(resources_) / "samples" / "llama-kjv-shakespeare";
+    compute_.post(&kCalibration, [this, sample, folder, send = mailbox_.sender()](const Cancellation& cancellation) {
+        try {
+            const auto rate = measure_rate(sample, folder, cancellation);
+            if (!rate) return;
+            send([this, rate = *rate] {
+                rate_ = rate;
+                Q_EMIT rate_measured(rate);
+            });
+        } catch (const Stopped&) {
+        } catch (...) {  // nobody asked for it: the estimate stays a guess until the first run
+        }
     });
 }
 

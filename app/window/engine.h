@@ -39,6 +39,10 @@ public:
     /// Runs a choice into a new analysis file of `folder`. One run at a time.
     void run(const widgets::TextChoice& choice, const std::filesystem::path& folder);
     void stop();
+    /// How fast this machine is (multiplications a second), for what is told before a run: as it was kept, or measured
+    /// in the background, which a run puts an end to. rate_measured() tells of both runs and measurements.
+    void set_rate(double rate) { rate_ = rate; }
+    void calibrate(const std::filesystem::path& folder);
     bool running() const { return running_; }
 
     /// How an open model's tokenizer spells an id; empty without one. May be called on any thread.
@@ -48,6 +52,7 @@ public:
     std::string resources() const { return resources_; }
 
 Q_SIGNALS:
+    void rate_measured(double rate);
     void models_changed();
     void model_opened(int id);
     void model_failed(const QString& path, const QString& message);
@@ -70,7 +75,7 @@ private:
     bool running_ = false;
     std::map<int, std::shared_ptr<OpenModel>> models_;
     std::vector<widgets::ModelCard> cards_;
-    double rate_ = 0;  ///< multiplications a second of the last run; 0: not known yet
+    double rate_ = 0;  ///< multiplications a second; 0: not known yet
     widgets::Mailbox mailbox_{this};
     Worker files_;
     Worker compute_;

@@ -48,7 +48,8 @@ MainWindow::MainWindow(const Options& options)
     setWindowTitle(QStringLiteral("Headscope"));
     setAcceptDrops(true);
     setDockOptions(AnimatedDocks | AllowNestedDocks | AllowTabbedDocks);
-    resize(1280, 720);
+    take_first_size();
+    qApp->installEventFilter(this);
     build_panels();
     build_views();
     build_status();
@@ -115,7 +116,7 @@ void MainWindow::build_panels() {
     setCorner(Qt::BottomLeftCorner, Qt::LeftDockWidgetArea);
     log_dock_->hide();
     resizeDocks({tree_dock_, text_dock_}, {150, 500}, Qt::Vertical);
-    resizeDocks({tree_dock_}, {300}, Qt::Horizontal);
+    resizeDocks({tree_dock_}, {left_width_}, Qt::Horizontal);
 
     QStringList examples;
     try {
@@ -153,8 +154,9 @@ void MainWindow::build_panels() {
     connect(tree_, &widgets::ProjectTree::model_close_wanted, &engine_, &Engine::close_model);
     connect(tree_, &widgets::ProjectTree::study_close_wanted, this, [this](int id) { desk_.remove(id); });
     connect(tree_, &widgets::ProjectTree::study_save_wanted, this, &MainWindow::save_copy);
+    connect(tree_, &widgets::ProjectTree::folder_wanted, this, &MainWindow::show_folder);
     connect(log_, &widgets::LogPanel::problem_noted, this,
-            [this](const QString& text) { statusBar()->showMessage(text, 12000); });
+            [this](const QString& text) { show_message(text, 12000); });
 }
 
 void MainWindow::build_views() {
@@ -197,14 +199,17 @@ void MainWindow::build_status() {
     memory_status_->setObjectName(QStringLiteral("status_memory"));
     for (QLabel* label : {training_status_, model_status_, compute_status_, memory_status_})
         statusBar()->addPermanentWidget(label);
-    compute_status_->setText(tr("CPU, %1 threads").arg(engine_.threads()));
+    const int threads = engine_.threads();
+    compute_status_->setText(threads == 1 ? tr("CPU, 1 thread") : tr("CPU, %1 threads").arg(threads));
     connect(&watchdog_, &Watchdog::memory_read, this, [this](double bytes) {
         memory_status_->setText(
             tr("memory %1")
                 .arg(QLocale::c().formattedDataSize(static_cast<qint64>(bytes), 1, QLocale::DataSizeSIFormat)));
     });
-    connect(&watchdog_, &Watchdog::stalled, this, [this](double seconds) {
-        log_->note(tr("The window did not answer for %1 ms").arg(qRound(seconds * 1000)));
+    connect(&watchdog_, &Watchdog::stalled, this, [this](double seconds, double queued) {
+        log_->note(tr("The window did not answer for %1 ms; for %2 ms of that others had the processors")
+                       .arg(qRound(seconds * 1000))
+                       .arg(qRound(queued * 1000)));
     });
 }
 
@@ -222,9 +227,8 @@ void MainWindow::connect_engine() {
         bool tensors_only = false;
         for (const auto& card : engine_.models()) {
             if (card.id != id) continue;
-            tell(card.tensors_only
-                     ? tr("Opened %1: no config.json is beside it, so its tensors can be looked at").arg(card.name)
-                     : tr("Opened %1: type a text and press Run").arg(card.name));
+            tell(card.tensors_only ? tr("Opened %1. %2").arg(card.name, card.note)
+                                   : tr("Opened %1: type a text and press Run").arg(card.name));
             tensors_only = card.tensors_only;
             remember({card.path,
                       card.name,
@@ -234,8 +238,12 @@ void MainWindow::connect_engine() {
         }
         if (tensors_only && !restoring_)
             show_tensors(id);
-        else
+        else if (!restoring_) {
+            // For a text to be typed; a snapshot's and a view's wish to run come with theirs.
+            if (page() == Page::training && waiting_snapshot_.isEmpty() && !waiting_wish_)
+                show_page(desk_.studies().empty() ? Page::start : Page::analysis);
             text_->focus_text();
+        }
         if (!waiting_snapshot_.isEmpty()) run_snapshot(id);
         if (waiting_wish_) {
             const widgets::RunWish wish = *waiting_wish_;
@@ -250,6 +258,7 @@ void MainWindow::connect_engine() {
         problem(message);
         restore_when_open();
     });
+    connect(&engine_, &Engine::rate_measured, this, &MainWindow::keep_rate);
     connect(&engine_, &Engine::previewed, text_, &widgets::TextPanel::show_preview);
     connect(&engine_, &Engine::progressed, text_, &widgets::TextPanel::show_progress);
     connect(&engine_, &Engine::run_began, this, &MainWindow::began);
@@ -286,50 +295,6 @@ void MainWindow::connect_desk() {
     connect(&desk_, &widgets::Desk::run_wanted, this, &MainWindow::run_again);
 }
 
-void MainWindow::show_titles() {
-    // Among tabs a title would say the tab's text again.
-    for (const auto& [name, dock] : docks_) {
-        auto* area = qobject_cast<QMainWindow*>(dock->parentWidget());
-        const bool tab = !dock->isFloating() && area && !area->tabifiedDockWidgets(dock).isEmpty();
-        const bool hidden = dock->titleBarWidget() != nullptr;
-        if (tab == hidden) continue;
-        QWidget* old = dock->titleBarWidget();
-        dock->setTitleBarWidget(tab ? new QWidget(dock) : nullptr);
-        delete old;
-    }
-}
-
-void MainWindow::show_page(Page page) {
-    QWidget* shown = start_;
-    if (page != Page::start) shown = page == Page::training ? training_area_ : area_;
-    pages_->setCurrentWidget(shown);
-    bar_->setVisible(page == Page::analysis);
-    analysis_switch_->setChecked(page != Page::training);
-    training_switch_->setChecked(page == Page::training);
-    update_actions();
-}
-
-MainWindow::Page MainWindow::page() const {
-    if (pages_->currentWidget() == training_area_) return Page::training;
-    return pages_->currentWidget() == area_ ? Page::analysis : Page::start;
-}
-
-void MainWindow::show_view(const QString& name) {
-    const auto place = docks_.find(name);
-    if (place == docks_.end()) return;
-    const bool training = place->second->parentWidget() == training_area_;
-    if (training || !desk_.studies().empty()) show_page(training ? Page::training : Page::analysis);
-    place->second->show();
-    place->second->raise();
-    views_[name]->setFocus();
-}
-
-void MainWindow::show_tensors(int model) {
-    tensors_.choose(model);
-    show_page(Page::analysis);  // without an analysis too
-    show_view(QStringLiteral("tensors"));
-}
-
 void MainWindow::apply_theme() {
     // Qt 6.4 does not tell the system's scheme: its palette does.
     static const bool system_is_dark = QApplication::palette().color(QPalette::Window).lightness() < 128;
@@ -340,18 +305,8 @@ void MainWindow::apply_theme() {
     show_recent();
 }
 
-void MainWindow::tell(const QString& text) {
-    log_->note(text);
-    statusBar()->showMessage(text, 8000);
-}
-
 int MainWindow::problems() const {
     return log_->problems();
-}
-
-void MainWindow::problem(const QString& text) {
-    log_->problem(text);
-    log_dock_->show();
 }
 
 }  // namespace headscope::app

@@ -64,6 +64,7 @@ public:
 protected:
     void dragEnterEvent(QDragEnterEvent* event) override;
     void dropEvent(QDropEvent* event) override;
+    bool eventFilter(QObject* object, QEvent* event) override;
     void closeEvent(QCloseEvent* event) override;
 
 private:
@@ -93,12 +94,14 @@ private:
         std::filesystem::path folder;
         std::vector<Recent> recent;
         std::optional<Session> last, lost;
+        std::optional<double> rate;  ///< of analyses on this machine
         bool other_window = false;
         QString problem;
     };
-    static Stored read_stored();
+    static Stored read_stored(int threads);
     void load_state();
     void begin(const Stored& stored);
+    void keep_rate(double rate);
     void open_given_paths();
     void settle_lost_session(bool bring_back);
     void restore_session(const Session& session);
@@ -118,11 +121,12 @@ private:
     void update_training();
     void opened_run(int run);
     void choose_run();
-    void read_job();
+    void choose_job();
+    void read_job(const QString& path);
     void save_job();
     void analyse_snapshot(int run, const QString& snapshot);
     void run_snapshot(int model);
-    void offer_interrupted(const QStringList& folders);
+    void offer_interrupted();
     bool ask_about_training();  ///< true: the window may close now
     // main_window_run.cpp
     void run(const widgets::TextChoice& choice);
@@ -132,6 +136,12 @@ private:
     void began(const QString& partial);
     void ended(const QString& output, const QString& message);
 
+    // main_window_pages.cpp
+    void take_first_size();
+    void share_left(bool training);
+    void show_message(const QString& text, int milliseconds);
+    void take_text(const QString& path);
+    void show_folder(const QString& path);
     void show_titles();
     widgets::View* front_view() const;
     enum class Page { start, analysis, training };
@@ -186,6 +196,9 @@ private:
     std::optional<widgets::TextChoice> run_choice_;
     QString waiting_snapshot_;  ///< a checkpoint that is being opened to be run
     bool closing_ = false;      ///< what goes on was asked about
+    bool text_wanted_ = true;   ///< the text panel, beside the views of analyses
+    int left_width_ = 300;      ///< of the panels beside them
+    QStringList interrupted_;   ///< folders of runs that can be resumed
     QString theme_ = QStringLiteral("system");
 };
 

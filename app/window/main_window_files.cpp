@@ -3,10 +3,8 @@
 #include <QApplication>
 #include <QCloseEvent>
 #include <QDockWidget>
-#include <QDragEnterEvent>
 #include <QFileDialog>
 #include <QFileInfo>
-#include <QMimeData>
 
 #include "app/window/copy_file.h"
 #include "app/window/main_window.h"
@@ -14,6 +12,7 @@
 #include "widgets/panels/export_dialog.h"
 #include "widgets/panels/start_page.h"
 #include "widgets/panels/text_panel.h"
+#include "widgets/training/facts.h"
 
 namespace headscope::app {
 namespace {
@@ -34,7 +33,7 @@ void choose(QWidget* parent, const QString& title, QFileDialog::FileMode mode, c
     dialog->open();
 }
 
-enum class PathKind { model, analysis, run, text };
+enum class PathKind { model, analysis, run, job, text };
 
 /// What a path most likely is; asks the disk, so not on the window's thread.
 PathKind kind_of(const QString& path) {
@@ -42,6 +41,7 @@ PathKind kind_of(const QString& path) {
     const QFileInfo info(path);
     if (info.isDir() && looks_like_run(path)) return PathKind::run;
     if (info.isDir() || !info.exists()) return PathKind::model;
+    if (path.endsWith(QLatin1String(".toml"))) return PathKind::job;
     for (const char* ending : {".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".index.json", "config.json"})
         if (path.endsWith(QLatin1String(ending))) return PathKind::model;
     return PathKind::text;
@@ -77,8 +77,10 @@ void MainWindow::open_path(const QString& path) {
                 opener_.open(path);
             else if (kind == PathKind::run)
                 service_.open(path);
+            else if (kind == PathKind::job)
+                read_job(path);
             else if (kind == PathKind::text)
-                text_->add_file(path);
+                take_text(path);
             else
                 engine_.open_model(path);
         });
@@ -92,10 +94,13 @@ void MainWindow::opened_study(widgets::Study* study) {
         desk_.select_study(study->id());
         Q_EMIT desk_.studies_changed();
     } else {
-        if (!restoring_) desk_.select_study(study->id());
+        if (!restoring_) {
+            desk_.select_study(study->id());
+            show_page(Page::analysis);
+        }
         remember({QString::fromStdString(study->path().string()),
                   study->name(),
-                  tr("%1, %2 sequences").arg(study->model_name()).arg(study->sequences()),
+                  tr("%1, %2").arg(study->model_name(), widgets::sequences_words(study->sequences())),
                   QStringLiteral("analysis"),
                   {}});
     }
@@ -171,19 +176,6 @@ void MainWindow::save_copy(int id) {
            });
 }
 
-widgets::View* MainWindow::front_view() const {
-    for (const auto& [name, view] : views_)
-        if (view->isVisible() && !view->visibleRegion().isEmpty()) return view;
-    return nullptr;
-}
-
-QString MainWindow::front_name() const {
-    const widgets::View* front = front_view();
-    for (const auto& [name, view] : views_)
-        if (view == front) return name;
-    return {};
-}
-
 void MainWindow::export_front() {
     const widgets::Study* study = desk_.current();
     const widgets::View* view = front_view();
@@ -191,9 +183,14 @@ void MainWindow::export_front() {
     if (wish)
         export_figure(*wish);
     else if (study && page() != Page::training)
-        export_figure({"indicators", {}, {study->id()}});
+        export_figure({"indicators",
+                       {},
+                       {study->id()},
+                       {},
+                       tr("What is in front has no figure as it is now: these are the indicators of the analysis.")});
     else
-        tell(tr("There is no figure of what is shown: open a run first"));
+        tell(desk_.runs().runs().empty() ? tr("There is no figure of what is shown: open a run first")
+                                         : tr("This view has no figure: runs, their timeline and costs have"));
 }
 
 void MainWindow::export_figure(const widgets::FigureWish& wish) {
@@ -205,28 +202,6 @@ void MainWindow::export_figure(const widgets::FigureWish& wish) {
     export_->show();
     export_->raise();
     export_->activateWindow();
-}
-
-void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
-    if (event->mimeData()->hasUrls() || event->mimeData()->hasText()) event->acceptProposedAction();
-}
-
-void MainWindow::dropEvent(QDropEvent* event) {
-    if (event->mimeData()->hasUrls()) {
-        for (const QUrl& url : event->mimeData()->urls()) {
-            const QString path = url.toLocalFile();
-            if (path.isEmpty()) {
-                problem(tr("[%1] expected a file of this machine").arg(url.toString()));
-                continue;
-            }
-            open_path(path);
-        }
-    } else {
-        widgets::TextChoice choice = text_->choice();
-        choice.sources.push_back({widgets::TextSource::Kind::text, event->mimeData()->text()});
-        text_->set_choice(choice);
-    }
-    event->acceptProposedAction();
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {

@@ -6,6 +6,7 @@
 #include "app/window/main_window.h"
 #include "core/analysis/switched_heads.h"
 #include "widgets/panels/text_panel.h"
+#include "widgets/training/facts.h"
 
 namespace headscope::app {
 
@@ -32,6 +33,11 @@ void MainWindow::run(const widgets::TextChoice& choice) {
     }
     if (choice.model == 0) {
         problem(tr("Open a checkpoint first"));
+        return;
+    }
+    for (const auto& card : engine_.models()) {
+        if (card.id != choice.model || !card.tensors_only) continue;
+        problem(card.note);
         return;
     }
     run_choice_ = choice;
@@ -107,7 +113,7 @@ void MainWindow::ended(const QString& output, const QString& message) {
         if (study) {
             remember({output,
                       study->name(),
-                      tr("%1, %2 sequences").arg(study->model_name()).arg(study->sequences()),
+                      tr("%1, %2").arg(study->model_name(), widgets::sequences_words(study->sequences())),
                       QStringLiteral("analysis"),
                       {}});
             picture_recent(study);

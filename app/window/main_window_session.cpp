@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "app/window/calibration.h"
 #include "app/window/main_window.h"
 #include "core/base/error.h"
 #include "core/base/json.h"
@@ -17,13 +18,15 @@
 namespace headscope::app {
 namespace {
 
+constexpr int kCalibrateAfter = 1500;  ///< ms: when what the window opens with is there
+
 bool is_alive(qint64 process) {
     return process > 0 && (::kill(static_cast<pid_t>(process), 0) == 0 || errno == EPERM);
 }
 
 }  // namespace
 
-MainWindow::Stored MainWindow::read_stored() {
+MainWindow::Stored MainWindow::read_stored(int threads) {
     Stored stored;
     try {
         stored.folder = data_folder();
@@ -32,6 +35,7 @@ MainWindow::Stored MainWindow::read_stored() {
         return stored;
     }
     stored.recent = load_recent(stored.folder);
+    stored.rate = load_rate(stored.folder, threads);
     stored.last = load_session(stored.folder);
     if (stored.last && !stored.last->closed) {
         stored.other_window = is_alive(stored.last->process) && stored.last->process != ::getpid();
@@ -43,8 +47,8 @@ MainWindow::Stored MainWindow::read_stored() {
 }
 
 void MainWindow::load_state() {
-    saver_.post(this, [this, send = mailbox_.sender()](const Cancellation&) {
-        auto stored = std::make_shared<const Stored>(read_stored());
+    saver_.post(this, [this, threads = engine_.threads(), send = mailbox_.sender()](const Cancellation&) {
+        auto stored = std::make_shared<const Stored>(read_stored(threads));
         send([this, stored] { begin(*stored); });
     });
 }
@@ -74,6 +78,24 @@ void MainWindow::begin(const Stored& stored) {
         open_given_paths();
     begin_recording();
     if (options_.restore) service_.look_for_interrupted();
+    if (stored.rate)
+        engine_.set_rate(*stored.rate);
+    else if (stored.problem.isEmpty())
+        QTimer::singleShot(kCalibrateAfter, this, [this] { engine_.calibrate(data_); });
+}
+
+void MainWindow::keep_rate(double rate) {
+    engine_.preview(text_->choice());  // with the time that it takes here
+    if (data_.empty()) return;
+    saver_.post(
+        this, [this, folder = data_, threads = engine_.threads(), rate, send = mailbox_.sender()](const Cancellation&) {
+            try {
+                save_rate(folder, threads, rate);
+            } catch (const Error& error) {
+                const QString message = QString::fromUtf8(error.what());
+                send([this, message] { problem(message); });
+            }
+        });
 }
 
 void MainWindow::open_given_paths() {
@@ -100,6 +122,7 @@ void MainWindow::restore_session(const Session& session) {
     if (const auto geometry = session.window["geometry"].toString(); !geometry.isEmpty())
         restoreGeometry(QByteArray::fromBase64(geometry.toLatin1()));
     restoreState(QByteArray::fromBase64(session.window["docks"].toString().toLatin1()));
+    text_dock_->setVisible(session.window["text_panel"].toBool(!text_dock_->isHidden()));
     area_->restoreState(QByteArray::fromBase64(session.window["views"].toString().toLatin1()));
     training_area_->restoreState(QByteArray::fromBase64(session.window["training"].toString().toLatin1()));
     for (const QString& path : session.models) engine_.open_model(path);
@@ -132,6 +155,8 @@ void MainWindow::restore_when_open() {
         if (QString::fromStdString(study->path().string()) == session.shown_analysis) desk_.select_study(study->id());
     if (const widgets::Run* run = desk_.runs().run_at(session.shown_run)) desk_.runs().choose(run->id);
     restore_looks({{"selection", session.selection}, {"views", session.views}});
+    // Tensors are looked at without an analysis, too.
+    if (session.front == QLatin1String("tensors") && !engine_.models().empty()) show_page(Page::analysis);
     if (!session.front.isEmpty()) show_view(session.front);
     open_given_paths();
     begin_recording();
@@ -197,7 +222,8 @@ Session MainWindow::session(bool closed) const {
     session.window = {{"geometry", QString::fromLatin1(saveGeometry().toBase64())},
                       {"docks", QString::fromLatin1(saveState().toBase64())},
                       {"views", QString::fromLatin1(area_->saveState().toBase64())},
-                      {"training", QString::fromLatin1(training_area_->saveState().toBase64())}};
+                      {"training", QString::fromLatin1(training_area_->saveState().toBase64())},
+                      {"text_panel", page() == Page::training ? text_wanted_ : !text_dock_->isHidden()}};
     session.theme = theme_;
     session.front = front_name();
     for (const auto& sets : desk_.head_sets().all()) session.head_sets.push_back(sets.to_json().dump());

@@ -50,8 +50,12 @@ void MainWindow::connect_training() {
         restore_when_open();
     });
     connect(&costs_, &CostService::failed, this, &MainWindow::problem);
-    connect(&service_, &RunService::found, this, &MainWindow::offer_interrupted);
+    connect(&service_, &RunService::found, this, [this](const QStringList& folders) {
+        interrupted_ = folders;
+        offer_interrupted();
+    });
     connect(&shelf, &RunShelf::runs_changed, this, [this] {
+        if (!interrupted_.isEmpty()) offer_interrupted();
         update_actions();
         save_soon();
     });
@@ -62,12 +66,12 @@ void MainWindow::connect_training() {
         save_soon();
     });
     connect(&shelf, &RunShelf::open_wanted, this, &MainWindow::choose_run);
-    connect(&shelf, &RunShelf::read_job_wanted, this, &MainWindow::read_job);
+    connect(&shelf, &RunShelf::read_job_wanted, this, &MainWindow::choose_job);
     connect(&shelf, &RunShelf::save_job_wanted, this, &MainWindow::save_job);
     connect(&shelf, &RunShelf::analyse_wanted, this, &MainWindow::analyse_snapshot);
     connect(&shelf, &RunShelf::fork_wanted, this, [this] { show_view(QStringLiteral("train")); });
     connect(&shelf, &RunShelf::folder_wanted, this, [this](int id) {
-        if (const Run* run = desk_.runs().run(id)) QDesktopServices::openUrl(QUrl::fromLocalFile(run->path));
+        if (const Run* run = desk_.runs().run(id)) show_folder(run->path);
     });
     connect(tree_, &widgets::ProjectTree::run_chosen, this, [this](int id) {
         desk_.runs().choose(id);
@@ -185,28 +189,30 @@ void MainWindow::choose_run() {
            [this](const QString& path) { service_.open(path); });
 }
 
-void MainWindow::read_job() {
+void MainWindow::choose_job() {
     choose(this, tr("Read a job"), QFileDialog::ExistingFile, tr("Jobs (*.toml);;All files (*)"),
-           [this](const QString& path) {
-               saver_.post(this, [this, path, send = mailbox_.sender()](const Cancellation&) {
-                   QString text, message;
-                   try {
-                       const training::JobFile job = training::read_job_file(path.toStdString());
-                       QFile file(path);
-                       if (file.open(QIODevice::ReadOnly))
-                           text = QString::fromStdString(
-                               workspace::edited_job(file.readAll().toStdString(), training::with_absolute_paths(job)));
-                   } catch (const Error& error) {
-                       message = QString::fromUtf8(error.what());
-                   }
-                   send([this, text, message] {
-                       if (!message.isEmpty()) return problem(message);
-                       desk_.runs().draft().set_fork({});
-                       desk_.runs().draft().set_text(text);
-                       show_view(QStringLiteral("train"));
-                   });
-               });
-           });
+           [this](const QString& path) { read_job(path); });
+}
+
+void MainWindow::read_job(const QString& path) {
+    saver_.post(this, [this, path, send = mailbox_.sender()](const Cancellation&) {
+        QString text, message;
+        try {
+            const training::JobFile job = training::read_job_file(path.toStdString());
+            QFile file(path);
+            if (file.open(QIODevice::ReadOnly))
+                text = QString::fromStdString(
+                    workspace::edited_job(file.readAll().toStdString(), training::with_absolute_paths(job)));
+        } catch (const Error& error) {
+            message = QString::fromUtf8(error.what());
+        }
+        send([this, text, message] {
+            if (!message.isEmpty()) return problem(message);
+            desk_.runs().draft().set_fork({});
+            desk_.runs().draft().set_text(text);
+            show_view(QStringLiteral("train"));
+        });
+    });
 }
 
 void MainWindow::save_job() {
@@ -241,28 +247,33 @@ void MainWindow::run_snapshot(int model) {
     widgets::TextChoice choice = text_->choice();
     const bool nothing = std::none_of(choice.sources.begin(), choice.sources.end(),
                                       [](const auto& source) { return source.used && !source.value.isEmpty(); });
-    if (nothing) {
-        choice.sources.assign(1, {widgets::TextSource::Kind::example, QStringLiteral("lantern")});
-        // In bytes it is longer than what small models were trained on.
-        constexpr std::int64_t kLength = 256;
-        choice.length = kLength;
-        for (const auto& card : engine_.models())
-            if (card.id == model && card.max_positions > 0)
-                choice.length = std::min<std::int64_t>(kLength, card.max_positions);
-        text_->set_choice(choice);
-    }
+    if (nothing) choice.sources.assign(1, {widgets::TextSource::Kind::example, QStringLiteral("lantern")});
+    std::int64_t positions = 0;
+    for (const auto& card : engine_.models())
+        if (card.id == model) positions = card.max_positions;
+    // Small models were trained on short texts, and in bytes a text is long: what they read is as long as they can.
+    constexpr std::int64_t kLength = 256;
+    std::int64_t most = nothing ? kLength : choice.beyond_positions ? 0 : positions;
+    if (nothing && positions > 0) most = std::min(most, positions);
+    if (most > 0 && (choice.length == 0 || choice.length > most)) choice.length = most;
+    text_->set_choice(choice);
     choice.model = model;
     run(choice);
     show_page(desk_.studies().empty() ? Page::start : Page::analysis);
 }
 
-void MainWindow::offer_interrupted(const QStringList& folders) {
-    QStringList others;
-    for (const QString& folder : folders)
-        if (!desk_.runs().run_at(folder)) others << folder;
-    start_->offer_runs(others);
-    if (!others.isEmpty())
-        tell(tr("%n interrupted run(s) can be resumed: see the start page", nullptr, static_cast<int>(others.size())));
+/// Those that are not open: an open one says it itself.
+void MainWindow::offer_interrupted() {
+    interrupted_.removeIf([this](const QString& folder) { return desk_.runs().run_at(folder) != nullptr; });
+    start_->offer_runs(interrupted_);
+    if (interrupted_.isEmpty()) return;
+    tell(interrupted_.size() == 1
+             ? tr("An interrupted run can be resumed: see the start page")
+             : tr("%1 interrupted runs can be resumed: see the start page").arg(interrupted_.size()));
+}
+
+void MainWindow::show_folder(const QString& path) {
+    QDesktopServices::openUrl(QUrl::fromLocalFile(path));
 }
 
 bool MainWindow::ask_about_training() {

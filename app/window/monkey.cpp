@@ -2,6 +2,7 @@
 #include "app/window/monkey.h"
 
 #include <QApplication>
+#include <QDesktopServices>
 #include <QDialog>
 #include <QFileDialog>
 #include <QMenu>
@@ -18,6 +19,7 @@ constexpr int kPause = 12;         // ms between deeds
 constexpr double kWarm = 20;       // seconds after which memory is compared
 constexpr double kGrowth = 400e6;  // bytes: what caches may take
 constexpr double kStall = 0.1;
+constexpr double kMostJob = 400e6;  // bytes that a job which it starts may take
 
 const char* const kKeys[] = {"Left",       "Right",       "Up",        "Down",      "Tab",  "Shift+Tab", "Return",
                              "Escape",     "Space",       "Home",      "End",       "PgUp", "PgDown",    "+",
@@ -32,10 +34,12 @@ Monkey::Monkey(MainWindow* window, double seconds, std::uint64_t seed)
     actions_.erase(QStringLiteral("quit"));
     for (QAction* action : window_->all_actions())
         if (action->objectName() == QLatin1String("quit")) action->setEnabled(false);  // it would, from the menu
-    // It begins no process, so that there is no run to do these to.
-    window_->training().set_starting_allowed(false);
-    for (const char* name : {"pause", "resume", "stop", "snapshot", "evaluate", "analyse", "close"})
-        actions_.erase(QStringLiteral("train_") + QLatin1String(name));
+    window_->training().limit_starts(kMostJob);
+    connect(&window_->training(), &RunService::opened, this, [this](int id) {
+        const widgets::Run* run = window_->desk().runs().run(id);
+        if (run && run_.isEmpty()) run_ = run->path;
+    });
+    QDesktopServices::setUrlHandler(QStringLiteral("file"), this, "pass_over");
     for (const auto* kind : widgets::view_kinds()) views_[QLatin1String(kind->name)] = 0;
     connect(&window_->watchdog(), &Watchdog::memory_read, this, [this](double bytes) {
         last_memory_ = bytes;
@@ -47,13 +51,14 @@ Monkey::Monkey(MainWindow* window, double seconds, std::uint64_t seed)
             [this] { QMetaObject::invokeMethod(this, &Monkey::step, Qt::QueuedConnection); });
     for (QAction* action : window_->all_actions())
         connect(action, &QAction::triggered, this, [this, action] { ++actions_[action->objectName()]; });
-    connect(&window_->watchdog(), &Watchdog::stalled, this, [this](double stall) {
-        std::printf("stall of %.0f ms after %s, view %s\n", stall * 1000, qPrintable(last_),
-                    qPrintable(window_->front_name()));
+    connect(&window_->watchdog(), &Watchdog::stalled, this, [this](double stall, double queued) {
+        std::printf("stall of %.0f ms, %.0f of them in the queue of a processor, after %s, view %s\n", stall * 1000,
+                    queued * 1000, qPrintable(last_), qPrintable(window_->front_name()));
     });
     clock_.start();
     QTimer::singleShot(1500, this, [this] {
         stalls_before_ = window_->watchdog().stalls();
+        own_stalls_before_ = window_->watchdog().own_stalls();
         timer_.start(kPause);
     });
 }
@@ -72,12 +77,20 @@ void Monkey::step() {
             click();
         return;
     }
-    if (QWidget* modal = QApplication::activeModalWidget(); modal && below(6) == 0) {
-        if (auto* dialog = qobject_cast<QDialog*>(modal)) dialog->reject();
-        return;
+    if (QWidget* modal = QApplication::activeModalWidget()) {
+        const bool files = qobject_cast<QFileDialog*>(modal) != nullptr;  // they can rename and remove
+        if (below(6) == 0) {
+            if (auto* dialog = qobject_cast<QDialog*>(modal)) dialog->reject();
+            return;
+        }
+        if (files) return;
     }
     if (window_->engine().models().empty() && below(40) == 0) {
         choose();
+        return;
+    }
+    if (window_->desk().runs().runs().empty() && !run_.isEmpty() && below(40) == 0) {
+        window_->training().open(run_);
         return;
     }
     ++views_[window_->front_name()];
@@ -133,7 +146,9 @@ void Monkey::click() {
 void Monkey::drag() {
     QPoint place;
     QWidget* widget = any_widget(place);
-    if (widget) send_drag(widget, place, {below(widget->width()), below(widget->height())});
+    if (!widget) return;
+    last_ = QStringLiteral("drag on %1 %2").arg(QLatin1String(widget->metaObject()->className()), widget->objectName());
+    send_drag(widget, place, {below(widget->width()), below(widget->height())});
 }
 
 void Monkey::wheel() {
@@ -142,8 +157,7 @@ void Monkey::wheel() {
 }
 
 void Monkey::key() {
-    // Paths are not typed: nothing outside the monkey's own folders is to be overwritten.
-    if (qobject_cast<QFileDialog*>(QApplication::activeModalWidget())) return;
+    last_ = QStringLiteral("a key");
     send_keys(QKeySequence(QLatin1String(kKeys[below(static_cast<int>(std::size(kKeys)))])));
 }
 
@@ -169,7 +183,9 @@ void Monkey::choose() {
 
 void Monkey::finish() {
     const int stalls = window_->watchdog().stalls() - stalls_before_;
+    const int own_stalls = window_->watchdog().own_stalls() - own_stalls_before_;
     std::printf("monkey: %.0f s\n", seconds_);
+    std::printf("left out: quit (the monkey would end)\n");
     bool left_out = false;
     for (const auto& [name, count] : deeds_) std::printf("deed %s %d\n", qPrintable(name), count);
     for (const auto& [name, count] : actions_) {
@@ -184,12 +200,16 @@ void Monkey::finish() {
     const double growth = first_memory_ > 0 ? last_memory_ - first_memory_ : 0;
     std::printf("stalls over %.0f ms: %d, longest %.0f ms\n", kStall * 1000, stalls,
                 window_->watchdog().longest() * 1000);
+    std::printf("of that the window's own doing: %d, longest %.0f ms\n", own_stalls,
+                window_->watchdog().longest_own() * 1000);
     std::printf("memory %.0f MB, growth %.0f MB\n", last_memory_ / 1e6, growth / 1e6);
     std::fflush(stdout);
+    for (const widgets::Run& run : window_->desk().runs().runs())
+        if (run.alive()) window_->training().control(run.id, QStringLiteral("stop"), {});
     for (QWidget* widget : QApplication::topLevelWidgets())
         if (widget != window_) widget->close();
-    window_->close();
-    QApplication::exit(left_out || stalls > 0 || growth > kGrowth ? 1 : 0);
+    window_->end();
+    QApplication::exit(left_out || own_stalls > 0 || growth > kGrowth ? 1 : 0);
 }
 
 }  // namespace headscope::app

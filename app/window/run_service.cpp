@@ -10,6 +10,7 @@
 #include "core/training/control.h"
 #include "core/training/run_folder.h"
 #include "core/training/run_history.h"
+#include "core/workspace/job_edit.h"
 
 namespace headscope::app {
 namespace {
@@ -51,9 +52,9 @@ RunService::~RunService() {
     mailbox_.close();
     files_.cancel(this);
     estimates_.cancel(this);
-}
     measurements_.cancel(this);
     files_.finish();  // a wish to stop the runs, as the window was closed
+}
 
 // ---- what a job will take
 
@@ -75,7 +76,7 @@ void RunService::estimate() {
 }
 
 void RunService::calibrate() {
-    if (!allowed_ || shelf_->draft().problem() || calibration_) return;
+    if (!may_start(true) || shelf_->draft().problem() || calibration_) return;
     calibrating_key_ = speed_key(shelf_->draft().job());
     shelf_->set_starting(tr("Measuring…"));
     calibration_ = std::make_shared<std::atomic<bool>>(false);
@@ -225,7 +226,9 @@ void RunService::fork(int id, const QString& snapshot) {
     try {
         training::JobFile job = training::read_job(run->record->started->job, "job");
         job.name = run->name.toStdString() + ", from " + snapshot.toStdString();
-        shelf_->draft().set_text(QString::fromStdString(training::job_text(job)));
+        // What differs from the first job: the other keys have their defaults, and the text stays one that is read.
+        const std::string text = workspace::edited_job(widgets::JobDraft::first_text().toStdString(), job);
+        shelf_->draft().set_text(QString::fromStdString(text));
         shelf_->draft().set_fork({QString::fromStdString(snapshot_folder(id, snapshot).string()),
                                   tr("%1 of %2").arg(snapshot, run->name), true});
         Q_EMIT told(tr("A new job that goes on from %1: change what you like and start it").arg(snapshot));
@@ -234,8 +237,16 @@ void RunService::fork(int id, const QString& snapshot) {
     }
 }
 
+bool RunService::may_start(bool draft) const {
+    if (most_bytes_ <= 0) return true;
+    for (const widgets::Run& run : shelf_->runs())
+        if (run.alive()) return false;
+    const double bytes = shelf_->draft().estimate().memory;
+    return !draft || (bytes > 0 && bytes <= most_bytes_);
+}
+
 void RunService::start() {
-    if (!allowed_ || shelf_->draft().problem() || !shelf_->starting().isEmpty()) return;
+    if (!may_start(true) || shelf_->draft().problem() || !shelf_->starting().isEmpty()) return;
     auto launch = std::make_shared<Launch>();
     launch->job = shelf_->draft().job();
     launch->folder = folder_;
@@ -246,7 +257,7 @@ void RunService::start() {
 
 void RunService::resume(int id) {
     const widgets::Run* run = shelf_->run(id);
-    if (!allowed_ || !run || run->alive() || !shelf_->starting().isEmpty()) return;
+    if (!may_start(false) || !run || run->alive() || !shelf_->starting().isEmpty()) return;
     auto launch = std::make_shared<Launch>();
     launch->run = run->path.toStdString();
     launch->folder = folder_;

@@ -28,9 +28,9 @@ public:
     RunService(widgets::RunShelf* shelf, std::string program, QObject* parent = nullptr);
     ~RunService() override;
 
+    /// For a monkey: one process at a time, and only of jobs that are known to take at most so many bytes.
+    void limit_starts(double bytes) { most_bytes_ = bytes; }
     /// Where runs that are started here go: a folder of the user's. Made when it is needed.
-    /// Off: nothing is started, as for a monkey.
-    void set_starting_allowed(bool allowed) { allowed_ = allowed; }
     void set_folder(const std::filesystem::path& folder) { folder_ = folder; }
 
     /// Attaches to a run's folder.
@@ -60,6 +60,7 @@ Q_SIGNALS:
 
 private:
     void estimate();
+    bool may_start(bool draft) const;
     void poll();
     void read(const QString& folder, bool tell);
     void attach(const QString& folder, std::shared_ptr<FollowedRun> followed, const QString& name,
@@ -73,7 +74,8 @@ private:
     std::filesystem::path folder_;
     std::map<int, std::shared_ptr<FollowedRun>> followed_;
     QTimer poll_, estimate_soon_;
-    bool polling_ = false, allowed_ = true;
+    bool polling_ = false;
+    double most_bytes_ = 0;  ///< of limit_starts(); 0: any
     int turn_ = 0;
     std::map<std::string, double> speeds_;  ///< by speed_key()
     std::string calibrating_key_;

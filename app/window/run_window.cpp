@@ -18,6 +18,7 @@
 #include "app/window/main_window.h"
 #include "app/window/monkey.h"
 #include "core/base/error.h"
+#include "widgets/desk/style.h"
 #include "widgets/quiet_qt.h"
 
 namespace headscope::app {
@@ -119,7 +120,7 @@ int run_window(int argc, char** argv) {
         int count = 1;
         Application application(count, argv);
         std::setlocale(LC_NUMERIC, "C");
-        QApplication::setStyle(QStringLiteral("Fusion"));
+        QApplication::setStyle(new widgets::Style);
         QApplication::setWindowIcon(QIcon(QStringLiteral(":/icons/headscope.svg")));
         for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, on_signal);
         std::signal(SIGPIPE, SIG_IGN);

@@ -20,6 +20,8 @@ QWidget* widget_under(QWidget* top, QPoint& place);
 void send_click(QWidget* widget, const QPoint& place, Qt::MouseButton button = Qt::LeftButton, bool twice = false);
 void send_drag(QWidget* widget, const QPoint& from, const QPoint& to);
 void send_wheel(QWidget* widget, const QPoint& place, int steps);
+/// A file is dropped onto a widget; false: nobody there takes it.
+bool send_drop(QWidget* widget, const QString& path);
 /// To the widget that has the focus, shortcuts of the window first.
 void send_keys(const QKeySequence& keys);
 void send_text(const QString& text);

@@ -65,6 +65,7 @@ std::shared_ptr<const TensorTable> make_tensor_table(const OpenModel& model, con
     for (const auto& path : file.files()) table->files.push_back(shown(path.filename().string()));
     const std::set<std::string_view> left_over(report.left_over.begin(), report.left_over.end());
     const auto usual = model.card.tensors_only ? TensorStatus::plain : TensorStatus::matched;
+    if (model.card.tensors_only) table->notes.push_back(model.card.note);
     table->rows.reserve(file.tensors().size() + file.unreadable().size() + report.missing.size());
     for (const auto& [name, info] : file.tensors()) {
         if (table->rows.size() % 4096 == 0) cancellation.check();

@@ -9,6 +9,8 @@
 #include "core/analysis/targets.h"
 #include "core/base/error.h"
 #include "core/model/check_batch.h"
+#include "core/training/job.h"
+#include "core/training/run_folder.h"
 #include "core/workspace/token_display.h"
 
 namespace headscope::app {
@@ -84,40 +86,99 @@ widgets::TokenPreview::Sequence chips_of(const store::SequenceTokens& tokens) {
 
 }  // namespace
 
-std::shared_ptr<OpenModel> open_checkpoint(const std::filesystem::path& path) {
-    auto open = std::make_shared<OpenModel>();
-    open->file = checkpoint::Checkpoint::open(path);
-    widgets::ModelCard& card = open->card;
-    card.path = QString::fromStdString(path.string());
-    card.name = QString::fromStdString(escaped(open->file->display_name(), 60));
-    card.tensors_only = !open->file->has_config();
-    if (card.tensors_only) {
-        for (const auto& [name, info] : open->file->tensors()) card.parameters += info.elements;
-        card.note = QObject::tr("no config.json beside it: tensors only");
-        return open;
+namespace {
+
+/// "my first run, step 40" for a run's snapshot, else the folder's or file's name.
+QString name_of(const std::filesystem::path& path, const checkpoint::Checkpoint& file) {
+    constexpr std::size_t kLongest = 60;
+    std::error_code ignored;
+    const std::filesystem::path folder = std::filesystem::weakly_canonical(path, ignored);  // last and best are links
+    const std::int64_t step = training::snapshot_step(folder.filename().string());
+    const training::RunFolder run{folder.parent_path().parent_path()};
+    if (step < 0 || folder.parent_path() != run.snapshots())
+        return QString::fromStdString(escaped(file.display_name(), kLongest));
+    std::string name = run.path.filename().string();
+    try {
+        const training::JobFile job = training::read_job_file(run.job());
+        if (!job.name.empty()) name = job.name;
+    } catch (const Error&) {  // the folder's name is a name too
     }
-    open->inspection = model::inspect(*open->file);
-    open->tokenizer = tokenizer_of(*open->file);
-    const auto& config = open->inspection.config;
+    return QObject::tr("%1, step %2").arg(QString::fromStdString(escaped(name, kLongest))).arg(step);
+}
+
+/// What cannot be run can be looked at: shapes, histograms and norms need no configuration.
+void open_as_tensors(OpenModel& open, const QString& why) {
+    widgets::ModelCard& card = open.card;
+    card.tensors_only = true;
+    for (const auto& [name, info] : open.file->tensors()) card.parameters += info.elements;
+    card.note = why;
+}
+
+/// Everything that runs need. Throws Error where this program cannot run it.
+void open_as_model(OpenModel& open) {
+    widgets::ModelCard& card = open.card;
+    open.inspection = model::inspect(*open.file);
+    const auto& config = open.inspection.config;
     card.family = QString::fromStdString(config.family);
-    card.parameters = open->inspection.parameters;
+    card.parameters = open.inspection.parameters;
     card.layers = config.all_layers();
     card.heads = config.heads;
     card.key_value_heads = config.key_value_heads;
     card.max_positions = config.max_positions;
     card.vocabulary = config.vocabulary;
-    card.tokenizer = open->tokenizer != nullptr;
     card.causal = config.causal;
     card.encoder_decoder = config.encoder != nullptr;
-    card.head = open->inspection.has_head;
-    open->chat = chat_template_of(*open->file);
-    card.chat_template = open->chat.has_value();
+    card.head = open.inspection.has_head;
     QStringList notes;
-    if (!open->inspection.report.left_over.empty())
-        notes << QObject::tr("%1 tensors left over").arg(open->inspection.report.left_over.size());
-    for (const auto& note : open->inspection.report.notes) notes << QString::fromStdString(escaped(note));
-    for (const auto& note : open->file->notes()) notes << QString::fromStdString(note);
+    if (!open.inspection.report.left_over.empty())
+        notes << QObject::tr("%1 tensors left over").arg(open.inspection.report.left_over.size());
+    for (const auto& note : open.inspection.report.notes) notes << QString::fromStdString(escaped(note));
+    for (const auto& note : open.file->notes()) notes << QString::fromStdString(note);
     card.note = notes.join(QLatin1Char('\n'));
+}
+
+/// A tokenizer or template that cannot be read keeps nobody from the weights: the text panel says it.
+void open_texts(OpenModel& open) {
+    try {
+        open.tokenizer = tokenizer_of(*open.file);
+    } catch (const Error& error) {
+        open.tokenizer_problem = error.what();
+    }
+    try {
+        open.chat = chat_template_of(*open.file);
+    } catch (const Error& error) {
+        open.card.note += (open.card.note.isEmpty() ? QString() : QStringLiteral("\n")) +
+                          QObject::tr("chat template: %1").arg(QString::fromUtf8(error.what()));
+    }
+    open.card.tokenizer = open.tokenizer != nullptr;
+    open.card.chat_template = open.chat.has_value();
+}
+
+}  // namespace
+
+std::shared_ptr<OpenModel> open_checkpoint(const std::filesystem::path& path) {
+    auto open = std::make_shared<OpenModel>();
+    open->file = checkpoint::Checkpoint::open(path);
+    open->card.path = QString::fromStdString(path.string());
+    open->card.name = name_of(path, *open->file);
+    if (!open->file->has_config()) {
+        open_as_tensors(*open, QObject::tr("No config.json is beside it, so nothing says what model this is: it cannot "
+                                           "be run. Its tensors can be looked at."));
+        return open;
+    }
+    try {
+        open_as_model(*open);
+    } catch (const Error& error) {
+        const QString what = QString::fromUtf8(error.what());
+        widgets::ModelCard bare;
+        bare.path = open->card.path;
+        bare.name = open->card.name;
+        open->card = bare;
+        open->inspection = {};
+        open_as_tensors(*open, QObject::tr("This model cannot be run: %1. Its tensors can be looked at.").arg(what));
+        return open;
+    }
+    open_texts(*open);
     return open;
 }
 
@@ -150,6 +211,9 @@ analysis::Input read_choice(const OpenModel& model, const TextChoice& choice, co
     options.repeat_token = choice.repeat_token;
     options.vocabulary = model.inspection.config.vocabulary;
     if (model.tokenizer) options.first_token_id = analysis::beginning_token(*model.file, *model.tokenizer);
+    if (!model.tokenizer && !model.tokenizer_problem.empty())
+        throw Error(ErrorCode::unsupported, model.file->display_name(), "expected a tokenizer that can be read",
+                    "found " + model.tokenizer_problem);
     if (!model.tokenizer)
         throw Error(ErrorCode::unsupported, model.file->display_name(),
                     "expected a tokenizer beside the weights (tokenizer.json, vocab.json or vocab.txt)", "found none");

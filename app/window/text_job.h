@@ -26,11 +26,13 @@ struct OpenModel {
     std::shared_ptr<const checkpoint::Checkpoint> file;
     model::Inspection inspection;
     std::shared_ptr<const tokenizer::Tokenizer> tokenizer;  ///< null: none
+    std::string tokenizer_problem;                          ///< why there is none although there are files of one
     std::optional<tokenizer::ChatTemplate> chat;
     std::shared_ptr<model::Model> weights;  ///< the compute thread's, null until they are needed
 };
 
-/// Opens and checks a checkpoint; reads no weights. Throws Error, Stopped.
+/// Opens and checks a checkpoint; reads no weights. What cannot be run (no configuration, an unknown family, missing
+/// tensors) is opened as tensors only, and its card's note says why. Throws Error, Stopped.
 std::shared_ptr<OpenModel> open_checkpoint(const std::filesystem::path& path);
 
 /// The choice's texts as tokens. Throws Error: usage for nothing to do, and what the model refuses.

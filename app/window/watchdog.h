@@ -20,9 +20,15 @@ public:
 
     int stalls() const { return stalls_; }
     double longest() const { return longest_; }  ///< seconds
+    /// Without what the window's thread stood ready in the queue of a processor that other threads had: what is left is
+    /// the window's own doing.
+    int own_stalls() const { return own_stalls_; }
+    double longest_own() const { return longest_own_; }
 
 Q_SIGNALS:
-    void stalled(double seconds);
+    /// The window did not answer for so long; for `queued` of that its thread was ready and other threads had the
+    /// processors.
+    void stalled(double seconds, double queued);
     void memory_read(double bytes);
 
 private:
@@ -31,12 +37,13 @@ private:
     void ask_and_wait();
 
     const bool watching_;
+    const int watched_;  ///< the window's thread
     std::mutex mutex_;
     std::condition_variable ended_;
     std::atomic<bool> ending_{false};
     std::atomic<std::int64_t> answered_{0};
-    int stalls_ = 0;
-    double longest_ = 0;
+    int stalls_ = 0, own_stalls_ = 0;
+    double longest_ = 0, longest_own_ = 0;
     std::thread thread_;
 };
 

@@ -9,6 +9,8 @@
 #include <QListWidget>
 #include <QPlainTextEdit>
 #include <QPushButton>
+#include <QScrollArea>
+#include <QScrollBar>
 #include <QSignalSpy>
 #include <QTest>
 #include <catch2/catch.hpp>
@@ -196,6 +198,50 @@ TEST_CASE("The palette finds a command by its words in any order", "[panels][pal
     QTest::keyClick(field, Qt::Key_Return);
     QApplication::processEvents();
     CHECK(done.count() == 1);
+}
+
+TEST_CASE("In a low window the text panel scrolls, and nothing of it is squeezed", "[panels][text]") {
+    Panel box;
+    box.panel.set_models({card(1)});
+    box.panel.show_preview(preview(2000));
+    TokenPreview wrong = preview(2000);
+    wrong.failure = QStringLiteral(
+        "[length] expected at most 1024 tokens, the model's positions; found 2000. Shorten "
+        "it by Length, cut it into windows, or tick Beyond trained positions.");
+    box.panel.show_preview(wrong);
+    box.panel.resize(300, 430);
+    box.panel.show();
+    for (int i = 0; i < 5; ++i) QApplication::processEvents();
+    for (const char* name : {"text_length", "text_first", "text_model", "text_repeat", "text_maps"}) {
+        const auto* control = child<QWidget>(box.panel, name);
+        INFO(name);
+        CHECK(control->height() >= control->minimumSizeHint().height());
+    }
+    const auto* run = child<QPushButton>(box.panel, "text_run");
+    CHECK(box.panel.rect().contains(QRect(run->mapTo(&box.panel, QPoint()), run->size())));
+    // With room for all of it there is no bar.
+    box.panel.resize(300, 900);
+    for (int i = 0; i < 5; ++i) QApplication::processEvents();
+    const auto* scroll = box.panel.findChild<QScrollArea*>();
+    REQUIRE(scroll);
+    CHECK_FALSE(scroll->verticalScrollBar()->isVisible());
+}
+
+TEST_CASE("What is recent fits the list, however long its path", "[panels][start]") {
+    ensure_application();
+    StartPage page;
+    page.resize(800, 500);
+    page.show();
+    auto* list = child<QListWidget>(page, "start_recent");
+    CHECK_FALSE(list->isVisible());  // a place to drop things is there instead
+    RecentItem gone;
+    gone.path = QStringLiteral("/a/") + QString(300, QLatin1Char('b'));
+    gone.name = QStringLiteral("gone");
+    gone.missing = true;
+    page.set_recent({gone});
+    QApplication::processEvents();
+    CHECK(list->isVisible());
+    CHECK(list->visualItemRect(list->item(0)).width() <= list->viewport()->width());
 }
 
 TEST_CASE("Recent items that are gone are marked and do not open", "[panels][start]") {

@@ -13,6 +13,7 @@
 #include <QTest>
 #include <QToolButton>
 #include <catch2/catch.hpp>
+#include <cmath>
 
 #include "tests/widgets/child.h"
 #include "tests/widgets/desk_fixture.h"
@@ -99,7 +100,7 @@ TEST_CASE("Controls ask for what the run can do now", "[run]") {
 
     change(page, 1, training::RunState::finished, false);
     CHECK_FALSE(child<QPushButton>(*page.view, "run_resume")->isVisible());
-    CHECK(child<QToolButton>(*page.view, "run_fork")->isEnabled());
+    CHECK(child<QPushButton>(*page.view, "run_fork")->isEnabled());
 }
 
 TEST_CASE("The rate is given when the slider is let go, about the peak that holds", "[run]") {
@@ -243,6 +244,56 @@ TEST_CASE("A head chosen in the maps is chosen everywhere", "[timeline]") {
     CHECK(child<QComboBox>(*other.view, "timeline_of")->currentData().toString() == "heads");
 }
 
+TEST_CASE("A run without probes leaves the way to the other runs", "[timeline]") {
+    Page page("timeline", 1);
+    tests::MadeRun none;
+    none.probe_every = 0;
+    page.desk.runs().take(page.desk.runs().add(QStringLiteral("/runs/none"), QStringLiteral("none")),
+                          tests::made_run(none));
+    page.settle();
+    auto* runs = child<QComboBox>(*page.view, "timeline_run");
+    CHECK(runs->isVisible());
+    CHECK_FALSE(child<CurvePlot>(*page.view, "timeline_plot")->isVisible());
+    CHECK(child<QWidget>(*page.view, "banner")->isVisible());
+    Q_EMIT runs->activated(0);
+    page.settle();
+    CHECK(child<CurvePlot>(*page.view, "timeline_plot")->isVisible());
+    CHECK_FALSE(child<QWidget>(*page.view, "banner")->isVisible());
+}
+
+TEST_CASE("Buttons stay where they are while the words about the run change", "[run]") {
+    Page page("run");
+    auto* stop = child<QPushButton>(*page.view, "run_stop");
+    const QPoint before = stop->mapTo(page.view.get(), QPoint());
+    page.desk.runs().set_waiting(1, {QStringLiteral("evaluate"), QStringLiteral("snapshot")});
+    page.settle();
+    CHECK(stop->mapTo(page.view.get(), QPoint()) == before);
+    page.desk.runs().set_waiting(1, {});
+    change(page, 1, training::RunState::paused, true);
+    CHECK(stop->mapTo(page.view.get(), QPoint()) == before);
+}
+
+TEST_CASE("A curve without values has no axes, and short ranges have ticks that differ", "[curve]") {
+    ensure_application();
+    CurvePlot plot;
+    plot.resize(300, 160);
+    plot.set_x({}, figures::ScaleKind::linear, [](double x) { return QString::number(std::llround(x)); });
+    plot.set_y({}, figures::ScaleKind::logarithmic);
+    plot.set_y_least(0);
+    plot.grab();
+    CHECK(plot.y_ticks().empty());
+    CHECK(plot.x_ticks().empty());
+    // One step, and a fifth of a decade.
+    const auto points = std::make_shared<const CurvePlot::Points>(CurvePlot::Points{{0, 1}, {5.1, 6.2}});
+    plot.set_y_least(std::nullopt);
+    plot.set_lines({{QStringLiteral("norm"), Qt::black, CurvePlot::Look::line, points, 0}});
+    plot.grab();
+    CHECK(plot.y_ticks().size() >= 2);
+    REQUIRE(plot.x_ticks().size() == 2);
+    CHECK(plot.x_ticks()[0].second == "0");
+    CHECK(plot.x_ticks()[1].second == "1");
+}
+
 TEST_CASE("Costs are the paper's at any sizes, and what was measured stands beside them", "[cost]") {
     Page page("cost", 0);
     auto* table = child<QTableWidget>(*page.view, "cost_table");
@@ -254,6 +305,7 @@ TEST_CASE("Costs are the paper's at any sizes, and what was measured stands besi
     CHECK(table->item(0, 0)->text() == "Standard");
     CHECK(table->item(0, 1)->toolTip().contains(QStringLiteral("4 B L")));
     CHECK(table->item(0, 2)->text() == QStringLiteral("–"));
+    CHECK(table->isColumnHidden(2));  // until something is measured
     QSignalSpy wanted(&page.desk.runs(), &RunShelf::cost_wanted);
     child<QPushButton>(*page.view, "cost_measure")->click();
     CHECK(wanted.count() == 1);
@@ -269,6 +321,12 @@ TEST_CASE("Costs are the paper's at any sizes, and what was measured stands besi
     page.settle();
     CHECK(table->item(0, 2)->text() != QStringLiteral("–"));
     CHECK(table->item(0, 2)->toolTip().contains(QStringLiteral("2 times")));
+    CHECK_FALSE(table->isColumnHidden(2));
+    for (int row = 0; row < table->rowCount(); ++row) {
+        INFO(table->item(row, 0)->text().toStdString());
+        CHECK(table->visualItemRect(table->item(row, 0)).width() >
+              table->fontMetrics().horizontalAdvance(table->item(row, 0)->text()) + table->iconSize().width());
+    }
     auto* show = child<QComboBox>(*page.view, "cost_show");
     show->setCurrentIndex(1);
     page.settle();

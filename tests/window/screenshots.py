@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""screenshots.py PROGRAM [FOLDER] [--training]: the pictures of README.md and docs/user-guide.md, taken from the running program:
-the tour of the user guide, by mouse and keyboard under Xvfb, at 1280 x 800. FOLDER: docs/images; --training: only those of training. Wants ImageMagick's
-`convert` for a palette of 200 colours, which keeps files small."""
+"""screenshots.py PROGRAM [FOLDER] [--training]: the pictures of README.md and docs/user-guide.md, taken from the
+running program: the tour of the user guide, by mouse and keyboard under Xvfb, at 1280 x 800. FOLDER: docs/images;
+--training: only the start page and those of training. Wants ImageMagick's `convert` for a palette of 200 colours, which
+keeps files small."""
 import os
 import shutil
 import subprocess
@@ -52,10 +53,10 @@ class Tour:
         window.until("a window of 1280 x 800", lambda: window.find("main_window")["rect"][2:] == list(SIZE))
         hands.xdotool("windowfocus", number)
         hands.take_focus()
+        self.keep("start")
 
     def whole(self):
         window, hands = self.window, self.hands
-        self.keep("start")
         hands.click("start_sample")
         window.until_state("a model", lambda state: state["models"] == 1)
         self.run(1)
@@ -119,7 +120,7 @@ sequence_length = 128
 
 [training]
 steps = 300
-batch = 16
+batch = 8
 
 [optimizer]
 learning_rate = 1e-3     # small models take more
@@ -156,26 +157,27 @@ prompt = "And God said"
         self.hands.click("job_find")
 
     def training(self):
-        """Train and watch: the job, its layers, the run while it goes on, its timeline, costs."""
+        """Train and watch: the job, its layers, the run while it goes on, its timeline, costs. Patient: the machine may
+        do other things at the same time."""
         window, hands = self.window, self.hands
         self.type_job()
         hands.click("job_measure")
-        window.until("the job's speed", lambda: window.find("fact_speed_value")["text"] not in ("", "–"))
+        window.until("the job's speed", lambda: window.find("fact_speed_value")["text"] not in ("", "–"), 200)
         self.keep("train")
         self.show("layout")
         self.keep("layers")
         self.show("train")
         hands.click("job_start")
         window.until_state("a run", lambda state: state["runs"] and state["runs"][0]["status"] == "running")
-        window.until_state("snapshots", lambda state: state["runs"][0]["snapshots"] > 2, 400)
+        window.until_state("two thirds of it", lambda state: state["runs"][0]["step"] >= 200, 900)
         self.show("run")
         self.keep("run")
-        window.until_state("its end", lambda state: state["runs"][0]["status"] == "finished", 400)
+        window.until_state("its end", lambda state: state["runs"][0]["status"] == "finished", 900)
         self.show("timeline")
         self.keep("timeline", 2.0)
         self.show("cost")
         hands.click("cost_measure")
-        window.until("costs that were measured", lambda: "Measured here" in window.find("cost_words")["text"])
+        window.until("costs that were measured", lambda: "Measured here" in window.find("cost_words")["text"], 400)
         self.keep("cost")
 
 

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """training.py PROGRAM [--shots FOLDER]: training in the window, without a screen: a job is typed as text, its form
 follows; it is started, watched, paused, resumed, evaluated, its rate changed, and stopped; the timeline scrubs; the
-snapshot's analysis opens; another window finds the run again and resumes it to its end."""
+snapshot's analysis opens, and one of a text that is longer than the model reads; another window finds the run again and
+resumes it; one that a crash interrupts is offered; jobs and texts are dropped."""
 import argparse
 import os
 import signal
@@ -81,6 +82,8 @@ def tell(program, home, shots):
 
     hands.act("train_new")
     window.until_state("the job in front", lambda state: state["front"] == "train")
+    if window.find("text_run")["visible"]:
+        raise Failed("expected the text panel to leave its room to the views of training")
     hands.click("job_text")
     hands.key("Ctrl+A")
     for line in job(corpus(home)).splitlines():
@@ -122,6 +125,18 @@ def tell(program, home, shots):
     window.until_state("the snapshot's analysis", lambda state: not state["running"] and len(state["studies"]) == 1 and
                        state["studies"][0]["complete"] and state["models"] == 1)
     shot("analysis")
+    # All of a text that is longer than what the model reads.
+    window.until_visible("text_length")
+    hands.click("text_length", (0.3, 0.5))
+    hands.key("Ctrl+A")
+    hands.type("0")
+    hands.key("Return")
+    hands.act("train_analyse")
+    window.until_state("another analysis", lambda state: not state["running"] and len(state["studies"]) == 2 and
+                       state["studies"][1]["complete"])
+    names = [study["name"] for study in window.state()["studies"]]
+    if not all(name.startswith("watched_step_") for name in names):
+        raise Failed(f"expected analyses that are called by their run and step; found {names}")
     problems = window.state()["problems"]
     if problems:
         raise Failed(f"expected no problem; found {problems}")
@@ -132,7 +147,7 @@ def tell(program, home, shots):
 
     # Another window: the run is there, goes on, and goes on without the window.
     window, hands = start(program, home)
-    window.until_state("the run again", lambda state: run_of(state)["path"] == path and
+    window.until_state("the run again", lambda state: run_of(state).get("path") == path and
                        run_of(state)["status"] == "stopped")
     hands.act("view_run")
     press(hands, window, "run_resume", "a resumed run", lambda run: run["status"] == "running" and run["step"] > last)
@@ -146,7 +161,41 @@ def tell(program, home, shots):
         press(hands, window, "run_stop", "a stopped run", lambda run: run["status"] in ("stopped", "finished"))
     hands.act("quit")
     window.ended()
+    crash(program, home, path)
     print(f"steps {last} of {STEPS}; {stalls}")
+
+
+def crash(program, home, path):
+    """Both die, the run first: the next window offers the session and the run, one at a time."""
+    window, hands = start(program, home)
+    hands.act("view_run")
+    press(hands, window, "run_resume", "a resumed run", lambda run: run["status"] == "running")
+    end_training(home)
+    window.until_state("an interrupted run", lambda state: run_of(state)["status"] == "interrupted")
+    window.until_visible("banner_action")  # the way to resume it
+    window.until("a session of a window that is open", lambda: window.session().get("closed") is False)
+    window.kill()
+    window, hands = start(program, home)
+    window.until_visible("start_run_0")
+    hands.click("start_no_session")
+    hands.click("start_run_0")
+    window.until_state("the interrupted run", lambda state: run_of(state).get("path") == path and
+                       run_of(state)["status"] == "interrupted" and state["front"] == "run")
+    if window.find("start_run_0")["found"]:
+        raise Failed("expected an open run to be offered no more")
+    # What is dropped: a job into the form, wherever it falls; a text to train on.
+    hands.act("view_train")
+    job_file, text = os.path.join(home, "dropped.toml"), os.path.join(home, "corpus.txt")
+    with open(job_file, "w", encoding="utf-8") as file:
+        file.write('name = "dropped"\n[data]\ncorpus = "kjv"\n')
+    hands.drop(job_file, "job_find")
+    window.until("the dropped job", lambda: window.find("job_name")["text"] == "dropped")
+    hands.drop(text, "job_text")
+    window.until("the dropped text", lambda: window.find("job_data_text")["text"] == text)
+    if window.find("job_find")["text"] or window.find("job_data_corpus")["text"]:
+        raise Failed("expected nothing of the drop in the search, and one source of data")
+    hands.act("quit")
+    window.ended()
 
 
 def end_training(home):

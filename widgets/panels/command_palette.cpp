@@ -7,6 +7,8 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
+#include <QPainter>
+#include <QStyledItemDelegate>
 #include <QTableWidget>
 #include <QVBoxLayout>
 #include <algorithm>
@@ -20,6 +22,21 @@ QString plain(const QAction& action) {
     return text;
 }
 
+constexpr int kKeysRole = Qt::UserRole + 1;
+
+/// Keys stand at the right end of their command.
+class KeysAtEnd final : public QStyledItemDelegate {
+public:
+    using QStyledItemDelegate::QStyledItemDelegate;
+    void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
+        QStyledItemDelegate::paint(painter, option, index);
+        const bool chosen = option.state & QStyle::State_Selected;
+        painter->setPen(option.palette.color(chosen ? QPalette::HighlightedText : QPalette::PlaceholderText));
+        painter->drawText(option.rect.adjusted(0, 0, -8, 0), Qt::AlignRight | Qt::AlignVCenter,
+                          index.data(kKeysRole).toString());
+    }
+};
+
 }  // namespace
 
 CommandPalette::CommandPalette(QList<QAction*> actions, QWidget* parent)
@@ -31,6 +48,7 @@ CommandPalette::CommandPalette(QList<QAction*> actions, QWidget* parent)
     field_->setObjectName(QStringLiteral("palette_field"));
     list_->setAccessibleName(tr("Commands that fit"));
     list_->setFocusPolicy(Qt::NoFocus);
+    list_->setItemDelegate(new KeysAtEnd(list_));
     auto* column = new QVBoxLayout(this);
     column->addWidget(field_);
     column->addWidget(list_);
@@ -65,10 +83,14 @@ void CommandPalette::list(const QString& typed) {
     }
     std::stable_sort(hits.begin(), hits.end(), [](const Hit& a, const Hit& b) { return a.score > b.score; });
     list_->clear();
+    QStringList listed;  // a command that two menus have is one
     for (const Hit& hit : hits) {
+        if (listed.contains(plain(*hit.action))) continue;
+        listed << plain(*hit.action);
         const QString keys = hit.action->shortcut().toString(QKeySequence::NativeText);
-        auto* item =
-            new QListWidgetItem(keys.isEmpty() ? plain(*hit.action) : plain(*hit.action) + "    " + keys, list_);
+        auto* item = new QListWidgetItem(plain(*hit.action), list_);
+        item->setData(kKeysRole, keys);
+        item->setData(Qt::AccessibleTextRole, QString(plain(*hit.action) + QLatin1Char(' ') + keys));
         item->setData(Qt::UserRole, QVariant::fromValue(static_cast<void*>(hit.action)));
         item->setToolTip(hit.action->toolTip());
         if (!hit.action->isEnabled()) item->setFlags(item->flags() & ~Qt::ItemIsEnabled);
@@ -114,8 +136,12 @@ void show_shortcuts(const QList<QAction*>& actions, QWidget* parent) {
     const auto keys = [&](const QString& key, const QString& text) { rows.emplace_back(key, text); };
     keys(CommandPalette::tr("Left, Right"), CommandPalette::tr("In a view: the head before, the next one"));
     keys(CommandPalette::tr("Up, Down"), CommandPalette::tr("In a view: the layer before, the next one"));
-    keys(CommandPalette::tr("Wheel, drag"), CommandPalette::tr("In a map or figure: zoom, move"));
+    keys(CommandPalette::tr("Wheel, drag"), CommandPalette::tr("In a map, figure or curve: zoom, move"));
     keys(CommandPalette::tr("Double click"), CommandPalette::tr("In a map: show all of it; on a head: open its map"));
+    keys(CommandPalette::tr("+, -, 0"), CommandPalette::tr("In a map or curve: nearer, farther, all of it"));
+    keys(CommandPalette::tr("Space"), CommandPalette::tr("In the timeline: play, pause"));
+    keys(CommandPalette::tr("1 to 7"), CommandPalette::tr("In the layer column: give the chosen layers a mixer"));
+    keys(CommandPalette::tr("Tab, Shift+Tab"), CommandPalette::tr("The next control, the one before"));
     auto* table = new QTableWidget(static_cast<int>(rows.size()), 2, dialog);
     table->setHorizontalHeaderLabels({CommandPalette::tr("Key"), CommandPalette::tr("What it does")});
     table->verticalHeader()->hide();

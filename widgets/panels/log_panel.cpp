@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "widgets/panels/log_panel.h"
 
+#include <QScrollBar>
 #include <QTime>
 
 namespace headscope::widgets {
@@ -12,6 +13,12 @@ LogPanel::LogPanel(QWidget* parent) : QPlainTextEdit(parent) {
     setMaximumBlockCount(4000);
     setLineWrapMode(QPlainTextEdit::WidgetWidth);
     setPlaceholderText(tr("Nothing has happened yet"));
+}
+
+/// What came last stays in sight when the panel is opened or made lower.
+void LogPanel::resizeEvent(QResizeEvent* event) {
+    QPlainTextEdit::resizeEvent(event);
+    verticalScrollBar()->setValue(verticalScrollBar()->maximum());
 }
 
 void LogPanel::note(const QString& text) {

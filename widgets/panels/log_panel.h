@@ -17,6 +17,9 @@ public:
 Q_SIGNALS:
     void problem_noted(const QString& text);
 
+protected:
+    void resizeEvent(QResizeEvent* event) override;
+
 private:
     void add(const QString& text, bool problem);
     int problems_ = 0;

@@ -5,6 +5,7 @@
 #include <QLocale>
 #include <QMenu>
 
+#include "widgets/training/facts.h"
 #include "widgets/training/run_shelf.h"
 
 namespace headscope::widgets {
@@ -102,9 +103,8 @@ void ProjectTree::fill_studies() {
             state = tr(" – incomplete");
         auto* item = new QTreeWidgetItem(studies_, {study->name() + state});
         item->setData(0, kIdRole, study->id());
-        item->setToolTip(0, tr("%1\n%2, %3 sequences")
-                                .arg(QString::fromStdString(study->path().string()), study->model_name())
-                                .arg(study->sequences()));
+        item->setToolTip(0, tr("%1\n%2, %3").arg(QString::fromStdString(study->path().string()), study->model_name(),
+                                                 sequences_words(study->sequences())));
     }
     if (desk_->studies().empty()) {
         auto* hint = new QTreeWidgetItem(studies_, {tr("none yet")});

@@ -22,23 +22,38 @@ QIcon icon_of(const RecentItem& item, const QPalette& palette) {
     if (!item.thumbnail.isNull()) {
         painter.drawImage(picture.rect(), item.thumbnail);
     } else {
-        QFont font;
-        font.setPixelSize(kThumbnail / 2);
-        painter.setFont(font);
-        painter.setPen(palette.color(QPalette::Mid));
-        painter.drawText(picture.rect(), Qt::AlignCenter,
-                         item.kind == RecentItem::Kind::model      ? QStringLiteral("M")
-                         : item.kind == RecentItem::Kind::analysis ? QStringLiteral("A")
-                                                                   : QStringLiteral("R"));
+        const StartIcon which = item.kind == RecentItem::Kind::model      ? StartIcon::checkpoint
+                                : item.kind == RecentItem::Kind::analysis ? StartIcon::analysis
+                                                                          : StartIcon::training;
+        const int edge = (kThumbnail - kStartIcon) / 2;
+        start_icon(which, palette.color(QPalette::PlaceholderText))
+            .paint(&painter, QRect(edge, edge, kStartIcon, kStartIcon));
     }
     return QIcon(picture);
 }
+
+/// A frame to drop things into, drawn where nothing is yet.
+class DropFrame final : public QLabel {
+public:
+    using QLabel::QLabel;
+
+protected:
+    void paintEvent(QPaintEvent* event) override {
+        QPainter painter(this);
+        painter.setRenderHint(QPainter::Antialiasing);
+        painter.setPen(QPen(palette().color(QPalette::Mid), 1.5, Qt::DashLine));
+        painter.drawRoundedRect(QRectF(rect()).adjusted(1, 1, -1, -1), 8, 8);
+        painter.end();
+        QLabel::paintEvent(event);
+    }
+};
 
 }  // namespace
 
 StartPage::StartPage(QWidget* parent)
     : QWidget(parent),
       recent_(new QListWidget(this)),
+      nothing_(new DropFrame(this)),
       offer_(new QWidget(this)),
       runs_(new QWidget(this)),
       offer_text_(new QLabel(offer_)) {
@@ -53,47 +68,95 @@ StartPage::StartPage(QWidget* parent)
            "then type a text on the left and press Run."),
         this);
     subtitle->setWordWrap(true);
+    auto* columns = new QHBoxLayout;
+    columns->addWidget(build_links(), 1);
+    columns->addSpacing(16);
+    columns->addWidget(build_recent(), 1);
+    auto* page = new QVBoxLayout(this);
+    page->setContentsMargins(32, 24, 32, 24);
+    page->addWidget(title);
+    page->addWidget(subtitle);
+    page->addSpacing(8);
+    page->addWidget(build_offer());
+    page->addWidget(runs_);
+    page->addSpacing(8);
+    page->addLayout(columns, 1);
+    new QVBoxLayout(runs_);
+    runs_->layout()->setContentsMargins(0, 0, 0, 0);
+    runs_->hide();
+    draw_links();
+    set_recent({});
+}
 
-    const auto link = [this](const char* name, const QString& text, const QString& detail) {
-        auto* button = new QCommandLinkButton(text, detail, this);
+QWidget* StartPage::build_links() {
+    auto* box = new QWidget(this);
+    auto* column = new QVBoxLayout(box);
+    column->setContentsMargins(0, 0, 0, 0);
+    const auto link = [&](const char* name, StartIcon icon, const QString& text, const QString& detail) {
+        auto* button = new QCommandLinkButton(text, detail, box);
         button->setObjectName(QLatin1String(name));
         button->setAccessibleName(text);
+        button->setIconSize({kStartIcon, kStartIcon});
+        column->addWidget(button);
+        links_.emplace_back(button, icon);
         return button;
     };
-    auto* model = link("start_model", tr("Open a checkpoint"),
+    auto* model = link("start_model", StartIcon::checkpoint, tr("Open a checkpoint"),
                        tr("A folder with config.json and safetensors or PyTorch files, or one of its files"));
-    auto* analysis = link("start_analysis", tr("Open an analysis"), tr("A file NAME.headscope.h5"));
-    auto* sample = link("start_sample", tr("Try the sample"),
+    auto* analysis = link("start_analysis", StartIcon::analysis, tr("Open an analysis"),
+                          tr("A file NAME.headscope.h5, with all its heads, without its model"));
+    auto* sample = link("start_sample", StartIcon::sample, tr("Try the sample"),
                         tr("A small Llama, trained on the King James Bible and "
                            "Shakespeare, with a text ready to run"));
-    auto* train = link("start_train", tr("Train a model"),
+    auto* train = link("start_train", StartIcon::training, tr("Train a model"),
                        tr("A small one, on your own text, and watch its heads while it learns"));
+    column->addStretch();
     connect(train, &QPushButton::clicked, this, &StartPage::training_wanted);
     connect(model, &QPushButton::clicked, this, &StartPage::open_model_wanted);
     connect(analysis, &QPushButton::clicked, this, &StartPage::open_analysis_wanted);
     connect(sample, &QPushButton::clicked, this, &StartPage::sample_wanted);
+    return box;
+}
 
+QWidget* StartPage::build_offer() {
     auto* restore = new QPushButton(tr("Bring it back"), offer_);
     restore->setObjectName(QStringLiteral("start_session"));
     connect(restore, &QPushButton::clicked, this, &StartPage::session_wanted);
     offer_text_->setWordWrap(true);
-    auto* offer_row = new QHBoxLayout(offer_);
-    offer_row->addWidget(offer_text_, 1);
-    offer_row->addWidget(restore);
+    auto* row = new QHBoxLayout(offer_);
+    row->addWidget(offer_text_, 1);
+    row->addWidget(restore);
     auto* decline = new QPushButton(tr("Not needed"), offer_);
     decline->setObjectName(QStringLiteral("start_no_session"));
     connect(decline, &QPushButton::clicked, this, &StartPage::session_declined);
-    offer_row->addWidget(decline);
+    row->addWidget(decline);
     offer_->setAutoFillBackground(true);
     offer_->setBackgroundRole(QPalette::AlternateBase);
     offer_->hide();
+    return offer_;
+}
 
-    recent_title_ = new QLabel(tr("Recent"), this);
+QWidget* StartPage::build_recent() {
+    auto* box = new QWidget(this);
+    auto* column = new QVBoxLayout(box);
+    column->setContentsMargins(0, 0, 0, 0);
+    recent_title_ = new QLabel(tr("Recent"), box);
     recent_->setObjectName(QStringLiteral("start_recent"));
-    recent_->setAccessibleName(tr("Recent checkpoints and analyses"));
+    recent_->setAccessibleName(tr("Recent checkpoints, analyses and runs"));
     recent_->setIconSize({kThumbnail, kThumbnail});
     recent_->setFrameShape(QFrame::NoFrame);
+    recent_->setTextElideMode(Qt::ElideMiddle);
+    recent_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     recent_->setContextMenuPolicy(Qt::CustomContextMenu);
+    nothing_->setText(
+        tr("Drop a checkpoint, an analysis, the folder of a run\nor a text here, or anywhere on this window.\n\n"
+           "What you open will be listed here."));
+    nothing_->setAlignment(Qt::AlignCenter);
+    nothing_->setForegroundRole(QPalette::PlaceholderText);
+    nothing_->setMinimumHeight(120);
+    column->addWidget(recent_title_);
+    column->addWidget(recent_, 1);
+    column->addWidget(nothing_, 1);
     connect(recent_, &QListWidget::itemActivated, this, [this](QListWidgetItem* item) {
         const RecentItem& recent = items_[static_cast<std::size_t>(recent_->row(item))];
         if (!recent.missing) Q_EMIT path_wanted(recent.path);
@@ -107,46 +170,39 @@ StartPage::StartPage(QWidget* parent)
         menu->addAction(tr("Take off the list"), this, [this, path] { Q_EMIT forget_wanted(path); });
         menu->popup(recent_->viewport()->mapToGlobal(place));
     });
+    return box;
+}
 
-    auto* left = new QVBoxLayout;
-    left->addWidget(model);
-    left->addWidget(analysis);
-    left->addWidget(sample);
-    left->addWidget(train);
-    left->addStretch();
-    auto* right = new QVBoxLayout;
-    right->addWidget(recent_title_);
-    right->addWidget(recent_, 1);
-    auto* columns = new QHBoxLayout;
-    columns->addLayout(left, 1);
-    columns->addSpacing(16);
-    columns->addLayout(right, 1);
-    auto* page = new QVBoxLayout(this);
-    page->setContentsMargins(32, 24, 32, 24);
-    page->addWidget(title);
-    page->addWidget(subtitle);
-    page->addSpacing(8);
-    page->addWidget(offer_);
-    page->addWidget(runs_);
-    page->addSpacing(8);
-    page->addLayout(columns, 1);
-    new QVBoxLayout(runs_);
-    runs_->layout()->setContentsMargins(0, 0, 0, 0);
-    runs_->hide();
-    set_recent({});
+void StartPage::draw_links() {
+    for (const auto& [button, icon] : links_) button->setIcon(start_icon(icon, palette().color(QPalette::Highlight)));
+}
+
+void StartPage::changeEvent(QEvent* event) {
+    QWidget::changeEvent(event);
+    if (event->type() != QEvent::PaletteChange) return;
+    draw_links();
+    list_recent();
 }
 
 void StartPage::set_recent(std::vector<RecentItem> items) {
     items_ = std::move(items);
+    list_recent();
+}
+
+void StartPage::list_recent() {
+    const int row = recent_->currentRow();
     recent_->clear();
     for (const RecentItem& item : items_) {
         const QString state = item.missing ? tr("missing: %1").arg(item.path) : item.detail;
-        auto* row = new QListWidgetItem(icon_of(item, palette()), item.name + QLatin1Char('\n') + state, recent_);
-        row->setToolTip(item.path);
-        if (item.missing) row->setForeground(palette().color(QPalette::Disabled, QPalette::Text));
+        auto* line = new QListWidgetItem(icon_of(item, palette()), item.name + QLatin1Char('\n') + state, recent_);
+        line->setSizeHint({0, kThumbnail + 4});  // as wide as the list: what is longer loses its middle
+        line->setToolTip(item.path);
+        if (item.missing) line->setForeground(palette().color(QPalette::Disabled, QPalette::Text));
     }
-    recent_title_->setText(items_.empty() ? tr("What you open will be listed here") : tr("Recent"));
+    if (row < recent_->count()) recent_->setCurrentRow(row);
+    recent_title_->setVisible(!items_.empty());
     recent_->setVisible(!items_.empty());
+    nothing_->setVisible(items_.empty());
 }
 
 void StartPage::offer_runs(const QStringList& folders) {

@@ -3,8 +3,12 @@
 
 #include <QImage>
 #include <QWidget>
+#include <utility>
 #include <vector>
 
+#include "widgets/panels/start_icons.h"
+
+class QCommandLinkButton;
 class QLabel;
 class QListWidget;
 class QPushButton;
@@ -41,9 +45,20 @@ Q_SIGNALS:
     void path_wanted(const QString& path);
     void forget_wanted(const QString& path);
 
+protected:
+    void changeEvent(QEvent* event) override;
+
 private:
+    QWidget* build_links();
+    QWidget* build_recent();
+    QWidget* build_offer();
+    void draw_links();
+    void list_recent();
+
     std::vector<RecentItem> items_;
+    std::vector<std::pair<QCommandLinkButton*, StartIcon>> links_;
     QListWidget* recent_;
+    QLabel* nothing_;  ///< where the list will be
     QWidget *offer_, *runs_;
     QLabel* offer_text_;
     QLabel* recent_title_;

@@ -51,7 +51,7 @@ struct ModelCard {
     std::int64_t parameters = 0, layers = 0, heads = 0, key_value_heads = 0, max_positions = 0, vocabulary = 0;
     bool tokenizer = false, causal = true, encoder_decoder = false, head = false, chat_template = false;
     bool loaded = false;        ///< the weights are in memory
-    bool tensors_only = false;  ///< a file without a configuration: to be looked at, not to be run
+    bool tensors_only = false;  ///< no configuration, or an unknown one: to be looked at, not to be run
     QString note;               ///< tensors that were left over, choices that were filled in
 };
 

@@ -20,6 +20,7 @@
 #include <algorithm>
 
 #include "widgets/panels/token_chips.h"
+#include "widgets/text/snug_scroll.h"
 
 namespace headscope::widgets {
 namespace {
@@ -72,9 +73,19 @@ TextPanel::TextPanel(QWidget* parent) : QWidget(parent) {
 }
 
 void TextPanel::build() {
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(8, 6, 8, 6);
+    // What is chosen scrolls where the window is low; what it takes and the buttons are always seen.
+    auto* scroll = new SnugScroll(this);
+    auto* panel = new QWidget(scroll);
+    auto* column = new QVBoxLayout(panel);
+    column->setContentsMargins(8, 6, 8, 0);
     column->setSpacing(5);
+    auto* whole = new QVBoxLayout(this);
+    whole->setContentsMargins(0, 0, 0, 0);
+    whole->setSpacing(5);
+    whole->addWidget(scroll, 1);
+    auto* below = new QVBoxLayout;
+    below->setContentsMargins(8, 0, 8, 6);
+    whole->addLayout(below);
 
     model_ = named(new QComboBox(this), "text_model", tr("The model that reads the text"));
     model_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
@@ -103,20 +114,21 @@ void TextPanel::build() {
     column->addWidget(shown_sequence_);
     column->addWidget(chips_, 2);
     column->addWidget(problem_);
+    scroll->hold(panel);
 
     cost_ = new QLabel(this);
     cost_->setObjectName(QStringLiteral("text_cost"));
     cost_->setWordWrap(true);
-    column->addWidget(cost_);
+    below->addWidget(cost_);
     progress_ = named(new QProgressBar(this), "text_progress", tr("How far the run is"));
     progress_->setRange(0, 1000);
-    column->addWidget(progress_);
+    below->addWidget(progress_);
     run_ = named(new QPushButton(tr("Run"), this), "text_run", tr("Analyse the chosen texts (Ctrl+Return)"));
     stop_ = named(new QPushButton(tr("Stop"), this), "text_stop", tr("Stop the run; what is done stays"));
     auto* buttons = new QHBoxLayout;
     buttons->addWidget(run_, 2);
     buttons->addWidget(stop_, 1);
-    column->addLayout(buttons);
+    below->addLayout(buttons);
 
     connect(open, &QToolButton::clicked, this, &TextPanel::open_model_wanted);
     connect(model_, &QComboBox::currentIndexChanged, this, &TextPanel::touch);

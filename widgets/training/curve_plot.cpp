@@ -25,6 +25,27 @@ bool drawable(ScaleKind scale, double value) {
     return std::isfinite(value) && (scale != ScaleKind::logarithmic || value > 0);
 }
 
+/// Those within [low, high] as words; a text that would say the same again is left out.
+std::vector<std::pair<double, QString>> labelled(const std::vector<double>& ticks, double low, double high,
+                                                 const CurvePlot::Words& words) {
+    std::vector<std::pair<double, QString>> labels;
+    for (const double tick : ticks) {
+        if (tick < low || tick > high) continue;
+        const QString text = words ? words(tick) : number_label(tick);
+        if (labels.empty() || labels.back().second != text) labels.emplace_back(tick, text);
+    }
+    return labels;
+}
+
+/// Round values; less than a decade of a logarithmic axis has few of its own, and gets those of a linear one.
+std::vector<std::pair<double, QString>> ticks_of(ScaleKind scale, double low, double high, int wanted,
+                                                 const CurvePlot::Words& words) {
+    auto labels = labelled(round_ticks(scale, low, high, wanted), low, high, words);
+    if (scale == ScaleKind::logarithmic && labels.size() < 2)
+        labels = labelled(round_ticks(ScaleKind::linear, low, high, wanted), low, high, words);
+    return labels;
+}
+
 }  // namespace
 
 CurvePlot::CurvePlot(QWidget* parent) : QWidget(parent), theme_(make_theme(false)) {
@@ -128,6 +149,7 @@ void CurvePlot::fit() {
     x_ = {figures::scaled(x_scale_, x.first), figures::scaled(x_scale_, x.second)};
     double low = least_.value_or(std::numeric_limits<double>::infinity());
     double high = least_.value_or(-std::numeric_limits<double>::infinity());
+    empty_ = true;
     for (const Line& line : lines_) {
         if (!line.points) continue;
         const auto& points = *line.points;
@@ -135,6 +157,7 @@ void CurvePlot::fit() {
         const auto end = std::upper_bound(points.x.begin(), points.x.end(), x.second) - points.x.begin();
         for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
             if (!drawable(y_scale_, points.y[i])) continue;
+            empty_ = false;
             low = std::min(low, points.y[i]);
             high = std::max(high, points.y[i]);
         }
@@ -152,14 +175,10 @@ void CurvePlot::fit() {
     const int bottom_edge = metrics.height() + 5 + (x_label_.isEmpty() ? 0 : metrics.height());
     const int tall = std::max(10, height() - top_edge - bottom_edge);
     y_ticks_.clear();
-    int widest = 0;
     const double y_low = unscaled(y_scale_, y_.first, 1), y_high = unscaled(y_scale_, y_.second, 1);
-    for (const double tick : round_ticks(y_scale_, y_low, y_high, std::clamp(tall / 34, 2, 8))) {
-        if (tick < y_low || tick > y_high) continue;
-        const QString text = y_words_ ? y_words_(tick) : number_label(tick);
-        y_ticks_.emplace_back(tick, text);
-        widest = std::max(widest, metrics.horizontalAdvance(text));
-    }
+    if (!empty_) y_ticks_ = ticks_of(y_scale_, y_low, y_high, std::clamp(tall / 34, 2, 8), y_words_);
+    int widest = 0;
+    for (const auto& [value, text] : y_ticks_) widest = std::max(widest, metrics.horizontalAdvance(text));
     const int left = std::max(left_, widest + 9 + (y_label_.isEmpty() ? 0 : metrics.height() + 2));
     int right = 10;
     if (end_names_)
@@ -167,14 +186,18 @@ void CurvePlot::fit() {
             if (line.look == Look::line) right = std::max(right, metrics.horizontalAdvance(line.name) + 12);
     area_ = QRect(left, top_edge, std::max(10, width() - left - std::min(right, width() / 3)), tall);
     x_ticks_.clear();
+    if (!empty_) fit_x_ticks();
+}
+
+void CurvePlot::fit_x_ticks() {
+    const Range x = shown_x();
+    const QFontMetrics metrics(small_font());
     double until = -1e9;
-    for (const double tick : round_ticks(x_scale_, x.first, x.second, std::clamp(area_.width() / 80, 2, 10))) {
-        if (tick < x.first || tick > x.second) continue;
-        const QString text = x_words_ ? x_words_(tick) : number_label(tick);
+    for (auto& [tick, text] : ticks_of(x_scale_, x.first, x.second, std::clamp(area_.width() / 64, 2, 10), x_words_)) {
         const double middle = x_to_pixel(tick), half = metrics.horizontalAdvance(text) / 2.0;
         if (middle - half < until) continue;
-        until = middle + half + 6;
-        x_ticks_.emplace_back(tick, text);
+        until = middle + half + 8;
+        x_ticks_.emplace_back(tick, std::move(text));
     }
 }
 

@@ -64,6 +64,9 @@ public:
 
     /// What the cursor reads, one line a curve.
     QStringList readings() const;
+    /// Values and texts of the y axis; none while there is nothing to draw.
+    const std::vector<std::pair<double, QString>>& y_ticks() const { return y_ticks_; }
+    const std::vector<std::pair<double, QString>>& x_ticks() const { return x_ticks_; }
     /// Pixels of the plotting area, and where a value is in it.
     QRect plot_area() const;
     double x_to_pixel(double x) const;
@@ -92,6 +95,7 @@ protected:
 private:
     void renew();
     void fit();  ///< axes_ for what is there and what is seen
+    void fit_x_ticks();
     Range all_x() const;
     Range shown_x() const;
     void user_range(Range range);
@@ -121,7 +125,7 @@ private:
     Range x_{0, 1}, y_{0, 1};  ///< of the axes, in scaled() coordinates
     std::vector<std::pair<double, QString>> x_ticks_, y_ticks_;
     QPixmap picture_;
-    bool outdated_ = true, dragging_ = false, end_names_ = false;
+    bool outdated_ = true, dragging_ = false, end_names_ = false, empty_ = true;
     QPointF pressed_;
     Range pressed_range_;
 };

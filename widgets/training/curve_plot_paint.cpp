@@ -3,6 +3,7 @@
 #include <QPainter>
 #include <QPainterPath>
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "widgets/ticks.h"
@@ -13,6 +14,10 @@ namespace {
 
 constexpr int kManyPoints = 5000;  ///< of a line: no smoothing of its edges beyond
 constexpr int kMostReadings = 9;
+constexpr double kReadingShare = 0.6;  ///< of the plot's width, that a reading may take
+constexpr int kLeastReading = 90;      ///< pixels
+constexpr std::size_t kMarkRows = 3;   ///< of texts at marks that are close to each other
+constexpr int kDot = 5;                ///< pixels: a dot at the edge is drawn whole
 
 }  // namespace
 
@@ -34,7 +39,8 @@ void CurvePlot::paintEvent(QPaintEvent*) {
         draw_frame(painter);
         draw_marks(painter);
         if (end_names_) draw_end_names(painter);
-        painter.setClipRect(area_.adjusted(-1, -1, 1, 1));
+        const int edge = range_ ? 1 : kDot;
+        painter.setClipRect(area_.adjusted(-edge, -edge, edge, edge));
         draw_lines(painter);
         outdated_ = false;
     }
@@ -72,6 +78,10 @@ void CurvePlot::draw_frame(QPainter& painter) const {
     }
     painter.setPen(QPen(theme_.line, 1));
     painter.drawLine(QPointF(area_.left(), area_.bottom() + 1.5), QPointF(area_.right() + 1, area_.bottom() + 1.5));
+    if (empty_) {
+        painter.setPen(theme_.muted);
+        painter.drawText(area_, Qt::AlignCenter, tr("nothing yet"));
+    }
     for (const auto& [value, text] : x_ticks_) {
         const double x = std::round(x_to_pixel(value)) + 0.5;
         painter.setPen(QPen(theme_.line, 1));
@@ -98,16 +108,22 @@ void CurvePlot::draw_frame(QPainter& painter) const {
 
 void CurvePlot::draw_marks(QPainter& painter) const {
     const QFontMetrics metrics(painter.font());
-    double until = area_.left();
+    std::array<double, kMarkRows> until;
+    until.fill(area_.left());
     for (const Mark& mark : marks_) {
         const double x = std::round(x_to_pixel(mark.x)) + 0.5;
         if (x < area_.left() - 1 || x > area_.right() + 2) continue;
         painter.setPen(QPen(mark.colour, mark.strong ? 2 : 1, mark.strong ? Qt::SolidLine : Qt::DotLine));
         painter.drawLine(QPointF(x, area_.top()), QPointF(x, area_.bottom()));
         const double wide = metrics.horizontalAdvance(mark.text);
-        if (mark.text.isEmpty() || x + 3 < until || x + 3 + wide > area_.right()) continue;
-        painter.drawText(QPointF(x + 3, area_.top() + metrics.ascent()), mark.text);
-        until = x + 9 + wide;
+        // To the right of the line; at the right edge, where a run that goes on has its newest, to the left.
+        const double begin = x + 3 + wide <= area_.right() ? x + 3 : x - 3 - wide;
+        const auto row = std::find_if(until.begin(), until.end(), [&](double end) { return begin >= end; });
+        if (mark.text.isEmpty() || row == until.end()) continue;
+        painter.drawText(QPointF(begin, area_.top() + metrics.ascent() +
+                                            static_cast<double>(row - until.begin()) * metrics.height()),
+                         mark.text);
+        *row = begin + wide + 6;
     }
 }
 
@@ -192,6 +208,14 @@ void CurvePlot::draw_cursor(QPainter& painter) const {
         QString text;
         QColor colour;
     };
+    const QFontMetrics metrics(painter.font());
+    // A long name loses its middle: the value is what is read.
+    const int most = std::max(kLeastReading, static_cast<int>(area_.width() * kReadingShare));
+    const auto reading_of = [&](const QString& name, const QString& value) {
+        const int room = most - metrics.horizontalAdvance(value);
+        return metrics.elidedText(name, Qt::ElideMiddle, std::max(room, kLeastReading / 3)) + QStringLiteral("  ") +
+               value;
+    };
     std::vector<Reading> readings;
     painter.setRenderHint(QPainter::Antialiasing);
     for (const Line& line : lines_) {
@@ -202,8 +226,7 @@ void CurvePlot::draw_cursor(QPainter& painter) const {
         painter.setPen(QPen(theme_.background, 1.5));
         painter.setBrush(line.colour);
         painter.drawEllipse(QPointF(x_to_pixel(line.points->x[*place]), y_to_pixel(y)), 3.6, 3.6);
-        readings.push_back(
-            {line.name + QStringLiteral("  ") + (y_words_ ? y_words_(y) : number_label(y)), line.colour});
+        readings.push_back({reading_of(line.name, y_words_ ? y_words_(y) : number_label(y)), line.colour});
     }
     if (readings.empty()) return;
     const std::size_t more = readings.size() > kMostReadings ? readings.size() - kMostReadings : 0;
@@ -213,13 +236,13 @@ void CurvePlot::draw_cursor(QPainter& painter) const {
     }
     readings.insert(readings.begin(),
                     {x_words_ ? x_words_(*cursor_) : number_label(std::round(*cursor_)), theme_.muted});
-    const QFontMetrics metrics(painter.font());
     int wide = 0;
     for (const Reading& reading : readings) wide = std::max(wide, metrics.horizontalAdvance(reading.text));
     const int line_height = metrics.height();
     QRectF box(0, 0, wide + 26, static_cast<double>(readings.size()) * line_height + 8);
     const bool right = x + 10 + box.width() < area_.right() || x - 10 - box.width() < area_.left();
-    box.moveTopLeft({right ? x + 10 : x - 10 - box.width(), area_.top() + 4.0});
+    const double left = right ? x + 10 : x - 10 - box.width();
+    box.moveTopLeft({std::clamp(left, 0.0, std::max(0.0, width() - box.width() - 1.0)), area_.top() + 4.0});
     QColor ground = theme_.background;
     ground.setAlphaF(0.92F);
     painter.setPen(QPen(theme_.grid, 1));

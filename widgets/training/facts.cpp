@@ -99,4 +99,8 @@ QString time_words(double seconds) {
     return Facts::tr("%1 days").arg(QString::number(static_cast<double>(minutes) / 60 / 24, 'f', 1));
 }
 
+QString sequences_words(std::int64_t count) {
+    return count == 1 ? Facts::tr("1 sequence") : Facts::tr("%1 sequences").arg(count);
+}
+
 }  // namespace headscope::widgets

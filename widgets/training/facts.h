@@ -3,6 +3,7 @@
 
 #include <QString>
 #include <QWidget>
+#include <cstdint>
 #include <vector>
 
 namespace headscope::widgets {
@@ -29,5 +30,7 @@ QString count_words(double count);
 QString bytes_words(double bytes);
 /// "under 1 s", "12 s", "4 min", "2 h 10 min".
 QString time_words(double seconds);
+/// "1 sequence", "3 sequences".
+QString sequences_words(std::int64_t count);
 
 }  // namespace headscope::widgets

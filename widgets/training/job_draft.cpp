@@ -61,19 +61,19 @@ QString JobDraft::first_text() {
         "layout = \"uniform\"\n"
         "\n"
         "[data]\n"
-        "corpus = \"kjv\"                 # or text = [\"folder/*.txt\"], or generator = { name = \"induction\" }\n"
-        "tokenizer = \"bytes\"            # or \"train:2048\", or a path\n"
+        "corpus = \"kjv\"            # or text = [\"my/*.txt\"]\n"
+        "tokenizer = \"bytes\"       # or \"train:2048\"\n"
         "sequence_length = 256\n"
         "\n"
         "[training]\n"
-        "steps = 1000                   # or minutes = 10, or tokens = 5e6\n"
+        "steps = 1000              # or minutes = 10\n"
         "batch = 16\n"
         "\n"
         "[optimizer]\n"
         "learning_rate = 4e-4\n"
         "\n"
         "[probe]\n"
-        "every = 50                     # steps between measurements of all heads\n");
+        "every = 50                # all heads are measured\n");
 }
 
 void JobDraft::read() {

@@ -32,8 +32,13 @@ QString text_of(const nlohmann::json& value) {
     if (value.is_string()) return QString::fromStdString(value.get<std::string>());
     if (value.is_array()) {
         QStringList parts;
-        for (const auto& item : value) parts << text_of(item);
-        return parts.join(QStringLiteral(", "));
+        bool plain = true;
+        for (const auto& item : value) {
+            parts << text_of(item);
+            plain &= !parts.back().contains(QLatin1Char(',')) && parts.back() == parts.back().trimmed();
+        }
+        // What commas part would be read as more than it is.
+        return plain ? parts.join(QStringLiteral(", ")) : QString::fromStdString(training::toml_value(value));
     }
     return QString::fromStdString(training::toml_value(value));
 }
@@ -47,7 +52,10 @@ std::string assignment(const JobKey& key, const QString& typed) {
     const QString text = typed.trimmed();
     const bool literal = text.startsWith(QLatin1Char('[')) || text.startsWith(QLatin1Char('{'));
     if (literal) return text.toStdString();
-    if (is_list(key.kind) || key.kind == KeyKind::pair) {
+    bool number = false;
+    text.toDouble(&number);
+    if (key.kind == KeyKind::share_or_paths && number) return text.toStdString();
+    if (is_list(key.kind) || key.kind == KeyKind::pair || key.kind == KeyKind::share_or_paths) {
         std::string items;
         for (const QString& part : text.split(QLatin1Char(','), Qt::SkipEmptyParts))
             items += (items.empty() ? "" : ", ") +
@@ -55,12 +63,6 @@ std::string assignment(const JobKey& key, const QString& typed) {
         return "[" + items + "]";
     }
     if (key.kind == KeyKind::text || key.kind == KeyKind::path || key.kind == KeyKind::choice) return quoted(text);
-    if (key.kind == KeyKind::share_or_paths) {
-        bool number = false;
-        text.toDouble(&number);
-        if (number) return text.toStdString();
-        return "[" + quoted(text) + "]";
-    }
     return text.toStdString();
 }
 
@@ -272,8 +274,11 @@ void JobField::choose_files(bool folder) {
     dialog->setFileMode(folder    ? QFileDialog::Directory
                         : several ? QFileDialog::ExistingFiles
                                   : QFileDialog::ExistingFile);
-    connect(dialog, &QFileDialog::filesSelected, this, [this](const QStringList& files) {
-        line_ ? line_->setText(files.join(QStringLiteral(", "))) : combo_->setEditText(files.value(0));
+    connect(dialog, &QFileDialog::filesSelected, this, [this, several](const QStringList& files) {
+        nlohmann::json paths = nlohmann::json::array();
+        for (const QString& file : files) paths.push_back(file.toStdString());
+        const QString text = several ? text_of(paths) : files.value(0);
+        line_ ? line_->setText(text) : combo_->setEditText(text);
         apply();
     });
     dialog->open();

@@ -157,6 +157,8 @@ void LayerColumn::mousePressEvent(QMouseEvent* event) {
 }
 
 void LayerColumn::mouseMoveEvent(QMouseEvent* event) {
+    // The job may have got another stack meanwhile.
+    if (layers_.size() != pressed_layers_.size()) pressed_ = -1;
     if (pressed_ < 0 || !(event->buttons() & Qt::LeftButton)) {
         QListWidget::mouseMoveEvent(event);
         return;
@@ -177,7 +179,7 @@ void LayerColumn::mouseMoveEvent(QMouseEvent* event) {
 void LayerColumn::mouseReleaseEvent(QMouseEvent* event) {
     const int began = std::exchange(pressed_, -1);
     QListWidget::mouseReleaseEvent(event);
-    if (began < 0) return;
+    if (began < 0 || layers_.size() != pressed_layers_.size()) return;
     if (!filled_ && row(itemAt(event->position().toPoint())) == began)
         set(began, next(layers_[static_cast<std::size_t>(began)]));
     if (layers_ != pressed_layers_) Q_EMIT edited();

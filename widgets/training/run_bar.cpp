@@ -26,8 +26,10 @@ using workspace::RunStatus;
 constexpr int kSteps = 100;  ///< of the rate's slider, for a factor of 10 to either side
 constexpr int kNameLength = 30;
 
+/// From the middle: forks differ in their ends.
 QString shortened(const QString& name) {
-    return name.size() > kNameLength ? name.left(kNameLength - 1) + QStringLiteral("…") : name;
+    if (name.size() <= kNameLength) return name;
+    return name.left(kNameLength / 2) + QStringLiteral("…") + name.right(kNameLength / 2 - 1);
 }
 
 /// The peak that holds now: the last one that was asked for, else the job's.
@@ -59,31 +61,48 @@ RunBar::RunBar(RunShelf* shelf, QWidget* parent)
 }
 
 void RunBar::build_controls() {
-    auto* row = new FlowLayout(controls_);
-    state_ = new QLabel(controls_);
+    auto* column = new QVBoxLayout(controls_);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(5);
+    column->addWidget(build_state());
+    column->addWidget(build_buttons());
+}
+
+/// How the run is, in a row of its own: its words change their length all the time, and buttons stay where they are.
+QWidget* RunBar::build_state() {
+    auto* box = new QWidget(controls_);
+    auto* row = new QHBoxLayout(box);
+    row->setContentsMargins(0, 0, 0, 0);
+    state_ = new QLabel(box);
     state_->setObjectName(QStringLiteral("run_state"));
     state_->setTextFormat(Qt::PlainText);
     state_->setContentsMargins(8, 3, 8, 3);
     state_->setAutoFillBackground(true);
-    progress_ = new QProgressBar(controls_);
+    progress_ = new QProgressBar(box);
     progress_->setObjectName(QStringLiteral("run_progress"));
     progress_->setAccessibleName(tr("How far the run is"));
-    progress_->setFixedWidth(130);
     progress_->setRange(0, 1000);
+    QSizePolicy policy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+    policy.setRetainSizeWhenHidden(true);
+    progress_->setSizePolicy(policy);
+    row->addWidget(state_);
+    row->addWidget(progress_, 1);
+    return box;
+}
+
+QWidget* RunBar::build_buttons() {
+    auto* box = new QWidget(controls_);
+    auto* row = new FlowLayout(box);
     const auto button = [&](const char* name, const QString& text, const QString& tip) {
-        auto* made = new QPushButton(text, controls_);
+        auto* made = new QPushButton(text, box);
         made->setObjectName(QLatin1String(name));
         made->setAccessibleName(text);
         made->setToolTip(tip);
+        row->addWidget(made);
         return made;
     };
     const auto menu = [&](const char* name, const QString& text, const QString& tip) {
-        auto* made = new QToolButton(controls_);
-        made->setObjectName(QLatin1String(name));
-        made->setText(text);
-        made->setAccessibleName(text);
-        made->setToolTip(tip);
-        made->setPopupMode(QToolButton::InstantPopup);
+        auto* made = button(name, text, tip);
         made->setMenu(new QMenu(made));
         return made;
     };
@@ -95,24 +114,7 @@ void RunBar::build_controls() {
     fork_ = menu("run_fork", tr("Fork"), tr("A new job that goes on from a snapshot's weights"));
     analyse_ =
         menu("run_analyse", tr("Analyse"), tr("Runs the text panel's text through a snapshot and opens the analysis"));
-    rate_ = new QSlider(Qt::Horizontal, controls_);
-    rate_->setObjectName(QStringLiteral("run_rate_slider"));
-    rate_->setAccessibleName(tr("Learning rate"));
-    rate_->setToolTip(tr("The schedule's peak, from a tenth of what it is to ten times that; given when let go"));
-    rate_->setRange(-kSteps, kSteps);
-    rate_->setFixedWidth(130);
-    rate_words_ = new QLabel(controls_);
-    rate_words_->setObjectName(QStringLiteral("run_rate_words"));
-    rate_words_->setMinimumWidth(rate_words_->fontMetrics().horizontalAdvance(tr("peak rate %1").arg("8.88·10⁻⁸")));
-    // The words and their slider stay together where the row breaks.
-    rate_box_ = new QWidget(controls_);
-    auto* rate_row = new QHBoxLayout(rate_box_);
-    rate_row->setContentsMargins(0, 0, 0, 0);
-    rate_row->addWidget(rate_words_);
-    rate_row->addWidget(rate_);
-    for (QWidget* one : std::initializer_list<QWidget*>{state_, progress_, pause_, resume_, stop_, snapshot_, evaluate_,
-                                                        fork_, analyse_, rate_box_})
-        row->addWidget(one);
+    row->addWidget(build_rate(box));
     const auto wish = [this](const char* action) {
         if (const Run* run = shelf_->current()) Q_EMIT shelf_->control_wanted(run->id, QLatin1String(action), {});
     };
@@ -128,6 +130,25 @@ void RunBar::build_controls() {
         else
             Q_EMIT shelf_->resume_wanted(run->id);
     });
+    return box;
+}
+
+/// The words and their slider stay together where the row breaks.
+QWidget* RunBar::build_rate(QWidget* parent) {
+    rate_box_ = new QWidget(parent);
+    rate_ = new QSlider(Qt::Horizontal, rate_box_);
+    rate_->setObjectName(QStringLiteral("run_rate_slider"));
+    rate_->setAccessibleName(tr("Learning rate"));
+    rate_->setToolTip(tr("The schedule's peak, from a tenth of what it is to ten times that; given when let go"));
+    rate_->setRange(-kSteps, kSteps);
+    rate_->setFixedWidth(130);
+    rate_words_ = new QLabel(rate_box_);
+    rate_words_->setObjectName(QStringLiteral("run_rate_words"));
+    rate_words_->setMinimumWidth(rate_words_->fontMetrics().horizontalAdvance(tr("peak rate %1").arg("8.88·10⁻⁸")));
+    auto* row = new QHBoxLayout(rate_box_);
+    row->setContentsMargins(6, 0, 0, 0);
+    row->addWidget(rate_words_);
+    row->addWidget(rate_);
     connect(rate_, &QSlider::valueChanged, this, [this] {
         rate_words_->setText(tr("peak rate %1").arg(number_label(slider_rate())));
         rate_->setAccessibleDescription(rate_words_->text());
@@ -144,6 +165,7 @@ void RunBar::build_controls() {
         if (action != QAbstractSlider::SliderMove && !rate_->isSliderDown())
             QMetaObject::invokeMethod(rate_, give_rate, Qt::QueuedConnection);
     });
+    return rate_box_;
 }
 
 double RunBar::slider_rate() const {
@@ -181,10 +203,11 @@ void RunBar::refresh(const Theme& theme) {
         progress_->setValue(
             static_cast<int>(1000.0 * static_cast<double>(record.last_step()) / static_cast<double>(planned)));
     const bool alive = run->alive();
-    pause_->setVisible(status != RunStatus::paused);
     pause_->setEnabled(status == RunStatus::running);
     const bool again = status == RunStatus::stopped || status == RunStatus::interrupted || status == RunStatus::failed;
-    resume_->setVisible(status == RunStatus::paused || again);
+    const bool resumable = status == RunStatus::paused || again;
+    pause_->setVisible(!resumable);
+    resume_->setVisible(resumable);
     resume_->setEnabled(shelf_->starting().isEmpty());
     for (QPushButton* one : {stop_, snapshot_, evaluate_}) one->setEnabled(alive);
     fork_->setEnabled(!record.snapshots.empty());

@@ -31,6 +31,9 @@ private:
         QToolButton* name = nullptr;
     };
     void build_controls();
+    QWidget* build_state();
+    QWidget* build_buttons();
+    QWidget* build_rate(QWidget* parent);
     void fill_chips(const Theme& theme);
     void fill_menus(const Run& run);
     void show_rate(const Run& run);
@@ -41,8 +44,7 @@ private:
     std::vector<Chip> made_;
     QLabel* state_;
     QProgressBar* progress_;
-    QPushButton *pause_, *resume_, *stop_, *evaluate_, *snapshot_;
-    QToolButton *fork_, *analyse_;
+    QPushButton *pause_, *resume_, *stop_, *evaluate_, *snapshot_, *fork_, *analyse_;
     QSlider* rate_;
     QWidget* rate_box_;
     QLabel* rate_words_;

@@ -15,11 +15,14 @@
 namespace headscope::widgets {
 namespace {
 
+constexpr std::size_t kLongestJob = 1'000'000;  ///< bytes; a journal may come from anywhere
+
 QPlainTextEdit* reader(QWidget* parent, const char* name, const QString& title, const QString& nothing) {
     auto* made = new QPlainTextEdit(parent);
     made->setObjectName(QLatin1String(name));
     made->setAccessibleName(title);
     made->setReadOnly(true);
+    made->setUndoRedoEnabled(false);  // nobody edits it: no second copy of all that came
     made->setPlaceholderText(nothing);
     made->setFrameShape(QFrame::NoFrame);
     made->setTabChangesFocus(true);
@@ -34,6 +37,18 @@ void append(QPlainTextEdit* edit, const QString& text, const QColor& colour, boo
     if (bold) format.setFontWeight(QFont::Bold);
     cursor.insertText(text, format);
 }
+
+/// Many lines at once, as those of a run that is opened, are laid out once.
+class OneEdit {
+public:
+    explicit OneEdit(QPlainTextEdit* edit) : cursor_(edit->document()) { cursor_.beginEditBlock(); }
+    ~OneEdit() { cursor_.endEditBlock(); }
+    OneEdit(const OneEdit&) = delete;
+    OneEdit& operator=(const OneEdit&) = delete;
+
+private:
+    QTextCursor cursor_;
+};
 
 bool at_end(const QPlainTextEdit* edit) {
     return edit->verticalScrollBar()->value() >= edit->verticalScrollBar()->maximum() - 2;
@@ -93,7 +108,7 @@ void RunTexts::refresh(const Theme& theme) {
     const std::string job = run->record->started ? run->record->started->job : std::string();
     if (job != shown_job_) {
         shown_job_ = job;
-        job_->setPlainText(QString::fromStdString(job));
+        job_->setPlainText(QString::fromStdString(job.substr(0, kLongestJob)));
     }
 }
 
@@ -105,12 +120,15 @@ void RunTexts::show_samples(const Run& run, const Theme& theme) {
         samples_->clear();
         shown_samples_ = 0;
     }
-    for (; shown_samples_ < samples.size(); ++shown_samples_) {
-        const auto& sample = samples[shown_samples_];
-        const QString gap = shown_samples_ > 0 ? QStringLiteral("\n\n") : QString();
-        append(samples_, gap + tr("step %1").arg(sample.step) + QLatin1Char('\n'), theme.accent, true);
-        append(samples_, QString::fromStdString(sample.prompt), theme.muted);
-        append(samples_, QString::fromStdString(sample.text), theme.text);
+    {
+        const OneEdit one(samples_);
+        for (; shown_samples_ < samples.size(); ++shown_samples_) {
+            const auto& sample = samples[shown_samples_];
+            const QString gap = shown_samples_ > 0 ? QStringLiteral("\n\n") : QString();
+            append(samples_, gap + tr("step %1").arg(sample.step) + QLatin1Char('\n'), theme.accent, true);
+            append(samples_, QString::fromStdString(sample.prompt), theme.muted);
+            append(samples_, QString::fromStdString(sample.text), theme.text);
+        }
     }
     if (follow) to_end(samples_);
 }
@@ -124,15 +142,18 @@ void RunTexts::show_log(const Run& run, const Theme& theme) {
         log_->clear();
         shown_lines_ = lines - std::min<std::uint64_t>(lines, log.size());
     }
-    for (auto i = static_cast<std::size_t>(log.size() - (lines - shown_lines_)); i < log.size(); ++i) {
-        const auto& line = log[i];
-        const QString time =
-            QDateTime::fromSecsSinceEpoch(static_cast<qint64>(line.time)).toString(QStringLiteral("HH:mm:ss"));
-        const QString end = log_->document()->isEmpty() ? QString() : QStringLiteral("\n");
-        append(log_, tr("%1%2  step %3  ").arg(end, time).arg(line.step), theme.muted);
-        const bool plain = line.level == training::LogLevel::note;
-        append(log_, QString::fromStdString(line.text), plain ? theme.text : theme.accent,
-               line.level == training::LogLevel::error);
+    {
+        const OneEdit one(log_);
+        for (auto i = static_cast<std::size_t>(log.size() - (lines - shown_lines_)); i < log.size(); ++i) {
+            const auto& line = log[i];
+            const QString time =
+                QDateTime::fromSecsSinceEpoch(static_cast<qint64>(line.time)).toString(QStringLiteral("HH:mm:ss"));
+            const QString end = log_->document()->isEmpty() ? QString() : QStringLiteral("\n");
+            append(log_, tr("%1%2  step %3  ").arg(end, time).arg(line.step), theme.muted);
+            const bool plain = line.level == training::LogLevel::note;
+            append(log_, QString::fromStdString(line.text), plain ? theme.text : theme.accent,
+                   line.level == training::LogLevel::error);
+        }
     }
     shown_lines_ = lines;
     if (follow) to_end(log_);

@@ -4,7 +4,7 @@
 #include <QComboBox>
 #include <QHeaderView>
 #include <QLabel>
-#include <QPainter>
+#include <QProgressBar>
 #include <QPushButton>
 #include <QSpinBox>
 #include <QSplitter>
@@ -46,7 +46,8 @@ const std::vector<std::int64_t> kMeasuredLengths{64, 256, 1024};
 QString amount(double value, bool bytes) {
     if (!std::isfinite(value)) return QStringLiteral("–");
     if (value == 0) return QStringLiteral("0");
-    return count_words(value) + (bytes ? QStringLiteral("B") : QString());
+    if (!bytes) return count_words(value);
+    return count_words(value) + (value < 1000 ? QStringLiteral(" B") : QStringLiteral("B"));
 }
 
 }  // namespace
@@ -151,6 +152,13 @@ QWidget* CostView::make_bar() {
         else
             Q_EMIT shelf_.cost_wanted(wish());
     });
+    busy_ = new QProgressBar(bar);
+    busy_->setObjectName(QStringLiteral("cost_busy"));
+    busy_->setAccessibleName(tr("Measuring"));
+    busy_->setRange(0, 0);
+    busy_->setFixedWidth(90);
+    busy_->hide();
+    row->addWidget(busy_);
     return bar;
 }
 
@@ -201,6 +209,13 @@ const cost::CostRow* CostView::measured(const std::string& mixer, std::int64_t l
     return nullptr;
 }
 
+/// At these sizes, at any length.
+bool CostView::measured_somewhere() const {
+    const CostAnswer& answer = shelf_.cost();
+    return answer.table && std::any_of(answer.table->rows.begin(), answer.table->rows.end(),
+                                       [this](const auto& row) { return measured(row.mixer, row.length) != nullptr; });
+}
+
 void CostView::refresh() {
     fill_sizes();
     if (setting().hidden <= 0) {
@@ -219,10 +234,15 @@ void CostView::show_measuring() {
     const CostAnswer& answer = shelf_.cost();
     measure_->setText(answer.busy ? tr("Stop measuring") : tr("Measure here"));
     measure_->setAccessibleName(measure_->text());
+    busy_->setVisible(answer.busy);
     const cost::CostSetting now = setting();
     QString words =
         tr("One layer's mixer without its output projection, width %1, %2 heads.").arg(now.hidden).arg(now.heads);
     if (!answer.words.isEmpty()) words += QLatin1Char(' ') + answer.words;
+    if (measured_somewhere())
+        words += QLatin1Char(' ') +
+                 tr("A causal token sees half of the pairs that the paper counts and no L × L matrix is kept; the "
+                    "paper's Approximate is its diagonal form; guides, computed once for all layers, are left out.");
     words_->setText(words);
 }
 
@@ -232,6 +252,9 @@ void CostView::show_table() {
     const cost::CostSetting now = setting();
     table_->setRowCount(static_cast<int>(costs.size()));
     table_->horizontalHeader()->setSectionResizeMode(formulas ? QHeaderView::ResizeToContents : QHeaderView::Stretch);
+    table_->horizontalHeader()->setSectionResizeMode(0, QHeaderView::ResizeToContents);
+    const bool any = measured_somewhere();
+    for (int column = 2; column < table_->columnCount(); column += 2) table_->setColumnHidden(column, !any);
     QColor faint = desk().theme().muted;
     for (int row = 0; row < static_cast<int>(costs.size()); ++row) {
         const cost::MixerCost& one = costs[static_cast<std::size_t>(row)];
@@ -296,7 +319,8 @@ void CostView::show_curves() {
     plot_->set_x(tr("tokens"), figures::ScaleKind::logarithmic,
                  [](double x) { return QString::number(std::llround(x)); });
     plot_->set_y({}, figures::ScaleKind::logarithmic, [bytes](double y) { return amount(y, bytes); });
-    plot_->set_title(tr("%1 against length, dots measured here").arg(tr(quantity->title)));
+    plot_->set_title(measured_somewhere() ? tr("%1 against length, dots measured here").arg(tr(quantity->title))
+                                          : tr("%1 against length").arg(tr(quantity->title)));
     plot_->set_marks({{static_cast<double>(setting().length), tr("table"), desk().theme().muted, false}});
 }
 

@@ -7,6 +7,7 @@
 
 class QComboBox;
 class QLabel;
+class QProgressBar;
 class QPushButton;
 class QSpinBox;
 class QTableWidget;
@@ -34,6 +35,7 @@ private:
     cost::CostSetting setting() const;
     CostWish wish() const;
     const cost::CostRow* measured(const std::string& mixer, std::int64_t length) const;
+    bool measured_somewhere() const;
     void show_table();
     void show_curves();
     void show_measuring();
@@ -42,6 +44,7 @@ private:
     QComboBox *sizes_, *length_, *bytes_, *show_, *what_;
     QSpinBox* batch_;
     QPushButton* measure_;
+    QProgressBar* busy_;
     QLabel *words_, *title_;
     QTableWidget* table_;
     CurvePlot* plot_;

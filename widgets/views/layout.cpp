@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "widgets/views/layout.h"
 
+#include <QGridLayout>
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QLabel>
@@ -13,7 +14,6 @@
 #include <map>
 
 #include "core/cost/mixer_cost.h"
-#include "widgets/text/flow_layout.h"
 #include "widgets/training/curve_plot.h"
 #include "widgets/training/facts.h"
 #include "widgets/training/layer_column.h"
@@ -34,7 +34,9 @@ QIcon glyph(const std::vector<std::string>& layers, const Theme& theme, double r
     for (std::size_t i = 0; i < layers.size(); ++i)
         painter.fillRect(QRectF(0, static_cast<double>(i) * height, kGlyph / 2.0, height - (height > 3 ? 1 : 0.3)),
                          mixer_colour(theme, layers[i]));
-    return QIcon(picture);
+    QIcon icon(picture);
+    icon.addPixmap(picture, QIcon::Selected);  // in its own colours there too
+    return icon;
 }
 
 QLabel* heading(const QString& text, QWidget* parent) {
@@ -53,7 +55,8 @@ LayoutView::LayoutView(Desk* desk, QWidget* parent)
       column_(new LayerColumn(content())),
       facts_(new Facts(content())),
       costs_(new QTableWidget(content())),
-      costs_title_(heading(tr("Cost of the attention sublayers"), content())) {
+      costs_title_(heading(tr("Cost of the attention sublayers"), content())),
+      legend_(new QLabel(content())) {
     auto* left = new QVBoxLayout;
     left->addWidget(heading(tr("Layers, the first on top"), content()));
     left->addWidget(column_, 1);
@@ -78,6 +81,9 @@ LayoutView::LayoutView(Desk* desk, QWidget* parent)
     };
     decode_ = plot("layout_decode", tr("Decode FLOPs of all layers"), false);
     cache_ = plot("layout_cache", tr("Cache of all layers"), true);
+    legend_->setObjectName(QStringLiteral("layout_legend"));
+    legend_->setTextFormat(Qt::RichText);
+    right->addWidget(legend_);
     auto* plots = new QHBoxLayout;
     plots->addWidget(decode_);
     plots->addWidget(cache_);
@@ -94,8 +100,10 @@ LayoutView::LayoutView(Desk* desk, QWidget* parent)
     costs_->setEditTriggers(QAbstractItemView::NoEditTriggers);
     costs_->setSelectionMode(QAbstractItemView::NoSelection);
     costs_->verticalHeader()->hide();
-    costs_->horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
     costs_->setColumnCount(6);
+    costs_->horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
+    for (const int names : {0, 1})
+        costs_->horizontalHeader()->setSectionResizeMode(names, QHeaderView::ResizeToContents);
     costs_->setHorizontalHeaderLabels({tr("Mixer"), tr("Layers"), tr("Prefill\nFLOPs"), tr("Decode\nFLOPs"),
                                        tr("Activations\nbytes"), tr("Cache\nbytes")});
     costs_->setShowGrid(false);
@@ -118,7 +126,10 @@ LayoutView::LayoutView(Desk* desk, QWidget* parent)
 
 QWidget* LayoutView::make_mixers() {
     mixers_ = new QWidget(content());
-    new FlowLayout(mixers_, 4);
+    auto* grid = new QGridLayout(mixers_);
+    grid->setContentsMargins(0, 0, 0, 0);
+    grid->setSpacing(2);
+    grid->setColumnStretch(2, 1);
     return mixers_;
 }
 
@@ -174,7 +185,8 @@ void LayoutView::fill_choices() {
         made->setAccessibleName(tr("Give the chosen layers: %1").arg(mixer_title(mixer)));
         made->setToolTip(tr("Give the chosen layers this mixer (key %1)\n%2").arg(number++).arg(choice.hint));
         connect(made, &QToolButton::clicked, this, [this, mixer] { column_->give(mixer); });
-        mixers_->layout()->addWidget(made);
+        const int place = static_cast<int>(mixer_buttons_.size());
+        static_cast<QGridLayout*>(mixers_->layout())->addWidget(made, place / 2, place % 2, Qt::AlignLeft);
         made->show();
         mixer_buttons_.push_back(made);
     }
@@ -245,6 +257,11 @@ void LayoutView::show_growth() {
         return std::make_shared<const CurvePlot::Points>(std::move(points));
     };
     const Theme& theme = desk().theme();
+    const auto key = [](const QColor& colour, const QString& text) {
+        return QStringLiteral("<span style=\"color:%1\"><b>━━</b></span> %2").arg(colour.name(), text);
+    };
+    legend_->setText(key(theme.accent, tr("these layers")) + QStringLiteral("&nbsp;&nbsp;&nbsp;") +
+                     key(theme.muted, tr("all Standard")));
     for (const auto& [plot, what] :
          {std::pair{decode_, &cost::CostNumbers::decode}, std::pair{cache_, &cost::CostNumbers::cache}}) {
         plot->set_theme(theme);

@@ -41,7 +41,7 @@ private:
     QListWidget* layouts_;
     Facts* facts_;
     QTableWidget* costs_;
-    QLabel* costs_title_;
+    QLabel *costs_title_, *legend_;
     CurvePlot *decode_, *cache_;
     std::vector<QToolButton*> mixer_buttons_;
     std::vector<std::string> shown_mixers_;

@@ -16,6 +16,7 @@
 #include "core/workspace/probe_series.h"
 #include "widgets/colour_map.h"
 #include "widgets/figure_view.h"
+#include "widgets/text/banner.h"
 #include "widgets/text/flow_layout.h"
 #include "widgets/ticks.h"
 #include "widgets/training/curve_plot.h"
@@ -55,6 +56,8 @@ TimelineView::TimelineView(Desk* desk, QWidget* parent)
     column->setContentsMargins(8, 6, 8, 6);
     column->setSpacing(6);
     column->addWidget(make_bar());
+    nothing_ = new Banner(content());
+    column->addWidget(nothing_);
     auto* left = new QWidget(content());
     auto* left_column = new QVBoxLayout(left);
     left_column->setContentsMargins(0, 0, 0, 0);
@@ -83,17 +86,18 @@ TimelineView::TimelineView(Desk* desk, QWidget* parent)
     lower_column->addWidget(wall_, 1);
     right->addWidget(upper);
     right->addWidget(lower);
-    auto* splitter = new QSplitter(Qt::Horizontal, content());
-    splitter->setObjectName(QStringLiteral("timeline_splitter"));
-    splitter->addWidget(left);
-    splitter->addWidget(right);
-    splitter->setStretchFactor(0, 5);
-    splitter->setStretchFactor(1, 4);
-    splitter->setSizes({560, 440});
+    splitter_ = new QSplitter(Qt::Horizontal, content());
+    splitter_->setObjectName(QStringLiteral("timeline_splitter"));
+    splitter_->addWidget(left);
+    splitter_->addWidget(right);
+    splitter_->setStretchFactor(0, 5);
+    splitter_->setStretchFactor(1, 4);
+    splitter_->setSizes({540, 460});
     right->setStretchFactor(0, 2);
     right->setStretchFactor(1, 3);
-    right->setSizes({200, 300});
-    column->addWidget(splitter, 1);
+    right->setSizes({230, 300});
+    column->addWidget(splitter_, 1);
+    column->addStretch();
 
     connect(&shelf_, &RunShelf::runs_changed, this, &TimelineView::refresh_later);
     connect(&shelf_, &RunShelf::updated, this, &TimelineView::refresh_later);
@@ -268,16 +272,10 @@ void TimelineView::refresh() {
         return;
     }
     const workspace::LiveRun& record = *run->record;
-    if (record.probes.empty()) {
-        show_notice(tr("Nothing has been measured yet"),
-                    run->alive()
-                        ? tr("Indicators come every so many steps: probe.every of the job.")
-                        : tr("This run kept no indicators: its job has probe.every = 0, or it did not get so far."),
-                    tr("To the runs"), [this] { Q_EMIT desk().view_wanted(QStringLiteral("run")); });
-        return;
-    }
     show_content();
     fill_runs();
+    show_nothing(*run);
+    if (record.probes.empty()) return;
     fill_indicators(record);
     plot_->set_theme(desk().theme());
     radars_->set_theme(desk().theme());
@@ -301,6 +299,20 @@ void TimelineView::refresh() {
                                  : tr("The run has kept no snapshot yet"));
     ask();
     draw();
+}
+
+/// Another run can still be chosen.
+void TimelineView::show_nothing(const Run& run) {
+    const bool nothing = run.record->probes.empty();
+    splitter_->setVisible(!nothing);
+    for (QComboBox* one : {indicator_, of_, radar_of_}) one->setEnabled(!nothing);
+    if (nothing) play(false);
+    const QString why = run.alive()
+                            ? tr("Nothing has been measured yet: indicators come every so many steps, probe.every of "
+                                 "the job.")
+                            : tr("This run kept no indicators: its job has probe.every = 0, or it did not get so far.");
+    nothing_->set(nothing ? why : QString(), tr("To the runs"),
+                  [this] { Q_EMIT desk().view_wanted(QStringLiteral("run")); });
 }
 
 void TimelineView::ask() {

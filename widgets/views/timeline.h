@@ -10,10 +10,12 @@ class QComboBox;
 class QLabel;
 class QPushButton;
 class QSlider;
+class QSplitter;
 class QToolButton;
 
 namespace headscope::widgets {
 
+class Banner;
 class CurvePlot;
 class FigureView;
 class MomentMaker;
@@ -37,6 +39,7 @@ private:
     QWidget* make_scrubber();
     void fill_runs();
     void fill_indicators(const workspace::LiveRun& record);
+    void show_nothing(const Run& run);
     void ask();
     void draw();
     void choose_head(std::int64_t site, std::int64_t head);
@@ -55,6 +58,8 @@ private:
     QPushButton* analyse_;
     FigureView* radars_;
     ThumbnailWall* wall_;
+    Banner* nothing_;
+    QSplitter* splitter_;
     QTimer playing_;
     QString wanted_indicator_;
     std::vector<std::string> listed_;
