@@ -6,6 +6,7 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
+#include <QRegularExpression>
 #include <QSignalSpy>
 #include <QTest>
 #include <QToolButton>
@@ -14,6 +15,7 @@
 #include <set>
 
 #include "tests/widgets/desk_fixture.h"
+#include "tests/widgets/made_tensors.h"
 #include "widgets/offscreen.h"
 #include "widgets/tensors/tensor_model.h"
 
@@ -21,38 +23,6 @@ using namespace headscope;
 using namespace headscope::widgets;
 
 namespace {
-
-TensorRow row(const std::string& name, TensorStatus status = TensorStatus::matched, std::int64_t bytes = 32) {
-    return {name, {2, 4}, "F32", 8, bytes, 0, status};
-}
-
-std::shared_ptr<TensorTable> table(std::vector<TensorRow> rows, int model = 1) {
-    auto made = std::make_shared<TensorTable>();
-    made->model = model;
-    made->name = QStringLiteral("made up");
-    std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
-    made->rows = std::move(rows);
-    made->files = {QStringLiteral("model.safetensors")};
-    return made;
-}
-
-/// Twelve layers of three tensors, with what sorts oddly, what is missing and what is left over.
-std::shared_ptr<TensorTable> usual_table() {
-    std::vector<TensorRow> rows{row("model.embed.weight", TensorStatus::matched, 64LL << 20),
-                                row("model.norm.weight"),
-                                row("lm_head.weight", TensorStatus::missing),
-                                row("optimizer.state", TensorStatus::left_over),
-                                row("model.layers"),
-                                row("model.layers-old.x", TensorStatus::left_over),
-                                row("odd..name"),
-                                row(".begins"),
-                                row("ends."),
-                                row("")};
-    for (int layer = 0; layer < 12; ++layer)
-        for (const char* part : {"attn.q.weight", "attn.k.weight", "mlp.weight"})
-            rows.push_back(row("model.layers." + std::to_string(layer) + "." + part));
-    return table(std::move(rows));
-}
 
 std::shared_ptr<const TensorTree> tree_of(const std::shared_ptr<TensorTable>& table, const TensorFilter& filter = {}) {
     return std::make_shared<const TensorTree>(table, filter, Cancellation());
@@ -102,7 +72,7 @@ struct Shown {
         tests::settle(desk);
     }
     void fill() {
-        Q_EMIT source.table_ready(usual_table());
+        Q_EMIT source.table_ready(tests::usual_tensors());
         tests::settle(desk);
     }
     template <class T>
@@ -131,7 +101,7 @@ struct Shown {
 
 TEST_CASE("The tree of names holds every tensor once, whatever its name", "[tensors]") {
     ensure_application();
-    const auto made = usual_table();
+    const auto made = tests::usual_tensors();
     TensorModel model;
     const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::Fatal);
     model.set_tree(tree_of(made));
@@ -152,7 +122,7 @@ TEST_CASE("The tree of names holds every tensor once, whatever its name", "[tens
 TEST_CASE("Layers come in the order of their numbers, and branches add up what is in them", "[tensors]") {
     ensure_application();
     TensorModel model;
-    model.set_tree(tree_of(usual_table()));
+    model.set_tree(tree_of(tests::usual_tensors()));
     const QModelIndex top = child(model, "model");
     const QModelIndex layers = child(model, "layers", top);
     REQUIRE(layers.isValid());
@@ -171,10 +141,10 @@ TEST_CASE("Half a million tensors are listed and filtered in time", "[tensors]")
     for (int layer = 0; layer < 500; ++layer)
         for (int expert = 0; expert < 500; ++expert)
             for (const char* part : {"up", "down"})
-                rows.push_back(
-                    row("layers." + std::to_string(layer) + ".experts." + std::to_string(expert) + "." + part));
-    for (int i = 0; i < 20000; ++i) rows.push_back(row("flat" + std::to_string(i)));
-    const auto made = table(std::move(rows));
+                rows.push_back(tests::tensor_row("layers." + std::to_string(layer) + ".experts." +
+                                                 std::to_string(expert) + "." + part));
+    for (int i = 0; i < 20000; ++i) rows.push_back(tests::tensor_row("flat" + std::to_string(i)));
+    const auto made = tests::tensor_table(std::move(rows));
     QElapsedTimer clock;
     clock.start();
     const auto tree = tree_of(made);
@@ -267,7 +237,8 @@ TEST_CASE("A small tensor is read at once, a large one when asked, and either ca
     Q_EMIT shown.source.numbers_ready(1, "model.norm.weight", numbers);
     CHECK_FALSE(shown.find<QPushButton>("stop")->isVisible());
     QStringList values;
-    for (const QLabel* label : shown.view->findChildren<QLabel*>(QStringLiteral("value"))) values << label->text();
+    for (const QLabel* label : shown.view->findChildren<QLabel*>(QRegularExpression(QStringLiteral("^value_"))))
+        values << label->text();
     CHECK(values.contains("12.5"));
     CHECK(values.contains("2 (25 %)"));
     CHECK(values.contains("2 × 4"));

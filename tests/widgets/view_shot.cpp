@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // view_shot VIEW OUT.png FILE.headscope.h5|RUN|made... [--size WxH] [--dark] [--all] [--sequence N] [--site N] [--head
 // N]
-//           [--query N] [--key N] [--state JSON] [--compare APPROVED.png]
+//           [--query N] [--key N] [--filter HEADS] [--state JSON] [--compare APPROVED.png]
 // Draws one view of the window on the offscreen platform: to look at it, and for pictures that tests compare. RUN is
-// the folder of a training run, `made` a run that never was (run_fixture.h), the word twice two of them. With
+// the folder of a training run, `made` a run that never was (run_fixture.h), the word twice two of them; the view
+// `tensors` shows a checkpoint that never was (made_tensors.h). With
 // --compare the picture is held against one that was looked at and approved; it ends with 3 when they differ.
 #include <QApplication>
 #include <QImage>
@@ -20,6 +21,7 @@
 #include "core/training/journal_reader.h"
 #include "core/training/run_folder.h"
 #include "tests/widgets/desk_fixture.h"
+#include "tests/widgets/made_tensors.h"
 #include "tests/widgets/run_fixture.h"
 #include "widgets/desk/palette.h"
 #include "widgets/desk/view.h"
@@ -97,7 +99,7 @@ int main(int argc, char** argv) try {
     QJsonObject state;
     int width = 1000, height = 700;
     bool dark = false;
-    std::string approved;
+    std::string approved, filter;
     for (int i = 1; i < argc; ++i) {
         const std::string word = argv[i];
         const auto value = [&] { return std::string(i + 1 < argc ? argv[++i] : ""); };
@@ -120,6 +122,8 @@ int main(int argc, char** argv) try {
             selection.key = std::stoll(value());
         } else if (word == "--state") {
             state = QJsonDocument::fromJson(QByteArray::fromStdString(value())).object();
+        } else if (word == "--filter") {
+            filter = value();
         } else if (word == "--compare") {
             approved = value();
         } else {
@@ -130,7 +134,9 @@ int main(int argc, char** argv) try {
         std::fprintf(stderr, "view_shot: VIEW OUT.png FILE... expected\n");
         return 2;
     }
+    tests::AnsweringTensors tensors;
     widgets::Desk desk;
+    desk.set_tensors(&tensors);
     desk.runs().draft().set_choices(tests::made_choices());
     desk.runs().draft().set_estimate(
         tests::made_estimate({"approximate", "standard", "approximate", "non_approximate", "mlp", "standard"}));
@@ -144,6 +150,7 @@ int main(int argc, char** argv) try {
         selection.study = desk.studies().front()->id();
         desk.select(selection);
     }
+    desk.set_head_filter(QString::fromStdString(filter));
     desk.set_dark(dark);
     qApp->setPalette(widgets::make_palette(desk.theme()));
     const std::unique_ptr<widgets::View> view(tests::view_kind(plain[0]).make(&desk, nullptr));

@@ -18,10 +18,15 @@ OTHER = "The people of the mountain saw the king in the beginning, and the king 
 SIZE = "760x480"
 # View, further arguments of view_shot. Sink and induction heads of the sample are where there is something to see.
 VIEWS = [
-    ("overview", []), ("all_heads", []), ("map", ["--site", "1", "--head", "2", "--query", "12", "--key", "4"]),
+    ("overview", []), ("all_heads", ["--filter", "sink > 0.3"]),
+    ("map", ["--site", "1", "--head", "2", "--query", "12", "--key", "4"]),
     ("lines", ["--site", "1"]), ("on_text", ["--site", "1", "--query", "14"]), ("compare", []), ("loss", []),
     ("radar", []), ("logits", []), ("states", []),
+    ("tensors", ["--state", '{"tensor": "model.layers.3.attn.q.weight", "filter": "layers.3"}']),
 ]
+# Those of training, of runs that never were.
+RUN_VIEWS = [("train", ["made"]), ("layout", ["made"]), ("run", ["made", "made"]), ("timeline", ["made"]),
+             ("cost", ["made"])]
 
 
 def main():
@@ -33,7 +38,7 @@ def main():
     parser.add_argument("--shots", default="")
     asked = parser.parse_args()
     here = os.path.join(os.path.dirname(os.path.abspath(__file__)), "approved")
-    environment = dict(os.environ, QT_QPA_PLATFORM="offscreen", LC_ALL="C.UTF-8")
+    environment = dict(os.environ, QT_QPA_PLATFORM="offscreen", LC_ALL="C.UTF-8", TZ="UTC")
     with tempfile.TemporaryDirectory() as folder:
         shots = asked.shots or folder
         os.makedirs(shots, exist_ok=True)
@@ -44,12 +49,14 @@ def main():
                             "-o", files[-1]], check=True, env=environment, stdout=subprocess.DEVNULL,
                            stderr=subprocess.DEVNULL)
         faults = []
-        for view, arguments in VIEWS:
+        pictured = [(view, files if view == "compare" else files[:1], arguments) for view, arguments in VIEWS]
+        pictured += [(view, runs, []) for view, runs in RUN_VIEWS]
+        for view, shown, arguments in pictured:
             for theme in ("light", "dark"):
                 name = f"{view}-{theme}.png"
                 approved, drawn = os.path.join(here, name), os.path.join(shots, name)
                 command = [asked.view_shot, view, approved if asked.approve else drawn,
-                           *(files if view == "compare" else files[:1]), "--size", SIZE, *arguments]
+                           *shown, "--size", SIZE, *arguments]
                 command += ["--dark"] if theme == "dark" else []
                 command += [] if asked.approve else ["--compare", approved]
                 done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)

@@ -115,6 +115,7 @@ void TensorDetails::fill(QGridLayout* grid, const std::vector<std::pair<QString,
         label->setEnabled(false);
         label->setWordWrap(false);
         auto* shown = plain(grid->parentWidget(), "value");
+        shown->setObjectName(QStringLiteral("value_%1_%2").arg(grid == fact_grid_ ? 0 : 1).arg(line));
         shown->setText(value);
         shown->setAccessibleName(title);
         grid->addWidget(label, line, 0, Qt::AlignTop);

@@ -235,7 +235,7 @@ QString status_text(TensorStatus status) {
         case TensorStatus::plain:
             break;
     }
-    return QObject::tr("of a file without a configuration");
+    return QObject::tr("of a checkpoint that is not run: nothing says what uses it");
 }
 
 QColor status_colour(TensorStatus status, const Theme& theme) {

@@ -14,7 +14,7 @@
 namespace headscope::widgets {
 
 enum class TensorStatus : std::uint8_t {
-    plain,       ///< of a file without a configuration: nothing says what belongs to what
+    plain,       ///< of a checkpoint that cannot be run: nothing says what belongs to what
     matched,     ///< the model uses it
     missing,     ///< the model could use it, and the file lacks it
     left_over,   ///< in the file, and the model does not use it

@@ -15,6 +15,7 @@ constexpr int kTextWidth = 240;  ///< pixels: with less room beside the button t
 Banner::Banner(QWidget* parent) : QFrame(parent), text_(new QLabel(this)), action_(new QPushButton(this)) {
     setFrameShape(QFrame::StyledPanel);
     setObjectName(QStringLiteral("banner"));
+    text_->setObjectName(QStringLiteral("banner_text"));
     text_->setWordWrap(true);
     text_->setTextFormat(Qt::PlainText);
     text_->setTextInteractionFlags(Qt::TextSelectableByMouse);
