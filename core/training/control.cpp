@@ -103,8 +103,11 @@ std::string send_control(const RunFolder& run, ControlAction action, const std::
 std::vector<ControlWish> read_control(const RunFolder& run, std::vector<std::string>& refused) {
     std::vector<fs::path> files;
     std::error_code error;
-    for (fs::directory_iterator at(run.control(), error), end; !error && at != end; at.increment(error))
-        if (at->path().extension() == kEnding) files.push_back(at->path());
+    for (fs::directory_iterator at(run.control(), error), end; !error && at != end; at.increment(error)) {
+        std::error_code gone;
+        if (at->path().extension() == kEnding && at->symlink_status(gone).type() == fs::file_type::regular)
+            files.push_back(at->path());
+    }
     std::sort(files.begin(), files.end());
     std::vector<ControlWish> wishes;
     for (const fs::path& file : files) {

@@ -87,6 +87,11 @@ json absolute(const JobKey& key, json value, const fs::path& base) {
     return value;
 }
 
+/// What schedule.minimum_rate is where nothing is said of it.
+double standard_minimum(double learning_rate) {
+    return std::min(ScheduleSettings().minimum_rate, learning_rate / 10);
+}
+
 /// Takes back what `name` stands instead of. Keys in `keep` are left: two that were both written are told later.
 void clear_alternatives(JobFile& job, const std::string& name, const std::set<std::string>& keep) {
     for (const auto& group : kAlternatives) {
@@ -115,9 +120,11 @@ public:
                 read_key("", name, value);
             }
         }
+        // Said beside the list that it is about, it says nothing more.
+        if (job_.model.layout == "custom" && given_.contains("model.layers")) given_.erase("model.layout");
         for (const std::string& name : given_) clear_alternatives(job_, name, given_);
         if (!given_.contains("schedule.minimum_rate"))
-            job_.schedule.minimum_rate = std::min(job_.schedule.minimum_rate, job_.optimizer.learning_rate / 10);
+            job_.schedule.minimum_rate = standard_minimum(job_.optimizer.learning_rate);
     }
 
 private:
@@ -228,8 +235,11 @@ void set_key(JobFile& job, const std::string& assignment) {
         *at = value;
         value = whole;
     }
-    key->set(job, absolute(*key, checked_value(*key, value, place), {}));
     const std::string full = key->full_name();
+    const bool follows = job.schedule.minimum_rate == standard_minimum(job.optimizer.learning_rate);
+    key->set(job, absolute(*key, checked_value(*key, value, place), {}));
+    if (follows && full == "optimizer.learning_rate")
+        job.schedule.minimum_rate = standard_minimum(job.optimizer.learning_rate);
     clear_alternatives(job, full, {});
     std::string pointer = "/" + full;
     std::replace(pointer.begin(), pointer.end(), '.', '/');
@@ -267,7 +277,7 @@ JobFile with_absolute_paths(const JobFile& job) {
 std::vector<std::string> job_differences(const JobFile& job, const JobFile& was, bool only_fixed) {
     std::vector<std::string> all;
     for (const JobKey& key : job_keys()) {
-        if (only_fixed && key.may_change) continue;
+        if (only_fixed && (key.may_change || key.ends_run)) continue;
         const json now = key.get(job), before = key.get(was);
         if (now == before) continue;
         const auto shown_value = [](const json& value) {

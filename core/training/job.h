@@ -123,10 +123,13 @@ std::string job_text(const JobFile& job, bool explained = false);
 /// Paths that no longer depend on where the job was read: what a run folder keeps.
 JobFile with_absolute_paths(const JobFile& job);
 
-/// "section.key: A, was B" for each key that differs; `only_fixed`: leaves out those that a resumed run may change.
+/// "section.key: A, was B" for each key that differs; `only_fixed`: leaves out those that a resumed run may change, and
+/// its end (run_end.h).
 std::vector<std::string> job_differences(const JobFile& job, const JobFile& was, bool only_fixed);
 
 /// `error` with the place of the job's key that it is about in front, for what others found wrong with its value.
 Error error_at_key(const JobFile& job, const std::string& key, const Error& error);
+/// The same for what is wrong with its data, whose errors name a key of [data], or a file.
+Error error_in_data(const JobFile& job, const Error& error);
 
 }  // namespace headscope::training

@@ -111,7 +111,7 @@ private:
         text("mixer", KeyKind::text, &ModelSettings::mixer, "What mixes tokens; see headscope list mixers");
         text("layout", KeyKind::text, &ModelSettings::layout,
              "Which layers are standard ones: uniform (none), even, odd, top, middle, bottom, quarter, first, last, "
-             "bilateral");
+             "bilateral; custom with layers");
         bind_optional_texts(add("model", "layers", KeyKind::texts, "The mixer of each layer, instead of a layout"),
                             &JobFile::model, &ModelSettings::layers);
         auto& mixers = add("model", "mixers", KeyKind::table, "Options by mixer: approximate = { ... }");
@@ -215,11 +215,15 @@ private:
     void training() {
         const auto section = [&](JobKey& key, auto member) { bind(key, &JobFile::training, member); };
         using S = TrainingSettings;
-        section(count("training", "steps", 1, 1e12, "Updates; or say tokens or minutes"), &S::steps);
-        section(count("training", "tokens", 1, kMost, "Tokens to be seen, instead of steps"), &S::tokens);
+        const auto end = [&](JobKey& key, auto member) {
+            key.ends_run = true;
+            section(key, member);
+        };
+        end(count("training", "steps", 1, 1e12, "Updates; or say tokens or minutes"), &S::steps);
+        end(count("training", "tokens", 1, kMost, "Tokens to be seen, instead of steps"), &S::tokens);
         auto& minutes = number("training", "minutes", 0, 1e6, "How long it may take, instead of steps");
         minutes.above = true;
-        section(minutes, &S::minutes);
+        end(minutes, &S::minutes);
         section(count("training", "batch", 1, 1 << 20, "Sequences of one pass, of all processes together"), &S::batch);
         section(count("training", "accumulate", 1, 1 << 20, "Passes whose gradients make one update"), &S::accumulate);
         section(choice("training", "precision", {"float32", "bfloat16"},

@@ -37,6 +37,7 @@ struct JobKey {
     bool above = false;  ///< `lowest` itself is not allowed
     std::vector<std::string> choices = {};
     bool may_change = false;  ///< of a run that is resumed: it does not change what is computed
+    bool ends_run = false;    ///< may change on resume by the rule of run_end.h
 
     /// Null: not given. set(null) takes it back to that; only keys that can be left out take it.
     std::function<nlohmann::json(const JobFile&)> get = {};

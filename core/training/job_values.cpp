@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/base/nearest_word.h"
+#include "core/base/os_error.h"
 #include "core/base/text.h"
 #include "core/training/job_keys.h"
 
@@ -211,6 +212,22 @@ void check_together(const JobFile& job) {
 Error error_at_key(const JobFile& job, const std::string& key, const Error& error) {
     return {error.code(), place_of_key(job, key) + (error.where().empty() ? "" : ": " + error.where()),
             error.expected(), error.found()};
+}
+
+Error error_in_data(const JobFile& job, const Error& error) {
+    const std::string& where = error.where();
+    for (const JobKey& key : job_keys()) {
+        const std::string name = key.full_name();
+        if (key.section == "data" && where.starts_with(name))
+            return {error.code(), place_of_key(job, name) + where.substr(name.size()), error.expected(), error.found()};
+    }
+    const data::DataSettings& data = job.data;
+    const std::string source = data.generator ? "data.generator" : data.text.empty() ? "data.corpus" : "data.text";
+    if (where == "data") return {error.code(), place_of_key(job, source), error.expected(), error.found()};
+    const auto begins = [&](const std::string& path) { return where.starts_with(shown(path)); };
+    if (std::any_of(data.validation_files.begin(), data.validation_files.end(), begins))
+        return error_at_key(job, "data.validation", error);
+    return error_at_key(job, begins(data.tokenizer) ? "data.tokenizer" : source, error);
 }
 
 }  // namespace headscope::training

@@ -52,7 +52,8 @@ double now() {
 
 JournalWriter::JournalWriter(std::filesystem::path path, std::chrono::milliseconds sync_every)
     : path_(std::move(path)) {
-    descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666);
+    descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW, 0666);
+    if (descriptor_ < 0 && errno == ELOOP) throw Error(ErrorCode::usage, shown(path_), kWanted, "found a link");
     if (descriptor_ < 0) throw os_error(errno, path_, kWanted);
     try {
         struct stat status {};

@@ -31,7 +31,8 @@ inline constexpr std::uint32_t kFrameMarker = 0xFF4E5648U;
 /// Syncing is done by a thread of the writer's own, so that append() never waits for the disk.
 ///
 /// The file is created, with its folder's entry synced, where it is absent. An existing one is checked to its end, and
-/// what follows its last whole event (a torn write) is cut off. While the writer lives it holds a lock: another writer
+/// what follows its last whole event (a torn write) is cut off. A link is not followed, for nothing of another file
+/// may be cut. While the writer lives it holds a lock: another writer
 /// is refused. Errors: Error io (no space, ...), mismatch for a file that is no journal or of a newer version, usage
 /// for one that another process writes. After a failed write the file is cut back to its last whole event, and append()
 /// may be tried again. An error of the syncing thread is thrown by the next append() or sync(). Threads: any, one at a

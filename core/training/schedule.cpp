@@ -13,6 +13,13 @@ namespace {
 /// a machine does not keep its pace.
 constexpr std::array<double, 7> kPlanAt = {0.01, 0.03, 0.1, 0.25, 0.5, 0.75, 0.9};
 
+/// Of wsd: how far the fall at the end is, from 0 to 1.
+double fallen(const ScheduleSettings& schedule, std::int64_t update, std::int64_t updates) {
+    const double share = schedule.decay_share;
+    const auto all = static_cast<double>(std::max<std::int64_t>(1, updates));
+    return std::clamp((static_cast<double>(update) / all - (1 - share)) / share, 0.0, 1.0);
+}
+
 }  // namespace
 
 double learning_rate(const ScheduleSettings& schedule, double peak, std::int64_t update, std::int64_t updates) {
@@ -28,12 +35,14 @@ double learning_rate(const ScheduleSettings& schedule, double peak, std::int64_t
     progress = std::clamp(progress, 0.0, 1.0);
     if (schedule.kind == "cosine")
         return minimum + (peak - minimum) * 0.5 * (1 + std::cos(std::numbers::pi * progress));
-    if (schedule.kind == "wsd") {
-        const double share = schedule.decay_share;
-        const auto all = static_cast<double>(std::max<std::int64_t>(1, updates));
-        progress = std::clamp((static_cast<double>(update) / all - (1 - share)) / share, 0.0, 1.0);
-    }
+    if (schedule.kind == "wsd") progress = fallen(schedule, update, updates);
     return peak + (minimum - peak) * progress;
+}
+
+bool depends_on_end(const ScheduleSettings& schedule, std::int64_t update, std::int64_t updates) {
+    if (schedule.kind == "constant" || update < schedule.warmup_steps) return false;
+    if (schedule.kind == "wsd") return fallen(schedule, update, updates) > 0;
+    return update > schedule.warmup_steps;
 }
 
 std::int64_t updates_for_tokens(std::int64_t tokens, std::int64_t step_tokens) {

@@ -12,6 +12,9 @@ namespace headscope::training {
 /// minimum_rate (constant: the peak). A pure function: nothing of it has to be saved.
 double learning_rate(const ScheduleSettings& schedule, double peak, std::int64_t update, std::int64_t updates);
 
+/// Whether the rate of this update, or of one before it, would be another one if `updates` were more.
+bool depends_on_end(const ScheduleSettings& schedule, std::int64_t update, std::int64_t updates);
+
 /// Updates that so many tokens are, at least one: the last may see more of them.
 std::int64_t updates_for_tokens(std::int64_t tokens, std::int64_t step_tokens);
 

@@ -107,10 +107,8 @@ std::uint64_t SnapshotStore::write(const TrainingState& state, checkpoint::SaveR
     std::error_code error;
     fs::create_directories(run_.snapshots(), error);
     const fs::path target = folder(state.step);
-    if (fs::exists(target, error)) {
-        if (verified_.contains(state.step)) return 0;
-        put_aside(state.step);
-    }
+    if (holds(state.step)) return 0;
+    if (fs::exists(target, error)) put_aside(state.step);
     request.destination = target;
     request.texts[kStateName] = json_text(state_json(state));
     NoProgress quiet;
@@ -147,8 +145,30 @@ std::int64_t SnapshotStore::newest_whole(TrainingState& state, std::vector<std::
     return -1;
 }
 
+bool SnapshotStore::holds(std::int64_t step) const {
+    std::error_code error;
+    return verified_.contains(step) && fs::exists(folder(step), error);
+}
+
+std::uint64_t SnapshotStore::bytes(std::int64_t step) const {
+    std::uint64_t sum = 0;
+    std::error_code error;
+    for (fs::directory_iterator at(folder(step), error), end; !error && at != end; at.increment(error)) {
+        std::error_code ignored;
+        const std::uintmax_t size = at->is_regular_file(ignored) ? at->file_size(ignored) : 0;
+        if (!ignored) sum += size;
+    }
+    return sum;
+}
+
 void SnapshotStore::link(const std::string& name, std::int64_t step) const {
     const fs::path target = run_.snapshots() / name, aside = run_.snapshots() / (kTrash + name);
+    std::error_code error;
+    if (step < 0) {
+        if (fs::is_symlink(target, error)) fs::remove(target, error);
+        return;
+    }
+    if (fs::read_symlink(target, error) == snapshot_name(step)) return;
     remove_quietly(aside);
     const bool made = ::symlink(snapshot_name(step).c_str(), aside.c_str()) == 0;
     // Some file systems have no links: the snapshots are as good without.

@@ -44,6 +44,10 @@ public:
     /// link.
     void link(const std::string& name, std::int64_t step) const;
 
+    /// Whether the snapshot of this step is there, and was written or found whole by this object.
+    bool holds(std::int64_t step) const;
+    std::uint64_t bytes(std::int64_t step) const;  ///< of its files
+
     /// Removes all but the newest `keep` and `best` (-1: none), as long as two are left that were verified.
     void prune(std::int64_t keep, std::int64_t best);
 

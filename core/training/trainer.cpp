@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <thread>
 
 #include "core/base/cancellation_scope.h"
@@ -93,7 +94,10 @@ private:
         emit(StateChanged{RunState::running, state().step, s_.resumed ? "resumed" : ""});
         for (const std::string& problem : s_.problems) log(LogLevel::warning, problem);
         if (!s_.resumed) tell_entropies();
-        if (minutes() && s_.resumed && s_.replays.empty()) plan_.resume(before_);
+        if (s_.untold)
+            emit(Snapshot{state().step, snapshot_name(state().step), s_.snapshots->bytes(state().step), 0,
+                          state().best_step == state().step});
+        if (state().planned_steps > 0 && minutes() && s_.replays.empty()) plan_.resume(before_);
         if (request_.start == TrainRequest::Start::fork) snapshot();
         if (state().step > 0) return;
         if (s_.job.evaluation.every > 0 && !s_.validated_first) observer_.validate();
@@ -259,6 +263,7 @@ private:
     void wishes() {
         std::vector<std::string> refused;
         for (const ControlWish& wish : read_control(s_.run, refused)) {
+            if (!done_.insert(wish.id).second) continue;  // it could not be removed
             const std::string value =
                 wish.action == ControlAction::learning_rate ? nlohmann::json(wish.value).dump() : std::string();
             if (wish.action == ControlAction::learning_rate) {
@@ -268,7 +273,8 @@ private:
             apply(wish, value);
             remove_control(s_.run, wish.id);
         }
-        for (const std::string& text : refused) log(LogLevel::warning, "a wish that cannot be read: " + text);
+        for (const std::string& text : refused)
+            if (done_.insert(text).second) log(LogLevel::warning, "a wish that cannot be read: " + text);
     }
 
     void apply(const ControlWish& wish, const std::string& value) {
@@ -311,7 +317,9 @@ private:
         if (!s_.learner->weights_finite())
             throw Error(ErrorCode::limit, "snapshot of step " + std::to_string(state().step), "expected finite weights",
                         "found others; nothing was written");
-        const bool best = std::isfinite(state().validation) && state().validation < state().best_validation;
+        // One that is there already says what was best when it was written, and the link says the same.
+        const bool best = !s_.snapshots->holds(state().step) && std::isfinite(state().validation) &&
+                          state().validation < state().best_validation;
         const TrainingState before = state();
         if (best) {
             state().best_validation = state().validation;
@@ -361,6 +369,7 @@ private:
     TimePlan plan_;
     bool paused_now_ = false, stopping_ = false, ending_ = false, cancelled_ = false;
     double loss_ = std::nan("");
+    std::set<std::string> done_;  ///< wishes, and what was said of those that are none: each once
     nlohmann::json config_;
 };
 

@@ -42,6 +42,7 @@ struct Session {
     std::vector<std::string> problems;  ///< what was noticed on the way: damaged snapshots, a torn journal
     bool rewound = false;               ///< the journal tells of later steps
     bool resumed = false;
+    bool untold = false;  ///< the journal does not tell of the snapshot that it goes on from: killed just before
     bool validated_first = false, probed_first = false;  ///< the journal has that of step 0
 };
 

@@ -104,6 +104,8 @@ TEST_CASE("A run is paused, resumed, stopped and asked from outside", "[training
             write_file(run_folder.control() / "0-none.json", "{\"action\": \"explode\"}");
             write_file(run_folder.control() / "1-none.json", "not json");
             write_file(run_folder.control() / "half.json.partial", "{");
+            fs::create_directories(run_folder.control() / "2-folder.json" / "inside");
+            fs::create_symlink("/dev/zero", run_folder.control() / "3-link.json");
             try {
                 send_control(run_folder, ControlAction::learning_rate, "fast");
             } catch (const Error& error) {

@@ -2,6 +2,7 @@
 // Job files: every key with its default, what is wrong with a line and where, --set, and writing back.
 #include <catch2/catch.hpp>
 
+#include "core/base/nearest_word.h"
 #include "core/training/job.h"
 #include "core/training/job_keys.h"
 #include "core/training/schedule.h"
@@ -300,9 +301,55 @@ TEST_CASE("Differences of two jobs name what a resumed run may not change", "[tr
     set_key(job, "evaluation.every=7");
     CHECK(job_differences(job, was, true).empty());
     CHECK(job_differences(job, was, false).size() == 2);
+    set_key(job, "training.minutes=3");  // another end is another question
+    CHECK(job_differences(job, was, true).empty());
     set_key(job, "optimizer.learning_rate=2e-3");
     REQUIRE(job_differences(job, was, true).size() == 1);
     CHECK(job_differences(job, was, true)[0] == "optimizer.learning_rate: 0.002, was 0.001");
+}
+
+TEST_CASE("Two letters that changed places are one slip", "[training][job]") {
+    const std::vector<std::string> known = {"mlp", "standard", "kjv", "markov"};
+    CHECK(nearest_word("mpl", known) == "mlp");
+    CHECK(nearest_word("kvj", known) == "kjv");
+    CHECK(nearest_word("satndrad", known) == "standard");
+    CHECK(nearest_word("pml", known).empty());
+}
+
+TEST_CASE("A minimum that nobody chose follows the learning rate", "[training][job]") {
+    JobFile job = read(kLeast);
+    CHECK(job.schedule.minimum_rate == 4e-5);
+    set_key(job, "optimizer.learning_rate=1e-5");
+    CHECK(job.schedule.minimum_rate == Approx(1e-6));
+    CHECK(read(job_text(job)).optimizer.learning_rate == 1e-5);  // a run's job must be one that can be read
+    set_key(job, "optimizer.learning_rate=1e-2");
+    CHECK(job.schedule.minimum_rate == 4e-5);
+    set_key(job, "schedule.minimum_rate=1e-3");
+    set_key(job, "optimizer.learning_rate=5e-4");
+    CHECK(job.schedule.minimum_rate == 1e-3);
+    REQUIRE_THROWS_MATCHES(check_together(job), Error, IsError(ErrorCode::usage, "schedule.minimum_rate"));
+}
+
+TEST_CASE("A list of layers may be called a custom layout", "[training][job]") {
+    const JobFile job =
+        read("[data]\ncorpus = \"kjv\"\n[model]\nlayout = \"custom\"\nlayers = [\"mlp\", \"standard\"]\n");
+    CHECK(job.model.layers == std::vector<std::string>{"mlp", "standard"});
+    CHECK(read(job_text(job)).model.layers == job.model.layers);
+}
+
+TEST_CASE("What is wrong with data is told at the key that it is about", "[training][job]") {
+    const JobFile job = read("[data]\n\ntext = \"a.txt\"\nvalidation = [\"b.txt\"]\ntokenizer = \"t.json\"\n");
+    const auto place = [&](const std::string& where) {
+        return error_in_data(job, Error(ErrorCode::usage, where, "expected", "found")).where();
+    };
+    CHECK(place("data") == "job.toml: line 3, column 1: data.text");
+    CHECK(place("data.validation") == "job.toml: line 4, column 1: data.validation");
+    CHECK(place("b.txt, line 2") == "job.toml: line 4, column 1: data.validation: b.txt, line 2");
+    CHECK(place("t.json") == "job.toml: line 5, column 1: data.tokenizer: t.json");
+    CHECK(place("a.txt") == "job.toml: line 3, column 1: data.text: a.txt");
+    const JobFile generated = read("[data]\ngenerator = { name = \"markov\", oder = 2 }\n");
+    CHECK(error_in_data(generated, Error(ErrorCode::usage, "data.generator markov", "", "")).where() ==
+          "job.toml: line 2, column 1: data.generator markov");
 }
 
 TEST_CASE("The rate rises in a line, falls as its kind says, and ends at the minimum", "[training][schedule]") {
@@ -326,6 +373,16 @@ TEST_CASE("The rate rises in a line, falls as its kind says, and ends at the min
     CHECK(rate(82) == Approx(1.0 - 0.9 * (82.0 / 110 - 0.5) / 0.5));
     schedule.warmup_start = 0.5;
     CHECK(rate(5) == Approx(0.75));
+    CHECK_FALSE(depends_on_end(schedule, 55, 110));
+    CHECK(depends_on_end(schedule, 56, 110));
+    schedule.kind = "constant";
+    CHECK_FALSE(depends_on_end(schedule, 110, 110));
+    for (const char* kind : {"cosine", "linear"}) {
+        schedule.kind = kind;
+        CHECK_FALSE(depends_on_end(schedule, 10, 110));
+        CHECK(depends_on_end(schedule, 11, 110));
+    }
+    schedule.kind = "wsd";
     // A peak that was set below the minimum is the minimum.
     CHECK(learning_rate(schedule, 0.05, 100, 110) == Approx(0.05));
 }

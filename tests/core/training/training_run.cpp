@@ -65,15 +65,15 @@ TrainRequest resumed(const fs::path& run) {
     return request;
 }
 
-Told run(TrainRequest request) {
+Told run(TrainRequest request, int threads) {
     Told told;
     const auto others = request.on_event;
     request.on_event = [&](const Event& event) {
         told.events.push_back(event);
         if (others) others(event);
     };
-    kernels::set_threads(1);
-    at::set_num_threads(1);
+    kernels::set_threads(threads);
+    at::set_num_threads(threads);
     NoProgress progress;
     const Cancellation cancellation;
     told.outcome = train(request, progress, cancellation);

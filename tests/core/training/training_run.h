@@ -35,7 +35,7 @@ struct Told {
 training::TrainRequest fresh(const training::JobFile& job, const std::filesystem::path& run);
 training::TrainRequest resumed(const std::filesystem::path& run);
 /// Runs it, adding to the request's own on_event.
-Told run(training::TrainRequest request);
+Told run(training::TrainRequest request, int threads = 1);
 
 /// The bytes of a snapshot's weights, and of its optimiser's state.
 std::string weights_of(const std::filesystem::path& run, std::int64_t step);
