@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """offscreen.py PROGRAM: the window's story in short, without a screen: open the sample, run, every view, export, quit;
 then the session is back."""
+import json
 import os
 import sys
 import tempfile
@@ -33,6 +34,14 @@ def export(window, hands, path):
 
 def tell(program, home):
     window, hands = start(program, home)
+    # How fast this machine is, measured before the first run and kept.
+    kept = os.path.join(home, "data", "headscope", "machine.json")
+    window.until("the speed to be measured", lambda: os.path.exists(kept))
+    with open(kept, encoding="utf-8") as file:
+        if json.load(file)["multiplications_per_second"] <= 0:
+            raise Failed("expected a speed above 0")
+    if [name for name in os.listdir(os.path.dirname(kept)) if name.startswith("calibration")]:
+        raise Failed("expected nothing to stay of the measurement")
     hands.click("start_sample")
     window.until_state("a model", lambda state: state["models"] == 1)
     hands.click("text_run")
