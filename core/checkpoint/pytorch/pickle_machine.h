@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,25 +14,33 @@
 
 namespace headscope::checkpoint {
 
-/// The pickle machine: a stack, marks in it and a memo. pickle_machine.cpp has the opcodes, pickle_calls.cpp what the
-/// named functions amount to.
+/// The pickle machine: a stack, marks in it and a memo. pickle_machine.cpp walks through the bytes; the opcodes are
+/// parted by what they do, and pickle_calls.cpp has what the named functions amount to.
 class PickleMachine {
 public:
     PickleMachine(PickleObjects& objects, const std::string& where, const StorageSize& storage_size);
     void run();
 
 private:
+    // The constants lie at the same place in every pickle's objects, so that a million of them cost nothing.
+    static constexpr PickleRef none_ref = 0, false_ref = 1, true_ref = 2, empty_tuple_ref = 3;
+    static constexpr std::uint64_t most_objects = 4U << 20U;
+
     // Opcodes, by what they do. Each returns false for those of another group.
-    bool step_constant(unsigned char opcode);
-    bool step_text(unsigned char opcode);
-    bool step_stack(unsigned char opcode);
-    bool step_container(unsigned char opcode);
-    bool step_object(unsigned char opcode);
+    bool step_constant(unsigned char opcode);   // pickle_values.cpp
+    bool step_text(unsigned char opcode);       // pickle_values.cpp
+    bool step_stack(unsigned char opcode);      // pickle_stack.cpp
+    bool step_container(unsigned char opcode);  // pickle_containers.cpp
+    bool step_object(unsigned char opcode);     // pickle_names.cpp
 
     // The bytes.
     std::string_view take(std::uint64_t count);
     template <class Number>
-    Number take_number();
+    Number take_number() {
+        Number number = 0;
+        std::memcpy(&number, take(sizeof number).data(), sizeof number);  // both little-endian
+        return number;
+    }
     std::string_view take_line();
     void take_long(std::uint64_t size);
 
