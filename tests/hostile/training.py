@@ -54,10 +54,10 @@ def run_with(judge, quick, cache):
         if outcome.status != 0:
             return judge.fault("a good job", "failed", outcome)
         runs(judge, done, quick, cache)
-        snapshots(judge, done, cache)
+        snapshots(judge, done, quick, cache)
         evaluations(judge, done, cache)
         results(judge, done, cache)
-    native(judge)
+    native(judge, quick)
     return None
 
 
@@ -206,7 +206,7 @@ def runs(judge, done, quick, cache):
                 judge.fault(f"control {wish!r}", "expected a status of 0 to 2", outcome)
 
 
-def snapshots(judge, done, cache):
+def snapshots(judge, done, quick, cache):
     """Snapshots with lies in training.json, and with files that their manifest does not know."""
     step = sorted((done / "snapshots").glob("step-*"))[-1].name
     state = json.loads((done / "snapshots" / step / "training.json").read_text())
@@ -214,7 +214,7 @@ def snapshots(judge, done, cache):
     for key in state:
         for value in (None, -1, 1e300, "x", [], {}, 2**63, True):
             cases[f"{key} = {value}"] = json.dumps({**state, key: value}).encode()
-    for name, content in cases.items():
+    for name, content in list(cases.items())[:: 7 if quick else 1]:
         with Place() as place:
             fork = place / "fork"
             copy = place / "run"
@@ -258,7 +258,7 @@ def results(judge, done, cache):
     return None
 
 
-def native(judge):
+def native(judge, quick):
     """config.json of model_type headscope."""
     good = {"model_type": "headscope", "vocab_size": 64, "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2,
             "num_attention_heads": 2, "num_key_value_heads": 2, "head_dim": 8, "rms_norm_eps": 1e-6, "rope_theta": 10000.0,
@@ -274,7 +274,7 @@ def native(judge):
               ({"approximate": []}, {"approximate": {"second_order": 1}}, {"absent": {}}, {"approximate": {"absent": 1}},
                {"lazy": {"window": -1}}, {"approximate": {"normalisation": "x" * 1_000_000}})]
     header = json.dumps({"x": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode()
-    for name, config in cases:
+    for name, config in cases[:: 7 if quick else 1]:
         with Place() as place:
             model = place / "model"
             model.mkdir()

@@ -222,3 +222,34 @@ TEST_CASE("A text goes through the chat template, and nothing is added twice", "
     options.chat->text = "{{ raise_exception('no') }}";
     REQUIRE_THROWS_AS(analysis::read_input(options, &tokenizer), Error);
 }
+
+TEST_CASE("Of a text that is too long for anything the first tokens are kept, and all are counted",
+          "[analysis][input]") {
+    const Framed tokenizer;
+    const std::size_t most = std::size_t{1} << 22U;
+    analysis::InputOptions options = text_options(std::string(most, 'a'));  // with <s> and </s> two too many
+    REQUIRE(refusal(options, &tokenizer) == ErrorCode::limit);
+    std::int64_t told = 0;
+    options.check_length = [&](std::int64_t tokens) {
+        told = tokens;
+        throw Error(ErrorCode::usage, "model", "expected fewer", "found more");
+    };
+    REQUIRE(refusal(options, &tokenizer) == ErrorCode::usage);  // what the model says comes first
+    REQUIRE(told == static_cast<std::int64_t>(most) + 2);
+    options.check_length = nullptr;
+    options.length = 5;
+    const auto input = analysis::read_input(options, &tokenizer);
+    REQUIRE(input.sequences.at(0).ids == Ids{256, 'a', 'a', 'a', 'a'});
+    REQUIRE(input.sequences[0].text == "aaaa");
+    options.windows = true;
+    REQUIRE(refusal(options, &tokenizer) == ErrorCode::limit);
+    // The same where the first token goes or comes: the text is cut with its tokens.
+    options.windows = false;
+    options.texts = {"abcdef"};
+    options.first_token = analysis::FirstToken::no;
+    REQUIRE(analysis::read_input(options, &tokenizer).sequences.at(0).text == "abcde");
+    const Framed bare(false);
+    options.first_token = analysis::FirstToken::yes;
+    options.first_token_id = 256;
+    REQUIRE(analysis::read_input(options, &bare).sequences.at(0).text == "abcd");
+}
