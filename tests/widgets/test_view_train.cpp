@@ -10,6 +10,7 @@
 #include <QSignalSpy>
 #include <QTest>
 #include <QToolButton>
+#include <filesystem>
 #include <catch2/catch.hpp>
 
 #include "tests/widgets/child.h"
@@ -133,6 +134,32 @@ TEST_CASE("Choices by name set their key; one of several ways to say what to tra
     CHECK(child<QComboBox>(*page.view, "job_data_corpus")->currentText().isEmpty());
 }
 
+TEST_CASE("Names of files stay whole, with commas in them too", "[train][form]") {
+    Page page("train");
+    auto* files = child<QLineEdit>(*page.view, "job_data_text");
+    const auto type = [&](QLineEdit* line, const QString& text) {
+        line->setText(text);
+        Q_EMIT line->editingFinished();
+    };
+    const auto names = [](const std::vector<std::string>& paths) {
+        std::vector<std::string> all;
+        for (const std::string& path : paths) all.push_back(std::filesystem::path(path).filename().string());
+        return all;
+    };
+    using Names = std::vector<std::string>;
+    REQUIRE_FALSE(page.draft().set("data.text", "[\"a, b.txt\", \"c.txt\"]"));
+    page.turn();
+    type(files, files->text() + QLatin1Char(' '));
+    CHECK(names(page.draft().job().data.text) == Names{"a, b.txt", "c.txt"});
+    type(files, QStringLiteral("d.txt, e.txt"));
+    CHECK(names(page.draft().job().data.text) == Names{"d.txt", "e.txt"});
+    auto* held_out = child<QLineEdit>(*page.view, "job_data_validation");
+    type(held_out, QStringLiteral("f.txt, g.txt"));
+    CHECK(names(page.draft().job().data.validation_files) == Names{"f.txt", "g.txt"});
+    type(held_out, QStringLiteral("0.25"));
+    CHECK(page.draft().job().data.validation == 0.25);
+}
+
 TEST_CASE("A key is found by its name and by its help", "[train][form]") {
     Page page("train");
     CHECK_FALSE(child<QLineEdit>(*page.view, "job_optimizer_eps")->isVisible());
@@ -222,6 +249,22 @@ TEST_CASE("A click cycles a layer, a drag fills, keys give mixers", "[train][lay
     CHECK(column->layers()[1] == "approximate");
     child<QToolButton>(*page.view, "mixer_static_emb_qk")->click();
     CHECK(column->layers()[2] == "static_emb_qk");
+}
+
+TEST_CASE("A drag ends where the job gets another stack meanwhile", "[train][layout]") {
+    Page page("layout");
+    auto* column = child<LayerColumn>(*page.view, "layers");
+    REQUIRE(column->layers().size() == 4);
+    const auto middle = [&](int row) { return column->visualItemRect(column->item(row)).center(); };
+    QTest::mousePress(column->viewport(), Qt::LeftButton, {}, middle(3));
+    const std::vector<std::string> other{"standard", "mlp"};
+    column->set_layers(other);
+    QMouseEvent move(QEvent::MouseMove, middle(0), column->viewport()->mapToGlobal(middle(0)), Qt::NoButton,
+                     Qt::LeftButton, Qt::NoModifier);
+    QApplication::sendEvent(column->viewport(), &move);
+    CHECK(column->layers() == other);
+    QTest::mouseRelease(column->viewport(), Qt::LeftButton, {}, middle(1));
+    CHECK(column->layers() == other);
 }
 
 TEST_CASE("A layout by name fills the column with the mixer that is there", "[train][layout]") {
