@@ -91,6 +91,7 @@ void AlignedText::append(AlignedText other) {
 }
 
 Transformation::Transformation(AlignedText& text) : old_(text), spans_(text) {
+    check_cancellation();
     result_.origin_ = old_.origin_;
     result_.most_ = old_.most_;
     result_.text_.reserve(room_for(old_.size()));
@@ -122,6 +123,7 @@ void Transformation::finish() {
 }
 
 AlignedBuilder::AlignedBuilder(const AlignedText& source, std::size_t more) : source_(source), spans_(source) {
+    check_cancellation();
     result_.origin_ = source.origin_;
     result_.most_ = source.most_;
     const std::size_t room = std::min(room_for(source.size()) + more, source.most_);

@@ -35,6 +35,30 @@ std::optional<JsonView> find_type(const std::optional<JsonView>& component, std:
     return std::nullopt;
 }
 
+// Components of one kind, those in sequences counted: each may go over the whole text. Real files have some ten.
+constexpr std::size_t most_components = 200;
+
+std::size_t count_components(const JsonView& component) {
+    std::size_t count = 1;
+    if (!component.is_object()) return count;
+    for (const std::string_view members : {"normalizers", "pretokenizers", "processors", "decoders"}) {
+        const auto list = component.find(members);
+        if (!list || !list->is_array()) continue;
+        if (list->size() > most_components) return count + list->size();
+        for (std::size_t i = 0; i < list->size(); ++i) count += count_components(list->at(i));
+    }
+    return count;
+}
+
+void check_components(const std::optional<JsonView>& component) {
+    if (!component) return;
+    const std::size_t count = count_components(*component);
+    if (count <= most_components) return;
+    throw Error(ErrorCode::limit, component->where(),
+                "expected at most " + std::to_string(most_components) + " components",
+                "found " + std::to_string(count));
+}
+
 constexpr const char* sentencepiece_names[] = {"tokenizer.model", "spiece.model", "sentencepiece.bpe.model",
                                                "spm.model", "source.spm"};
 
@@ -88,6 +112,7 @@ PipelineParts read_parts(const JsonView& root) {
     const auto pre_tokenizer = root.find("pre_tokenizer");
     const auto post_processor = root.find("post_processor");
     const auto decoder = root.find("decoder");
+    for (const auto& component : {normalizer, pre_tokenizer, post_processor, decoder}) check_components(component);
     parts.model = make_model(root.at("model"));
     if (normalizer) parts.normalizer = make_normalizer(*normalizer);
     if (pre_tokenizer) parts.pre_tokenizer = make_pre_tokenizer(*pre_tokenizer);

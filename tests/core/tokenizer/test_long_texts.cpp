@@ -151,3 +151,19 @@ TEST_CASE("A text may not grow without end", "[tokenizer][long]") {
     parts.added_tokens = "[" + list + "]";
     REQUIRE_THROWS_MATCHES(parts.make(), Error, IsError(ErrorCode::limit, "added_tokens"));
 }
+
+TEST_CASE("No file makes a text go through thousands of normalisers", "[tokenizer][long]") {
+    JsonParts parts;
+    const auto sequence = [](std::size_t count, const std::string& member) {
+        std::string text = R"({"type": "Sequence", "normalizers": [)";
+        for (std::size_t i = 0; i < count; ++i) text += (i > 0 ? "," : "") + member;
+        return text + "]}";
+    };
+    const std::string strip = R"({"type": "Strip", "strip_left": true, "strip_right": true})";
+    parts.normalizer = sequence(100, strip);
+    REQUIRE(parts.make()->encode("ab").ids.size() == 1);
+    for (const std::string& many : {sequence(50'000, strip), sequence(100, sequence(2, strip))}) {
+        parts.normalizer = many;
+        REQUIRE_THROWS_MATCHES(parts.make(), Error, IsError(ErrorCode::limit, "normalizer"));
+    }
+}
