@@ -64,6 +64,10 @@ void take_model(JobFile& job, const TrainingState& state) {
 
 void open_fork(Session& session, const TrainRequest& request, Progress& progress, const Cancellation& cancellation) {
     OutputFolder::check_target(session.run.path);
+    if (RunFolder{request.from}.exists())
+        throw Error(ErrorCode::usage, shown(request.from),
+                    "expected the folder of a snapshot, such as " + shown(RunFolder{request.from}.snapshots() / "last"),
+                    "found that of a run");
     const TrainingState state = verify_snapshot(request.from, cancellation);
     take_model(session.job, state);
     open_data(session, progress, cancellation);

@@ -153,6 +153,17 @@ TEST_CASE("A fork goes on from a snapshot, with its optimiser's state or without
 
     request.run = folder / "none";
     request.keep_optimizer = true;
+    TrainRequest other = request;
+    other.run = folder / "taken";
+    other.from = folder / "whole";
+    REQUIRE_THROWS_MATCHES(run(other), Error, IsError(ErrorCode::usage, "whole/snapshots/last"));
+    other.from = request.from;
+    set_key(other.job, "model.mixer=mlp");
+    REQUIRE_THROWS_MATCHES(run(other), Error, IsError(ErrorCode::mismatch, "model.mixer"));
+    other.job = read_job("[data]\ntext = \"" + (folder / "text.txt").string() + "\"\n", "job");
+    for (const char* line : {"data.sequence_length=32", "training.steps=5", "training.batch=4"})
+        set_key(other.job, line);
+    CHECK(run(other).all<Started>()[0].parameters == told.all<Started>()[0].parameters);
     REQUIRE_THROWS_MATCHES(run(request), Error, IsError(ErrorCode::usage, "training.steps"));
 }
 
