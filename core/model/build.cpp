@@ -100,9 +100,11 @@ Blueprint make_blueprint(const checkpoint::Checkpoint& file) {
     return make_blueprint(file.config(), &file);
 }
 
-Blueprint make_blueprint(const nlohmann::json& config, const checkpoint::Checkpoint* file) {
+Blueprint make_blueprint(const nlohmann::json& as_read, const checkpoint::Checkpoint* file) {
+    nlohmann::json config = as_read;
     const ConfigReader reader(config, "config.json");
     const Family& family = find_family(reader);
+    if (file && family.fill_in) family.fill_in(config, *file);
     Blueprint made;
     made.config = family.read(reader);
     made.names = family.names(made.config);

@@ -59,8 +59,10 @@ std::int64_t ConfigReader::count(const std::string& key, std::int64_t otherwise)
 }
 
 std::int64_t ConfigReader::size(const std::string& key, std::int64_t otherwise) const {
-    const std::int64_t size = count(key, otherwise);
-    if (size < 1) refuse(key, "a whole number from 1 to 2^31");
+    const auto* value = find(key);
+    if (value && !value->is_number_integer()) refuse(key, "a whole number from 1 to 2^31");
+    const std::int64_t size = value ? value->get<std::int64_t>() : otherwise;
+    if (size < 1 || size > kLargestSize) refuse(key, "a whole number from 1 to 2^31");
     return size;
 }
 
@@ -139,7 +141,9 @@ std::optional<ConfigReader> ConfigReader::object(const std::string& key) const {
 void ConfigReader::expect_keys(const std::vector<std::string>& known) const {
     for (const auto& [key, value] : object_->items()) {
         if (std::find(known.begin(), known.end(), key) != known.end()) continue;
-        throw Error(ErrorCode::mismatch, where_, "expected only " + list_text(known), "found " + escaped(key));
+        throw Error(ErrorCode::mismatch, where_,
+                    known.empty() ? "expected no options" : "expected only " + list_text(known),
+                    "found " + escaped(key));
     }
 }
 

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/mixers/mixer.h"
 #include "core/model/config_reader.h"
 
 namespace headscope::model {
@@ -30,7 +31,13 @@ MixerOptions read_mixer_options(const ConfigReader& reader) {
     MixerOptions options;
     const auto all = reader.object("mixers");
     if (!all) return options;
-    all->expect_keys({"approximate"});
+    std::vector<std::string> known;
+    for (const auto& mixer : mixers::known_mixers()) known.push_back(mixer.name);
+    all->expect_keys(known);
+    for (const std::string& name : known) {
+        const auto own = name == "approximate" ? std::nullopt : all->object(name);
+        if (own) own->expect_keys({});  // a mixer without options may say so
+    }
     if (const auto own = all->object("approximate")) {
         own->expect_keys({"second_order", "normalisation"});
         options.approximate.second_order =

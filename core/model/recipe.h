@@ -11,6 +11,10 @@
 #include "core/model/config.h"
 #include "core/model/config_reader.h"
 
+namespace headscope::checkpoint {
+class Checkpoint;
+}
+
 namespace headscope::model {
 
 /// What config.json calls the sizes, for reading them and for naming them in errors.
@@ -102,6 +106,8 @@ struct Family {
     TensorNames (*names)(const ModelConfig& config);
     /// Of an encoder-decoder, whose `names` are the decoder's and the head's.
     TensorNames (*encoder_names)(const ModelConfig& encoder) = nullptr;
+    /// Writes into a configuration what it leaves out and the file's tensors tell, before it is read.
+    void (*fill_in)(nlohmann::json& config, const checkpoint::Checkpoint& file) = nullptr;
 };
 
 /// More layers than any file has: a bound on what is computed or allocated from a configuration before the file's

@@ -2,17 +2,31 @@
 // What Headscope trains: a pre-norm decoder in the manner of Qwen2 whose layers each name their mixer
 // (docs/file-formats.md, "Native checkpoints"; Deconstructing Attention, arXiv 2510.11602).
 #include <algorithm>
+#include <string_view>
 
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/checkpoint/checkpoint.h"
+#include "core/mixers/mixer.h"
 #include "core/model/families/families.h"
 
 namespace headscope::model {
 namespace {
 
 std::vector<std::string> read_layers(const ConfigReader& reader, std::int64_t layers) {
+    if (!reader.has("layers")) return std::vector<std::string>(static_cast<std::size_t>(layers), "standard");
     std::vector<std::string> mixers = reader.texts("layers");
-    if (mixers.empty()) mixers.assign(static_cast<std::size_t>(layers), "standard");
     if (static_cast<std::int64_t>(mixers.size()) != layers)
         reader.refuse("layers", "the mixers of " + std::to_string(layers) + " layers");
+    std::vector<std::string> known;
+    for (const auto& mixer : mixers::known_mixers()) known.push_back(mixer.name);
+    for (const std::string& mixer : mixers) {
+        if (std::find(known.begin(), known.end(), mixer) != known.end()) continue;
+        throw Error(ErrorCode::unsupported, reader.where("layers"),
+                    "expected of each layer one of " + list_text(known, 40), "found " + escaped(mixer));
+    }
     return mixers;
 }
 
@@ -31,6 +45,20 @@ ModelConfig read(const ConfigReader& reader) {
     return config;
 }
 
+/// Whoever writes such a file by hand may leave keys out that its tensors answer.
+void fill_in(nlohmann::json& config, const checkpoint::Checkpoint& file) {
+    const auto has = [&file](std::string_view end) {
+        return std::any_of(file.tensors().begin(), file.tensors().end(),
+                           [end](const auto& tensor) { return std::string_view(tensor.first).ends_with(end); });
+    };
+    const auto decide = [&config](const char* key, bool value) {
+        if (!config.contains(key) || config.at(key).is_null()) config[key] = value;
+    };
+    decide("attention_bias", has(".self_attn.q_proj.bias"));
+    decide("qk_norm", has(".self_attn.q_norm.weight"));
+    decide("tie_word_embeddings", !has("lm_head.weight"));
+}
+
 TensorNames names(const ModelConfig& config) {
     TensorNames names = llama_names(config);
     names.in_layer.query_norm = "self_attn.q_norm";
@@ -45,7 +73,8 @@ TensorNames names(const ModelConfig& config) {
 
 }  // namespace
 
-const Family kHeadscope{
-    "headscope", {"headscope"}, "Headscope's own: Qwen2's decoder with any mixer in each layer", read, names};
+const Family kHeadscope{"headscope", {"headscope"}, "Headscope's own: Qwen2's decoder with any mixer in each layer",
+                        read,        names,         nullptr,
+                        fill_in};
 
 }  // namespace headscope::model

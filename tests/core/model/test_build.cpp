@@ -220,3 +220,33 @@ TEST_CASE("Half precision files compute in float32 unless asked otherwise", "[mo
     const auto half = golden_model("llama-backbone-f16");
     CHECK(half.checkpoint.build(checkpoint::LoadAs::stored)->forward(half.batch).scalar_type() == at::kFloat);
 }
+
+TEST_CASE("A native configuration may leave out what its tensors tell", "[model][build][native]") {
+    for (const char* name : {"native-all-mixers", "native-standard-norms"}) {
+        const auto golden = golden_model(name);
+        TinyCheckpoint shorter = golden.checkpoint;
+        for (const char* key : {"attention_bias", "qk_norm", "tie_word_embeddings", "mixers"})
+            shorter.config.erase(key);
+        shorter.config["mixers"] = {{"standard", nlohmann::json::object()}, {"mlp", nlohmann::json::object()}};
+        const auto model = shorter.build();
+        CHECK(model->report().left_over.empty());
+        CHECK(model->forward(golden.batch).equal(golden.checkpoint.build()->forward(golden.batch)));
+    }
+}
+
+TEST_CASE("Mixers of a native configuration are refused by their key", "[model][build][native]") {
+    const TinyCheckpoint standard = golden_model("native-standard").checkpoint;
+    const auto with = [&](const std::string& key, const nlohmann::json& value) {
+        TinyCheckpoint changed = standard;
+        changed.config[key] = value;
+        return changed;
+    };
+    refuses(with("layers", {"standard", "aproximate"}), ErrorCode::unsupported,
+            "[config.json: layers] expected of each layer one of \"standard\", \"mlp\", \"approximate\"");
+    refuses(with("layers", {"standard", "aproximate"}), ErrorCode::unsupported, "found aproximate");
+    refuses(with("layers", nlohmann::json::array()), ErrorCode::mismatch, "layers] expected the mixers of 2 layers");
+    refuses(with("layers", {"standard"}), ErrorCode::mismatch, "layers] expected the mixers of 2 layers");
+    refuses(with("mixers", {{"standard", {{"window", 4}}}}), ErrorCode::mismatch,
+            "mixers: standard] expected no options");
+    refuses(with("num_attention_heads", -4), ErrorCode::mismatch, "expected a whole number from 1 to 2^31; found -4");
+}
