@@ -107,13 +107,16 @@ nlohmann::json transformers_json(const ModelConfig& config, const std::string& t
     json["model_type"] = type;
     json["attention_bias"] = type == "qwen2";
     if (type == "llama") json["mlp_bias"] = false;
-    if (type != "llama") json["use_sliding_window"] = false;
+    if (type == "mistral") json["sliding_window"] = nullptr;
+    if (type == "qwen2" || type == "qwen3") json["use_sliding_window"] = false;
     return json;
 }
 
 void name_classes(nlohmann::json& json) {
-    static const std::map<std::string, std::string> classes{
-        {"llama", "LlamaForCausalLM"}, {"qwen2", "Qwen2ForCausalLM"}, {"qwen3", "Qwen3ForCausalLM"}};
+    static const std::map<std::string, std::string> classes{{"llama", "LlamaForCausalLM"},
+                                                            {"mistral", "MistralForCausalLM"},
+                                                            {"qwen2", "Qwen2ForCausalLM"},
+                                                            {"qwen3", "Qwen3ForCausalLM"}};
     const auto found = classes.find(json.value("model_type", ""));
     if (found != classes.end() && !json.contains("architectures"))
         json["architectures"] = nlohmann::json::array({found->second});
@@ -126,7 +129,9 @@ std::string transformers_type(const ModelConfig& config) {
     const bool plain = config.family == kNative && all_standard(config) && config.positions == PositionKind::rotary &&
                        !config.output_bias && !config.feed_forward_bias && !(biases && norms);
     if (!plain) return "";
-    return biases ? "qwen2" : norms ? "qwen3" : "llama";
+    if (biases || norms) return biases ? "qwen2" : "qwen3";
+    // transformers' Llama wants heads that divide the hidden size, whatever head_dim says; Mistral is it without that.
+    return config.hidden % config.heads == 0 ? "llama" : "mistral";
 }
 
 nlohmann::json native_json(const ModelConfig& config) {

@@ -13,8 +13,8 @@
 namespace headscope::model {
 
 /// The model_type under which transformers would compute the same from the same tensors: of a native stack that is
-/// `standard` throughout, with rotary positions, qwen2 (biases), qwen3 (norms of query and key) or llama (neither);
-/// empty for other native stacks.
+/// `standard` throughout, with rotary positions, qwen2 (biases), qwen3 (norms of query and key) or llama (neither;
+/// mistral without a window where the heads do not divide the hidden size); empty for other native stacks.
 std::string transformers_type(const ModelConfig& config);
 
 /// The native format with every choice written out. Keys of `config.original_json` that mean nothing to the stack

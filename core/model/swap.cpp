@@ -100,8 +100,10 @@ std::vector<std::string> convert_swapped(const checkpoint::Checkpoint& file, con
             changes.added.push_back(checkpoint::output_tensor(want.tensor, value));
         }
         changes.left_out = {made.begin(), made.end()};
-        for (const auto& [layer, mixer] : swap.layers) {
-            const std::string stem = mixer_stem(names, layer);
+        std::set<std::string> stems;
+        if (!names.guide.empty()) stems.insert(names.prefix + names.guide);  // which no layer may read any more
+        for (const auto& [layer, mixer] : swap.layers) stems.insert(mixer_stem(names, layer));
+        for (const std::string& stem : stems) {
             for (auto at = file.tensors().lower_bound(stem); at != file.tensors().end(); ++at) {
                 if (at->first.compare(0, stem.size(), stem) != 0) break;
                 if (needed.count(at->first) == 0) changes.left_out.insert(at->first);

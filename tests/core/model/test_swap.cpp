@@ -80,6 +80,23 @@ TEST_CASE("A converted swap is the swapped model, in a file", "[swap]") {
     }
 }
 
+TEST_CASE("A guide that no layer reads any more is not written", "[swap]") {
+    NoProgress progress;
+    const TemporaryFolder folder, made;
+    const auto file = written("qwen3", folder);
+    const auto all = [&](const char* mixer) { return model::MixerSwap{{{0, mixer}, {1, mixer}}}; };
+    for (const char* mixer : {"rnd_emb_qk", "fixed_seq_qk"}) {
+        const auto there = made / mixer, back = made / (std::string(mixer) + "-back");
+        model::convert_swapped(*file, all(mixer), 7, there, checkpoint::LoadAs::stored, progress, Cancellation());
+        const auto guided = checkpoint::Checkpoint::open(there);
+        CHECK(guided->tensors().size() == file->tensors().size() + 1);
+        model::convert_swapped(*guided, all("standard"), 7, back, checkpoint::LoadAs::stored, progress, Cancellation());
+        const auto again = checkpoint::Checkpoint::open(back);
+        CHECK(again->tensors().size() == file->tensors().size());
+        CHECK(again->config().at("model_type") == "qwen3");
+    }
+}
+
 TEST_CASE("A swap that changes nothing leaves the model what it was", "[swap]") {
     const TemporaryFolder folder;
     const auto file = written("qwen3", folder);
@@ -96,8 +113,10 @@ TEST_CASE("Swaps that cannot be are refused", "[swap]") {
                          IsError(ErrorCode::unsupported, "found nothing"));
     CHECK_THROWS_MATCHES(Trainable::open(*written("gpt2", other), at::kFloat, {{{0, "mlp"}}}), Error,
                          IsError(ErrorCode::unsupported, "native format"));
-    CHECK_THROWS_MATCHES(Trainable::open(*file, at::kFloat, {{{0, "mlp"}}, R"({"mlp": {}})"}), Error,
-                         IsError(ErrorCode::mismatch, "approximate"));
+    CHECK_THROWS_MATCHES(Trainable::open(*file, at::kFloat, {{{0, "mlp"}}, R"({"mlp": {"width": 3}})"}), Error,
+                         IsError(ErrorCode::mismatch, "mixers: mlp] expected no options; found width"));
+    CHECK_THROWS_MATCHES(Trainable::open(*file, at::kFloat, {{{0, "mlp"}}, R"({"aproximate": {}})"}), Error,
+                         IsError(ErrorCode::mismatch, "found aproximate"));
 }
 
 TEST_CASE("A tied head's copy is dropped where it is one, and kept where it differs", "[trainable]") {
