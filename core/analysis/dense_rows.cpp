@@ -2,6 +2,8 @@
 #include "core/analysis/dense_rows.h"
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "core/analysis/tensor_values.h"
@@ -12,6 +14,17 @@ namespace {
 
 constexpr std::int64_t block_bytes = std::int64_t{32} << 20U;
 constexpr std::int64_t rows_per_task = 16;
+
+/// Softmax rows that add up to 1. Weights are exp(score - constant): at scores of 10^4 the constant, a float32 number,
+/// is off by 10^-3, and so is the whole row.
+void make_rows_whole(float* rows, std::int64_t count, std::int64_t keys) {
+    for (float* row = rows; row != rows + count * keys; row += keys) {
+        const double sum = std::accumulate(row, row + keys, 0.0);
+        if (sum <= 0.0 || !std::isfinite(sum)) continue;  // a query without keys
+        const auto factor = static_cast<float>(1.0 / sum);
+        for (std::int64_t j = 0; j < keys; ++j) row[j] *= factor;
+    }
+}
 
 }  // namespace
 
@@ -25,6 +38,7 @@ void for_dense_rows(const model::AttentionRecord& record, std::int64_t b, const 
     input.rule = &record.rule;
     const std::int64_t queries = query.size(2), keys = key.size(2);
     const std::int64_t step = std::clamp<std::int64_t>(block_bytes / (keys * 4), 1, queries);
+    const bool whole = record.rule.normaliser == kernels::Normaliser::softmax && record.rule.sink_logits.empty();
     std::vector<float> rows;
     for (std::int64_t head = 0; head < query.size(1); ++head) {
         for (std::int64_t first = 0; first < queries; first += step) {
@@ -35,6 +49,7 @@ void for_dense_rows(const model::AttentionRecord& record, std::int64_t b, const 
                 const std::int64_t begin = task * rows_per_task, end = std::min(begin + rows_per_task, count);
                 kernels::attention_weights(input, record.statistics.row_constant, b, head, first + begin, first + end,
                                            0, keys, rows.data() + begin * keys);
+                if (whole) make_rows_whole(rows.data() + begin * keys, end - begin, keys);
             });
             take(head, first, rows);
         }

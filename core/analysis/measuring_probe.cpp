@@ -53,7 +53,12 @@ bool MeasuringProbe::layer_measured(std::int64_t layer) const {
 bool MeasuringProbe::wants(std::string_view name, LayerIndex layer) const {
     if (!header_.record.states) return false;
     // A boundary belongs to the layers on both its sides.
-    if (name == first_boundary_) return layer_measured(0);
+    if (name == first_boundary_) {
+        // What the first layer reads, which is not layer 0 where that is left out.
+        std::int64_t first = 0;
+        while (request_.skip_layers.count(static_cast<int>(first)) != 0) ++first;
+        return layer_measured(first);
+    }
     if (name == "hidden") return layer_measured(layer.value) || layer_measured(layer.value + 1);
     return is_state(name) && layer_measured(layer.value);
 }

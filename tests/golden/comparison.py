@@ -166,6 +166,9 @@ def check_site(verdict, place, site, measured, tokens, causal, delta, row_step, 
     if "attention" in measured:
         verdict.number("attention", place, measured["attention"], weights,
                        error + oracle_indicators.SMALLEST_NORMAL_FLOAT32)
+        if site.unit_error is None and site.virtual_sink is None:  # however large the scores are
+            verdict.number("attention_rows", place, measured["attention"].astype(float).sum(axis=2), weights.sum(axis=2),
+                           FLOOR * EPSILON)
 
 
 def check_scores(verdict, place, site, measured, delta, row_step):

@@ -158,6 +158,8 @@ def cases():
     listed += [
         case("all-mixers", list(MIXERS), num_key_value_heads=3),
         case("both-guides", ["rnd_emb_qk", "fixed_seq_qk", "static_emb_qk", "rnd_emb_qk", "fixed_seq_qk"], few),
+        # Scores of thousands, as uniform variants have them: rows of the dense weights still add up to 1.
+        *(case(f"{mixer}-loud", [mixer], (7, 40), gain=60.0) for mixer in ATTENTIVE),
         case("windows", ["rnd_emb_qk", "static_emb_qk", "mlp"], (200, 65, 1), windows=64),
     ]
     return listed
