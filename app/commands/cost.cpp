@@ -161,14 +161,15 @@ void print_formulas(const cost::CostTable& table) {
         if (row.mixer == last) continue;
         last = row.mixer;
         const auto& cost = cost::mixer_cost(row.mixer);
-        rows.push_back(
-            {cost.label, cost.prefill.pretty(), cost.decode.pretty(), cost.activation.pretty(), cost.cache.pretty()});
+        rows.push_back({cost.label, "O(" + cost.time.pretty() + ")", cost.prefill.pretty(), cost.decode.pretty(),
+                        cost.activation.pretty(), cost.cache.pretty()});
         if (cost.precomputed_prefill)
-            rows.push_back({"  maps computed before", cost.precomputed_prefill->pretty(),
+            rows.push_back({"  maps computed before", "", cost.precomputed_prefill->pretty(),
                             cost.precomputed_decode->pretty(), "", ""});
     }
     print("As printed: B sequences, L tokens, d hidden, h heads, t tensor-parallel; bytes at 2 a number.\n" +
-          format_table({"mixer", "FLOPs prefill", "FLOPs decode", "activation bytes", "cache bytes"}, rows) + "\n");
+          format_table({"mixer", "time", "FLOPs prefill", "FLOPs decode", "activation bytes", "cache bytes"}, rows) +
+          "\n");
 }
 
 void print_numbers(const cost::CostTable& table, bool measured) {
