@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What was measured becomes figures, a table of costs and the report.
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <functional>
@@ -17,6 +15,7 @@
 #include "core/base/machine.h"
 #include "core/base/text.h"
 #include "core/reproduce/report.h"
+#include "kernels/processors.h"
 
 namespace headscope::app {
 
@@ -27,7 +26,7 @@ namespace {
 
 std::string machine() {
     const std::string name = processor_name();
-    return std::to_string(::sysconf(_SC_NPROCESSORS_ONLN)) + " cores of " +
+    return std::to_string(kernels::usable_processors()) + " cores of " +
            (name.empty() ? "an unnamed processor" : escaped(name));
 }
 

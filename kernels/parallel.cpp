@@ -10,6 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include "kernels/processors.h"
+
 namespace headscope::kernels {
 namespace {
 
@@ -133,8 +135,7 @@ void set_threads(int threads) {
 int threads() {
     const int requested = requested_threads.load();
     if (requested > 0) return requested;
-    static const int processors = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-    return processors;
+    return usable_processors();
 }
 
 void set_team(Team team) {

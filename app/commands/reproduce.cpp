@@ -3,7 +3,6 @@
 #include <filesystem>
 #include <memory>
 #include <sstream>
-#include <thread>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -12,6 +11,7 @@
 #include "app/context.h"
 #include "app/reproduction.h"
 #include "core/figures/figure_arguments.h"
+#include "kernels/processors.h"
 
 namespace headscope::app {
 namespace {
@@ -32,7 +32,7 @@ void run(const Options& options, Context& context) {
     std::istringstream words(options.launch);
     for (std::string word; words >> word;) wanted.launch.push_back(word);
     // Small models train faster side by side with a thread each than one after the other with all threads.
-    const auto processors = static_cast<std::int64_t>(std::max(1U, std::thread::hardware_concurrency()));
+    const std::int64_t processors = kernels::usable_processors();
     wanted.settings.workers =
         wanted.launch.empty() ? std::max<std::int64_t>(1, processors / wanted.settings.threads) : 1;
     ConsoleProgress progress;

@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
-#include <thread>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -24,6 +23,7 @@
 #include "core/training/run_folder.h"
 #include "core/training/trainer.h"
 #include "kernels/process.h"
+#include "kernels/processors.h"
 
 namespace headscope::app {
 namespace {
@@ -156,8 +156,7 @@ void report(const TrainOptions& options, const training::TrainOutcome& outcome) 
 /// Processes of one machine share its processors.
 int threads_for(const JobFile& job, const training::Processes* processes) {
     if (job.training.threads > 0 || processes == nullptr) return static_cast<int>(job.training.threads);
-    const auto all = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-    return std::max(1, all / processes->on_this_machine());
+    return std::max(1, kernels::usable_processors() / processes->on_this_machine());
 }
 
 /// One of several processes that is not the first: it computes, and the first one tells.

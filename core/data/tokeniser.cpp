@@ -2,9 +2,9 @@
 #include "core/data/tokeniser.h"
 
 #include <algorithm>
-#include <thread>
 
 #include "core/tokenizer/tokenizer.h"
+#include "kernels/processors.h"
 
 namespace headscope::data {
 namespace {
@@ -17,7 +17,7 @@ constexpr int most_threads = 16;
 Tokeniser::Tokeniser(const tokenizer::Tokenizer& with, TokenWriter& writer, const Cancellation& cancellation,
                      int threads)
     : tokenizer_(with), writer_(writer), cancellation_(cancellation) {
-    if (threads <= 0) threads = static_cast<int>(std::thread::hardware_concurrency());
+    if (threads <= 0) threads = kernels::usable_processors();
     for (int i = 0; i < std::clamp(threads, 1, most_threads); ++i) workers_.push_back(std::make_unique<Worker>());
 }
 

@@ -13,6 +13,7 @@
 
 #include "core/base/error.h"
 #include "kernels/backend.h"
+#include "kernels/processors.h"
 
 namespace headscope::tiles {
 namespace {
@@ -61,8 +62,7 @@ std::vector<Cells> split(const Cells& cells, int level) {
 
 struct TileServer::Impl {
     explicit Impl(Options given) : options(std::move(given)) {
-        const int processors =
-            options.workers > 0 ? options.workers : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+        const int processors = options.workers > 0 ? options.workers : kernels::usable_processors();
         for (int i = 0; i < processors; ++i) workers.emplace_back([this] { work(); });
     }
 

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include "kernels/processors.h"
+#include "tests/core/base/temporary_folder.h"
+
+using namespace headscope;
+using test::TemporaryFolder;
+namespace fs = std::filesystem;
+
+namespace {
+
+void put(const fs::path& file, const std::string& text) {
+    fs::create_directories(file.parent_path());
+    std::ofstream(file) << text;
+}
+
+}  // namespace
+
+TEST_CASE("The processors of a container are those that its control groups give time for", "[processors]") {
+    const TemporaryFolder folder;
+    const fs::path mount = folder.path();
+    const auto limit = [&](const std::string& groups) { return kernels::processor_limit(groups, mount.string()); };
+
+    CHECK(std::isinf(limit("")));
+    CHECK(std::isinf(limit("0::/\n")));  // nothing is told
+    CHECK(std::isinf(limit("nonsense\n1:\n2:cpu\n3::relative\n")));
+
+    SECTION("version 2: the least of a group and those above it") {
+        put(mount / "a.slice/b/cpu.max", "max 100000\n");
+        CHECK(std::isinf(limit("0::/a.slice/b\n")));
+        put(mount / "a.slice/cpu.max", "250000 100000\n");
+        CHECK(limit("0::/a.slice/b\n") == 2.5);
+        put(mount / "a.slice/b/cpu.max", "100000 200000\n");
+        CHECK(limit("0::/a.slice/b\n") == 0.5);
+        CHECK(limit("0::/a.slice\n") == 2.5);
+        CHECK(std::isinf(limit("0::/other\n")));
+    }
+    SECTION("version 2 in a container: the group is the root, whatever its path on the host") {
+        put(mount / "cpu.max", "150000 100000\n");
+        CHECK(limit("0::/\n") == 1.5);
+        CHECK(limit("0::/../../docker/12\n") == 1.5);
+    }
+    SECTION("version 1: the controller's own tree, under either name") {
+        put(mount / "cpu,cpuacct/docker/1f/cpu.cfs_quota_us", "-1\n");
+        put(mount / "cpu,cpuacct/docker/1f/cpu.cfs_period_us", "100000\n");
+        const std::string groups = "5:cpuset:/docker/1f\n4:cpu,cpuacct:/docker/1f\n";
+        CHECK(std::isinf(limit(groups)));
+        put(mount / "cpu,cpuacct/docker/1f/cpu.cfs_quota_us", "300000\n");
+        CHECK(limit(groups) == 3);
+        put(mount / "cpu/cpu.cfs_quota_us", "50000\n");
+        put(mount / "cpu/cpu.cfs_period_us", "100000\n");
+        CHECK(limit(groups) == 0.5);
+        CHECK(std::isinf(limit("5:cpuset:/docker/1f\n")));
+    }
+    SECTION("what is no number limits nothing") {
+        put(mount / "cpu.max", "many\n");
+        CHECK(std::isinf(limit("0::/\n")));
+        put(mount / "cpu.max", "100000\n");
+        CHECK(std::isinf(limit("0::/\n")));
+        put(mount / "cpu.max", "100000 0\n");
+        CHECK(std::isinf(limit("0::/\n")));
+    }
+}
+
+TEST_CASE("There is always a processor to use", "[processors]") {
+    CHECK(kernels::usable_processors() >= 1);
+}
