@@ -89,6 +89,12 @@ void Monkey::step() {
         choose();
         return;
     }
+    // Half of the views are of analyses: one is made where there is none.
+    if (window_->desk().studies().empty() && !window_->engine().running() && below(40) == 0) {
+        for (QAction* action : window_->all_actions())
+            if (action->objectName() == QLatin1String("run") && action->isEnabled()) action->trigger();
+        return;
+    }
     if (window_->desk().runs().runs().empty() && !run_.isEmpty() && below(40) == 0) {
         window_->training().open(run_);
         return;
@@ -165,7 +171,7 @@ void Monkey::act() {
     if (QApplication::activeModalWidget() || QApplication::activePopupWidget()) return;
     QAction* chosen = nullptr;
     for (QAction* action : window_->all_actions()) {
-        if (!action->isEnabled() || action->objectName() == QLatin1String("quit")) continue;
+        if (!action->isEnabled() || action->objectName() == QLatin1String("quit") || !shows(*action)) continue;
         // What was done least is done first, so that all of it is reached.
         if (!chosen || actions_[action->objectName()] < actions_[chosen->objectName()] ||
             (actions_[action->objectName()] == actions_[chosen->objectName()] && below(3) == 0))
@@ -174,6 +180,15 @@ void Monkey::act() {
     if (!chosen) return;
     last_ = chosen->objectName();
     chosen->trigger();
+}
+
+/// False: a view of analyses, and none is open.
+bool Monkey::shows(const QAction& action) const {
+    if (!window_->desk().studies().empty()) return true;
+    for (const auto* kind : widgets::view_kinds())
+        if (action.objectName() == QStringLiteral("view_") + QLatin1String(kind->name))
+            return kind->area == widgets::ViewKind::Area::training;
+    return true;
 }
 
 void Monkey::choose() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <QAction>
 #include <QElapsedTimer>
 #include <QObject>
 #include <QPointer>
@@ -31,6 +32,7 @@ private:
     void key();
     void act();
     void choose();
+    bool shows(const QAction& action) const;
     QWidget* any_widget(QPoint& place);
     int below(int limit) { return static_cast<int>(random_() % static_cast<unsigned>(std::max(1, limit))); }
     void finish();
