@@ -136,11 +136,11 @@ TEST_CASE("A text may not grow without end", "[tokenizer][long]") {
     REQUIRE(tokenizer->encode("aaa").ids.size() == 300'000);
     REQUIRE_THROWS_MATCHES(tokenizer->encode(std::string(1000, 'a')), Error,
                            IsError(ErrorCode::limit, "once the tokenizer has normalised it"));
-    // Nor with one character more for each, by a normaliser after another.
+    // Nor by a normaliser after another.
     parts.normalizer = R"({"type": "Sequence", "normalizers": [)";
-    for (int i = 0; i < 40; ++i)
-        parts.normalizer +=
-            std::string(i > 0 ? "," : "") + R"({"type": "Replace", "pattern": {"String": "a"}, "content": "aa"})";
+    for (int i = 0; i < 10; ++i)
+        parts.normalizer += std::string(i > 0 ? "," : "") +
+                            R"({"type": "Replace", "pattern": {"String": "a"}, "content": "aaaaaaaaaaaaaaaa"})";
     parts.normalizer += "]}";
     REQUIRE_THROWS_MATCHES(parts.make()->encode("a"), Error, IsError(ErrorCode::limit, "found that it grows"));
     // Nor what the normaliser makes of the added tokens.
