@@ -58,6 +58,8 @@ TEST_CASE("A header gives each tensor its place in the file", "[checkpoint][safe
 
 TEST_CASE("Legal oddities of headers are accepted", "[checkpoint][safetensors]") {
     REQUIRE(read(safetensors_bytes("{}")).tensors.empty());
+    // White space before and behind, which the official library takes too (0.8), whatever its description says.
+    REQUIRE(read(safetensors_bytes(" \n" + one("F32", "[1]", "[0,4]") + "\t ", four)).tensors.size() == 1);
     REQUIRE(read(safetensors_bytes("{}      ")).tensors.empty());
     REQUIRE(read(safetensors_bytes(" \n{}")).tensors.empty());
     REQUIRE(read(safetensors_bytes(R"({"__metadata__":{}})")).tensors.empty());
