@@ -143,6 +143,15 @@ void Reproduction::do_trials() {
     in_threads(plan_.workers, [this](const std::atomic<bool>& failed) { work(failed); });
 }
 
+/// Seconds of one more trial: the longest of the last ones, a machine that was busy at the beginning may not be now.
+double Reproduction::next_takes() const {
+    const auto count = std::min(trial_seconds_.size(), static_cast<std::size_t>(plan_.workers));
+    double longest = 0;
+    for (std::size_t i = trial_seconds_.size() - count; i < trial_seconds_.size(); ++i)
+        longest = std::max(longest, trial_seconds_[i]);
+    return longest;
+}
+
 /// One of the workers: takes trials until there is none, or no time for one.
 void Reproduction::work(const std::atomic<bool>& failed) {
     for (;;) {
@@ -152,7 +161,7 @@ void Reproduction::work(const std::atomic<bool>& failed) {
             while (next_ < plan_.trials.size() && is_done(plan_.trials[next_])) ++next_;
             if (next_ >= plan_.trials.size() || failed) return;
             trial = &plan_.trials[next_++];
-            late_ = late_ || 60 * plan_.minutes - plan_.end_seconds - spent() < 1.1 * trial_seconds_;
+            late_ = late_ || 60 * plan_.minutes - plan_.end_seconds - spent() < 1.1 * next_takes();
             if (late_) {
                 missing_.push_back("Left out, for the minutes were over: " + trial->name + ".");
                 continue;
@@ -163,7 +172,7 @@ void Reproduction::work(const std::atomic<bool>& failed) {
         const double begin = spent();
         const Outcome outcome = do_trial(*trial);
         const std::lock_guard lock(mutex_);
-        trial_seconds_ = std::max(trial_seconds_, spent() - begin);
+        trial_seconds_.push_back(spent() - begin);
         if (!outcome.done) missing_.push_back("Failed: " + trial->name + ": " + outcome.problem + ".");
         keep_time();
     }

@@ -39,6 +39,7 @@ private:
     void keep_time() const;
     void tell(const std::string& what);
     void do_trials();
+    double next_takes() const;
     void work(const std::atomic<bool>& failed);
     void make_plan();
     struct Speed {
@@ -79,7 +80,7 @@ private:
     store::Evaluation evaluation_;
     std::mutex mutex_;  ///< of what follows, and of missing_ and progress_ while runs go side by side
     std::size_t next_ = 0;
-    double trial_seconds_ = 0;  ///< of the longest trial so far
+    std::vector<double> trial_seconds_;  ///< of the trials that ended, in that order
     bool late_ = false;
 };
 

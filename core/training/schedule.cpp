@@ -12,6 +12,8 @@ namespace {
 /// Shares of the time at which the number of updates is planned: early, so that the rate can follow it, and again, for
 /// a machine does not keep its pace.
 constexpr std::array<double, 7> kPlanAt = {0.01, 0.03, 0.1, 0.25, 0.5, 0.75, 0.9};
+/// What was planned on a busy machine would be done long before the time is over on one that is busy no more.
+constexpr double kFaster = 1.1;
 
 /// Of wsd: how far the fall at the end is, from 0 to 1.
 double fallen(const ScheduleSettings& schedule, std::int64_t update, std::int64_t updates) {
@@ -53,10 +55,12 @@ double TimePlan::next_share() const {
     return made_ < static_cast<int>(kPlanAt.size()) ? kPlanAt[static_cast<std::size_t>(made_)] : 2.0;
 }
 
-std::int64_t TimePlan::plan(std::int64_t updates_done, double elapsed) {
-    if (updates_done < 2 || elapsed < next_share() * seconds_) return 0;
-    while (elapsed >= next_share() * seconds_) ++made_;
+std::int64_t TimePlan::plan(std::int64_t updates_done, double elapsed, std::int64_t planned) {
+    if (updates_done < 2 || elapsed <= 0) return 0;
     const double updates = static_cast<double>(updates_done) * seconds_ / elapsed;
+    const bool faster = planned > 0 && updates > kFaster * static_cast<double>(planned);
+    if (elapsed < next_share() * seconds_ && !faster) return 0;
+    while (elapsed >= next_share() * seconds_) ++made_;
     return std::max(updates_done + 1, static_cast<std::int64_t>(updates));
 }
 

@@ -19,14 +19,16 @@ bool depends_on_end(const ScheduleSettings& schedule, std::int64_t update, std::
 std::int64_t updates_for_tokens(std::int64_t tokens, std::int64_t step_tokens);
 
 /// Decides for a job of `minutes` how many updates it will have, from what was measured. A plan is made at given shares
-/// of the time, not all the time, and each is journalled: a run that is resumed follows the plans that were made
-/// before, so its rates are the same. Until the first plan the rate is that of warm-up, whatever the number.
+/// of the time and when the machine proves faster, not all the time, and each is journalled: a run that is resumed
+/// follows the plans that were made before, so its rates are the same. Until the first plan the rate is that of
+/// warm-up, whatever the number.
 class TimePlan {
 public:
     explicit TimePlan(double seconds) : seconds_(seconds) {}
 
-    /// The number of updates by what was done in `elapsed` seconds of training if it is time for a new plan, else 0.
-    std::int64_t plan(std::int64_t updates_done, double elapsed);
+    /// The number of updates by what was done in `elapsed` seconds of training if it is time for a new plan, or the
+    /// pace makes a tenth more of them than `planned` (0: not yet planned); else 0.
+    std::int64_t plan(std::int64_t updates_done, double elapsed, std::int64_t planned);
     /// Plans that were due by then count as made.
     void resume(double elapsed);
     bool over(double elapsed) const { return elapsed >= seconds_; }

@@ -249,7 +249,7 @@ private:
         const double time = elapsed();
         if (plan_.over(time) && state().step > 0 && !done())
             set_plan(state().step);
-        else if (const std::int64_t steps = plan_.plan(state().step, time); steps > 0)
+        else if (const std::int64_t steps = plan_.plan(state().step, time, state().planned_steps); steps > 0)
             set_plan(steps);
     }
 

@@ -389,16 +389,20 @@ TEST_CASE("The rate rises in a line, falls as its kind says, and ends at the min
 
 TEST_CASE("A job of minutes plans its updates from its pace", "[training][schedule]") {
     TimePlan plan(100);
-    CHECK(plan.plan(0, 0.0) == 0);
-    CHECK(plan.plan(10, 0.5) == 0);
-    CHECK(plan.plan(20, 1.0) == 2000);
-    CHECK(plan.plan(21, 1.1) == 0);
-    CHECK(plan.plan(200, 20.0) == 1000);
-    CHECK(plan.plan(201, 21.0) == 0);
+    CHECK(plan.plan(0, 0.0, 0) == 0);
+    CHECK(plan.plan(10, 0.5, 0) == 0);
+    CHECK(plan.plan(20, 1.0, 0) == 2000);
+    CHECK(plan.plan(21, 1.1, 2000) == 0);
+    CHECK(plan.plan(200, 20.0, 2000) == 1000);
+    CHECK(plan.plan(201, 21.0, 1000) == 0);
+    // The machine was busy: what is planned would be done long before the time is over.
+    CHECK(plan.plan(230, 21.2, 1000) == 0);
+    CHECK(plan.plan(300, 24.0, 1000) == 1250);
+    CHECK(plan.plan(320, 24.9, 1250) == 0);
     TimePlan resumed(100);
     resumed.resume(21.0);
-    CHECK(resumed.plan(201, 21.0) == 0);
-    CHECK(resumed.plan(260, 26.0) == 1000);
+    CHECK(resumed.plan(201, 21.0, 1000) == 0);
+    CHECK(resumed.plan(260, 26.0, 1000) == 1000);
     CHECK_FALSE(plan.over(99.9));
     CHECK(plan.over(100.0));
 }
