@@ -14,16 +14,21 @@ namespace {
 constexpr std::size_t tokens_before = 8;
 // A character has at most four bytes; a token that still makes none of what is held back leaves it as it is.
 constexpr std::size_t most_held_back = 8;
+// Tokens are forgotten from the first number on, and from the second on wherever that cuts.
+constexpr std::size_t many_tokens = 4 * tokens_before, most_tokens = 16 * tokens_before;
 constexpr std::string_view replacement = "\xEF\xBF\xBD";
 
 }  // namespace
 
 DecodeStream::DecodeStream(const Tokenizer& tokenizer, std::span<const std::int32_t> before, bool skip_special_tokens)
     : tokenizer_(tokenizer), skip_special_tokens_(skip_special_tokens) {
-    const std::size_t kept = std::min(before.size(), tokens_before);
-    ids_.assign(before.end() - static_cast<std::ptrdiff_t>(kept), before.end());
+    // Not from within a character: decoders that fall back to bytes read all of its neighbours as none then.
+    for (std::size_t kept = std::min(before.size(), tokens_before);; ++kept) {
+        ids_.assign(before.end() - static_cast<std::ptrdiff_t>(kept), before.end());
+        shown_ = decoded(0);
+        if (!shown_.starts_with(replacement) || kept >= std::min(before.size(), many_tokens)) break;
+    }
     given_ = ids_.size();
-    shown_ = decoded(0);
 }
 
 std::string DecodeStream::decoded(std::size_t from) const {
@@ -47,12 +52,21 @@ std::string DecodeStream::give(std::string text) {
     std::string fresh = text.starts_with(shown_) ? text.substr(shown_.size()) : decoded(given_);
     given_ = ids_.size();
     shown_ = std::move(text);
-    if (given_ >= 4 * tokens_before) {
-        ids_.erase(ids_.begin(), ids_.end() - static_cast<std::ptrdiff_t>(tokens_before));
-        given_ = ids_.size();
-        shown_ = decoded(0);
-    }
+    if (given_ >= many_tokens) forget();
     return fresh;
+}
+
+// Where the rest reads as it did with what came before: not within a character or a word's pieces.
+void DecodeStream::forget() {
+    for (std::size_t kept = tokens_before; kept <= 2 * tokens_before; ++kept) {
+        std::string rest = decoded(ids_.size() - kept);
+        const bool same = shown_.ends_with(rest);
+        if (!same && (kept < 2 * tokens_before || ids_.size() < most_tokens)) continue;
+        ids_.erase(ids_.begin(), ids_.end() - static_cast<std::ptrdiff_t>(kept));
+        given_ = ids_.size();
+        shown_ = std::move(rest);
+        return;
+    }
 }
 
 }  // namespace headscope::tokenizer

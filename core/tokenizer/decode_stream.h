@@ -28,6 +28,7 @@ public:
 private:
     std::string decoded(std::size_t from) const;
     std::string give(std::string text);
+    void forget();
 
     const Tokenizer& tokenizer_;
     bool skip_special_tokens_;

@@ -45,7 +45,8 @@ TEST_CASE("A stream gives what decoding everything gives", "[tokenizer][stream]"
         GENERATE(as<std::string>{}, "gpt2", "llama3", "llama2", "mistral", "metaspace", "bert_cased", "clip");
     const auto tokenizer = Tokenizer::from_file(folder + name + ".json");
     std::ifstream file(folder + "expected.json");
-    for (const std::string text : nlohmann::json::parse(file).at("texts")) {
+    const auto expected = nlohmann::json::parse(file);  // lives through the loop
+    for (const std::string text : expected.at("texts")) {
         const std::vector<std::int32_t> ids = tokenizer->encode(text).ids;
         for (const std::size_t before : {std::size_t{0}, ids.size() / 2}) {
             DecodeStream stream(*tokenizer, std::span(ids).first(before), true);
