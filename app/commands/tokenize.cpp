@@ -60,6 +60,10 @@ private:
     std::string text_;
 };
 
+std::string spelled(const tokenizer::Tokenizer& tokenizer, const tokenizer::FoundToken& token) {
+    return token.respelled ? std::string(*token.respelled) : tokenizer.piece(token.id);
+}
+
 /// A piece as JSON: plain ASCII, as nearly all are, without the detour of a document.
 std::string json_text(const std::string& piece) {
     const bool plain = std::all_of(piece.begin(), piece.end(),
@@ -84,9 +88,7 @@ void print_encoding(const tokenizer::Tokenizer& tokenizer, const tokenizer::Toke
     out << "{\n";
     print_list("ids", [](const auto& token) { return std::to_string(token.id); });
     out << "],\n";
-    print_list("pieces", [&](const auto& token) {
-        return json_text(token.respelled ? std::string(*token.respelled) : tokenizer.piece(token.id));
-    });
+    print_list("pieces", [&](const auto& token) { return json_text(spelled(tokenizer, token)); });
     out << "],\n";
     print_list("offsets", [](const auto& token) {
         return '[' + std::to_string(token.begin) + ", " + std::to_string(token.end) + ']';
@@ -108,8 +110,7 @@ void print_table(const tokenizer::Tokenizer& tokenizer, const tokenizer::TokenRe
         rows.clear();
     };
     tokens.each([&](const tokenizer::FoundToken& token) {
-        const std::string piece = token.respelled ? std::string(*token.respelled) : tokenizer.piece(token.id);
-        rows.push_back({std::to_string(position++), std::to_string(token.id), escaped(piece),
+        rows.push_back({std::to_string(position++), std::to_string(token.id), escaped(spelled(tokenizer, token)),
                         token.special ? "added" : std::to_string(token.begin) + ".." + std::to_string(token.end)});
         if (rows.size() == rows_at_once) print_rows();
     });

@@ -168,4 +168,9 @@ void sync_folder(const fs::path& folder) {
     }
 }
 
+void remove_link(const fs::path& path) noexcept {
+    std::error_code ignored;
+    if (fs::is_symlink(path, ignored)) fs::remove(path, ignored);
+}
+
 }  // namespace headscope

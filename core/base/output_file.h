@@ -78,4 +78,7 @@ private:
 /// Syncs a folder's entries to the disk, where the file system can. Throws io.
 void sync_folder(const std::filesystem::path& folder);
 
+/// Removes `path` if it is a symbolic link, whatever it leads to. Nothing is thrown: who opens the path next is told.
+void remove_link(const std::filesystem::path& path) noexcept;
+
 }  // namespace headscope

@@ -120,12 +120,12 @@ FigureOption word_option(const std::string& name, const std::string& help, std::
     return option;
 }
 
-FigureOption measure_option() {
-    FigureOption option{
-        "measure", "", "Beside the formulas what this machine does, which takes minutes", {}, {"cost"}, false, {}, {}};
-    option.set = [](FigureRequest& request, const OptionValues&) { request.options.measure = true; };
-    option.get = [](const FigureRequest& request) {
-        return request.options.measure ? OptionValues{""} : OptionValues{};
+FigureOption flag_option(const std::string& name, const std::string& help, std::vector<std::string> recipes,
+                         bool FigureOptions::*member) {
+    FigureOption option{name, "", help, {}, std::move(recipes), false, {}, {}};
+    option.set = [member](FigureRequest& request, const OptionValues&) { request.options.*member = true; };
+    option.get = [member](const FigureRequest& request) {
+        return request.options.*member ? OptionValues{""} : OptionValues{};
     };
     return option;
 }
@@ -143,7 +143,8 @@ void add_record_options(std::vector<FigureOption>& all) {
     all.push_back(word_option("metric", "A metric of them; default the first", evaluations, &FigureOptions::metric));
     all.push_back(optional_count("length", "Tokens: context of an evaluation, or of the table of costs",
                                  {"ablation", "scaling", "cost"}, &FigureOptions::length));
-    all.push_back(measure_option());
+    all.push_back(flag_option("measure", "Beside the formulas what this machine does, which takes minutes", {"cost"},
+                              &FigureOptions::measure));
 }
 
 FigureOption font_family_option() {
@@ -211,16 +212,6 @@ FigureOption least_option() {
     return option;
 }
 
-FigureOption scale_per_head_option() {
-    FigureOption option{
-        "scale-per-head", "", "Each head's colours end at its own highest value", {}, {"thumbnails"}, false, {}, {}};
-    option.set = [](FigureRequest& request, const OptionValues&) { request.options.scale_per_head = true; };
-    option.get = [](const FigureRequest& request) {
-        return request.options.scale_per_head ? OptionValues{""} : OptionValues{};
-    };
-    return option;
-}
-
 void add_map_options(std::vector<FigureOption>& all) {
     const std::vector<std::string> maps{"attention", "difference"};
     all.push_back(choice<MapValues>("values", "Weights, or logits: the scores before the normaliser", maps,
@@ -272,7 +263,8 @@ std::vector<FigureOption> all_options() {
     all.push_back(choice<std::string>("statistic", "Of the pairs in a block", {"thumbnails"},
                                       {{"mean", "mean"}, {"maximum", "maximum"}},
                                       [](FigureRequest& r) -> std::string& { return r.options.statistic; }));
-    all.push_back(scale_per_head_option());
+    all.push_back(flag_option("scale-per-head", "Each head's colours end at its own highest value", {"thumbnails"},
+                              &FigureOptions::scale_per_head));
     all.push_back(least_option());
     all.push_back(choice<CellScale>("scale", "How values become colours; default by length",
                                     {"attention", "text", "difference"},

@@ -17,6 +17,13 @@ struct Region {
     std::int64_t first_query = 0, end_query = 0, first_key = 0, end_key = 0;
     std::int64_t queries() const { return end_query - first_query; }
     std::int64_t keys() const { return end_key - first_key; }
+    /// Of rows cells along the queries, the first query of cell r; likewise of columns along the keys.
+    std::int64_t query_of(std::int64_t r, std::int64_t rows) const {
+        return first_query + (r * queries() + rows - 1) / rows;
+    }
+    std::int64_t key_of(std::int64_t c, std::int64_t columns) const {
+        return first_key + (c * keys() + columns - 1) / columns;
+    }
 };
 
 /// The recorded map of a site. Throws Error (usage) that says what the file lacks.

@@ -101,8 +101,7 @@ Table map_table(const std::vector<MapDifference>& maps, const std::string& poole
             const float cell = map.values[static_cast<std::size_t>(i)];
             if (std::isnan(cell)) continue;
             const std::int64_t r = i / map.columns, c = i % map.columns;
-            const auto q = map.region.first_query + (r * map.region.queries() + map.rows - 1) / map.rows;
-            const auto k = map.region.first_key + (c * map.region.keys() + map.columns - 1) / map.columns;
+            const auto q = map.region.query_of(r, map.rows), k = map.region.key_of(c, map.columns);
             layer.push_back(map.layer);
             site.push_back(map.site);
             head.push_back(map.head);

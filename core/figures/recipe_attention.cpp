@@ -111,9 +111,7 @@ Table attention_table(const std::vector<Map>& maps) {
                 layer.push_back(map.layer);
                 site.push_back(map.site);
                 head.push_back(map.head);
-                const Region& part = map.region;
-                const std::int64_t q = part.first_query + (r * part.queries() + map.rows - 1) / map.rows;
-                const std::int64_t k = part.first_key + (c * part.keys() + map.columns - 1) / map.columns;
+                const std::int64_t q = map.region.query_of(r, map.rows), k = map.region.key_of(c, map.columns);
                 query.push_back(q);
                 key.push_back(k);
                 query_token.push_back(token(map.query_tokens, q, exact));

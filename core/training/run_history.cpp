@@ -11,6 +11,7 @@
 
 #include "core/base/input_file.h"
 #include "core/base/os_error.h"
+#include "core/base/output_file.h"
 #include "core/store/half.h"
 #include "core/store/run_file.h"
 #include "core/store/run_layout.h"
@@ -197,8 +198,7 @@ store::RunRecord read_run(const fs::path& folder, bool thumbnails) {
 void build_run_file(const fs::path& folder) {
     const store::RunRecord record = read_run(folder);
     // A link would lead out of the folder, to a file that is no run's.
-    std::error_code ignored;
-    if (fs::is_symlink(folder / "run.h5", ignored)) fs::remove(folder / "run.h5", ignored);
+    remove_link(folder / "run.h5");
     store::write_run_file(folder / "run.h5", record);
 }
 

@@ -50,8 +50,7 @@ void set_guide(Session& session) {
 
 void write_job(const RunFolder& run, const JobFile& job) {
     // A link would lead out of the folder: to the file, say, that the job was written in.
-    std::error_code ignored;
-    if (fs::is_symlink(run.job(), ignored)) fs::remove(run.job(), ignored);
+    remove_link(run.job());
     OutputFile file(run.job(), {}, "job");
     file.append(job_text(job));
     file.publish();

@@ -163,11 +163,11 @@ std::uint64_t SnapshotStore::bytes(std::int64_t step) const {
 
 void SnapshotStore::link(const std::string& name, std::int64_t step) const {
     const fs::path target = run_.snapshots() / name, aside = run_.snapshots() / (kTrash + name);
-    std::error_code error;
     if (step < 0) {
-        if (fs::is_symlink(target, error)) fs::remove(target, error);
+        remove_link(target);
         return;
     }
+    std::error_code error;
     if (fs::read_symlink(target, error) == snapshot_name(step)) return;
     remove_quietly(aside);
     const bool made = ::symlink(snapshot_name(step).c_str(), aside.c_str()) == 0;

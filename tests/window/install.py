@@ -7,7 +7,8 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
+
+from program import Failed, exit_status
 
 ID = "org.headscope.Headscope"
 FILES = ["bin/headscope", "lib/headscope/libheadscope_kernels.so", "share/headscope/texts/lantern.txt",
@@ -15,10 +16,6 @@ FILES = ["bin/headscope", "lib/headscope/libheadscope_kernels.so", "share/headsc
          "share/doc/headscope/LICENSE", "share/doc/headscope/README.md", "share/doc/headscope/docs/file-formats.md",
          f"share/applications/{ID}.desktop", f"share/icons/hicolor/scalable/apps/{ID}.svg",
          f"share/metainfo/{ID}.metainfo.xml", f"share/mime/packages/{ID}.xml"]
-
-
-class Failed(Exception):
-    pass
 
 
 def run(*command, **more):
@@ -77,15 +74,5 @@ def check(cmake, build, version, folder):
     print("installed, moved and started" + (" with LibTorch" if bundled else ""))
 
 
-def main():
-    with tempfile.TemporaryDirectory(prefix="headscope-install-") as folder:
-        try:
-            check(*sys.argv[1:4], folder)
-        except Failed as failure:
-            print(f"install.py: {failure}")
-            return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(exit_status("install", lambda folder: check(*sys.argv[1:4], folder)))

@@ -5,9 +5,8 @@ then the session is back."""
 import json
 import os
 import sys
-import tempfile
 
-from program import Failed, Program, Sent
+from program import Failed, Program, Sent, exit_status
 
 
 started = []
@@ -79,18 +78,13 @@ def tell(program, home):
     print(f"{len(views)} views; {stalls}")
 
 
-def main():
-    with tempfile.TemporaryDirectory(prefix="headscope-window-") as home:
-        try:
-            tell(os.path.abspath(sys.argv[1]), home)
-        except Failed as failure:
-            print(f"offscreen.py: {failure}")
-            return 1
-        finally:
-            for window in started:
-                window.kill()
-    return 0
+def work(home):
+    try:
+        tell(os.path.abspath(sys.argv[1]), home)
+    finally:
+        for window in started:
+            window.kill()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(exit_status("offscreen", work))

@@ -9,11 +9,23 @@ import os
 import select
 import shutil
 import subprocess
+import tempfile
 import time
 
 
 class Failed(Exception):
     """A step did not go as expected: one sentence."""
+
+
+def exit_status(script, work):
+    """0, or 1 with what `work` failed at, printed; it is given an empty folder that is gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="headscope-" + script + "-") as folder:
+        try:
+            work(folder)
+        except Failed as failure:
+            print(f"{script}.py: {failure}")
+            return 1
+    return 0
 
 
 class Program:

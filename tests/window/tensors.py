@@ -8,9 +8,8 @@ import os
 import struct
 import subprocess
 import sys
-import tempfile
 
-from program import Failed, Program, Sent
+from program import Failed, Program, Sent, exit_status
 
 WEIGHT = [0.5, -1.25, 0.0, 3.0, float("nan"), 2.0]
 BIAS = [1.0, 2.0, -2.0, 4.0]
@@ -101,15 +100,5 @@ def tell(program, home):
         window.kill()
 
 
-def main():
-    with tempfile.TemporaryDirectory(prefix="headscope-tensors-") as home:
-        try:
-            tell(os.path.abspath(sys.argv[1]), home)
-        except Failed as failure:
-            print(f"tensors.py: {failure}")
-            return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(exit_status("tensors", lambda home: tell(os.path.abspath(sys.argv[1]), home)))

@@ -8,9 +8,8 @@ import argparse
 import os
 import signal
 import sys
-import tempfile
 
-from program import Failed, Program, Sent
+from program import Failed, Program, Sent, exit_status
 
 WORDS = "in the beginning god created the heaven and the earth and the earth was without form and void".split()
 STEPS = 40000
@@ -219,17 +218,16 @@ def main():
     asked = parser.parse_args()
     if asked.shots:
         os.makedirs(asked.shots, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="headscope-training-") as home:
+
+    def work(home):
         try:
             tell(os.path.abspath(asked.program), home, asked.shots)
-        except Failed as failure:
-            print(f"training.py: {failure}")
-            return 1
         finally:
             for window in started:
                 window.kill()
             end_training(home)
-    return 0
+
+    return exit_status("training", work)
 
 
 if __name__ == "__main__":

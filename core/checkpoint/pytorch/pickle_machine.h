@@ -42,6 +42,7 @@ private:
         return number;
     }
     std::string_view take_line();
+    std::uint64_t take_signed_length();  ///< four bytes, as old protocols write lengths
     void take_long(std::uint64_t size);
 
     // The stack.

@@ -31,12 +31,9 @@ bool PickleMachine::step_constant(unsigned char opcode) {
         case op::long1:
             take_long(take_number<std::uint8_t>());
             return true;
-        case op::long4: {
-            const auto size = take_number<std::int32_t>();
-            if (size < 0) refuse("expected a length of 0 or more", "found " + std::to_string(size));
-            take_long(static_cast<std::uint64_t>(size));
+        case op::long4:
+            take_long(take_signed_length());
             return true;
-        }
         case op::binfloat:
             take(8);
             push(add({PickleKind::real, 0, no_ref, no_ref, 0}));
@@ -60,12 +57,9 @@ bool PickleMachine::step_text(unsigned char opcode) {
         case op::short_binstring:  // Python 2's str: read as text, which its names are
             push(add_text(PickleKind::text, take(take_number<std::uint8_t>())));
             return true;
-        case op::binstring: {
-            const auto size = take_number<std::int32_t>();
-            if (size < 0) refuse("expected a length of 0 or more", "found " + std::to_string(size));
-            push(add_text(PickleKind::text, take(static_cast<std::uint64_t>(size))));
+        case op::binstring:
+            push(add_text(PickleKind::text, take(take_signed_length())));
             return true;
-        }
         case op::short_binbytes:
             push(add_text(PickleKind::bytes, take(take_number<std::uint8_t>())));
             return true;
@@ -87,6 +81,12 @@ bool PickleMachine::step_text(unsigned char opcode) {
         default:
             return false;
     }
+}
+
+std::uint64_t PickleMachine::take_signed_length() {
+    const auto size = take_number<std::int32_t>();
+    if (size < 0) refuse("expected a length of 0 or more", "found " + std::to_string(size));
+    return static_cast<std::uint64_t>(size);
 }
 
 void PickleMachine::take_long(std::uint64_t size) {
