@@ -92,15 +92,27 @@ class Native:
         full = options.get("second_order", "full") == "full"
         moved = [order.masked_fill(~allowed, 0) for order in
                  (torch.zeros_like(scores), torch.ones_like(scores), scores.abs() if full else (2 * second).sqrt())]
+        sizes = [order.abs() for order in orders]
         if options.get("normalisation", "joint") == "joint":
-            orders, moved = [sum(orders)], [sum(moved)]
+            orders, moved, sizes = [sum(orders)], [sum(moved)], [sum(sizes)]
         weights, error = 0, 0
-        for terms, move in zip(orders, moved):
+        for terms, move, size in zip(orders, moved, sizes):
             total = terms.sum(-1, keepdim=True)
-            weights = weights + terms / total
+            weights = weights + terms / total + self.rounding(terms, total, size)
             error = error + move / total.abs() + terms.abs() * move.sum(-1, keepdim=True) / total**2
         self.taylor = orders[-1].sum(-1), moved[-1].sum(-1), error
         return scores, weights
+
+    def rounding(self, terms, total, size):
+        """What rounding to float32, half a unit of the `size` of what is added up, does to each weight where a total
+        nearly cancels. A row of one key would hide it: here x / x is 1 whatever x is, and so nothing of it would reach the
+        tolerances of what comes after; a total that is added up in another precision than the terms shows it. A quarter of
+        that bound, as tolerances are four times the distance of float32."""
+        if self.type == torch.float64:
+            return 0
+        apart = (size + terms.abs() / total.abs() * size.sum(-1, keepdim=True)) / total.abs()
+        signs = 1 - 2 * (torch.arange(terms.shape[-2])[:, None] + torch.arange(terms.shape[-1])) % 2
+        return torch.finfo(torch.float32).eps / 2 / 4 * signs * apart
 
     def attention(self, stem, mixer, query, key, value):
         """Unrotated query and key; returns [L, heads * size] and what happened."""
