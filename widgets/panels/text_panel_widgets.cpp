@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The text panel's controls.
+#include <QCheckBox>
+#include <QComboBox>
+#include <QGridLayout>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QLineEdit>
+#include <QListWidget>
+#include <QPlainTextEdit>
+#include <QProgressBar>
+#include <QPushButton>
+#include <QSpinBox>
+#include <QToolButton>
+#include <QVBoxLayout>
+
+#include "widgets/panels/text_panel.h"
+#include "widgets/panels/token_chips.h"
+#include "widgets/text/snug_scroll.h"
+
+namespace headscope::widgets {
+namespace {
+
+template <class T>
+T* named(T* control, const char* name, const QString& tip) {
+    control->setObjectName(QLatin1String(name));
+    control->setToolTip(tip);
+    if (control->accessibleName().isEmpty()) control->setAccessibleName(tip);
+    return control;
+}
+
+}  // namespace
+
+void TextPanel::build() {
+    // What is chosen scrolls where the window is low; what it takes and the buttons are always seen.
+    auto* scroll = new SnugScroll(this);
+    auto* panel = new QWidget(scroll);
+    auto* column = new QVBoxLayout(panel);
+    column->setContentsMargins(8, 6, 8, 0);
+    column->setSpacing(5);
+    auto* whole = new QVBoxLayout(this);
+    whole->setContentsMargins(0, 0, 0, 0);
+    whole->setSpacing(5);
+    whole->addWidget(scroll, 1);
+    auto* below = new QVBoxLayout;
+    below->setContentsMargins(8, 0, 8, 6);
+    whole->addLayout(below);
+
+    model_ = named(new QComboBox(this), "text_model", tr("The model that reads the text"));
+    model_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+    model_note_ = new QLabel(this);
+    model_note_->setWordWrap(true);
+    auto* open = named(new QToolButton(this), "text_open_model", tr("Open a checkpoint"));
+    open->setText(tr("Open…"));
+    auto* model_row = new QHBoxLayout;
+    model_row->addWidget(new QLabel(tr("Model"), this));
+    model_row->addWidget(model_, 1);
+    model_row->addWidget(open);
+    column->addLayout(model_row);
+    column->addWidget(model_note_);
+    column->addWidget(build_sources());
+    column->addWidget(build_options());
+
+    problem_ = new QLabel(this);
+    problem_->setObjectName(QStringLiteral("text_problem"));
+    problem_->setWordWrap(true);
+    problem_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    problem_->setTextFormat(Qt::PlainText);
+    shown_sequence_ = named(new QComboBox(this), "text_sequence", tr("The sequence whose tokens are shown"));
+    chips_ = new TokenChips(this);
+    chips_->setObjectName(QStringLiteral("text_chips"));
+    chips_->setMinimumHeight(48);
+    column->addWidget(shown_sequence_);
+    column->addWidget(chips_, 2);
+    column->addWidget(problem_);
+    scroll->hold(panel);
+
+    cost_ = new QLabel(this);
+    cost_->setObjectName(QStringLiteral("text_cost"));
+    cost_->setWordWrap(true);
+    below->addWidget(cost_);
+    progress_ = named(new QProgressBar(this), "text_progress", tr("How far the run is"));
+    progress_->setRange(0, 1000);
+    below->addWidget(progress_);
+    run_ = named(new QPushButton(tr("Run"), this), "text_run", tr("Analyse the chosen texts (Ctrl+Return)"));
+    stop_ = named(new QPushButton(tr("Stop"), this), "text_stop", tr("Stop the run; what is done stays"));
+    auto* buttons = new QHBoxLayout;
+    buttons->addWidget(run_, 2);
+    buttons->addWidget(stop_, 1);
+    below->addLayout(buttons);
+
+    connect(open, &QToolButton::clicked, this, &TextPanel::open_model_wanted);
+    connect(model_, &QComboBox::currentIndexChanged, this, &TextPanel::touch);
+    connect(run_, &QPushButton::clicked, this, [this] { Q_EMIT run_wanted(choice()); });
+    connect(stop_, &QPushButton::clicked, this, &TextPanel::stop_wanted);
+    connect(shown_sequence_, &QComboBox::currentIndexChanged, this, &TextPanel::show_tokens);
+    show_running(false);
+}
+
+QWidget* TextPanel::build_sources() {
+    auto* box = new QWidget(this);
+    auto* column = new QVBoxLayout(box);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(4);
+    list_ = named(new QListWidget(box), "text_sources", tr("Texts; the ticked ones are analysed, each as a sequence"));
+    list_->setMaximumHeight(76);
+    text_ = named(new QPlainTextEdit(box), "text_edit", tr("The chosen text"));
+    text_->setPlaceholderText(tr("Type or paste a text, or drop a file here"));
+    text_->setTabChangesFocus(true);
+    text_->setAcceptDrops(false);  // the window takes them: a file is a file, not its name
+    text_->setMinimumHeight(52);
+    auto* add_text = named(new QToolButton(box), "text_add", tr("Add a text to type"));
+    add_text->setText(tr("+ Text"));
+    auto* add_file = named(new QToolButton(box), "text_add_file", tr("Add a text file"));
+    add_file->setText(tr("+ File…"));
+    examples_ = named(new QComboBox(box), "text_examples", tr("Add a bundled example"));
+    remove_ = named(new QPushButton(tr("Remove"), box), "text_remove", tr("Take the chosen text off the list"));
+    auto* row = new QHBoxLayout;
+    row->addWidget(add_text);
+    row->addWidget(add_file);
+    row->addWidget(examples_, 1);
+    row->addWidget(remove_);
+    column->addLayout(row);
+    column->addWidget(list_);
+    column->addWidget(text_, 1);
+    target_label_ = new QLabel(tr("The decoder reads"), box);
+    target_ = named(new QLineEdit(box), "text_target", tr("What the decoder of an encoder-decoder reads"));
+    target_->setPlaceholderText(tr("nothing but its start token"));
+    column->addWidget(target_label_);
+    column->addWidget(target_);
+
+    connect(list_, &QListWidget::currentRowChanged, this, &TextPanel::show_source);
+    connect(list_, &QListWidget::itemChanged, this, &TextPanel::take_tick);
+    connect(text_, &QPlainTextEdit::textChanged, this, &TextPanel::take_text);
+    connect(add_text, &QToolButton::clicked, this, [this] {
+        add_source({});
+        text_->setFocus();
+    });
+    connect(add_file, &QToolButton::clicked, this, &TextPanel::ask_file);
+    connect(examples_, &QComboBox::activated, this, [this](int index) {
+        if (index <= 0) return;
+        add_source({TextSource::Kind::example, examples_->itemText(index)});
+        examples_->setCurrentIndex(0);
+        touch();
+    });
+    connect(remove_, &QPushButton::clicked, this, &TextPanel::remove_source);
+    connect(target_, &QLineEdit::textChanged, this, &TextPanel::touch);
+    return box;
+}
+
+QWidget* TextPanel::build_options() {
+    auto* box = new QWidget(this);
+    auto* grid = new QGridLayout(box);
+    grid->setContentsMargins(0, 0, 0, 0);
+    grid->setVerticalSpacing(3);
+    first_ = named(new QComboBox(box), "text_first", tr("The token before the text"));
+    first_->addItems({tr("as the tokenizer does"), tr("yes"), tr("no")});
+    length_ = named(new QSpinBox(box), "text_length", tr("Keep so many tokens of each text"));
+    length_->setRange(0, 1 << 24);
+    length_->setSpecialValueText(tr("all"));
+    length_->setSingleStep(64);
+    const auto option = [&](const char* name, const QString& text, const QString& tip) {
+        auto* check = named(new QCheckBox(text, box), name, tip);
+        connect(check, &QCheckBox::toggled, this, &TextPanel::touch);
+        return check;
+    };
+    windows_ = option("text_windows", tr("as windows"), tr("Cut long texts into windows of that many tokens instead"));
+    chat_ =
+        option("text_chat", tr("Chat template"), tr("The text as a user's message in the checkpoint's chat template"));
+    repeat_ = option("text_repeat", tr("Repeated token"),
+                     tr("Probe: every token becomes the text's first one (Lazy Attention)"));
+    beyond_ = option("text_beyond", tr("Beyond trained positions"),
+                     tr("Let models without a table of positions run past their limit; figures mark it"));
+    maps_ = option("text_maps", tr("Maps"), tr("Keep what maps are computed from: queries, keys, row constants"));
+    states_ = option("text_states", tr("States"), tr("Keep norms and variances of q, k, v and hidden states"));
+    logits_ = option("text_logits", tr("Logits"), tr("Keep the logits over the vocabulary: large"));
+    maps_->setChecked(true);
+    grid->addWidget(new QLabel(tr("First token"), box), 0, 0);
+    grid->addWidget(first_, 0, 1, 1, 2);
+    grid->addWidget(new QLabel(tr("Length"), box), 1, 0);
+    grid->addWidget(length_, 1, 1);
+    grid->addWidget(windows_, 1, 2);
+    grid->addWidget(new QLabel(tr("Record"), box), 2, 0);
+    auto* record = new QHBoxLayout;
+    for (QCheckBox* check : {maps_, states_, logits_}) record->addWidget(check);
+    record->addStretch();
+    grid->addLayout(record, 2, 1, 1, 2);
+    grid->addWidget(repeat_, 3, 0, 1, 2);
+    grid->addWidget(chat_, 3, 2);
+    grid->addWidget(beyond_, 4, 0, 1, 3);
+    grid->setColumnStretch(1, 1);
+    connect(first_, &QComboBox::currentIndexChanged, this, &TextPanel::touch);
+    connect(length_, &QSpinBox::valueChanged, this, &TextPanel::touch);
+    return box;
+}
+
+}  // namespace headscope::widgets
