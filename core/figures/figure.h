@@ -272,8 +272,8 @@ struct FigureOptions {
     TextColour colour = TextColour::automatic;  ///< `text`; automatic: by what of the two is given, else mass
     ColourRange range = ColourRange::largest;   ///< `text`
     Tower tower = Tower::any;                   ///< `attention`, `lines`, `text`, maps of `difference`
-    /// Maps of `difference`: what the first is subtracted from, where it is not the same layer and head.
-    std::optional<std::int64_t> other_layer, other_head;
+    /// `difference`: what the first is subtracted from, where it is not the same; layer and head: of maps.
+    std::optional<std::int64_t> other_sequence, other_layer, other_head;
     std::optional<double> least;         ///< `lines`: smaller weights are not drawn
     bool scale_per_head = false;         ///< `thumbnails`: each up to its own highest value
     Stage stage = Stage::before;         ///< `logits`

@@ -221,12 +221,15 @@ void add_map_options(std::vector<FigureOption>& all) {
                                   maps, {{"maximum", Pooling::maximum}, {"mean", Pooling::mean}},
                                   [](FigureRequest& r) -> Pooling& { return r.options.pooling; }));
     all.push_back(pixels_option());
+    all.push_back(optional_count("other-sequence",
+                                 "Minuend: another sequence, of the same file or the second; maps pair equal tokens",
+                                 {"difference"}, &FigureOptions::other_sequence));
     all.push_back(optional_count("other-layer", "Minuend of maps: another layer, of the same file or the second",
                                  {"difference"}, &FigureOptions::other_layer));
     all.push_back(optional_count("other-head", "Minuend of maps: another head, of the same file or the second",
                                  {"difference"}, &FigureOptions::other_head));
     all.push_back(choice<Tower>("tower", "Of models with an encoder and a decoder: which attention",
-                                {"attention", "lines", "text"},
+                                {"attention", "lines", "text", "difference"},
                                 {{"encoder", Tower::encoder}, {"decoder", Tower::decoder}, {"cross", Tower::cross}},
                                 [](FigureRequest& r) -> Tower& { return r.options.tower; }));
 }

@@ -6,7 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/figures/head_weights.h"
-#include "core/figures/map_values.h"
+#include "core/figures/map_pairs.h"
 #include "core/figures/token_text.h"
 
 namespace headscope::figures {
@@ -22,6 +22,7 @@ struct MapDifference {
     Region region;
     std::vector<float> values;  ///< [rows, columns]
     std::vector<std::string> query_tokens, key_tokens;
+    MapPairs pairs;
     bool exact() const { return rows == region.queries() && columns == region.keys(); }
 };
 
@@ -31,48 +32,53 @@ std::vector<float> pooled_difference(const store::AnalysisFile::Map& a, const st
                                      const MapDifference& map, const FigureOptions& options) {
     return pooled_bands(map.region, map.rows, map.columns, options.pooling == Pooling::mean, [&](const Region& band) {
         const auto first = exact_values(a, map.head, band, options.values);
-        auto second = exact_values(b, map.other_head, band, options.values);
+        auto second = paired_values(b, map.other_head, band, options.values, map.pairs);
         for (std::size_t i = 0; i < second.size(); ++i) second[i] -= first[i];
         return second;
     });
 }
 
-/// A token of both texts: once where they agree.
-std::vector<std::string> both_tokens(const std::vector<std::string>& a, const std::vector<std::string>& b) {
+/// A token and its partner: once where they agree, alone where it has none.
+std::vector<std::string> both_tokens(const std::vector<std::string>& a, const std::vector<std::string>& b,
+                                     const TokenAlignment& alignment) {
     std::vector<std::string> all;
-    for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i)
-        all.push_back(a[i] == b[i] ? visible_token(a[i]) : visible_token(a[i], 8) + " / " + visible_token(b[i], 8));
+    for (std::size_t i = 0; i < std::min(a.size(), alignment.to_b.size()); ++i) {
+        const std::int64_t partner = alignment.to_b[i];
+        const std::string* other =
+            partner < 0 || partner >= std::ssize(b) ? nullptr : &b[static_cast<std::size_t>(partner)];
+        all.push_back(other == nullptr || *other == a[i] ? visible_token(a[i])
+                                                         : visible_token(a[i], 8) + " / " + visible_token(*other, 8));
+    }
     return all;
 }
 
 MapDifference read_difference(Files files, std::int64_t site, std::int64_t other, const FigureOptions& options) {
-    const auto& about = files[0]->header().sites[static_cast<std::size_t>(site)];
-    const auto s = chosen_sequence(*files[0], options);
-    check_head(*files[0], site, options);
-    FigureOptions minuend = options;
-    if (options.other_head) minuend.head = options.other_head;
-    check_head(*files[1], other, minuend);
-    const auto a = recorded_map(*files[0], s, site, "difference"), b = recorded_map(*files[1], s, other, "difference");
-    if (a.queries != b.queries || a.keys != b.keys) {
-        not_alike("expected maps of the same size", "found " + std::to_string(a.queries) + " x " +
-                                                        std::to_string(a.keys) + " and " + std::to_string(b.queries) +
-                                                        " x " + std::to_string(b.keys));
-    }
+    const FigureOptions minuend = minuend_options(options);
+    const MapPlace first{*files[0], chosen_sequence(*files[0], options), site};
+    const MapPlace second{*files[1], chosen_sequence(*files[1], minuend), other};
+    check_head(first.file, site, options);
+    check_head(second.file, other, minuend);
+    const auto a = recorded_map(first.file, first.sequence, site, "difference"),
+               b = recorded_map(second.file, second.sequence, other, "difference");
     MapDifference map;
-    map.site = site_label(*files[0], site);
-    map.cross = about.kind == "cross";
-    map.layer = about.layer;
+    map.site = site_label(first.file, site);
+    map.cross = first.about().kind == "cross";
+    map.layer = first.about().layer;
     map.head = *options.head;
-    map.other_layer = files[1]->header().sites[static_cast<std::size_t>(other)].layer;
+    map.other_layer = second.about().layer;
     map.other_head = *minuend.head;
+    map.pairs = pair_maps(first, a, second, b);
     map.region = chosen_region(options, a.queries, a.keys);
     map.rows = std::min(map.region.queries(), options.pixels);
     map.columns = std::min(map.region.keys(), options.pixels);
     map.values = pooled_difference(a, b, map, options);
-    map.query_tokens = both_tokens(stream_pieces(files[0]->header(), s, about.query_stream),
-                                   stream_pieces(files[1]->header(), s, about.query_stream));
-    map.key_tokens = both_tokens(stream_pieces(files[0]->header(), s, about.key_stream),
-                                 stream_pieces(files[1]->header(), s, about.key_stream));
+    const auto pieces = [](const MapPlace& place, const std::string& stream) {
+        return stream_pieces(place.file.header(), place.sequence, stream);
+    };
+    map.query_tokens = both_tokens(pieces(first, first.about().query_stream),
+                                   pieces(second, second.about().query_stream), map.pairs.queries);
+    map.key_tokens =
+        both_tokens(pieces(first, first.about().key_stream), pieces(second, second.about().key_stream), map.pairs.keys);
     return map;
 }
 
@@ -89,11 +95,12 @@ Axis axis(const char* name, const std::vector<std::string>& tokens, std::int64_t
 
 Table map_table(const std::vector<MapDifference>& maps, const std::string& pooled_name) {
     std::vector<std::string> site, query_token, key_token;
-    std::vector<std::int64_t> layer, head, query, key, other_layer, other_head;
+    std::vector<std::int64_t> layer, head, query, key, other_layer, other_head, other_query, other_key;
     std::vector<double> value;
-    bool pooled = false;
+    bool pooled = false, aligned = false;
     for (const auto& map : maps) {
         pooled |= !map.exact();
+        aligned |= !map.pairs.identical();
         const auto token = [&](const std::vector<std::string>& tokens, std::int64_t at) {
             return map.exact() && at < std::ssize(tokens) ? tokens[static_cast<std::size_t>(at)] : std::string();
         };
@@ -111,6 +118,8 @@ Table map_table(const std::vector<MapDifference>& maps, const std::string& poole
             key.push_back(k);
             query_token.push_back(token(map.query_tokens, q));
             key_token.push_back(token(map.key_tokens, k));
+            other_query.push_back(map.pairs.queries.to_b[static_cast<std::size_t>(q)]);
+            other_key.push_back(map.pairs.keys.to_b[static_cast<std::size_t>(k)]);
             value.push_back(cell);
         }
     }
@@ -127,16 +136,20 @@ Table map_table(const std::vector<MapDifference>& maps, const std::string& poole
         table.columns.push_back({"other_layer", std::move(other_layer)});
         table.columns.push_back({"other_head", std::move(other_head)});
     }
+    if (aligned && !pooled) {
+        table.columns.push_back({"other_query", std::move(other_query)});
+        table.columns.push_back({"other_key", std::move(other_key)});
+    }
     return table;
 }
 
-std::string scale_note(const FigureOptions& options, bool pooled) {
+std::string scale_note(const FigureOptions& options, bool pooled, bool whole) {
     std::string note = options.values == MapValues::logits
                            ? "Logits (scores before the normaliser) of the second minus those of the first"
                            : "Weights of the second minus those of the first";
     note += options.scale == CellScale::square_root ? ", coloured by square root, symmetric around 0."
                                                     : ", on a linear scale symmetric around 0.";
-    note += " Grey: not allowed by the mask.";
+    note += whole ? " Grey: not allowed by the mask." : " Grey: not allowed by the mask, or a token without a partner.";
     if (pooled)
         note += options.pooling == Pooling::mean ? " Each cell shows the mean difference of the pairs under it."
                                                  : " Each cell shows the difference under it that is farthest from 0.";
@@ -159,9 +172,7 @@ void not_alike(const std::string& expected, const std::string& found) {
 FigureData map_difference(Files files, const FigureOptions& options) {
     check_scale(options);
     std::vector<MapDifference> maps;
-    FigureOptions minuend = options;
-    if (options.other_layer) minuend.layer = options.other_layer;
-    const auto sites = chosen_sites(*files[0], options), others = chosen_sites(*files[1], minuend);
+    const auto sites = chosen_sites(*files[0], options), others = chosen_sites(*files[1], minuend_options(options));
     if (sites.size() != others.size())
         not_alike("expected two layers alike; --tower chooses one attention of a layer",
                   "found " + std::to_string(sites.size()) + " and " + std::to_string(others.size()) + " attentions");
@@ -170,7 +181,7 @@ FigureData map_difference(Files files, const FigureOptions& options) {
     float most = 0;
     for (const auto& map : maps)
         for (const float value : map.values) most = std::fmax(most, std::abs(value));
-    bool pooled = false;
+    bool pooled = false, whole = true;
     for (const auto& map : maps) {
         Panel panel;
         if (maps.size() > 1) panel.title = map.site;
@@ -192,6 +203,7 @@ FigureData map_difference(Files files, const FigureOptions& options) {
         panel.content = std::move(cells);
         figure.panels.push_back(std::move(panel));
         pooled |= !map.exact();
+        whole = whole && map.pairs.whole();
     }
     const Region& part = maps.front().region;
     figure.columns = std::ssize(maps);
@@ -200,13 +212,15 @@ FigureData map_difference(Files files, const FigureOptions& options) {
     figure.panel_aspect = std::clamp(static_cast<double>(part.queries()) / static_cast<double>(part.keys()), 0.3, 2.0);
     if (maps.size() == 1) figure.widest_mm = 150;
     figure.shared_colours = true;
-    figure.notes = source_notes(files.first(files[0] == files[1] ? 1 : 2), options);
+    const bool one_text = files[0] == files[1] && !options.other_sequence;
+    figure.notes = source_notes(files.first(one_text ? 1 : 2), options);
+    if (const std::string pairs = pairs_note(maps.front().pairs); !pairs.empty()) figure.notes.push_back(pairs);
     if (asks_for_part(options)) {
         figure.notes.push_back("Queries " + std::to_string(part.first_query) + " to " +
                                std::to_string(part.end_query - 1) + ", keys " + std::to_string(part.first_key) +
                                " to " + std::to_string(part.end_key - 1) + ".");
     }
-    figure.notes.push_back(scale_note(options, pooled));
+    figure.notes.push_back(scale_note(options, pooled, whole));
     figure.table = [maps = std::move(maps), mean = options.pooling == Pooling::mean] {
         return map_table(maps, mean ? "mean_difference" : "largest_difference");
     };

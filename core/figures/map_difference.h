@@ -10,9 +10,9 @@ namespace headscope::figures {
 /// The refusal of two files that cannot be compared. Error (mismatch).
 [[noreturn]] void not_alike(const std::string& expected, const std::string& found);
 
-/// The attention maps of the head of options.layer and options.head: the second file's minus the first's, of files that
-/// are known to have the same layers and heads; of options.other_layer and options.other_head where those are given.
-/// The files may be one, twice. Everything but the title.
+/// The attention maps of the head of options.layer and options.head: the second file's minus the first's, or that of
+/// options.other_sequence, other_layer and other_head where those are given; laid out as the first, cells paired by
+/// their tokens (map_pairs.h). The files may be one, twice. Everything but the title.
 FigureData map_difference(Files files, const FigureOptions& options);
 
 }  // namespace headscope::figures

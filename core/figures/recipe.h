@@ -36,6 +36,10 @@ FigureData ablation(const FigureInputs& inputs, const FigureOptions& options);
 FigureData scaling(const FigureInputs& inputs, const FigureOptions& options);
 FigureData cost(const FigureInputs& inputs, const FigureOptions& options);
 
+/// What the second file of a difference is asked for: options.other_sequence, other_layer and other_head in the places
+/// of sequence, layer and head, where they are given.
+FigureOptions minuend_options(const FigureOptions& options);
+
 /// The sequence asked for, checked against the file. Throws Error (usage), also for all of them.
 std::int64_t chosen_sequence(const store::AnalysisFile& file, const FigureOptions& options);
 
@@ -70,7 +74,8 @@ std::vector<std::string> file_labels(Files files);
 /// The file's name as errors give it.
 std::string file_name(const store::AnalysisFile& file);
 
-/// "sequence 0 (512 tokens)" of the chosen sequence, the model, and "partial file: ..." where it is one.
+/// "sequence 0 (512 tokens)" of the chosen sequence, the model, and "partial file: ..." where it is one. The second of
+/// the files may be the first again, with another sequence (minuend_options()).
 std::vector<std::string> source_notes(Files files, const FigureOptions& options);
 
 /// At most about `most` points: of each stretch of the curve its least and greatest value stay, so that no peak is

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What differs between two analyses of one text, or of texts of one length: the second minus the first. Indicators as
-// signed heat maps with the heads that differ most, or the attention maps of one head.
+// What differs between two analyses, or two sequences, layers or heads of one: the second minus the first. Indicators
+// as signed heat maps with the heads that differ most, or the attention maps of one head.
 
 #include <algorithm>
 #include <cmath>
@@ -27,17 +27,25 @@ bool of_other_head(const FigureOptions& options) {
     return options.other_layer || options.other_head;
 }
 
-/// Two files whose layers and heads, and the lengths of whose texts, are the same.
-void check_alike(Files files, const FigureOptions& options) {
+/// Files and options that say what is subtracted from what.
+void check_request(Files files, const FigureOptions& options) {
     if (of_other_head(options) && !of_maps(options)) {
         throw Error(ErrorCode::usage, options.other_head ? "--other-head" : "--other-layer",
                     "expected --layer and --head beside it, of whose map it is the difference", "found none");
     }
+    if (options.other_sequence && options.all_sequences) {
+        throw Error(ErrorCode::usage, "--other-sequence", "expected one --sequence beside it", "found all of them");
+    }
     if (files.size() != 2) {
         throw Error(ErrorCode::usage, "figure difference",
-                    "expected two analysis files, or one with --layer, --head and --other-layer or --other-head",
+                    "expected two analysis files, or one with --other-sequence, or with --layer, --head and "
+                    "--other-layer or --other-head",
                     "found " + std::to_string(files.size()));
     }
+}
+
+/// Two files whose layers and heads are the same, and as many sequences of both.
+void check_alike(Files files, const FigureOptions& options) {
     const auto& a = files[0]->header();
     const auto& b = files[1]->header();
     const auto shape = [](const store::AnalysisHeader& header) {
@@ -49,22 +57,15 @@ void check_alike(Files files, const FigureOptions& options) {
         same = a.sites[i].heads == b.sites[i].heads && a.sites[i].layer == b.sites[i].layer &&
                a.sites[i].kind == b.sites[i].kind;
     if (!same) {
-        not_alike("expected two models with the same layers and heads", "found " + file_name(*files[0]) + " with " +
-                                                                            shape(a) + " and " + file_name(*files[1]) +
-                                                                            " with " + shape(b));
+        not_alike("expected two models with the same layers and heads, or one map of each with --layer and --head",
+                  "found " + file_name(*files[0]) + " with " + shape(a) + " and " + file_name(*files[1]) + " with " +
+                      shape(b));
     }
-    const auto first = chosen_sequences(*files[0], options), second = chosen_sequences(*files[1], options);
+    const auto first = chosen_sequences(*files[0], options),
+               second = chosen_sequences(*files[1], minuend_options(options));
     if (first.size() != second.size()) {
         not_alike("expected as many sequences in both files",
                   "found " + std::to_string(first.size()) + " and " + std::to_string(second.size()));
-    }
-    for (std::size_t i = 0; i < first.size(); ++i) {
-        const auto left = a.sequences[static_cast<std::size_t>(first[i])].ids.size();
-        const auto right = b.sequences[static_cast<std::size_t>(second[i])].ids.size();
-        if (left == right) continue;
-        not_alike("expected one text, or two of the same number of tokens",
-                  "found " + std::to_string(left) + " and " + std::to_string(right) + " tokens in sequence " +
-                      std::to_string(first[i]));
     }
 }
 
@@ -84,12 +85,13 @@ std::vector<Difference> read_differences(Files files, const FigureOptions& optio
     std::vector<Difference> all;
     // [sequence][cell] of each grid of each file.
     std::vector<std::vector<std::vector<double>>> values[2];
-    const auto sequences = chosen_sequences(*files[0], options);
+    const auto sequences = chosen_sequences(*files[0], options),
+               others = chosen_sequences(*files[1], minuend_options(options));
     for (std::size_t s = 0; s < sequences.size(); ++s) {
         FigureOptions one = options;
         one.all_sequences = false;
-        one.sequence = sequences[s];
         for (std::size_t f = 0; f < 2; ++f) {
+            one.sequence = f == 0 ? sequences[s] : others[s];
             std::vector<IndicatorGrid> grids;
             for (const auto& name : names) add_indicator_grids(grids, *files[f], "", name, one);
             values[f].resize(grids.size());
@@ -277,34 +279,40 @@ FigureData of_indicators(Files files, const FigureOptions& options) {
     return figure;
 }
 
+std::string title_of(const FigureOptions& options, const std::vector<std::string>& names) {
+    const bool maps = of_maps(options), logits = options.values == MapValues::logits;
+    std::string what = maps                        ? (logits ? "Attention logits" : "Attention")
+                       : options.indicator.empty() ? "Indicators"
+                                                   : indicator_title(options.indicator);
+    // Layer and head are named once, or on both sides.
+    const bool apart = of_other_head(options);
+    const auto place = [](const FigureOptions& of) {
+        std::string text;
+        if (of.layer) text += ", layer " + std::to_string(*of.layer);
+        if (of.head) text += ", head " + std::to_string(*of.head);
+        return text;
+    };
+    const auto side = [&](const FigureOptions& of, std::size_t f) {
+        std::string text = apart ? place(of) : "";
+        if (options.other_sequence) text += ", sequence " + std::to_string(of.sequence.value_or(0));
+        if (text.empty()) return names[f];
+        return text.substr(2) + (names.size() > 1 ? " of " + names[f] : "");
+    };
+    if (!apart) what += place(options);
+    return what + ": " + side(minuend_options(options), 1) + " minus " + side(options, 0);
+}
+
 }  // namespace
 
 FigureData difference(Files given, const FigureOptions& options) {
     std::vector<std::shared_ptr<store::AnalysisFile>> pair(given.begin(), given.end());
-    if (given.size() == 1 && of_other_head(options)) pair.push_back(pair.front());
+    if (given.size() == 1 && (of_other_head(options) || options.other_sequence)) pair.push_back(pair.front());
     const Files files(pair);
-    check_alike(files, options);
+    check_request(files, options);
     const bool maps = of_maps(options);
+    if (!maps) check_alike(files, options);
     FigureData figure = maps ? map_difference(files, options) : of_indicators(files, options);
-    const auto names = file_labels(given);
-    const bool logits = options.values == MapValues::logits;
-    std::string what = maps                        ? (logits ? "Attention logits" : "Attention")
-                       : options.indicator.empty() ? "Indicators"
-                                                   : indicator_title(options.indicator);
-    if (of_other_head(options)) {
-        const auto place = [](std::optional<std::int64_t> layer, std::optional<std::int64_t> head) {
-            return "layer " + std::to_string(*layer) + ", head " + std::to_string(*head);
-        };
-        const auto of = [&](std::size_t f) { return names.size() > 1 ? " of " + names[f] : std::string(); };
-        figure.title = what + ": " +
-                       place(options.other_layer ? options.other_layer : options.layer,
-                             options.other_head ? options.other_head : options.head) +
-                       of(1) + " minus " + place(options.layer, options.head) + of(0);
-        return figure;
-    }
-    if (options.layer) what += ", layer " + std::to_string(*options.layer);
-    if (options.head) what += ", head " + std::to_string(*options.head);
-    figure.title = what + ": " + names[1] + " minus " + names[0];
+    figure.title = title_of(options, file_labels(given));
     return figure;
 }
 

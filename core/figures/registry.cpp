@@ -41,8 +41,10 @@ constexpr std::array kRecipes{
         "of analyses: next-token loss by position, its running mean, the most surprising tokens; of runs: training and "
         "validation loss, raw and smoothed, several runs overlaid",
         "loss; or runs", loss, run_loss, kRuns},
-    Entry{"difference", "what differs between two analyses: indicators, or the maps of --layer and --head",
-          "two files of models alike; for maps: analyze --record maps", difference},
+    Entry{"difference",
+          "what differs between two analyses, or two sequences, layers or heads of one: indicators, or the maps of "
+          "--layer and --head, cells paired by their tokens",
+          "indicators: models alike; maps: analyze --record maps", difference},
     Entry{"thumbnails", "small attention maps of every head of every layer", "thumbnails", thumbnails},
     Entry{"timeline",
           "indicators of each layer while a model learned; --step: radar and thumbnails of the layers at that step",

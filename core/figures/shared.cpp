@@ -15,6 +15,14 @@ std::string file_name(const store::AnalysisFile& file) {
     return file.path().filename().string();
 }
 
+FigureOptions minuend_options(const FigureOptions& options) {
+    FigureOptions minuend = options;
+    if (options.other_sequence) minuend.sequence = options.other_sequence;
+    if (options.other_layer) minuend.layer = options.other_layer;
+    if (options.other_head) minuend.head = options.other_head;
+    return minuend;
+}
+
 std::int64_t chosen_sequence(const store::AnalysisFile& file, const FigureOptions& options) {
     if (options.all_sequences) {
         throw Error(ErrorCode::usage, "--sequence", "expected a number: this figure is of one sequence", "found all");
@@ -174,9 +182,10 @@ std::vector<std::string> file_labels(Files files) {
     std::vector<std::string> labels;
     for (const auto& file : files) {
         const auto& name = file->header().model_name;
-        const auto same = std::count_if(files.begin(), files.end(),
-                                        [&](const auto& other) { return other->header().model_name == name; });
-        if (name.empty() || same > 1) {
+        const auto same = std::count_if(files.begin(), files.end(), [&](const auto& other) {
+            return other != file && other->header().model_name == name;
+        });
+        if (name.empty() || same > 0) {
             std::string stem = file_name(*file);
             stem = stem.substr(0, stem.find(".headscope.h5"));
             labels.push_back(name.empty() ? stem : name + " (" + stem + ")");
@@ -211,31 +220,36 @@ std::string text_note(const store::AnalysisFile& file, const FigureOptions& opti
 std::vector<std::string> source_notes(Files files, const FigureOptions& options) {
     std::vector<std::string> notes;
     const auto labels = file_labels(files);
+    const FigureOptions minuend = minuend_options(options);
+    const auto of = [&](std::size_t f) -> const FigureOptions& { return f == 1 ? minuend : options; };
+    const auto note = [&notes](const std::string& text) {
+        if (std::find(notes.begin(), notes.end(), text) == notes.end()) notes.push_back(text);
+    };
     std::string source;
     for (std::size_t f = 0; f < files.size(); ++f)
-        source += (f > 0 ? "; " : "") + labels[f] + ", " + text_note(*files[f], options);
-    notes.push_back(source + ".");
+        source += (f > 0 ? "; " : "") + labels[f] + ", " + text_note(*files[f], of(f));
+    note(source + ".");
     for (std::size_t f = 0; f < files.size(); ++f) {
         const auto& header = files[f]->header();
         const auto limit = header.max_positions;
         std::int64_t tokens = 0;
-        for (const auto s : chosen_sequences(*files[f], options)) {
+        for (const auto s : chosen_sequences(*files[f], of(f))) {
             tokens = std::max({tokens, std::ssize(header.sequences[static_cast<std::size_t>(s)].ids),
                                std::ssize(header.output_sequences()[static_cast<std::size_t>(s)].ids)});
         }
         if (limit > 0 && tokens > limit)
-            notes.push_back(labels[f] + ": beyond the trained " + std::to_string(limit) + " positions.");
+            note(labels[f] + ": beyond the trained " + std::to_string(limit) + " positions.");
     }
     for (std::size_t f = 0; f < files.size(); ++f) {
         if (files[f]->complete()) continue;
-        const auto sequences = chosen_sequences(*files[f], options);
+        const auto sequences = chosen_sequences(*files[f], of(f));
         const auto sites = std::ssize(files[f]->header().sites);
         std::int64_t done = 0;
         for (const auto s : sequences)
             for (std::int64_t i = 0; i < sites; ++i) done += files[f]->site_done(s, i) ? 1 : 0;
-        notes.push_back(labels[f] + ": partial file, " + std::to_string(done) + " of " +
-                        std::to_string(sites * std::ssize(sequences)) + " layers done" +
-                        (sequences.size() > 1 ? ", all sequences together." : "."));
+        note(labels[f] + ": partial file, " + std::to_string(done) + " of " +
+             std::to_string(sites * std::ssize(sequences)) + " layers done" +
+             (sequences.size() > 1 ? ", all sequences together." : "."));
     }
     return notes;
 }

@@ -93,7 +93,7 @@ bool same_shape(const Study& left, const Study& right, QString* why) {
 
 QString link_words(const TokenLink& queries, const TokenLink& keys) {
     if (queries.identical() && keys.identical()) return {};
-    using By = workspace::TokenAlignment::By;
+    using By = figures::TokenAlignment::By;
     if (!queries.any() || !keys.any())
         return tr("No token of the left is one of the right: there is nothing to subtract, and the maps move apart.");
     const By by = queries.identical() ? keys.pairs.by : queries.pairs.by;

@@ -66,7 +66,7 @@ std::pair<double, double> TokenLink::range_on_left(double begin, double end) con
 
 TokenLink link_tokens(const store::SequenceTokens& left, const store::SequenceTokens& right) {
     TokenLink link;
-    link.pairs = workspace::align_tokens(left, right);
+    link.pairs = figures::align_tokens(left, right);
     link.unpaired_left = std::count(link.pairs.to_b.begin(), link.pairs.to_b.end(), -1);
     link.unpaired_right = std::count(link.pairs.to_a.begin(), link.pairs.to_a.end(), -1);
     link.places_of_right = places(link.pairs.to_b, link.right());

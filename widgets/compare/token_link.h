@@ -6,14 +6,14 @@
 #include <utility>
 #include <vector>
 
-#include "core/workspace/align.h"
+#include "core/figures/token_alignment.h"
 
 namespace headscope::widgets {
 
 /// Which tokens of the left are which of the right, and where a place between tokens of one lies on the other: so that
 /// two maps of different texts pan and zoom together. Values only, any thread.
 struct TokenLink {
-    workspace::TokenAlignment pairs;      ///< a: left, b: right
+    figures::TokenAlignment pairs;      ///< a: left, b: right
     std::vector<double> places_of_right;  ///< left tokens + 1, rising: where the edge before each lies on the right
     std::vector<double> places_of_left;   ///< right tokens + 1
     std::int64_t unpaired_left = 0, unpaired_right = 0;
@@ -21,7 +21,7 @@ struct TokenLink {
     std::int64_t left() const { return static_cast<std::int64_t>(pairs.to_b.size()); }
     std::int64_t right() const { return static_cast<std::int64_t>(pairs.to_a.size()); }
     bool any() const { return unpaired_left < left(); }
-    bool identical() const { return pairs.by == workspace::TokenAlignment::By::identity; }
+    bool identical() const { return pairs.by == figures::TokenAlignment::By::identity; }
     /// Empty: no such token, or it has no partner.
     std::optional<std::int64_t> to_right(std::optional<std::int64_t> left) const;
     std::optional<std::int64_t> to_left(std::optional<std::int64_t> right) const;

@@ -217,7 +217,7 @@ void ExportDialog::show_wish(const FigureWish& wish) {
     list_inputs(chosen);
 }
 
-/// What is open of the kinds that the recipe is of.
+/// What is open of the kinds that the recipe is of, those that are ticked first.
 void ExportDialog::list_inputs(const QStringList& chosen) {
     QStringList ticked = chosen;
     if (ticked.isEmpty())
@@ -225,14 +225,13 @@ void ExportDialog::list_inputs(const QStringList& chosen) {
     figures::RecipeInfo info;
     for (const auto& recipe : figures::recipes())
         if (recipe.name == request().recipe) info = recipe;
-    filling_ = true;
-    inputs_->clear();
-    const auto add = [&](const QString& path, const QString& name, bool able) {
-        auto* item = new QListWidgetItem(name, inputs_);
-        item->setData(Qt::UserRole, path);
-        item->setToolTip(path);
-        item->setFlags(able ? Qt::ItemIsEnabled | Qt::ItemIsUserCheckable | Qt::ItemIsSelectable : Qt::ItemFlags());
-        item->setCheckState(able && ticked.contains(path) ? Qt::Checked : Qt::Unchecked);
+    struct Entry {
+        QString path, name;
+        bool able = false;
+    };
+    std::vector<Entry> entries;
+    const auto add = [&entries](const QString& path, const QString& name, bool able) {
+        entries.push_back({path, name, able});
     };
     if (info.of_analyses || info.of_models)
         for (const Study* study : desk_->studies())
@@ -245,9 +244,26 @@ void ExportDialog::list_inputs(const QStringList& chosen) {
         for (const PresetChoice& preset : desk_->runs().draft().choices().presets)
             add(preset.value, preset.title, true);
         for (const QString& path : ticked)
-            if (inputs_->findItems(path, Qt::MatchExactly).isEmpty() && path.contains(QLatin1Char('/')) &&
-                !desk_->runs().run_at(path))
+            if (std::none_of(entries.begin(), entries.end(), [&](const Entry& one) { return one.path == path; }) &&
+                path.contains(QLatin1Char('/')) && !desk_->runs().run_at(path))
                 add(path, path, true);
+    }
+    // Those that were chosen in front and in their order: a difference is the second minus the first.
+    const auto place = [&ticked](const Entry& one) {
+        const auto at = ticked.indexOf(one.path);
+        return at < 0 ? ticked.size() : at;
+    };
+    std::stable_sort(entries.begin(), entries.end(),
+                     [&](const Entry& one, const Entry& other) { return place(one) < place(other); });
+    filling_ = true;
+    inputs_->clear();
+    for (const Entry& entry : entries) {
+        auto* item = new QListWidgetItem(entry.name, inputs_);
+        item->setData(Qt::UserRole, entry.path);
+        item->setToolTip(entry.path);
+        item->setFlags(entry.able ? Qt::ItemIsEnabled | Qt::ItemIsUserCheckable | Qt::ItemIsSelectable
+                                  : Qt::ItemFlags());
+        item->setCheckState(entry.able && ticked.contains(entry.path) ? Qt::Checked : Qt::Unchecked);
     }
     filling_ = false;
     changed();

@@ -38,6 +38,7 @@ QString title_of(const std::string& name) {
                                                            {"values", "Values"},
                                                            {"pooling", "Pooling"},
                                                            {"pixels", "Pixels"},
+                                                           {"other-sequence", "Other sequence"},
                                                            {"other-layer", "Other layer"},
                                                            {"other-head", "Other head"},
                                                            {"tower", "Tower"},

@@ -268,7 +268,9 @@ void CompareView::restore(const QJsonObject& state) {
 
 /// No recipe colours two texts by their difference: both by their own column mass.
 std::optional<FigureWish> CompareView::text_figure(const CompareSides& now) const {
-    if (!now.same_heads()) return std::nullopt;
+    // It takes one sequence, layer and head of two files.
+    if (!now.same_heads() || now.left.study == now.right.study || now.left.sequence != now.right.sequence)
+        return std::nullopt;
     FigureWish wish;
     wish.recipe = "text";
     wish.studies = {now.left.study->id(), now.right.study->id()};
@@ -283,43 +285,38 @@ std::optional<FigureWish> CompareView::text_figure(const CompareSides& now) cons
     return wish;
 }
 
-std::optional<FigureWish> CompareView::figure() const {
-    const auto now = sides();
-    // The recipe takes one sequence, layer and head of two files.
-    const bool heads_of_one = now && now->left.study == now->right.study;
-    if (!now || now->left.sequence != now->right.sequence) return std::nullopt;
-    if (heads_of_one && (mode_ != CompareMode::maps || now->same_heads())) return std::nullopt;
-    if (mode_ == CompareMode::text) return text_figure(*now);
-    if (!same_shape(*now->left.study, *now->right.study, nullptr)) return std::nullopt;
-    const auto tokens = [](const CompareSide& side) { return side.keys().ids.size() + side.queries().ids.size(); };
-    if (tokens(now->left) != tokens(now->right)) return std::nullopt;
+std::optional<FigureWish> CompareView::heads_figure(const CompareSides& now) const {
+    if (!same_shape(*now.left.study, *now.right.study, nullptr)) return std::nullopt;
+    if (now.left.sequence.has_value() != now.right.sequence.has_value()) return std::nullopt;
     FigureWish wish;
-    wish.recipe = "difference";
-    wish.studies = {now->left.study->id()};
-    if (!heads_of_one) wish.studies.push_back(now->right.study->id());
-    if (mode_ == CompareMode::heads) {
-        wish.options.sequence = now->left.sequence;
-        wish.options.all_sequences = !now->left.sequence;
-        const QString name = heads_->measure();
-        // Statistics of the logits are another recipe's; a file keeps the distances of local focus together.
-        const bool logits = name.startsWith(QLatin1String("score_")) || name.startsWith(QLatin1String("above_"));
-        if (!logits) {
-            const bool focus = name.startsWith(QLatin1String("local_focus_"));
-            wish.options.indicator = focus ? "local_focus" : name.toStdString();
-        }
-        return wish;
+    wish.options.sequence = now.left.sequence;
+    wish.options.all_sequences = !now.left.sequence;
+    if (now.left.sequence != now.right.sequence) wish.options.other_sequence = now.right.sequence;
+    const QString name = heads_->measure();
+    // Statistics of the logits are another recipe's; a file keeps the distances of local focus together.
+    const bool logits = name.startsWith(QLatin1String("score_")) || name.startsWith(QLatin1String("above_"));
+    if (!logits) {
+        const bool focus = name.startsWith(QLatin1String("local_focus_"));
+        wish.options.indicator = focus ? "local_focus" : name.toStdString();
     }
-    const bool maps = now->left.study->has_maps() && now->right.study->has_maps();
-    if (!maps) return std::nullopt;
-    wish.options.sequence = now->left.one_sequence();
-    wish.options.layer = now->left.place().layer;
-    wish.options.head = now->left.head;
-    if (!now->same_heads()) {
-        if (now->left.place().kind != now->right.place().kind) return std::nullopt;
-        wish.options.other_layer = now->right.place().layer;
-        wish.options.other_head = now->right.head;
+    return wish;
+}
+
+std::optional<FigureWish> CompareView::maps_figure(const CompareSides& now) const {
+    const auto tower = [](const CompareSide& side) { return figures::tower_of(side.study->sites(), side.site); };
+    if (!now.left.study->has_maps() || !now.right.study->has_maps() || tower(now.left) != tower(now.right) ||
+        now.left.place().kind != now.right.place().kind)
+        return std::nullopt;
+    FigureWish wish;
+    wish.options.sequence = now.left.one_sequence();
+    if (now.left.one_sequence() != now.right.one_sequence()) wish.options.other_sequence = now.right.one_sequence();
+    wish.options.layer = now.left.place().layer;
+    wish.options.head = now.left.head;
+    if (!now.same_heads()) {
+        wish.options.other_layer = now.right.place().layer;
+        wish.options.other_head = now.right.head;
     }
-    wish.options.tower = figures::tower_of(now->left.study->sites(), now->left.site);
+    wish.options.tower = tower(now.left);
     if (maps_->look().logits()) wish.options.values = figures::MapValues::logits;
     wish.options.scale = maps_->linear_difference() ? figures::CellScale::linear : figures::CellScale::square_root;
     const MapPlot* plot = maps_->plot(CompareMaps::left);
@@ -332,6 +329,18 @@ std::optional<FigureWish> CompareView::figure() const {
         wish.options.from_key = cells.k_begin;
         wish.options.to_key = cells.k_end;
     }
+    return wish;
+}
+
+std::optional<FigureWish> CompareView::figure() const {
+    const auto now = sides();
+    if (!now || (now->same_text() && (mode_ != CompareMode::maps || now->same_heads()))) return std::nullopt;
+    if (mode_ == CompareMode::text) return text_figure(*now);
+    auto wish = mode_ == CompareMode::heads ? heads_figure(*now) : maps_figure(*now);
+    if (!wish) return wish;
+    wish->recipe = "difference";
+    wish->studies = {now->left.study->id()};
+    if (now->left.study != now->right.study) wish->studies.push_back(now->right.study->id());
     return wish;
 }
 

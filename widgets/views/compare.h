@@ -40,6 +40,8 @@ protected:
 
 private:
     std::optional<FigureWish> text_figure(const CompareSides& now) const;
+    std::optional<FigureWish> heads_figure(const CompareSides& now) const;
+    std::optional<FigureWish> maps_figure(const CompareSides& now) const;
     void make_note();
     /// True: both sides are the same, which is said, with what can be done.
     bool note_for(const CompareSides& sides);

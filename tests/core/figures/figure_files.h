@@ -24,6 +24,19 @@ public:
         write_synthetic_analysis(path, wish);
         return store::AnalysisFile::open(path);
     }
+    /// Of another text than synthetic ones have.
+    std::shared_ptr<store::AnalysisFile> analysis(const std::string& name, SyntheticAnalysis wish,
+                                                  const store::SequenceTokens& tokens) const {
+        const auto path = *this / (name + ".headscope.h5");
+        wish.lengths = {std::ssize(tokens.ids)};
+        auto header = synthetic_header(wish);
+        header.sequences = {tokens};
+        store::AnalysisWriter writer(path, header);
+        for (std::int32_t layer = 0; layer < wish.layers; ++layer) write_synthetic_layer(writer, wish, 0, layer);
+        write_synthetic_output(writer, wish, 0);
+        writer.publish();
+        return store::AnalysisFile::open(path);
+    }
 };
 
 inline std::string refusal(const std::string& recipe, const std::vector<std::shared_ptr<store::AnalysisFile>>& files,

@@ -35,6 +35,18 @@ struct Two {
     std::shared_ptr<store::AnalysisFile> a, b;
 };
 
+store::SequenceTokens words(const std::vector<std::string>& pieces) {
+    store::SequenceTokens tokens;
+    for (const auto& piece : pieces) {
+        const auto begin = std::ssize(tokens.text);
+        tokens.text += piece == "\xE6" ? "x" : piece;  // half a character
+        tokens.ids.push_back(static_cast<std::int32_t>(tokens.ids.size() % 32));
+        tokens.pieces.push_back(piece);
+        tokens.offsets.push_back({begin, std::ssize(tokens.text)});
+    }
+    return tokens;
+}
+
 const HeatMap& cells(const FigureData& figure) {
     return std::get<HeatMap>(figure.panels.at(0).content);
 }
@@ -147,6 +159,92 @@ TEST_CASE("Two heads of one analysis are compared, and of two", "[figures][diffe
     CHECK(refusal("difference", {two.a}, options).find("[--other-head]") != std::string::npos);
 }
 
+TEST_CASE("Maps of two texts are paired by their tokens, and a token without a partner is grey",
+          "[figures][difference]") {
+    const Two two;
+    // The second text begins with a word more, lacks the first two, has others between and at its end.
+    const auto& own = two.a->header().sequences[0].pieces;
+    std::vector<std::string> pieces{"more"};
+    std::vector<std::int64_t> partners(24, -1);
+    for (std::size_t i = 2; i < 24; ++i) {
+        if (i == 12) pieces.insert(pieces.end(), {"between", "these"});
+        partners[i] = std::ssize(pieces);
+        pieces.push_back(own[i]);
+    }
+    pieces.emplace_back("end");
+    auto wish = two.wish;
+    wish.seed = 7;
+    wish.layers = 1;  // another model: one map of each is compared, whatever else they have
+    const auto other = two.folder.analysis("e", wish, words(pieces));
+    FigureOptions options;
+    options.layer = 0;
+    options.head = 1;
+    const auto first = make_figure("attention", std::vector{two.a}, options);
+    const auto second = make_figure("attention", std::vector{other}, options);
+    const auto figure = make_figure("difference", std::vector{two.a, other}, options);
+    REQUIRE(cells(figure).values.size() == 576);
+    for (std::size_t q = 0; q < 24; ++q) {
+        for (std::size_t k = 0; k < 24; ++k) {
+            const float value = cells(figure).values[q * 24 + k];
+            if (k > q || partners[q] < 0 || partners[k] < 0) {
+                CHECK(std::isnan(value));
+                continue;
+            }
+            const auto at = static_cast<std::size_t>(partners[q] * std::ssize(pieces) + partners[k]);
+            CHECK(value == cells(second).values[at] - cells(first).values[q * 24 + k]);
+        }
+    }
+    CHECK(noted(figure,
+                "22 of the 24 tokens of the first are paired with equal ones of the second's 26, in their "
+                "order."));
+    CHECK(noted(figure, "or a token without a partner"));
+    const Table table = figure.table();
+    REQUIRE(table.columns.back().name == "other_key");
+    const auto& queries = std::get<std::vector<std::int64_t>>(table.columns[3].values);
+    CHECK(table.columns[3].name == "query");
+    const auto& matched = std::get<std::vector<std::int64_t>>(table.columns[table.columns.size() - 2].values);
+    for (std::size_t i = 0; i < queries.size(); ++i)
+        CHECK(matched[i] == partners[static_cast<std::size_t>(queries[i])]);
+    // A part of it is that part.
+    options.from_query = 10;
+    options.to_query = 20;
+    options.from_key = 3;
+    options.to_key = 9;
+    const auto part = make_figure("difference", std::vector{two.a, other}, options);
+    REQUIRE(cells(part).values.size() == 60);
+    for (std::size_t i = 0; i < 60; ++i)
+        CHECK(cells(part).values[i] == cells(figure).values[(10 + i / 6) * 24 + 3 + i % 6]);
+}
+
+TEST_CASE("Two sequences of one analysis are compared, heads and maps", "[figures][difference]") {
+    FigureFiles folder;
+    SyntheticAnalysis wish;
+    wish.record.maps = true;
+    wish.lengths = {24, 17};
+    const auto file = folder.analysis("two", wish);
+    FigureOptions options;
+    options.other_sequence = 1;
+    options.indicator = "sink";
+    const auto heads = make_figure("difference", std::vector{file}, options);
+    CHECK(heads.title == "Sink: sequence 1 minus sequence 0");
+    CHECK(heads.notes.front() == "synthetic, 24 tokens, sequence 0; synthetic, 17 tokens, sequence 1.");
+    const auto sink = file->indicator("sink").data;
+    for (std::size_t i = 0; i < 12; ++i) CHECK(cells(heads).values[i] == Approx(sink[12 + i] - sink[i]).margin(1e-7));
+    options.indicator.clear();
+    options.layer = 2;
+    options.head = 3;
+    const auto maps = make_figure("difference", std::vector{file}, options);
+    CHECK(maps.title == "Attention, layer 2, head 3: sequence 1 minus sequence 0");
+    CHECK(noted(maps, "17 of the 24 tokens"));
+    options.other_sequence.reset();
+    const auto one = make_figure("attention", std::vector{file}, options);
+    options.sequence = 1;
+    const auto other = make_figure("attention", std::vector{file}, options);
+    for (std::size_t q = 0; q < 17; ++q)
+        for (std::size_t k = 0; k <= q; ++k)
+            CHECK(cells(maps).values[q * 24 + k] == cells(other).values[q * 17 + k] - cells(one).values[q * 24 + k]);
+}
+
 TEST_CASE("What cannot be compared is refused in one line", "[figures][difference]") {
     const Two two;
     CHECK(refusal("difference", {two.a}).find("expected two analysis files, or one") != std::string::npos);
@@ -157,10 +255,19 @@ TEST_CASE("What cannot be compared is refused in one line", "[figures][differenc
     wish.layers = 4;
     CHECK(mismatch({two.a, two.folder.analysis("d", wish)}).find("found a.headscope.h5 with 3") != std::string::npos);
     wish = two.wish;
-    wish.lengths = {25};
-    CHECK(mismatch({two.a, two.folder.analysis("e", wish)}).find("found 24 and 25 tokens") != std::string::npos);
     wish.lengths = {24, 24};
+    const auto more = two.folder.analysis("f", wish);
     FigureOptions options;
     options.all_sequences = true;
-    CHECK(mismatch({two.a, two.folder.analysis("f", wish)}, options).find("as many sequences") != std::string::npos);
+    CHECK(mismatch({two.a, more}, options).find("as many sequences") != std::string::npos);
+    options.other_sequence = 1;
+    CHECK(refusal("difference", {more}, options).find("[--other-sequence] expected one") != std::string::npos);
+    options = {};
+    options.other_sequence = 2;
+    CHECK(refusal("difference", {more}, options).find("expected 0 to 1") != std::string::npos);
+    // Texts without a common token have no pair of cells.
+    options = {};
+    options.layer = options.head = 0;
+    const auto apart = two.folder.analysis("g", two.wish, words({"a", "b", "c"}));
+    CHECK(mismatch({two.a, apart}, options).find("expected texts with a token in common") != std::string::npos);
 }

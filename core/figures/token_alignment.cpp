@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/workspace/align.h"
+#include "core/figures/token_alignment.h"
 
 #include <algorithm>
 #include <string_view>
 #include <unordered_map>
 
-#include "core/workspace/longest_common.h"
+#include "core/figures/longest_common.h"
 
-namespace headscope::workspace {
+namespace headscope::figures {
 namespace {
 
 using store::SequenceTokens;
@@ -124,4 +124,4 @@ TokenAlignment align_tokens(const SequenceTokens& a, const SequenceTokens& b) {
     return alignment;
 }
 
-}  // namespace headscope::workspace
+}  // namespace headscope::figures

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/workspace/longest_common.h"
+#include "core/figures/longest_common.h"
 
 #include <algorithm>
 #include <unordered_map>
 
-namespace headscope::workspace {
+namespace headscope::figures {
 namespace {
 
 using List = std::span<const std::int32_t>;
@@ -140,4 +140,4 @@ CommonItems common_items(List a, List b) {
     return common;
 }
 
-}  // namespace headscope::workspace
+}  // namespace headscope::figures

@@ -4,11 +4,11 @@
 #include <chrono>
 #include <random>
 
-#include "core/workspace/align.h"
-#include "core/workspace/longest_common.h"
+#include "core/figures/token_alignment.h"
+#include "core/figures/longest_common.h"
 
 using namespace headscope;
-using namespace headscope::workspace;
+using namespace headscope::figures;
 
 namespace {
 
@@ -66,7 +66,7 @@ void check_rising(const CommonItems& common, const std::vector<std::int32_t>& a,
 
 }  // namespace
 
-TEST_CASE("The same tokens are each other", "[workspace][align]") {
+TEST_CASE("The same tokens are each other", "[figures][align]") {
     const auto a = cut("abcdef", {2, 2, 2}, 0);
     const auto alignment = align_tokens(a, a);
     CHECK(alignment.by == TokenAlignment::By::identity);
@@ -74,7 +74,7 @@ TEST_CASE("The same tokens are each other", "[workspace][align]") {
     CHECK(alignment.to_a == Places{0, 1, 2});
 }
 
-TEST_CASE("Two tokenizers on one text are aligned by the bytes that tokens cover", "[workspace][align]") {
+TEST_CASE("Two tokenizers on one text are aligned by the bytes that tokens cover", "[figures][align]") {
     auto a = cut("In the beginning", {2, 4, 10}, 0);
     auto b = cut("In the beginning", {1, 1, 5, 3, 6}, 50);
     auto alignment = align_tokens(a, b);
@@ -93,7 +93,7 @@ TEST_CASE("Two tokenizers on one text are aligned by the bytes that tokens cover
     CHECK(alignment.to_a == Places{0, 1, 1, 2, 3, 3, -1});
 }
 
-TEST_CASE("Parts of one character go in step", "[workspace][align]") {
+TEST_CASE("Parts of one character go in step", "[figures][align]") {
     auto a = cut("x🙂", {1, 4}, 0), b = a;
     a.ids = {0, 1, 2, 3};
     a.offsets = {{0, 1}, {1, 5}, {1, 5}, {1, 5}};
@@ -106,7 +106,7 @@ TEST_CASE("Parts of one character go in step", "[workspace][align]") {
     CHECK(alignment.to_a == Places{0, 1, 2});
 }
 
-TEST_CASE("Two texts are aligned by equal pieces", "[workspace][align]") {
+TEST_CASE("Two texts are aligned by equal pieces", "[figures][align]") {
     const auto a = words({"God", " made", " the", " sea", "."}),
                b = words({"God", " the", " Lord", " made", " the", " land", "."});
     const auto alignment = align_tokens(a, b);
@@ -119,7 +119,7 @@ TEST_CASE("Two texts are aligned by equal pieces", "[workspace][align]") {
     CHECK(none.to_a.empty());
 }
 
-TEST_CASE("The repeated-token probe is aligned by pieces", "[workspace][align]") {
+TEST_CASE("The repeated-token probe is aligned by pieces", "[figures][align]") {
     auto a = words({"God", " made", " the"}), b = a;
     a.ids = {1, 1, 1};
     a.pieces = {"God", "God", "God"};
@@ -130,7 +130,7 @@ TEST_CASE("The repeated-token probe is aligned by pieces", "[workspace][align]")
     CHECK(std::count(alignment.to_b.begin(), alignment.to_b.end(), 0) >= 1);
 }
 
-TEST_CASE("Common items are a longest list", "[workspace][align]") {
+TEST_CASE("Common items are a longest list", "[figures][align]") {
     std::mt19937 random(5);
     for (int round = 0; round < 400; ++round) {
         std::vector<std::int32_t> a(random() % 30), b(random() % 30);
@@ -144,7 +144,7 @@ TEST_CASE("Common items are a longest list", "[workspace][align]") {
     }
 }
 
-TEST_CASE("Texts with many differences are aligned around rare tokens", "[workspace][align]") {
+TEST_CASE("Texts with many differences are aligned around rare tokens", "[figures][align]") {
     // Every eighth token is one of its kind; the others are noise.
     std::mt19937 random(9);
     std::vector<std::int32_t> a, b;
@@ -158,7 +158,7 @@ TEST_CASE("Texts with many differences are aligned around rare tokens", "[worksp
     CHECK(common.pairs.size() >= 4000);
 }
 
-TEST_CASE("Aligning 32 000 tokens takes well under a second", "[workspace][align]") {
+TEST_CASE("Aligning 32 000 tokens takes well under a second", "[figures][align]") {
     std::mt19937 random(3);
     std::vector<std::int32_t> a(32'000), unlike(32'000), constant(32'000, 1);
     for (auto& one : a) one = static_cast<std::int32_t>(random() % 2000);

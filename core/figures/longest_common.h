@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace headscope::workspace {
+namespace headscope::figures {
 
 /// Pairs of positions, rising in both, at which two lists are equal: a longest such list, or a good one with complete
 /// false where more than some 2000 items differ.
@@ -16,4 +16,4 @@ struct CommonItems {
 };
 CommonItems common_items(std::span<const std::int32_t> a, std::span<const std::int32_t> b);
 
-}  // namespace headscope::workspace
+}  // namespace headscope::figures

@@ -9,7 +9,7 @@
 
 #include "core/store/analysis_header.h"
 
-namespace headscope::workspace {
+namespace headscope::figures {
 
 struct TokenAlignment {
     enum class By {
@@ -30,4 +30,4 @@ struct TokenAlignment {
 /// tokens that differ, and beyond that between tokens that occur once in each (patience). Any thread.
 TokenAlignment align_tokens(const store::SequenceTokens& a, const store::SequenceTokens& b);
 
-}  // namespace headscope::workspace
+}  // namespace headscope::figures

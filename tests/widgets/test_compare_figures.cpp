@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What Export draws of a comparison.
+#include <cmath>
+
+#include "core/figures/figure.h"
+#include "tests/widgets/compare_fixture.h"
+#include "widgets/panels/export_dialog.h"
+
+using namespace headscope;
+using namespace headscope::widgets;
+using tests::Compared, tests::compared_analysis;
+
+namespace {
+
+figures::FigureData drawn(const Compared& opened, const FigureWish& wish) {
+    std::vector<std::shared_ptr<store::AnalysisFile>> files;
+    for (const int id : wish.studies) files.push_back(store::AnalysisFile::open(opened.desk.study(id)->path()));
+    return figures::make_figure(wish.recipe, files, wish.options);
+}
+
+const std::vector<float>& values(const figures::FigureData& figure) {
+    return std::get<figures::HeatMap>(figure.panels.at(0).content).values;
+}
+
+/// The greatest magnitude, which the view's colours reach to.
+double most(const std::vector<float>& values) {
+    double most = 0;
+    for (const float value : values)
+        if (!std::isnan(value)) most = std::max(most, std::abs(static_cast<double>(value)));
+    return most;
+}
+
+}  // namespace
+
+TEST_CASE("Two texts of different length have a figure of their difference, as the maps show it", "[view][compare]") {
+    Compared opened({compared_analysis(1, {24}), compared_analysis(2, {31})});
+    const auto wish = opened.view->figure();
+    REQUIRE(wish);
+    const auto figure = drawn(opened, *wish);
+    CHECK(values(figure).size() == 24 * 24);
+    CHECK(most(values(figure)) == Approx(opened.view->maps()->reach()).epsilon(1e-5));
+    const auto map = opened.plot(CompareMaps::difference).content();
+    CHECK(map.queries == 24);
+    // From the other side: the second text's tokens that the first lacks are grey.
+    opened.desk.select_study(opened.studies[1]->id());
+    opened.settle();
+    const auto back = opened.view->figure();
+    REQUIRE(back);
+    CHECK(back->studies == std::vector<int>{opened.studies[1]->id(), opened.studies[0]->id()});
+    const auto swapped = drawn(opened, *back);
+    REQUIRE(values(swapped).size() == 31 * 31);
+    CHECK(values(swapped)[5 * 31 + 3] == -values(figure)[5 * 24 + 3]);
+    CHECK(std::isnan(values(swapped)[30 * 31 + 3]));
+    opened.mode("compare_heads");
+    REQUIRE(opened.view->figure());
+    CHECK_NOTHROW(drawn(opened, *opened.view->figure()));
+}
+
+TEST_CASE("Two sequences of one analysis have figures, of their maps and of all heads", "[view][compare]") {
+    Compared opened({compared_analysis(1, {24, 17})});
+    opened.choose("compare_sequence", 2);
+    auto wish = opened.view->figure();
+    REQUIRE(wish);
+    CHECK(wish->studies.size() == 1);
+    CHECK(wish->options.sequence == 0);
+    CHECK(wish->options.other_sequence == 1);
+    CHECK(most(values(drawn(opened, *wish))) == Approx(opened.view->maps()->reach()).epsilon(1e-5));
+    opened.mode("compare_heads");
+    wish = opened.view->figure();
+    REQUIRE(wish);
+    CHECK(wish->options.indicator == "sink");
+    const auto sink = store::AnalysisFile::open(opened.studies[0]->path())->indicator("sink").data;
+    CHECK(values(drawn(opened, *wish)).at(6) == Approx(sink[12 + 6] - sink[6]).margin(1e-7));
+    opened.mode("compare_text");
+    CHECK_FALSE(opened.view->figure());
+}
+
+TEST_CASE("Single maps of models with other layers and heads have a figure", "[view][compare]") {
+    tests::SyntheticAnalysis wide = compared_analysis(2);
+    wide.heads = 6;
+    wide.layers = 2;
+    Compared opened({compared_analysis(1), wide});
+    const auto wish = opened.view->figure();
+    REQUIRE(wish);
+    CHECK(most(values(drawn(opened, *wish))) == Approx(opened.view->maps()->reach()).epsilon(1e-5));
+    opened.mode("compare_heads");
+    CHECK_FALSE(opened.view->figure());
+}
+
+TEST_CASE("The command of a difference names the left side first, whichever was opened first", "[view][compare]") {
+    Compared opened({compared_analysis(1), compared_analysis(2)});
+    opened.desk.select_study(opened.studies[1]->id());
+    opened.settle();
+    const auto wish = opened.view->figure();
+    REQUIRE(wish);
+    ExportDialog dialog(&opened.desk, "/bin/false");
+    dialog.show_wish(*wish);
+    const QString command = dialog.command();
+    INFO(command.toStdString());
+    CHECK(command.indexOf("b.headscope.h5") >= 0);
+    CHECK(command.indexOf("b.headscope.h5") < command.indexOf("a.headscope.h5"));
+}
