@@ -18,6 +18,7 @@
 #include "core/store/evaluation_file.h"
 #include "core/store/file_format.h"
 #include "core/store/run_file.h"
+#include "core/training/job_name.h"
 #include "core/training/run_history.h"
 
 namespace headscope::app {
@@ -96,7 +97,11 @@ private:
     }
 
     void add_run(store::RunRecord record) {
-        if (wants_sizes()) return add_model(record.name, sizes_of(record.config_json, record.name));
+        record.title = training::job_name(record.job);
+        if (wants_sizes()) {
+            const std::string& name = record.title.empty() ? record.name : record.title;
+            return add_model(name, sizes_of(record.config_json, record.name));
+        }
         inputs_.runs.push_back(std::make_shared<store::RunRecord>(std::move(record)));
     }
 

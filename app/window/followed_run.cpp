@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/training/job.h"
+#include "core/training/job_name.h"
 #include "core/training/journal.h"
 #include "core/training/run_history.h"
 #include "core/workspace/finished_run.h"
@@ -52,13 +53,16 @@ std::shared_ptr<const workspace::LiveRun> FollowedRun::published() const {
 }
 
 std::string FollowedRun::name() const {
-    try {
-        const std::string text = record_.started ? record_.started->job : std::string();
-        const auto job = text.empty() ? training::read_job_file(folder_.job()) : training::read_job(text, "job");
-        if (!job.name.empty()) return job.name;
-    } catch (const Error&) {  // the folder's name is a name too
+    std::string name;
+    if (record_.started && !record_.started->job.empty()) {
+        name = training::job_name(record_.started->job);
+    } else {
+        try {
+            name = training::read_job_file(folder_.job()).name;
+        } catch (const Error&) {  // the folder's name is a name too
+        }
     }
-    return folder_.path.filename().string();
+    return name.empty() ? folder_.path.filename().string() : name;
 }
 
 void FollowedRun::ask(training::ControlAction action, const std::string& value) {

@@ -9,13 +9,20 @@
 namespace headscope::figures {
 
 std::vector<std::string> run_labels(Runs runs) {
-    std::map<std::string, int> seen, count;
-    for (const auto& run : runs) ++count[run->name];
+    const auto folder = [](const store::RunRecord& run) { return run.name.empty() ? "run" : run.name; };
+    std::map<std::string, int> titles, seen, count;
+    for (const auto& run : runs) ++titles[run->title];
     std::vector<std::string> labels;
     for (const auto& run : runs) {
-        const std::string name = run->name.empty() ? "run" : run->name;
-        labels.push_back(count[run->name] > 1 ? name + " (" + std::to_string(++seen[run->name]) + ")" : name);
+        const std::string& title = run->title;
+        if (title.empty())
+            labels.push_back(folder(*run));
+        else
+            labels.push_back(titles[title] == 1 || title == run->name ? title : title + " (" + folder(*run) + ")");
+        ++count[labels.back()];
     }
+    for (std::string& label : labels)
+        if (count[label] > 1) label += " (" + std::to_string(++seen[label]) + ")";
     return labels;
 }
 

@@ -16,7 +16,8 @@ namespace headscope::figures {
 
 using Runs = std::span<const std::shared_ptr<const store::RunRecord>>;
 
-/// A name for each run that tells them apart.
+/// A name for each run that tells them apart: its job's, with the folder's where two are alike; the folder's alone where
+/// the job has none.
 std::vector<std::string> run_labels(Runs runs);
 
 /// Steps as places on the axis that the options ask for: steps, tokens or minutes of training. `steps` rise; those

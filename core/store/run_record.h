@@ -72,6 +72,7 @@ struct RunLogLine {
 /// step, what came after that step before is not in here.
 struct RunRecord {
     std::string name;   ///< the run folder's
+    std::string title;  ///< what its job calls it, where somebody looked (training::job_name()); in no file
     std::string job;    ///< TOML
     std::string state;  ///< running, paused, stopped, finished, failed; interrupted: died without saying so
     std::string state_text;

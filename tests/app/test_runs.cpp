@@ -82,6 +82,15 @@ TEST_CASE("Figures of runs, evaluations and models come from the command line", 
         check_success(run_headscope(arguments));
         CHECK(read_file(folder / "out.csv").starts_with(wish.begin));
     }
+    // Called as the job calls it, by the folder and by the file.
+    auto named = test::sample_record("folder", 40);
+    named.job = "name = \"Standard, seed 1\"\n[data]\ncorpus = \"kjv\"\n[model]\npreset = \"tiny-1m\"\n";
+    test::write_run_folder(folder / "c", named);
+    for (const auto& path : {folder / "c", folder / "c" / "run.h5"}) {
+        check_success(
+            run_headscope({"export", path.string(), "--figure", "loss", "-o", (folder / "out.csv").string()}));
+        CHECK(read_file(folder / "out.csv").find("\"Standard, seed 1\",training,") != std::string::npos);
+    }
     const Outcome mixed =
         run_headscope({"export", a, scores.string(), "--figure", "loss", "-o", (folder / "x.csv").string()});
     CHECK(mixed.status == 1);

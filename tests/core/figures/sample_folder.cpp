@@ -11,7 +11,7 @@ void write_run_folder(const std::filesystem::path& folder, const store::RunRecor
     std::filesystem::create_directories(folder);
     training::JournalWriter writer(folder / training::kJournalName);
     training::Started started;
-    started.job = "name = \"made up\"\n";
+    started.job = run.job.empty() ? "name = \"made up\"\n" : run.job;
     started.program_version = "0.1.0";
     started.model_type = "headscope";
     started.config_json = run.config_json;

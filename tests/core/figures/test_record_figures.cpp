@@ -86,6 +86,21 @@ TEST_CASE("Several runs are overlaid, training beside validation, against tokens
     CHECK(curves(of_runs("loss", {sample_record("a")}, options).panels[0])[0].x.back() == Approx(80));
 }
 
+TEST_CASE("Runs are called what their jobs call them, and told apart by their folders", "[figures][run]") {
+    const auto called = [](const std::string& folder, const std::string& title) {
+        auto run = sample_record(folder, 40);
+        run.title = title;
+        return run;
+    };
+    CHECK(of_runs("loss", {called("a", "Standard, seed 1")}).title == "Loss of Standard, seed 1");
+    const auto figure = of_runs("loss", {called("a", "Standard"), called("b", "MLP"), called("c", "Standard"),
+                                         called("d", ""), called("MLP", "MLP"), called("d", "")});
+    std::vector<std::string> names;
+    for (const auto& entry : figure.legend) names.push_back(entry.name);
+    CHECK(names == std::vector<std::string>{"Standard (a)", "MLP (b)", "Standard (c)", "d (1)", "MLP", "d (2)"});
+    CHECK(column<std::vector<std::string>>(figure.table(), "run").front() == "Standard (a)");
+}
+
 TEST_CASE("A run without a step or a validation is drawn as what it is", "[figures][run]") {
     store::RunRecord empty;
     empty.name = "new";
