@@ -7,6 +7,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -61,8 +62,14 @@ private:
 /// Threads that wait for the loops of the one thread that owns the pool.
 class Pool {
 public:
-    explicit Pool(int helpers) {
-        for (int worker = 1; worker <= helpers; ++worker) threads_.emplace_back([this, worker] { serve(worker); });
+    explicit Pool(int wanted) : wanted_(wanted) {
+        for (int worker = 1; worker <= wanted; ++worker) {
+            try {
+                threads_.emplace_back([this, worker] { serve(worker); });
+            } catch (const std::system_error&) {
+                return;  // the system gives no more threads: those that there are do the work
+            }
+        }
     }
     ~Pool() {
         {
@@ -75,13 +82,13 @@ public:
     Pool(const Pool&) = delete;
     Pool& operator=(const Pool&) = delete;
 
-    int helpers() const { return static_cast<int>(threads_.size()); }
+    int wanted() const { return wanted_; }
 
     void run(Loop& loop) {
         {
             const std::lock_guard lock(mutex_);
             loop_ = &loop;
-            busy_ = helpers();
+            busy_ = static_cast<int>(threads_.size());
             ++round_;
         }
         wake_.notify_all();
@@ -107,6 +114,7 @@ private:
         }
     }
 
+    const int wanted_;
     std::mutex mutex_;
     std::condition_variable wake_, done_;
     std::vector<std::thread> threads_;
@@ -119,7 +127,7 @@ private:
 void run_on_pool(Loop& loop) {
     thread_local std::unique_ptr<Pool> pool;
     const int helpers = threads() - 1;
-    if (!pool || pool->helpers() != helpers) {
+    if (!pool || pool->wanted() != helpers) {
         pool.reset();  // its threads end before new ones start
         pool = std::make_unique<Pool>(helpers);
     }

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "core/base/machine.h"
+#include "core/base/threads.h"
 
 namespace headscope::app {
 namespace {
@@ -26,7 +27,7 @@ double queued(int thread) {
 }  // namespace
 
 Watchdog::Watchdog(bool watching, QObject* parent)
-    : QObject(parent), watching_(watching), watched_(::gettid()), thread_([this] { watch(); }) {}
+    : QObject(parent), watching_(watching), watched_(::gettid()), thread_(start_thread([this] { watch(); })) {}
 
 Watchdog::~Watchdog() {
     {

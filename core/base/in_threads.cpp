@@ -3,8 +3,10 @@
 
 #include <exception>
 #include <mutex>
-#include <thread>
 #include <vector>
+
+#include "core/base/error.h"
+#include "core/base/threads.h"
 
 namespace headscope {
 
@@ -12,17 +14,20 @@ void in_threads(std::int64_t count, const std::function<void(const std::atomic<b
     std::atomic<bool> failed = false;
     std::mutex mutex;
     std::exception_ptr first;
+    const auto guarded = [&] {
+        try {
+            work(failed);
+        } catch (...) {
+            const std::lock_guard lock(mutex);
+            if (!first) first = std::current_exception();
+            failed = true;
+        }
+    };
     std::vector<std::thread> threads;
-    for (std::int64_t i = 0; i < count; ++i) {
-        threads.emplace_back([&] {
-            try {
-                work(failed);
-            } catch (...) {
-                const std::lock_guard lock(mutex);
-                if (!first) first = std::current_exception();
-                failed = true;
-            }
-        });
+    try {
+        start_threads(threads, count, guarded);
+    } catch (const Error&) {
+        guarded();
     }
     for (std::thread& thread : threads) thread.join();
     if (first) std::rethrow_exception(first);

@@ -5,10 +5,11 @@
 #include <utility>
 
 #include "core/base/cancellation_scope.h"
+#include "core/base/threads.h"
 
 namespace headscope {
 
-Worker::Worker(Order order) : order_(order), thread_([this] { work(); }) {}
+Worker::Worker(Order order) : order_(order), thread_(start_thread([this] { work(); })) {}
 
 Worker::~Worker() {
     {

@@ -20,6 +20,7 @@ public:
     using Task = std::function<void(const Cancellation&)>;
     enum class Order { oldest_first, newest_first };
 
+    /// Throws Error io where the system gives no thread.
     explicit Worker(Order order = Order::oldest_first);
     /// Cancels the task at work, forgets the others and waits for the thread to end.
     ~Worker();

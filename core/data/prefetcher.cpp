@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "core/base/cancellation_scope.h"
+#include "core/base/threads.h"
 #include "core/data/batch_source.h"
 
 namespace headscope::data {
@@ -15,7 +16,7 @@ namespace headscope::data {
 struct Prefetcher::State {
     State(const BatchSource& from, ReadPlan how, int workers, int most)
         : source(from), plan(how), ahead(std::max(most, 1)) {
-        for (int i = 0; i < std::max(workers, 1); ++i) threads.emplace_back([this] { work(); });
+        start_threads(threads, std::max(workers, 1), [this] { work(); });
     }
     ~State() {
         {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/base/error.h"
 #include "core/tokenizer/tokenizer.h"
 #include "kernels/processors.h"
 
@@ -18,7 +19,14 @@ Tokeniser::Tokeniser(const tokenizer::Tokenizer& with, TokenWriter& writer, cons
                      int threads)
     : tokenizer_(with), writer_(writer), cancellation_(cancellation) {
     if (threads <= 0) threads = kernels::usable_processors();
-    for (int i = 0; i < std::clamp(threads, 1, most_threads); ++i) workers_.push_back(std::make_unique<Worker>());
+    for (int i = 0; i < std::clamp(threads, 1, most_threads); ++i) {
+        try {
+            workers_.push_back(std::make_unique<Worker>());
+        } catch (const Error&) {
+            if (workers_.empty()) throw;
+            break;  // the system gives no more
+        }
+    }
 }
 
 Tokeniser::~Tokeniser() = default;

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/threads.h"
 #include "kernels/backend.h"
 #include "kernels/processors.h"
 
@@ -63,7 +64,7 @@ std::vector<Cells> split(const Cells& cells, int level) {
 struct TileServer::Impl {
     explicit Impl(Options given) : options(std::move(given)) {
         const int processors = options.workers > 0 ? options.workers : kernels::usable_processors();
-        for (int i = 0; i < processors; ++i) workers.emplace_back([this] { work(); });
+        start_threads(workers, processors, [this] { work(); });
     }
 
     ~Impl() {

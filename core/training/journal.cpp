@@ -10,6 +10,7 @@
 
 #include "core/base/os_error.h"
 #include "core/base/output_file.h"
+#include "core/base/threads.h"
 #include "core/training/journal_reader.h"
 
 namespace headscope::training {
@@ -69,7 +70,7 @@ JournalWriter::JournalWriter(std::filesystem::path path, std::chrono::millisecon
         if (size_ == 0) write(journal_header());
         sync_now();
         sync_folder(path_.has_parent_path() ? path_.parent_path() : std::filesystem::path("."));
-        thread_ = std::thread([this, sync_every] { work(sync_every); });
+        thread_ = start_thread([this, sync_every] { work(sync_every); });
     } catch (...) {
         ::close(descriptor_);
         throw;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/threads.h"
 #include "core/training/processes.h"
 
 namespace headscope::training {
@@ -58,7 +59,7 @@ public:
         check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine));
         check(MPI_Comm_size(machine, &on_this_machine_));
         check(MPI_Comm_free(&machine));
-        thread_ = std::thread([this] { work(); });
+        thread_ = start_thread([this] { work(); });
     }
     ~MpiProcesses() override {
         {

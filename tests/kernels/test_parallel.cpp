@@ -8,6 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "tests/core/base/no_threads.h"
+
 using namespace headscope::kernels;
 
 namespace {
@@ -110,4 +112,17 @@ TEST_CASE("several threads may each use a pool of their own", "[parallel]") {
     }
     for (std::thread& caller : callers) caller.join();
     REQUIRE(runs == 300);
+}
+
+TEST_CASE("a pool that gets no threads works alone", "[parallel]") {
+    bool held = false;
+    const auto both_loops = [] {
+        const Settings settings(Team::pool, 4);
+        int runs = 0;  // by one thread: not atomic
+        for (int again = 0; again < 2; ++again) parallel_for(100, [&](std::int64_t, int) { ++runs; });
+        return runs == 200;
+    };
+    // From a thread that has no pool yet: one whose threads the child lacks would be waited for.
+    std::thread([&] { held = headscope::test::holds_without_threads(both_loops); }).join();
+    CHECK(held);
 }

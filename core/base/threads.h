@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <thread>
+#include <vector>
+
+namespace headscope {
+
+// Threads that the system may refuse: a limit of processes (ulimit -u, a control group's pids.max), or no memory.
+
+/// std::thread's own failure is no Error, and ends a program that does not know of it. Throws Error io.
+std::thread start_thread(std::function<void()> work);
+
+/// Appends up to `count` threads that all do `work`, which must not throw: as many as the system gives. Throws Error io
+/// where it gives none.
+void start_threads(std::vector<std::thread>& threads, std::int64_t count, const std::function<void()>& work);
+
+}  // namespace headscope

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What becomes of those who want threads where the system gives none.
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/base/in_threads.h"
+#include "core/base/threads.h"
+#include "core/base/worker.h"
+#include "tests/core/base/no_threads.h"
+
+using namespace headscope;
+using test::holds_without_threads;
+
+namespace {
+
+bool is_refused(const std::function<void()>& work) {
+    try {
+        work();
+    } catch (const Error& error) {
+        return error.code() == ErrorCode::io && error.expected().starts_with("expected to start a thread") &&
+               error.found().starts_with("found: ");
+    }
+    return false;
+}
+
+}  // namespace
+
+TEST_CASE("A thread that the system refuses is an error that says so", "[threads]") {
+    CHECK(holds_without_threads([] { return is_refused([] { start_thread([] {}); }); }));
+    CHECK(holds_without_threads([] { return is_refused([] { const Worker worker; }); }));
+    CHECK(holds_without_threads([] {
+        std::vector<std::thread> threads;
+        return is_refused([&] { start_threads(threads, 3, [] {}); }) && threads.empty();
+    }));
+}
+
+TEST_CASE("Work for several threads is done by the calling one where there are no others", "[threads]") {
+    const auto all_done = [] {
+        std::atomic<int> next = 0;
+        int done = 0;  // by one thread: not atomic
+        in_threads(4, [&](const std::atomic<bool>&) {
+            while (next++ < 10) ++done;
+        });
+        return done == 10;
+    };
+    CHECK(holds_without_threads(all_done));
+}
+
+TEST_CASE("As many threads as were asked for do the work where the system has them", "[threads]") {
+    std::vector<std::thread> threads;
+    std::atomic<int> calls = 0;
+    start_threads(threads, 3, [&] { ++calls; });
+    for (std::thread& thread : threads) thread.join();
+    CHECK(calls == 3);
+    start_threads(threads, 0, [] {});
+    CHECK(threads.size() == 3);
+}
