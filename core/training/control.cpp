@@ -126,9 +126,18 @@ void remove_control(const RunFolder& run, const std::string& id) {
     fs::remove(run.control() / (id + kEnding), ignored);
 }
 
-void clear_control(const RunFolder& run) {
+std::vector<fs::path> found_control(const RunFolder& run) {
+    std::vector<fs::path> all;
+    std::error_code error;
+    for (fs::directory_iterator at(run.control(), error), end; !error && at != end; at.increment(error))
+        all.push_back(at->path());
+    return all;
+}
+
+void clear_control(const RunFolder& run, const std::vector<fs::path>& found) {
+    remove_link(run.control());
     std::error_code ignored;
-    fs::remove_all(run.control(), ignored);
+    for (const fs::path& path : found) fs::remove_all(path, ignored);
 }
 
 }  // namespace headscope::training

@@ -34,7 +34,10 @@ std::string send_control(const RunFolder& run, ControlAction action, const std::
 std::vector<ControlWish> read_control(const RunFolder& run, std::vector<std::string>& refused);
 /// After the wish was journalled.
 void remove_control(const RunFolder& run, const std::string& id);
-/// Removes everything that waits: wishes to a process that died are not those of the one that goes on.
-void clear_control(const RunFolder& run);
+/// Whatever lies in control/.
+std::vector<std::filesystem::path> found_control(const RunFolder& run);
+/// Removes what was found there before this process had the journal: wishes to one that died are not those of the one
+/// that goes on. What came since is for this one and stays. A folder that is a link is removed as such.
+void clear_control(const RunFolder& run, const std::vector<std::filesystem::path>& found);
 
 }  // namespace headscope::training

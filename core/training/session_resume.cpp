@@ -84,13 +84,14 @@ void adopt_end(Session& session) {
 void open_resumed(Session& session, int processes, Progress& progress, const Cancellation& cancellation) {
     const JobFile was = stored_job(session.run.path);
     check_job(session.job, was, session.run.path);
+    const auto wishes_to_others = found_control(session.run);
     session.journal = open_journal(session.run);
+    clear_control(session.run, wishes_to_others);
     if (session.journal->cut() > 0)
         session.problems.push_back("the journal ended in " + std::to_string(session.journal->cut()) +
                                    " bytes of an event that was never whole; they were cut off");
     session.snapshots = std::make_unique<SnapshotStore>(session.run);
     session.snapshots->clean();
-    clear_control(session.run);
     const std::vector<Event> events = read_journal(session.run.journal());
     TrainingState state;
     const std::int64_t step = session.snapshots->newest_whole(state, session.problems, cancellation);

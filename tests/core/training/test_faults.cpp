@@ -133,6 +133,35 @@ TEST_CASE("A run is paused, resumed, stopped and asked from outside", "[training
     CHECK(read_run(run_folder.path).state == "stopped");
 }
 
+TEST_CASE("Wishes to a process that died are dropped, those to the one that took its place are not",
+          "[training][control]") {
+    const TemporaryFolder folder;
+    const RunFolder run_folder{folder / "run"};
+    fs::create_directories(run_folder.path);
+    write_file(run_folder.job(), "");
+    fs::create_directories(run_folder.control() / "0-folder.json");
+    {
+        const JournalWriter died(run_folder.journal());
+        send_control(run_folder, ControlAction::pause);
+    }
+    const auto before = found_control(run_folder);
+    const JournalWriter writer(run_folder.journal());
+    const std::string id = send_control(run_folder, ControlAction::stop);
+    clear_control(run_folder, before);
+    std::vector<std::string> refused;
+    const auto wishes = read_control(run_folder, refused);
+    REQUIRE(wishes.size() == 1);
+    CHECK(wishes[0].id == id);
+    CHECK(found_control(run_folder).size() == 1);
+
+    // Behind a link lie somebody else's files.
+    fs::rename(run_folder.control(), folder / "other");
+    fs::create_directory_symlink(folder / "other", run_folder.control());
+    clear_control(run_folder, found_control(run_folder));
+    CHECK_FALSE(fs::exists(run_folder.control()));
+    CHECK_FALSE(fs::is_empty(folder / "other"));
+}
+
 TEST_CASE("A fork goes on from a snapshot, with its optimiser's state or without", "[training][fork]") {
     const TemporaryFolder folder;
     run(fresh(small_job(folder), folder / "whole"));
