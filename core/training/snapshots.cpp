@@ -72,6 +72,13 @@ TrainingState verify_snapshot(const fs::path& folder, const Cancellation& cancel
     return state;
 }
 
+SnapshotStore::SnapshotStore(RunFolder run) : run_(std::move(run)) {
+    std::error_code ignored;
+    if (fs::is_symlink(run_.snapshots(), ignored))
+        throw Error(ErrorCode::usage, shown(run_.snapshots()), "expected to write the snapshots of this run",
+                    "found a link");
+}
+
 void SnapshotStore::clean() const {
     std::error_code error;
     std::vector<fs::path> rest;

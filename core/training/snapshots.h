@@ -23,7 +23,8 @@ TrainingState verify_snapshot(const std::filesystem::path& folder, const Cancell
 
 class SnapshotStore {
 public:
-    explicit SnapshotStore(RunFolder run) : run_(std::move(run)) {}
+    /// Throws Error usage where snapshots/ is a link: nothing of another folder may be written or removed.
+    explicit SnapshotStore(RunFolder run);
 
     /// Removes what a process that died left half written or half removed. Only for the run's owner.
     void clean() const;
@@ -40,8 +41,8 @@ public:
     std::int64_t newest_whole(TrainingState& state, std::vector<std::string>& problems,
                               const Cancellation& cancellation);
 
-    /// snapshots/NAME leads to the snapshot of `step` from now on, where the file system has links; -1: there is no such
-    /// link.
+    /// snapshots/NAME leads to the snapshot of `step` from now on, where the file system has links; -1: there is no
+    /// such link.
     void link(const std::string& name, std::int64_t step) const;
 
     /// Whether the snapshot of this step is there, and was written or found whole by this object.

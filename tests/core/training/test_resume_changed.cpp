@@ -231,3 +231,21 @@ TEST_CASE("Links in a run's folder lead no writing out of it", "[training][resum
     REQUIRE_THROWS_MATCHES(run(resumed(path)), Error, IsError(ErrorCode::usage, "found a link"));
     CHECK(read_file(folder / "journal") == journal);
 }
+
+TEST_CASE("Snapshots that lie behind a link are neither pruned nor added to", "[training][resume][links]") {
+    const TemporaryFolder folder;
+    const fs::path path = folder / "run", elsewhere = folder / "elsewhere";
+    TrainRequest request = fresh(small_job(folder), path);
+    request.stop_after = [](std::int64_t step) { return step == 5; };
+    run(request);
+    fs::rename(path / "snapshots", elsewhere);
+    fs::create_directories(elsewhere / ".trash-mine");
+    fs::create_directory_symlink(elsewhere, path / "snapshots");
+    const std::string journal = read_file(path / kJournalName);
+    REQUIRE_THROWS_MATCHES(run(resumed(path)), Error, IsError(ErrorCode::usage, "found a link"));
+    CHECK(fs::exists(elsewhere / ".trash-mine"));
+    CHECK(read_file(path / kJournalName) == journal);
+    fs::remove(path / "snapshots");
+    fs::rename(elsewhere, path / "snapshots");
+    CHECK(run(resumed(path)).outcome.state == RunState::finished);
+}
