@@ -63,8 +63,6 @@ void Learner::join(Processes& processes) {
 
 Loss Learner::gradients(const std::vector<data::DataBatch>& parts, std::int64_t step) {
     at::Tensor own = model_->gradients();
-    own.zero_();
-    if (sums_.defined()) sums_.zero_();
     const std::int64_t rank = exchange_ ? exchange_->processes().rank() : 0;
     double counted = 0;
     for (const auto& part : parts) counted += static_cast<double>(part.counted);
@@ -73,6 +71,7 @@ Loss Learner::gradients(const std::vector<data::DataBatch>& parts, std::int64_t 
     Loss loss;
     for (std::size_t i = 0; i < parts.size(); ++i) {
         const data::DataBatch& part = parts[i];
+        if (i == 0 || sums_.defined()) own.zero_();
         model::TrainingForward training;
         training.dropout = job_.training.dropout;
         training.dropout_seed = mixed(static_cast<std::uint64_t>(job_.seed), static_cast<std::uint64_t>(step), i);
@@ -84,10 +83,7 @@ Loss Learner::gradients(const std::vector<data::DataBatch>& parts, std::int64_t 
             model::head_loss(hidden.flatten(0, 1), model_->head_weight(), tensor_of(part.targets), options);
         if (exchange_ && !sums_.defined() && i + 1 == parts.size()) exchange_->arm();
         found.sum.mul(scale).backward();
-        if (sums_.defined()) {
-            sums_.add_(own);
-            own.zero_();
-        }
+        if (sums_.defined()) i == 0 ? sums_.copy_(own) : sums_.add_(own);
         loss.sum += found.cross_entropy;
         loss.counted += found.rows;
     }
