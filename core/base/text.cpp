@@ -78,6 +78,14 @@ std::string count_text(std::uint64_t count) {
     return text;
 }
 
+std::string shortened(std::string_view text, std::size_t most) {
+    if (text.size() <= most) return std::string(text);
+    std::size_t end = most;
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
+    const std::size_t left = text.size() - end;
+    return std::string(text.substr(0, end)) + " … " + count_text(left) + (left == 1 ? " byte more" : " bytes more");
+}
+
 std::string list_text(const std::vector<std::string>& items, std::size_t most) {
     std::string text;
     for (std::size_t i = 0; i < std::min(items.size(), most); ++i) {

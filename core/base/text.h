@@ -22,6 +22,10 @@ std::string size_text(std::uint64_t bytes);
 /// A count for people, digits in groups of three: "3 428 352".
 std::string count_text(std::uint64_t count);
 
+/// `text`, or where it is longer than `most` bytes of UTF-8 its first whole characters and what is left out, counted:
+/// "In the begin … 212 bytes more".
+std::string shortened(std::string_view text, std::size_t most);
+
 /// At most `most` of the items, quoted, escaped, separated by commas; what is left out is counted: ... and 12 more.
 std::string list_text(const std::vector<std::string>& items, std::size_t most = 10);
 

@@ -13,6 +13,7 @@
 
 #include "core/base/crc32c.h"
 #include "core/base/os_error.h"
+#include "core/base/text.h"
 #include "core/training/journal.h"
 
 namespace headscope::training {
@@ -43,6 +44,25 @@ std::string_view marker_bytes() {
         return marker;
     }();
     return {bytes.data(), bytes.size()};
+}
+
+/// A journal may come from anywhere, and people read these texts. Those of the trainer are far shorter.
+void shorten_texts(What& what) {
+    const auto cut = [](std::string& text, std::size_t most) {
+        if (text.size() > most) text = shortened(text, most);
+    };
+    if (auto* sample = std::get_if<SampleText>(&what)) {
+        cut(sample->prompt, kLongestSample);
+        cut(sample->text, kLongestSample);
+    } else if (auto* log = std::get_if<Log>(&what)) {
+        cut(log->text, kLongestLine);
+    } else if (auto* control = std::get_if<Control>(&what)) {
+        for (std::string* text : {&control->action, &control->value, &control->outcome}) cut(*text, kLongestLine);
+    } else if (auto* state = std::get_if<StateChanged>(&what)) {
+        cut(state->text, kLongestLine);
+    } else if (auto* rewound = std::get_if<Rewound>(&what)) {
+        cut(rewound->reason, kLongestLine);
+    }
 }
 
 std::uint32_t frame_checksum(std::string_view header, std::string_view payload) {
@@ -169,6 +189,7 @@ void JournalReader::take(const Frame& frame, Batch& batch) {
     Event event;
     switch (decode(frame.type, frame.payload, event)) {
         case Decoding::event:
+            shorten_texts(event.what);
             batch.events.push_back(std::move(event));
             break;
         case Decoding::unknown_type:

@@ -12,6 +12,10 @@
 
 namespace headscope::training {
 
+/// Bytes that are kept of one text: of what a model was given or wrote (a job lets it write 65 536 tokens), and of what
+/// is said in the log or of a wish. What a reader leaves out is counted in its place.
+inline constexpr std::size_t kLongestSample = std::size_t{1} << 20U, kLongestLine = std::size_t{1} << 14U;
+
 /// What lies at the begin of some bytes of a journal.
 struct Frame {
     enum class Kind {

@@ -10,12 +10,14 @@
 #include <QTableWidget>
 #include <algorithm>
 
+#include "core/base/text.h"
 #include "widgets/training/facts.h"
 
 namespace headscope::widgets {
 namespace {
 
-constexpr std::size_t kLongestJob = 1'000'000;  ///< bytes; a journal may come from anywhere
+// A journal may come from anywhere. Bytes, and texts that are shown when a run is opened.
+constexpr std::size_t kLongestJob = 1'000'000, kLongestSample = 16'000, kLongestLine = 2'000, kMostSamples = 300;
 
 QPlainTextEdit* reader(QWidget* parent, const char* name, const QString& title, const QString& nothing) {
     auto* made = new QPlainTextEdit(parent);
@@ -122,12 +124,16 @@ void RunTexts::show_samples(const Run& run, const Theme& theme) {
     }
     {
         const OneEdit one(samples_);
+        if (shown_samples_ == 0 && samples.size() > kMostSamples) {
+            shown_samples_ = samples.size() - kMostSamples;
+            append(samples_, tr("… %1 texts before").arg(shown_samples_), theme.muted);
+        }
         for (; shown_samples_ < samples.size(); ++shown_samples_) {
             const auto& sample = samples[shown_samples_];
             const QString gap = shown_samples_ > 0 ? QStringLiteral("\n\n") : QString();
             append(samples_, gap + tr("step %1").arg(sample.step) + QLatin1Char('\n'), theme.accent, true);
-            append(samples_, QString::fromStdString(sample.prompt), theme.muted);
-            append(samples_, QString::fromStdString(sample.text), theme.text);
+            append(samples_, QString::fromStdString(shortened(sample.prompt, kLongestSample)), theme.muted);
+            append(samples_, QString::fromStdString(shortened(sample.text, kLongestSample)), theme.text);
         }
     }
     if (follow) to_end(samples_);
@@ -151,7 +157,7 @@ void RunTexts::show_log(const Run& run, const Theme& theme) {
             const QString end = log_->document()->isEmpty() ? QString() : QStringLiteral("\n");
             append(log_, tr("%1%2  step %3  ").arg(end, time).arg(line.step), theme.muted);
             const bool plain = line.level == training::LogLevel::note;
-            append(log_, QString::fromStdString(line.text), plain ? theme.text : theme.accent,
+            append(log_, QString::fromStdString(shortened(line.text, kLongestLine)), plain ? theme.text : theme.accent,
                    line.level == training::LogLevel::error);
         }
     }

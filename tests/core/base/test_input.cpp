@@ -134,6 +134,14 @@ TEST_CASE("Sizes, counts and lists are written for people", "[base][text]") {
     REQUIRE(list_text({"a", "b\n", "c"}, 2) == "\"a\", \"b\\x0A\" and 1 more");
 }
 
+TEST_CASE("A long text is cut between characters, and what is left out is counted", "[base][text]") {
+    CHECK(shortened("", 0).empty());
+    CHECK(shortened("aé", 3) == "aé");
+    CHECK(shortened("aéb", 3) == "aé … 1 byte more");
+    CHECK(shortened("aéb", 2) == "a … 3 bytes more");
+    CHECK(shortened("é", 1) == " … 2 bytes more");
+}
+
 TEST_CASE("Invalid UTF-8 is found at its byte", "[base][text]") {
     REQUIRE(find_invalid_utf8("aé€😀") == std::string_view::npos);
     REQUIRE(find_invalid_utf8("ab\xFF") == 2);

@@ -110,6 +110,25 @@ TEST_CASE("Text that is no UTF-8 is made readable before it is written", "[train
     REQUIRE(std::get<SampleText>(event.what).text == "half of <0xC3>");
 }
 
+TEST_CASE("A text that is longer than anybody reads is cut by the reader, and says so", "[training][journal]") {
+    const TemporaryFolder folder;
+    std::string text(5'000'000, 'a');
+    text.replace(kLongestSample - 1, 2, "é");  // across the place of the cut
+    write_file(folder / "events.log", journal_of(timed({SampleText{1, text, text}, Log{LogLevel::note, 1, text},
+                                                        StateChanged{RunState::failed, 1, text},
+                                                        Control{1, "stop", "", text}, Rewound{0, text}})));
+    const auto events = read_journal(folder / "events.log");
+    REQUIRE(events.size() == 5);
+    const auto& sample = std::get<SampleText>(events[0].what);
+    CHECK(sample.text == text.substr(0, kLongestSample - 1) + " … 3 951 425 bytes more");
+    CHECK(sample.prompt == sample.text);
+    const std::string line = text.substr(0, kLongestLine) + " … 4 983 616 bytes more";
+    CHECK(std::get<Log>(events[1].what).text == line);
+    CHECK(std::get<StateChanged>(events[2].what).text == line);
+    CHECK(std::get<Control>(events[3].what).outcome == line);
+    CHECK(std::get<Rewound>(events[4].what).reason == line);
+}
+
 TEST_CASE("A journal torn at any byte gives the events before, and goes on after them", "[training][journal]") {
     const TemporaryFolder folder;
     const auto events = timed({one_of_each()[1], one_of_each()[3], one_of_each()[7], one_of_each()[9]});
