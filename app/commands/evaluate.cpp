@@ -120,6 +120,7 @@ Prepared prepare(const Options& options, const std::string& path, Progress& prog
         prepared.seed = job->seed;
         if (job->data.generator) {
             const auto& generator = *job->data.generator;
+            request.trained_on = generator.name;
             request.generator_options[generator.name] = generator.options;
             request.generator_lengths[generator.name] = job->data.sequence_length;
         }

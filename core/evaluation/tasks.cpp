@@ -112,8 +112,12 @@ void check_request(const Request& request, const model::ModelConfig& config, boo
     for (const std::string& name : request.tasks) {
         const Task& task = find_task(name);
         if (task.on_text && !has_documents)
-            throw Error(ErrorCode::usage, name, "expected text to score (--data, --corpus or a run's held-out part)",
-                        "found none");
+            throw Error(ErrorCode::usage, name,
+                        request.trained_on.empty()
+                            ? "expected text to score (--data, or a run's held-out part)"
+                            : "expected the task " + request.trained_on +
+                                  ", the generated data that the model was trained on, or text to score (--data)",
+                        request.trained_on.empty() ? "found none" : "found a task on text, and no text");
         for (const std::int64_t length : lengths_of(request, task, config)) {
             const bool endless =
                 config.max_positions == 0 || (request.score.beyond_positions && !config.positions_are_a_table);

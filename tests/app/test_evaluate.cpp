@@ -101,6 +101,33 @@ TEST_CASE("evaluate says what cannot be", "[app][evaluate]") {
     CHECK(folder.names() == std::vector<std::string>{"a.txt"});
 }
 
+TEST_CASE("evaluate of a model of generated data on no text names the task that fits", "[app][evaluate]") {
+    const TemporaryFolder folder;
+    write_file(folder / "job.toml", R"([model]
+preset = "nano-100k"
+hidden_size = 16
+intermediate_size = 16
+num_attention_heads = 2
+[data]
+sequence_length = 16
+[data.generator]
+name = "induction"
+symbols = 8
+[training]
+steps = 2
+batch = 2
+threads = 1
+[evaluation]
+every = 0
+[probe]
+every = 0
+)");
+    const std::string run = (folder / "run").string();
+    check_success(run_headscope({"train", (folder / "job.toml").string(), "-o", run}));
+    check_refusal(run_headscope({"evaluate", run, "--task", "perplexity"}), "expected the task induction");
+    check_success(run_headscope({"evaluate", run, "--task", "induction", "--sequences", "4"}));
+}
+
 TEST_CASE("list tasks names the tasks of texts and of generators", "[app][evaluate]") {
     const json tasks = json::parse(run_headscope({"list", "tasks", "--json"}).out);
     std::vector<std::string> names;
