@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "kernels/memory_room.h"
 #include "kernels/processors.h"
 #include "tests/core/base/temporary_folder.h"
 
@@ -69,4 +70,46 @@ TEST_CASE("The processors of a container are those that its control groups give 
 
 TEST_CASE("There is always a processor to use", "[processors]") {
     CHECK(kernels::usable_processors() >= 1);
+}
+
+TEST_CASE("Memory is what the machine has available, and no more than control groups leave", "[processors][memory]") {
+    const TemporaryFolder folder;
+    const fs::path mount = folder.path();
+    const std::string meminfo = "MemTotal:  8000 kB\nMemFree:  1000 kB\nMemAvailable:   4000 kB\n";
+    const auto room = [&](const std::string& groups) { return kernels::memory_room(meminfo, groups, mount.string()); };
+    constexpr double machine = 4000 * 1024;
+    CHECK(room("") == machine);
+    CHECK(kernels::memory_room("", "", mount.string()) == 0);  // nobody says
+
+    SECTION("version 2: a limit less what is used and could not be had back") {
+        put(mount / "a/memory.max", "max\n");
+        put(mount / "a/memory.current", "500000\n");
+        CHECK(room("0::/a/b\n") == machine);
+        put(mount / "a/memory.max", "1000000\n");
+        CHECK(room("0::/a/b\n") == 500'000);
+        put(mount / "a/memory.stat", "anon 100000\ninactive_file 300000\nactive_file 5\n");
+        CHECK(room("0::/a/b\n") == 800'000);
+        put(mount / "a/memory.current", "2000000\n");
+        CHECK(room("0::/a/b\n") == 1);  // full
+        CHECK(room("0::/other\n") == machine);
+    }
+    SECTION("version 1: the controller's own tree") {
+        put(mount / "memory/docker/1f/memory.limit_in_bytes", "9223372036854771712\n");
+        put(mount / "memory/docker/1f/memory.usage_in_bytes", "600000\n");
+        const std::string groups = "5:cpu:/docker/1f\n4:memory:/docker/1f\n";
+        CHECK(room(groups) == machine);
+        put(mount / "memory/docker/1f/memory.limit_in_bytes", "900000\n");
+        CHECK(room(groups) == 300'000);
+        put(mount / "memory/docker/1f/memory.stat", "inactive_file 1\ntotal_inactive_file 100000\n");
+        CHECK(room(groups) == 400'000);
+    }
+    SECTION("without the machine's own word the group's limit is all that is known") {
+        put(mount / "memory.max", "700000\n");
+        put(mount / "memory.current", "200000\n");
+        CHECK(kernels::memory_room("", "0::/\n", mount.string()) == 500'000);
+    }
+}
+
+TEST_CASE("This machine has memory to give", "[processors][memory]") {
+    CHECK(kernels::memory_room() > 0);
 }
