@@ -270,6 +270,20 @@ private:
         }
     }
 
+    /// What stands above each column: broken at its last space where it is wider than the column, and cut at the least.
+    std::vector<std::vector<QString>> column_heads(const QFont& font, double room) const {
+        const QFontMetricsF metrics(font);
+        std::vector<std::vector<QString>> heads;
+        for (const std::string& label : figure_.column_labels) {
+            const QString text = printable(label);
+            const auto space = text.lastIndexOf(QLatin1Char(' '));
+            const bool broken = space > 0 && metrics.horizontalAdvance(text) > room;
+            heads.push_back(broken ? std::vector{text.left(space), text.mid(space + 1)} : std::vector{text});
+            for (QString& line : heads.back()) line = metrics.elidedText(line, Qt::ElideMiddle, room);
+        }
+        return heads;
+    }
+
     double add_grid(double top) {
         if (figure_.panels.empty()) return top;
         const auto [m, plot] = settle();
@@ -280,8 +294,11 @@ private:
         const double start = left_ + std::max(0.0, (right_ - left_ - bar - width) / 2);
 
         const QFont head = figure_font(text_, true);
-        const double head_height = figure_.column_labels.empty() ? 0 : text_height(head) + units(0.6);
-        double y = top + head_height;
+        const auto heads = column_heads(head, plot.width() + m.right);
+        const double line = text_height(head);
+        std::size_t most = 0;
+        for (const auto& lines : heads) most = std::max(most, lines.size());
+        double y = top + (heads.empty() ? 0 : line * static_cast<double>(most) + units(0.6));
         const double grid_top = y + m.top;
         for (std::int64_t r = 0; r < rows_; ++r) {
             const bool last = r + 1 == rows_;
@@ -289,13 +306,12 @@ private:
             for (std::int64_t c = 0; c < columns_; ++c) {
                 x += c == 0 ? m.left : m.inner_left;
                 const auto index = static_cast<std::size_t>(r * columns_ + c);
-                if (r == 0 && !figure_.column_labels.empty()) {
-                    const auto& label =
-                        figure_.column_labels[static_cast<std::size_t>(c) % figure_.column_labels.size()];
-                    const double room = plot.width() + m.right;
-                    const QString text = QFontMetricsF(head).elidedText(printable(label), Qt::ElideMiddle, room);
-                    add_text({x, top, is_radar() ? plot.width() : room, text_height(head)}, text, head,
-                             (is_radar() ? Qt::AlignHCenter : Qt::AlignLeft) | Qt::AlignVCenter);
+                if (r == 0 && !heads.empty()) {
+                    const auto& lines = heads[static_cast<std::size_t>(c) % heads.size()];
+                    for (std::size_t i = 0; i < lines.size(); ++i)  // the last lines side by side
+                        add_text({x, top + line * static_cast<double>(most - lines.size() + i),
+                                  plot.width() + (is_radar() ? 0 : m.right), line},
+                                 lines[i], head, (is_radar() ? Qt::AlignHCenter : Qt::AlignLeft) | Qt::AlignVCenter);
                 }
                 text_room_ = chip_width(plot.width());
                 if (index < figure_.panels.size())

@@ -56,7 +56,9 @@ std::string measured_title(const Measured& what) {
     std::string metric = what.metric;
     std::replace(metric.begin(), metric.end(), '_', ' ');
     if (what.task == "perplexity") return metric;
-    return what.task + (metric == "accuracy" ? ", accuracy" : ", " + metric);
+    std::string task = what.task;
+    std::replace(task.begin(), task.end(), '_', ' ');
+    return task.ends_with(metric) ? task : task + ", " + metric;
 }
 
 std::vector<std::int64_t> model_sizes(const std::vector<EvaluationGroup>& groups) {
