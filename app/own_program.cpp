@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -69,10 +70,11 @@ OwnRun run_own_program(const std::vector<std::string>& arguments, const std::fil
     if (child < 0) throw Error(ErrorCode::io, "child process", "expected to start one", os_error_text(errno));
 
     int status = 0;
+    rusage used{};
     bool asked = false;
     auto asked_at = start;
     for (;;) {
-        const pid_t ended = ::waitpid(child, &status, WNOHANG);
+        const pid_t ended = ::wait4(child, &status, WNOHANG, &used);
         if (ended == child || (ended < 0 && errno != EINTR)) break;
         if (cancellation.requested() && !asked) {
             ::kill(child, SIGINT);
@@ -86,6 +88,7 @@ OwnRun run_own_program(const std::vector<std::string>& arguments, const std::fil
     cancellation.check();
     OwnRun run;
     run.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    run.peak_bytes = 1024.0 * static_cast<double>(used.ru_maxrss);
     run.seconds = std::chrono::duration<double>(Clock::now() - start).count();
     if (run.status != 0) run.last_line = last_line_of(log);
     return run;

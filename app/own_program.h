@@ -12,6 +12,7 @@ namespace headscope::app {
 struct OwnRun {
     int status = 0;         ///< exit status, or 128 + signal
     double seconds = 0;     ///< that it took
+    double peak_bytes = 0;  ///< of memory that it, or the largest of those that it started, held; no less than this one
     std::string last_line;  ///< of what it said on standard error, for reports of failures
 };
 

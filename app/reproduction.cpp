@@ -20,6 +20,7 @@
 #include "core/reproduce/report.h"
 #include "core/training/journal.h"
 #include "core/training/journal_reader.h"
+#include "kernels/memory_room.h"
 
 namespace headscope::app {
 
@@ -81,19 +82,21 @@ bool Reproduction::analysed(const Trial& trial) const {
     return !trial.ablation && (trial.seed == 1 || trial.mixer == "standard");
 }
 
-/// As figures call it.
-std::string Reproduction::label(const Trial& trial) const {
-    return reproduce::label_of(trial.mixer) + (trial.mixer == "standard" ? "" : " " + trial.configuration()) +
-           (trial.seed == 1 ? "" : " seed " + std::to_string(trial.seed));
-}
-
 /// Leads to the last snapshot; its name is what files and figures show.
 fs::path Reproduction::model_link(const Trial& trial) const {
-    return options_.folder / "models" / label(trial);
+    return options_.folder / "models" / trial.label();
 }
 
 fs::path Reproduction::analysis_file(const Trial& trial) const {
-    return options_.folder / "analyses" / (label(trial) + ".headscope.h5");
+    return options_.folder / "analyses" / (trial.label() + ".headscope.h5");
+}
+
+void Reproduction::note(const std::string& line) const {
+    std::ofstream(options_.folder / "log.txt", std::ios::app) << "\n" + line + "\n";
+}
+
+std::int64_t Reproduction::workers_now(std::int64_t wanted) const {
+    return reproduce::side_by_side(wanted, std::max(largest_, plan_.run_bytes), kernels::memory_room());
 }
 
 void Reproduction::own(const std::vector<std::string>& arguments, const std::vector<std::string>& before) {
@@ -103,8 +106,12 @@ void Reproduction::own(const std::vector<std::string>& arguments, const std::vec
     const std::string program = words.front();
     words.erase(words.begin());
     const fs::path log = options_.folder / "log.txt";
-    std::ofstream(log, std::ios::app) << "\n$ " + figures::shell_command(words, program) + "\n";
+    note("$ " + figures::shell_command(words, program));
     const OwnRun run = run_own_program(arguments, log, cancellation_, before);
+    {
+        const std::lock_guard lock(mutex_);
+        largest_ = std::max(largest_, run.peak_bytes);
+    }
     if (run.status != 0)
         throw Error(ErrorCode::internal, "headscope " + arguments.front(), "expected it to succeed",
                     "found exit status " + std::to_string(run.status) + ": " + run.last_line);
@@ -140,7 +147,18 @@ fs::path Reproduction::run() {
 }
 
 void Reproduction::do_trials() {
-    in_threads(plan_.workers, [this](const std::atomic<bool>& failed) { work(failed); });
+    const std::int64_t workers = workers_now(plan_.workers);
+    if (workers < plan_.workers) {
+        const std::string text = std::to_string(workers) + " of the planned " + std::to_string(plan_.workers) +
+                                 " runs went side by side, for want of free memory.";
+        note(text);
+        missing_.push_back(text);
+    }
+    in_threads(workers, [this](const std::atomic<bool>& failed) { work(failed); });
+    if (left_out_.empty()) return;
+    std::string names;
+    for (const std::string& name : left_out_) names += (names.empty() ? "" : ", ") + name;
+    missing_.push_back("Left out, for the minutes were over: " + names + ".");
 }
 
 /// Seconds of one more trial: the longest of the last ones, a machine that was busy at the beginning may not be now.
@@ -163,7 +181,7 @@ void Reproduction::work(const std::atomic<bool>& failed) {
             trial = &plan_.trials[next_++];
             late_ = late_ || 60 * plan_.minutes - plan_.end_seconds - spent() < 1.1 * next_takes();
             if (late_) {
-                missing_.push_back("Left out, for the minutes were over: " + trial->name + ".");
+                left_out_.push_back(trial->name);
                 continue;
             }
             tell("training " + trial->name + " (" + std::to_string(next_) + " of " +
@@ -256,9 +274,9 @@ void Reproduction::gather() {
             const store::Evaluation one = store::read_evaluation(file);
             const auto shift = static_cast<std::int64_t>(evaluation_.models.size());
             for (auto model : one.models) {
-                model.name = reproduce::label_of(trial.mixer) +
-                             (trial.mixer == "standard" ? "" : " " + trial.configuration()) +
-                             (model.skipped.empty() ? "" : " skip");
+                Trial any = trial;
+                any.seed = 1;  // seeds are told beside it
+                model.name = any.label() + (model.skipped.empty() ? "" : " skip");
                 evaluation_.models.push_back(std::move(model));
             }
             for (auto result : one.results) {
@@ -273,13 +291,18 @@ void Reproduction::gather() {
     evaluation_.settings_json = nlohmann::json{{"reproduction", "deconattn"}}.dump();
     store::write_evaluation(options_.folder / "evaluation.evaluation.h5", evaluation_);
     write_file(options_.folder / "evaluation.csv", store::evaluation_csv(evaluation_));
-    // For the figure of layouts: what was trained, without hybrids that lack blocks.
-    store::Evaluation trained = evaluation_;
+    // For figures: what was trained, without hybrids that lack blocks; and of that the paper's two configurations.
+    store::Evaluation trained = evaluation_, both = evaluation_;
     trained.results.clear();
-    for (const auto& result : evaluation_.results)
-        if (evaluation_.models[static_cast<std::size_t>(result.model)].skipped.empty())
-            trained.results.push_back(result);
+    both.results.clear();
+    for (const auto& result : evaluation_.results) {
+        const auto& model = evaluation_.models[static_cast<std::size_t>(result.model)];
+        if (!model.skipped.empty()) continue;
+        trained.results.push_back(result);
+        if (model.layout == "uniform" || model.layout == "even") both.results.push_back(result);
+    }
     store::write_evaluation(options_.folder / "layouts.evaluation.h5", trained);
+    store::write_evaluation(options_.folder / "contexts.evaluation.h5", both);
 }
 
 }  // namespace headscope::app

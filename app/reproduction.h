@@ -39,6 +39,9 @@ private:
     void keep_time() const;
     void tell(const std::string& what);
     void do_trials();
+    /// How many runs go side by side in the memory that is free now.
+    std::int64_t workers_now(std::int64_t wanted) const;
+    void note(const std::string& line) const;
     double next_takes() const;
     void work(const std::atomic<bool>& failed);
     void make_plan();
@@ -62,7 +65,6 @@ private:
 
     std::filesystem::path run_folder(const reproduce::Trial& trial) const;
     std::filesystem::path model_link(const reproduce::Trial& trial) const;
-    std::string label(const reproduce::Trial& trial) const;
     std::filesystem::path analysis_file(const reproduce::Trial& trial) const;
     bool analysed(const reproduce::Trial& trial) const;
 
@@ -81,6 +83,8 @@ private:
     std::mutex mutex_;  ///< of what follows, and of missing_ and progress_ while runs go side by side
     std::size_t next_ = 0;
     std::vector<double> trial_seconds_;  ///< of the trials that ended, in that order
+    std::vector<std::string> left_out_;  ///< trials that there was no time for
+    double largest_ = 0;                 ///< bytes that one of the processes held at its peak
     bool late_ = false;
 };
 

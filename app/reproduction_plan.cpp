@@ -7,7 +7,9 @@
 #include "app/reproduction_parts.h"
 #include "core/base/error.h"
 #include "core/base/in_threads.h"
+#include "core/base/text.h"
 #include "core/reproduce/paper.h"
+#include "kernels/memory_room.h"
 
 namespace headscope::app {
 
@@ -53,8 +55,14 @@ void Reproduction::make_plan() {
     calibrate(smallest, "standard");  // makes the token file
     const Plan usual;
     const double tokens = static_cast<double>(usual.batch * usual.sequence_length);
-    const reproduce::Size size =
-        reproduce::choose_size(options_.settings, calibrate(smallest, "standard").step / tokens);
+    const double a_step = calibrate(smallest, "standard").step;
+    const std::int64_t wanted = options_.settings.workers;
+    options_.settings.workers = workers_now(wanted);
+    const reproduce::Size size = reproduce::choose_size(options_.settings, a_step / tokens);
+    if (size.name != smallest.name) {  // alone first: it holds more
+        calibrate(size, "standard");
+        options_.settings.workers = workers_now(wanted);
+    }
     // Side by side, as the runs will be: they share memory and caches.
     reproduce::Calibration calibration;
     calibration.run_overhead = 0;
@@ -89,7 +97,16 @@ void Reproduction::make_plan() {
     fs::remove_all(options_.folder / "calibration", ignored);
     // Half of the runs are hybrids, which are evaluated twice; some are analysed.
     calibration.run_overhead += 1.6 * evaluation + 1;
+    const double room = kernels::memory_room();
+    options_.settings.workers = reproduce::side_by_side(options_.settings.workers, largest_, room);
     plan_ = reproduce::make_plan(options_.settings, size, calibration, spent());
+    plan_.workers_wanted = wanted;
+    plan_.run_bytes = largest_;
+    plan_.room_bytes = room;
+    if (plan_.workers < wanted)
+        note(std::to_string(plan_.workers) + " of " + std::to_string(wanted) +
+             " runs side by side: a process holds up to " + size_text(static_cast<std::uint64_t>(largest_)) + ", " +
+             size_text(static_cast<std::uint64_t>(room)) + " are free");
     write_file(options_.folder / "plan.json", reproduce::to_json(plan_));
     keep_time();
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <functional>
+#include <iterator>
 
 #include "app/reproduction.h"
 #include "app/reproduction_parts.h"
@@ -23,6 +24,15 @@ namespace fs = std::filesystem;
 using reproduce::Trial;
 
 namespace {
+
+constexpr const char* kCostCaption =
+    "The paper's cost formulas at its 500M size (Tables 5 to 8); equal ones lie on one line: RndEmbQK, FixedSeqQK and "
+    "StaticEmbQK on or near Standard, Non-approximate on or near MLP";
+
+/// As the report shows them.
+constexpr const char* kFigureOrder[] = {"loss-uniform",  "loss-hybrid",  "context-perplexity", "ablation",
+                                        "radar-uniform", "radar-hybrid", "logits-rnd-emb-qk",  "logits-non-approximate",
+                                        "cost"};
 
 std::string machine() {
     const std::string name = processor_name();
@@ -52,8 +62,7 @@ void Reproduction::figure(const std::string& name, const std::string& caption,
 }
 
 void Reproduction::draw_cost() {
-    figure("cost", "The paper's cost formulas at its 500M size (Tables 5 to 8)",
-           {"deconattn-500m", "--figure", "cost"});
+    figure("cost", kCostCaption, {"deconattn-500m", "--figure", "cost"});
 }
 
 /// The paper's costs beside what runs here, at the width of the plan.
@@ -83,7 +92,7 @@ void Reproduction::draw() {
         if (trial.mixer == "rnd_emb_qk") logits_random.push_back(analysis);
         if (trial.mixer == "non_approximate") logits_running.push_back(analysis);
     }
-    const std::string scores = (options_.folder / "evaluation.evaluation.h5").string(),
+    const std::string contexts = (options_.folder / "contexts.evaluation.h5").string(),
                       layouts = (options_.folder / "layouts.evaluation.h5").string();
     std::vector<std::function<void()>> work{[this] { measure_cost(); }};
     const auto add = [&](const char* name, const char* caption, std::vector<std::string> files, const char* recipe) {
@@ -94,30 +103,37 @@ void Reproduction::draw() {
         add("loss-uniform", "Loss of Standard and the uniform variants, seed 1 (Fig. 5)", uniform_runs, "loss");
     if (hybrid_runs.size() > 1)
         add("loss-hybrid", "Loss of Standard and the hybrids, seed 1 (Fig. 5)", hybrid_runs, "loss");
-    add("context-perplexity", "Perplexity and accuracy by context length (Table 4)", {scores}, "context-perplexity");
-    add("ablation", "Perplexity and accuracy by layout (Fig. 3)", {layouts}, "ablation");
+    add("context-perplexity",
+        "Perplexity and next-token accuracy by context length, uniform and hybrid (Standard in the even layers), with "
+        "Standard in both (Table 4)",
+        {contexts}, "context-perplexity");
+    add("ablation", "Perplexity and next-token accuracy by which layers are Standard (Fig. 3)", {layouts}, "ablation");
     if (uniform_radar.size() > 1)
-        add("radar-uniform", "Indicators of each layer, Standard beside the uniform variants (Fig. 1 and 7)",
+        add("radar-uniform", "Indicators of each layer, Standard beside the uniform variants, seed 1 (Fig. 1 and 7)",
             uniform_radar, "radar");
     if (hybrid_radar.size() > 1)
-        add("radar-hybrid", "Indicators of each layer, Standard beside the hybrids (Fig. 1 and 8)", hybrid_radar,
-            "radar");
+        add("radar-hybrid", "Indicators of each layer, Standard beside the hybrids, seed 1 (Fig. 1 and 8)",
+            hybrid_radar, "radar");
     if (logits_random.size() > 1)
-        add("logits-rnd-emb-qk", "Scores before softmax, RndEmbQK uniform beside hybrid (Fig. 2 and 6)", logits_random,
-            "logits");
+        add("logits-rnd-emb-qk", "Scores before softmax, RndEmbQK uniform beside hybrid, seed 1 (Fig. 2 and 6)",
+            logits_random, "logits");
     if (logits_running.size() > 1)
-        add("logits-non-approximate", "Scores before softmax, Non-approximate uniform beside hybrid (Fig. 2 and 6)",
-            logits_running, "logits");
+        add("logits-non-approximate",
+            "Scores before softmax, Non-approximate uniform beside hybrid, seed 1 (Fig. 2 and 6)", logits_running,
+            "logits");
     if (!fs::exists(options_.folder / "figures" / "cost.csv"))
         work.push_back([this] { draw_cost(); });
     else if (drawn_.empty())
-        drawn_.push_back({"cost", "The paper's cost formulas at its 500M size (Tables 5 to 8)"});
+        drawn_.push_back({"cost", kCostCaption});
     tell("drawing");
     std::atomic<std::size_t> next{0};
-    in_threads(plan_.workers, [&](const std::atomic<bool>&) {
+    in_threads(workers_now(plan_.workers), [&](const std::atomic<bool>&) {
         for (std::size_t one = next++; one < work.size(); one = next++) work[one]();
     });
-    std::sort(drawn_.begin(), drawn_.end(), [](const Drawn& a, const Drawn& b) { return a.name < b.name; });
+    const auto place = [](const Drawn& one) {
+        return std::find(std::begin(kFigureOrder), std::end(kFigureOrder), one.name) - std::begin(kFigureOrder);
+    };
+    std::sort(drawn_.begin(), drawn_.end(), [&](const Drawn& a, const Drawn& b) { return place(a) < place(b); });
 }
 
 fs::path Reproduction::write_report() {

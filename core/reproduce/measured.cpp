@@ -115,6 +115,18 @@ Indicators read_indicators(const std::filesystem::path& analysis, const Which& w
     return result;
 }
 
+Outliers outliers_of(const Indicators& model) {
+    Outliers found;
+    for (std::size_t i = 0; i < model.largest_score.size(); ++i) {
+        if (model.mixers[i] != model.which.first || !std::isfinite(model.largest_score[i])) continue;
+        found.largest = std::max(found.largest, model.largest_score[i]);
+        found.above_ten += model.above_ten[i];
+        ++found.layers;
+    }
+    if (found.layers > 0) found.above_ten /= found.layers;
+    return found;
+}
+
 double radar_distance(const Indicators& a, const Indicators& b, const std::vector<Indicators>& all,
                       const std::string& mixer) {
     std::array<double, 3> low, high;

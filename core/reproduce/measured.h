@@ -66,6 +66,14 @@ struct Indicators {
     std::vector<double> largest_score;             ///< by layer: max |s|
     std::vector<double> above_ten, above_hundred;  ///< by layer: share of the pairs
 };
+/// Of the layers of the mixer that the model is about. `layers` 0: none has scores.
+struct Outliers {
+    double largest = 0;    ///< |score|
+    double above_ten = 0;  ///< share of the pairs, mean over layers
+    int layers = 0;
+};
+Outliers outliers_of(const Indicators& model);
+
 Indicators read_indicators(const std::filesystem::path& analysis, const Which& which, std::int64_t seed);
 
 /// Mean over layers and indicators of |a - b| in the units of the paper's radar plots: entropy, concentration and head

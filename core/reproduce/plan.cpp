@@ -62,6 +62,17 @@ std::string Trial::configuration() const {
     return layout == "even" ? "hybrid" : layout;
 }
 
+std::string Trial::label() const {
+    return label_of(mixer) + (mixer == "standard" ? "" : " " + configuration()) +
+           (seed == 1 ? "" : " seed " + std::to_string(seed));
+}
+
+std::int64_t side_by_side(std::int64_t wanted, double run, double room) {
+    constexpr double usable = 0.9;
+    if (!(run > 0) || !(room > 0) || usable * room >= run * static_cast<double>(wanted)) return wanted;
+    return std::max<std::int64_t>(1, static_cast<std::int64_t>(usable * room / run));
+}
+
 std::vector<std::int64_t> Plan::lengths() const {
     std::vector<std::int64_t> list;
     for (std::int64_t part = 16; part >= 1; part /= 2) list.push_back(sequence_length / part);
@@ -97,7 +108,7 @@ Plan make_plan(const Settings& settings, const Size& size, const Calibration& ca
     plan.size = size;
     plan.data = settings.data;
     plan.threads = settings.threads;
-    plan.workers = settings.workers;
+    plan.workers = plan.workers_wanted = settings.workers;
     plan.end_seconds = calibration.end;
     const auto workers = static_cast<double>(settings.workers);
     const double left = std::max(1.0, kUsed * (60 * settings.minutes - spent) - calibration.end);
@@ -121,6 +132,14 @@ Plan make_plan(const Settings& settings, const Size& size, const Calibration& ca
         plan.planned_seconds = spent + calibration.end + overhead + static_cast<double>(plan.steps) * a_step_of_all;
         if (plan.steps >= kSensibleSteps) break;
     }
+    if (!plan.with_ablation) {
+        // Machines are often faster than was planned with: what is left of the time is for the other layouts.
+        const auto counted = static_cast<double>(plan.trials.size());
+        plan.trials = trials_of(plan.seeds, size.layers, true);
+        const double more = static_cast<double>(plan.trials.size()) / counted - 1,
+                     over = std::max(0.0, 60 * settings.minutes - plan.planned_seconds);
+        plan.planned_seconds += std::min(more * left, kUsed * over);
+    }
     plan.evaluation_tokens = settings.minutes >= 10 ? 16384 : 8192;
     return plan;
 }
@@ -142,7 +161,7 @@ const Size& choose_size(const Settings& settings, double seconds_of_token) {
 
 training::JobFile job_of(const Plan& plan, const Trial& trial) {
     training::JobFile job;
-    job.name = trial.name;
+    job.name = trial.label();
     job.seed = trial.seed;
     job.model.preset = "nano-100k";
     job.model.mixer = trial.mixer;
@@ -203,6 +222,9 @@ std::string to_json(const Plan& plan) {
                       {"seeds", plan.seeds},
                       {"threads", plan.threads},
                       {"workers", plan.workers},
+                      {"workers_wanted", plan.workers_wanted},
+                      {"run_bytes", plan.run_bytes},
+                      {"room_bytes", plan.room_bytes},
                       {"evaluation_tokens", plan.evaluation_tokens},
                       {"data", plan.data},
                       {"with_ablation", plan.with_ablation},
@@ -226,6 +248,9 @@ Plan plan_from_json(const std::string& text, const std::string& where) {
     plan.seeds = view.at("seeds").integer({1, 1000});
     plan.threads = view.at("threads").integer({1, 4096});
     plan.workers = view.at("workers").integer({1, 4096});
+    plan.workers_wanted = view.integer_or("workers_wanted", plan.workers, {1, 4096});
+    plan.run_bytes = view.number_or("run_bytes", 0, 0);
+    plan.room_bytes = view.number_or("room_bytes", 0, 0);
     plan.evaluation_tokens = view.at("evaluation_tokens").integer({1, 1 << 30});
     plan.data = view.at("data").strings();
     plan.with_ablation = view.at("with_ablation").boolean();

@@ -30,6 +30,10 @@ struct Settings {
     std::int64_t workers = 1;       ///< runs at a time
 };
 
+/// How many of `wanted` runs go side by side in `room` bytes of free memory, when each holds `run` bytes at its peak:
+/// at least one, and all where a size is not known (0). A tenth is left to others.
+std::int64_t side_by_side(std::int64_t wanted, double run, double room);
+
 /// Seconds of one training step of each mixer, uniform, and what every run and evaluation takes beside.
 struct Calibration {
     std::string size;
@@ -46,6 +50,8 @@ struct Trial {
     bool ablation = false;  ///< of the layouts beside uniform and even
     /// As the paper calls it: "standard", "uniform", "hybrid", or the layout.
     std::string configuration() const;
+    /// As figures call it: "Standard", "MLP hybrid", "RndEmbQK uniform seed 2".
+    std::string label() const;
 };
 
 struct Plan {
@@ -54,10 +60,13 @@ struct Plan {
     std::int64_t sequence_length = 256, batch = 4, steps = 0, seeds = 1, threads = 1, workers = 1;
     std::int64_t evaluation_tokens = 0;  ///< of the held-out text, for each context length
     std::vector<std::string> data;
-    std::vector<Trial> trials;   ///< in the order in which they are trained; what does not fit falls off the end
-    double planned_seconds = 0;  ///< of everything
-    double end_seconds = 0;      ///< of figures and the report
-    bool with_ablation = false;
+    std::vector<Trial> trials;        ///< in the order in which they are trained; what does not fit falls off the end
+    double planned_seconds = 0;       ///< of everything
+    double end_seconds = 0;           ///< of figures and the report
+    bool with_ablation = false;       ///< time is planned for the other layouts; else they come with what is left of it
+    std::int64_t workers_wanted = 1;  ///< as many as the processors have room for
+    double run_bytes = 0;             ///< that one of the processes held at its peak
+    double room_bytes = 0;            ///< of memory that was free for them
 
     std::vector<std::int64_t> lengths() const;                               ///< 1/16 to 1 of the training length
     std::int64_t tokens() const { return steps * batch * sequence_length; }  ///< of each run

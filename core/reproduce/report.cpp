@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "core/base/text.h"
 #include "core/reproduce/paper.h"
 #include "core/training/number_text.h"
 
@@ -145,7 +146,7 @@ private:
             "accuracy and mean accuracy of seven tasks (random guess 39.9) for comparison of the order, not of the "
             "numbers.");
         line();
-        line("| | mixer | perplexity | bits a byte | next token, % | paper: WikiText | LAMBADA, % | tasks, % |");
+        line("| layers | mixer | perplexity | bits a byte | next token, % | paper: WikiText | LAMBADA, % | tasks, % |");
         line("| --- | --- | --- | --- | --- | --- | --- | --- |");
         row("standard", "standard");
         for (const char* configuration : {"uniform", "hybrid"})
@@ -158,7 +159,11 @@ private:
         const std::vector<std::int64_t> lengths = in_.plan.lengths();
         line("## Perplexity by context length (Table 4)");
         line();
-        std::string header = "| | mixer |", rule = "| --- | --- |";
+        line(
+            "The same held-out tokens in windows of so many tokens, 1/16 to 1 of the training length as in the paper. "
+            "(Of uniform Non-approximate it prints 9E+4 in Table 1 and 9025.9 in Table 4; both are given as printed.)");
+        line();
+        std::string header = "| layers | mixer |", rule = "| --- | --- |";
         for (const auto one : lengths) {
             header += " " + std::to_string(one) + " |";
             rule += " --- |";
@@ -190,6 +195,8 @@ private:
     void skipped() {
         line("## Hybrids without their simple blocks (Table 1, skip)");
         line();
+        line("Perplexity of the trained hybrids when the layers that are not Standard are left out, mixer and all.");
+        line();
         line("| mixer | hybrid | without | paper: hybrid | without |");
         line("| --- | --- | --- | --- | --- |");
         for (const PaperMixer& one : paper_mixers()) {
@@ -206,16 +213,20 @@ private:
     void layouts() {
         line("## Layouts (Fig. 3, Table 11)");
         line();
-        if (!in_.plan.with_ablation) {
-            line("Only the layouts above were trained: the minutes were few.");
+        bool others = false;
+        for (const Trial& trial : in_.plan.trials)
+            others |= trial.ablation && scores_.has({trial.mixer, trial.configuration()});
+        if (!others) {
+            line("Only the layouts above were trained: there was no time left for others.");
             line();
             return;
         }
         line(
-            "Which layers are Standard; one seed but for `hybrid` (even). Perplexity at the training length. Stacks "
-            "that "
-            "are equal at this depth are told once. The paper finds all near 40 but for extreme ones: Non-approximate "
-            "with Standard in the last layer alone exceeds 400.");
+            "Which layers are Standard; one seed but for even and uniform. Perplexity at the training length. Stacks "
+            "that are equal at this depth are told once" +
+            std::string(in_.plan.with_ablation ? "" : ", and what there was no time for is absent") +
+            ". The paper finds all near 40 but for extreme ones: Non-approximate with Standard in the last layer alone "
+            "exceeds 400.");
         line();
         line("| layout | Non-approximate | RndEmbQK |");
         line("| --- | --- | --- |");
@@ -236,29 +247,25 @@ private:
         line("## What the heads do (Fig. 1, 2, 6, 7, 8)");
         line();
         line(
-            "On one held-out passage. Distance: mean difference of the radar plots' spokes to Standard's. Outliers: "
-            "the largest |score| before softmax of any layer with that mixer, and the share of pairs above 10.");
+            "On one held-out passage, models of seed 1. Distance: mean difference of the radar plots' spokes, of all "
+            "layers that have a matrix, to those of Standard. Outliers: the largest |score| before softmax of any "
+            "layer with that mixer, and the share of its pairs beyond 10.");
         line();
-        line("| | mixer | distance to Standard | largest score | above 10 |");
+        line("| layers | mixer | distance to Standard | largest score | beyond 10 |");
         line("| --- | --- | --- | --- | --- |");
         const Indicators* base = nullptr;
         for (const Indicators& one : in_.analyses)
             if (one.which.first == "standard" && one.seed == 1) base = &one;
-        for (const Indicators& one : in_.analyses) {
-            double largest = 0, above = 0;
-            int layers = 0;
-            for (std::size_t i = 0; i < one.largest_score.size(); ++i) {
-                if (one.mixers[i] != one.which.first || !std::isfinite(one.largest_score[i])) continue;
-                largest = std::max(largest, one.largest_score[i]);
-                above += one.above_ten[i];
-                ++layers;
+        for (const bool standard : {true, false}) {
+            for (const Indicators& one : in_.analyses) {
+                if ((one.which.first == "standard") != standard) continue;
+                const Outliers found = outliers_of(one);
+                line("| " + (standard ? "" : one.which.second) + " | " + label_of(one.which.first) +
+                     (one.seed == 1 ? "" : ", seed " + std::to_string(one.seed)) + " | " +
+                     (base && base != &one ? number_text(radar_distance(*base, one, in_.analyses)) : "") + " | " +
+                     (found.layers > 0 ? number_text(found.largest) : "–") + " | " +
+                     (found.layers > 0 ? number_text(100 * found.above_ten) + " %" : "–") + " |");
             }
-            const bool standard = one.which.first == "standard";
-            line("| " + (standard ? "seed " + std::to_string(one.seed) : one.which.second) + " | " +
-                 label_of(one.which.first) + " | " +
-                 (base && base != &one ? number_text(radar_distance(*base, one, in_.analyses)) : "") + " | " +
-                 (layers > 0 ? number_text(largest) : "–") + " | " +
-                 (layers > 0 ? number_text(100 * above / layers) + " %" : "–") + " |");
         }
         line();
     }
@@ -279,10 +286,13 @@ private:
         line();
         line(
             "One layer's mixer without its output projection, at the width above and 4 bytes a number: the paper's "
-            "formula "
-            "beside what was counted from the operators that ran, and held. Ours skips the pairs that a causal mask "
-            "hides, and never keeps an L x L matrix. RndEmbQK and FixedSeqQK: their guide streams beside, once a "
-            "length.");
+            "formula beside what was counted from the operators that ran, and held. Ours skips the pairs that a causal "
+            "mask hides, and never keeps an L x L matrix. RndEmbQK and FixedSeqQK: queries and keys come with their "
+            "guide streams, which are beside, once a length. Approximate: the paper's formulas are of a diagonal "
+            "second "
+            "order; here it is the whole one, whose weights stay positive, and whose state is larger. Non-approximate "
+            "keeps its queries for the "
+            "backward pass.");
         line();
         line(
             "| mixer | tokens | FLOPs of reading | counted | FLOPs of one more token | counted | bytes kept for "
@@ -329,13 +339,24 @@ private:
         }
     }
 
+    std::string side_by_side_text() const {
+        const Plan& plan = in_.plan;
+        std::string text = std::to_string(plan.workers) + (plan.workers == 1 ? " run" : " runs") + " at a time, on " +
+                           std::to_string(plan.threads) + (plan.threads == 1 ? " thread" : " threads") + " each";
+        if (plan.workers < plan.workers_wanted)
+            text += ", not " + std::to_string(plan.workers_wanted) + " as there are processors for: one held up to " +
+                    size_text(static_cast<std::uint64_t>(plan.run_bytes)) + " of memory, and " +
+                    size_text(static_cast<std::uint64_t>(plan.room_bytes)) + " were free";
+        return text + ".";
+    }
+
     void method() {
         const Plan& plan = in_.plan;
         line("## How it was done");
         line();
         line("- " + in_.program_version + " on " + in_.machine + ". " + minutes_text(plan.minutes) +
              " minutes were given, " + seconds_text(in_.seconds) + " taken; Standard trained at " +
-             number_text(in_.tokens_per_second) + " tokens a second.");
+             number_text(in_.tokens_per_second) + " tokens a second. " + side_by_side_text());
         const training::JobFile job = job_of(plan, plan.trials.empty() ? Trial{} : plan.trials.front());
         line("- Every run: " + std::to_string(plan.steps) + " steps of " + std::to_string(plan.batch) +
              " sequences of " + std::to_string(plan.sequence_length) + " tokens, AdamW (" +

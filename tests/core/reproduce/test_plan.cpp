@@ -79,7 +79,10 @@ TEST_CASE("All runs of a plan see the same tokens, and differ in mixer, layout a
 TEST_CASE("A plan comes back from its file", "[reproduce]") {
     reproduce::Settings settings;
     settings.data = {"a.txt"};
-    const auto plan = reproduce::make_plan(settings, small(), calibration(0.05), 20);
+    auto plan = reproduce::make_plan(settings, small(), calibration(0.05), 20);
+    plan.workers_wanted = 4;
+    plan.run_bytes = 250e6;
+    plan.room_bytes = 600e6;
     const auto read = reproduce::plan_from_json(reproduce::to_json(plan), "plan.json");
     CHECK(reproduce::to_json(read) == reproduce::to_json(plan));
     CHECK_THROWS_AS(reproduce::plan_from_json("{}", "plan.json"), Error);
@@ -108,4 +111,30 @@ TEST_CASE("Processors that no run is left for make no model larger", "[reproduce
     CHECK(reproduce::choose_size(settings, seconds_of_token).hidden == 96);
     settings.workers = 2;
     CHECK(reproduce::choose_size(settings, seconds_of_token).hidden == 64);
+}
+
+TEST_CASE("Runs go side by side as far as memory goes, at least one", "[reproduce]") {
+    constexpr double run = 300e6;
+    CHECK(reproduce::side_by_side(8, run, 64e9) == 8);
+    CHECK(reproduce::side_by_side(8, run, 2e9) == 6);
+    CHECK(reproduce::side_by_side(8, run, 700e6) == 2);
+    CHECK(reproduce::side_by_side(8, run, 1) == 1);
+    CHECK(reproduce::side_by_side(1, run, 1) == 1);
+    // Where nobody says, nothing is changed.
+    CHECK(reproduce::side_by_side(8, 0, 1e9) == 8);
+    CHECK(reproduce::side_by_side(8, run, 0) == 8);
+}
+
+TEST_CASE("Time that is left goes to the other layouts, which no plan counts on", "[reproduce]") {
+    reproduce::Settings settings;
+    settings.minutes = 40;
+    const auto plan = reproduce::make_plan(settings, small(), calibration(0.05), 20);
+    CHECK_FALSE(plan.with_ablation);
+    const auto counted = static_cast<std::int64_t>(reproduce::trials_of(plan.seeds, small().layers, false).size());
+    REQUIRE(static_cast<std::int64_t>(plan.trials.size()) == counted + 16);
+    for (std::size_t i = 0; i < plan.trials.size(); ++i)
+        CHECK(plan.trials[i].ablation == (static_cast<std::int64_t>(i) >= counted));
+    CHECK(plan.planned_seconds < 60 * settings.minutes);
+    CHECK(plan.trials[1].label() == "MLP uniform");
+    CHECK(plan.trials[2].label() == "MLP hybrid");
 }
