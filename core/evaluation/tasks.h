@@ -37,8 +37,8 @@ struct Request {
     /// Options of generators by task name, as datasets/NAME.json has them; what is not named has its default.
     std::map<std::string, std::map<std::string, double>> generator_options;
     std::map<std::string, std::int64_t> generator_lengths;  ///< used where `lengths` is empty
-    std::string
-        trained_on;  ///< the generator that made the model's training data; empty: none. What fits it, in errors
+    /// The generator that made what the model was trained on, which fits it: named in errors. Empty: none, or unknown.
+    std::string trained_on;
     ScoreOptions score;
 };
 
