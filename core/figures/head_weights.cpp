@@ -66,8 +66,7 @@ std::int64_t first_layer_with_matrix(const store::AnalysisFile& file, const Figu
     return sites[static_cast<std::size_t>(chosen.front())].layer;
 }
 
-store::AnalysisFile::Map recorded_map(const store::AnalysisFile& file, std::int64_t s, std::int64_t site,
-                                      const std::string& recipe) {
+void check_recorded(const store::AnalysisFile& file, std::int64_t s, std::int64_t site, const std::string& recipe) {
     const std::string where = "figure " + recipe + ", layer " + site_label(file, site);
     if (!file.header().record.maps) {
         throw Error(ErrorCode::usage, "figure " + recipe + " of " + file_name(file),
@@ -81,10 +80,16 @@ store::AnalysisFile::Map recorded_map(const store::AnalysisFile& file, std::int6
         throw Error(ErrorCode::usage, where + " of " + file_name(file), "expected a layer that is done",
                     "found a partial file that ends before it");
     }
+}
+
+store::AnalysisFile::Map recorded_map(const store::AnalysisFile& file, std::int64_t s, std::int64_t site,
+                                      const std::string& recipe) {
+    check_recorded(file, s, site, recipe);
     auto map = file.map(s, site);
     if (!map) {
-        throw Error(ErrorCode::usage, where + " of " + file_name(file), "expected a layer whose map was recorded",
-                    "found none");
+        throw Error(ErrorCode::usage,
+                    "figure " + recipe + ", layer " + site_label(file, site) + " of " + file_name(file),
+                    "expected a layer whose map was recorded", "found none");
     }
     return std::move(*map);
 }

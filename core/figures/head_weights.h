@@ -26,7 +26,8 @@ struct Region {
     }
 };
 
-/// The recorded map of a site. Throws Error (usage) that says what the file lacks.
+/// Whether the map of a site was recorded; the map. Throw Error (usage) that says what the file lacks.
+void check_recorded(const store::AnalysisFile& file, std::int64_t s, std::int64_t site, const std::string& recipe);
 store::AnalysisFile::Map recorded_map(const store::AnalysisFile& file, std::int64_t s, std::int64_t site,
                                       const std::string& recipe);
 

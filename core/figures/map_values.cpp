@@ -25,10 +25,11 @@ std::vector<float> exact_values(const store::AnalysisFile::Map& map, std::int64_
 }
 
 std::vector<float> pooled_bands(const Region& region, std::int64_t rows, std::int64_t columns, bool mean,
-                                const std::function<std::vector<float>(const Region& band)>& read) {
+                                const std::function<std::vector<float>(const Region& band)>& read,
+                                bool absent_as_zero) {
     const auto size = static_cast<std::size_t>(rows * columns);
     std::vector<float> cells(size, kNone);
-    std::vector<double> sums(mean ? size : 0), counts(mean ? size : 0);
+    std::vector<double> sums(mean ? size : 0), counts(mean ? size : 0), pairs(mean ? size : 0);
     for (std::int64_t begin = 0; begin < region.queries(); begin += kBand) {
         const std::int64_t end = std::min(begin + kBand, region.queries());
         const auto values =
@@ -37,8 +38,9 @@ std::vector<float> pooled_bands(const Region& region, std::int64_t rows, std::in
         for (std::int64_t i = begin; i < end; ++i) {
             const std::int64_t row = i * rows / region.queries() * columns;
             for (std::int64_t j = 0; j < region.keys(); ++j, ++value) {
-                if (std::isnan(*value)) continue;
                 const auto at = static_cast<std::size_t>(row + j * columns / region.keys());
+                if (mean) ++pairs[at];
+                if (std::isnan(*value)) continue;
                 if (mean) {
                     sums[at] += static_cast<double>(*value);
                     ++counts[at];
@@ -49,7 +51,7 @@ std::vector<float> pooled_bands(const Region& region, std::int64_t rows, std::in
         }
     }
     for (std::size_t i = 0; i < sums.size(); ++i)
-        if (counts[i] > 0) cells[i] = static_cast<float>(sums[i] / counts[i]);
+        if (counts[i] > 0) cells[i] = static_cast<float>(sums[i] / (absent_as_zero ? pairs[i] : counts[i]));
     return cells;
 }
 
@@ -58,6 +60,16 @@ std::vector<float> pooled_values(const store::AnalysisFile::Map& map, std::int64
     if (values == MapValues::weights) return pooled_weights(map, head, region, rows, columns, pooling);
     return pooled_bands(region, rows, columns, pooling == Pooling::mean,
                         [&](const Region& band) { return exact_values(map, head, band, MapValues::logits); });
+}
+
+std::vector<float> pooled_values(const tiles::MeanMap& map, const Region& region, std::int64_t rows,
+                                 std::int64_t columns, MapValues values, Pooling pooling) {
+    const bool weights = values == MapValues::weights;
+    const auto read = [&](const Region& band) {
+        const tiles::Cells cells{band.first_query, band.end_query, band.first_key, band.end_key};
+        return weights ? map.values(cells) : map.scores(cells);
+    };
+    return pooled_bands(region, rows, columns, pooling == Pooling::mean, read, weights);
 }
 
 double largest_logit(const store::AnalysisFile& file, std::int64_t s, std::int64_t site, std::int64_t head) {

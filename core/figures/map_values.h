@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/figures/head_weights.h"
+#include "core/tiles/mean_map.h"
 
 namespace headscope::figures {
 
@@ -23,9 +24,14 @@ std::vector<float> pooled_values(const store::AnalysisFile::Map& map, std::int64
                                  std::int64_t rows, std::int64_t columns, MapValues values, Pooling pooling);
 
 /// The same of numbers that `read` gives for a band of queries, NaN for what there is not: the mean of those that
-/// there are, or the one farthest from zero.
+/// there are, or with the others as 0, or the one farthest from zero.
 std::vector<float> pooled_bands(const Region& region, std::int64_t rows, std::int64_t columns, bool mean,
-                                const std::function<std::vector<float>(const Region& band)>& read);
+                                const std::function<std::vector<float>(const Region& band)>& read,
+                                bool absent_as_zero = false);
+
+/// The same of a head in the mean over sequences.
+std::vector<float> pooled_values(const tiles::MeanMap& map, const Region& region, std::int64_t rows,
+                                 std::int64_t columns, MapValues values, Pooling pooling);
 
 /// The greatest magnitude of a head's logits, as the analysis measured it; 0: there are none.
 double largest_logit(const store::AnalysisFile& file, std::int64_t s, std::int64_t site, std::int64_t head);

@@ -5,11 +5,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <limits>
+#include <optional>
 
 #include "core/figures/head_weights.h"
 #include "core/figures/map_values.h"
 #include "core/figures/recipe.h"
 #include "core/figures/token_text.h"
+#include "core/tiles/map_reader.h"
 
 namespace headscope::figures {
 namespace {
@@ -29,8 +33,10 @@ struct Map {
     CellScale scale = CellScale::linear;
     MapValues kind = MapValues::weights;
     Pooling pooling = Pooling::maximum;
-    double largest = 0;      ///< magnitude of the head's logits
-    std::int64_t limit = 0;  ///< trained positions; 0: none, or not passed
+    std::vector<double> deviation;  ///< over sequences, of exact means; else empty
+    double largest = 0;             ///< magnitude of the head's logits
+    std::int64_t sequences = 1;     ///< more: means over them, of positions that hold other tokens in each
+    std::int64_t limit = 0;         ///< trained positions; 0: none, or not passed
 
     bool exact() const { return rows == region.queries() && columns == region.keys(); }
     bool logits() const { return kind == MapValues::logits; }
@@ -94,18 +100,20 @@ Panel panel(const Map& map, const std::string& title, double largest) {
 Table attention_table(const std::vector<Map>& maps) {
     std::vector<std::string> model, site, query_token, key_token;
     std::vector<std::int64_t> layer, head, query, key;
-    std::vector<double> number, rank;
+    std::vector<double> number, rank, deviation;
     const auto token = [](const std::vector<std::string>& tokens, std::int64_t at, bool exact) {
         return exact && at < std::ssize(tokens) ? visible_token(tokens[static_cast<std::size_t>(at)]) : std::string();
     };
-    bool pooled = false, ranked = false;
+    bool pooled = false, ranked = false, spread = false;
     for (const auto& map : maps) {
         const bool exact = map.exact();
         pooled |= !exact;
         ranked |= !map.ranks.empty();
+        spread |= !map.deviation.empty();
         for (std::int64_t r = 0; r < map.rows; ++r) {
             for (std::int64_t c = 0; c < map.columns; ++c) {
-                const float value = map.values[static_cast<std::size_t>(r * map.columns + c)];
+                const auto at = static_cast<std::size_t>(r * map.columns + c);
+                const float value = map.values[at];
                 if (std::isnan(value)) continue;
                 model.push_back(map.model);
                 layer.push_back(map.layer);
@@ -117,7 +125,9 @@ Table attention_table(const std::vector<Map>& maps) {
                 query_token.push_back(token(map.query_tokens, q, exact));
                 key_token.push_back(token(map.key_tokens, k, exact));
                 number.push_back(value);
-                if (!map.ranks.empty()) rank.push_back(map.ranks[static_cast<std::size_t>(r * map.columns + c)]);
+                if (!map.ranks.empty()) rank.push_back(map.ranks[at]);
+                deviation.push_back(map.deviation.empty() ? std::numeric_limits<double>::quiet_NaN()
+                                                          : map.deviation[at]);
             }
         }
     }
@@ -131,6 +141,7 @@ Table attention_table(const std::vector<Map>& maps) {
                  {"key_token", std::move(key_token)},
                  {values_column(maps.front().kind, maps.front().pooling, pooled), std::move(number)}}};
     if (ranked) table.columns.push_back({"row_rank", std::move(rank)});
+    if (spread) table.columns.push_back({"deviation", std::move(deviation)});
     return table;
 }
 
@@ -208,6 +219,65 @@ CellScale scale_of(const Map& map, CellScale asked) {
     return is_long ? CellScale::logarithmic : CellScale::square_root;
 }
 
+/// The recorded maps of one site: of one sequence, all heads at once, or of all sequences, head by head.
+class Source {
+public:
+    Source(const store::AnalysisFile& file, std::int64_t site, const FigureOptions& options)
+        : file_(file), site_(site), mean_(options.all_sequences && file.header().sequences.size() > 1) {
+        sequence_ = options.all_sequences ? 0 : chosen_sequence(file, options);
+        if (mean_)
+            check_recorded(file, sequence_, site, "attention");
+        else
+            recorded_ = recorded_map(file, sequence_, site, "attention");
+    }
+
+    /// The numbers of map.head and what they are about; `side`: cells for so many positions.
+    void fill(Map& map, const FigureOptions& options, const std::function<std::int64_t(std::int64_t)>& side) const {
+        const auto& about = file_.header().sites[static_cast<std::size_t>(site_)];
+        const auto mean = mean_ ? tiles::read_mean_map(file_, site_, map.head) : nullptr;
+        const std::int64_t queries = mean ? mean->queries() : recorded_->queries;
+        const std::int64_t keys = mean ? mean->keys() : recorded_->keys;
+        map.region = chosen_region(options, queries, keys);
+        map.rows = side(map.region.queries());
+        map.columns = side(map.region.keys());
+        if (mean) {
+            map.sequences = mean->sequences();
+            fill_mean(map, *mean);
+        } else {
+            map.query_tokens = stream_pieces(file_.header(), sequence_, about.query_stream);
+            map.key_tokens = stream_pieces(file_.header(), sequence_, about.key_stream);
+            map.values = map.exact() ? exact_values(*recorded_, map.head, map.region, map.kind)
+                                     : pooled_values(*recorded_, map.head, map.region, map.rows, map.columns, map.kind,
+                                                     map.pooling);
+        }
+        if (map.logits()) {
+            for (const std::int64_t s : mean_ ? chosen_sequences(file_, options) : std::vector{sequence_})
+                map.largest = std::max(map.largest, largest_logit(file_, s, site_, map.head));
+        }
+        const std::int64_t limit = file_.header().max_positions;
+        if (limit > 0 && std::max(queries, keys) > limit) map.limit = limit;
+    }
+
+private:
+    static void fill_mean(Map& map, const tiles::MeanMap& mean) {
+        if (!map.exact()) {
+            map.values = pooled_values(mean, map.region, map.rows, map.columns, map.kind, map.pooling);
+            return;
+        }
+        const Region& part = map.region;
+        for (const tiles::PairReading& pair :
+             mean.read({part.first_query, part.end_query, part.first_key, part.end_key})) {
+            map.values.push_back(map.logits() ? pair.logit : pair.weight);
+            map.deviation.push_back(static_cast<double>(map.logits() ? pair.logit_deviation : pair.weight_deviation));
+        }
+    }
+
+    const store::AnalysisFile& file_;
+    std::int64_t site_, sequence_ = 0;
+    bool mean_;
+    std::optional<store::AnalysisFile::Map> recorded_;
+};
+
 }  // namespace
 
 FigureData attention(Files files, const FigureOptions& options) {
@@ -225,12 +295,11 @@ FigureData attention(Files files, const FigureOptions& options) {
     }
     for (std::size_t f = 0; f < files.size(); ++f) {
         const auto& file = *files[f];
-        const auto s = chosen_sequence(file, chosen);
         const auto sites = chosen_sites(file, chosen);
         for (const auto site : sites) {
             const auto& about = file.header().sites[static_cast<std::size_t>(site)];
-            const auto recorded = recorded_map(file, s, site, "attention");
-            for (std::int64_t h = 0; h < recorded.heads; ++h) {
+            const Source source(file, site, chosen);
+            for (std::int64_t h = 0; h < about.heads; ++h) {
                 if (chosen.head && *chosen.head != h) continue;
                 Map map;
                 map.model = names[f];
@@ -238,21 +307,12 @@ FigureData attention(Files files, const FigureOptions& options) {
                 map.cross = about.kind == "cross";
                 map.layer = about.layer;
                 map.head = h;
-                map.region = chosen_region(options, recorded.queries, recorded.keys);
-                map.rows = side(map.region.queries(), expected, options.pixels);
-                map.columns = side(map.region.keys(), expected, options.pixels);
-                map.query_tokens = stream_pieces(file.header(), s, about.query_stream);
-                map.key_tokens = stream_pieces(file.header(), s, about.key_stream);
                 map.kind = options.values;
                 map.pooling = options.pooling;
-                map.values = map.exact()
-                                 ? exact_values(recorded, h, map.region, map.kind)
-                                 : pooled_values(recorded, h, map.region, map.rows, map.columns, map.kind, map.pooling);
+                source.fill(map, options,
+                            [&](std::int64_t positions) { return side(positions, expected, options.pixels); });
                 map.scale = scale_of(map, options.scale);
                 if (map.scale == CellScale::row_rank) map.ranks = row_ranks(map.values, map.rows, map.columns);
-                if (map.logits()) map.largest = largest_logit(file, s, site, h);
-                const std::int64_t limit = file.header().max_positions;
-                if (limit > 0 && std::max(recorded.queries, recorded.keys) > limit) map.limit = limit;
                 std::string title = files.size() > 1 ? names[f] : "";
                 // All of one layer, which the figure's title names.
                 if (sites.size() > 1)
@@ -292,6 +352,9 @@ FigureData attention(Files files, const FigureOptions& options) {
     });
     figure.notes = source_notes(files, options);
     if (asks_for_part(options)) figure.notes.push_back(part_note(maps));
+    if (std::any_of(maps.begin(), maps.end(), [](const Map& map) { return map.sequences > 1; }))
+        figure.notes.push_back(
+            "Mean over sequences, position by position: each pair's over those that are long enough.");
     figure.notes.push_back(scale_note(maps));
     figure.table = [maps = std::move(maps)] { return attention_table(maps); };
     return figure;

@@ -161,6 +161,19 @@ RegionMass HeadMap::mass(const Cells& cells, const std::atomic<bool>& cancel) co
                                nullptr);
         all.mass += static_cast<double>(mean) * static_cast<double>((end - q) * cells.keys());
     }
+    all.share = all.queries > 0 ? all.mass / static_cast<double>(all.queries) : 0;
+    return all;
+}
+
+std::vector<PairReading> HeadMap::read(const Cells& cells) const {
+    const std::vector<float> weights = values(cells), logits = scores(cells);
+    std::vector<PairReading> all(weights.size());
+    for (std::size_t at = 0; at < all.size(); ++at) {
+        if (std::isnan(weights[at])) continue;
+        all[at].weight = weights[at];
+        all[at].logit = logits[at];
+        all[at].sequences = 1;
+    }
     return all;
 }
 

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/tiles/tile.h"
+#include "core/tiles/pair_map.h"
 #include "kernels/attention.h"
 #include "kernels/head_rule.h"
 
@@ -12,18 +12,8 @@ namespace headscope::tiles {
 
 using kernels::rule_of_head;
 
-/// How much of the weight a rectangle holds.
-struct RegionMass {
-    double mass = 0;           ///< sum of its weights
-    std::int64_t cells = 0;    ///< all of them
-    std::int64_t allowed = 0;  ///< pairs that the mask allows
-    std::int64_t queries = 0;  ///< rows that have such a pair, in the rectangle or beside it
-    /// The share of its weight that a query gives to the rectangle's keys, in the mean.
-    double share() const { return queries > 0 ? mass / static_cast<double>(queries) : 0; }
-};
-
 /// One head's map, recomputed from its queries, keys and row constants: weights are never stored.
-class HeadMap final : public TileSource {
+class HeadMap final : public PairMap {
 public:
     /// query [Lq, dk], key [Lk, dk], row_constant [Lq]; `rule` as rule_of_head() makes it.
     HeadMap(std::vector<float> query, std::vector<float> key, std::vector<float> row_constant, std::int64_t key_size,
@@ -34,19 +24,16 @@ public:
     void pool(const Cells& cells, int level, std::int64_t stride, float* mean, float* extreme,
               const std::atomic<bool>& cancel) const override;
     std::vector<float> values(const Cells& cells) const override;
-    /// The scores before the normaliser; NaN where a pair is not allowed.
-    std::vector<float> scores(const Cells& cells) const;
-    /// Throws kernels::Cancelled soon after `cancel` is set.
-    RegionMass mass(const Cells& cells, const std::atomic<bool>& cancel) const;
-    std::int64_t bytes() const;
+    std::vector<float> scores(const Cells& cells) const override;
+    std::vector<PairReading> read(const Cells& cells) const override;
+    RegionMass mass(const Cells& cells, const std::atomic<bool>& cancel) const override;
+    std::int64_t bytes() const override;
+    std::int64_t sequences() const override { return 1; }
 
-    // For other sources of tiles over the same head. Row-major, not checked for what is not allowed.
-    void weights_into(const Cells& cells, float* out) const;  ///< 0: not allowed
-    void scores_into(const Cells& cells, float* out) const;   ///< -inf: not allowed
-    /// The keys [begin, end) between which lie all that some query of [q_begin, q_end) sees; empty: none.
-    std::pair<std::int64_t, std::int64_t> seen(std::int64_t q_begin, std::int64_t q_end) const;
-    /// Ranges [begin, end) of the keys that a query sees, in order.
-    std::vector<std::pair<std::int64_t, std::int64_t>> allowed(std::int64_t query) const;
+    void weights_into(const Cells& cells, float* out) const override;
+    void scores_into(const Cells& cells, float* out) const override;
+    std::pair<std::int64_t, std::int64_t> seen(std::int64_t q_begin, std::int64_t q_end) const override;
+    std::vector<std::pair<std::int64_t, std::int64_t>> allowed(std::int64_t query) const override;
 
 private:
     kernels::AttentionInput input(const std::atomic<bool>* cancel = nullptr) const;

@@ -3,15 +3,15 @@
 
 #include <memory>
 
-#include "core/tiles/head_map.h"
+#include "core/tiles/pair_map.h"
 
 namespace headscope::tiles {
 
-/// The scores of a head before the normaliser, pooled: mean over the allowed pairs, and the score of greatest
-/// magnitude, whatever its sign.
+/// Scores before the normaliser, pooled: mean over the allowed pairs, and the score of greatest magnitude, whatever
+/// its sign.
 class LogitSource final : public TileSource {
 public:
-    explicit LogitSource(std::shared_ptr<const HeadMap> map) : map_(std::move(map)) {}
+    explicit LogitSource(std::shared_ptr<const PairMap> map) : map_(std::move(map)) {}
 
     std::int64_t queries() const override { return map_->queries(); }
     std::int64_t keys() const override { return map_->keys(); }
@@ -20,7 +20,7 @@ public:
     std::vector<float> values(const Cells& cells) const override { return map_->scores(cells); }
 
 private:
-    std::shared_ptr<const HeadMap> map_;
+    std::shared_ptr<const PairMap> map_;
 };
 
 }  // namespace headscope::tiles

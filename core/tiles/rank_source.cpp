@@ -38,7 +38,7 @@ void test(const std::atomic<bool>& cancel) {
 
 }  // namespace
 
-RankSource::RankSource(std::shared_ptr<const HeadMap> map)
+RankSource::RankSource(std::shared_ptr<const PairMap> map)
     : map_(std::move(map)),
       blocks_(std::make_unique<Block[]>(static_cast<std::size_t>((map_->queries() + kRows - 1) / kRows))) {}
 

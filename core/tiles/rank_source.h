@@ -5,7 +5,7 @@
 #include <memory>
 #include <mutex>
 
-#include "core/tiles/head_map.h"
+#include "core/tiles/pair_map.h"
 
 namespace headscope::tiles {
 
@@ -16,7 +16,7 @@ namespace headscope::tiles {
 /// all its pairs up to eight keys across, over every second, fourth, ... key of each row beyond.
 class RankSource final : public TileSource {
 public:
-    explicit RankSource(std::shared_ptr<const HeadMap> map);
+    explicit RankSource(std::shared_ptr<const PairMap> map);
 
     std::int64_t queries() const override { return map_->queries(); }
     std::int64_t keys() const override { return map_->keys(); }
@@ -41,7 +41,7 @@ private:
     const Block& block(std::int64_t index, const std::atomic<bool>& cancel) const;
     void make(Block& block, std::int64_t q_begin, const std::atomic<bool>& cancel) const;
 
-    std::shared_ptr<const HeadMap> map_;
+    std::shared_ptr<const PairMap> map_;
     std::unique_ptr<Block[]> blocks_;
 };
 

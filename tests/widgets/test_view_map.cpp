@@ -203,6 +203,7 @@ TEST_CASE("A region is dragged with Shift, its mass summed, and Esc forgets it",
         for (std::size_t k = 0; k < 5; ++k) mass += double{weights[q * 24 + k]};
     tiles::RegionMass expected;
     expected.mass = mass;
+    expected.share = mass / 8;
     expected.queries = 8;
     expected.allowed = expected.cells = 40;
     CHECK(opened.words("map_region_words") == region_words(region, expected));
@@ -337,24 +338,60 @@ TEST_CASE("The thumbnail of a sequence that is shorter than others is its own pa
         for (std::size_t k = 0; k < 24; ++k) CHECK(std::isnan(content.thumbnail[q * 24 + k]) == (k > q));
 }
 
-TEST_CASE("A map is of one sequence, and says so when all are chosen", "[view][map]") {
+TEST_CASE("All sequences are one map, their mean, with the deviation at a cell", "[view][map]") {
     auto a = with_maps();
     a.lengths = {24, 30};
     Opened opened(a);
     CHECK(opened.words("map_title") == "Layer 1, head 2, sequence 0");
+    const auto weight = [&](std::int64_t sequence) {
+        REQUIRE(Opened::becomes([&] { return opened.study->map(sequence, 1, 2).value != nullptr; }));
+        return double{opened.study->map(sequence, 1, 2)->values({20, 21, 3, 4}).front()};
+    };
+    const double first = weight(0), second = weight(1);
+    Selection selection = opened.desk.selection();
+    selection.sequence.reset();
+    selection.query = 20;
+    selection.key = 3;
+    opened.desk.select(selection);
+    REQUIRE(Opened::becomes([&] { return opened.words("map_title") == "Layer 1, head 2, mean over 2 sequences"; }));
+    CHECK(opened.words("map_notice").contains("24 to 30 tokens"));
+    CHECK(opened.plot().content().queries == 30);
+    CHECK(opened.plot().content().query_labels.empty());
+    REQUIRE(Opened::becomes([&] { return opened.words("map_cell").contains("2 of 2 sequences"); }));
+    const tiles::PairReading expected{static_cast<float>((first + second) / 2), 0,
+                                      static_cast<float>(std::abs(first - second) / std::sqrt(2)), 0, 2};
+    const QString weight_words = opened.words("map_cell").section(QStringLiteral("weight "), 1).section(' ', 0, 2);
+    const QStringList parts = weight_words.split(QStringLiteral(" ± "));
+    REQUIRE(parts.size() == 2);
+    CHECK(parts[0].toDouble() == Approx(double{expected.weight}).epsilon(1e-3));
+    CHECK(parts[1].toDouble() == Approx(double{expected.weight_deviation}).epsilon(0.1));
+    CHECK(opened.view->jump("7", true));
+    CHECK_FALSE(opened.view->jump("the", true));
+    const auto figure = opened.view->figure();
+    REQUIRE(figure);
+    CHECK(figure->options.all_sequences);
+    CHECK_FALSE(figure->options.sequence);
+    selection.query = 27;
+    opened.desk.select(selection);
+    CHECK(Opened::becomes([&] { return opened.words("map_cell").contains("1 of 2 sequences"); }));
+    selection.sequence = 1;
+    opened.desk.select(selection);
+    REQUIRE(Opened::becomes([&] { return opened.words("map_title") == "Layer 1, head 2, sequence 1"; }));
+    CHECK_FALSE(opened.part<QLabel>("map_notice")->isVisible());
+    CHECK(opened.plot().content().queries == 30);
+    CHECK(opened.plot().shown().queries() == 30);
+}
+
+TEST_CASE("Without maps all sequences are the thumbnail of one, which is said", "[view][map]") {
+    tests::SyntheticAnalysis a;
+    a.lengths = {24, 24};
+    Opened opened(a);
     Selection selection = opened.desk.selection();
     selection.sequence.reset();
     opened.desk.select(selection);
     tests::settle(opened.desk);
-    CHECK(opened.part<QLabel>("map_notice")->isVisible());
+    CHECK(opened.words("map_title") == "Layer 1, head 2, sequence 0");
     CHECK(opened.words("map_notice").contains("one sequence"));
-    selection.sequence = 1;
-    opened.desk.select(selection);
-    tests::settle(opened.desk);
-    tests::settle(opened.desk);
-    CHECK_FALSE(opened.part<QLabel>("map_notice")->isVisible());
-    CHECK(opened.plot().content().queries == 30);
-    CHECK(opened.plot().shown().queries() == 30);
 }
 
 TEST_CASE("An encoder's map has no future to hide", "[view][map]") {

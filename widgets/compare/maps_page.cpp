@@ -316,7 +316,7 @@ void CompareMaps::choose(Which which, qint64 query, qint64 key) {
 }
 
 void CompareMaps::show_chosen() {
-    const Selection& selected = desk_->selection();
+    const Selection& selected = desk_->selection_in_one();
     // What was chosen on the right stays as long as the desk has what it is on the left.
     const bool kept = (chosen_.right_query || chosen_.right_key) && chosen_.left_query == selected.query &&
                       chosen_.left_key == selected.key;
@@ -350,7 +350,7 @@ void CompareMaps::show_words() {
                                      std::optional<std::int64_t> key) {
         const MapReading& reading = probe.reading();
         const bool read = reading.target.map && reading.target.query == query && reading.target.key == key;
-        return read ? static_cast<double>(logits ? reading.logit : reading.weight)
+        return read ? static_cast<double>(logits ? reading.pair.logit : reading.pair.weight)
                     : std::numeric_limits<double>::quiet_NaN();
     };
     const auto number = [](double value) {

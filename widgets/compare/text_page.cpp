@@ -130,8 +130,8 @@ CompareText::CompareText(Desk* desk, QWidget* parent) : QWidget(parent), desk_(d
         column->addWidget(areas_[i], 1);
         connect(areas_[i], &TokenTextArea::clicked, this, [this, i](qint64 token) { choose(i, token); });
         connect(areas_[i], &TokenTextArea::stepped, this, [this](int tokens) {
-            const std::int64_t from = desk_->selection().key.value_or(0);
-            desk_->select_tokens(desk_->selection().query, std::max<std::int64_t>(0, from + tokens));
+            const std::int64_t from = desk_->selection_in_one().key.value_or(0);
+            desk_->select_tokens(desk_->selection_in_one().query, std::max<std::int64_t>(0, from + tokens));
         });
         connect(areas_[i], &TokenTextArea::pointed, this, [this, i](qint64 token) {
             const QString hint = tr("Dotted: no partner in the other text · Click: choose a token");
@@ -244,7 +244,7 @@ void CompareText::show_values() {
 }
 
 void CompareText::show_chosen() {
-    const auto key = desk_->selection().key;
+    const auto key = desk_->selection_in_one().key;
     const auto partner = shown_.link ? shown_.link->to_right(key) : std::nullopt;
     areas_[0]->set_outlined(key);
     areas_[1]->set_outlined(partner);
@@ -260,7 +260,7 @@ void CompareText::choose(std::size_t side, std::int64_t token) {
         Q_EMIT desk_->told(tr("This token of the right has no partner on the left"));
         return;
     }
-    desk_->select_tokens(desk_->selection().query, key);
+    desk_->select_tokens(desk_->selection_in_one().query, key);
 }
 
 void CompareText::show_message() {

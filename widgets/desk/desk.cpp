@@ -72,7 +72,7 @@ Study* Desk::study(int id) const {
     return place == studies_.end() ? nullptr : place->second.get();
 }
 
-Selection Desk::within(Selection selection) const {
+Selection Desk::within(Selection selection, Tokens tokens) const {
     const Study* study = this->study(selection.study);
     if (!study) return Selection{};
     if (selection.sequence)
@@ -82,16 +82,18 @@ Selection Desk::within(Selection selection) const {
     if (sites == 0) return selection;
     const auto heads = study->sites()[static_cast<std::size_t>(selection.site)].heads;
     selection.head = std::clamp<std::int64_t>(selection.head, 0, std::max(0, heads - 1));
-    const std::int64_t sequence = selection.one_sequence();
-    selection.query = cut(selection.query, study->query_tokens(sequence, selection.site).ids.size());
-    selection.key = cut(selection.key, study->key_tokens(sequence, selection.site).ids.size());
+    std::optional<std::int64_t> of = selection.sequence;
+    if (tokens == Tokens::of_one) of = selection.one_sequence();
+    selection.query = cut(selection.query, static_cast<std::size_t>(study->query_count(of, selection.site)));
+    selection.key = cut(selection.key, static_cast<std::size_t>(study->key_count(of, selection.site)));
     return selection;
 }
 
 void Desk::select(Selection selection) {
-    selection = within(selection);
+    selection = within(selection, Tokens::of_longest);
     if (selection == selection_) return;
     selection_ = selection;
+    selection_in_one_ = within(selection, Tokens::of_one);
     Q_EMIT selection_changed();
     Q_EMIT changed();
 }

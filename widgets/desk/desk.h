@@ -66,6 +66,8 @@ public:
     Study* current() const { return study(selection_.study); }
 
     const Selection& selection() const { return selection_; }
+    /// The same with tokens that one_sequence() has: where all sequences are chosen others may be longer.
+    const Selection& selection_in_one() const { return selection_in_one_; }
     /// Everything is kept within what the study has: a site or head too large becomes the last one.
     void select(Selection selection);
     void select_study(int id);
@@ -103,7 +105,8 @@ Q_SIGNALS:
     void changed();                         ///< something worth saving and undoing
 
 private:
-    Selection within(Selection selection) const;
+    enum class Tokens { of_one, of_longest };
+    Selection within(Selection selection, Tokens tokens) const;
 
     Worker reader_{Worker::Order::newest_first};
     std::unique_ptr<TileService> tiles_;
@@ -111,7 +114,7 @@ private:
     std::unique_ptr<RunShelf> runs_;
     std::map<int, std::unique_ptr<Study>> studies_;
     int last_id_ = 0;
-    Selection selection_;
+    Selection selection_, selection_in_one_;
     QString head_filter_;
     Theme theme_;
     TensorSource* tensors_ = nullptr;

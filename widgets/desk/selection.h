@@ -14,7 +14,7 @@ struct Selection {
     std::int64_t head = 0;
     std::optional<std::int64_t> query, key;  ///< tokens
 
-    /// The sequence of what cannot be averaged: maps and texts show the first one when all are chosen.
+    /// The sequence of what cannot be averaged: texts and lines show the first one when all are chosen.
     std::int64_t one_sequence() const { return sequence.value_or(0); }
     bool operator==(const Selection&) const = default;
 };

@@ -7,7 +7,7 @@
 #include "core/base/error.h"
 #include "core/figures/figure_arguments.h"
 #include "core/figures/token_text.h"
-#include "core/workspace/head_map_reader.h"
+#include "core/tiles/map_reader.h"
 
 namespace headscope::widgets {
 namespace {
@@ -107,6 +107,21 @@ const store::SequenceTokens& Study::key_tokens(std::int64_t sequence, std::int64
     return tokens(sites().at(static_cast<std::size_t>(site)).key_stream, sequence);
 }
 
+std::int64_t Study::query_count(std::optional<std::int64_t> sequence, std::int64_t site) const {
+    return token_count(sites().at(static_cast<std::size_t>(site)).query_stream, sequence);
+}
+
+std::int64_t Study::key_count(std::optional<std::int64_t> sequence, std::int64_t site) const {
+    return token_count(sites().at(static_cast<std::size_t>(site)).key_stream, sequence);
+}
+
+std::int64_t Study::token_count(const std::string& stream, std::optional<std::int64_t> sequence) const {
+    if (sequence) return std::ssize(tokens(stream, *sequence).ids);
+    std::int64_t longest = 0;
+    for (std::int64_t s = 0; s < sequences(); ++s) longest = std::max(longest, std::ssize(tokens(stream, s).ids));
+    return longest;
+}
+
 bool Study::site_done(std::int64_t sequence, std::int64_t site) const {
     return complete_ || done_.contains({sequence, site});
 }
@@ -142,8 +157,14 @@ Reply<store::Values> Study::loss(std::int64_t sequence) {
 Reply<tiles::HeadMap> Study::map(std::int64_t sequence, std::int64_t site, std::int64_t head) {
     return ask<tiles::HeadMap>(key_of("map", {sequence, site, head}), sequence, site,
                                [sequence, site, head](const store::AnalysisFile& file) {
-                                   return workspace::read_head_map(file, sequence, site, head);
+                                   return tiles::read_head_map(file, sequence, site, head);
                                });
+}
+
+Reply<tiles::MeanMap> Study::mean_map(std::int64_t site, std::int64_t head) {
+    return ask<tiles::MeanMap>(
+        key_of("mean map", {site, head}), -1, site,
+        [site, head](const store::AnalysisFile& file) { return tiles::read_mean_map(file, site, head); });
 }
 
 Reply<Profile> Study::row(std::int64_t sequence, std::int64_t site, std::int64_t head, std::int64_t query) {

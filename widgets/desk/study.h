@@ -19,7 +19,7 @@
 #include "core/base/worker.h"
 #include "core/figures/figure.h"
 #include "core/store/analysis_file.h"
-#include "core/tiles/head_map.h"
+#include "core/tiles/mean_map.h"
 #include "core/workspace/head_table.h"
 #include "widgets/desk/mailbox.h"
 
@@ -52,6 +52,9 @@ inline std::int64_t bytes_of(const store::Values& values) {
     return static_cast<std::int64_t>(values.data.size() * sizeof(double));
 }
 inline std::int64_t bytes_of(const tiles::HeadMap& map) {
+    return map.bytes();
+}
+inline std::int64_t bytes_of(const tiles::MeanMap& map) {
     return map.bytes();
 }
 inline std::int64_t bytes_of(const std::vector<QString>& labels) {
@@ -99,6 +102,10 @@ public:
     const store::SequenceTokens& query_tokens(std::int64_t sequence, std::int64_t site) const;
     const store::SequenceTokens& key_tokens(std::int64_t sequence, std::int64_t site) const;
 
+    /// How many queries, or keys, a site has in a sequence, or (empty) in the longest.
+    std::int64_t query_count(std::optional<std::int64_t> sequence, std::int64_t site) const;
+    std::int64_t key_count(std::optional<std::int64_t> sequence, std::int64_t site) const;
+
     Reply<workspace::HeadTable> heads(std::optional<std::int64_t> sequence);
     /// which: mean, maximum: [H, T, T].
     Reply<store::Values> thumbnails(const std::string& which, std::int64_t sequence, std::int64_t site);
@@ -106,6 +113,8 @@ public:
     Reply<store::Values> loss(std::int64_t sequence);                            ///< [L]
     /// Null value without failure: the file has no maps of this site.
     Reply<tiles::HeadMap> map(std::int64_t sequence, std::int64_t site, std::int64_t head);
+    /// The same in the mean over the sequences that are done.
+    Reply<tiles::MeanMap> mean_map(std::int64_t site, std::int64_t head);
     Reply<Profile> row(std::int64_t sequence, std::int64_t site, std::int64_t head, std::int64_t query);
     Reply<Profile> column(std::int64_t sequence, std::int64_t site, std::int64_t head, std::int64_t key);
     /// Labels of all tokens of a stream, as figures::visible_token() makes them.
@@ -170,6 +179,7 @@ private:
     void drop(const std::string& key);
     void spoil(std::int64_t sequence, std::int64_t site);
     void announce();
+    std::int64_t token_count(const std::string& stream, std::optional<std::int64_t> sequence) const;
     void trim();
 
     int id_;

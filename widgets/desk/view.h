@@ -42,7 +42,7 @@ protected:
 
     Desk& desk() const { return *desk_; }
     Study* study() const { return desk_->current(); }
-    const Selection& selection() const { return desk_->selection(); }
+    const Selection& selection() const { return desk_->selection_in_one(); }
 
     /// Put the view's widgets or layout in here.
     QWidget* content() const { return content_; }

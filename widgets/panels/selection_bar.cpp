@@ -141,9 +141,8 @@ void SelectionBar::follow() {
         const Site& site = study->sites().at(static_cast<std::size_t>(selection.site));
         head_->setRange(0, std::max(0, site.heads - 1));
         head_->setValue(static_cast<int>(selection.head));
-        const auto one = selection.one_sequence();
-        query_->setMaximum(static_cast<int>(study->query_tokens(one, selection.site).ids.size()) - 1);
-        key_->setMaximum(static_cast<int>(study->key_tokens(one, selection.site).ids.size()) - 1);
+        query_->setMaximum(static_cast<int>(study->query_count(selection.sequence, selection.site)) - 1);
+        key_->setMaximum(static_cast<int>(study->key_count(selection.sequence, selection.site)) - 1);
         query_->setValue(static_cast<int>(selection.query.value_or(kNoToken)));
         key_->setValue(static_cast<int>(selection.key.value_or(kNoToken)));
     } else {

@@ -9,7 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/figures/token_text.h"
-#include "core/workspace/head_map_reader.h"
+#include "core/tiles/map_reader.h"
 #include "core/workspace/token_display.h"
 
 namespace headscope::widgets {
@@ -121,7 +121,7 @@ Reply<std::vector<float>> TokenWeights::site_mean(Study& study, const TextWish& 
             }
             for (std::int64_t head = 0; head < heads; ++head) {
                 if (*wanted != number) throw Stopped();
-                const auto map = workspace::read_head_map(file, wish.sequence, site, head);
+                const auto map = tiles::read_head_map(file, wish.sequence, site, head);
                 if (!map || !inside(*map, wish.colouring, wish.token)) return nullptr;
                 rows.push_back(map->values(cells_of(*map, wish.colouring, wish.token)));
             }

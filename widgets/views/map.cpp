@@ -26,41 +26,58 @@ MapView::MapView(Desk* desk, QWidget* parent) : View(desk, parent), sources_(&de
     show_words();
 }
 
+void MapView::ask_labels(Shown& next) {
+    if (!next.sequence) return;
+    Study& study = *this->study();
+    const Site& site = study.sites()[static_cast<std::size_t>(next.site)];
+    next.query_labels = study.labels(site.query_stream, *next.sequence).value;
+    next.key_labels = study.labels(site.key_stream, *next.sequence).value;
+}
+
 std::optional<MapView::Shown> MapView::ask() {
     Study& study = *this->study();
     Shown next;
     next.study = study.id();
     next.sequence = selection().one_sequence();
+    // Thumbnails alone are of one sequence.
+    if (!selection().sequence && study.sequences() > 1 && study.has_maps()) next.sequence.reset();
     next.site = selection().site;
     next.head = selection().head;
     next.look = look_;
     if (!study.has_maps()) next.look.values = MapLook::Values::weights;
-    const Site& site = study.sites()[static_cast<std::size_t>(next.site)];
     // The newest wish is read first: the thumbnail is the first image.
-    next.query_labels = study.labels(site.query_stream, next.sequence).value;
-    next.key_labels = study.labels(site.key_stream, next.sequence).value;
+    ask_labels(next);
     if (next.look.logits()) {
         const auto largest = largest_logit(study, next.sequence, next.site, next.head);
         if (!largest && largest.pending) return std::nullopt;
         next.largest = largest ? *largest : 0;
     }
-    Reply<tiles::HeadMap> map;
-    if (study.has_maps()) map = study.map(next.sequence, next.site, next.head);
+    QString failure;
+    const auto take = [&failure](const auto& reply) {
+        if (failure.isEmpty()) failure = reply.failure;
+        return reply.value;
+    };
+    if (!next.sequence)
+        next.map = take(study.mean_map(next.site, next.head));
+    else if (study.has_maps())
+        next.map = take(study.map(*next.sequence, next.site, next.head));
     const bool mean = look_.pooling == figures::Pooling::mean;
-    const auto thumbnail = study.thumbnails(mean ? "mean" : "maximum", next.sequence, next.site);
-    next.map = map.value;
-    next.thumbnail = thumbnail.value;
-    if (!map && !thumbnail) {
+    if (next.sequence) next.thumbnail = take(study.thumbnails(mean ? "mean" : "maximum", *next.sequence, next.site));
+    if (!next.map && !next.thumbnail) {
         // What is shown stays until there is something else, unless there is a reason why there is not.
-        const QString failure = map.failure.isEmpty() ? thumbnail.failure : map.failure;
         if (!failure.isEmpty())
             show_failure(failure);
         else if (shown_.study == 0)
             show_reading();
         return std::nullopt;
     }
-    next.queries = map ? map->queries() : std::ssize(study.query_tokens(next.sequence, next.site).ids);
-    next.keys = map ? map->keys() : std::ssize(study.key_tokens(next.sequence, next.site).ids);
+    const auto tokens = [&](bool query) {
+        const auto& all =
+            query ? study.query_tokens(*next.sequence, next.site) : study.key_tokens(*next.sequence, next.site);
+        return std::ssize(all.ids);
+    };
+    next.queries = next.map ? next.map->queries() : tokens(true);
+    next.keys = next.map ? next.map->keys() : tokens(false);
     return next;
 }
 
@@ -81,8 +98,8 @@ void MapView::refresh() {
     const auto next = ask();
     if (!next) return;
     show_content();
-    show_strip();
     if (!(*next == shown_)) show_map(*next);
+    show_strip();
     show_theme();
     show_tokens();
 }
@@ -128,13 +145,16 @@ void MapView::show_map(const Shown& next) {
     if (wanted_cells_ && wanted_cells_->q_end <= next.queries && wanted_cells_->k_end <= next.keys) {
         plot_->show_cells(*wanted_cells_);
         // What was looked at is shown again, whether or not the chosen cell is in it.
-        query_ = selection().query;
-        key_ = selection().key;
+        query_ = chosen().query;
+        key_ = chosen().key;
     }
     wanted_cells_.reset();
     if (other_size) pointed_.reset();
     QString title = tr("Layer %1, head %2").arg(study.site_name(next.site)).arg(next.head);
-    if (study.sequences() > 1) title += tr(", sequence %1").arg(next.sequence);
+    if (!next.sequence)
+        title += tr(", mean over %1 sequences").arg(next.map->sequences());
+    else if (study.sequences() > 1)
+        title += tr(", sequence %1").arg(*next.sequence);
     bar_->set_title(title);
     bar_->set_maps(study.has_maps());
     profiles_->set_shown(study.has_maps() && show_profiles_);
@@ -151,11 +171,30 @@ void MapView::show_strip() {
                      ? tr("No maps were recorded: this is a thumbnail of %1 × %2 blocks.").arg(shape[1]).arg(shape[2])
                      : tr("No maps were recorded: this is a thumbnail.");
     }
-    if (!selection().sequence && study()->sequences() > 1)
-        words += tr("Maps show one sequence: of all, this is the first.");
+    words += sequences_words();
+    words.removeAll(QString());
     strip_text_->setText(words.join(QLatin1Char(' ')));
     strip_action_->setVisible(no_maps);
     strip_->setVisible(!words.isEmpty());
+}
+
+QString MapView::sequences_words() const {
+    if (selection().sequence || study()->sequences() < 2) return {};
+    if (shown_.sequence) return tr("A thumbnail shows one sequence: of all, this is the first.");
+    const auto& all = study()->header().sequences;
+    const auto [least, most] = std::minmax_element(
+        all.begin(), all.end(), [](const auto& a, const auto& b) { return a.ids.size() < b.ids.size(); });
+    if (least->ids.size() == most->ids.size()) return {};
+    return tr("The sequences have %1 to %2 tokens: a pair's mean is over those that are long enough.")
+        .arg(least->ids.size())
+        .arg(most->ids.size());
+}
+
+const store::SequenceTokens& MapView::shown_tokens(bool query) const {
+    static const store::SequenceTokens none;
+    if (!shown_.sequence) return none;
+    return query ? study()->query_tokens(*shown_.sequence, shown_.site)
+                 : study()->key_tokens(*shown_.sequence, shown_.site);
 }
 
 void MapView::show_colours() {
@@ -177,7 +216,7 @@ void MapView::show_theme() {
 }
 
 void MapView::show_tokens() {
-    const auto& [query, key] = std::pair(selection().query, selection().key);
+    const auto& [query, key] = std::pair(chosen().query, chosen().key);
     plot_->set_chosen(query, key);
     if (query != query_ || key != key_) plot_->reveal(query, key);
     query_ = query;
@@ -249,20 +288,21 @@ void MapView::set_profiles(bool shown) {
 
 bool MapView::jump(const QString& text, bool query) {
     if (shown_.study == 0 || !study()) return false;
-    const auto& tokens =
-        query ? study()->query_tokens(shown_.sequence, shown_.site) : study()->key_tokens(shown_.sequence, shown_.site);
+    const auto& tokens = shown_tokens(query);
     const auto& labels = query ? shown_.query_labels : shown_.key_labels;
-    const auto& now = query ? selection().query : selection().key;
+    const auto& now = query ? chosen().query : chosen().key;
     const auto found =
         find_token(text, now.value_or(-1), tokens.pieces, labels.get(), query ? shown_.queries : shown_.keys);
     if (!found) {
-        if (!text.isEmpty()) Q_EMIT desk().told(tr("No token holds “%1”").arg(text));
+        const QString words = shown_.sequence ? tr("No token holds “%1”").arg(text)
+                                              : tr("A mean over sequences has positions, no tokens: expected a number");
+        if (!text.isEmpty()) Q_EMIT desk().told(words);
         return false;
     }
     if (query)
-        desk().select_tokens(found, selection().key);
+        desk().select_tokens(found, chosen().key);
     else
-        desk().select_tokens(selection().query, found);
+        desk().select_tokens(chosen().query, found);
     return true;
 }
 
@@ -306,6 +346,7 @@ std::optional<FigureWish> MapView::figure() const {
     wish.studies = {study->id()};
     wish.options.layer = study->sites()[static_cast<std::size_t>(shown_.site)].layer;
     wish.options.sequence = shown_.sequence;
+    wish.options.all_sequences = !shown_.sequence;
     if (!study->has_maps()) {
         wish.recipe = "thumbnails";
         wish.options.statistic = look_.pooling == figures::Pooling::mean ? "mean" : "maximum";

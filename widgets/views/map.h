@@ -50,8 +50,9 @@ private:
     /// What is shown now: everything that hangs on it is made anew when it changes.
     struct Shown {
         int study = 0;
-        std::int64_t sequence = -1, site = -1, head = -1;
-        std::shared_ptr<const tiles::HeadMap> map;
+        std::optional<std::int64_t> sequence;  ///< empty: the mean over all
+        std::int64_t site = -1, head = -1;
+        std::shared_ptr<const tiles::PairMap> map;
         std::shared_ptr<const store::Values> thumbnail;
         std::shared_ptr<const std::vector<QString>> query_labels, key_labels;
         std::int64_t queries = 0, keys = 0;
@@ -62,6 +63,12 @@ private:
     void make_widgets();
     void connect_widgets();
     std::optional<Shown> ask();
+    void ask_labels(Shown& next);
+    QString sequences_words() const;
+    /// A mean is as long as the longest sequence; so may be what is chosen in it.
+    const Selection& chosen() const { return shown_.sequence ? selection() : desk().selection(); }
+    /// Tokens of what is shown; none of a mean, whose positions hold other tokens in every sequence.
+    const store::SequenceTokens& shown_tokens(bool query) const;
     void show_strip();
     void show_map(const Shown& next);
     void show_colours();

@@ -25,18 +25,16 @@ float rank_of(float weight, const std::vector<float>& row) {
 }
 
 MapReading read_target(const MapTarget& target) {
-    MapReading reading{target, kNone, kNone, kNone, {}, {}};
+    MapReading reading{target, {}, kNone, {}, {}};
     if (!target.map) return reading;
-    const tiles::HeadMap& map = *target.map;
+    const tiles::PairMap& map = *target.map;
     const auto profile = [&map](const tiles::Cells& cells) { return Profile{map.values(cells), map.scores(cells)}; };
     const bool query = target.query && *target.query < map.queries(), key = target.key && *target.key < map.keys();
     const std::int64_t q = target.query.value_or(0), k = target.key.value_or(0);
     if (query && target.curves) reading.row = profile({q, q + 1, 0, map.keys()});
     if (key && target.curves) reading.column = profile({0, map.queries(), k, k + 1});
     if (!query || !key) return reading;
-    const Profile cell = profile({q, q + 1, k, k + 1});
-    reading.weight = cell.weights.front();
-    reading.logit = cell.scores.front();
+    reading.pair = map.read({q, q + 1, k, k + 1}).front();
     if (target.curves) reading.rank = rank_of(reading.row.weights[static_cast<std::size_t>(k)], reading.row.weights);
     return reading;
 }
@@ -68,7 +66,7 @@ void MapProbe::look(const MapTarget& target) {
 void MapProbe::start() {
     busy_ = true;
     desk_->reader().post(this, [target = wanted_, send = mailbox_.sender(), this](const Cancellation&) {
-        MapReading reading{target, kNone, kNone, kNone, {}, {}};
+        MapReading reading{target, {}, kNone, {}, {}};
         try {
             reading = read_target(target);
         } catch (const std::exception& error) {
@@ -85,7 +83,7 @@ void MapProbe::take(MapReading reading) {
     if (!(reading_.target == wanted_) && !busy_) start();
 }
 
-void MapProbe::measure(const std::shared_ptr<const tiles::HeadMap>& map, const std::optional<tiles::Cells>& region) {
+void MapProbe::measure(const std::shared_ptr<const tiles::PairMap>& map, const std::optional<tiles::Cells>& region) {
     const std::uint64_t wish = ++region_;
     mass_.reset();
     worker_.cancel(&region_);
@@ -106,7 +104,7 @@ void MapProbe::measure(const std::shared_ptr<const tiles::HeadMap>& map, const s
     });
 }
 
-void MapProbe::write_table(const std::shared_ptr<const tiles::HeadMap>& map, const tiles::Cells& cells,
+void MapProbe::write_table(const std::shared_ptr<const tiles::PairMap>& map, const tiles::Cells& cells,
                            const store::SequenceTokens& queries, const store::SequenceTokens& keys) {
     if (!map || cells.queries() * cells.keys() > kMostCells) return;
     auto send = mailbox_.sender();
@@ -123,26 +121,40 @@ void MapProbe::write_table(const std::shared_ptr<const tiles::HeadMap>& map, con
     worker_.post(&mass_, [=, this](const Cancellation& stop) {
         try {
             const auto query_names = visible(rows, 0, cells.queries()), key_names = visible(columns, 0, cells.keys());
-            const std::vector<float> weights = map->values(cells), logits = map->scores(cells);
-            std::vector<std::int64_t> query, key;
+            const std::vector<tiles::PairReading> pairs = map->read(cells);
+            std::vector<std::int64_t> query, key, sequences;
             std::vector<std::string> query_token, key_token;
-            std::vector<double> weight, logit;
-            for (std::size_t at = 0; at < weights.size() && !stop.requested(); ++at) {
-                if (std::isnan(weights[at])) continue;
+            std::vector<double> weight, logit, weight_deviation, logit_deviation;
+            for (std::size_t at = 0; at < pairs.size() && !stop.requested(); ++at) {
+                const tiles::PairReading& pair = pairs[at];
+                if (pair.sequences == 0) continue;
                 const std::size_t i = at / key_names.size(), j = at % key_names.size();
                 query.push_back(cells.q_begin + static_cast<std::int64_t>(i));
                 key.push_back(cells.k_begin + static_cast<std::int64_t>(j));
                 query_token.push_back(query_names[i]);
                 key_token.push_back(key_names[j]);
-                weight.push_back(static_cast<double>(weights[at]));
-                logit.push_back(static_cast<double>(logits[at]));
+                weight.push_back(static_cast<double>(pair.weight));
+                logit.push_back(static_cast<double>(pair.logit));
+                weight_deviation.push_back(static_cast<double>(pair.weight_deviation));
+                logit_deviation.push_back(static_cast<double>(pair.logit_deviation));
+                sequences.push_back(pair.sequences);
             }
-            const std::string text = figures::csv({{{"query", std::move(query)},
-                                                    {"key", std::move(key)},
-                                                    {"query_token", std::move(query_token)},
-                                                    {"key_token", std::move(key_token)},
-                                                    {"weight", std::move(weight)},
-                                                    {"logit", std::move(logit)}}});
+            figures::Table table{{{"query", std::move(query)}, {"key", std::move(key)}}};
+            const auto add = [&table](const char* name, auto values) {
+                table.columns.push_back({name, std::move(values)});
+            };
+            if (map->sequences() == 1) {
+                add("query_token", std::move(query_token));
+                add("key_token", std::move(key_token));
+            }
+            add("weight", std::move(weight));
+            add("logit", std::move(logit));
+            if (map->sequences() > 1) {
+                add("weight_deviation", std::move(weight_deviation));
+                add("logit_deviation", std::move(logit_deviation));
+                add("sequences", std::move(sequences));
+            }
+            const std::string text = figures::csv(table);
             if (stop.requested()) return;
             send([this, text = QString::fromStdString(text)] { Q_EMIT written(text); });
         } catch (const std::exception& error) {

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "core/base/worker.h"
-#include "core/tiles/head_map.h"
+#include "core/tiles/pair_map.h"
 #include "widgets/desk/desk.h"
 #include "widgets/desk/mailbox.h"
 
@@ -15,7 +15,7 @@ namespace headscope::widgets {
 
 /// What is wanted of a map: a query's row, a key's column, the cell of both.
 struct MapTarget {
-    std::shared_ptr<const tiles::HeadMap> map;  ///< null: nothing
+    std::shared_ptr<const tiles::PairMap> map;  ///< null: nothing
     std::optional<std::int64_t> query, key;
     bool curves = false;  ///< rows and columns, too, not the cell alone
     bool operator==(const MapTarget&) const = default;
@@ -24,7 +24,8 @@ struct MapTarget {
 /// What was read there. NaN: not allowed, or not asked for.
 struct MapReading {
     MapTarget target;
-    float weight = 0, logit = 0, rank = 0;  ///< rank: among the weights of the row, 0 to 1
+    tiles::PairReading pair;
+    float rank = 0;  ///< among the weights of the row, 0 to 1
     Profile row, column;
 };
 
@@ -39,12 +40,13 @@ public:
     const MapReading& reading() const { return reading_; }
 
     /// The mass of a region; nothing: forgets it.
-    void measure(const std::shared_ptr<const tiles::HeadMap>& map, const std::optional<tiles::Cells>& region);
+    void measure(const std::shared_ptr<const tiles::PairMap>& map, const std::optional<tiles::Cells>& region);
     const std::optional<tiles::RegionMass>& mass() const { return mass_; }
 
     static constexpr std::int64_t kMostCells = 250'000;  ///< of a table on the clipboard
-    /// One pair a line: query, key, their tokens, weight, logit. Pairs that are not allowed are left out.
-    void write_table(const std::shared_ptr<const tiles::HeadMap>& map, const tiles::Cells& cells,
+    /// One pair a line: query, key, their tokens, weight, logit; of several sequences the deviations and how many have
+    /// the pair, without tokens. Pairs that are not allowed are left out.
+    void write_table(const std::shared_ptr<const tiles::PairMap>& map, const tiles::Cells& cells,
                      const store::SequenceTokens& queries, const store::SequenceTokens& keys);
 
 Q_SIGNALS:

@@ -15,17 +15,21 @@ constexpr std::size_t kMost = 6;  ///< 17 MB each at 16 384 tokens and a key siz
 
 }  // namespace
 
-std::shared_ptr<const tiles::TileSource> source_of(const std::shared_ptr<const tiles::HeadMap>& map, MapKind kind) {
+std::shared_ptr<const tiles::TileSource> source_of(const std::shared_ptr<const tiles::PairMap>& map, MapKind kind) {
     if (kind == MapKind::logits) return std::make_shared<const tiles::LogitSource>(map);
     if (kind == MapKind::ranks) return std::make_shared<const tiles::RankSource>(map);
     return map;
 }
 
-Reply<double> largest_logit(Study& study, std::int64_t sequence, std::int64_t site, std::int64_t head) {
-    const std::string key =
-        "largest logit:" + std::to_string(sequence) + ":" + std::to_string(site) + ":" + std::to_string(head);
-    return study.ask<double>(key, sequence, site, [=](const store::AnalysisFile& file) {
-        return std::make_shared<const double>(figures::largest_logit(file, sequence, site, head));
+Reply<double> largest_logit(Study& study, std::optional<std::int64_t> sequence, std::int64_t site, std::int64_t head) {
+    const std::int64_t first = sequence.value_or(0), last = sequence.value_or(study.sequences() - 1);
+    const std::string key = "largest logit:" + std::to_string(sequence.value_or(-1)) + ":" + std::to_string(site) +
+                            ":" + std::to_string(head);
+    return study.ask<double>(key, sequence.value_or(-1), site, [=](const store::AnalysisFile& file) {
+        double largest = 0;
+        for (std::int64_t s = first; s <= last; ++s)
+            largest = std::max(largest, figures::largest_logit(file, s, site, head));
+        return std::make_shared<const double>(largest);
     });
 }
 
@@ -34,7 +38,7 @@ MapSources::~MapSources() {
     for (const Known& known : known_) service_->remove(known.id);
 }
 
-std::uint64_t MapSources::id(const std::shared_ptr<const tiles::HeadMap>& map, MapKind kind) {
+std::uint64_t MapSources::id(const std::shared_ptr<const tiles::PairMap>& map, MapKind kind) {
     if (!service_) return 0;
     const auto found = std::find_if(known_.begin(), known_.end(),
                                     [&](const Known& known) { return known.map == map && known.kind == kind; });

@@ -4,8 +4,9 @@
 #include <QPointer>
 #include <list>
 #include <memory>
+#include <optional>
 
-#include "core/tiles/head_map.h"
+#include "core/tiles/pair_map.h"
 #include "widgets/desk/study.h"
 #include "widgets/tile_service.h"
 
@@ -23,11 +24,11 @@ public:
     MapSources& operator=(const MapSources&) = delete;
 
     /// The service's id; makes room by forgetting the map that was asked for longest ago.
-    std::uint64_t id(const std::shared_ptr<const tiles::HeadMap>& map, MapKind kind);
+    std::uint64_t id(const std::shared_ptr<const tiles::PairMap>& map, MapKind kind);
 
 private:
     struct Known {
-        std::shared_ptr<const tiles::HeadMap> map;
+        std::shared_ptr<const tiles::PairMap> map;
         MapKind kind;
         std::uint64_t id;
     };
@@ -35,10 +36,10 @@ private:
     std::list<Known> known_;  ///< front: asked for last
 };
 
-/// What the tile service is to make of a head's map.
-std::shared_ptr<const tiles::TileSource> source_of(const std::shared_ptr<const tiles::HeadMap>& map, MapKind kind);
+/// What the tile service is to make of a map.
+std::shared_ptr<const tiles::TileSource> source_of(const std::shared_ptr<const tiles::PairMap>& map, MapKind kind);
 
-/// The greatest magnitude of a head's logits: the end of their colours.
-Reply<double> largest_logit(Study& study, std::int64_t sequence, std::int64_t site, std::int64_t head);
+/// The greatest magnitude of a head's logits, in one sequence or (empty) in any: the end of their colours.
+Reply<double> largest_logit(Study& study, std::optional<std::int64_t> sequence, std::int64_t site, std::int64_t head);
 
 }  // namespace headscope::widgets

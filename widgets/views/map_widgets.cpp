@@ -151,7 +151,7 @@ void MapView::zoom_to_region() {
 void MapView::copy_value() {
     const MapReading& reading = probe_.reading();
     if (!reading.target.query || !reading.target.key) return;
-    const float value = shown_.look.logits() ? reading.logit : reading.weight;
+    const float value = shown_.look.logits() ? reading.pair.logit : reading.pair.weight;
     QGuiApplication::clipboard()->setText(QString::number(static_cast<double>(value), 'g', 9));
     Q_EMIT desk().told(tr("Copied the value"));
 }
@@ -166,8 +166,7 @@ void MapView::copy_shown() {
                                .arg(MapProbe::kMostCells));
         return;
     }
-    probe_.write_table(shown_.map, cells, study()->query_tokens(shown_.sequence, shown_.site),
-                       study()->key_tokens(shown_.sequence, shown_.site));
+    probe_.write_table(shown_.map, cells, shown_tokens(true), shown_tokens(false));
 }
 
 void MapView::keyPressEvent(QKeyEvent* event) {

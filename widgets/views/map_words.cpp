@@ -18,6 +18,13 @@ QString number(double value) {
     return std::isnan(value) ? tr("none") : number_label(QString::number(value, 'g', 4).toDouble());
 }
 
+/// "0.31", "0.31 ± 0.02".
+QString number(double value, double deviation) {
+    return std::isnan(deviation)
+               ? number(value)
+               : number(value) + QStringLiteral(" ± ") + number_label(QString::number(deviation, 'g', 2).toDouble());
+}
+
 }  // namespace
 
 QString token_name(std::int64_t position, const std::vector<QString>* labels) {
@@ -33,10 +40,12 @@ QString cell_words(const MapReading& reading, const std::vector<QString>* querie
     if (at.key) words += (at.query ? tr("key %1") : tr("Key %1")).arg(token_name(*at.key, keys));
     QString text = words.join(QStringLiteral(" → "));
     if (!at.query || !at.key || !at.map) return text;
-    if (std::isnan(reading.weight)) return text + tr(": the mask does not allow this pair");
-    text += tr(": weight %1").arg(number(static_cast<double>(reading.weight)));
-    text += tr(" · logit %1").arg(number(static_cast<double>(reading.logit)));
-    if (!std::isnan(reading.rank)) text += tr(" · rank in its row %1").arg(number(static_cast<double>(reading.rank)));
+    const tiles::PairReading& pair = reading.pair;
+    if (pair.sequences == 0) return text + tr(": the mask does not allow this pair");
+    text += tr(": weight %1").arg(number(pair.weight, pair.weight_deviation));
+    text += tr(" · logit %1").arg(number(pair.logit, pair.logit_deviation));
+    if (!std::isnan(reading.rank)) text += tr(" · rank in its row %1").arg(number(reading.rank));
+    if (at.map->sequences() > 1) text += tr(" · %1 of %2 sequences").arg(pair.sequences).arg(at.map->sequences());
     return text;
 }
 
@@ -47,8 +56,8 @@ QString region_words(const tiles::Cells& region, const std::optional<tiles::Regi
                        .arg(region.k_begin)
                        .arg(region.k_end - 1);
     if (!mass) return text + tr(" · summing…");
-    text += tr(" · mass %1").arg(number(mass->mass));
-    text += tr(" · %1 of a query's weight in the mean").arg(number(mass->share()));
+    text += tr(" · mass %1").arg(number(mass->mass, mass->mass_deviation));
+    text += tr(" · %1 of a query's weight in the mean").arg(number(mass->share, mass->share_deviation));
     return text + tr(" · %1 of %2 pairs allowed").arg(mass->allowed).arg(mass->cells);
 }
 

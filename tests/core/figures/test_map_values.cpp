@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <limits>
 
 #include "core/figures/map_values.h"
 #include "tests/core/figures/figure_files.h"
@@ -164,4 +165,61 @@ TEST_CASE("Differences of logits and mean differences, by hand", "[figures][diff
     CHECK_FALSE(numbers(mean, "mean_difference").empty());
     options.scale = CellScale::row_rank;
     CHECK(refusal("difference", {a, b}, options).find("expected linear or square-root") != std::string::npos);
+}
+
+TEST_CASE("All sequences are drawn as their mean, position by position", "[figures][attention]") {
+    const FigureFiles folder;
+    SyntheticAnalysis wish = with_maps();
+    wish.lengths = {24, 30, 24};
+    const auto file = folder.analysis("a", wish);
+    FigureOptions options = of_head(1, 2);
+    const auto one = [&](std::int64_t s, MapValues values) {
+        const auto map = file->map(s, 1);
+        REQUIRE(map);
+        return exact_values(*map, 2, {0, map->queries, 0, map->keys}, values);
+    };
+    const auto mean_of = [](const std::vector<std::vector<float>>& maps, std::size_t q, std::size_t k) {
+        double sum = 0, count = 0;
+        for (const auto& map : maps) {
+            const std::size_t side = map.size() == 900 ? 30 : 24;
+            if (q >= side || k >= side || std::isnan(map[q * side + k])) continue;
+            sum += double{map[q * side + k]};
+            ++count;
+        }
+        return count > 0 ? sum / count : std::numeric_limits<double>::quiet_NaN();
+    };
+    for (const MapValues values : {MapValues::weights, MapValues::logits}) {
+        options.values = values;
+        options.all_sequences = true;
+        options.pixels = 1024;
+        options.pooling = Pooling::maximum;
+        const std::vector<std::vector<float>> maps{one(0, values), one(1, values), one(2, values)};
+        const auto figure = make_figure("attention", std::vector{file}, options);
+        const HeatMap& map = cells(figure);
+        REQUIRE(map.rows == 30);
+        double sum = 0;
+        for (std::size_t q = 0; q < 30; ++q) {
+            for (std::size_t k = 0; k < 30; ++k) {
+                const double expected = mean_of(maps, q, k);
+                REQUIRE(std::isnan(map.values[q * 30 + k]) == std::isnan(expected));
+                if (std::isnan(expected)) continue;
+                CHECK(double{map.values[q * 30 + k]} == Approx(expected).epsilon(1e-5).margin(kScoreMargin));
+                if (q < 3 && k < 3) sum += expected;
+            }
+        }
+        CHECK(figure.panels[0].x.cell_labels.empty());  // other tokens in every sequence
+        const auto deviation = numbers(figure, "deviation");
+        REQUIRE(deviation.size() == 465);
+        CHECK(std::isnan(deviation.back()));  // only one sequence is that long
+        CHECK(deviation[1] > 0);
+        // Ten cells of three pairs: forbidden ones count as 0 among weights, not at all among logits.
+        options.pixels = 10;
+        options.pooling = Pooling::mean;
+        const auto pooled = make_figure("attention", std::vector{file}, options);
+        CHECK(double{cells(pooled).values[0]} ==
+              Approx(sum / (values == MapValues::weights ? 9 : 6)).epsilon(1e-5).margin(kScoreMargin));
+        CHECK(numbers(pooled, "deviation").empty());
+    }
+    const auto notes = make_figure("attention", std::vector{file}, options).notes;
+    CHECK(notes.front().find("means over 3 sequences of 24 to 30 tokens") != std::string::npos);
 }

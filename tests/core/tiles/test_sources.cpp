@@ -3,45 +3,26 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <limits>
-#include <random>
 
 #include "core/tiles/logit_source.h"
 #include "core/tiles/rank_source.h"
+#include "tests/core/tiles/random_map.h"
 
 using namespace headscope;
 using namespace headscope::tiles;
 
 namespace {
 
-constexpr std::int64_t kSize = 4;
+constexpr std::int64_t kSize = tests::kKeySize;
 const std::atomic<bool> kGoOn{false};
-
-/// Random queries and keys; row constants by the plain sum.
-std::shared_ptr<const HeadMap> random_map(std::int64_t queries, std::int64_t keys, const kernels::ScoreRule& rule) {
-    std::mt19937 random(static_cast<unsigned>(queries * 31 + keys));
-    std::uniform_real_distribution<float> number(-2.0F, 2.0F);
-    std::vector<float> query(static_cast<std::size_t>(queries * kSize)), key(static_cast<std::size_t>(keys * kSize));
-    std::generate(query.begin(), query.end(), [&] { return number(random); });
-    std::generate(key.begin(), key.end(), [&] { return number(random); });
-    const HeadMap plain(query, key, std::vector<float>(static_cast<std::size_t>(queries)), kSize, rule);
-    std::vector<float> constants;
-    for (std::int64_t i = 0; i < queries; ++i) {
-        double sum = 0;
-        for (const float s : plain.scores({i, i + 1, 0, keys}))
-            if (!std::isnan(s)) sum += std::exp(double{s});
-        constants.push_back(sum > 0 ? static_cast<float>(std::log(sum)) : std::numeric_limits<float>::infinity());
-    }
-    return std::make_shared<const HeadMap>(query, key, constants, kSize, rule);
-}
 
 std::vector<std::shared_ptr<const HeadMap>> maps() {
     kernels::ScoreRule causal, windowed, cross;
     windowed.window_left = 70;
     windowed.first_keys = 3;
     cross.causal = false;
-    return {random_map(1, 1, causal), random_map(65, 65, causal), random_map(601, 601, causal),
-            random_map(300, 300, windowed), random_map(37, 523, cross)};
+    return {tests::random_map(1, 1, causal), tests::random_map(65, 65, causal), tests::random_map(601, 601, causal),
+            tests::random_map(300, 300, windowed), tests::random_map(37, 523, cross)};
 }
 
 /// Pools `all` [queries, keys] cell by cell; `signs`: the value of greatest magnitude, else the greatest.
@@ -133,7 +114,7 @@ TEST_CASE("Weights that are equal share a rank", "[tiles]") {
 }
 
 TEST_CASE("A tile of ranks can be given up, and made later", "[tiles]") {
-    const auto map = random_map(601, 601, kernels::ScoreRule());
+    const auto map = tests::random_map(601, 601, kernels::ScoreRule());
     const RankSource source(map);
     std::vector<float> mean(601 * 601), extreme(mean.size());
     const std::atomic<bool> stop{true};
@@ -157,7 +138,7 @@ TEST_CASE("A region's mass is the sum of its weights", "[tiles]") {
         CHECK(mass.allowed == allowed);
         CHECK(mass.cells == cells.queries() * cells.keys());
         CHECK(mass.queries == cells.queries());
-        CHECK(mass.share() == Approx(sum / static_cast<double>(cells.queries())).epsilon(1e-5));
+        CHECK(mass.share == Approx(sum / static_cast<double>(cells.queries())).epsilon(1e-5));
         CHECK_THROWS(map->mass(cells, std::atomic<bool>(true)));
     }
 }

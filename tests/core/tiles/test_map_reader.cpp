@@ -4,7 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/store/analysis_file.h"
-#include "core/workspace/head_map_reader.h"
+#include "core/tiles/map_reader.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/store/synthetic_analysis.h"
@@ -50,7 +50,7 @@ kernels::ScoreRule rule_named(const std::string& name, const tests::SyntheticAna
 
 }  // namespace
 
-TEST_CASE("One head's map is the whole site's, whatever the rule", "[workspace][map]") {
+TEST_CASE("One head's map is the whole site's, whatever the rule", "[tiles]") {
     tests::SyntheticAnalysis a;
     a.lengths = {13, kLength};
     a.layers = 2;
@@ -79,7 +79,7 @@ TEST_CASE("One head's map is the whole site's, whatever the rule", "[workspace][
                                    expected.data());
         kernels::attention_weights(one->input(), one->row_constant, 0, 0, 0, kLength, 0, kLength, found.data());
         CHECK(found == expected);
-        const auto map = workspace::read_head_map(*file, 1, 1, head);
+        const auto map = tiles::read_head_map(*file, 1, 1, head);
         REQUIRE(map);
         const auto values = map->values({0, kLength, 0, kLength});
         bool same = true;
@@ -90,16 +90,36 @@ TEST_CASE("One head's map is the whole site's, whatever the rule", "[workspace][
         CHECK(same);
     }
     CHECK_FALSE(file->map_of_head(0, 1, 0));  // not done yet
-    CHECK(workspace::read_head_map(*file, 1, 0, 0) == nullptr);
+    CHECK(tiles::read_head_map(*file, 1, 0, 0) == nullptr);
     for (const std::int64_t head : {-1, 6})
-        CHECK_THROWS_MATCHES(workspace::read_head_map(*file, 1, 1, head), Error,
+        CHECK_THROWS_MATCHES(tiles::read_head_map(*file, 1, 1, head), Error,
                              test::IsError(ErrorCode::usage, "expected a head from 0 to 5"));
 }
 
-TEST_CASE("A file without maps has none of a head", "[workspace][map]") {
+TEST_CASE("A file without maps has none of a head", "[tiles]") {
     const test::TemporaryFolder folder;
     tests::write_synthetic_analysis(folder / "a.headscope.h5");
     const auto file = store::AnalysisFile::open(folder / "a.headscope.h5");
-    CHECK(workspace::read_head_map(*file, 0, 0, 0) == nullptr);
+    CHECK(tiles::read_head_map(*file, 0, 0, 0) == nullptr);
     CHECK_FALSE(file->map_of_head(0, 99, 0));
+}
+
+TEST_CASE("A mean over sequences is of those that are done", "[tiles]") {
+    tests::SyntheticAnalysis a;
+    a.lengths = {13, 24, 19};
+    a.record.maps = true;
+    const test::TemporaryFolder folder;
+    store::AnalysisWriter writer(folder / "a.headscope.h5", tests::synthetic_header(a));
+    for (const std::int64_t s : {0, 2}) tests::write_synthetic_layer(writer, a, s, 1);
+    const auto file = store::AnalysisFile::open(writer.partial_path());
+    const auto mean = tiles::read_mean_map(*file, 1, 3);
+    REQUIRE(mean);
+    CHECK(mean->sequences() == 2);
+    CHECK(mean->queries() == 19);
+    const auto first = tiles::read_head_map(*file, 0, 1, 3), second = tiles::read_head_map(*file, 2, 1, 3);
+    REQUIRE((first && second));
+    const tiles::Cells one{7, 8, 4, 5};
+    const double expected = (double{first->values(one).front()} + double{second->values(one).front()}) / 2;
+    CHECK(double{mean->values(one).front()} == Approx(expected));
+    CHECK(tiles::read_mean_map(*file, 0, 3) == nullptr);  // of which nothing is done
 }
