@@ -62,7 +62,7 @@ draw states states "$analysis"
 draw loss loss "$analysis"
 draw difference difference "$analysis" "$probe" --indicator sink
 draw run-loss loss "${runs[@]}"
-draw timeline timeline "${runs[0]}" --step 60
+draw timeline timeline "${runs[0]}" --step 240
 draw context-perplexity context-perplexity out/runs.evaluation.h5
 draw ablation ablation out/runs.evaluation.h5 --length 64
 draw scaling scaling out/runs.evaluation.h5 --length 64

@@ -91,6 +91,13 @@ ScaleKind scale_for(const std::vector<double>& values) {
     return high > 10 * low ? ScaleKind::logarithmic : ScaleKind::linear;
 }
 
+void add_reach(std::vector<double>& reach, const EvaluationValue& value, ScaleKind scale) {
+    reach.push_back(value.mean);
+    if (!std::isfinite(value.error)) return;
+    reach.push_back(value.mean + value.error);
+    if (scale != ScaleKind::logarithmic || value.mean > value.error) reach.push_back(value.mean - value.error);
+}
+
 std::pair<double, double> padded_range(const std::vector<double>& values, ScaleKind scale) {
     double low = std::numeric_limits<double>::infinity(), high = -low;
     for (const double value : values) {

@@ -82,6 +82,9 @@ std::size_t size_index(const std::vector<std::int64_t>& sizes, std::int64_t para
 /// A logarithmic scale where positive values differ by more than a factor of ten.
 ScaleKind scale_for(const std::vector<double>& values);
 
+/// Adds a value and the ends of its error bar, as far as that scale has them: what an axis must reach to.
+void add_reach(std::vector<double>& reach, const EvaluationValue& value, ScaleKind scale);
+
 /// The values with some room at both ends, on that scale.
 std::pair<double, double> padded_range(const std::vector<double>& values, ScaleKind scale);
 

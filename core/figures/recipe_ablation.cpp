@@ -59,13 +59,14 @@ private:
         panel.x.label = measured_title(what);
         panel.y = label_axis(layouts_);
         Curves curves;
-        std::vector<double> values;
+        std::vector<EvaluationValue> values;
         const auto rows = static_cast<double>(layouts_.size());
         for (const auto& group : evaluations_.groups()) {
             const auto* value = group.find(what, length);
             if (value == nullptr) continue;
-            values.push_back(value->mean);
+            values.push_back(*value);
             if (group.standard()) {
+                values.back().error = 0;  // a line, without a bar
                 if (!group.skipped) panel.markers.push_back({true, value->mean, "Standard"});
                 continue;
             }
@@ -90,8 +91,11 @@ private:
             }
             curves.curves.push_back(std::move(dot));
         }
-        panel.x.scale = scale_for(values);
-        panel.x.range = padded_range(values, panel.x.scale);
+        std::vector<double> means, reach;
+        for (const auto& value : values) means.push_back(value.mean);
+        panel.x.scale = scale_for(means);
+        for (const auto& value : values) add_reach(reach, value, panel.x.scale);
+        panel.x.range = padded_range(reach, panel.x.scale);
         panel.content = std::move(curves);
         if (panel.markers.size() > 1) {  // sizes: the labels would lie on each other
             for (auto& marker : panel.markers) marker.label.clear();

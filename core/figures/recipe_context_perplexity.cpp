@@ -49,12 +49,15 @@ public:
         figure.title[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(figure.title[0])));
         for (const auto& what : drawn_) {
             const std::size_t first = figure.panels.size();
-            std::vector<double> values;
+            std::vector<EvaluationValue> values;
             for (const auto& part : parts_) figure.panels.push_back(panel(what, part, values));
-            const ScaleKind scale = scale_for(values);
+            std::vector<double> means, reach;
+            for (const auto& value : values) means.push_back(value.mean);
+            const ScaleKind scale = scale_for(means);
+            for (const auto& value : values) add_reach(reach, value, scale);
             for (std::size_t i = first; i < figure.panels.size(); ++i) {
                 figure.panels[i].y.scale = scale;
-                figure.panels[i].y.range = padded_range(values, scale);
+                figure.panels[i].y.range = padded_range(reach, scale);
             }
         }
         figure.columns = parts_.size() > 1 ? std::ssize(parts_) : std::min<std::int64_t>(3, std::ssize(drawn_));
@@ -84,7 +87,7 @@ private:
         return lengths.size() > 1;
     }
 
-    Panel panel(const Measured& what, const std::string& part, std::vector<double>& values) const {
+    Panel panel(const Measured& what, const std::string& part, std::vector<EvaluationValue>& values) const {
         Panel panel;
         Curves curves;
         std::set<std::int64_t> lengths, trained;
@@ -99,7 +102,7 @@ private:
                 line.x.push_back(static_cast<double>(length));
                 line.y.push_back(value.mean);
                 line.error.push_back(value.error);
-                values.push_back(value.mean);
+                values.push_back(value);
                 lengths.insert(length);
             }
             if (group.training_length > 0) trained.insert(group.training_length);

@@ -18,6 +18,7 @@ namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t kMostRows = 100'000;
+constexpr double kAlike = 0.05;  ///< of a value: less than a line's width
 
 struct Quantity {
     const char* title;
@@ -213,7 +214,57 @@ private:
         return table;
     }
 
+    /// The formulas' values at all lengths of all models; NaN: none.
+    std::vector<double> values_of(const Quantity& quantity, const std::string& mixer) const {
+        std::vector<double> values;
+        for (const auto& model : models_)
+            for (const auto& row : model.table->rows)
+                if (row.mixer == mixer) values.push_back(row.paper.*quantity.paper);
+        return values;
+    }
+
+    /// "Standard, StaticEmbQK; MLP, Non-approximate": mixers whose lines cannot be told apart.
+    std::string coinciding(const Quantity& quantity) const {
+        const auto alike = [](const std::vector<double>& a, const std::vector<double>& b) {
+            return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](double one, double other) {
+                return one > 0 && std::abs(one - other) <= kAlike * std::max(one, other);
+            });
+        };
+        std::string text;
+        std::vector<bool> told(mixers_.size(), false);
+        for (std::size_t i = 0; i < mixers_.size(); ++i) {
+            std::string group;
+            for (std::size_t j = i + 1; j < mixers_.size(); ++j) {
+                if (told[i] || told[j] || !alike(values_of(quantity, mixers_[i]), values_of(quantity, mixers_[j])))
+                    continue;
+                group += ", " + mixer_label(mixers_[j]);
+                told[j] = true;
+            }
+            if (!group.empty()) text += (text.empty() ? "" : "; ") + mixer_label(mixers_[i]) + group;
+        }
+        return text;
+    }
+
+    std::string coinciding_note() const {
+        std::vector<std::pair<std::string, std::string>> all;  // of quantities, which lines
+        for (const Quantity& quantity : kQuantities) {
+            const std::string lines = coinciding(quantity);
+            if (lines.empty()) continue;
+            const auto known =
+                std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.second == lines; });
+            if (known == all.end())
+                all.emplace_back(quantity.short_title, lines);
+            else
+                known->first += std::string(", ") + quantity.short_title;
+        }
+        std::string note;
+        for (const auto& [quantities, lines] : all)
+            note += (note.empty() ? "On one line, " : " ") + quantities + ": " + lines + ".";
+        return note;
+    }
+
     void notes(FigureData& figure) const {
+        if (const std::string note = coinciding_note(); !note.empty()) figure.notes.push_back(note);
         for (const auto& model : models_) {
             const auto& setting = model.table->setting;
             figure.notes.push_back(model.name + ": batch " + std::to_string(setting.batch) + ", hidden size " +

@@ -29,8 +29,8 @@ public:
         std::string sizes;
         for (const auto size : sizes_) sizes += (sizes.empty() ? "" : ", ") + short_count(static_cast<double>(size));
         figure.notes = reading_notes(evaluations_, chosen, options_);
-        figure.notes.insert(figure.notes.begin(),
-                            "Dots from small to large: " + sizes + " parameters. " + evaluations_.error_note());
+        figure.notes.insert(figure.notes.begin(), (sizes_.size() > 1 ? "Dots from small to large: " : "") + sizes +
+                                                      " parameters. " + evaluations_.error_note());
         figure.legend = {{"Standard", 0}, {"uniform", 1}, {"hybrid", 2}};
         return figure;
     }
@@ -42,7 +42,7 @@ private:
         panel.x.label = measured_title(what);
         panel.y = label_axis(rows_);
         Curves curves;
-        std::vector<double> values;
+        std::vector<EvaluationValue> values;
         for (std::size_t row = 0; row < rows_.size(); ++row) {
             const double y = static_cast<double>(rows_.size() - 1 - row);
             Curve path;
@@ -50,7 +50,7 @@ private:
             for (const auto& group : evaluations_.groups()) {
                 const auto* value = group.label == rows_[row] ? group.find(what, length) : nullptr;
                 if (value == nullptr) continue;
-                values.push_back(value->mean);
+                values.push_back(*value);
                 Curve dot{group.label, {value->mean}, {y}, {value->error}};
                 dot.points = true;
                 dot.dot = size_dot(sizes_, group.parameters);
@@ -68,8 +68,11 @@ private:
             std::stable_sort(dots.begin(), dots.end(), [](const Curve& a, const Curve& b) { return a.dot > b.dot; });
             for (auto& dot : dots) curves.curves.push_back(std::move(dot));
         }
-        panel.x.scale = scale_for(values);
-        panel.x.range = padded_range(values, panel.x.scale);
+        std::vector<double> means, reach;
+        for (const auto& value : values) means.push_back(value.mean);
+        panel.x.scale = scale_for(means);
+        for (const auto& value : values) add_reach(reach, value, panel.x.scale);
+        panel.x.range = padded_range(reach, panel.x.scale);
         panel.content = std::move(curves);
         return panel;
     }

@@ -231,6 +231,28 @@ TEST_CASE("Scaling draws larger models as larger dots", "[figures][evaluation]")
     CHECK(figure.panels[0].y.ticks.size() == 9);
 }
 
+TEST_CASE("Axes of results reach to the ends of error bars", "[figures][evaluation]") {
+    store::Evaluation all;
+    for (const char* mixer : {"standard", "mlp"}) {
+        store::EvaluatedModel model;
+        model.mixer = mixer;
+        model.layout = "even";
+        model.parameters = 100'000;
+        const auto index = std::ssize(all.models);
+        all.models.push_back(model);
+        for (const std::int64_t length : {16, 64})
+            all.results.push_back({index, "perplexity", "token_perplexity", length, 61.5, 0.6, 1000});
+    }
+    FigureInputs inputs;
+    inputs.evaluations.push_back(std::make_shared<const store::Evaluation>(all));
+    const auto reaches = [](const Axis& axis) { return axis.range->first < 60.9 && axis.range->second > 62.1; };
+    CHECK(reaches(make_figure("context-perplexity", inputs, {}).panels[0].y));
+    CHECK(reaches(make_figure("ablation", inputs, {}).panels[0].x));
+    const auto scaling = make_figure("scaling", inputs, {});
+    CHECK(reaches(scaling.panels[0].x));
+    CHECK(scaling.notes[0].starts_with("100k parameters."));  // one size has no small and large
+}
+
 TEST_CASE("Mixers of one size differ by a few parameters and are one size all the same", "[figures][evaluation]") {
     auto all = sample_evaluation();
     for (auto& model : all.models)
@@ -271,6 +293,10 @@ TEST_CASE("Costs are the paper's formulas as curves and as a table", "[figures][
     CHECK(figure.text_table->header[0] == "512 tokens");
     CHECK(figure.text_table->rows.size() == cost::mixer_costs().size());
     CHECK(figure.text_table->rows[0].size() == 9);
+    const auto together = std::find_if(figure.notes.begin(), figure.notes.end(),
+                                       [](const std::string& note) { return note.starts_with("On one line, "); });
+    REQUIRE(together != figure.notes.end());
+    CHECK(together->find("MLP, Non-approximate") != std::string::npos);
     FigureOptions options;
     options.length = 256;
     CHECK(make_figure("cost", inputs, options).text_table->rows[0][2] == "500 M");
