@@ -70,6 +70,10 @@ void configure_compute(int threads, const std::string& kernels, const std::strin
                     "found cuda");
     // LibTorch and our kernels share one OpenMP team on this thread: they must agree on its size.
     kernels::set_threads(threads);
+    const int given = kernels::startable_threads(kernels::threads());
+    if (given < kernels::threads()) kernels::set_threads(given);
+    // The team lives from here on: refused later, its threads would be the end of the program.
+    kernels::parallel_for(kernels::threads(), [](std::int64_t, int) {});
     at::set_num_threads(kernels::threads());
     check_kernel_environment();
     if (kernels == "auto") return;

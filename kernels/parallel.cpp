@@ -146,6 +146,21 @@ int threads() {
     return usable_processors();
 }
 
+int startable_threads(int wanted) {
+    std::mutex mutex;
+    std::vector<std::thread> others;
+    {
+        const std::lock_guard lock(mutex);  // until all live
+        try {
+            while (static_cast<int>(others.size()) + 1 < wanted)
+                others.emplace_back([&mutex] { const std::lock_guard wait(mutex); });
+        } catch (const std::system_error&) {
+        }
+    }
+    for (std::thread& other : others) other.join();
+    return static_cast<int>(others.size()) + 1;
+}
+
 void set_team(Team team) {
     team_of_thread = team == Team::openmp && !kOpenMpAllowed ? Team::pool : team;
 }

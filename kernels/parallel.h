@@ -10,6 +10,10 @@ namespace headscope::kernels {
 void set_threads(int threads);
 int threads();
 
+/// `wanted`, or as many threads, this one among them, as the system lets live at once where that is fewer: at a limit
+/// of processes OpenMP would end the program.
+int startable_threads(int wanted);
+
 /// Which team runs the work: OpenMP's (shared with LibTorch: right on the one compute thread) or a pool of std::threads
 /// (right on other threads, and the only one under TSan, since libgomp is not instrumented), or nobody but the caller
 /// (right on tile workers, of which there are as many as processors). A property of the calling thread.

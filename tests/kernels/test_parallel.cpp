@@ -126,3 +126,8 @@ TEST_CASE("a pool that gets no threads works alone", "[parallel]") {
     std::thread([&] { held = headscope::test::holds_without_threads(both_loops); }).join();
     CHECK(held);
 }
+
+TEST_CASE("as many threads are startable as are wanted, and one where the system gives none", "[parallel]") {
+    for (const int wanted : {1, 2, 5}) CHECK(startable_threads(wanted) == wanted);
+    CHECK(headscope::test::holds_without_threads([] { return startable_threads(4) == 1; }));
+}
