@@ -189,6 +189,30 @@ TEST_CASE("Samples, log, snapshots and job are in words", "[run]") {
     CHECK(child<QPlainTextEdit>(*page.view, "run_samples")->toPlainText().endsWith(QStringLiteral("It came to pass")));
 }
 
+TEST_CASE("Of endless texts the begin is shown, and of endlessly many the last", "[run]") {
+    Page page("run", 2);
+    auto next = std::make_shared<workspace::LiveRun>(*page.desk.runs().run(2)->record);
+    for (std::int64_t i = 0; i < 1000; ++i)
+        next->add({2e9, training::SampleText{401 + i, "number " + std::to_string(i), " went on"}});
+    next->add({2e9, training::SampleText{1500, "It", std::string(1'000'000, 'x')}});
+    next->add({2e9, training::Log{training::LogLevel::note, 1500, std::string(1'000'000, 'y')}});
+    child<QToolButton>(*page.view, "run_chip_0")->click();
+    page.settle();
+    page.desk.runs().take(2, next);
+    child<QToolButton>(*page.view, "run_chip_1")->click();
+    page.settle();
+    REQUIRE(page.desk.runs().current()->id == 2);
+    const QString log = child<QPlainTextEdit>(*page.view, "run_log_text")->toPlainText(),
+                  samples = child<QPlainTextEdit>(*page.view, "run_samples")->toPlainText();
+    for (const QString& text : {log, samples}) {
+        CHECK(text.endsWith(QStringLiteral(" bytes more")));
+        CHECK(text.size() < 50'000);
+    }
+    CHECK(samples.startsWith(QStringLiteral("… ")));
+    CHECK(samples.contains(QStringLiteral("number 999")));
+    CHECK_FALSE(samples.contains(QStringLiteral("number 600")));
+}
+
 TEST_CASE("The scrubber goes through the probes, and shows radars and maps of its step", "[timeline]") {
     Page page("timeline");
     auto* scrubber = child<QSlider>(*page.view, "timeline_scrubber");
