@@ -155,9 +155,12 @@ void Reproduction::do_trials() {
         missing_.push_back(text);
     }
     in_threads(workers, [this](const std::atomic<bool>& failed) { work(failed); });
-    if (left_out_.empty()) return;
+    plan_.planned_seconds = std::min(plan_.planned_seconds, spent() + plan_.end_seconds);
+    if (left_out_.empty() && others_left_out_ == 0) return;
     std::string names;
     for (const std::string& name : left_out_) names += (names.empty() ? "" : ", ") + name;
+    if (others_left_out_ > 0)
+        names += (names.empty() ? "" : ", and ") + std::to_string(others_left_out_) + " runs of other layouts";
     missing_.push_back("Left out, for the minutes were over: " + names + ".");
 }
 
@@ -181,7 +184,10 @@ void Reproduction::work(const std::atomic<bool>& failed) {
             trial = &plan_.trials[next_++];
             late_ = late_ || 60 * plan_.minutes - plan_.end_seconds - spent() < 1.1 * next_takes();
             if (late_) {
-                left_out_.push_back(trial->name);
+                if (trial->ablation)
+                    ++others_left_out_;
+                else
+                    left_out_.push_back(trial->name);
                 continue;
             }
             tell("training " + trial->name + " (" + std::to_string(next_) + " of " +

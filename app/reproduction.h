@@ -84,6 +84,7 @@ private:
     std::size_t next_ = 0;
     std::vector<double> trial_seconds_;  ///< of the trials that ended, in that order
     std::vector<std::string> left_out_;  ///< trials that there was no time for
+    int others_left_out_ = 0;            ///< likewise, of the layouts beside uniform and even
     double largest_ = 0;                 ///< bytes that one of the processes held at its peak
     bool late_ = false;
 };

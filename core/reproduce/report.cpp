@@ -45,7 +45,7 @@ private:
 
     static std::string seconds_text(double seconds) {
         const auto whole = static_cast<std::int64_t>(std::lround(seconds));
-        return std::to_string(whole / 60) + " min " + std::to_string(whole % 60) + " s";
+        return (whole < 60 ? "" : std::to_string(whole / 60) + " min ") + std::to_string(whole % 60) + " s";
     }
 
     /// As the paper prints it.
@@ -355,8 +355,9 @@ private:
         line("## How it was done");
         line();
         line("- " + in_.program_version + " on " + in_.machine + ". " + minutes_text(plan.minutes) +
-             " minutes were given, " + seconds_text(in_.seconds) + " taken; Standard trained at " +
-             number_text(in_.tokens_per_second) + " tokens a second. " + side_by_side_text());
+             (plan.minutes == 1 ? " minute was given, " : " minutes were given, ") + seconds_text(in_.seconds) +
+             " taken; Standard trained at " + number_text(in_.tokens_per_second) + " tokens a second. " +
+             side_by_side_text());
         const training::JobFile job = job_of(plan, plan.trials.empty() ? Trial{} : plan.trials.front());
         line("- Every run: " + std::to_string(plan.steps) + " steps of " + std::to_string(plan.batch) +
              " sequences of " + std::to_string(plan.sequence_length) + " tokens, AdamW (" +
