@@ -28,6 +28,8 @@ public:
     /// Null: nothing. The table of numbers is not used and may be missing.
     void set_figure(std::shared_ptr<const figures::FigureData> figure);
     const figures::FigureData* figure() const { return given_.get(); }
+    /// A layout is still to come: slow ones wait for a pause, and a machine that is busy makes any slow.
+    bool waits() const { return timer_.isActive(); }
     void set_theme(const Theme& theme);
 
     /// What stands out: a panel's frame, a ridge's band, a curve; row -1: the whole panel.

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <random>
 
+#include "tests/widgets/desk_fixture.h"
+
 namespace headscope::tests {
 namespace {
 
@@ -167,10 +169,10 @@ void settle(widgets::RunShelf& shelf, double seconds) {
     clock.start();
     int quiet = 0;
     while (quiet < 12 && static_cast<double>(clock.elapsed()) < seconds * 1000) {
-        const bool busy = !shelf.worker().idle();
+        const bool busy = !shelf.worker().idle() || figures_wait();
         QApplication::processEvents();
         QApplication::sendPostedEvents();
-        quiet = busy || !shelf.worker().idle() ? 0 : quiet + 1;
+        quiet = busy || !shelf.worker().idle() || figures_wait() ? 0 : quiet + 1;
         if (busy) QThread::msleep(2);
     }
 }

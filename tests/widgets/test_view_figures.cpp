@@ -68,6 +68,32 @@ struct Shown {
 
 }  // namespace
 
+TEST_CASE("What is laid out late is waited for before a picture is taken", "[view][figures]") {
+    ensure_application();
+    FigureView picture;
+    picture.resize(700, 500);
+    picture.show();
+    // Long enough to lay out that the next time waits for a pause.
+    auto figure = std::make_shared<figures::FigureData>();
+    figures::Radar radar;
+    radar.spokes = {"a", "b", "c", "d", "e"};
+    radar.series.push_back({"one", {0.1, 0.9, 0.4, 0.5, 0.6}, 0, {}});
+    for (int i = 0; i < 600; ++i) {
+        figures::Panel panel;
+        panel.title = std::to_string(i);
+        panel.content = radar;
+        figure->panels.push_back(std::move(panel));
+    }
+    figure->columns = 6;
+    picture.set_figure(figure);
+    Desk desk;
+    tests::settle(desk);
+    picture.set_theme(make_theme(true));
+    CHECK(picture.waits());
+    tests::settle(desk);
+    CHECK_FALSE(picture.waits());
+}
+
 TEST_CASE("Radar: a panel a layer; a click selects it, the selected one is framed", "[views][radar]") {
     Shown shown("radar");
     REQUIRE(shown.picture()->figure());
