@@ -31,7 +31,7 @@ struct Heights {
 
 Heights heights_of(const FigureData& figure) {
     if (figure.panels.empty()) return {};
-    if (std::holds_alternative<Radar>(figure.panels.front().content)) return {26, 78};
+    if (std::holds_alternative<Radar>(figure.panels.front().content)) return {26, 110};
     if (std::holds_alternative<Curves>(figure.panels.front().content)) return {26, 120};
     std::size_t rows = 0;
     for (const auto& panel : figure.panels)

@@ -318,6 +318,19 @@ TEST_CASE("A curve without values has no axes, and short ranges have ticks that 
     CHECK(plot.x_ticks()[1].second == "1");
 }
 
+TEST_CASE("A low plot has two values at its axis: one alone tells no size", "[curve]") {
+    ensure_application();
+    CurvePlot plot;
+    plot.resize(300, 96);
+    plot.set_title(QStringLiteral("Loss"));
+    for (const auto& [low, high] : {std::pair{2.1e8, 2.5e8}, std::pair{3.1, 7.0}, std::pair{0.0, 4.1e-4}}) {
+        const auto points = std::make_shared<const CurvePlot::Points>(CurvePlot::Points{{0, 1}, {low, high}});
+        plot.set_lines({{QStringLiteral("a"), Qt::black, CurvePlot::Look::line, points, 0}});
+        plot.grab();
+        CHECK(plot.y_ticks().size() >= 2);
+    }
+}
+
 TEST_CASE("Costs are the paper's at any sizes, and what was measured stands beside them", "[cost]") {
     Page page("cost", 0);
     auto* table = child<QTableWidget>(*page.view, "cost_table");

@@ -2,16 +2,19 @@
 // The job as form and text, and the layout editor.
 #include <QApplication>
 #include <QComboBox>
+#include <QHeaderView>
 #include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
 #include <QPlainTextEdit>
 #include <QPushButton>
+#include <QScrollBar>
 #include <QSignalSpy>
+#include <QTableWidget>
 #include <QTest>
 #include <QToolButton>
-#include <filesystem>
 #include <catch2/catch.hpp>
+#include <filesystem>
 
 #include "tests/widgets/child.h"
 #include "tests/widgets/desk_fixture.h"
@@ -249,6 +252,23 @@ TEST_CASE("A click cycles a layer, a drag fills, keys give mixers", "[train][lay
     CHECK(column->layers()[1] == "approximate");
     child<QToolButton>(*page.view, "mixer_static_emb_qk")->click();
     CHECK(column->layers()[2] == "static_emb_qk");
+}
+
+TEST_CASE("The table of costs shows its headers and numbers whole in a narrow window", "[train][layout]") {
+    Page page("layout");
+    page.view->resize(760, 480);
+    page.turn();
+    page.turn();
+    const auto* table = child<QTableWidget>(*page.view, "layout_costs");
+    REQUIRE(table->rowCount() == 3);
+    CHECK(table->horizontalScrollBar()->maximum() == 0);
+    CHECK(table->verticalScrollBar()->maximum() == 0);
+    for (int column = 0; column < table->columnCount(); ++column) {
+        INFO(column);
+        CHECK(table->columnWidth(column) >= table->horizontalHeader()->sectionSizeHint(column));
+        const QFontMetrics metrics(table->item(2, column)->font());
+        CHECK(table->columnWidth(column) > metrics.horizontalAdvance(table->item(2, column)->text()));
+    }
 }
 
 TEST_CASE("A drag ends where the job gets another stack meanwhile", "[train][layout]") {

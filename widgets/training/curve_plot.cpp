@@ -37,12 +37,16 @@ std::vector<std::pair<double, QString>> labelled(const std::vector<double>& tick
     return labels;
 }
 
-/// Round values; less than a decade of a logarithmic axis has few of its own, and gets those of a linear one.
-std::vector<std::pair<double, QString>> ticks_of(ScaleKind scale, double low, double high, int wanted,
+/// Round values; less than a decade of a logarithmic axis has few of its own, and gets those of a linear one. Where
+/// `wanted` gives one alone, which tells no size, more are asked for, as long as no more than `most` come.
+std::vector<std::pair<double, QString>> ticks_of(ScaleKind scale, double low, double high, int wanted, int most,
                                                  const CurvePlot::Words& words) {
     auto labels = labelled(round_ticks(scale, low, high, wanted), low, high, words);
-    if (scale == ScaleKind::logarithmic && labels.size() < 2)
-        labels = labelled(round_ticks(ScaleKind::linear, low, high, wanted), low, high, words);
+    if (scale == ScaleKind::logarithmic && labels.size() < 2) scale = ScaleKind::linear;
+    for (int count = wanted; labels.size() < 2 && count <= most + 3; ++count) {
+        auto more = labelled(round_ticks(scale, low, high, count), low, high, words);
+        if (std::ssize(more) <= most) labels = std::move(more);
+    }
     return labels;
 }
 
@@ -176,7 +180,9 @@ void CurvePlot::fit() {
     const int tall = std::max(10, height() - top_edge - bottom_edge);
     y_ticks_.clear();
     const double y_low = unscaled(y_scale_, y_.first, 1), y_high = unscaled(y_scale_, y_.second, 1);
-    if (!empty_) y_ticks_ = ticks_of(y_scale_, y_low, y_high, std::clamp(tall / 34, 2, 8), y_words_);
+    if (!empty_)
+        y_ticks_ = ticks_of(y_scale_, y_low, y_high, std::clamp(tall / 34, 2, 8),
+                            std::max(2, tall / (metrics.height() - 2)), y_words_);
     int widest = 0;
     for (const auto& [value, text] : y_ticks_) widest = std::max(widest, metrics.horizontalAdvance(text));
     const int left = std::max(left_, widest + 9 + (y_label_.isEmpty() ? 0 : metrics.height() + 2));
@@ -193,7 +199,8 @@ void CurvePlot::fit_x_ticks() {
     const Range x = shown_x();
     const QFontMetrics metrics(small_font());
     double until = -1e9;
-    for (auto& [tick, text] : ticks_of(x_scale_, x.first, x.second, std::clamp(area_.width() / 64, 2, 10), x_words_)) {
+    const int wanted = std::clamp(area_.width() / 64, 2, 10), most = std::max(2, area_.width() / 24);
+    for (auto& [tick, text] : ticks_of(x_scale_, x.first, x.second, wanted, most, x_words_)) {
         const double middle = x_to_pixel(tick), half = metrics.horizontalAdvance(text) / 2.0;
         if (middle - half < until) continue;
         until = middle + half + 8;

@@ -63,7 +63,11 @@ void CurvePlot::draw_frame(QPainter& painter) const {
         painter.save();
         painter.setFont(bold);
         painter.setPen(theme_.text);
-        const QRect room(area_.left() - 2, 1, area_.width() + 4, metrics.height() + 2);
+        // Above the area; over the axis' labels too where it is longer.
+        const bool fits = QFontMetrics(bold).horizontalAdvance(title_) <= area_.width() + 4;
+        const int left =
+            fits ? area_.left() - 2 : std::max(2, area_.right() + 3 - QFontMetrics(bold).horizontalAdvance(title_));
+        const QRect room(left, 1, area_.right() + 3 - left, metrics.height() + 2);
         painter.drawText(room, Qt::AlignLeft | Qt::AlignVCenter,
                          QFontMetrics(bold).elidedText(title_, Qt::ElideRight, room.width()));
         painter.restore();

@@ -44,7 +44,7 @@ QSize wall_size(QSize room, std::int64_t sites, std::int64_t heads) {
     const double tile =
         std::min(static_cast<double>(room.width()) / static_cast<double>(std::max<std::int64_t>(1, heads)),
                  static_cast<double>(room.height()) / static_cast<double>(std::max<std::int64_t>(1, sites)));
-    const double side = std::clamp(tile, 4.0, 220.0);
+    const double side = std::clamp(tile, 4.0, 400.0);
     return {static_cast<int>(side * static_cast<double>(heads)), static_cast<int>(side * static_cast<double>(sites))};
 }
 

@@ -39,6 +39,7 @@ constexpr std::array<Quantity, 4> kQuantities{{
     {"cache", QT_TRANSLATE_NOOP("CostView", "Cache bytes"), true, &cost::MixerCost::cache, &cost::CostNumbers::cache,
      &cost::MeasuredMixer::cache_bytes},
 }};
+constexpr int kWide = 1800;  ///< pixels
 constexpr std::int64_t kShortest = 64, kLongest = 65'536;
 constexpr std::int64_t kMeasured = 4;  ///< bytes of a number in what is measured
 const std::vector<std::int64_t> kMeasuredLengths{64, 256, 1024};
@@ -79,13 +80,13 @@ CostView::CostView(Desk* desk, QWidget* parent) : View(desk, parent), shelf_(des
     plot_->setObjectName(QStringLiteral("cost_plot"));
     plot_->setAccessibleName(tr("Cost against length"));
     plot_->set_end_names(true);
-    auto* splitter = new QSplitter(Qt::Vertical, content());
-    splitter->setObjectName(QStringLiteral("cost_splitter"));
-    splitter->addWidget(table_);
-    splitter->addWidget(plot_);
-    splitter->setSizes({250, 320});
-    splitter->setStretchFactor(1, 1);
-    column->addWidget(splitter, 1);
+    splitter_ = new QSplitter(Qt::Vertical, content());
+    splitter_->setObjectName(QStringLiteral("cost_splitter"));
+    splitter_->addWidget(table_);
+    splitter_->addWidget(plot_);
+    splitter_->setSizes({250, 320});
+    splitter_->setStretchFactor(1, 1);
+    column->addWidget(splitter_, 1);
     connect(table_, &QTableWidget::currentCellChanged, this, [this](int row) { plot_->set_stressed(row); });
     connect(plot_, &CurvePlot::chosen, this, [this](double, int id) {
         if (id >= 0) table_->setCurrentCell(id, 0);
@@ -94,6 +95,15 @@ CostView::CostView(Desk* desk, QWidget* parent) : View(desk, parent), shelf_(des
     connect(&shelf_.draft(), &JobDraft::choices_changed, this, &CostView::refresh_later);
     connect(&shelf_, &RunShelf::cost_changed, this, &CostView::refresh_later);
     show_content();
+}
+
+/// Side by side where a row of the table would be too long to be followed.
+void CostView::resizeEvent(QResizeEvent* event) {
+    View::resizeEvent(event);
+    const Qt::Orientation wanted = width() > kWide ? Qt::Horizontal : Qt::Vertical;
+    if (wanted == splitter_->orientation()) return;
+    splitter_->setOrientation(wanted);
+    splitter_->setSizes(wanted == Qt::Horizontal ? QList<int>{kWide / 2, width() - kWide / 2} : QList<int>{250, 320});
 }
 
 QWidget* CostView::make_bar() {
@@ -253,6 +263,10 @@ void CostView::show_table() {
     table_->setRowCount(static_cast<int>(costs.size()));
     table_->horizontalHeader()->setSectionResizeMode(formulas ? QHeaderView::ResizeToContents : QHeaderView::Stretch);
     table_->horizontalHeader()->setSectionResizeMode(0, QHeaderView::ResizeToContents);
+    table_->horizontalHeader()->setStretchLastSection(formulas);
+    for (int column = 0; column < table_->columnCount(); ++column)
+        table_->horizontalHeaderItem(column)->setTextAlignment(
+            (column == 0 || (formulas && column % 2 == 1) ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
     const bool any = measured_somewhere();
     for (int column = 2; column < table_->columnCount(); column += 2) table_->setColumnHidden(column, !any);
     QColor faint = desk().theme().muted;

@@ -10,6 +10,7 @@ class QLabel;
 class QProgressBar;
 class QPushButton;
 class QSpinBox;
+class QSplitter;
 class QTableWidget;
 
 namespace headscope::widgets {
@@ -28,6 +29,7 @@ public:
 
 protected:
     void refresh() override;
+    void resizeEvent(QResizeEvent* event) override;
 
 private:
     QWidget* make_bar();
@@ -45,9 +47,10 @@ private:
     QSpinBox* batch_;
     QPushButton* measure_;
     QProgressBar* busy_;
-    QLabel *words_, *title_;
+    QLabel* words_;
     QTableWidget* table_;
     CurvePlot* plot_;
+    QSplitter* splitter_;
     QString wanted_sizes_;
     bool filling_ = false;
 };

@@ -7,6 +7,7 @@
 #include <QLabel>
 #include <QListWidget>
 #include <QPainter>
+#include <QScrollBar>
 #include <QTableWidget>
 #include <QToolButton>
 #include <QVBoxLayout>
@@ -22,7 +23,10 @@
 namespace headscope::widgets {
 namespace {
 
-constexpr int kGlyph = 34;
+constexpr int kGlyph = 34, kSpacing = 12;
+constexpr int kLeastColumn = 110, kMostColumn = 340;  ///< pixels, of layers and of layouts
+constexpr int kNarrow = 900;                          ///< below, mixers stand in one column
+constexpr int kLeastCost = 24, kUsualCost = 84;       ///< of a column of costs
 
 /// A layout as a small column of stripes.
 QIcon glyph(const std::vector<std::string>& layers, const Theme& theme, double ratio) {
@@ -57,10 +61,20 @@ LayoutView::LayoutView(Desk* desk, QWidget* parent)
       costs_(new QTableWidget(content())),
       costs_title_(heading(tr("Cost of the attention sublayers"), content())),
       legend_(new QLabel(content())) {
-    auto* left = new QVBoxLayout;
+    // In a wide window the plots get what the names of layers and mixers do not need.
+    const auto names = [this](QWidget*& side) {
+        side = new QWidget(content());
+        side->setMaximumWidth(kMostColumn);
+        auto* column = new QVBoxLayout(side);
+        column->setContentsMargins(0, 0, 0, 0);
+        return column;
+    };
+    QWidget *left_side = nullptr, *middle_side = nullptr;
+    column_->setMinimumWidth(kLeastColumn);
+    auto* left = names(left_side);
     left->addWidget(heading(tr("Layers, the first on top"), content()));
     left->addWidget(column_, 1);
-    auto* middle = new QVBoxLayout;
+    auto* middle = names(middle_side);
     middle->addWidget(heading(tr("Mixers"), content()));
     middle->addWidget(make_mixers());
     middle->addWidget(heading(tr("Layouts of the paper"), content()));
@@ -90,10 +104,10 @@ LayoutView::LayoutView(Desk* desk, QWidget* parent)
     right->addLayout(plots, 1);
     auto* row = new QHBoxLayout(content());
     row->setContentsMargins(8, 6, 8, 6);
-    row->setSpacing(12);
-    row->addLayout(left, 3);
-    row->addLayout(middle, 3);
-    row->addLayout(right, 5);
+    row->setSpacing(kSpacing);
+    row->addWidget(left_side, 3);
+    row->addWidget(middle_side, 3);
+    row->addLayout(right, 6);
 
     costs_->setObjectName(QStringLiteral("layout_costs"));
     costs_->setAccessibleName(tr("Cost of the attention sublayers"));
@@ -101,11 +115,22 @@ LayoutView::LayoutView(Desk* desk, QWidget* parent)
     costs_->setSelectionMode(QAbstractItemView::NoSelection);
     costs_->verticalHeader()->hide();
     costs_->setColumnCount(6);
-    costs_->horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
-    for (const int names : {0, 1})
-        costs_->horizontalHeader()->setSectionResizeMode(names, QHeaderView::ResizeToContents);
-    costs_->setHorizontalHeaderLabels({tr("Mixer"), tr("Layers"), tr("Prefill\nFLOPs"), tr("Decode\nFLOPs"),
-                                       tr("Activations\nbytes"), tr("Cache\nbytes")});
+    costs_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
+    costs_->setHorizontalScrollMode(QAbstractItemView::ScrollPerPixel);
+    const QStringList columns{tr("Mixer"),         tr("Layers"),      tr("Prefill\nFLOPs"),
+                              tr("Decode\nFLOPs"), tr("Activations"), tr("Cache")};
+    const QStringList tips{{},
+                           tr("Layers that have it"),
+                           tr("Operations for the whole text"),
+                           tr("Operations for one more token"),
+                           tr("Bytes of activations that the backward pass needs"),
+                           tr("Bytes that decoding keeps")};
+    for (int column = 0; column < 6; ++column) {
+        auto* item = new QTableWidgetItem(columns[column]);
+        item->setToolTip(tips[column]);
+        item->setTextAlignment((column == 0 ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
+        costs_->setHorizontalHeaderItem(column, item);
+    }
     costs_->setShowGrid(false);
     costs_->setAlternatingRowColors(true);
 
@@ -141,6 +166,24 @@ QWidget* LayoutView::make_layouts() {
     layouts_->setIconSize({kGlyph / 2, kGlyph});
     layouts_->setFrameShape(QFrame::NoFrame);
     return layouts_;
+}
+
+/// In one column where the table of costs needs the room.
+void LayoutView::place_mixers() {
+    auto* grid = static_cast<QGridLayout*>(mixers_->layout());
+    const int columns = width() < kNarrow ? 1 : 2;
+    int place = 0;
+    for (QToolButton* button : mixer_buttons_) {
+        grid->addWidget(button, place / columns, place % columns, Qt::AlignLeft);
+        ++place;
+    }
+    mixers_->updateGeometry();
+}
+
+void LayoutView::resizeEvent(QResizeEvent* event) {
+    View::resizeEvent(event);
+    place_mixers();
+    fit_costs();
 }
 
 std::vector<std::string> LayoutView::layers() const {
@@ -185,12 +228,10 @@ void LayoutView::fill_choices() {
         made->setAccessibleName(tr("Give the chosen layers: %1").arg(mixer_title(mixer)));
         made->setToolTip(tr("Give the chosen layers this mixer (key %1)\n%2").arg(number++).arg(choice.hint));
         connect(made, &QToolButton::clicked, this, [this, mixer] { column_->give(mixer); });
-        const int place = static_cast<int>(mixer_buttons_.size());
-        static_cast<QGridLayout*>(mixers_->layout())->addWidget(made, place / 2, place % 2, Qt::AlignLeft);
         made->show();
         mixer_buttons_.push_back(made);
     }
-    mixers_->updateGeometry();
+    place_mixers();
     column_->set_mixers(shown_mixers_);
     column_->set_theme(desk().theme());
 }
@@ -288,8 +329,6 @@ void LayoutView::show_costs() {
                               .arg(setting.length)
                               .arg(setting.hidden));
     costs_->setRowCount(static_cast<int>(counts.size()) + 1);
-    costs_->setFixedHeight(costs_->horizontalHeader()->sizeHint().height() + 6 +
-                           costs_->rowCount() * costs_->verticalHeader()->defaultSectionSize());
     cost::CostNumbers sum;
     int row = 0;
     const auto cell = [&](int column, const QString& text, bool bold) {
@@ -332,12 +371,40 @@ void LayoutView::show_costs() {
     cell(3, count_words(sum.decode), true);
     cell(4, bytes_words(sum.activation), true);
     cell(5, bytes_words(sum.cache), true);
+    fit_costs();
     facts_->set({{tr("parameters"), e.parameters > 0 ? count_words(e.parameters) : QStringLiteral("–"),
                   tr("All seven mixers have the same number"), e.parameters <= 0},
                  {tr("memory"), e.memory > 0 ? bytes_words(e.memory) : QStringLiteral("–"), tr("While training, about"),
                   e.memory <= 0},
                  {tr("FLOPs a token"), e.flops_per_token > 0 ? count_words(e.flops_per_token) : QStringLiteral("–"),
                   tr("Of the whole model, forward and backward"), e.flops_per_token <= 0}});
+}
+
+/// The table has the room that its words and numbers need, as far as there is any.
+void LayoutView::fit_costs() {
+    QHeaderView* header = costs_->horizontalHeader();
+    header->setMinimumSectionSize(width() < kNarrow ? kLeastCost : kUsualCost);
+    QFont font = costs_->font();
+    font.setBold(true);  // the last row's
+    const QFontMetrics metrics(font);
+    const int margin = 2 * (style()->pixelMetric(QStyle::PM_FocusFrameHMargin, nullptr, costs_) + 2);
+    int needed = 2 * costs_->frameWidth();
+    for (int column = 0; column < costs_->columnCount(); ++column) {
+        int widest = header->sectionSizeHint(column);
+        for (int row = 0; row < costs_->rowCount(); ++row) {
+            const QTableWidgetItem* item = costs_->item(row, column);
+            if (!item) continue;
+            const int icon = item->icon().isNull() ? 0 : costs_->iconSize().width() + margin;
+            widest = std::max(widest, metrics.horizontalAdvance(item->text()) + icon + margin);
+        }
+        needed += std::max(widest, header->minimumSectionSize()) + 1;
+    }
+    const int others = kLeastColumn + mixers_->minimumSizeHint().width() + 2 * kSpacing + 16;
+    costs_->setMinimumWidth(std::clamp(needed, 0, std::max(0, width() - others)));
+    const bool scrolls = costs_->minimumWidth() < needed;
+    costs_->setFixedHeight(header->sizeHint().height() + 6 +
+                           costs_->rowCount() * costs_->verticalHeader()->defaultSectionSize() +
+                           (scrolls ? costs_->horizontalScrollBar()->sizeHint().height() : 0));
 }
 
 extern const ViewKind kLayout{"layout", "Layers", "Which layer mixes how: the layout editor",

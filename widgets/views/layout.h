@@ -24,12 +24,15 @@ public:
 
 protected:
     void refresh() override;
+    void resizeEvent(QResizeEvent* event) override;
 
 private:
     QWidget* make_mixers();
     QWidget* make_layouts();
     void fill_choices();
+    void place_mixers();
     void show_costs();
+    void fit_costs();
     void show_growth();
     /// As the job says them; the estimate, which comes later, where it does not.
     std::vector<std::string> layers() const;

@@ -373,10 +373,12 @@ void TimelineView::draw() {
                               : tr("Indicators of all layers at step %1").arg(step));
     wall_->set(moment.wall, moment.sites, moment.heads, tr("This run kept no maps of its heads with its probes."));
     wall_->set_chosen(shelf_.site(), shelf_.head());
-    wall_title_->setText(moment.wall.isNull() ? tr("Maps of all heads")
-                                              : tr("Maps of all heads at step %1: rows layers, columns heads, to %2")
-                                                    .arg(step)
-                                                    .arg(number_label(moment.highest)));
+    wall_title_->setText(
+        moment.wall.isNull()
+            ? tr("Maps of all heads")
+            : tr("Maps at step %1 · rows: layers · to %2").arg(step).arg(number_label(moment.highest)));
+    wall_title_->setToolTip(tr("Mean weights of all heads: a row a layer, a column a head; colours end at %1")
+                                .arg(number_label(moment.highest)));
 }
 
 QJsonObject TimelineView::state() const {

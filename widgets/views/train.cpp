@@ -17,6 +17,8 @@
 namespace headscope::widgets {
 namespace {
 
+constexpr int kWidestForm = 800;  ///< pixels: a field's value stays beside its name
+
 QPushButton* button(QWidget* parent, const char* name, const QString& text, const QString& tip) {
     auto* made = new QPushButton(text, parent);
     made->setObjectName(QLatin1String(name));
@@ -48,6 +50,7 @@ TrainView::TrainView(Desk* desk, QWidget* parent)
     splitter_->addWidget(editor_);
     splitter_->setChildrenCollapsible(true);
     splitter_->setSizes({520, 480});
+    form_->setMaximumWidth(kWidestForm);
     connect(form_, &JobForm::focused, editor_, &JobEditor::show_key);
     connect(form_, &JobForm::all_changed, this, [this] { Q_EMIT state_changed(); });
     connect(&draft_, &JobDraft::changed, this, [this] {
