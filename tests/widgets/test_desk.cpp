@@ -42,6 +42,38 @@ TEST_CASE("A value is read once, on another thread, and told when it is there", 
     CHECK(opened.study->heads(0).value == second.value);
 }
 
+TEST_CASE("Values of all analyses together stay within one budget, the last ones asked for are kept", "[desk]") {
+    ensure_application();
+    const test::TemporaryFolder folder;
+    tests::write_synthetic_analysis(folder / "a.headscope.h5");
+    tests::write_synthetic_analysis(folder / "b.headscope.h5");
+    // A thumbnail is of 4 heads and 24 x 24 numbers of 8 bytes: two fit, three do not.
+    constexpr std::int64_t kThumbnail = 4 * 24 * 24 * 8, kBudget = 5 * kThumbnail / 2;
+    ValueBudget budget(kBudget);
+    Worker reader;
+    Study first(1, &reader, &budget, Study::open(folder / "a.headscope.h5"));
+    {
+        Study second(2, &reader, &budget, Study::open(folder / "b.headscope.h5"));
+        const auto ask = [&](Study& study, std::int64_t site) {
+            study.thumbnails("mean", 0, site);
+            reader.finish();
+            QCoreApplication::sendPostedEvents(nullptr, QEvent::MetaCall);
+        };
+        ask(first, 0);
+        ask(first, 1);
+        CHECK(budget.bytes() == 2 * kThumbnail);
+        ask(second, 0);
+        CHECK(budget.bytes() == 2 * kThumbnail);
+        CHECK(second.thumbnails("mean", 0, 0));
+        CHECK(first.thumbnails("mean", 0, 1));
+        CHECK_FALSE(first.thumbnails("mean", 0, 0));  // read again
+        reader.finish();
+    }
+    // What a closed analysis held is free.
+    CHECK(budget.bytes() <= 2 * kThumbnail);
+    CHECK(first.thumbnails("mean", 0, 1));
+}
+
 TEST_CASE("What changes is read again, and the old value shown until then", "[desk]") {
     Opened opened;
     opened.study->heads(0);

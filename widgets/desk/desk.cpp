@@ -36,7 +36,7 @@ Desk::~Desk() {
 
 Study* Desk::add(Study::Opened opened) {
     const int id = ++last_id_;
-    auto study = std::make_unique<Study>(id, &reader_, std::move(opened));
+    auto study = std::make_unique<Study>(id, &reader_, &values_, std::move(opened));
     Study* added = study.get();
     connect(added, &Study::arrived, this, &Desk::arrived);
     connect(added, &Study::renamed, this, &Desk::studies_changed);

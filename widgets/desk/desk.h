@@ -112,6 +112,7 @@ private:
     std::unique_ptr<TileService> tiles_;
     std::unique_ptr<HeadSetStore> head_sets_;
     std::unique_ptr<RunShelf> runs_;
+    ValueBudget values_;
     std::map<int, std::unique_ptr<Study>> studies_;
     int last_id_ = 0;
     Selection selection_, selection_in_one_;

@@ -12,8 +12,6 @@
 namespace headscope::widgets {
 namespace {
 
-constexpr std::int64_t kCacheBytes = 160LL << 20;
-
 std::string key_of(const char* what, std::initializer_list<std::int64_t> numbers) {
     std::string key = what;
     for (const std::int64_t number : numbers) key += ":" + std::to_string(number);
@@ -52,19 +50,24 @@ Study::Opened Study::open(const std::filesystem::path& path) {
     return opened;
 }
 
-Study::Study(int id, Worker* reader, Opened opened, QObject* parent)
+Study::Study(int id, Worker* reader, ValueBudget* budget, Opened opened, QObject* parent)
     : QObject(parent),
       id_(id),
       reader_(reader),
+      budget_(budget),
       file_(std::move(opened.file)),
       header_(std::move(opened.header)),
       path_(file_->path()),
       complete_(opened.complete),
-      done_(std::move(opened.done)) {}
+      done_(std::move(opened.done)) {
+    budget_->join(this);
+}
 
 Study::~Study() {
     mailbox_.close();
     reader_->cancel(this);
+    budget_->leave(this);
+    for (const auto& [key, entry] : cache_) budget_->add(-entry.bytes);
     // The file is closed where it was opened.
     reader_->post(nullptr, [file = std::move(file_)](const Cancellation&) mutable { file.reset(); });
 }
@@ -218,7 +221,7 @@ Reply<figures::FigureData> Study::figure(const std::string& recipe, const figure
 
 const Study::Entry& Study::find(const std::string& key, std::int64_t sequence, std::int64_t site, Read read) {
     Entry& entry = cache_[key];
-    entry.used = ++clock_;
+    entry.used = budget_->tick();
     entry.sequence = sequence;
     entry.site = site;
     if (entry.pending || (entry.known && !entry.stale)) return entry;
@@ -255,9 +258,10 @@ void Study::take(const std::string& key, Loaded loaded, const QString& failure) 
     entry.failure = failure;
     if (failure.isEmpty()) {
         entry.value = std::move(loaded.value);
+        budget_->add(loaded.bytes - entry.bytes);
         entry.bytes = loaded.bytes;
     }
-    trim();
+    budget_->trim();
     announce();
 }
 
@@ -269,24 +273,34 @@ void Study::drop(const std::string& key) {
         place->second.pending = false;
         place->second.stale = true;
     } else {
-        cache_.erase(place);
+        erase(place);
     }
     announce();
 }
 
-void Study::trim() {
-    std::int64_t bytes = 0;
-    for (const auto& [key, entry] : cache_) bytes += entry.bytes;
-    while (bytes > kCacheBytes) {
-        auto oldest = cache_.end();
-        for (auto at = cache_.begin(); at != cache_.end(); ++at)
-            if (!at->second.pending && at->second.bytes > 0 &&
-                (oldest == cache_.end() || at->second.used < oldest->second.used))
-                oldest = at;
-        if (oldest == cache_.end() || oldest->second.used == clock_) return;
-        bytes -= oldest->second.bytes;
-        cache_.erase(oldest);
+std::map<std::string, Study::Entry>::const_iterator Study::oldest_entry() const {
+    auto oldest = cache_.end();
+    for (auto at = cache_.begin(); at != cache_.end(); ++at) {
+        const Entry& entry = at->second;
+        if (entry.pending || entry.bytes == 0) continue;
+        if (oldest == cache_.end() || entry.used < oldest->second.used) oldest = at;
     }
+    return oldest;
+}
+
+std::uint64_t Study::oldest_value() const {
+    const auto oldest = oldest_entry();
+    return oldest == cache_.end() ? 0 : oldest->second.used;
+}
+
+void Study::drop_oldest_value() {
+    const auto oldest = oldest_entry();
+    if (oldest != cache_.end()) erase(oldest);
+}
+
+void Study::erase(std::map<std::string, Entry>::const_iterator place) {
+    budget_->add(-place->second.bytes);
+    cache_.erase(place);
 }
 
 void Study::announce() {

@@ -22,6 +22,7 @@
 #include "core/tiles/mean_map.h"
 #include "core/workspace/head_table.h"
 #include "widgets/desk/mailbox.h"
+#include "widgets/desk/value_budget.h"
 
 namespace headscope::widgets {
 
@@ -65,8 +66,8 @@ inline std::int64_t bytes_of(const Profile& profile) {
     return static_cast<std::int64_t>(profile.weights.size() * 8);
 }
 
-/// An open analysis, complete or still being written. Window's thread; asking never waits. Values stay in a cache of
-/// limited size, least recently asked for first to go.
+/// An open analysis, complete or still being written. Window's thread; asking never waits. Values stay in a cache for
+/// which all open analyses have one budget.
 class Study : public QObject {
     Q_OBJECT
 public:
@@ -81,8 +82,8 @@ public:
     };
     static Opened open(const std::filesystem::path& path);
 
-    /// `reader` owns HDF5 and outlives this.
-    Study(int id, Worker* reader, Opened opened, QObject* parent = nullptr);
+    /// `reader` owns HDF5; it and the budget outlive this.
+    Study(int id, Worker* reader, ValueBudget* budget, Opened opened, QObject* parent = nullptr);
     ~Study() override;
 
     int id() const { return id_; }
@@ -153,6 +154,10 @@ public:
     bool running() const { return running_; }
     void set_running() { running_ = true; }
 
+    // For the budget.
+    std::uint64_t oldest_value() const;  ///< when the value that may go first was asked for; 0: none may
+    void drop_oldest_value();
+
     /// What a token of the vocabulary reads as, where a tokenizer is at hand; else empty. Answers at once.
     std::function<QString(std::int32_t id)> spell;
 
@@ -180,17 +185,18 @@ private:
     void spoil(std::int64_t sequence, std::int64_t site);
     void announce();
     std::int64_t token_count(const std::string& stream, std::optional<std::int64_t> sequence) const;
-    void trim();
+    std::map<std::string, Entry>::const_iterator oldest_entry() const;
+    void erase(std::map<std::string, Entry>::const_iterator place);
 
     int id_;
     Worker* reader_;
+    ValueBudget* budget_;
     std::shared_ptr<store::AnalysisFile> file_;
     Header header_;
     std::filesystem::path path_;
     bool complete_, running_ = false, announced_ = false;
     std::set<std::pair<std::int64_t, std::int64_t>> done_;
     std::map<std::string, Entry> cache_;
-    std::uint64_t clock_ = 0;
     Mailbox mailbox_{this};
 };
 
