@@ -172,6 +172,7 @@ EvaluationGroups::EvaluationGroups(Evaluations evaluations) {
                 value.mean = over.mean;
                 if (value.each.size() > 1) value.error = over.deviation;
                 most_seeds_ = std::max(most_seeds_, value.each.size());
+                some_have_one_ |= value.each.size() == 1;
             }
         }
         groups_.push_back(std::move(group));
@@ -218,8 +219,9 @@ std::int64_t EvaluationGroups::chosen_length(const Measured& what, const FigureO
 }
 
 std::string EvaluationGroups::error_note() const {
-    return most_seeds_ > 1 ? "Bars: standard deviation over " + std::to_string(most_seeds_) + " seeds."
-                           : "One seed each; bars: standard error of the mean over the text.";
+    if (most_seeds_ <= 1) return "One seed each; bars: standard error of the mean over the text.";
+    return "Bars: standard deviation over " + std::to_string(most_seeds_) + " seeds" +
+           (some_have_one_ ? "; where there is one, standard error of the mean over the text." : ".");
 }
 
 FigureData rows_figure(const EvaluationGroups& evaluations, const std::vector<Measured>& chosen, std::size_t rows,

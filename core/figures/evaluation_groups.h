@@ -63,6 +63,7 @@ private:
     std::vector<EvaluationGroup> groups_;
     std::vector<Measured> all_;  ///< in the order in which they were stored
     std::size_t most_seeds_ = 0;
+    bool some_have_one_ = false;
 };
 
 /// "RndEmbQK" for "rnd_emb_qk".
