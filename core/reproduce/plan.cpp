@@ -94,11 +94,10 @@ std::vector<Trial> trials_of(std::int64_t seeds, std::int64_t layers, bool ablat
         }
     }
     if (!ablation) return trials;
-    for (const char* mixer : {"non_approximate", "rnd_emb_qk"}) {
-        std::set<std::string> known{stack_of("even", layers), stack_of("uniform", layers)};
-        for (const char* layout : {"odd", "top", "middle", "bottom", "quarter", "first", "last", "bilateral"})
-            if (known.insert(stack_of(layout, layers)).second) add(mixer, layout, 1, true);
-    }
+    std::set<std::string> known{stack_of("even", layers), stack_of("uniform", layers)};
+    for (const char* layout : {"odd", "top", "middle", "bottom", "quarter", "first", "last", "bilateral"})
+        if (known.insert(stack_of(layout, layers)).second)
+            for (const char* mixer : {"non_approximate", "rnd_emb_qk"}) add(mixer, layout, 1, true);
     return trials;
 }
 
