@@ -233,15 +233,17 @@ int MapPlot::level() const {
 }
 
 bool MapPlot::lay_out_labels() {
-    auto& across = static_cast<TokenTicker&>(*xAxis->ticker());
-    auto& down = static_cast<TokenTicker&>(*yAxis->ticker());
-    across.set_length(area()->width());
-    down.set_length(area()->height());
+    bool others = false;
     const double line = 0.85 * QFontMetricsF(xAxis->tickLabelFont()).height();  // without what is between lines
-    across.set_label_room(line);
-    down.set_label_room(line);
-    const double rotation = across.shows_tokens(xAxis->range()) ? -90 : 0;
-    if (rotation == xAxis->tickLabelRotation()) return false;
+    for (QCPAxis* axis : {xAxis, yAxis}) {
+        auto& ticker = static_cast<TokenTicker&>(*axis->ticker());
+        const std::int64_t step = ticker.step(axis->range());
+        ticker.set_length(axis == xAxis ? area()->width() : area()->height());
+        ticker.set_label_room(line);
+        others = others || ticker.step(axis->range()) != step;
+    }
+    const double rotation = static_cast<TokenTicker&>(*xAxis->ticker()).shows_tokens(xAxis->range()) ? -90 : 0;
+    if (rotation == xAxis->tickLabelRotation()) return others;
     xAxis->setTickLabelRotation(rotation);
     return true;
 }

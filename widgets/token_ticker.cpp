@@ -25,6 +25,11 @@ bool TokenTicker::shows_tokens(const QCPRange& range) const {
     return !labels_.empty() && range.size() > 0 && length_ / range.size() >= label_room_;
 }
 
+std::int64_t TokenTicker::step(const QCPRange& range) const {
+    if (shows_tokens(range) || !(range.size() > 0) || !(range.size() < 1e12)) return 1;
+    return round_step(std::min(range.size(), kNumberRoom * range.size() / std::max(kNumberRoom, length_)));
+}
+
 void TokenTicker::generate(const QCPRange& range, const QLocale&, QChar, int, QVector<double>& ticks,
                            QVector<double>* sub_ticks, QVector<QString>* labels) {
     ticks.clear();
@@ -32,8 +37,7 @@ void TokenTicker::generate(const QCPRange& range, const QLocale&, QChar, int, QV
     if (labels) labels->clear();
     if (!(range.size() > 0) || !(range.size() < 1e12)) return;
     const bool tokens = shows_tokens(range);
-    const double wanted = std::min(range.size(), kNumberRoom * range.size() / std::max(kNumberRoom, length_));
-    const std::int64_t step = tokens ? 1 : round_step(wanted);
+    const std::int64_t step = this->step(range);
     auto cell = static_cast<std::int64_t>(std::floor(range.lower - 0.5)) / step * step;
     for (; static_cast<double>(cell) + 0.5 <= range.upper; cell += step) {
         const double middle = static_cast<double>(cell) + 0.5;

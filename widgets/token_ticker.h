@@ -18,6 +18,8 @@ public:
 
     /// Whether tokens are shown for this range of cells.
     bool shows_tokens(const QCPRange& range) const;
+    /// Cells from one tick to the next.
+    std::int64_t step(const QCPRange& range) const;
     void generate(const QCPRange& range, const QLocale& locale, QChar format, int precision, QVector<double>& ticks,
                   QVector<double>* sub_ticks, QVector<QString>* labels) override;
 

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/tiles/head_map.h"
 #include "core/tiles/logit_source.h"
 #include "core/tiles/rank_source.h"
 #include "widgets/colour_lookup.h"
@@ -79,6 +80,21 @@ std::vector<int> strong(const Shown& shown, const QImage& image, int y) {
 }
 
 }  // namespace
+
+TEST_CASE("A map that is shown for the first time has ticks all along its axes", "[map]") {
+    ensure_application();
+    TileService service;
+    MapPlot plot(&service);
+    MapContent content;
+    content.queries = 45;
+    content.keys = 41;
+    plot.set_content(content);  // before anything has a size
+    plot.resize(220, 460);
+    plot.show();
+    for (int i = 0; i < 5; ++i) QApplication::processEvents();
+    CHECK(plot.yAxis->tickVector().size() >= 5);
+    CHECK(plot.xAxis->tickVector().size() >= 2);
+}
 
 TEST_CASE("A diagonal and a column one cell wide are seen in every row of pixels at every zoom", "[widgets][map]") {
     Shown shown;

@@ -14,6 +14,7 @@ namespace headscope::widgets {
 namespace {
 
 constexpr int kNoToken = -1;
+constexpr int kWidestStudy = 340, kWidestText = 300;  ///< pixels
 
 QString first_words(const store::SequenceTokens& sequence) {
     QString text = QString::fromStdString(sequence.text.substr(0, 160)).simplified();
@@ -60,7 +61,13 @@ SelectionBar::SelectionBar(Desk* desk, QWidget* parent)
     row->addWidget(query_token_);
     add(tr("&Key"), key_, "select_key", tr("The token that is looked at"));
     row->addWidget(key_token_);
-    row->addStretch();
+    row->addStretch(1);
+    // Names of analyses that differ in their ends alone are told apart where there is room.
+    row->setStretchFactor(study_, 6);
+    row->setStretchFactor(sequence_, 4);
+    study_->setMaximumWidth(kWidestStudy);
+    sequence_->setMaximumWidth(kWidestText);
+    for (QComboBox* box : {study_, sequence_}) box->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
     for (QSpinBox* box : {query_, key_}) {
         box->setRange(kNoToken, kNoToken);
         box->setSpecialValueText(tr("none"));
