@@ -36,7 +36,7 @@ rm -rf "${runs[@]}"
 "$headscope" train installer/example-job.toml -o "${runs[0]}" >out/train.log 2>&1
 "$headscope" train installer/example-job.toml -o "${runs[1]}" --set model.mixer=non_approximate \
     --set model.layout=even >>out/train.log 2>&1
-"$headscope" evaluate "${runs[@]}" --task perplexity --length 16,32,64,128 --tokens 2048 -o out/runs.evaluation.h5 >>out/train.log 2>&1
+"$headscope" evaluate "${runs[@]}" --task perplexity --length 8,16,32,64 --tokens 2048 -o out/runs.evaluation.h5 >>out/train.log 2>&1
 
 drawn=()
 formats=(pdf svg png csv)

@@ -259,7 +259,7 @@ private:
         }
         std::string note;
         for (const auto& [quantities, lines] : all)
-            note += (note.empty() ? "On one line, " : " ") + quantities + ": " + lines + ".";
+            note += (note.empty() ? "On one line for " : " For ") + quantities + ": " + lines + ".";
         return note;
     }
 

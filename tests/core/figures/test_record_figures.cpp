@@ -294,7 +294,7 @@ TEST_CASE("Costs are the paper's formulas as curves and as a table", "[figures][
     CHECK(figure.text_table->rows.size() == cost::mixer_costs().size());
     CHECK(figure.text_table->rows[0].size() == 9);
     const auto together = std::find_if(figure.notes.begin(), figure.notes.end(),
-                                       [](const std::string& note) { return note.starts_with("On one line, "); });
+                                       [](const std::string& note) { return note.starts_with("On one line for "); });
     REQUIRE(together != figure.notes.end());
     CHECK(together->find("MLP, Non-approximate") != std::string::npos);
     FigureOptions options;
