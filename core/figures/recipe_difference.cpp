@@ -42,6 +42,12 @@ void check_request(Files files, const FigureOptions& options) {
                     "--other-layer or --other-head",
                     "found " + std::to_string(files.size()));
     }
+    const auto count = std::ssize(files[1]->header().sequences);
+    if (options.other_sequence && *options.other_sequence >= count) {
+        throw Error(ErrorCode::usage, "--other-sequence",
+                    "expected 0 to " + std::to_string(count - 1) + " of " + file_name(*files[1]),
+                    "found " + std::to_string(*options.other_sequence));
+    }
 }
 
 /// Two files whose layers and heads are the same, and as many sequences of both.

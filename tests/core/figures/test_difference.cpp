@@ -264,7 +264,7 @@ TEST_CASE("What cannot be compared is refused in one line", "[figures][differenc
     CHECK(refusal("difference", {more}, options).find("[--other-sequence] expected one") != std::string::npos);
     options = {};
     options.other_sequence = 2;
-    CHECK(refusal("difference", {more}, options).find("expected 0 to 1") != std::string::npos);
+    CHECK(refusal("difference", {more}, options).find("[--other-sequence] expected 0 to 1") != std::string::npos);
     // Texts without a common token have no pair of cells.
     options = {};
     options.layer = options.head = 0;
