@@ -27,6 +27,7 @@
 #include "core/model/check_batch.h"
 #include "core/model/model.h"
 #include "core/store/analysis_file.h"
+#include "core/training/job_name.h"
 #include "kernels/backend.h"
 
 namespace headscope::app {
@@ -220,6 +221,7 @@ Done analyse_one(const Options& options, const std::string& path,
               0,      loading_note(model->report())};
     for (const auto& sequence : request.sequences) done.tokens += sequence.ids.size();
     done.target = target_note(options, request);
+    request.model_name = training::snapshot_title(path);
     request.model_sha256 = checkpoint->fingerprint(cancellation);
     request.config_json = model->config().to_json();
     request.settings_json = done.settings.dump();

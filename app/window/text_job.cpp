@@ -9,8 +9,7 @@
 #include "core/analysis/targets.h"
 #include "core/base/error.h"
 #include "core/model/check_batch.h"
-#include "core/training/job.h"
-#include "core/training/run_folder.h"
+#include "core/training/job_name.h"
 #include "core/workspace/token_display.h"
 
 namespace headscope::app {
@@ -88,22 +87,10 @@ widgets::TokenPreview::Sequence chips_of(const store::SequenceTokens& tokens) {
 
 namespace {
 
-/// "my first run, step 40" for a run's snapshot, else the folder's or file's name.
 QString name_of(const std::filesystem::path& path, const checkpoint::Checkpoint& file) {
     constexpr std::size_t kLongest = 60;
-    std::error_code ignored;
-    const std::filesystem::path folder = std::filesystem::weakly_canonical(path, ignored);  // last and best are links
-    const std::int64_t step = training::snapshot_step(folder.filename().string());
-    const training::RunFolder run{folder.parent_path().parent_path()};
-    if (step < 0 || folder.parent_path() != run.snapshots())
-        return QString::fromStdString(escaped(file.display_name(), kLongest));
-    std::string name = run.path.filename().string();
-    try {
-        const training::JobFile job = training::read_job_file(run.job());
-        if (!job.name.empty()) name = job.name;
-    } catch (const Error&) {  // the folder's name is a name too
-    }
-    return QObject::tr("%1, step %2").arg(QString::fromStdString(escaped(name, kLongest))).arg(step);
+    const std::string title = training::snapshot_title(path);
+    return QString::fromStdString(escaped(title.empty() ? file.display_name() : title, kLongest));
 }
 
 /// What cannot be run can be looked at: shapes, histograms and norms need no configuration.
@@ -225,6 +212,7 @@ analysis::AnalysisRequest make_request(const OpenModel& model, const TextChoice&
     const auto& config = model.inspection.config;
     analysis::AnalysisRequest request;
     request.settings_json = settings_of(model, choice, input);
+    request.model_name = training::snapshot_title(model.file->path());
     request.sequences = std::move(input.sequences);
     if (config.encoder && choice.target_tokens) {
         request.targets = *choice.target_tokens;

@@ -39,40 +39,36 @@ Watchdog::~Watchdog() {
 }
 
 void Watchdog::watch() {
+    const auto send = mailbox_.sender();
     for (int round = 0; !ending_; ++round) {
         if (!watching_ || round % kMemoryEvery == 0) {
-            const double bytes = resident_memory();
-            QMetaObject::invokeMethod(
-                this, [this, bytes] { Q_EMIT memory_read(bytes); }, Qt::QueuedConnection);
+            send([this, bytes = resident_memory()] { Q_EMIT memory_read(bytes); });
         }
-        if (watching_) ask_and_wait();
+        if (watching_) ask_and_wait(send);
         std::unique_lock lock(mutex_);
         ended_.wait_for(lock, watching_ ? kEvery : kEvery * kMemoryEvery, [this] { return ending_.load(); });
     }
 }
 
-void Watchdog::ask_and_wait() {
+void Watchdog::ask_and_wait(const widgets::Mailbox::Sender& send) {
     const double queued_before = queued(watched_);
     const auto begin = Clock::now();
     const std::int64_t asked = answered_ + 1;
-    QMetaObject::invokeMethod(
-        this,
-        [this, asked, begin, queued_before] {
-            const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-            longest_ = std::max(longest_, seconds);
-            answered_ = asked;
-            if (seconds <= kLimit) {
-                longest_own_ = std::max(longest_own_, seconds);
-                return;
-            }
-            ++stalls_;
-            const double waited = queued(watched_) - queued_before;
-            const double own = std::max(0.0, seconds - waited);
-            longest_own_ = std::max(longest_own_, own);
-            if (own > kLimit) ++own_stalls_;
-            Q_EMIT stalled(seconds, waited);
-        },
-        Qt::QueuedConnection);
+    send([this, asked, begin, queued_before] {
+        const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+        longest_ = std::max(longest_, seconds);
+        answered_ = asked;
+        if (seconds <= kLimit) {
+            longest_own_ = std::max(longest_own_, seconds);
+            return;
+        }
+        ++stalls_;
+        const double waited = queued(watched_) - queued_before;
+        const double own = std::max(0.0, seconds - waited);
+        longest_own_ = std::max(longest_own_, own);
+        if (own > kLimit) ++own_stalls_;
+        Q_EMIT stalled(seconds, waited);
+    });
     // One question at a time: a stall is reported once, with its whole length.
     while (!ending_ && answered_ < asked) std::this_thread::sleep_for(std::chrono::milliseconds(5));
 }

@@ -7,6 +7,8 @@
 #include <mutex>
 #include <thread>
 
+#include "widgets/desk/mailbox.h"
+
 namespace headscope::app {
 
 /// Tells the memory that the process holds every two seconds, read on a thread of its own. Told to, it also watches
@@ -33,8 +35,7 @@ Q_SIGNALS:
 
 private:
     void watch();
-
-    void ask_and_wait();
+    void ask_and_wait(const widgets::Mailbox::Sender& send);
 
     const bool watching_;
     const int watched_;  ///< the window's thread
@@ -44,6 +45,7 @@ private:
     std::atomic<std::int64_t> answered_{0};
     int stalls_ = 0, own_stalls_ = 0;
     double longest_ = 0, longest_own_ = 0;
+    widgets::Mailbox mailbox_{this};
     std::thread thread_;
 };
 

@@ -19,7 +19,7 @@ constexpr double most_logit_bytes = 64 << 20;  ///< of one chunk (Model::logit_r
 store::AnalysisHeader header_of(const model::Inspection& inspection, const AnalysisRequest& request) {
     const model::ModelConfig& config = inspection.config;
     store::AnalysisHeader header;
-    header.model_name = config.name;
+    header.model_name = request.model_name.empty() ? config.name : request.model_name;
     header.config_json = request.config_json.empty() ? config.to_json() : request.config_json;
     header.settings_json = request.settings_json;
     header.mixers.assign(static_cast<std::size_t>(config.all_layers()), "standard");

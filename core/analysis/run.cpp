@@ -88,7 +88,7 @@ store::AnalysisHeader make_header(const model::Model& model, const AnalysisReque
     store::AnalysisHeader header;
     header.program_version = request.program_version.empty() ? HEADSCOPE_VERSION : request.program_version;
     header.created = now_in_utc();
-    header.model_name = config.name;
+    header.model_name = request.model_name.empty() ? config.name : request.model_name;
     header.model_type = config.family;
     header.model_sha256 = request.model_sha256;
     header.config_json = request.config_json.empty() ? config.to_json() : request.config_json;

@@ -2,9 +2,13 @@
 // Job files: every key with its default, what is wrong with a line and where, --set, and writing back.
 #include <catch2/catch.hpp>
 
+#include <fstream>
+
 #include "core/base/nearest_word.h"
 #include "core/training/job.h"
 #include "core/training/job_keys.h"
+#include "core/training/job_name.h"
+#include "core/training/run_folder.h"
 #include "core/training/schedule.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
@@ -405,4 +409,24 @@ TEST_CASE("A job of minutes plans its updates from its pace", "[training][schedu
     CHECK(resumed.plan(260, 26.0, 1000) == 1000);
     CHECK_FALSE(plan.over(99.9));
     CHECK(plan.over(100.0));
+}
+
+TEST_CASE("A snapshot is called like its job", "[training][job]") {
+    namespace fs = std::filesystem;
+    const headscope::test::TemporaryFolder folder;
+    const RunFolder run{folder / "tenth try"};
+    const fs::path step = run.snapshots() / snapshot_name(40);
+    fs::create_directories(step);
+    fs::create_directory_symlink(step.filename(), run.snapshots() / "last");
+    fs::create_directory_symlink(step, folder / "chosen");
+    CHECK(snapshot_title(step) == "tenth try, step 40");  // of a run without a job
+    std::ofstream(run.job()) << "name = \"wide\"\n" + kLeast;
+    CHECK(snapshot_title(step) == "wide, step 40");
+    CHECK(snapshot_title(run.snapshots() / "last" / "") == "wide, step 40");
+    CHECK(snapshot_title(folder / "chosen").empty());  // somebody's own name
+    CHECK(snapshot_title(run.snapshots() / "none").empty());
+    CHECK(snapshot_title(run.path).empty());
+    CHECK(snapshot_title("").empty());
+    std::ofstream(run.job()) << "name = \"" + std::string(5000, 'n') + "\"\n" + kLeast;
+    CHECK(snapshot_title(step).size() < 300);
 }
