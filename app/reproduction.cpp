@@ -77,9 +77,8 @@ fs::path Reproduction::run_folder(const Trial& trial) const {
     return options_.folder / "runs" / trial.name;
 }
 
-/// One seed of each configuration is analysed, and Standard with all of them.
 bool Reproduction::analysed(const Trial& trial) const {
-    return !trial.ablation && (trial.seed == 1 || trial.mixer == "standard");
+    return !trial.ablation;
 }
 
 /// Leads to the last snapshot; its name is what files and figures show.
@@ -267,9 +266,12 @@ void Reproduction::analyse(const Trial& trial) {
     const fs::path link = model_link(trial);
     if (!fs::is_symlink(link))
         fs::create_directory_symlink(fs::path("..") / "runs" / trial.name / "snapshots" / "last", link);
-    own({"analyze", link.string(), "--file", (options_.folder / "text.txt").string(), "--length",
-         std::to_string(plan_.sequence_length), "--threads", std::to_string(plan_.threads), "-o",
-         analysis_file(trial).string()});
+    analyse(link, analysis_file(trial));
+}
+
+void Reproduction::analyse(const fs::path& model, const fs::path& output) {
+    own({"analyze", model.string(), "--file", (options_.folder / "text.txt").string(), "--length",
+         std::to_string(plan_.sequence_length), "--threads", std::to_string(plan_.threads), "-o", output.string()});
 }
 
 void Reproduction::gather() {

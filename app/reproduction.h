@@ -54,6 +54,7 @@ private:
     void train(const reproduce::Trial& trial);
     void evaluate(const std::filesystem::path& run, const std::filesystem::path& output, bool skip);
     void analyse(const reproduce::Trial& trial);
+    void analyse(const std::filesystem::path& model, const std::filesystem::path& output);
     bool is_done(const reproduce::Trial& trial) const;
     void gather();
     void draw();

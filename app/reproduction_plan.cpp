@@ -90,13 +90,16 @@ void Reproduction::make_plan() {
     const double begin = now();
     const fs::path run = options_.folder / "calibration" / "standard";
     evaluate(run, run / "scores.evaluation.h5", false);
-    const double evaluation = now() - begin, drawing = now();
+    const double evaluation = now() - begin, analysing = now();
+    write_text();
+    analyse(run / "snapshots" / "last", run / "calibration.headscope.h5");
+    const double analysis = now() - analysing, drawing = now();
     draw_cost();
     calibration.end = 10 + kFigures * (now() - drawing) / static_cast<double>(options_.settings.workers);
     std::error_code ignored;
     fs::remove_all(options_.folder / "calibration", ignored);
-    // Half of the runs are hybrids, which are evaluated twice; some are analysed.
-    calibration.run_overhead += 1.6 * evaluation + 1;
+    // Half of the runs are hybrids, which are evaluated twice.
+    calibration.run_overhead += 1.6 * evaluation + 1.1 * analysis;
     const double room = kernels::memory_room();
     options_.settings.workers = reproduce::side_by_side(options_.settings.workers, largest_, room);
     plan_ = reproduce::make_plan(options_.settings, size, calibration, spent());

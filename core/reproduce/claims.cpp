@@ -196,37 +196,26 @@ private:
         return claim;
     }
 
-    const Indicators* analysis(const std::string& mixer, const std::string& configuration, std::int64_t seed) const {
-        for (const Indicators& one : analyses_)
-            if (one.which == Which{mixer, configuration} && one.seed == seed) return &one;
-        return nullptr;
-    }
-
     Claim indicators_differ() const {
         Claim claim{
             "Uniform variants attend unlike Standard; the Standard layers of hybrids attend much like it",
             "radar plots of Fig. 1, 7 and 8; Approximate and FixedSeqQK the most alike, Non-approximate the least",
             "mean distance of the radar plots (0 to 1 a spoke) to Standard's: of each uniform variant larger than "
-            "that of the Standard layers of its own hybrid",
+            "that of the Standard layers of its own hybrid, in the mean over seeds",
             "", Verdict::not_measured};
-        const Indicators* base = analysis("standard", "standard", 1);
-        if (base == nullptr) return claim;
+        const Which base{"standard", "standard"};
         Parts parts;
-        std::vector<double> between;
-        for (const Indicators& one : analyses_)
-            if (one.which == base->which && one.seed != base->seed)
-                between.push_back(radar_distance(*base, one, analyses_));
-        if (!between.empty()) append(claim.found, "Standard of other seeds " + number_text(spread_of(between).mean));
+        const Spread between = distances_over_seeds(base, base, analyses_);
         for (const char* mixer : kVariants) {
             if (std::string(mixer) == "mlp") continue;
-            const Indicators *uniform = analysis(mixer, "uniform", 1), *hybrid = analysis(mixer, "hybrid", 1);
-            if (uniform == nullptr || hybrid == nullptr) continue;
-            const double far = radar_distance(*base, *uniform, analyses_),
-                         near = radar_distance(*base, *hybrid, analyses_, "standard");
-            append(claim.found, label_of(mixer) + " uniform " + number_text(far) + ", Standard layers of its hybrid " +
-                                    number_text(near));
-            parts.add(far > near);
+            const Spread far = distances_over_seeds({mixer, "uniform"}, base, analyses_),
+                         near = distances_over_seeds({mixer, "hybrid"}, base, analyses_, "standard");
+            if (far.count == 0 || near.count == 0) continue;
+            append(claim.found, label_of(mixer) + " uniform " + spread_text(far) + ", Standard layers of its hybrid " +
+                                    spread_text(near));
+            parts.add(far.mean > near.mean);
         }
+        if (between.count > 0) append(claim.found, "Standard of other seeds " + number_text(between.mean));
         claim.verdict = parts.verdict();
         return claim;
     }
@@ -237,24 +226,25 @@ private:
             "Fig. 2: uniform Non-approximate beyond 10^3 in the last layers, hybrid within 10^1; RndEmbQK likewise "
             "lower in the hybrid",
             "the largest |score| of the uniform model is above that of the hybrid's layers with the same mixer, and "
-            "its share of scores beyond 10 is not below theirs, for RndEmbQK and Non-approximate",
+            "its share of scores beyond 10 is not below theirs, in the mean over seeds, for RndEmbQK and "
+            "Non-approximate",
             "", Verdict::not_measured};
         Parts parts;
         for (const char* mixer : {"rnd_emb_qk", "non_approximate"}) {
-            const Indicators *uniform = analysis(mixer, "uniform", 1), *hybrid = analysis(mixer, "hybrid", 1);
-            if (uniform == nullptr || hybrid == nullptr) continue;
-            const Outliers wide = outliers_of(*uniform), narrow = outliers_of(*hybrid);
+            const OutlierSpread wide = outliers_over_seeds({mixer, "uniform"}, analyses_),
+                                narrow = outliers_over_seeds({mixer, "hybrid"}, analyses_);
+            if (wide.largest.count == 0 || narrow.largest.count == 0) continue;
             append(claim.found,
                    label_of(mixer) + " uniform " + outliers_text(wide) + ", hybrid " + outliers_text(narrow));
-            parts.add(wide.largest > narrow.largest);
-            parts.add(wide.above_ten >= narrow.above_ten);
+            parts.add(wide.largest.mean > narrow.largest.mean);
+            parts.add(wide.above_ten.mean >= narrow.above_ten.mean);
         }
         claim.verdict = parts.verdict();
         return claim;
     }
 
-    static std::string outliers_text(const Outliers& found) {
-        return number_text(found.largest) + " with " + number_text(100 * found.above_ten) + " % beyond 10";
+    static std::string outliers_text(const OutlierSpread& found) {
+        return spread_text(found.largest) + " with " + number_text(100 * found.above_ten.mean) + " % beyond 10";
     }
 
     Claim equal_parameters() const {

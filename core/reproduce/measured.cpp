@@ -127,6 +127,18 @@ Outliers outliers_of(const Indicators& model) {
     return found;
 }
 
+OutlierSpread outliers_over_seeds(const Which& which, const std::vector<Indicators>& all) {
+    std::vector<double> largest, above_ten;
+    for (const Indicators& one : all) {
+        if (one.which != which) continue;
+        const Outliers found = outliers_of(one);
+        if (found.layers == 0) continue;
+        largest.push_back(found.largest);
+        above_ten.push_back(found.above_ten);
+    }
+    return {spread_of(largest), spread_of(above_ten)};
+}
+
 double radar_distance(const Indicators& a, const Indicators& b, const std::vector<Indicators>& all,
                       const std::string& mixer) {
     std::array<double, 3> low, high;
@@ -154,6 +166,22 @@ double radar_distance(const Indicators& a, const Indicators& b, const std::vecto
         }
     }
     return count > 0 ? sum / count : kNone;
+}
+
+Spread distances_over_seeds(const Which& which, const Which& to, const std::vector<Indicators>& all,
+                            const std::string& mixer) {
+    std::vector<double> means;
+    for (const Indicators& one : all) {
+        if (one.which != which) continue;
+        std::vector<double> distances;
+        for (const Indicators& other : all) {
+            if (other.which != to || &other == &one) continue;
+            const double distance = radar_distance(one, other, all, mixer);
+            if (std::isfinite(distance)) distances.push_back(distance);
+        }
+        if (!distances.empty()) means.push_back(spread_of(distances).mean);
+    }
+    return spread_of(means);
 }
 
 }  // namespace headscope::reproduce

@@ -73,6 +73,11 @@ struct Outliers {
     int layers = 0;
 };
 Outliers outliers_of(const Indicators& model);
+/// Of all seeds of a configuration; without seeds that have no scores.
+struct OutlierSpread {
+    Spread largest, above_ten;
+};
+OutlierSpread outliers_over_seeds(const Which& which, const std::vector<Indicators>& all);
 
 Indicators read_indicators(const std::filesystem::path& analysis, const Which& which, std::int64_t seed);
 
@@ -81,5 +86,8 @@ Indicators read_indicators(const std::filesystem::path& analysis, const Which& w
 /// layers of mixer `mixer` in both where that is not empty.
 double radar_distance(const Indicators& a, const Indicators& b, const std::vector<Indicators>& all,
                       const std::string& mixer = "");
+/// Over the seeds of `which`: each one's mean radar_distance() to the models of `to`, never to itself.
+Spread distances_over_seeds(const Which& which, const Which& to, const std::vector<Indicators>& all,
+                            const std::string& mixer = "");
 
 }  // namespace headscope::reproduce

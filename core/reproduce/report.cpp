@@ -84,7 +84,17 @@ private:
 
     std::string seeds_text() const {
         if (in_.plan.seeds == 1) return "1: the minutes were few, so there are no error bars";
-        return std::to_string(in_.plan.seeds) + "; ± is the standard deviation over seeds";
+        // What was trained, not what was planned.
+        std::int64_t fewest = in_.plan.seeds, most = 0;
+        for (const Trial& trial : in_.plan.trials) {
+            if (trial.ablation) continue;
+            const std::int64_t count = scores_.perplexity({trial.mixer, trial.configuration()}, length()).count;
+            fewest = std::min(fewest, count);
+            most = std::max(most, count);
+        }
+        if (fewest == most) return std::to_string(most) + "; ± is the standard deviation over seeds";
+        return std::to_string(fewest) + " to " + std::to_string(most) + " of " + std::to_string(in_.plan.seeds) +
+               " planned (what was left out is named at the end); ± is the standard deviation over seeds";
     }
 
     void claims() {
@@ -247,25 +257,25 @@ private:
         line("## What the heads do (Fig. 1, 2, 6, 7, 8)");
         line();
         line(
-            "On one held-out passage, models of seed 1. Distance: mean difference of the radar plots' spokes, of all "
-            "layers that have a matrix, to those of Standard. Outliers: the largest |score| before softmax of any "
-            "layer with that mixer, and the share of its pairs beyond 10.");
+            "On one held-out passage. Distance: mean difference of the radar plots' spokes, of all layers that have a "
+            "matrix, to those of Standard (Standard's own: to its other seeds). Outliers: the largest |score| before "
+            "softmax of any layer with that mixer, and the share of its pairs beyond 10.");
         line();
-        line("| layers | mixer | distance to Standard | largest score | beyond 10 |");
-        line("| --- | --- | --- | --- | --- |");
-        const Indicators* base = nullptr;
+        line("| layers | mixer | models | distance to Standard | largest score | beyond 10 |");
+        line("| --- | --- | --- | --- | --- | --- |");
+        const Which base{"standard", "standard"};
+        std::vector<Which> rows;
         for (const Indicators& one : in_.analyses)
-            if (one.which.first == "standard" && one.seed == 1) base = &one;
-        for (const bool standard : {true, false}) {
-            for (const Indicators& one : in_.analyses) {
-                if ((one.which.first == "standard") != standard) continue;
-                const Outliers found = outliers_of(one);
-                line("| " + (standard ? "" : one.which.second) + " | " + label_of(one.which.first) +
-                     (one.seed == 1 ? "" : ", seed " + std::to_string(one.seed)) + " | " +
-                     (base && base != &one ? number_text(radar_distance(*base, one, in_.analyses)) : "") + " | " +
-                     (found.layers > 0 ? number_text(found.largest) : "–") + " | " +
-                     (found.layers > 0 ? number_text(100 * found.above_ten) + " %" : "–") + " |");
-            }
+            if (std::find(rows.begin(), rows.end(), one.which) == rows.end()) rows.push_back(one.which);
+        std::stable_partition(rows.begin(), rows.end(), [&](const Which& row) { return row == base; });
+        for (const Which& row : rows) {
+            const auto models = std::count_if(in_.analyses.begin(), in_.analyses.end(),
+                                              [&](const Indicators& one) { return one.which == row; });
+            const OutlierSpread found = outliers_over_seeds(row, in_.analyses);
+            line("| " + (row == base ? "" : row.second) + " | " + label_of(row.first) + " | " + std::to_string(models) +
+                 " | " + spread_text(distances_over_seeds(row, base, in_.analyses)) + " | " +
+                 spread_text(found.largest) + " | " +
+                 (found.above_ten.count > 0 ? number_text(100 * found.above_ten.mean) + " %" : "–") + " |");
         }
         line();
     }

@@ -136,6 +136,33 @@ TEST_CASE("Indicators and outliers are judged from analyses", "[reproduce]") {
     CHECK(verdict_of(claims, "Scores before softmax") == Verdict::failed);
 }
 
+TEST_CASE("Indicators and outliers of several seeds are judged by their means", "[reproduce]") {
+    reproduce::Plan plan;
+    const reproduce::Scores scores(as_the_paper(plan, 3));
+    std::vector<reproduce::Indicators> analyses;
+    for (const double shift : {0.0, 1.0, 2.0}) {
+        analyses.push_back(indicators({"standard", "standard"}, 5 + shift, 3));
+        analyses.push_back(indicators({"rnd_emb_qk", "uniform"}, 1 + shift, 20 + 900 * shift));
+        analyses.push_back(indicators({"rnd_emb_qk", "hybrid"}, 3 + shift, 40));
+    }
+    // Entropies span 1 to 7, sixteen spokes: each pair of Standards is shift / 96 apart.
+    const auto between = reproduce::distances_over_seeds({"standard", "standard"}, {"standard", "standard"}, analyses);
+    CHECK(between.count == 3);
+    CHECK(between.mean == Approx((1.5 + 1.0 + 1.5) / 3 / 96));
+    const auto far = reproduce::distances_over_seeds({"rnd_emb_qk", "uniform"}, {"standard", "standard"}, analyses);
+    CHECK(far.mean == Approx(4.0 / 96));
+    CHECK(far.deviation == Approx(1.0 / 96));
+    const auto outliers = reproduce::outliers_over_seeds({"rnd_emb_qk", "uniform"}, analyses);
+    CHECK(outliers.largest.mean == Approx(920));
+    CHECK(outliers.above_ten.mean == Approx((0.1 + 0.2 + 0.2) / 3));
+    // The first seed alone would say no.
+    auto claims = reproduce::judge(plan, scores, analyses);
+    CHECK(verdict_of(claims, "Uniform variants attend") == Verdict::held);
+    CHECK(verdict_of(claims, "Scores before softmax") == Verdict::held);
+    claims = reproduce::judge(plan, scores, {analyses[0], analyses[1], analyses[2]});
+    CHECK(verdict_of(claims, "Scores before softmax") == Verdict::partly);
+}
+
 TEST_CASE("The report tells verdicts, tables beside the paper's, and what is missing", "[reproduce]") {
     reproduce::Plan plan;
     plan.size = reproduce::sizes().front();
