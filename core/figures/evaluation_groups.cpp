@@ -20,6 +20,13 @@ constexpr std::array<const char*, 11> kLayouts{"uniform", "even",  "odd",  "top"
                                                "quarter", "first", "last", "bilateral", "custom"};
 /// A figure's numbers stand in many columns; a file of millions of rows is no evaluation of ours.
 constexpr std::size_t kMostResults = 1'000'000;
+/// Nor is one of so many tasks with their metrics, models, or panels of them.
+constexpr std::size_t kMostMeasured = 200, kMostGroups = 2000, kMostPanels = 400;
+
+void check_most(const char* what, std::size_t count, std::size_t most) {
+    if (count <= most) return;
+    throw Error(ErrorCode::limit, "evaluations", "expected at most " + std::to_string(most) + " " + what, "found more");
+}
 
 std::size_t mixer_rank(const std::string& mixer) {
     const auto& known = cost::mixer_costs();
@@ -39,6 +46,10 @@ auto key_of(const store::EvaluatedModel& model) {
 }
 
 }  // namespace
+
+void check_panels(std::size_t count) {
+    check_most("panels: choose a task", count, kMostPanels);
+}
 
 std::string mixer_label(const std::string& mixer) {
     return cost::has_cost(mixer) ? cost::mixer_cost(mixer).label : mixer;
@@ -151,6 +162,7 @@ EvaluationGroups::EvaluationGroups(Evaluations evaluations) {
             if (!std::isfinite(result.value)) continue;
             const auto& model = evaluation->models[static_cast<std::size_t>(result.model)];
             EvaluationGroup& group = groups[key_of(model)];
+            check_most("models in a figure", groups.size(), kMostGroups);
             group.mixer = model.mixer;
             group.layout = model.layout;
             group.skipped = !model.skipped.empty();
@@ -160,6 +172,7 @@ EvaluationGroups::EvaluationGroups(Evaluations evaluations) {
             group.label = group_label(model);
             const Measured what{result.task, result.metric};
             if (std::find(all_.begin(), all_.end(), what) == all_.end()) all_.push_back(what);
+            check_most("tasks with their metrics", all_.size(), kMostMeasured);
             EvaluationValue& value = group.values[what][result.length];
             value.each.push_back(result.value);
             value.error = result.error;
@@ -197,13 +210,21 @@ std::vector<Measured> EvaluationGroups::chosen(const FigureOptions& options) con
                 "found " + escaped(options.task + " " + options.metric));
 }
 
-std::int64_t EvaluationGroups::chosen_length(const Measured& what, const FigureOptions& options) const {
+std::set<std::int64_t> EvaluationGroups::lengths(const Measured& what) const {
     std::set<std::int64_t> lengths;
-    std::int64_t trained = 0;
     for (const auto& group : groups_) {
         const auto measured = group.values.find(what);
         if (measured == group.values.end()) continue;
         for (const auto& [length, value] : measured->second) lengths.insert(length);
+    }
+    return lengths;
+}
+
+std::int64_t EvaluationGroups::chosen_length(const Measured& what, const FigureOptions& options) const {
+    const std::set<std::int64_t> lengths = this->lengths(what);
+    std::int64_t trained = 0;
+    for (const auto& group : groups_) {
+        if (!group.values.contains(what)) continue;
         if (group.training_length > 0)
             trained = trained > 0 ? std::min(trained, group.training_length) : group.training_length;
     }
@@ -226,6 +247,7 @@ std::string EvaluationGroups::error_note() const {
 
 FigureData rows_figure(const EvaluationGroups& evaluations, const std::vector<Measured>& chosen, std::size_t rows,
                        const std::function<Panel(const Measured&)>& panel) {
+    check_panels(chosen.size());
     FigureData figure;
     for (const auto& what : chosen) figure.panels.push_back(panel(what));
     figure.columns = std::min<std::int64_t>(3, std::ssize(figure.panels));

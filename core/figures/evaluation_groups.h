@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <tuple>
@@ -50,6 +51,10 @@ public:
 
     /// Standard first, then by mixer and layout in the paper's order.
     const std::vector<EvaluationGroup>& groups() const noexcept { return groups_; }
+    /// Tasks and metrics, in the order in which they were stored.
+    const std::vector<Measured>& measured() const noexcept { return all_; }
+    /// At which that was measured.
+    std::set<std::int64_t> lengths(const Measured& what) const;
     /// Tasks with the metric to draw: those that the options ask for, or every task with its first metric. Throws Error
     /// usage that lists what there is.
     std::vector<Measured> chosen(const FigureOptions& options) const;
@@ -61,10 +66,13 @@ public:
 
 private:
     std::vector<EvaluationGroup> groups_;
-    std::vector<Measured> all_;  ///< in the order in which they were stored
+    std::vector<Measured> all_;
     std::size_t most_seeds_ = 0;
     bool some_have_one_ = false;
 };
+
+/// Throws Error limit for more panels than anybody looks at: a file may name any number of tasks and layouts.
+void check_panels(std::size_t count);
 
 /// "RndEmbQK" for "rnd_emb_qk".
 std::string mixer_label(const std::string& mixer);

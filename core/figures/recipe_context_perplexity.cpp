@@ -40,6 +40,7 @@ public:
         std::sort(parts.begin(), parts.end());
         for (auto& part : parts) parts_.push_back(std::move(part.second));
         if (parts_.empty()) parts_.emplace_back();
+        check_panels(parts_.size() * drawn_.size());
     }
 
     FigureData make() {
@@ -77,15 +78,7 @@ public:
     }
 
 private:
-    bool has_lengths(const Measured& what) const {
-        std::set<std::int64_t> lengths;
-        for (const auto& group : evaluations_.groups()) {
-            const auto measured = group.values.find(what);
-            if (measured == group.values.end()) continue;
-            for (const auto& [length, value] : measured->second) lengths.insert(length);
-        }
-        return lengths.size() > 1;
-    }
+    bool has_lengths(const Measured& what) const { return evaluations_.lengths(what).size() > 1; }
 
     Panel panel(const Measured& what, const std::string& part, std::vector<EvaluationValue>& values) const {
         Panel panel;

@@ -25,6 +25,8 @@ constexpr const char* kFormat = "headscope-evaluation";
 constexpr std::int32_t kVersion = 1;
 /// More than anybody's tables; a file that claims more is not ours.
 constexpr std::int64_t kMostRows = 10'000'000;
+/// Bytes of what is a word of ours, as a figure writes it beside its rows.
+constexpr std::size_t kLongestWord = 256;
 
 /// A member of a table's row: what the dataset is called, and where its values are.
 template <class Row>
@@ -46,7 +48,7 @@ const std::vector<Column<EvaluatedModel>>& model_columns() {
         {"skipped", "layers left out", &M::skipped},
         {"parameters", "number of parameters", &M::parameters},
         {"layers", "number of layers", &M::layers},
-        {"training_length", "tokens of the longest text in training", &M::training_length},
+        {"training_length", "tokens of the longest text in training; where that is not known, the model's positions", &M::training_length},
         {"seed", "seed of the training job, -1: not known", &M::seed}};
     return columns;
 }
@@ -144,6 +146,20 @@ std::vector<Row> read_table(hid_t file, const std::string& group, const std::vec
 
 /// A file that somebody else wrote may hold any number.
 void check(const Evaluation& evaluation, const std::string& where, ErrorCode code) {
+    const auto word = [&](const char* table, const char* name, const std::string& text) {
+        if (text.size() <= kLongestWord) return;
+        throw Error(code, where + ", " + table + name,
+                    "expected at most " + std::to_string(kLongestWord) + " bytes in a row",
+                    "found " + std::to_string(text.size()));
+    };
+    for (const auto& model : evaluation.models) {
+        word("/models/", "mixer", model.mixer);
+        word("/models/", "layout", model.layout);
+    }
+    for (const auto& result : evaluation.results) {
+        word("/results/", "task", result.task);
+        word("/results/", "metric", result.metric);
+    }
     for (const auto& result : evaluation.results) {
         if (result.model >= 0 && result.model < static_cast<std::int64_t>(evaluation.models.size())) continue;
         throw Error(code, where + ", /results/model",

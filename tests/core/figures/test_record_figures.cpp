@@ -276,6 +276,38 @@ TEST_CASE("An evaluation without results, or of one length, is refused by what i
                          IsError(ErrorCode::usage, "--length"));
 }
 
+TEST_CASE("Tasks, models and panels that nobody could look at are refused", "[figures][evaluation]") {
+    const auto refused = [](const store::Evaluation& evaluation, const std::string& of) {
+        FigureInputs inputs;
+        inputs.evaluations.push_back(std::make_shared<const store::Evaluation>(evaluation));
+        for (const char* recipe : {"context-perplexity", "ablation", "scaling"})
+            CHECK_THROWS_MATCHES(make_figure(recipe, inputs, {}), Error, IsError(ErrorCode::limit, of));
+    };
+    auto tasks = sample_evaluation();
+    for (std::size_t i = 0; i < tasks.results.size(); ++i) tasks.results[i].task = "task " + std::to_string(i);
+    refused(tasks, "at most 200 tasks");
+    auto models = sample_evaluation();
+    for (int i = 0; i < 2001; ++i) {
+        store::EvaluatedModel model = models.models.back();
+        model.parameters = 1000 + i;
+        models.models.push_back(model);
+        models.results.push_back({std::ssize(models.models) - 1, "perplexity", "token_perplexity", 64, 10, 1, 1});
+    }
+    refused(models, "at most 2000 models");
+    // A panel for each layout of each task.
+    auto panels = sample_evaluation();
+    for (int i = 0; i < 500; ++i) {
+        store::EvaluatedModel model = panels.models.back();
+        model.layout = "layout " + std::to_string(i);
+        panels.models.push_back(model);
+        panels.results.push_back({std::ssize(panels.models) - 1, "perplexity", "token_perplexity", 64, 10, 1, 1});
+    }
+    FigureInputs inputs;
+    inputs.evaluations.push_back(std::make_shared<const store::Evaluation>(panels));
+    CHECK_THROWS_MATCHES(make_figure("context-perplexity", inputs, {}), Error,
+                         IsError(ErrorCode::limit, "choose a task"));
+}
+
 TEST_CASE("Costs are the paper's formulas as curves and as a table", "[figures][cost]") {
     cost::CostSetting setting;
     cost::CostTable table = cost::paper_table(setting, {128, 256, 512, 1024});

@@ -69,6 +69,24 @@ TEST_CASE("A result of no model is refused, and what is no evaluation", "[store]
     CHECK_THROWS_AS(store::read_evaluation(folder / "b.evaluation.h5"), Error);
 }
 
+TEST_CASE("What stands as a word in figures is no long text", "[store][evaluation]") {
+    const test::TemporaryFolder folder;
+    for (const int which : {0, 1, 2, 3}) {
+        store::Evaluation evaluation = two_models();
+        const std::string fits(256, 'x'), text(257, 'x');
+        for (const std::string& word : {fits, text}) {
+            if (which == 0) evaluation.models[1].mixer = word;
+            if (which == 1) evaluation.models[1].layout = word;
+            if (which == 2) evaluation.results[0].task = word;
+            if (which == 3) evaluation.results[0].metric = word;
+            if (word == fits)
+                CHECK_NOTHROW(store::write_evaluation(folder / "a.evaluation.h5", evaluation));
+            else
+                CHECK_THROWS_AS(store::write_evaluation(folder / "b.evaluation.h5", evaluation), Error);
+        }
+    }
+}
+
 TEST_CASE("CSV has a row a result, with the model's members and quoted texts", "[store][evaluation]") {
     const std::string csv = store::evaluation_csv(two_models());
     CHECK(csv.find("name,path,sha256,mixer,layout,layer_mixers,skipped,parameters,layers,training_length,seed,task,"
