@@ -63,9 +63,35 @@ struct Finder {
     }
 
     FigureSpot operator()(const Curves& curves) const {
+        const bool rows =
+            std::any_of(curves.curves.begin(), curves.curves.end(), [](const Curve& c) { return c.error_of_x; });
+        return rows ? dot_in_row(curves) : point_of_curve(curves);
+    }
+
+    /// Values across, a row for each name: the dot that is nearest, whichever way.
+    FigureSpot dot_in_row(const Curves& curves) const {
+        FigureSpot spot;
+        double best = units(8);
+        for (std::size_t c = 0; c < curves.curves.size(); ++c) {
+            const Curve& curve = curves.curves[c];
+            if (!curve.error_of_x) continue;
+            for (std::size_t i = 0; i < curve.x.size(); ++i) {
+                const QPointF away = place_of(placed, curve.x[i], curve.y[i]) - place;
+                const double distance = std::hypot(away.x(), away.y());
+                if (!(distance < best)) continue;
+                best = distance;
+                spot.row = static_cast<int>(c);
+                spot.text = printable(curve.name) + dot() + printable(placed.panel->x.label) + QLatin1Char(' ') +
+                            number_label(curve.x[i]) + deviation(curve, i);
+            }
+        }
+        return spot;
+    }
+
+    FigureSpot point_of_curve(const Curves& curves) const {
         FigureSpot spot;
         double best = units(6);  // no farther than this
-        double x = 0, y = 0;
+        std::size_t at = 0;
         const double wanted = unscaled(placed.panel->x.scale, across(placed, place.x()), placed.panel->x.linear_range);
         for (std::size_t c = 0; c < curves.curves.size(); ++c) {
             const Curve& curve = curves.curves[c];
@@ -76,17 +102,26 @@ struct Finder {
             if (after > 0 && wanted - curve.x[after - 1] < curve.x[after] - wanted) --after;
             const QPointF there = place_of(placed, curve.x[after], curve.y[after]);
             const double distance = std::abs(there.y() - place.y());
-            if (!(distance < best)) continue;
+            // Dots on a line know more than the line.
+            const bool same = spot.row >= 0 && curve.points && !curve.error.empty() && distance <= best;
+            if (!same && !(distance < best)) continue;
             best = distance;
-            x = curve.x[after];
-            y = curve.y[after];
+            at = after;
             spot.row = static_cast<int>(c);
         }
         if (spot.row < 0) return spot;
-        const QString& name = printable(curves.curves[static_cast<std::size_t>(spot.row)].name);
-        spot.text = printable(placed.panel->title) + dot() + name + dot() + printable(placed.panel->x.label) +
-                    QLatin1Char(' ') + number_label(x) + QStringLiteral(": ") + number_label(y);
+        const Curve& curve = curves.curves[static_cast<std::size_t>(spot.row)];
+        const QString title = printable(placed.panel->title);
+        spot.text = (title.isEmpty() ? title : title + dot()) + printable(curve.name) + dot() +
+                    printable(placed.panel->x.label) + QLatin1Char(' ') + number_label(curve.x[at]) +
+                    QStringLiteral(": ") + number_label(curve.y[at]) + deviation(curve, at);
         return spot;
+    }
+
+    /// " ± 0.1" where there is one.
+    static QString deviation(const Curve& curve, std::size_t at) {
+        if (at >= curve.error.size() || !std::isfinite(curve.error[at])) return {};
+        return QStringLiteral(" ± ") + number_label(curve.error[at]);
     }
 
     FigureSpot operator()(const Radar& radar) const {

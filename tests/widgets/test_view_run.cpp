@@ -374,7 +374,7 @@ TEST_CASE("Costs are the paper's at any sizes, and what was measured stands besi
     page.settle();
     CHECK(table->item(0, 2)->text() == QStringLiteral("–"));
     REQUIRE(page.view->figure());
-    CHECK(page.view->figure()->runs == QStringList{QStringLiteral("nano-100k")});
+    CHECK(page.view->figure()->paths == QStringList{QStringLiteral("nano-100k")});
 }
 
 TEST_CASE("Every control of the training views has a name", "[run]") {

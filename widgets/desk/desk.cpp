@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "widgets/desk/head_set_store.h"
+#include "widgets/training/evaluation_shelf.h"
 #include "widgets/training/run_shelf.h"
 
 namespace headscope::widgets {
@@ -21,6 +22,7 @@ Desk::Desk(QObject* parent)
       tiles_(std::make_unique<TileService>()),
       head_sets_(std::make_unique<HeadSetStore>()),
       runs_(std::make_unique<RunShelf>()),
+      evaluations_(std::make_unique<EvaluationShelf>()),
       theme_(make_theme(false)) {
     connect(head_sets_.get(), &HeadSetStore::changed, this, &Desk::changed);
     connect(tiles_.get(), &TileService::failed, this, &Desk::failed);

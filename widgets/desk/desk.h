@@ -18,6 +18,7 @@
 
 namespace headscope::widgets {
 
+class EvaluationShelf;
 class HeadSetStore;
 class RunShelf;
 class TensorSource;
@@ -33,13 +34,13 @@ struct RunWish {
     std::vector<Switch> switched_off;
 };
 
-/// A figure that a view or the user wants exported: a recipe of core/figures over analyses.
+/// A figure that a view or the user wants exported: a recipe of core/figures over analyses, or other inputs.
 struct FigureWish {
     std::string recipe;
     figures::FigureOptions options;
     std::vector<int> studies;
-    QStringList runs = {};  ///< folders, for recipes of runs
-    QString note = {};      ///< what of the view such a figure does not show; empty: all is there
+    QStringList paths = {};  ///< of other inputs: folders of runs, evaluation files, presets
+    QString note = {};       ///< what of the view such a figure does not show; empty: all is there
 };
 
 /// What all views share: open analyses, the one selection, the theme, the thread that reads and the one that makes
@@ -57,6 +58,9 @@ public:
 
     /// Runs that train or trained, and the job that is being written.
     RunShelf& runs() const { return *runs_; }
+
+    /// Results of evaluations that are open.
+    EvaluationShelf& evaluations() const { return *evaluations_; }
 
     /// Takes an analysis in; the first one becomes the selected one. Returns it.
     Study* add(Study::Opened opened);
@@ -112,6 +116,7 @@ private:
     std::unique_ptr<TileService> tiles_;
     std::unique_ptr<HeadSetStore> head_sets_;
     std::unique_ptr<RunShelf> runs_;
+    std::unique_ptr<EvaluationShelf> evaluations_;
     ValueBudget values_;
     std::map<int, std::unique_ptr<Study>> studies_;
     int last_id_ = 0;

@@ -19,6 +19,7 @@
 
 #include "core/figures/figure_arguments.h"
 #include "widgets/panels/figure_form.h"
+#include "widgets/training/evaluation_shelf.h"
 #include "widgets/training/run_shelf.h"
 
 namespace headscope::widgets {
@@ -77,6 +78,7 @@ ExportDialog::ExportDialog(Desk* desk, std::string program, QWidget* parent)
     });
     connect(desk_, &Desk::studies_changed, this, [this] { list_inputs({}); });
     connect(&desk_->runs(), &RunShelf::runs_changed, this, [this] { list_inputs({}); });
+    connect(&desk_->evaluations(), &EvaluationShelf::changed, this, [this] { list_inputs({}); });
 }
 
 void ExportDialog::build() {
@@ -86,7 +88,6 @@ void ExportDialog::build() {
     recipe_->setObjectName(QStringLiteral("export_recipe"));
     recipe_->setAccessibleName(tr("Figure"));
     for (const auto& recipe : figures::recipes()) {
-        if (!recipe.of_analyses && !recipe.of_runs && !recipe.of_models) continue;
         recipe_->addItem(QString::fromStdString(recipe.name), QString::fromStdString(recipe.name));
         recipe_->setItemData(
             recipe_->count() - 1,
@@ -211,7 +212,7 @@ void ExportDialog::show_wish(const FigureWish& wish) {
     problem_->clear();
     recipe_->setCurrentIndex(recipe_->findData(QString::fromStdString(wish.recipe)));
     form_->set_request(request);
-    QStringList chosen = wish.runs;
+    QStringList chosen = wish.paths;
     for (const int id : wish.studies)
         if (const Study* study = desk_->study(id)) chosen << path_of(*study);
     list_inputs(chosen);
@@ -240,12 +241,15 @@ void ExportDialog::list_inputs(const QStringList& chosen) {
     if (info.of_runs || info.of_models)
         for (const Run& run : desk_->runs().runs())
             add(run.path, tr("Run: %1").arg(run.name), run.record->steps.size() > 0);
+    if (info.of_evaluations)
+        for (const OpenEvaluation& one : desk_->evaluations().all())
+            add(one.path, tr("Evaluation: %1").arg(one.name), true);
     if (info.of_models) {
         for (const PresetChoice& preset : desk_->runs().draft().choices().presets)
             add(preset.value, preset.title, true);
         for (const QString& path : ticked)
             if (std::none_of(entries.begin(), entries.end(), [&](const Entry& one) { return one.path == path; }) &&
-                path.contains(QLatin1Char('/')) && !desk_->runs().run_at(path))
+                path.contains(QLatin1Char('/')) && !desk_->runs().run_at(path) && !desk_->evaluations().at(path))
                 add(path, path, true);
     }
     // Those that were chosen in front and in their order: a difference is the second minus the first.
@@ -288,9 +292,9 @@ QString ExportDialog::command() const {
 
 void ExportDialog::changed() {
     const auto chosen = files();
-    const QString problem = chosen.empty()
-                                ? tr("Tick what it is to be made of: an analysis that is complete, a run, sizes")
-                                : form_->problem();
+    const QString problem =
+        chosen.empty() ? tr("Tick what it is to be made of: an analysis that is complete, a run, an evaluation, sizes")
+                       : form_->problem();
     problem_->setText(problem);
     save_->setEnabled(problem.isEmpty());
     copy_->setEnabled(problem.isEmpty());

@@ -5,6 +5,7 @@
 #include <QLocale>
 #include <QMenu>
 
+#include "widgets/training/evaluation_shelf.h"
 #include "widgets/training/facts.h"
 #include "widgets/training/run_shelf.h"
 
@@ -27,7 +28,7 @@ QTreeWidgetItem* section(QTreeWidget* tree, const QString& text) {
 
 ProjectTree::ProjectTree(Desk* desk, QWidget* parent) : QTreeWidget(parent), desk_(desk) {
     setObjectName(QStringLiteral("project_tree"));
-    setAccessibleName(tr("Open models, texts, analyses and runs"));
+    setAccessibleName(tr("Open models, texts, analyses, runs and evaluations"));
     setHeaderHidden(true);
     setContextMenuPolicy(Qt::CustomContextMenu);
     setFrameShape(QFrame::NoFrame);
@@ -35,6 +36,8 @@ ProjectTree::ProjectTree(Desk* desk, QWidget* parent) : QTreeWidget(parent), des
     texts_ = section(this, tr("Texts"));
     studies_ = section(this, tr("Analyses"));
     runs_ = section(this, tr("Runs"));
+    evaluations_ = section(this, tr("Evaluations"));
+    connect(&desk_->evaluations(), &EvaluationShelf::changed, this, &ProjectTree::fill_evaluations);
     connect(&desk_->runs(), &RunShelf::runs_changed, this, &ProjectTree::fill_runs);
     connect(&desk_->runs(), &RunShelf::moment_changed, this, &ProjectTree::fill_runs);
     connect(desk_, &Desk::studies_changed, this, &ProjectTree::fill_studies);
@@ -47,9 +50,11 @@ ProjectTree::ProjectTree(Desk* desk, QWidget* parent) : QTreeWidget(parent), des
         if (item->parent() == texts_) Q_EMIT text_chosen(id);
         if (item->parent() == studies_) desk_->select_study(id);
         if (item->parent() == runs_) Q_EMIT run_chosen(id);
+        if (item->parent() == evaluations_) Q_EMIT evaluation_chosen(id);
     });
     fill_studies();
     fill_runs();
+    fill_evaluations();
     set_models({});
     set_texts({});
 }
@@ -103,8 +108,9 @@ void ProjectTree::fill_studies() {
             state = tr(" – incomplete");
         auto* item = new QTreeWidgetItem(studies_, {study->name() + state});
         item->setData(0, kIdRole, study->id());
-        item->setToolTip(0, tr("%1\n%2, %3").arg(QString::fromStdString(study->path().string()), study->model_name(),
-                                                 sequences_words(study->sequences())));
+        item->setToolTip(0, tr("%1\n%2, %3")
+                                .arg(QString::fromStdString(study->path().string()), study->model_name(),
+                                     sequences_words(study->sequences())));
     }
     if (desk_->studies().empty()) {
         auto* hint = new QTreeWidgetItem(studies_, {tr("none yet")});
@@ -127,6 +133,23 @@ void ProjectTree::fill_runs() {
         item->setToolTip(0, run.path);
     }
     runs_->setHidden(runs.empty());
+    filling_ = false;
+}
+
+void ProjectTree::fill_evaluations() {
+    filling_ = true;
+    const auto& all = desk_->evaluations().all();
+    while (evaluations_->childCount() > static_cast<int>(all.size()))
+        delete evaluations_->takeChild(evaluations_->childCount() - 1);
+    while (evaluations_->childCount() < static_cast<int>(all.size())) new QTreeWidgetItem(evaluations_);
+    for (int i = 0; i < evaluations_->childCount(); ++i) {
+        const OpenEvaluation& one = all[static_cast<std::size_t>(i)];
+        QTreeWidgetItem* item = evaluations_->child(i);
+        item->setText(0, one.name);
+        item->setData(0, kIdRole, one.id);
+        item->setToolTip(0, one.path + QLatin1Char('\n') + EvaluationShelf::about(*one.record));
+    }
+    evaluations_->setHidden(all.empty());
     filling_ = false;
 }
 
@@ -162,6 +185,11 @@ void ProjectTree::open_menu(const QPoint& place) {
         RunShelf& shelf = desk_->runs();
         menu->addAction(tr("Show its folder"), this, [&shelf, id] { Q_EMIT shelf.folder_wanted(id); });
         menu->addAction(tr("Close (it goes on)"), this, [&shelf, id] { Q_EMIT shelf.close_wanted(id); });
+    } else if (item->parent() == evaluations_) {
+        const OpenEvaluation* one = desk_->evaluations().find(id);
+        const QString folder = one ? one->path.section(QLatin1Char('/'), 0, -2) : QString();
+        menu->addAction(tr("Show its folder"), this, [this, folder] { Q_EMIT folder_wanted(folder); });
+        menu->addAction(tr("Close"), this, [this, id] { Q_EMIT evaluation_close_wanted(id); });
     } else {
         delete menu;
         return;

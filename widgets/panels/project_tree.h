@@ -26,15 +26,18 @@ Q_SIGNALS:
     void study_save_wanted(int id);
     void folder_wanted(const QString& path);
     void run_chosen(int id);
+    void evaluation_chosen(int id);
+    void evaluation_close_wanted(int id);
 
 private:
     void fill_studies();
     void fill_runs();
+    void fill_evaluations();
     void follow();
     void open_menu(const QPoint& place);
 
     Desk* desk_;
-    QTreeWidgetItem *models_, *texts_, *studies_, *runs_;
+    QTreeWidgetItem *models_, *texts_, *studies_, *runs_, *evaluations_;
     QStringList shown_texts_{QString()};  ///< unlike any list that is set first
     bool filling_ = false;
 };

@@ -22,9 +22,9 @@ QIcon icon_of(const RecentItem& item, const QPalette& palette) {
     if (!item.thumbnail.isNull()) {
         painter.drawImage(picture.rect(), item.thumbnail);
     } else {
-        const StartIcon which = item.kind == RecentItem::Kind::model      ? StartIcon::checkpoint
-                                : item.kind == RecentItem::Kind::analysis ? StartIcon::analysis
-                                                                          : StartIcon::training;
+        const StartIcon which = item.kind == RecentItem::Kind::model ? StartIcon::checkpoint
+                                : item.kind == RecentItem::Kind::run ? StartIcon::training
+                                                                     : StartIcon::analysis;
         const int edge = (kThumbnail - kStartIcon) / 2;
         start_icon(which, palette.color(QPalette::PlaceholderText))
             .paint(&painter, QRect(edge, edge, kStartIcon, kStartIcon));
@@ -104,7 +104,8 @@ QWidget* StartPage::build_links() {
     auto* model = link("start_model", StartIcon::checkpoint, tr("Open a checkpoint"),
                        tr("A folder with config.json and safetensors or PyTorch files, or one of its files"));
     auto* analysis = link("start_analysis", StartIcon::analysis, tr("Open an analysis"),
-                          tr("A file NAME.headscope.h5, with all its heads, without its model"));
+                          tr("A file NAME.headscope.h5, with all its heads, without its model; or results of an "
+                             "evaluation, NAME.evaluation.h5"));
     auto* sample = link("start_sample", StartIcon::sample, tr("Try the sample"),
                         tr("A small Llama, trained on the King James Bible and "
                            "Shakespeare, with a text ready to run"));
@@ -142,14 +143,15 @@ QWidget* StartPage::build_recent() {
     column->setContentsMargins(0, 0, 0, 0);
     recent_title_ = new QLabel(tr("Recent"), box);
     recent_->setObjectName(QStringLiteral("start_recent"));
-    recent_->setAccessibleName(tr("Recent checkpoints, analyses and runs"));
+    recent_->setAccessibleName(tr("Recent checkpoints, analyses, runs and evaluations"));
     recent_->setIconSize({kThumbnail, kThumbnail});
     recent_->setFrameShape(QFrame::NoFrame);
     recent_->setTextElideMode(Qt::ElideMiddle);
     recent_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     recent_->setContextMenuPolicy(Qt::CustomContextMenu);
     nothing_->setText(
-        tr("Drop a checkpoint, an analysis, the folder of a run\nor a text here, or anywhere on this window.\n\n"
+        tr("Drop a checkpoint, an analysis, the folder of a run,\nan evaluation or a text here, or anywhere on this "
+           "window.\n\n"
            "What you open will be listed here."));
     nothing_->setAlignment(Qt::AlignCenter);
     nothing_->setForegroundRole(QPalette::PlaceholderText);

@@ -364,7 +364,7 @@ std::optional<FigureWish> CostView::figure() const {
     QString sizes = sizes_->currentData().toString();
     if (sizes.isEmpty()) sizes = QString::fromStdString(model.from.empty() ? model.preset : model.from);
     if (sizes.isEmpty()) return std::nullopt;
-    wish.runs << sizes;
+    wish.paths << sizes;
     return wish;
 }
 

@@ -78,8 +78,8 @@ void RunView::restore(const QJsonObject& state) {
 std::optional<FigureWish> RunView::figure() const {
     FigureWish wish{"loss", {}, {}};
     for (const Run& run : shelf_.runs())
-        if (run.shown && run.record->steps.size() > 0) wish.runs.push_back(run.path);
-    if (wish.runs.isEmpty()) return std::nullopt;
+        if (run.shown && run.record->steps.size() > 0) wish.paths.push_back(run.path);
+    if (wish.paths.isEmpty()) return std::nullopt;
     return wish;
 }
 

@@ -400,7 +400,7 @@ std::optional<FigureWish> TimelineView::figure() const {
     const Run* run = shelf_.current();
     if (!run || run->record->probes.empty()) return std::nullopt;
     FigureWish wish{"timeline", {}, {}};
-    wish.runs << run->path;
+    wish.paths << run->path;
     wish.options.indicator = indicator().toStdString();
     if (of_heads()) wish.options.layer = shelf_.site();
     return wish;

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Results of evaluations: the shelf of open files, the three figures, the table of their numbers.
+#include <QAbstractItemModelTester>
+#include <QApplication>
+#include <QCheckBox>
+#include <QClipboard>
+#include <QComboBox>
+#include <QLabel>
+#include <QListWidget>
+#include <QPushButton>
+#include <QSignalSpy>
+#include <QTest>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
+
+#include "tests/core/figures/sample_records.h"
+#include "tests/widgets/child.h"
+#include "tests/widgets/desk_fixture.h"
+#include "tests/widgets/run_fixture.h"
+#include "widgets/figure_view.h"
+#include "widgets/offscreen.h"
+#include "widgets/panels/export_dialog.h"
+#include "widgets/panels/project_tree.h"
+#include "widgets/text/banner.h"
+#include "widgets/training/evaluation_shelf.h"
+#include "widgets/training/number_table.h"
+
+using namespace headscope;
+using namespace headscope::widgets;
+
+namespace {
+
+using tests::child;
+using Record = std::shared_ptr<const store::Evaluation>;
+constexpr const char* kViews[] = {"context_perplexity", "ablation", "scaling"};
+
+Record sample() {
+    return std::make_shared<const store::Evaluation>(test::sample_evaluation());
+}
+
+struct Page {
+    explicit Page(const char* name, const std::vector<Record>& records = {sample()}) {
+        int number = 0;
+        for (const Record& record : records)
+            desk.evaluations().take(QStringLiteral("/made/scores-%1.evaluation.h5").arg(++number), record);
+        view.reset(tests::view_kind(name).make(&desk, nullptr));
+        view->resize(1000, 600);
+        view->show();
+        settle();
+    }
+    void settle() { tests::settle(desk.runs()); }
+    void choose(const char* box, const QString& text) {
+        auto* combo = child<QComboBox>(*view, box);
+        REQUIRE(combo->findText(text) >= 0);
+        combo->setCurrentIndex(combo->findText(text));
+        settle();
+    }
+    /// The figure that export would make of the same files.
+    figures::FigureData exported(const std::vector<Record>& records) {
+        REQUIRE(view->figure());
+        figures::FigureInputs inputs;
+        inputs.evaluations = records;
+        return figures::make_figure(view->figure()->recipe, inputs, view->figure()->options);
+    }
+
+    bool application = (ensure_application(), true);
+    Desk desk;
+    std::unique_ptr<View> view;
+};
+
+}  // namespace
+
+TEST_CASE("Without an evaluation there is a way to one", "[evaluation]") {
+    for (const char* name : kViews) {
+        Page page(name, {});
+        QSignalSpy open(&page.desk.evaluations(), &EvaluationShelf::open_wanted);
+        QSignalSpy evaluate(&page.desk.evaluations(), &EvaluationShelf::evaluate_wanted);
+        CHECK_FALSE(page.view->figure());
+        child<QPushButton>(*page.view, "notice_action")->click();
+        CHECK(open.count() == 1);
+        // A run that has a snapshot can be evaluated here.
+        RunShelf& runs = page.desk.runs();
+        runs.take(runs.add(QStringLiteral("/made/run"), QStringLiteral("run")), tests::made_run());
+        page.settle();
+        child<QPushButton>(*page.view, "notice_action")->click();
+        CHECK(evaluate.count() == 1);
+        page.desk.evaluations().set_evaluating(QStringLiteral("Evaluating run"));
+        page.settle();
+        QSignalSpy stop(&page.desk.evaluations(), &EvaluationShelf::evaluate_unwanted);
+        child<QPushButton>(*page.view, "notice_action")->click();
+        CHECK(stop.count() == 1);
+    }
+}
+
+TEST_CASE("A view of evaluations shows the figure and the table that export makes", "[evaluation]") {
+    for (const char* name : kViews) {
+        INFO(name);
+        const Record record = sample();
+        Page page(name, {record});
+        auto* picture = page.view->findChild<FigureView*>();
+        REQUIRE(picture);
+        REQUIRE(picture->figure());
+        REQUIRE(page.view->figure());
+        CHECK(page.view->figure()->recipe == QString::fromLatin1(name).replace('_', '-').toStdString());
+        CHECK(page.view->figure()->paths == QStringList{QStringLiteral("/made/scores-1.evaluation.h5")});
+        CHECK(picture->figure()->panels.size() == page.exported({record}).panels.size());
+        CHECK(figures::csv(*child<NumberTable>(*page.view, "numbers")->numbers().table()) ==
+              figures::figure_csv(page.exported({record})));
+        CHECK(child<Banner>(*page.view, "failure")->text().isEmpty());
+    }
+}
+
+TEST_CASE("Task, metric and length are those that the files have, and are drawn", "[evaluation]") {
+    const Record record = sample();
+    Page page("ablation", {record});
+    auto* picture = page.view->findChild<FigureView*>();
+    CHECK(picture->figure()->panels.size() == 2);
+    page.choose("evaluation_task", QStringLiteral("perplexity"));
+    CHECK(picture->figure()->panels.size() == 1);
+    CHECK(page.view->figure()->options.task == "perplexity");
+    CHECK(child<QComboBox>(*page.view, "evaluation_metric")->count() == 3);
+    page.choose("evaluation_metric", QStringLiteral("loss"));
+    page.choose("evaluation_length", QStringLiteral("64 tokens"));
+    CHECK(page.view->figure()->options.metric == "loss");
+    CHECK(page.view->figure()->options.length == 64);
+    CHECK(picture->figure()->panels.front().x.label == "loss");
+    // Undo and sessions bring it back; a choice that another file lacks is left out and does not fail.
+    const QJsonObject state = page.view->state();
+    Page other("ablation", {record});
+    other.view->restore(state);
+    other.settle();
+    CHECK(other.view->figure()->options == page.view->figure()->options);
+    store::Evaluation mqar = *record;
+    std::erase_if(mqar.results, [](const auto& one) { return one.task != "mqar"; });
+    const auto only = std::make_shared<const store::Evaluation>(mqar);
+    other.desk.evaluations().take(QStringLiteral("/made/scores-1.evaluation.h5"), only);
+    other.settle();
+    CHECK(child<Banner>(*other.view, "failure")->text().isEmpty());
+    CHECK(other.view->figure()->options == figures::FigureOptions());
+}
+
+TEST_CASE("Files are drawn together, and each can be left out", "[evaluation]") {
+    const Record record = sample();
+    store::Evaluation more = *record;
+    for (auto& model : more.models) model.seed += 10;
+    const auto other = std::make_shared<const store::Evaluation>(more);
+    Page page("scaling", {record, other});
+    auto* numbers = child<NumberTable>(*page.view, "numbers");
+    const auto seeds = [&] {
+        return std::get<std::vector<std::int64_t>>(numbers->numbers().table()->columns.back().values).front();
+    };
+    CHECK(seeds() == 6);
+    auto* box = child<QCheckBox>(*page.view, "evaluation_file_1");
+    box->click();
+    page.settle();
+    CHECK(seeds() == 3);
+    CHECK(page.view->figure()->paths == QStringList{QStringLiteral("/made/scores-1.evaluation.h5")});
+    const QJsonObject state = page.view->state();
+    child<QCheckBox>(*page.view, "evaluation_file_0")->click();
+    page.settle();
+    CHECK_FALSE(child<Banner>(*page.view, "failure")->text().isEmpty());
+    CHECK_FALSE(page.view->figure());
+    page.view->restore(state);
+    page.settle();
+    CHECK(page.desk.evaluations().shown_paths() == QStringList{QStringLiteral("/made/scores-1.evaluation.h5")});
+    CHECK(seeds() == 3);
+}
+
+TEST_CASE("Under the pointer is what a dot says, with its error", "[evaluation]") {
+    for (const char* name : kViews) {
+        INFO(name);
+        Page page(name);
+        auto* picture = page.view->findChild<FigureView*>();
+        QStringList texts;
+        const QRect panel = picture->panel_rect(0);
+        REQUIRE(panel.isValid());
+        for (int x = panel.left(); x < panel.right(); x += 2)
+            for (int y = panel.top(); y < panel.bottom(); y += 2)
+                if (const QString text = picture->spot({x, y}).text; !text.isEmpty() && !texts.contains(text))
+                    texts << text;
+        INFO(texts.join('\n').toStdString());
+        CHECK(texts.size() >= 4);
+        for (const QString& text : texts) {
+            CHECK(text.contains(QStringLiteral("token perplexity")) == (std::string(name) != "context_perplexity"));
+            CHECK(text.contains(QStringLiteral(" ± ")));
+        }
+    }
+}
+
+TEST_CASE("The table of numbers is a model as Qt wants it, sorts, and copies in full", "[evaluation]") {
+    ensure_application();
+    NumberTable table;
+    const QAbstractItemModelTester tester(&table.numbers(), QAbstractItemModelTester::FailureReportingMode::Fatal);
+    const QAbstractItemModelTester sorted(table.model(), QAbstractItemModelTester::FailureReportingMode::Fatal);
+    CHECK(table.copied().trimmed().isEmpty());
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    auto numbers = std::make_shared<figures::Table>();
+    numbers->columns.push_back({"task", std::vector<std::string>{"a\tb", "c", "d"}});
+    numbers->columns.push_back({"length", std::vector<std::int64_t>{64, 128, 9}});
+    numbers->columns.push_back({"value", std::vector<double>{0.1234567890123, nan, 7}});
+    table.set_table(numbers);
+    CHECK(table.model()->rowCount() == 3);
+    CHECK(table.copied() == QStringLiteral("task\tlength\tvalue\na b\t64\t0.1234567890123\nc\t128\t\nd\t9\t7\n"));
+    table.sortByColumn(2, Qt::DescendingOrder);
+    CHECK(table.model()->index(0, 0).data().toString() == "d");
+    CHECK(table.model()->index(2, 2).data().toString() == QStringLiteral("–"));  // NaN last, either way
+    table.sortByColumn(2, Qt::AscendingOrder);
+    CHECK(table.model()->index(2, 2).data().toString() == QStringLiteral("–"));
+    table.selectRow(1);
+    table.show();
+    table.setFocus();
+    QTest::keyClick(&table, Qt::Key_C, Qt::ControlModifier);
+    CHECK(QApplication::clipboard()->text() == QStringLiteral("task\tlength\tvalue\nd\t9\t7\n"));
+    table.set_table(nullptr);
+    CHECK(table.model()->rowCount() == 0);
+}
+
+TEST_CASE("The export page has the evaluations that are open, for their recipes", "[evaluation]") {
+    ensure_application();
+    Desk desk;
+    desk.evaluations().take(QStringLiteral("/made/one.evaluation.h5"), sample());
+    desk.evaluations().take(QStringLiteral("/made/two.evaluation.h5"), sample());
+    ExportDialog dialog(&desk, "/nowhere/headscope");
+    auto* recipes = child<QComboBox>(dialog, "export_recipe");
+    for (const char* name : {"context-perplexity", "ablation", "scaling"}) {
+        INFO(name);
+        CHECK(recipes->findData(QLatin1String(name)) >= 0);
+        FigureWish wish{name, {}, {}};
+        wish.options.task = "mqar";
+        wish.paths << QStringLiteral("/made/two.evaluation.h5");
+        dialog.show_wish(wish);
+        auto* inputs = child<QListWidget>(dialog, "export_studies");
+        REQUIRE(inputs->count() == 2);
+        CHECK(inputs->item(0)->checkState() == Qt::Checked);
+        CHECK(inputs->item(1)->checkState() == Qt::Unchecked);
+        CHECK(dialog.command().contains(QStringLiteral("/made/two.evaluation.h5")));
+        CHECK(dialog.command().contains(QStringLiteral("--task mqar")));
+    }
+}
+
+TEST_CASE("Evaluations have a heading of their own among what is open", "[evaluation]") {
+    ensure_application();
+    Desk desk;
+    ProjectTree tree(&desk);
+    const auto names = [&] {
+        QStringList all;
+        for (int i = 0; i < tree.topLevelItemCount(); ++i)
+            if (tree.topLevelItem(i)->text(0) == QStringLiteral("Evaluations") && !tree.topLevelItem(i)->isHidden())
+                for (int k = 0; k < tree.topLevelItem(i)->childCount(); ++k)
+                    all << tree.topLevelItem(i)->child(k)->text(0);
+        return all;
+    };
+    CHECK(names().isEmpty());
+    const int id = desk.evaluations().take(QStringLiteral("/made/one.evaluation.h5"), sample());
+    desk.evaluations().take(QStringLiteral("/made/two.h5"), sample());
+    CHECK(names() == QStringList{QStringLiteral("one"), QStringLiteral("two")});
+    CHECK(desk.evaluations().take(QStringLiteral("/made/../made/one.evaluation.h5"), sample()) == id);  // read again
+    CHECK(names().size() == 2);
+    desk.evaluations().remove(id);
+    CHECK(names() == QStringList{QStringLiteral("two")});
+}
+
+TEST_CASE("Numbers that nobody measured are drawn or refused, and the view stays", "[evaluation]") {
+    for (const char* name : kViews) {
+        INFO(name);
+        store::Evaluation wild = test::sample_evaluation();
+        const double values[] = {1e308, -1e308, 1e-308, 0, std::numeric_limits<double>::infinity()};
+        for (std::size_t i = 0; i < wild.results.size(); ++i) {
+            wild.results[i].value = values[i % 5];
+            wild.results[i].error = values[(i + 2) % 5];
+            if (i % 7 == 0) wild.results[i].length = std::numeric_limits<std::int64_t>::max() - static_cast<int>(i);
+            if (i % 7 == 1) wild.results[i].length = std::numeric_limits<std::int64_t>::min();
+        }
+        for (auto& model : wild.models) {
+            model.parameters = std::numeric_limits<std::int64_t>::min();
+            model.training_length = -5;
+        }
+        const auto record = std::make_shared<const store::Evaluation>(wild);
+        Page page(name, {record});
+        CHECK(page.view->isVisible());
+        // Of more kinds than anybody looks at: said, not drawn.
+        store::Evaluation many = test::sample_evaluation();
+        for (std::size_t i = 0; i < many.results.size(); ++i) many.results[i].task = "task " + std::to_string(i);
+        Page other(name, {std::make_shared<const store::Evaluation>(many)});
+        CHECK(child<Banner>(*other.view, "failure")->text().contains(QStringLiteral("at most")));
+        CHECK_FALSE(other.view->figure());
+    }
+}
+
+TEST_CASE("Every control of the views of evaluations has a name, and they fit", "[evaluation]") {
+    for (const char* name : kViews) {
+        Page page(name, {sample(), sample()});
+        page.view->resize(800, 400);
+        page.settle();
+        for (const QWidget* widget : page.view->findChildren<QWidget*>()) {
+            const bool control = qobject_cast<const QAbstractButton*>(widget) || qobject_cast<const QComboBox*>(widget);
+            const bool internal = widget->objectName().startsWith(QStringLiteral("qt_")) ||
+                                  qobject_cast<const QTableView*>(widget->parentWidget());
+            if (!control || internal || !widget->isVisible()) continue;
+            INFO(name << ": " << widget->metaObject()->className() << " " << widget->objectName().toStdString());
+            CHECK_FALSE(widget->accessibleName().isEmpty());
+            CHECK_FALSE(widget->toolTip().isEmpty());
+        }
+        CHECK(page.view->minimumSizeHint().width() <= 800);
+        CHECK(page.view->minimumSizeHint().height() <= 400);
+    }
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "widgets/training/evaluation_maker.h"
+
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "core/figures/evaluation_groups.h"
+
+namespace headscope::widgets {
+namespace {
+
+template <class T>
+void add_once(std::vector<T>& list, const T& one) {
+    if (std::find(list.begin(), list.end(), one) == list.end()) list.push_back(one);
+}
+
+/// What can be chosen, and of what was chosen that which there is.
+void choose(MadeEvaluation& made) {
+    const figures::EvaluationGroups groups(made.wish.records);
+    const auto& all = groups.measured();
+    for (const auto& what : all) add_once(made.tasks, what.task);
+    auto& options = made.options;
+    if (std::find(made.tasks.begin(), made.tasks.end(), options.task) == made.tasks.end()) options.task.clear();
+    for (const auto& what : all)
+        if (options.task.empty() || what.task == options.task) add_once(made.metrics, what.metric);
+    if (std::find(made.metrics.begin(), made.metrics.end(), options.metric) == made.metrics.end())
+        options.metric.clear();
+    // A length that all panels have.
+    bool first = true;
+    for (const auto& what : groups.chosen(options)) {
+        const auto lengths = groups.lengths(what);
+        if (first) made.lengths.assign(lengths.begin(), lengths.end());
+        std::erase_if(made.lengths, [&](std::int64_t length) { return !lengths.contains(length); });
+        first = false;
+    }
+    if (options.length && std::find(made.lengths.begin(), made.lengths.end(), *options.length) == made.lengths.end())
+        options.length.reset();
+}
+
+MadeEvaluation make(const EvaluationWish& wish) {
+    MadeEvaluation made;
+    made.wish = wish;
+    made.options = wish.options;
+    try {
+        choose(made);
+        figures::FigureInputs inputs;
+        inputs.evaluations = wish.records;
+        auto figure = std::make_shared<figures::FigureData>(figures::make_figure(wish.recipe, inputs, made.options));
+        made.table = std::make_shared<const figures::Table>(figure->table());
+        made.figure = std::move(figure);
+    } catch (...) {
+        made.failure = QString::fromUtf8(current_error("evaluations").what());
+    }
+    return made;
+}
+
+}  // namespace
+
+EvaluationMaker::EvaluationMaker(Worker* worker, QObject* parent) : QObject(parent), worker_(worker) {}
+
+EvaluationMaker::~EvaluationMaker() {
+    mailbox_.close();
+    worker_->cancel(this);
+}
+
+void EvaluationMaker::ask(const EvaluationWish& wish) {
+    if (wish == wanted_) return;
+    wanted_ = wish;
+    again_ = busy_;
+    if (!busy_) begin();
+}
+
+void EvaluationMaker::begin() {
+    again_ = false;
+    busy_ = true;
+    worker_->post(this, [this, wish = wanted_, send = mailbox_.sender()](const Cancellation&) {
+        auto done = std::make_shared<MadeEvaluation>(make(wish));
+        send([this, done] {
+            made_ = std::move(*done);
+            busy_ = false;
+            if (again_) begin();
+            Q_EMIT made();
+        });
+    });
+}
+
+}  // namespace headscope::widgets

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QObject>
+#include <QString>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/worker.h"
+#include "core/figures/figure.h"
+#include "widgets/desk/mailbox.h"
+
+namespace headscope::widgets {
+
+/// What a view shows of evaluations.
+struct EvaluationWish {
+    std::string recipe;
+    figures::FigureOptions options;
+    std::vector<std::shared_ptr<const store::Evaluation>> records;
+    bool operator==(const EvaluationWish&) const = default;
+};
+
+/// The recipe's figure of them, its numbers, and what there is to choose from.
+struct MadeEvaluation {
+    EvaluationWish wish;
+    figures::FigureOptions options;  ///< those of the wish that these records have
+    std::shared_ptr<const figures::FigureData> figure;
+    std::shared_ptr<const figures::Table> table;
+    QString failure;  ///< why there is no figure
+    std::vector<std::string> tasks;
+    std::vector<std::string> metrics;   ///< of the chosen task, or of all
+    std::vector<std::int64_t> lengths;  ///< at which what is chosen was measured
+};
+
+/// Makes figures of evaluations on a worker: one at a time, the latest next.
+class EvaluationMaker : public QObject {
+    Q_OBJECT
+public:
+    explicit EvaluationMaker(Worker* worker, QObject* parent = nullptr);
+    ~EvaluationMaker() override;
+
+    /// Nothing happens where this was asked for last.
+    void ask(const EvaluationWish& wish);
+    const MadeEvaluation& made_figure() const { return made_; }
+    bool idle() const { return !busy_; }
+
+Q_SIGNALS:
+    void made();
+
+private:
+    void begin();
+
+    Worker* worker_;
+    EvaluationWish wanted_;
+    MadeEvaluation made_;
+    bool busy_ = false, again_ = false;
+    Mailbox mailbox_{this};
+};
+
+}  // namespace headscope::widgets
