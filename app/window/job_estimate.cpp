@@ -156,6 +156,7 @@ widgets::JobEstimate estimate_job(const training::JobFile& job, double tokens_pe
     add_length(estimate, job, tokens_per_second);
     try {
         const Sizes sizes = sizes_of(job);
+        training::check_tokenizer(job);
         if (cancellation.requested()) throw Stopped();
         const auto& config = sizes.model.config;
         estimate.layers = sizes.mixers;

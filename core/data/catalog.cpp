@@ -76,7 +76,8 @@ std::string number_text(double number) {
     std::vector<std::string> known;
     for (const DatasetOption& option : set.options) known.push_back(option.name);
     const std::string nearest = nearest_word(name, known);
-    throw Error(ErrorCode::usage, "data.generator " + set.name, "expected one of " + list_text(known),
+    throw Error(ErrorCode::usage, "data.generator " + set.name + ", " + escaped(name, 40),
+                "expected one of " + list_text(known),
                 "found \"" + escaped(name, 40) + '"' + (nearest.empty() ? "" : "; did you mean " + nearest + "?"));
 }
 

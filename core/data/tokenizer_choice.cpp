@@ -115,6 +115,9 @@ ChosenTokenizer tokenizer_at(const fs::path& path) {
                     "expected \"bytes\", \"train:N\", a tokenizer.json or a folder with a tokenizer",
                     "found no " + shown(path));
     }
+    for (const char* end : {".safetensors", ".index.json", ".bin", ".pt", ".pth"})
+        if (!is_folder && path.string().ends_with(end))
+            return tokenizer_at(path.has_parent_path() ? path.parent_path() : fs::path("."));
     ChosenTokenizer chosen;
     chosen.tokenizer = is_folder ? tokenizer::Tokenizer::from_folder(path) : tokenizer::Tokenizer::from_file(path);
     const fs::path folder = is_folder ? path : path.parent_path();

@@ -27,7 +27,7 @@ std::optional<std::int64_t> trained_size(const std::string& setting);
 
 /// 256 bytes and end_of_text.
 ChosenTokenizer byte_tokenizer();
-/// A tokenizer.json or a folder with a tokenizer. What ends a document is its eos_token (tokenizer_config.json), else
+/// A tokenizer.json, a folder with a tokenizer, or weights with one beside them. What ends a document is its eos_token (tokenizer_config.json), else
 /// the first known of <|endoftext|>, <|end_of_text|>, </s>, <eos>, [SEP].
 ChosenTokenizer tokenizer_at(const std::filesystem::path& path);
 /// From tokenizer.json's text, as made by train_tokenizer.

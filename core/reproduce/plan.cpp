@@ -178,6 +178,7 @@ training::JobFile job_of(const Plan& plan, const Trial& trial) {
     else
         job.data.text = plan.data;
     job.data.tokenizer = "train:1024";
+    job.tokenizer_given = true;
     job.data.sequence_length = plan.sequence_length;
     job.data.validation = 0.02;
     job.training.steps = plan.steps;

@@ -61,9 +61,14 @@ std::string nearest_key(const std::string& section, const std::string& name) {
                 "found " + escaped(name));
 }
 
+/// Of a tokenizer: whether it is one that is made here, not a path.
+bool is_made(const std::string& tokenizer) {
+    return tokenizer == "bytes" || tokenizer.starts_with("train:");
+}
+
 /// Whether a value is there that is not a path though its key may hold one.
 bool names_no_path(const JobKey& key, const std::string& value) {
-    return key.full_name() == "data.tokenizer" && (value == "bytes" || value.starts_with("train:"));
+    return key.full_name() == "data.tokenizer" && is_made(value);
 }
 
 /// `value` with its relative paths made absolute, from `base`.
@@ -125,6 +130,8 @@ public:
         for (const std::string& name : given_) clear_alternatives(job_, name, given_);
         if (!given_.contains("schedule.minimum_rate"))
             job_.schedule.minimum_rate = standard_minimum(job_.optimizer.learning_rate);
+        job_.tokenizer_given = given_.contains("data.tokenizer");
+        if (!job_.tokenizer_given) job_.data.tokenizer = standard_tokenizer(job_);
     }
 
 private:
@@ -178,6 +185,12 @@ const JobKey* table_key(const std::string& name, std::vector<std::string>& insid
 }
 
 }  // namespace
+
+std::string standard_tokenizer(const JobFile& job) {
+    // Generators have a tokenizer of their own.
+    if (job.model.from.empty() || job.data.generator) return data::DataSettings().tokenizer;
+    return is_made(job.model.from) ? "./" + job.model.from : job.model.from;
+}
 
 JobFile read_job(std::string_view text, const std::string& where) {
     // Journals and snapshots hold jobs too, and may come from anywhere.
@@ -241,6 +254,8 @@ void set_key(JobFile& job, const std::string& assignment) {
     if (follows && full == "optimizer.learning_rate")
         job.schedule.minimum_rate = standard_minimum(job.optimizer.learning_rate);
     clear_alternatives(job, full, {});
+    job.tokenizer_given |= full == "data.tokenizer";
+    if (!job.tokenizer_given) job.data.tokenizer = standard_tokenizer(job);
     std::string pointer = "/" + full;
     std::replace(pointer.begin(), pointer.end(), '.', '/');
     job.places.erase(pointer);

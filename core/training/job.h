@@ -95,6 +95,8 @@ struct JobFile {
     SnapshotSettings snapshots;
     ProbeSettings probe;
     SampleSettings sample;
+    /// Whether data.tokenizer was said; else it is standard_tokenizer() of the job, also when that changes.
+    bool tokenizer_given = false;
 
     // Not part of the job: where it was read.
     std::string where = "job";                ///< names it in errors
@@ -105,6 +107,9 @@ struct JobFile {
     std::int64_t sequences() const { return training.batch * training.accumulate; }
     std::int64_t step_tokens() const { return sequences() * data.sequence_length; }
 };
+
+/// What data.tokenizer is where nothing is said of it: "bytes", or with model.from that checkpoint, for its tokenizer.
+std::string standard_tokenizer(const JobFile& job);
 
 /// Reads a job. `where` names it in errors, which say line, column, key, what was expected (with the nearest valid name
 /// for one that is unknown) and what was found. Error format, limit for numbers out of range, usage for keys that

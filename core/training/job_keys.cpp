@@ -107,7 +107,8 @@ private:
             bind_optional_text(add("model", name, kind, help), &JobFile::model, member);
         };
         text("preset", KeyKind::text, &ModelSettings::preset, "Sizes by name; see headscope list presets");
-        text("from", KeyKind::path, &ModelSettings::from, "A checkpoint to train on, instead of a preset");
+        text("from", KeyKind::path, &ModelSettings::from,
+             "A checkpoint to train on, instead of a preset; with its tokenizer, if data.tokenizer names no other");
         text("mixer", KeyKind::text, &ModelSettings::mixer, "What mixes tokens; see headscope list mixers");
         text("layout", KeyKind::text, &ModelSettings::layout,
              "Which layers are standard ones: uniform (none), even, odd, top, middle, bottom, quarter, first, last, "
@@ -154,8 +155,16 @@ private:
         const auto flag = [&](const char* name, const char* help) {
             config(add("model", name, KeyKind::boolean, help));
         };
+        config(add("model", "rope_parameters", KeyKind::table,
+                   "Rotary positions of another kind, as Llama's: { rope_type = \"linear\", factor = 2 }"));
+        flag("rotary", "Rotary positions; without them heads may be of any size");
         flag("attention_bias", "Biases of queries, keys and values");
+        flag("output_bias", "A bias of attention's output map");
+        flag("mlp_bias", "Biases of the feed-forward");
         flag("qk_norm", "RMS norms of each query and key head");
+        config(choice("model", "hidden_act",
+                      {"silu", "gelu", "gelu_pytorch_tanh", "quick_gelu", "relu", "relu2", "tanh"},
+                      "Between the feed-forward's maps; without it silu"));
         flag("tie_word_embeddings", "The head is the embedding");
     }
 
@@ -189,7 +198,9 @@ private:
             job.data.generator = std::move(settings);
         };
         bind(add("data", "tokenizer", KeyKind::path,
-                 "\"bytes\", \"train:2048\" (a BPE of so many tokens), or a tokenizer's file or folder"),
+                 "\"bytes\", \"train:2048\" (a BPE of so many tokens), or a tokenizer's file or folder; without it "
+                 "bytes, "
+                 "or with model.from the checkpoint's own"),
              &JobFile::data, &DataSettings::tokenizer);
         bind(count("data", "sequence_length", 2, 1 << 24, "Tokens of a sequence"), &JobFile::data,
              &DataSettings::sequence_length);

@@ -13,6 +13,7 @@
 #include "core/base/text.h"
 #include "core/mixers/mixer.h"
 #include "core/model/presets.h"
+#include "core/tokenizer/tokenizer.h"
 
 namespace headscope::training {
 namespace {
@@ -105,9 +106,7 @@ json preset_config(const JobFile& job) {
 }
 
 std::unique_ptr<model::Trainable> open_model(const JobFile& job, Progress& progress, const Cancellation& cancellation) {
-    std::string path = job.model.from;
-    if (!job.base.empty() && std::filesystem::path(path).is_relative()) path = (job.base / path).string();
-    const auto file = checkpoint::Checkpoint::open(path);
+    const auto file = checkpoint::Checkpoint::open(job.base / job.model.from);
     std::map<int, std::string> swap;
     const std::vector<std::string> mixers = mixers_of(job, model::inspect(*file).config.layers);
     for (std::size_t layer = 0; layer < mixers.size(); ++layer) swap[static_cast<int>(layer)] = mixers[layer];
@@ -150,18 +149,42 @@ std::string model_config(const JobFile& job, std::int64_t vocabulary) {
     return json_text(config);
 }
 
-std::unique_ptr<model::Trainable> make_model(const JobFile& job, std::int64_t vocabulary, Progress& progress,
-                                             const Cancellation& cancellation) {
-    if (job.model.from.empty()) {
-        return model::Trainable::create(model_config(job, vocabulary), static_cast<std::uint64_t>(job.seed),
-                                        weight_type(job));
-    }
+void check_from(const JobFile& job) {
     check_mixers(job);
     if (!job.model.config.empty()) {
         throw error_at_key(job, "model." + job.model.config.begin().key(),
                            Error(ErrorCode::usage, "", "expected the sizes of the checkpoint, with model.from",
                                  "found others in the job"));
     }
+    try {
+        checkpoint::Checkpoint::open(job.base / job.model.from);
+    } catch (const Error& error) {
+        throw error_at_key(job, "model.from", error);
+    }
+}
+
+void check_tokenizer(const JobFile& job) {
+    const data::DataSettings& settings = job.data;
+    if (settings.generator || job.model.from.empty() || settings.tokenizer != standard_tokenizer(job)) return;
+    std::filesystem::path folder = job.base / settings.tokenizer;
+    std::error_code error;
+    if (!std::filesystem::is_directory(folder, error))
+        folder = folder.has_parent_path() ? folder.parent_path() : std::filesystem::path(".");
+    if (tokenizer::Tokenizer::is_in(folder)) return;
+    throw error_at_key(job, "data.tokenizer",
+                       Error(ErrorCode::usage, "",
+                             "expected the tokenizer that model.from was trained with to be named here (\"bytes\", a "
+                             "tokenizer.json or a folder with one), for none that can be read lies beside its weights",
+                             "found none"));
+}
+
+std::unique_ptr<model::Trainable> make_model(const JobFile& job, std::int64_t vocabulary, Progress& progress,
+                                             const Cancellation& cancellation) {
+    if (job.model.from.empty()) {
+        return model::Trainable::create(model_config(job, vocabulary), static_cast<std::uint64_t>(job.seed),
+                                        weight_type(job));
+    }
+    check_from(job);
     std::unique_ptr<model::Trainable> model;
     try {
         model = open_model(job, progress, cancellation);

@@ -17,6 +17,11 @@ namespace headscope::training {
 /// (`vocabulary`: the least that it may have). Throws Error with the place of the key in the job that is wrong.
 std::string model_config(const JobFile& job, std::int64_t vocabulary);
 
+/// What is wrong with a job's model.from before its weights are read: it is no checkpoint, or the job says sizes too.
+void check_from(const JobFile& job);
+/// Refuses a job whose checkpoint brings no tokenizer where another had to be named.
+void check_tokenizer(const JobFile& job);
+
 /// Fresh weights from the job's seed, or those of model.from with the job's mixers.
 std::unique_ptr<model::Trainable> make_model(const JobFile& job, std::int64_t vocabulary, Progress& progress,
                                              const Cancellation& cancellation);

@@ -131,6 +131,7 @@ private:
 
     json table(const json& value) const {
         if (!value.is_object()) refuse(value, "a table { ... }");
+        if (key_.name == "rope_parameters") return value;  // the model's configuration says what it may hold
         if (key_.name == "generator") {
             if (!value.contains("name") || !value["name"].is_string())
                 refuse(value, "a table with the generator's name: { name = \"induction\" }");
@@ -152,10 +153,18 @@ private:
     const std::string& place_;
 };
 
-std::string place_of_key(const JobFile& job, const std::string& name) {
+std::string pointer_of(const std::string& name) {
     std::string pointer = "/" + name;
     std::replace(pointer.begin(), pointer.end(), '.', '/');
-    const auto found = job.places.find(pointer);
+    return pointer;
+}
+
+bool has_place(const JobFile& job, const std::string& name) {
+    return job.places.contains(pointer_of(name));
+}
+
+std::string place_of_key(const JobFile& job, const std::string& name) {
+    const auto found = job.places.find(pointer_of(name));
     return (found == job.places.end() ? job.where : place_text(job.where, found->second)) + ": " + name;
 }
 
@@ -218,11 +227,19 @@ Error error_in_data(const JobFile& job, const Error& error) {
     const std::string& where = error.where();
     for (const JobKey& key : job_keys()) {
         const std::string name = key.full_name();
-        if (key.section == "data" && where.starts_with(name))
-            return {error.code(), place_of_key(job, name) + where.substr(name.size()), error.expected(), error.found()};
+        if (key.section != "data" || !where.starts_with(name)) continue;
+        // "data.generator NAME, OPTION": an option stands at a place of its own.
+        const std::size_t comma = key.kind == KeyKind::table ? where.find(", ") : std::string::npos;
+        const std::string option = comma == std::string::npos ? "" : name + "." + where.substr(comma + 2);
+        if (!option.empty() && has_place(job, option))
+            return {error.code(), place_of_key(job, option), error.expected(), error.found()};
+        return {error.code(), place_of_key(job, name) + where.substr(name.size()), error.expected(), error.found()};
     }
     const data::DataSettings& data = job.data;
-    const std::string source = data.generator ? "data.generator" : data.text.empty() ? "data.corpus" : "data.text";
+    const std::string source = data.generator
+                                   ? (has_place(job, "data.generator.name") ? "data.generator.name" : "data.generator")
+                               : data.text.empty() ? "data.corpus"
+                                                   : "data.text";
     if (where == "data") return {error.code(), place_of_key(job, source), error.expected(), error.found()};
     const auto begins = [&](const std::string& path) { return where.starts_with(shown(path)); };
     if (std::any_of(data.validation_files.begin(), data.validation_files.end(), begins))

@@ -21,6 +21,11 @@ struct RunFolder {
 
     /// A run lies there: it has a job and a journal, or a job alone where it was killed before its first event.
     bool exists() const;
+    /// What a run leaves that was killed while its folder was made: nothing but a journal without events and parts of
+    /// job.toml. A new run may begin there.
+    bool never_began() const;
+    /// Removes parts of job.toml and run.h5 that a kill left. For whoever has the journal's lock.
+    void remove_partials() const;
 };
 
 /// "step-000123".

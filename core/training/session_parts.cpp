@@ -60,6 +60,7 @@ void open_data(Session& session, Progress& progress, const Cancellation& cancell
     data::DataPlaces places;
     places.base = session.job.base;
     places.run = session.run.path;
+    check_tokenizer(session.job);
     try {
         session.data = data::DataSet::prepare(session.job.data, places, progress, cancellation);
     } catch (const Error& error) {

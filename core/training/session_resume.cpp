@@ -83,10 +83,12 @@ void adopt_end(Session& session) {
 
 void open_resumed(Session& session, int processes, Progress& progress, const Cancellation& cancellation) {
     const JobFile was = stored_job(session.run.path);
+    if (!session.job.tokenizer_given) session.job.data.tokenizer = was.data.tokenizer;  // whatever it would be now
     check_job(session.job, was, session.run.path);
     const auto wishes_to_others = found_control(session.run);
     session.journal = open_journal(session.run);
     clear_control(session.run, wishes_to_others);
+    session.run.remove_partials();
     if (session.journal->cut() > 0)
         session.problems.push_back("the journal ended in " + std::to_string(session.journal->cut()) +
                                    " bytes of an event that was never whole; they were cut off");

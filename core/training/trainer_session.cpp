@@ -20,13 +20,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// A new or an empty folder, or one that a kill left before it was a run.
+void check_folder(const RunFolder& run) {
+    if (!run.never_began()) OutputFolder::check_target(run.path);
+}
+
 /// Makes the folder of a new run and takes it.
 void create_run(Session& session) {
-    OutputFolder::check_target(session.run.path);
+    check_folder(session.run);
     std::error_code error;
     fs::create_directory(session.run.path, error);
     if (error) throw os_error(error.value(), session.run.path, "expected to make this run's folder");
     session.journal = std::make_unique<JournalWriter>(session.run.journal());
+    session.run.remove_partials();
     if (session.run.exists())
         throw Error(ErrorCode::usage, shown(session.run.path), "expected a new folder for the run",
                     "found that another process just began one there");
@@ -36,8 +42,12 @@ void create_run(Session& session) {
 }
 
 void open_fresh(Session& session, Progress& progress, const Cancellation& cancellation) {
-    OutputFolder::check_target(session.run.path);
-    if (session.job.model.from.empty()) model_config(session.job, 1);  // what is wrong without data is told at once
+    check_folder(session.run);
+    // What is wrong without data is told at once.
+    if (session.job.model.from.empty())
+        model_config(session.job, 1);
+    else
+        check_from(session.job);
     open_data(session, progress, cancellation);
     begin_model(session, progress, cancellation);
     create_run(session);
@@ -62,14 +72,26 @@ void take_model(JobFile& job, const TrainingState& state) {
               "found " + found.front()));
 }
 
+/// Nor does a job that names no other tokenizer get another than the snapshot's. One that was made of other text is
+/// taken from the snapshot's folder.
+void take_tokenizer(JobFile& job, const TrainingState& state, const fs::path& snapshot) {
+    const data::DataSettings was = read_job(state.job, "snapshot").data;
+    if ((job.tokenizer_given && job.data.tokenizer != was.tokenizer) || job.data.generator || was.generator) return;
+    const bool made_of_text = was.tokenizer.starts_with("train:");
+    const bool same_text = job.data.text == was.text && job.data.corpus == was.corpus;
+    job.data.tokenizer = made_of_text && !same_text ? fs::absolute(snapshot).string() : was.tokenizer;
+    job.tokenizer_given = true;
+}
+
 void open_fork(Session& session, const TrainRequest& request, Progress& progress, const Cancellation& cancellation) {
-    OutputFolder::check_target(session.run.path);
+    check_folder(session.run);
     if (RunFolder{request.from}.exists())
         throw Error(ErrorCode::usage, shown(request.from),
                     "expected the folder of a snapshot, such as " + shown(RunFolder{request.from}.snapshots() / "last"),
                     "found that of a run");
     const TrainingState state = verify_snapshot(request.from, cancellation);
     take_model(session.job, state);
+    take_tokenizer(session.job, state, request.from);
     open_data(session, progress, cancellation);
     open_snapshot(session, request.from, progress, cancellation);
     const std::int64_t vocabulary = std::as_const(session.learner->model()).model().config().vocabulary;
@@ -111,7 +133,11 @@ Session open_session(const TrainRequest& request, Progress& progress, const Canc
             open_fork(session, request, progress, cancellation);
             break;
         case TrainRequest::Start::resume:
-            open_resumed(session, request.processes == nullptr ? 1 : request.processes->size(), progress, cancellation);
+            if (session.run.never_began())  // with the job at hand it can begin
+                open_fresh(session, progress, cancellation);
+            else
+                open_resumed(session, request.processes == nullptr ? 1 : request.processes->size(), progress,
+                             cancellation);
             break;
     }
     session.state.job = job_text(session.job);
@@ -160,6 +186,10 @@ JobFile stored_job(const fs::path& folder) {
     std::string text;
     for (const Event& event : read_journal(run.journal()))
         if (const auto* started = std::get_if<Started>(&event.what)) text = started->job;
+    if (text.empty() && run.never_began())
+        throw Error(ErrorCode::usage, shown(folder),
+                    "expected a run that began; with its job it can: headscope train JOB.toml -o ...",
+                    "found one that was killed before that");
     if (text.empty())
         throw Error(ErrorCode::usage, shown(folder), "expected the folder of a run (with a job.toml) or of a snapshot",
                     "found none");

@@ -159,8 +159,19 @@ std::string edited_job(std::string_view text, const JobFile& wanted) {
     const std::string& where = wanted.where;
     const JobFile before = training::read_job(text, where);
     std::vector<const JobKey*> changed;
-    for (const JobKey& key : training::job_keys())
-        if (key.get(before) != key.get(wanted)) changed.push_back(&key);
+    std::optional<JobKey> unsaid;
+    for (const JobKey& key : training::job_keys()) {
+        if (key.full_name() == "data.tokenizer" && !wanted.tokenizer_given) {
+            if (!before.tokenizer_given) continue;  // what it is follows from other keys
+            unsaid = key;
+            unsaid->get = [](const JobFile& job) {
+                return job.tokenizer_given ? nlohmann::json(job.data.tokenizer) : nlohmann::json();
+            };
+            changed.push_back(&*unsaid);
+        } else if (key.get(before) != key.get(wanted)) {
+            changed.push_back(&key);
+        }
+    }
     try {
         std::string made(text);
         bool whole = true;

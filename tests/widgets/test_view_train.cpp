@@ -84,6 +84,41 @@ TEST_CASE("What is typed in the form is in the text, and the other way round", "
     CHECK(child<QLineEdit>(*page.view, "job_training_steps")->text() == "78");
 }
 
+TEST_CASE("A job on a checkpoint has its tokenizer, and the summary says so", "[train][form]") {
+    Page page("train");
+    CHECK(page.draft().job().data.tokenizer == "bytes");
+    CHECK(page.view->findChild<QLabel*>(QStringLiteral("fact_tokenizer_value")) == nullptr);
+    type(child<QLineEdit>(*page.view, "job_model_from"), QStringLiteral("/models/llama"));
+    page.turn();
+    CHECK(page.draft().job().data.tokenizer == "/models/llama");
+    CHECK(child<QComboBox>(*page.view, "job_data_tokenizer")->currentText() == "/models/llama");
+    CHECK_FALSE(page.draft().text().contains(QStringLiteral("\ntokenizer")));
+    CHECK(child<QLabel>(*page.view, "fact_tokenizer_value")->text() == "the checkpoint's");
+    type(child<QLineEdit>(*page.view, "job_data_tokenizer_line"), QStringLiteral("bytes"));
+    page.turn();
+    CHECK(page.draft().job().data.tokenizer == "bytes");
+    CHECK(child<QLabel>(*page.view, "fact_tokenizer_value")->text() == "bytes");
+    // Emptied it is the checkpoint's again.
+    CHECK_FALSE(page.draft().unset("data.tokenizer"));
+    CHECK(page.draft().job().data.tokenizer == "/models/llama");
+}
+
+TEST_CASE("Keys of the model's configuration are in the form", "[train][form]") {
+    Page page("train");
+    auto* activation = child<QComboBox>(*page.view, "job_model_hidden_act");
+    CHECK(activation->currentText() == "as the preset");
+    activation->setCurrentIndex(activation->findData(QStringLiteral("gelu")));
+    Q_EMIT activation->activated(activation->currentIndex());
+    CHECK(page.draft().job().model.config.at("hidden_act") == "gelu");
+    activation->setCurrentIndex(0);
+    Q_EMIT activation->activated(0);
+    CHECK_FALSE(page.draft().job().model.config.contains("hidden_act"));
+    type(child<QLineEdit>(*page.view, "job_model_rope_parameters"),
+         QStringLiteral("{ rope_type = \"linear\", factor = 2 }"));
+    CHECK(page.draft().job().model.config.at("rope_parameters").at("factor") == 2);
+    CHECK(child<QComboBox>(*page.view, "job_model_rotary")->currentText() == "as the preset");
+}
+
 TEST_CASE("A value that is refused is said under its field, and the job stays", "[train][form]") {
     Page page("train");
     const QString before = page.draft().text();

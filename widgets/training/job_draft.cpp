@@ -62,7 +62,7 @@ QString JobDraft::first_text() {
         "\n"
         "[data]\n"
         "corpus = \"kjv\"            # or text = [\"my/*.txt\"]\n"
-        "tokenizer = \"bytes\"       # or \"train:2048\"\n"
+        "# tokenizer = \"train:2048\"\n"
         "sequence_length = 256\n"
         "\n"
         "[training]\n"
@@ -114,6 +114,8 @@ std::optional<JobProblem> JobDraft::unset(const std::string& key) {
     try {
         training::JobFile wanted = job_;
         known->set(wanted, known->get(training::JobFile{}));
+        if (key == "data.tokenizer") wanted.tokenizer_given = false;
+        if (!wanted.tokenizer_given) wanted.data.tokenizer = training::standard_tokenizer(wanted);
         training::check_together(wanted);
         set_text(QString::fromStdString(workspace::edited_job(text_.toStdString(), wanted)));
         return std::nullopt;

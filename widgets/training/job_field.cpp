@@ -79,6 +79,10 @@ QString words_of_key(const std::string& name) {
         {"vocab_size", "Vocabulary"},
         {"rms_norm_eps", "Norm epsilon"},
         {"rope_theta", "Rotary base"},
+        {"rope_parameters", "Rotary parameters"},
+        {"rotary", "Rotary positions"},
+        {"mlp_bias", "Feed-forward bias"},
+        {"hidden_act", "Activation"},
         {"from", "From a checkpoint"},
         {"corpus", "Ready corpus"},
         {"text", "Text files"},
@@ -118,8 +122,8 @@ JobField::JobField(const JobKey& key, JobDraft* draft, QWidget* parent)
         combo_->setMinimumContentsLength(8);
         combo_->setEditable(named);
         combo_->setInsertPolicy(QComboBox::NoInsert);
+        if (!named && key.get(training::JobFile{}).is_null()) combo_->addItem(tr("as the preset"), QString());
         if (key.kind == KeyKind::boolean) {
-            if (key.get(training::JobFile{}).is_null()) combo_->addItem(tr("as the preset"), QString());
             combo_->addItem(tr("yes"), QStringLiteral("true"));
             combo_->addItem(tr("no"), QStringLiteral("false"));
         }

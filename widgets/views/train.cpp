@@ -2,6 +2,7 @@
 #include "widgets/views/train.h"
 
 #include <QCheckBox>
+#include <QFileInfo>
 #include <QLabel>
 #include <QPushButton>
 #include <QSplitter>
@@ -161,6 +162,14 @@ void TrainView::show_summary() {
         e.calibration.isEmpty() ? tr("Tokens a second: press Measure speed") : e.calibration);
     add(tr("expected time"), e.seconds, time_words(e.seconds),
         e.calibration.isEmpty() ? tr("Press Measure speed") : e.calibration);
+    if (const training::JobFile& job = draft_.job(); !wrong && !job.model.from.empty() && !job.data.generator) {
+        const bool own = job.data.tokenizer == training::standard_tokenizer(job);
+        const QString name = QFileInfo(QString::fromStdString(job.data.tokenizer)).fileName();
+        facts.push_back({tr("tokenizer"), own ? tr("the checkpoint's") : name,
+                         own ? tr("What the checkpoint was trained with: it lies beside its weights")
+                             : tr("Not the checkpoint's own: its tokens mean other texts than those it was trained on"),
+                         false});
+    }
     for (const auto& line : e.lines) facts.push_back({line.name, line.value, line.hint, false});
     facts_->set(facts);
     banner_->set(e.calibration.startsWith(QLatin1Char('[')) ? e.calibration : QString());

@@ -15,6 +15,9 @@ namespace headscope::model {
 // Llama's recipe, which its relatives start from.
 ModelConfig read_llama(const ConfigReader& reader, std::int64_t default_positions, const SizeDefaults& sizes = {},
                        const RopeDefaults& rope = {});
+/// The same without rotary positions, whose heads may be of any size.
+ModelConfig read_llama_without_positions(const ConfigReader& reader, std::int64_t default_positions,
+                                         const SizeDefaults& sizes = {});
 TensorNames llama_names(const ModelConfig& config);
 
 // BERT's.

@@ -31,11 +31,12 @@ std::vector<std::string> read_layers(const ConfigReader& reader, std::int64_t la
 }
 
 ModelConfig read(const ConfigReader& reader) {
-    ModelConfig config = read_llama(reader, 2048);
+    constexpr std::int64_t positions = 2048;
+    ModelConfig config = reader.boolean("rotary", true) ? read_llama(reader, positions)
+                                                        : read_llama_without_positions(reader, positions);
     config.query_key_value_bias = reader.boolean("attention_bias", false);
     config.output_bias = reader.boolean("output_bias", false);
     if (reader.boolean("qk_norm", false)) config.query_key_norm = QueryKeyNorm::each_head;
-    if (!reader.boolean("rotary", true)) config.positions = PositionKind::none;
     config.mixers = read_layers(reader, config.layers);
     config.mixer_options = read_mixer_options(reader);
     // Guides are as long as the model's positions, and no longer.

@@ -4,25 +4,34 @@
 
 namespace headscope::model {
 
-ModelConfig read_llama(const ConfigReader& reader, std::int64_t default_positions, const SizeDefaults& sizes,
-                       const RopeDefaults& rope) {
+ModelConfig read_llama_without_positions(const ConfigReader& reader, std::int64_t default_positions,
+                                         const SizeDefaults& sizes) {
     const SizeKeys keys;
     ModelConfig config;
     read_sizes(config, reader, keys, sizes);
     config.max_positions = reader.size(keys.positions, default_positions);
-    config.positions = PositionKind::rotary;
-    config.rope = read_rope(reader, config.max_positions, config.head_size, rope);
-    // transformers' Llama and its relatives turn the whole head in the default kind, whatever partial_rotary_factor
-    // says.
-    if (config.rope.type == "default") config.rope.partial = 1.0;
+    config.positions = PositionKind::none;
     config.norm = NormKind::rms;
     config.norm_epsilon = reader.positive("rms_norm_eps", 1e-6);
     config.activation = read_activation(reader, "hidden_act", "silu");
     config.gated_feed_forward = true;
     config.query_key_value_bias = config.output_bias = reader.boolean("attention_bias", false);
     config.feed_forward_bias = reader.boolean("mlp_bias", false);
-    config.initializer_range = reader.positive("initializer_range", 0.02);
+    // No part of what is computed: some files have 0 there.
+    const double deviation = reader.number("initializer_range", config.initializer_range);
+    if (deviation > 0) config.initializer_range = deviation;
     config.tied_head = reader.boolean("tie_word_embeddings", false);
+    return config;
+}
+
+ModelConfig read_llama(const ConfigReader& reader, std::int64_t default_positions, const SizeDefaults& sizes,
+                       const RopeDefaults& rope) {
+    ModelConfig config = read_llama_without_positions(reader, default_positions, sizes);
+    config.positions = PositionKind::rotary;
+    config.rope = read_rope(reader, config.max_positions, config.head_size, rope);
+    // transformers' Llama and its relatives turn the whole head in the default kind, whatever partial_rotary_factor
+    // says.
+    if (config.rope.type == "default") config.rope.partial = 1.0;
     return config;
 }
 

@@ -19,6 +19,7 @@ training::JobFile job_on(const std::filesystem::path& text) {
     training::JobFile job;
     job.data.text = {text.string()};
     job.data.tokenizer = "bytes";
+    job.tokenizer_given = true;
     job.data.sequence_length = 8;
     job.data.validation = 0.5;
     return job;

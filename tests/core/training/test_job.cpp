@@ -320,6 +320,44 @@ TEST_CASE("Two letters that changed places are one slip", "[training][job]") {
     CHECK(nearest_word("pml", known).empty());
 }
 
+TEST_CASE("A tokenizer that nobody chose is the checkpoint's own, of a job that trains on one", "[training][job]") {
+    CHECK(read(kLeast).data.tokenizer == "bytes");
+    const std::string from = "[model]\nfrom = \"model\"\n" + kLeast;
+    JobFile job = read(from);
+    CHECK(job.data.tokenizer == "model");
+    CHECK_FALSE(job.tokenizer_given);
+    set_key(job, "model.from=/other");
+    CHECK(job.data.tokenizer == "/other");
+    CHECK(read(job_text(job)).data.tokenizer == "/other");
+    set_key(job, "model.preset=tiny-1m");
+    CHECK(job.data.tokenizer == "bytes");
+    set_key(job, "data.tokenizer=bytes");
+    set_key(job, "model.from=/other");
+    CHECK(job.data.tokenizer == "bytes");  // said
+    CHECK(read(from + "tokenizer = \"bytes\"\n").data.tokenizer == "bytes");
+    // Generators have their own.
+    CHECK(read("[model]\nfrom = \"model\"\n[data]\ngenerator = { name = \"markov\" }\n").data.tokenizer == "bytes");
+
+    job = read(from);
+    job.base = "/jobs";
+    CHECK(with_absolute_paths(job).data.tokenizer == "/jobs/model");
+}
+
+TEST_CASE("All that a native configuration says is a key of a job", "[training][job]") {
+    const JobFile job = read(
+        "[model]\nrotary = false\noutput_bias = true\nmlp_bias = true\nhidden_act = \"gelu\"\n"
+        "rope_parameters = { rope_type = \"linear\", factor = 2 }\n" +
+        kLeast);
+    CHECK(job.model.config.at("rotary") == false);
+    CHECK(job.model.config.at("hidden_act") == "gelu");
+    CHECK(job.model.config.at("rope_parameters").at("factor") == 2);
+    CHECK(job_differences(read(job_text(job)), job, false).empty());
+    REQUIRE_THROWS_MATCHES(read("[model]\nhidden_act = \"gleu\"\n" + kLeast), Error,
+                           IsError(ErrorCode::format, "(gelu?)"));
+    REQUIRE_THROWS_MATCHES(read("[model]\nrope_parameters = 2\n" + kLeast), Error,
+                           IsError(ErrorCode::format, "a table"));
+}
+
 TEST_CASE("A minimum that nobody chose follows the learning rate", "[training][job]") {
     JobFile job = read(kLeast);
     CHECK(job.schedule.minimum_rate == 4e-5);
@@ -354,6 +392,12 @@ TEST_CASE("What is wrong with data is told at the key that it is about", "[train
     const JobFile generated = read("[data]\ngenerator = { name = \"markov\", oder = 2 }\n");
     CHECK(error_in_data(generated, Error(ErrorCode::usage, "data.generator markov", "", "")).where() ==
           "job.toml: line 2, column 1: data.generator markov");
+    CHECK(error_in_data(generated, Error(ErrorCode::usage, "data.generator markov, oder", "", "")).where() ==
+          "job.toml: line 2, column 32: data.generator.oder");
+    CHECK(error_in_data(generated, Error(ErrorCode::usage, "data.generator markov, order", "", "")).where() ==
+          "job.toml: line 2, column 1: data.generator markov, order");
+    CHECK(error_in_data(generated, Error(ErrorCode::usage, "data", "", "")).where() ==
+          "job.toml: line 2, column 15: data.generator.name");
 }
 
 TEST_CASE("The rate rises in a line, falls as its kind says, and ends at the minimum", "[training][schedule]") {

@@ -100,3 +100,15 @@ TEST_CASE("Every key's default can be written over and over", "[workspace][job]"
         CHECK(key.get(training::read_job(text, "job")) == value);
     }
 }
+
+TEST_CASE("A tokenizer that follows from the checkpoint is not written", "[workspace][job]") {
+    const std::string text = edited_job(kText, "model.from=\"/model\"");
+    CHECK(text.find("tokenizer") == std::string::npos);
+    CHECK(training::read_job(text, "job").data.tokenizer == "/model");
+    const std::string said = edited_job(text, "data.tokenizer=\"bytes\"");
+    CHECK(training::read_job(said, "job").data.tokenizer == "bytes");
+    training::JobFile wanted = training::read_job(said, "job");
+    wanted.tokenizer_given = false;
+    wanted.data.tokenizer = training::standard_tokenizer(wanted);
+    CHECK(edited_job(said, wanted) == text);
+}
