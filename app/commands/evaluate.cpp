@@ -66,6 +66,9 @@ std::optional<std::int64_t> prefix_of(const Options& options, const checkpoint::
     }
     if (tokenizer)
         if (const auto first = analysis::beginning_token(checkpoint, *tokenizer)) return *first;
+    // As lm-eval has it: the tokenizer's own comes first.
+    if (tokenizer)
+        if (const auto last = analysis::ending_token(checkpoint, *tokenizer)) return *last;
     const auto ends = model::end_tokens(checkpoint);
     return ends.empty() ? std::nullopt : std::optional(ends.front());
 }
@@ -75,7 +78,7 @@ struct Prepared {
     std::shared_ptr<const checkpoint::Checkpoint> checkpoint;
     evaluation::Request request;
     std::unique_ptr<evaluation::Documents> documents;
-    std::optional<std::int64_t> seed;
+    std::optional<training::JobFile> job;  ///< what trained it, where that is known
 };
 
 /// A snapshot is called like its run.
@@ -115,9 +118,9 @@ Prepared prepare(const Options& options, const std::string& path, Progress& prog
     const auto tokenizer = tokenizer_of(*prepared.checkpoint);
     request.prefix = prefix_of(options, *prepared.checkpoint, tokenizer.get());
 
-    const auto job = evaluation::job_of(place);
+    const auto& job = prepared.job = evaluation::job_of(place);
     if (job) {
-        prepared.seed = job->seed;
+        request.training_length = evaluation::training_length(&*job, inspection.config.max_positions);
         if (job->data.generator) {
             const auto& generator = *job->data.generator;
             request.trained_on = generator.name;
@@ -237,8 +240,8 @@ void run(const Options& options, const Cancellation& cancellation) {
     for (Prepared& one : models) {
         const auto model = model::Model::build(*one.checkpoint, precision, &progress, &cancellation);
         const auto index = static_cast<std::int64_t>(evaluation.models.size());
-        evaluation.models.push_back(
-            evaluation::describe(*one.checkpoint, *model, one.request.score.skip_layers, one.seed, cancellation));
+        evaluation.models.push_back(evaluation::describe(*one.checkpoint, *model, one.request.score.skip_layers,
+                                                         one.job ? &*one.job : nullptr, cancellation));
         evaluation.models.back().name = name_of(*one.checkpoint);
         const auto rows = evaluation::run_tasks(*model, one.request, one.documents.get(), index, progress);
         evaluation.results.insert(evaluation.results.end(), rows.begin(), rows.end());

@@ -7,6 +7,7 @@
 #include "app/console.h"
 #include "app/context.h"
 #include "app/loading.h"
+#include "core/analysis/input.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/model/generate.h"
@@ -37,6 +38,8 @@ void run(const Options& options, const Cancellation& cancellation) {
         &cancellation);
     auto choice = options.choice;
     choice.end_tokens = model::end_tokens(*checkpoint);
+    if (choice.end_tokens.empty())
+        if (const auto last = analysis::ending_token(*checkpoint, *tokenizer)) choice.end_tokens = {*last};
     choice.cancellation = &cancellation;
     // An encoder-decoder answers its prompt, others go on with it.
     const bool answers = model->config().encoder != nullptr;

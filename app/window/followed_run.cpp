@@ -45,6 +45,7 @@ bool FollowedRun::read() {
         std::error_code ignored;
         return training::snapshot_step(snapshot.name) < 0 || !fs::exists(folder_.snapshots() / snapshot.name, ignored);
     });
+    if (was_written && !written) training::mend_run_file(folder_.path);  // it may have died
     return record_.events != before || written != was_written;
 }
 

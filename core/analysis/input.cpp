@@ -269,6 +269,21 @@ private:
     std::size_t kept_ = 0;  ///< tokens of all sequences
 };
 
+/// A token that tokenizer_config.json names: a text, or an object with its content.
+std::optional<std::int32_t> named_token(const checkpoint::Checkpoint& checkpoint, const tokenizer::Tokenizer& tokenizer,
+                                        const char* key) {
+    const auto path = checkpoint.side_file("tokenizer_config.json");
+    if (!path) return std::nullopt;
+    const nlohmann::json document = read_json_file(*path, largest_side_file, "tokenizer configuration");
+    const JsonView config(document, "tokenizer_config.json");
+    if (!config.is_object()) return std::nullopt;
+    const auto token = config.find(key);
+    if (!token) return std::nullopt;
+    if (token->is_string()) return tokenizer.id_of(token->string());
+    if (token->is_object()) return tokenizer.id_of(token->string_or("content", ""));
+    return std::nullopt;
+}
+
 }  // namespace
 
 Input read_input(const InputOptions& options, const tokenizer::Tokenizer* tokenizer, const Cancellation* cancellation) {
@@ -288,16 +303,12 @@ std::optional<std::int32_t> beginning_token(const checkpoint::Checkpoint& checkp
             return static_cast<std::int32_t>(id->at(std::size_t{0}).integer({0, tokenizer.vocabulary_size() - 1}));
         }
     }
-    const auto path = checkpoint.side_file("tokenizer_config.json");
-    if (!path) return std::nullopt;
-    const nlohmann::json document = read_json_file(*path, largest_side_file, "tokenizer configuration");
-    const JsonView config(document, "tokenizer_config.json");
-    if (!config.is_object()) return std::nullopt;
-    const auto token = config.find("bos_token");
-    if (!token) return std::nullopt;
-    if (token->is_string()) return tokenizer.id_of(token->string());
-    if (token->is_object()) return tokenizer.id_of(token->string_or("content", ""));
-    return std::nullopt;
+    return named_token(checkpoint, tokenizer, "bos_token");
+}
+
+std::optional<std::int32_t> ending_token(const checkpoint::Checkpoint& checkpoint,
+                                         const tokenizer::Tokenizer& tokenizer) {
+    return named_token(checkpoint, tokenizer, "eos_token");
 }
 
 }  // namespace headscope::analysis

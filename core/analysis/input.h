@@ -72,5 +72,8 @@ std::vector<std::string> bundled_texts(const std::filesystem::path& resources);
 /// The id of the token that begins a text: config.json's bos_token_id, or tokenizer_config.json's bos_token.
 std::optional<std::int32_t> beginning_token(const checkpoint::Checkpoint& checkpoint,
                                             const tokenizer::Tokenizer& tokenizer);
+/// The id of the token that ends a text, by the tokenizer: tokenizer_config.json's eos_token.
+std::optional<std::int32_t> ending_token(const checkpoint::Checkpoint& checkpoint,
+                                         const tokenizer::Tokenizer& tokenizer);
 
 }  // namespace headscope::analysis

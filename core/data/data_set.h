@@ -57,6 +57,8 @@ public:
     const std::vector<TokenizerFile>& tokenizer_files() const { return tokenizer_files_; }
     /// Number of ids: the least vocab_size that a model of these data may have.
     std::int64_t vocabulary() const { return vocabulary_; }
+    /// The id that ends each document; -1: none does.
+    std::int64_t separator() const { return separator_; }
     /// Names the data and the order they come in (but for the seed): SHA-256. A resumed job must find the same one.
     const std::string& hash() const { return hash_; }
     const DataSummary& summary() const { return summary_; }
@@ -70,6 +72,7 @@ protected:
     std::shared_ptr<const tokenizer::Tokenizer> tokenizer_;
     std::vector<TokenizerFile> tokenizer_files_;
     std::int64_t vocabulary_ = 0;
+    std::int64_t separator_ = -1;
     std::string hash_;
     DataSummary summary_;
 };

@@ -45,6 +45,7 @@ public:
         tokenizer_ = std::move(chosen.tokenizer);
         tokenizer_files_ = std::move(chosen.files);
         vocabulary_ = info.vocabulary;
+        separator_ = chosen.separator;
         hash_ = sha256_hex("text\n" + info.tokens_sha256 + "\n" + info.tokenizer_sha256 + "\n" +
                            std::to_string(info.validation_begin) + "\n" + std::to_string(length) + "\n");
         summary_.name = std::move(name);

@@ -45,7 +45,7 @@ std::set<int> other_layers(const std::vector<std::string>& layer_mixers) {
 }
 
 store::EvaluatedModel describe(const checkpoint::Checkpoint& checkpoint, const model::Model& model,
-                               const std::set<int>& skipped, std::optional<std::int64_t> seed,
+                               const std::set<int>& skipped, const training::JobFile* job,
                                const Cancellation& cancellation) {
     const std::vector<std::string> mixers = model.mixers();
     store::EvaluatedModel entry;
@@ -58,9 +58,14 @@ store::EvaluatedModel describe(const checkpoint::Checkpoint& checkpoint, const m
     entry.skipped = joined(skipped);
     entry.parameters = model.parameters();
     entry.layers = static_cast<std::int64_t>(mixers.size());
-    entry.training_length = model.config().max_positions;
-    entry.seed = seed.value_or(-1);
+    entry.training_length = training_length(job, model.config().max_positions);
+    entry.seed = job != nullptr ? job->seed : -1;
     return entry;
+}
+
+std::int64_t training_length(const training::JobFile* job, std::int64_t positions) {
+    if (job == nullptr) return positions;
+    return positions > 0 ? std::min(positions, job->data.sequence_length) : job->data.sequence_length;
 }
 
 std::optional<training::JobFile> job_of(const fs::path& checkpoint) {

@@ -15,10 +15,14 @@
 
 namespace headscope::evaluation {
 
-/// A checkpoint's entry in an evaluation file. `seed`: of the job that trained it.
+/// A checkpoint's entry in an evaluation file. `job`: what trained it; null: not known.
 store::EvaluatedModel describe(const checkpoint::Checkpoint& checkpoint, const model::Model& model,
-                               const std::set<int>& skipped, std::optional<std::int64_t> seed,
+                               const std::set<int>& skipped, const training::JobFile* job,
                                const Cancellation& cancellation);
+
+/// Tokens of the longest text that a model of so many positions (0: no limit) read in training: the job's sequences,
+/// else, without a job, its positions.
+std::int64_t training_length(const training::JobFile* job, std::int64_t positions);
 
 /// "standard" where all layers are, the one other mixer, or "several".
 std::string mixer_of(const std::vector<std::string>& layer_mixers);

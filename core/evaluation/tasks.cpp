@@ -21,7 +21,7 @@ constexpr const char* kNextToken = "next_token_accuracy";
 std::vector<std::int64_t> lengths_of(const Request& request, const Task& task, const model::ModelConfig& config) {
     if (!request.lengths.empty()) return request.lengths;
     const std::int64_t longest = config.max_positions > 0 ? config.max_positions : 2048;
-    if (task.on_text) return {longest};
+    if (task.on_text) return {request.training_length > 0 ? std::min(longest, request.training_length) : longest};
     if (const auto it = request.generator_lengths.find(task.name); it != request.generator_lengths.end())
         return {it->second};
     const std::int64_t usual = data::find_dataset(task.name).sequence_length;

@@ -29,6 +29,7 @@ const Task& find_task(const std::string& name);
 struct Request {
     std::vector<std::string> tasks;
     std::vector<std::int64_t> lengths;   ///< context lengths; empty: one that suits model and task
+    std::int64_t training_length = 0;    ///< what suits tasks on text; 0: not known, the model's positions do
     std::int64_t stride = 0;             ///< of text tasks; 0: disjoint windows
     std::optional<std::int64_t> prefix;  ///< TextOptions::prefix
     std::int64_t most_tokens = 0;        ///< of text tasks; 0: all

@@ -27,7 +27,7 @@ struct EvaluatedModel {
     std::string skipped;       ///< layers left out, "0,2,4"; empty: none
     std::int64_t parameters = 0;
     std::int64_t layers = 0;
-    std::int64_t training_length = 0;  ///< max_position_embeddings; 0: no limit
+    std::int64_t training_length = 0;  ///< tokens of its training's sequences, or its positions; 0: no limit
     std::int64_t seed = -1;            ///< of the run that trained it; -1: not known
 
     bool operator==(const EvaluatedModel&) const = default;

@@ -202,6 +202,22 @@ void build_run_file(const fs::path& folder) {
     store::write_run_file(folder / "run.h5", record);
 }
 
+void mend_run_file(const fs::path& folder) {
+    const fs::path journal = folder / kJournalName, file = folder / "run.h5";
+    std::error_code error;
+    if (!ends_at_regular_file(journal) || being_written(journal)) return;
+    const auto told = fs::last_write_time(journal, error);
+    if (error || fs::file_size(journal, error) <= kJournalHeaderBytes || error) return;
+    if (ends_at_regular_file(file)) {
+        const auto made = fs::last_write_time(file, error);
+        if (error || made >= told) return;
+    }
+    try {
+        build_run_file(folder);
+    } catch (const Error&) {  // read-only, full, damaged: what reads the journal says what there is to say
+    }
+}
+
 bool is_run_folder(const fs::path& path) {
     return ends_at_regular_file(path / kJournalName) || ends_at_regular_file(path / "run.h5");
 }

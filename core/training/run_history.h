@@ -37,6 +37,10 @@ store::RunRecord read_run(const std::filesystem::path& folder, bool thumbnails =
 /// Makes FOLDER/run.h5 anew from the journal: at snapshots, at the end, after a crash. Errors: Error.
 void build_run_file(const std::filesystem::path& folder);
 
+/// Makes FOLDER/run.h5 anew where nobody works on the run and it is missing or older than the journal: a crash left it
+/// so. Whoever may not write there reads the journal, which has all of it. Stopped; nothing else is thrown.
+void mend_run_file(const std::filesystem::path& folder);
+
 /// True for a folder that has a journal, or run.h5.
 bool is_run_folder(const std::filesystem::path& path);
 

@@ -20,6 +20,7 @@
 #include "core/training/job_keys.h"
 #include "core/training/number_text.h"
 #include "core/training/observer.h"
+#include "core/training/run_file_keeper.h"
 #include "core/training/run_history.h"
 #include "core/training/schedule.h"
 #include "core/training/trainer_session.h"
@@ -50,7 +51,8 @@ public:
               session, [this](What what) { emit(std::move(what)); }, never_),
           start_(Clock::now()),
           before_(session.state.seconds),
-          plan_(session.job.training.minutes.value_or(0) * 60) {}
+          plan_(session.job.training.minutes.value_or(0) * 60),
+          run_file_(session.run.path, request.run_file_every) {}
 
     TrainOutcome run() {
         begin();
@@ -69,6 +71,7 @@ public:
         try {
             emit(StateChanged{RunState::failed, s_.state.step, error.what()});
             s_.journal->sync();
+            run_file_.stop();
             build_run_file(s_.run.path);
         } catch (...) {
         }
@@ -120,6 +123,7 @@ private:
         if (state().step > 0) snapshot();
         emit(StateChanged{finished ? RunState::finished : RunState::stopped, state().step, ""});
         s_.journal->sync();
+        run_file_.stop();
         build_run_file(s_.run.path);
         TrainOutcome outcome;
         outcome.state = finished ? RunState::finished : RunState::stopped;
@@ -338,10 +342,6 @@ private:
             log(LogLevel::error, std::string("no snapshot: ") + error.what());
             return error.what();
         }
-        if (seconds_since(run_file_built_) > 30) {
-            build_run_file(s_.run.path);
-            run_file_built_ = Clock::now();
-        }
         return snapshot_name(state().step);
     }
 
@@ -352,8 +352,15 @@ private:
         request.tensors = s_.learner->model().output_tensors();
         request.side_tensors[kOptimizerName] = s_.learner->optimizer_tensors();
         for (const auto& file : s_.data->tokenizer_files()) request.texts[file.name] = file.content;
-        request.texts["generation_config.json"] =
-            json_text({{"do_sample", true}, {"temperature", s_.job.sample.temperature}});
+        // What ends a text is told where transformers looks for it. A checkpoint's own word stands, while its tokenizer
+        // does.
+        const bool own = s_.job.model.from.empty() || s_.job.data.tokenizer == standard_tokenizer(s_.job);
+        const auto said = config_.find("eos_token_id");
+        if (s_.data->separator() >= 0 && (!own || said == config_.end() || said->is_null()))
+            config_["eos_token_id"] = s_.data->separator();
+        nlohmann::json generation = {{"do_sample", true}, {"temperature", s_.job.sample.temperature}};
+        if (config_.contains("eos_token_id")) generation["eos_token_id"] = config_["eos_token_id"];
+        request.texts["generation_config.json"] = json_text(generation);
         return request;
     }
 
@@ -364,13 +371,14 @@ private:
     Cancellation never_;  ///< what must not be left half done
     CancellationScope scope_{never_};
     Observer observer_;
-    Clock::time_point start_, run_file_built_;
+    Clock::time_point start_;
     double before_ = 0, paused_ = 0;
     TimePlan plan_;
     bool paused_now_ = false, stopping_ = false, ending_ = false, cancelled_ = false;
     double loss_ = std::nan("");
     std::set<std::string> done_;  ///< wishes, and what was said of those that are none: each once
     nlohmann::json config_;
+    RunFileKeeper run_file_;
 };
 
 }  // namespace

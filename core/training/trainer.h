@@ -7,6 +7,7 @@
 // To the bit: weights after step N are a function of job, data and what was done to the run (journalled with its step,
 // and done again on resume), whatever was killed and resumed between, on one machine with one number of threads.
 
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -30,6 +31,8 @@ struct TrainRequest {
     bool keep_optimizer = true;  ///< fork: steps, running means and place in the data go on; else they begin anew
     std::string program_version;
     Processes* processes = nullptr;  ///< what trains together; null: this one alone
+
+    std::chrono::milliseconds run_file_every{30'000};  ///< run.h5 is made anew so often, beside the training
 
     std::function<void(const Event&)> on_event;  ///< told beside the journal; may be empty
     /// For tests: sees, and may spoil, the gradients of update `step`; `attempt` 0, and 1 when it is done again.

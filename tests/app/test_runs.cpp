@@ -52,10 +52,13 @@ TEST_CASE("A run whose process died is told as interrupted, one that is trained 
         writer.append(training::Started{});
         writer.append(training::StateChanged{});
         CHECK(info(folder.path()).at("state") == "running");
+        CHECK_FALSE(std::filesystem::exists(folder / "run.h5"));
     }
     const json run = info(folder.path());
     CHECK(run.at("state") == "interrupted");
     CHECK(run.at("problems").size() == 1);
+    // Its file is made then, of the journal.
+    CHECK(info(folder / "run.h5").at("state") == "interrupted");
 }
 
 TEST_CASE("Figures of runs, evaluations and models come from the command line", "[app][run]") {

@@ -158,3 +158,34 @@ TEST_CASE("run.h5 is built from the journal and again after a crash, and reads t
     REQUIRE(!is_run_folder(folder.path()));
     REQUIRE_THROWS_MATCHES(read_run(folder.path()), Error, IsError(ErrorCode::mismatch, "folder of a run"));
 }
+
+TEST_CASE("A run file that a crash left behind the journal is made anew by whoever opens the run", "[training][run]") {
+    const TemporaryFolder folder;
+    const auto file = folder / "run.h5";
+    const auto steps = [&] { return store::read_run_file(file).training.step.size(); };
+    {
+        JournalWriter writer(folder / "events.log");
+        writer.append(sample_start());
+        writer.append(sample_step(1));
+        mend_run_file(folder.path());
+        REQUIRE(folder.names() == std::vector<std::string>{"events.log"});  // somebody works on it
+    }
+    mend_run_file(folder.path());
+    REQUIRE(steps() == 1);
+    REQUIRE(store::read_run_file(file).state == "interrupted");
+    const auto made = std::filesystem::last_write_time(file);
+    mend_run_file(folder.path());
+    REQUIRE(std::filesystem::last_write_time(file) == made);
+    {
+        JournalWriter writer(folder / "events.log");
+        writer.append(sample_step(2));
+    }
+    std::filesystem::last_write_time(file, made - std::chrono::seconds(60));  // clocks of files are coarse
+    mend_run_file(folder.path());
+    REQUIRE(steps() == 2);
+    // What cannot be written is read from the journal.
+    std::filesystem::remove(file);
+    std::filesystem::create_directory(file);
+    mend_run_file(folder.path());
+    REQUIRE(read_run(folder.path()).training.step.size() == 2);
+}

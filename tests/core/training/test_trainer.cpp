@@ -2,8 +2,11 @@
 // A run from its begin to its end: it learns, tells what happens, and leaves snapshots that others open.
 #include <cmath>
 
+#include <nlohmann/json.hpp>
+
 #include "core/base/error.h"
 #include "core/checkpoint/checkpoint.h"
+#include "core/model/generate.h"
 #include "core/model/model.h"
 #include "core/tokenizer/tokenizer.h"
 #include "core/training/journal_reader.h"
@@ -82,11 +85,96 @@ TEST_CASE("A snapshot is an ordinary checkpoint with a manifest", "[training][sn
     const auto model = model::Model::build(*file);
     CHECK(model->config().family == "qwen2");  // uniform standard with biases: transformers knows it
     CHECK(tokenizer::Tokenizer::is_in(snapshot));
+    // What ends a text, where transformers and generate look for it.
+    const std::int64_t end = *tokenizer::Tokenizer::from_folder(snapshot)->id_of("<|endoftext|>");
+    CHECK(file->config().at("eos_token_id") == end);
+    CHECK(model::end_tokens(*file) == std::vector<std::int64_t>{end});
     const Cancellation never;
     const TrainingState state = verify_snapshot(snapshot, never);
     CHECK(state.step == 12);
     CHECK(state.position == 48);
     CHECK(state.validation == told.outcome.validation);
+}
+
+TEST_CASE("A checkpoint is trained on with its own tokenizer, unless another is named", "[training][trainer]") {
+    const TemporaryFolder folder;
+    run(fresh(small_job(folder, {"data.tokenizer=train:300", "training.steps=2"}), folder / "first"));
+    const fs::path snapshot = folder / "first" / "snapshots" / "step-000002";
+    const std::string own = read_file(snapshot / "tokenizer.json");
+    const auto job_from = [&](const fs::path& from, const std::vector<std::string>& extra) {
+        JobFile job = small_job(folder, {"training.steps=1"});
+        job.model = ModelSettings();
+        set_key(job, "model.from=" + from.string());
+        for (const std::string& line : extra) set_key(job, line);
+        return job;
+    };
+    const auto tokenizer_of = [&](const JobFile& job, const char* name) {
+        run(fresh(job, folder / name));
+        return read_file(folder / name / "snapshots" / "step-000001" / "tokenizer.json");
+    };
+    CHECK(tokenizer_of(job_from(snapshot, {}), "own") == own);
+    CHECK(tokenizer_of(job_from(snapshot / "model.safetensors", {}), "file") == own);
+    CHECK(tokenizer_of(job_from(snapshot, {"data.tokenizer=bytes"}), "bytes") != own);
+
+    // It goes on with what it began with, and so does a fork whose job names none.
+    TrainRequest request = resumed(folder / "own");
+    set_key(request.job, "training.steps=1");
+    CHECK(run(request).outcome.step == 1);
+    request = fresh(small_job(folder, {"training.steps=3"}), folder / "fork");
+    request.job.model = ModelSettings();
+    request.start = TrainRequest::Start::fork;
+    request.from = snapshot;
+    run(request);
+    CHECK(read_file(folder / "fork" / "snapshots" / "step-000003" / "tokenizer.json") == own);
+    // Also on other text, of which another one would be made.
+    write_file(folder / "other.txt", "Other words entirely: " + small_text(9000) + " and so on.");
+    request.run = folder / "fork on other text";
+    request.job = stored_job(snapshot);
+    set_key(request.job, "data.text=" + (folder / "other.txt").string());
+    set_key(request.job, "training.steps=3");
+    run(request);
+    CHECK(read_file(request.run / "snapshots" / "step-000003" / "tokenizer.json") == own);
+
+    fs::copy(snapshot, folder / "none");
+    for (const char* name : {"tokenizer.json", "tokenizer_config.json"}) fs::remove(folder / "none" / name);
+    REQUIRE_THROWS_MATCHES(run(fresh(job_from(folder / "none", {}), folder / "not")), Error,
+                           IsError(ErrorCode::usage, "data.tokenizer"));
+    CHECK_FALSE(fs::exists(folder / "not"));
+    run(fresh(job_from(folder / "none", {"data.tokenizer=" + snapshot.string()}), folder / "named"));
+}
+
+TEST_CASE("Every key of the model's configuration can be trained with", "[training][trainer]") {
+    const TemporaryFolder folder;
+    int number = 0;
+    const std::vector<std::vector<std::string>> all = {
+        {"model.rotary=false", "model.hidden_size=33", "model.num_attention_heads=3"},  // heads of odd size
+        {"model.output_bias=true"},
+        {"model.mlp_bias=true"},
+        {"model.hidden_act=gelu"},
+        {"model.hidden_act=relu2"},
+        {"model.rope_parameters={ rope_type = \"linear\", factor = 2 }"},
+        {"model.rope_parameters={ rope_type = \"yarn\", factor = 2.0 }", "model.rope_theta=5000"},
+        {"model.attention_bias=false", "model.qk_norm=true", "model.tie_word_embeddings=true"},
+    };
+    for (const std::vector<std::string>& lines : all) {
+        INFO(lines.front());
+        std::vector<std::string> extra = {"training.steps=3", "probe.every=1"};
+        extra.insert(extra.end(), lines.begin(), lines.end());
+        const fs::path path = folder / std::to_string(++number);
+        const Told told = run(fresh(small_job(folder, extra), path));
+        REQUIRE(told.all<Step>().size() == 3);
+        CHECK(told.all<Step>().back().loss < told.all<Step>().front().loss);
+        // The snapshot is the model that was trained.
+        const auto file = checkpoint::Checkpoint::open(path / "snapshots" / "step-000003");
+        const auto config = nlohmann::json::parse(told.all<Started>().front().config_json);
+        CHECK(model::inspect(*file).parameters == told.all<Started>().front().parameters);
+        if (lines.front() == "model.rotary=false") CHECK(config.at("rotary") == false);
+    }
+    const auto refused = [&](const std::string& line, const char* part) {
+        REQUIRE_THROWS_MATCHES(run(fresh(small_job(folder, {line}), folder / "no")), Error,
+                               IsError(ErrorCode::unsupported, part));
+    };
+    refused("model.rope_parameters={ rope_type = \"linaer\", factor = 2 }", "rope_type");
 }
 
 TEST_CASE("A run folder has one owner, and is not begun twice", "[training][trainer]") {
@@ -103,6 +191,48 @@ TEST_CASE("A run folder has one owner, and is not begun twice", "[training][trai
     CHECK(tried);
     REQUIRE_THROWS_MATCHES(run(fresh(small_job(folder), run_path)), Error, IsError(ErrorCode::usage, "not empty"));
     REQUIRE_THROWS_MATCHES(run(resumed(folder / "text.txt")), Error, IsError(ErrorCode::usage));
+}
+
+TEST_CASE("run.h5 comes while a run that takes no snapshots is at work", "[training][trainer]") {
+    const TemporaryFolder folder;
+    const fs::path path = folder / "run";
+    TrainRequest request = fresh(small_job(folder, {"snapshots.every=0", "training.steps=100000"}), path);
+    request.run_file_every = std::chrono::milliseconds(20);
+    const auto start = std::chrono::steady_clock::now();
+    bool seen = false;
+    request.stop_after = [&](std::int64_t) {
+        seen = seen || fs::exists(path / "run.h5");
+        return seen || std::chrono::steady_clock::now() - start > std::chrono::seconds(60);
+    };
+    const Told told = run(request);
+    CHECK(seen);
+    CHECK(read_run(path).training.step.size() == told.all<Step>().size());
+    CHECK_FALSE(fs::exists(path / "run.h5.partial"));
+}
+
+TEST_CASE("A folder that a kill left before it was a run is begun anew", "[training][trainer]") {
+    const TemporaryFolder folder;
+    const auto leave = [&](const fs::path& run, const std::string& journal) {
+        fs::create_directory(run);
+        write_file(run / "events.log", journal);
+        write_file(run / "job.toml.partial", "[mod");
+    };
+    leave(folder / "a", "");
+    leave(folder / "b", journal_header());
+    for (const char* name : {"a", "b"}) {
+        REQUIRE_THROWS_MATCHES(stored_job(folder / name), Error, IsError(ErrorCode::usage, "train JOB.toml"));
+        CHECK(run(fresh(small_job(folder, {"training.steps=1"}), folder / name)).outcome.step == 1);
+        CHECK_FALSE(fs::exists(folder / name / "job.toml.partial"));
+    }
+    // With the job at hand --resume begins, too.
+    leave(folder / "c", journal_header());
+    TrainRequest request = fresh(small_job(folder, {"training.steps=1"}), folder / "c");
+    request.start = TrainRequest::Start::resume;
+    CHECK(run(request).outcome.step == 1);
+    // Anything else there is somebody's.
+    leave(folder / "d", journal_header());
+    write_file(folder / "d" / "thesis.txt", "of years");
+    REQUIRE_THROWS_MATCHES(run(fresh(small_job(folder), folder / "d")), Error, IsError(ErrorCode::usage, "not empty"));
 }
 
 TEST_CASE("Jobs that cannot be are refused before a folder is made", "[training][job]") {
