@@ -14,8 +14,11 @@ ParameterCount count_parameters(const StackSizes& sizes) {
     count.feed_forward = sizes.layers * 3 * d * sizes.feed_forward;
     count.norms = (2 * sizes.layers + 1) * d;
     for (std::int64_t layer = 0; layer < sizes.layers; ++layer) {
+        if (!sizes.mixers.empty() && sizes.mixers.at(static_cast<std::size_t>(layer)) == "mlp") {
+            count.mixers += 2 * query_rows * d + query_rows * query_rows;
+            continue;
+        }
         count.mixers += (query_rows + 2 * key_rows) * d;
-        if (!sizes.mixers.empty() && sizes.mixers.at(static_cast<std::size_t>(layer)) == "mlp") continue;
         if (sizes.query_key_value_bias) count.mixers += query_rows + 2 * key_rows;
         if (sizes.query_key_norm) count.mixers += 2 * head_size;
     }

@@ -31,8 +31,10 @@ struct ParameterCount {
     std::int64_t without_embeddings() const { return total() - embedding - head; }
 };
 
-/// All seven mixers have the same number; guides (noise, ids) are not trained and not counted. The `mlp` mixer has
-/// neither biases nor norms of queries and keys, so it lacks those where a stack has them.
+/// Guides (noise, ids) are not trained and not counted. All seven mixers have the same number, where every query head
+/// has keys of its own and queries are as wide as the hidden states; the `mlp` mixer has no heads, and its three maps
+/// stay [h d_h, d], [h d_h, d] and [h d_h, h d_h]: with grouped heads it has more. It has neither biases nor norms of
+/// queries and keys, so it lacks those where a stack has them.
 ParameterCount count_parameters(const StackSizes& sizes);
 
 }  // namespace headscope::cost

@@ -12,6 +12,7 @@
 #include "core/model/check_batch.h"
 #include "core/model/model.h"
 #include "core/model/sampling.h"
+#include "core/model/stack.h"
 
 namespace headscope::model {
 namespace {
@@ -57,6 +58,22 @@ std::int64_t room(const ModelConfig& config, std::int64_t prompt, bool beyond_po
     return endless ? std::numeric_limits<std::int64_t>::max() : config.max_positions - prompt + 1;
 }
 
+/// While it lives, a stack knows how long the text will be.
+class ExpectedLength {
+public:
+    ExpectedLength(Model& model, std::int64_t tokens) : stack_(dynamic_cast<Stack*>(&model)) {
+        if (stack_) stack_->expect(tokens);
+    }
+    ~ExpectedLength() {
+        if (stack_) stack_->expect(0);
+    }
+    ExpectedLength(const ExpectedLength&) = delete;
+    ExpectedLength& operator=(const ExpectedLength&) = delete;
+
+private:
+    Stack* stack_;
+};
+
 std::vector<std::int64_t> read_end_tokens(const nlohmann::json& config) {
     const auto it = config.is_object() ? config.find("eos_token_id") : config.end();
     std::vector<std::int64_t> tokens;
@@ -86,6 +103,8 @@ std::vector<std::int64_t> generate(Model& model, std::span<const std::int64_t> p
     Batch batch = first_batch(config, prompt);
     const std::int64_t limit =
         std::min(options.tokens, room(config, batch.predicted().size(1), options.beyond_positions));
+    // The last token that is made is read by nobody.
+    const ExpectedLength expected(model, std::ssize(prompt) + limit - 1);
     std::vector<std::int64_t> made;
     while (static_cast<std::int64_t>(made.size()) < limit) {
         if (options.cancellation) options.cancellation->check();

@@ -37,6 +37,8 @@ public:
     std::unique_ptr<Cache> new_cache() const override;
     /// What was computed ahead of the weights holds no more.
     void forget() { text_.forget(); }
+    /// Tower::expect().
+    void expect(std::int64_t tokens) { text_.expect(tokens); }
     const at::Tensor& head_weight() const { return head_.vocabulary.weight; }
 
 private:

@@ -57,6 +57,8 @@ public:
 
     /// Guide streams that were run ahead are run again: the weights have changed.
     void forget() { kept_ = {}; }
+    /// So long a text is about to grow token by token: its guide streams are run once, for all of it. 0: not known.
+    void expect(std::int64_t tokens) { expected_ = tokens; }
 
     const Embedding& embedding() const { return embedding_; }
     /// In the order in which they are run; one that is shared comes again (ModelConfig::shared_layers).
@@ -110,7 +112,8 @@ private:
         std::set<int> skipped;  ///< layers that the guides were run without
         std::vector<mixers::GuideMaps> maps;
     };
-    mutable KeptGuides kept_;  ///< of the weights as they are: what inference needs over and over
+    std::int64_t expected_ = 0;  ///< tokens that a text which grows will have; 0: not known
+    mutable KeptGuides kept_;    ///< of the weights as they are: what inference needs over and over
 };
 
 }  // namespace headscope::model

@@ -104,9 +104,10 @@ std::vector<GuideMaps> Tower::run_guides(std::int64_t length, const ForwardOptio
 const std::vector<GuideMaps>& Tower::kept_guides(std::int64_t length, const ForwardOptions& options,
                                                  const mixers::StackContext& context) const {
     if (kept_.length < length || kept_.skipped != options.skip_layers) {
-        // A text that grows token by token has its guide run anew only when it has doubled.
+        // A text that grows token by token, nobody knows how far, has its guide run anew only when it has doubled.
         const std::int64_t grown = kept_.skipped == options.skip_layers ? 2 * kept_.length : 0;
-        const std::int64_t wanted = std::min(std::max(length, grown), config_->max_positions);
+        const std::int64_t ahead = length <= expected_ ? expected_ : grown;
+        const std::int64_t wanted = std::min(std::max(length, ahead), config_->max_positions);
         kept_.length = 0;
         kept_.maps = run_guides(wanted, options, context);
         kept_.skipped = options.skip_layers;

@@ -55,6 +55,35 @@ TEST_CASE("Every mixer of the first paper can be measured, and has an entry", "[
     }
 }
 
+TEST_CASE("Counts of parameters are those of models, with grouped heads too", "[cost]") {
+    for (const std::int64_t groups : {kHeads, kHeads / 2, std::int64_t{1}}) {
+        std::int64_t standard = 0;
+        for (const char* mixer :
+             {"standard", "mlp", "approximate", "non_approximate", "rnd_emb_qk", "fixed_seq_qk", "static_emb_qk"}) {
+            INFO(mixer << ", " << groups << " groups");
+            nlohmann::json config = nlohmann::json::parse(configuration());
+            config["num_key_value_heads"] = groups;
+            config["qk_norm"] = config["attention_bias"] = false;
+            config["layers"] = std::vector<std::string>(config["num_hidden_layers"].get<std::size_t>(), mixer);
+            cost::StackSizes sizes;
+            sizes.vocabulary = config["vocab_size"];
+            sizes.hidden = kHidden;
+            sizes.feed_forward = config["intermediate_size"];
+            sizes.layers = config["num_hidden_layers"];
+            sizes.heads = kHeads;
+            sizes.key_value_heads = groups;
+            sizes.mixers = config["layers"];
+            const std::int64_t counted = cost::count_parameters(sizes).total();
+            CHECK(counted == model::inspect_config(config.dump()).parameters);
+            if (standard == 0) standard = counted;
+            if (std::string(mixer) == "mlp" && groups < kHeads)
+                CHECK(counted > standard);
+            else
+                CHECK(counted == standard);
+        }
+    }
+}
+
 TEST_CASE("MLP executes what the paper counts and holds no cache", "[cost]") {
     const auto here = measured("mlp");
     CHECK(here.prefill_flops == paper("mlp").prefill);

@@ -53,5 +53,6 @@ TEST_CASE("The parts of a count add up, and options count where they are", "[cos
     sizes.query_key_value_bias = sizes.query_key_norm = true;
     CHECK(cost::count_parameters(sizes).mixers == plain.mixers + 3 * (48 + 2 * 16 + 2 * 8));
     sizes.mixers = {"mlp", "standard", "mlp"};
-    CHECK(cost::count_parameters(sizes).mixers == plain.mixers + 48 + 2 * 16 + 2 * 8);
+    const std::int64_t standard = (48 + 2 * 16) * 24 + 48 + 2 * 16 + 2 * 8, mlp = 2 * 48 * 24 + 48 * 48;
+    CHECK(cost::count_parameters(sizes).mixers == 2 * mlp + standard);
 }

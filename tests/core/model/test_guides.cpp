@@ -5,6 +5,7 @@
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/record_function.h>
 
 #include "core/base/error.h"
 #include "core/model/cache.h"
@@ -106,6 +107,29 @@ TEST_CASE("A generated text's cache holds the values of guided layers alone", "[
         return cache->bytes();
     };
     CHECK(2 * bytes(*own) == bytes(*standard));
+}
+
+TEST_CASE("A guide is run once for a text that is generated, as far as that will go", "[guides]") {
+    static int embeddings = 0;
+    const auto handle = at::addThreadLocalCallback(
+        at::RecordFunctionCallback([](const at::RecordFunction& function) -> std::unique_ptr<at::ObserverContext> {
+            embeddings += std::string_view(function.name()) == "aten::embedding" ? 1 : 0;
+            return nullptr;
+        }));
+    const auto made_with = [](std::int64_t tokens, std::int64_t positions) {
+        const auto model = guided("fixed_seq_qk", {{"max_position_embeddings", positions}});
+        model::GenerateOptions options;
+        options.tokens = tokens;
+        embeddings = 0;
+        const auto made = model::generate(model->model(), std::vector<std::int64_t>{1, 2, 3}, options);
+        return static_cast<int>(made.size());
+    };
+    // Each pass embeds its token, the guide's once more.
+    CHECK(made_with(60, 320) == 60);
+    CHECK(embeddings == 60 + 1);
+    CHECK(made_with(60, 40) == 38);
+    CHECK(embeddings == 38 + 1);
+    at::removeCallback(handle);
 }
 
 TEST_CASE("The guide's tokens are the training text's, and are saved", "[guides]") {
