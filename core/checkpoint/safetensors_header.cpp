@@ -12,6 +12,7 @@
 #include "core/base/json_events.h"
 #include "core/base/os_error.h"
 #include "core/checkpoint/data_type.h"
+#include "core/checkpoint/most_tensors.h"
 
 namespace headscope::checkpoint {
 namespace {
@@ -19,9 +20,6 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "tensors are read as they lie in the file");
 
 constexpr std::size_t most_dimensions = 64;
-/// Three times what the largest models have in all their shards; a header of the greatest length could name more, and
-/// each takes some hundred bytes of memory.
-constexpr std::size_t most_tensors = 500'000;
 constexpr std::string_view metadata_key = "__metadata__";
 
 std::string number(std::uint64_t value) {

@@ -7,8 +7,10 @@
 #include <utility>
 
 #include "core/base/json.h"
+#include "core/base/json_events.h"
 #include "core/base/os_error.h"
 #include "core/base/text.h"
+#include "core/checkpoint/most_tensors.h"
 #include "core/checkpoint/pytorch/pytorch_file.h"
 #include "core/checkpoint/pytorch/state_dict.h"
 #include "core/checkpoint/recognise.h"
@@ -22,8 +24,46 @@ constexpr std::size_t most_shards = 4096;
 
 using ShardNames = std::map<std::string, std::vector<std::string>>;  // file -> its tensors
 
+/// Refuses an index of more values than there may be tensors, before a tree is made of it.
+class IndexCounter final : public JsonEvents {
+public:
+    explicit IndexCounter(const std::string& where) : where_(where) {}
+
+    void begin_object() override { count(); }
+    void key(std::string&) override {}
+    void end_object() override {}
+    void begin_array() override { count(); }
+    void end_array() override {}
+    void string(std::string&) override { count(); }
+    void unsigned_integer(std::uint64_t) override { count(); }
+    void negative_integer(std::int64_t) override { count(); }
+    void real(double, const std::string&) override { count(); }
+    void boolean(bool) override { count(); }
+    void null() override { count(); }
+
+private:
+    static constexpr std::size_t most_others = 1000;  // the document, its lists and what is told of the model
+
+    void count() {
+        if (++values_ <= most_tensors + most_others) return;
+        throw Error(ErrorCode::limit, where_ + ", byte " + std::to_string(position()),
+                    "expected an index of at most " + count_text(most_tensors) + " tensors", "found more");
+    }
+
+    const std::string& where_;
+    std::size_t values_ = 0;
+};
+
+nlohmann::json read_index_document(const std::filesystem::path& path) {
+    const std::string text = read_small_file(path, largest_index, "index of shards");
+    const std::string where = shown(path);
+    IndexCounter counter(where);
+    read_json_events(text, where, counter);
+    return parse_json(text, where);
+}
+
 ShardNames read_index(const std::filesystem::path& path) {
-    const nlohmann::json document = read_json_file(path, largest_index, "index of shards");
+    const nlohmann::json document = read_index_document(path);
     if (!document.is_object() || !document.contains("weight_map")) {
         throw Error(ErrorCode::format, shown(path),
                     "expected a checkpoint: a folder, a weight file or an index of shards",
@@ -65,6 +105,7 @@ struct Contents {
     bool pytorch = false;
 
     bool has(const std::string& tensor) const { return tensors.count(tensor) != 0 || unreadable.count(tensor) != 0; }
+    std::size_t count() const { return tensors.size() + unreadable.size(); }
 };
 
 Contents read_contents(const InputFile& file) {
@@ -124,7 +165,7 @@ void require_as_mapped(const InputFile& file, const std::vector<std::string>& wa
         throw Error(ErrorCode::mismatch, shown(file.path()), "expected every tensor that the index puts there",
                     "found no " + list_text(missing) + elsewhere);
     }
-    if (all[number].tensors.size() + all[number].unreadable.size() == wanted.size()) return;
+    if (all[number].count() == wanted.size()) return;
     const std::set<std::string_view> mapped(wanted.begin(), wanted.end());
     std::vector<std::string> extra;
     for (const auto& [tensor, info] : all[number].tensors) {
@@ -161,10 +202,16 @@ Weights open_sharded(const std::filesystem::path& index) {
     weights.files.reserve(shards.size());
     std::vector<Contents> all;
     bool pytorch = false;
+    std::size_t tensors = 0;
     for (const auto& [name, wanted] : shards) {
         const InputFile& file = weights.files.emplace_back(index.parent_path() / name, "shard");
         Contents& contents = all.emplace_back(read_contents(file));
         pytorch = pytorch || contents.pytorch;
+        tensors += contents.count();
+        if (tensors > most_tensors) {
+            throw Error(ErrorCode::limit, shown(file.path()),
+                        "expected at most " + count_text(most_tensors) + " tensors in all shards", "found more");
+        }
         for (const std::string& note : contents.notes) weights.notes.push_back(escaped(name) + ": " + note);
     }
     std::size_t number = 0;

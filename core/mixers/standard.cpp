@@ -28,7 +28,8 @@ std::vector<float> alibi_slopes(std::int64_t heads) {
 
 }  // namespace
 
-StandardMixer::StandardMixer(const model::ModelConfig& config, std::int64_t layer) : maps_(config) {
+StandardMixer::StandardMixer(const model::ModelConfig& config, std::int64_t layer)
+    : maps_(config), has_slopes_(config.positions == model::PositionKind::alibi) {
     rule_.scale =
         config.attention_scale > 0 ? config.attention_scale : 1.0 / std::sqrt(static_cast<double>(config.head_size));
     if (config.scale_by_inverse_layer) rule_.scale /= static_cast<double>(layer + 1);
@@ -37,7 +38,6 @@ StandardMixer::StandardMixer(const model::ModelConfig& config, std::int64_t laye
     const std::int64_t window = config.windows.empty() ? 0 : config.windows.at(static_cast<std::size_t>(layer));
     if (window > 0) rule_.window_left = window - 1;
     if (window > 0 && !config.causal) rule_.window_right = window - 1;
-    if (config.positions == model::PositionKind::alibi) rule_.slopes = alibi_slopes(config.heads);
 }
 
 void StandardMixer::declare(model::TensorPlan& plan, const model::TensorNames& names) {
@@ -68,6 +68,8 @@ at::Tensor StandardMixer::forward(const at::Tensor& normed, const StackContext& 
     }
 
     kernels::ScoreRule rule = rule_;
+    // Not before: a mixer is made from a configuration that no tensor has borne out yet.
+    if (has_slopes_) rule.slopes = alibi_slopes(maps_.query_heads());
     rule.query_offset = context.first_position;
     if (sinks_.defined()) {
         const at::Tensor sinks = sinks_.to(at::kFloat).contiguous();

@@ -24,6 +24,7 @@ public:
 private:
     kernels::ScoreRule rule_;
     Projections maps_;
+    bool has_slopes_;
     at::Tensor sinks_;  ///< [heads] or undefined
 };
 

@@ -20,6 +20,7 @@ void read_sizes(ModelConfig& config, const ConfigReader& reader, const SizeKeys&
     config.layers = reader.size(keys.layers);
     if (config.layers > kMostLayers) reader.refuse(keys.layers, "at most " + std::to_string(kMostLayers));
     config.heads = reader.size(keys.heads);
+    if (config.heads > kMostHeads) reader.refuse(keys.heads, "at most " + std::to_string(kMostHeads));
     const bool own_groups = defaults.key_value_heads > 0 && !reader.is_null(keys.key_value_heads);
     config.key_value_heads = reader.size(keys.key_value_heads, own_groups ? defaults.key_value_heads : config.heads);
     if (config.heads % config.key_value_heads != 0) {

@@ -96,6 +96,9 @@ struct TensorNames {
     // What the stack adds while it declares its tensors:
     std::string prefix;      ///< the one of `prefixes` that the file has
     std::string layer_stem;  ///< prefix + layer with the number filled in
+    /// The tensor that is left of a tied embedding, a whole name, where the file has none of the above: of names that
+    /// share their numbers, writers keep one, which may be the head's or the other tower's.
+    std::string lone_embedding;
 };
 
 struct Family {
@@ -110,9 +113,10 @@ struct Family {
     void (*fill_in)(nlohmann::json& config, const checkpoint::Checkpoint& file) = nullptr;
 };
 
-/// More layers than any file has: a bound on what is computed or allocated from a configuration before the file's
-/// tensors are compared with it.
-inline constexpr std::int64_t kMostLayers = 100'000;
+/// More layers, and heads, than any file has: bounds on what is computed or allocated from a configuration before the
+/// file's tensors are compared with it, and of layers that share their weights on how often these run.
+inline constexpr std::int64_t kMostLayers = 4096;
+inline constexpr std::int64_t kMostHeads = 65'536;
 
 /// The first of `keys` that config.json has, else the last: sizes that go by several names.
 std::string present_key(const ConfigReader& reader, const std::vector<std::string>& keys);

@@ -17,8 +17,11 @@ namespace {
 using Json = nlohmann::json;
 constexpr std::size_t entries_per_check = 4096;
 constexpr std::int64_t highest_id = std::numeric_limits<std::int32_t>::max() - 1;
-// What is not packed takes some 50 bytes a value. A unigram model of 500 000 pieces has 1.5 million.
-constexpr std::size_t most_values = 4'000'000;
+// What is not packed takes some 100 bytes a value. A unigram model of 500 000 pieces has 1.5 million.
+constexpr std::size_t most_values = 2'500'000;
+// Four times what the largest vocabularies have. An entry takes some 100 bytes in the tables that are made of it, and
+// in the file perhaps six.
+constexpr std::size_t most_entries = 2'000'000;
 constexpr std::size_t largest_odd_file = 32'000'000;  ///< whose lists cannot be packed
 constexpr std::uint32_t no_right = std::numeric_limits<std::uint32_t>::max();
 
@@ -36,7 +39,7 @@ public:
         number(static_cast<std::uint32_t>(text.size()));
         bytes_.insert(bytes_.end(), text.begin(), text.end());
     }
-    void count_one() { ++count_; }
+    std::uint64_t count_one() { return ++count_; }
     Json finish() {
         std::memcpy(bytes_.data(), &count_, sizeof count_);
         return Json::binary(std::move(bytes_));
@@ -101,7 +104,7 @@ public:
         if (in_pair_) {
             if (in_pair_count_ != 2) throw NotPackable{};
             in_pair_ = false;
-            packer_.count_one();
+            count_entry();
             return;
         }
         if (mode_ == Mode::merges) return finish_list();
@@ -128,7 +131,7 @@ public:
             ++in_pair_count_;
         } else {
             packer_.number(no_right);
-            packer_.count_one();
+            count_entry();
         }
     }
     void unsigned_integer(std::uint64_t value) override {
@@ -138,7 +141,7 @@ public:
         }
         if (mode_ != Mode::vocabulary || value > static_cast<std::uint64_t>(highest_id)) throw NotPackable{};
         packer_.number(static_cast<std::int32_t>(value));
-        packer_.count_one();
+        count_entry();
     }
     void negative_integer(std::int64_t value) override { add_plain(Json(value)); }
     void real(double value, const std::string&) override { add_plain(Json(value)); }
@@ -159,6 +162,12 @@ private:
     void finish_list() {
         mode_ = Mode::tree;
         add(packer_.finish());
+    }
+    void count_entry() {
+        if (packer_.count_one() <= most_entries) return;
+        const std::string what = mode_ == Mode::merges ? "merges" : "pieces in a vocabulary";
+        throw Error(ErrorCode::limit, where_ + ", byte " + std::to_string(position()),
+                    "expected at most " + count_text(most_entries) + " " + what, "found more");
     }
     void add_plain(Json&& value) {
         if (mode_ != Mode::tree) throw NotPackable{};

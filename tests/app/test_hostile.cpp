@@ -166,6 +166,42 @@ TEST_CASE("a header of a hundred megabytes is read or refused within the bounds"
     if (kSlowness == 1.0) CHECK(outcome.megabytes < kMegabytes);
 }
 
+TEST_CASE("shards that all hold more than the index names are not all held", "[app][hostile]") {
+    TemporaryFolder folder;
+    std::string many = "{";
+    for (int i = 0; i < 400'000; ++i) {
+        many += (i == 0 ? "\"" : ",\"") + std::to_string(i) + R"(":{"dtype":"U8","shape":[0],"data_offsets":[0,0]})";
+    }
+    write_file(folder / "s0.safetensors", weights(many + "}"));
+    json map;
+    for (int i = 0; i < 20; ++i) {
+        const std::string name = "s" + std::to_string(i) + ".safetensors";
+        map[std::to_string(i)] = name;
+        if (i > 0) fs::create_symlink("s0.safetensors", folder / name);
+    }
+    write_file(folder / "model.safetensors.index.json", json{{"weight_map", map}}.dump());
+    refused({"info", folder.path().string()}, "500 000 tensors in all shards", 5);
+}
+
+TEST_CASE("heads and layers that a configuration claims are not made before the file bears them out",
+          "[app][hostile]") {
+    TemporaryFolder folder;
+    json config = {
+        {"model_type", "bloom"}, {"n_embed", 65536}, {"n_head", 65536}, {"n_layer", 4096}, {"vocab_size", 10}};
+    json header;
+    for (int i = 0; i < 4096; ++i)
+        header["t" + std::to_string(i)] = {{"dtype", "U8"}, {"shape", {0}}, {"data_offsets", {0, 0}}};
+    fs::create_directory(folder / "model");
+    write_file(folder / "model/config.json", config.dump());
+    write_file(folder / "model/model.safetensors", weights(header.dump()));
+    const auto ids = write_file(folder / "ids.json", "[[1]]").string();
+    const auto x = (folder / "x.h5").string();
+    refused({"analyze", (folder / "model").string(), "--tokens", ids, "-o", x}, "found none of these");
+    config["n_embed"] = config["n_head"] = 100'000'000;
+    write_file(folder / "model/config.json", config.dump());
+    refused({"analyze", (folder / "model").string(), "--tokens", ids, "-o", x}, "n_head] expected at most 65536");
+}
+
 TEST_CASE("Ctrl-C is heard while files are opened and hashed", "[app][hostile][interrupt]") {
     TemporaryFolder folder;
     const auto big = folder / "big.safetensors";

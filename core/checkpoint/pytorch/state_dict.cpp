@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/checkpoint/most_tensors.h"
 
 namespace headscope::checkpoint {
 namespace {
@@ -159,6 +160,8 @@ private:
             // A name costs memory of its own beside the few bytes that repeat a tensor.
             names_bytes_ += name.size() + 64;
             if (names_bytes_ > (16U << 20U) + 16 * objects_.pickle.size()) refuse_limit("shorter names, or fewer");
+            if (result_.entries.size() == most_tensors)
+                refuse_limit("at most " + count_text(most_tensors) + " tensors");
             any_tensor_ = any_tensor_ || sure;
             result_.entries.push_back({name, element.value});
         });

@@ -16,7 +16,8 @@ ModelConfig read(const ConfigReader& reader) {
     const std::int64_t passes = config.layers, inner = reader.size("inner_group_num", 1);
     const std::int64_t groups = reader.size("num_hidden_groups", 1);
     if (groups > passes) reader.refuse("num_hidden_groups", "at most num_hidden_layers, " + std::to_string(passes));
-    if (inner > kMostLayers / passes) reader.refuse("inner_group_num", "fewer layers in all");
+    if (inner > kMostLayers / passes)
+        reader.refuse("inner_group_num", "at most " + std::to_string(kMostLayers) + " layers in all");
     config.layers = passes * inner;
     config.group_layers = inner;
     const double passes_each = static_cast<double>(passes) / static_cast<double>(groups);

@@ -134,7 +134,7 @@ private:
     // other: models without a pre-tokeniser get a whole text as one word, but their pieces hold no space within.
     void prepare_parting() {
         can_part_ = prefix_.empty() && suffix_.empty();
-        bridges_.reserve(joints_.size());
+        bridges_.reserve(256);  // grows: few pairs of characters make many merges
         for (const auto& [left, right] : joints_) {
             const std::string_view before = vocabulary().piece(left);
             const std::string_view after = vocabulary().piece(right);

@@ -19,9 +19,20 @@ std::size_t MergeTable::slot_of(std::uint64_t pair) const {
     return slot;
 }
 
+void MergeTable::grow() {
+    std::vector<Slot> old(slots_.empty() ? 16 : slots_.size() * 2);
+    old.swap(slots_);
+    for (const Slot& slot : old) {
+        if (slot.pair != free_slot) slots_[slot_of(slot.pair)] = slot;
+    }
+}
+
 void MergeTable::add(std::int32_t left, std::int32_t right, Merge merge) {
+    if ((used_ + 1) * 2 > slots_.size()) grow();
     const std::uint64_t pair = pair_of(left, right);
-    slots_[slot_of(pair)] = {pair, merge};
+    Slot& slot = slots_[slot_of(pair)];
+    if (slot.pair == free_slot) ++used_;
+    slot = {pair, merge};
     results_.resize(merge.rank + std::size_t{1}, -1);
     results_[merge.rank] = merge.result;
 }

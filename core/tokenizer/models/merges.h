@@ -23,7 +23,7 @@ struct Merge {
 /// Pairs of pieces to merges; an open table, since every step of an encoding asks it.
 class MergeTable {
 public:
-    void reserve(std::size_t count);
+    void reserve(std::size_t count);  ///< before the first; else it grows
     /// Of equal pairs the last counts. Ranks come in ascending order.
     void add(std::int32_t left, std::int32_t right, Merge merge);
     const Merge* find(std::int32_t left, std::int32_t right) const;
@@ -40,8 +40,10 @@ private:
         return (static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32) | static_cast<std::uint32_t>(right);
     }
     std::size_t slot_of(std::uint64_t pair) const;
+    void grow();
 
     std::vector<Slot> slots_;
+    std::size_t used_ = 0;
     std::vector<std::int32_t> results_;  ///< by rank
 };
 

@@ -208,6 +208,21 @@ TEST_CASE("Shards that are missing, contradict the index or are no files are ref
         fs::resize_file(folder / "s2.safetensors", 20);
         refused(folder.path(), ErrorCode::format, "s2.safetensors");
     }
+    SECTION("more tensors in all shards than there may be, though the index names few") {
+        std::string header = "{";
+        for (int i = 0; i < 260'000; ++i) header += (i ? "," : "") + entry(std::to_string(i), "U8", "[0]", "[0,0]");
+        write_shards(folder, R"({"1":"s1.safetensors","2":"s2.safetensors"})");
+        write_file(folder / "s1.safetensors", safetensors_bytes(header + "}", ""));
+        fs::remove(folder / "s2.safetensors");
+        fs::create_symlink("s1.safetensors", folder / "s2.safetensors");
+        refused(folder.path(), ErrorCode::limit, "s2.safetensors] expected at most 500 000 tensors in all shards");
+    }
+    SECTION("an index of more tensors than there may be") {
+        std::string map = "{";
+        for (int i = 0; i < 502'000; ++i) map += (i ? ",\"" : "\"") + std::to_string(i) + R"(":"s")";
+        write_shards(folder, map + "}");
+        refused(folder.path(), ErrorCode::limit, "expected an index of at most 500 000 tensors");
+    }
     SECTION("no map") {
         write_file(folder / "model.safetensors.index.json", "{}");
         refused(folder.path(), ErrorCode::format, "without a weight_map");

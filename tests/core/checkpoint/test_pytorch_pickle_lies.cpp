@@ -173,6 +173,13 @@ TEST_CASE("Dictionaries that are nested, shared, cyclic or full of long names st
         REQUIRE_THROWS_MATCHES(open(folder, pickle.raw("s").end()), Error,
                                IsError(too_much, "shorter names, or fewer"));
     }
+    SECTION("many names of one tensor") {
+        PickleText pickle;
+        pickle.raw("}").text("w").tensor("FloatStorage", "0", 6, 0, {6}, {1}).raw("q\1s");
+        for (int i = 0; i < 500'000; ++i) pickle.text(std::to_string(i)).raw("h\1s");
+        REQUIRE_THROWS_MATCHES(open(folder, pickle.end()), Error,
+                               IsError(too_much, "expected at most 500 000 tensors"));
+    }
     SECTION("names that are no UTF-8, or come twice") {
         REQUIRE_THROWS_MATCHES(open(folder, PickleText().raw("}").plain_entry("a\xFF").end()), Error,
                                IsError(format, "names in UTF-8"));

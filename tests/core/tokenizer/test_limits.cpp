@@ -7,6 +7,7 @@
 #include "core/base/cancellation_scope.h"
 #include "core/tokenizer/document.h"
 #include "core/tokenizer/models/merge_queue.h"
+#include "core/tokenizer/models/merges.h"
 #include "core/tokenizer/regex.h"
 #include "core/tokenizer/utf8.h"
 #include "tests/core/base/error_matcher.h"
@@ -224,4 +225,25 @@ TEST_CASE("Vocabulary and merges read alike, packed or not", "[tokenizer][limits
     // Elsewhere nothing is packed.
     REQUIRE(read_document(R"({"vocab": {"a": 1}, "model": [{"vocab": {"a": 1}}]})", "t.json") ==
             nlohmann::json::parse(R"({"vocab": {"a": 1}, "model": [{"vocab": {"a": 1}}]})"));
+}
+
+TEST_CASE("Lists of more merges or pieces than there may be are refused while they are read", "[tokenizer][limits]") {
+    std::string merges = R"({"model": {"vocab": {"a": 0, "b": 1, "ab": 2}, "merges": [)";
+    for (int i = 0; i < 2'000'000; ++i) merges += R"("a b",)";
+    REQUIRE_THROWS_MATCHES(read_document(merges + R"("a b"]}})", "t.json"), Error,
+                           IsError(ErrorCode::limit, "expected at most 2 000 000 merges; found more"));
+    std::string pieces = R"({"model": {"merges": [], "vocab": {)";
+    for (int i = 0; i < 2'000'000; ++i) pieces += "\"" + std::to_string(i) + "\":0,";
+    REQUIRE_THROWS_MATCHES(read_document(pieces + R"("a":0}}})", "t.json"), Error,
+                           IsError(ErrorCode::limit, "expected at most 2 000 000 pieces in a vocabulary; found more"));
+}
+
+TEST_CASE("A table of merges grows with what is put into it", "[tokenizer][limits]") {
+    MergeTable table;
+    for (std::int32_t i = 0; i < 5000; ++i) table.add(i % 70, i / 70, {static_cast<std::uint32_t>(i), i});
+    for (std::int32_t i = 0; i < 5000; ++i) {
+        REQUIRE(table.find(i % 70, i / 70) != nullptr);
+        REQUIRE(table.find(i % 70, i / 70)->result == i);
+    }
+    REQUIRE(table.find(70, 0) == nullptr);
 }
