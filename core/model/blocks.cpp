@@ -180,6 +180,7 @@ void Embedding::declare(TensorPlan& plan, const TensorNames& names) {
     position_padding_ = config.position_padding;
     std::vector<std::string> tables{names.prefix + names.token_embedding + ".weight"};
     if (!names.shared_embedding.empty()) tables.push_back(names.prefix + names.shared_embedding + ".weight");
+    if (!names.lone_embedding.empty()) tables.push_back(names.lone_embedding);
     plan.want(&tokens, tables, {{config.vocabulary, plan.keys().vocabulary}, entry});
     if (config.positions == PositionKind::learned) {
         plan.want(&positions, {names.prefix + names.position_embedding + ".weight"},
@@ -238,7 +239,8 @@ void Head::declare(TensorPlan& plan, const TensorNames& names) {
     scale = config.head_scale;
     soft_cap = config.final_soft_cap;
     // A tied head that is in the file all the same is read: files whose two copies differ exist, and mean both.
-    if (plan.has(weight) && !(config.tied_head && plan.shares_tied_head())) {
+    const bool shared_head = config.tied_head && (plan.shares_tied_head() || weight == names.lone_embedding);
+    if (plan.has(weight) && !shared_head) {
         plan.want(&vocabulary.weight, {weight}, {entries, entry});
     } else {
         // Of two towers, what they share is meant, which the decoder may have a copy of.

@@ -34,24 +34,89 @@ void fill_mixers(ModelConfig& config) {
     if (config.mixers.empty()) config.mixers.assign(static_cast<std::size_t>(config.layers), "standard");
 }
 
+bool has_embedding(const checkpoint::Checkpoint& file, const TensorNames& names, const std::string& prefix) {
+    for (const std::string& table : {names.token_embedding, names.shared_embedding})
+        if (!table.empty() && file.tensors().count(prefix + table + ".weight") != 0) return true;
+    return false;
+}
+
+bool has_layers(const checkpoint::Checkpoint& file, const TensorNames& names, const std::string& prefix) {
+    const std::string stem = prefix + (names.listed_layers.empty() ? names.layer.substr(0, names.layer.find("{}"))
+                                                                   : names.listed_layers.front());
+    const auto at = file.tensors().lower_bound(stem);
+    return at != file.tensors().end() && at->first.compare(0, stem.size(), stem) == 0;
+}
+
+/// Whether any tensor belongs to a layer of this tower, under any prefix.
+bool has_layers(const checkpoint::Checkpoint& file, const TensorNames& names) {
+    return std::any_of(names.prefixes.begin(), names.prefixes.end(),
+                       [&](const std::string& prefix) { return has_layers(file, names, prefix); });
+}
+
+/// The prefix under which the embedding lies, else layers; of those without either, the first.
 std::string find_prefix(const checkpoint::Checkpoint* file, const TensorNames& names) {
-    for (const std::string& prefix : names.prefixes) {
-        for (const std::string& table : {names.token_embedding, names.shared_embedding}) {
-            if (file && !table.empty() && file->tensors().count(prefix + table + ".weight") != 0) return prefix;
+    for (const bool by_layers : {false, true}) {
+        for (const std::string& prefix : names.prefixes) {
+            if (file && (by_layers ? has_layers(*file, names, prefix) : has_embedding(*file, names, prefix)))
+                return prefix;
         }
     }
     return names.prefixes.front();
 }
 
-/// Whether any tensor belongs to a layer of this tower, under any prefix.
-bool has_layers(const checkpoint::Checkpoint& file, const TensorNames& names) {
-    const std::string stem = names.layer.substr(0, names.layer.find("{}"));
-    for (const std::string& prefix : names.prefixes) {
-        const auto at = file.tensors().lower_bound(prefix + stem);
-        if (at != file.tensors().end() && at->first.compare(0, prefix.size() + stem.size(), prefix + stem) == 0)
-            return true;
+bool is_in(const checkpoint::Checkpoint& file, const TensorNames& names, const std::string& before) {
+    return std::any_of(names.prefixes.begin(), names.prefixes.end(), [&](const std::string& prefix) {
+        return has_embedding(file, names, before + prefix) || has_layers(file, names, before + prefix);
+    });
+}
+
+/// What training frameworks put before every name, the head's too, where the model is a member of theirs: no such thing
+/// where the names are found without it.
+std::string find_nesting(const checkpoint::Checkpoint& file, const TensorNames& names) {
+    for (const char* before : {"", "model.", "module.", "_orig_mod.", "module.model.", "model._orig_mod."})
+        if (is_in(file, names, before)) return before;
+    return "";
+}
+
+void nest(TensorNames& names, const std::string& before) {
+    for (std::string& prefix : names.prefixes) prefix.insert(0, before);
+    for (std::string& bias : names.head_bias) bias.insert(0, before);
+    for (std::string* name :
+         {&names.head, &names.old_head, &names.logits_bias, &names.head_transform, &names.head_transform_norm}) {
+        if (!name->empty()) name->insert(0, before);
     }
-    return false;
+}
+
+/// Fills in what a tied embedding is read from where the file lacks it: the first of `others` that it has.
+void find_lone_embedding(const checkpoint::Checkpoint& file, TensorNames& names, const std::vector<std::string>& others,
+                         std::vector<std::string>& notes) {
+    if (has_embedding(file, names, names.prefix)) return;
+    for (const std::string& other : others) {
+        if (file.tensors().count(other + ".weight") == 0) continue;
+        names.lone_embedding = other + ".weight";
+        notes.push_back("the token embedding " + escaped(names.prefix + names.token_embedding) +
+                        " is not in the file: what shares its numbers is, " + escaped(names.lone_embedding));
+        return;
+    }
+}
+
+/// The head's names where it is the embedding.
+std::vector<std::string> tied_heads(const ModelConfig& config, const TensorNames& names) {
+    if (!config.tied_head || names.head.empty()) return {};
+    std::vector<std::string> heads{names.head};
+    if (!names.old_head.empty()) heads.push_back(names.old_head);
+    return heads;
+}
+
+void find_lone_embeddings(const checkpoint::Checkpoint& file, Blueprint& made) {
+    std::vector<std::string> others = tied_heads(made.config, made.names);
+    if (!made.encoder_names) return find_lone_embedding(file, made.names, others, made.notes);
+    // Both towers' are one, and their second name is looked for first.
+    const auto table_of = [](const TensorNames& names) { return names.prefix + names.token_embedding; };
+    others.insert(others.begin(), table_of(made.names));
+    find_lone_embedding(file, *made.encoder_names, others, made.notes);
+    others.front() = table_of(*made.encoder_names);
+    find_lone_embedding(file, made.names, others, made.notes);
 }
 
 /// A file of the encoder alone (T5EncoderModel) says so; one that lost its decoder does not.
@@ -105,13 +170,20 @@ Blueprint make_blueprint(const nlohmann::json& as_read, const checkpoint::Checkp
     const ConfigReader reader(config, "config.json");
     const Family& family = find_family(reader);
     if (file && family.fill_in) family.fill_in(config, *file);
+    if (!file) reader.positive("initializer_range", 0.02);  // of the weights that are about to be made
     Blueprint made;
     made.config = family.read(reader);
     made.names = family.names(made.config);
+    const std::string nesting = file ? find_nesting(*file, made.names) : "";
+    if (!nesting.empty()) {
+        nest(made.names, nesting);
+        made.notes.push_back('"' + nesting + "\" stands before every name");
+    }
     if (made.config.encoder) {
         auto encoder = std::make_shared<ModelConfig>(*made.config.encoder);
         encoder->family = family.name;
         made.encoder_names = family.encoder_names(*encoder);
+        if (!nesting.empty()) nest(*made.encoder_names, nesting);
         made.encoder_names->prefix = find_prefix(file, *made.encoder_names);
         if (file) check_layers(*file, reader, *encoder, *made.encoder_names);
         fill_mixers(*encoder);
@@ -127,6 +199,7 @@ Blueprint make_blueprint(const nlohmann::json& as_read, const checkpoint::Checkp
     }
     if (reader.has("auto_map")) made.notes.push_back("config.json names code of its own (auto_map): none is run");
     made.names.prefix = find_prefix(file, made.names);
+    if (file) find_lone_embeddings(*file, made);
     if (file) check_layers(*file, reader, made.config, made.names);
     fill_mixers(made.config);
     made.config.family = family.name;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/swap.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -69,7 +70,10 @@ Swapped swap_mixers(const checkpoint::Checkpoint& file, const MixerSwap& swap) {
     nlohmann::json config = native_json(own.config);
     if (!swap.options.empty()) config["mixers"] = parse_json(swap.options, "mixers");
     Swapped swapped{make_blueprint(config, &file), TensorPlan()};
-    swapped.blueprint.notes.insert(swapped.blueprint.notes.begin(), own.notes.begin(), own.notes.end());
+    // What both say of the file is said once.
+    std::vector<std::string>& notes = swapped.blueprint.notes;
+    for (const std::string& note : own.notes) notes.erase(std::remove(notes.begin(), notes.end(), note), notes.end());
+    notes.insert(notes.begin(), own.notes.begin(), own.notes.end());
     const TensorNames& names = swapped.blueprint.names;
     std::vector<std::string> stems{names.prefix + names.guide};
     for (const int layer : changed) stems.push_back(mixer_stem(names, layer));
@@ -85,7 +89,8 @@ std::vector<std::string> convert_swapped(const checkpoint::Checkpoint& file, con
         const Swapped swapped = swap_mixers(file, swap);
         const Wants wants = wants_of(swapped);
         const TensorNames& names = swapped.blueprint.names;
-        const checkpoint::TensorInfo& table = file.tensor(names.prefix + names.token_embedding + ".weight");
+        const checkpoint::TensorInfo& table = file.tensor(
+            names.lone_embedding.empty() ? names.prefix + names.token_embedding + ".weight" : names.lone_embedding);
         const at::ScalarType type = checkpoint::torch_type(checkpoint::loaded_type(table.type, as)).value();
 
         checkpoint::ConvertChanges changes;

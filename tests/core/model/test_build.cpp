@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/model/presets.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/model/tiny_checkpoint.h"
 
@@ -167,12 +168,22 @@ TEST_CASE("The number of layers must be the file's", "[model][build]") {
     refuses(llama_with("num_hidden_layers", 3), ErrorCode::mismatch,
             "found none of these 16: \"model.layers.2.input_layernorm.weight\"");
     refuses(llama_with("num_hidden_layers", 1), ErrorCode::mismatch, "num_hidden_layers");
-    refuses(llama_with("num_hidden_layers", 90000), ErrorCode::mismatch, "than the file has tensors");
-    refuses(llama_with("num_hidden_layers", 2000000000), ErrorCode::mismatch,
-            "num_hidden_layers] expected at most 100000");
+    refuses(llama_with("num_hidden_layers", 4096), ErrorCode::mismatch, "than the file has tensors");
+    refuses(llama_with("num_hidden_layers", 4097), ErrorCode::mismatch, "num_hidden_layers] expected at most 4096");
+}
+
+TEST_CASE("Layers that share their weights are as few as others", "[model][build]") {
+    TinyCheckpoint checkpoint = golden_model("albert").checkpoint;
+    checkpoint.config["num_hidden_layers"] = 5000;
+    refuses(checkpoint, ErrorCode::mismatch, "num_hidden_layers] expected at most 4096");
+    checkpoint.config["num_hidden_layers"] = 1000;
+    checkpoint.config["inner_group_num"] = 5;
+    refuses(checkpoint, ErrorCode::mismatch, "inner_group_num] expected at most 4096 layers in all");
 }
 
 TEST_CASE("Sizes that contradict each other are refused by their key", "[model][build]") {
+    refuses(llama_with("num_attention_heads", 65537), ErrorCode::mismatch,
+            "num_attention_heads] expected at most 65536");
     refuses(llama_with("num_key_value_heads", 3), ErrorCode::mismatch, "num_key_value_heads] expected a divisor of");
     refuses(llama_with("hidden_size", 0), ErrorCode::mismatch, "hidden_size] expected a whole number");
     refuses(llama_with("hidden_size", -20), ErrorCode::mismatch, "found -20");
@@ -249,4 +260,62 @@ TEST_CASE("Mixers of a native configuration are refused by their key", "[model][
     refuses(with("mixers", {{"standard", {{"window", 4}}}}), ErrorCode::mismatch,
             "mixers: standard] expected no options");
     refuses(with("num_attention_heads", -4), ErrorCode::mismatch, "expected a whole number from 1 to 2^31; found -4");
+}
+
+namespace {
+
+/// The tensor's last name is what is left of what is tied, as safetensors.torch.save_model keeps one name of several.
+TinyCheckpoint with_lone(const std::string& golden, const std::string& name, const std::string& kept) {
+    TinyCheckpoint checkpoint = golden_model(golden).checkpoint;
+    checkpoint.rename(name, kept);
+    return checkpoint;
+}
+
+void gives_the_same(const TinyCheckpoint& checkpoint, const std::string& golden, const std::string& note) {
+    CAPTURE(golden, note);
+    const auto expected = golden_model(golden);
+    const auto model = checkpoint.build();
+    const at::Tensor hidden = model->forward(expected.batch);
+    const at::Tensor logits = model->logits(hidden.flatten(0, 1)).unflatten(0, {hidden.size(0), hidden.size(1)});
+    const double bound = checkpoint.file_type == "BF16" ? test::kBfloatError : test::kFloatError;
+    CHECK(test::largest_difference(logits, expected.logits, expected.batch.lengths) <
+          bound * test::largest_value(expected.logits));
+    const auto& notes = model->report().notes;
+    CHECK(std::any_of(notes.begin(), notes.end(),
+                      [&](const std::string& text) { return text.find(note) != std::string::npos; }));
+    CHECK(model->report().left_over.empty());
+}
+
+}  // namespace
+
+TEST_CASE("A tied model is read from the head where the file has its embedding under that name alone",
+          "[model][build]") {
+    const std::string note = "is not in the file: what shares its numbers is, lm_head.weight";
+    gives_the_same(with_lone("gpt2", "transformer.wte.weight", "lm_head.weight"), "gpt2", note);
+    gives_the_same(with_lone("llama-tied-bf16-sharded", "model.embed_tokens.weight", "lm_head.weight"),
+                   "llama-tied-bf16-sharded", note);
+    // Without the tie the embedding is missed.
+    TinyCheckpoint untied = with_lone("gpt2", "transformer.wte.weight", "lm_head.weight");
+    untied.config["tie_word_embeddings"] = false;
+    refuses(untied, ErrorCode::mismatch, "[transformer.wte.weight] expected shape");
+}
+
+TEST_CASE("What training frameworks put before every name is found and told", "[model][build]") {
+    for (const char* golden : {"llama", "gpt2", "bert", "albert"}) {
+        for (const std::string before : {"model.", "module.", "model._orig_mod."}) {
+            TinyCheckpoint checkpoint = golden_model(golden).checkpoint;
+            for (const auto& [name, shape] : golden_model(golden).checkpoint.tensors)
+                checkpoint.rename(name, before + name);
+            gives_the_same(checkpoint, golden, '"' + before + "\" stands before every name");
+        }
+    }
+}
+
+TEST_CASE("A deviation of fresh weights that is none is of no account where weights are read", "[model][build]") {
+    for (const double range : {0.0, -1.0}) {
+        CHECK(llama_with("initializer_range", range).build()->config().initializer_range == 0.02);
+        CHECK_THROWS_MATCHES(model::inspect_config(llama_with("initializer_range", range).config.dump()), Error,
+                             IsError(ErrorCode::mismatch, "initializer_range] expected a number above 0"));
+    }
+    refuses(llama_with("initializer_range", "x"), ErrorCode::mismatch, "initializer_range] expected a number");
 }

@@ -3,6 +3,7 @@
 // refused.
 #include "tests/catch_with_torch.h"
 
+#include <array>
 #include <fstream>
 
 #include <ATen/TensorOperators.h>
@@ -103,6 +104,31 @@ TEST_CASE("Logits of encoder-decoders equal those of transformers", "[model][gol
                   test::kFloatError * largest_value(expected));
         }
     }
+}
+
+TEST_CASE("Tied embeddings are read from the one name that the file has", "[model][golden][encoder-decoder]") {
+    // As safetensors.torch.save_model writes them: of several names of one tensor the first in order.
+    for (const auto& [name, from, to] : std::vector<std::array<std::string, 3>>{
+             {"t5", "shared.weight", "decoder.embed_tokens.weight"},
+             {"t5", "shared.weight", "encoder.embed_tokens.weight"},
+             {"mt5", "shared.weight", "decoder.embed_tokens.weight"},
+             {"bart", "model.shared.weight", "lm_head.weight"},
+             {"bart", "model.shared.weight", "model.decoder.embed_tokens.weight"}}) {
+        CAPTURE(name, to);
+        GoldenPair golden = golden_pair(name);
+        if (golden.checkpoint.tensors.count(from) == 0) FAIL("no such tensor");
+        golden.checkpoint.rename(from, to);
+        const auto model = golden.checkpoint.build();
+        const at::Tensor logits = all_logits(*model, model->forward(golden.batch));
+        CHECK(largest_difference(logits, golden.logits(), golden.batch.target_lengths) <
+              test::kFloatError * largest_value(golden.logits()));
+    }
+    GoldenPair nested = golden_pair("t5");
+    const auto tensors = nested.checkpoint.tensors;
+    for (const auto& [name, shape] : tensors) nested.checkpoint.rename(name, "model." + name);
+    const auto model = nested.checkpoint.build();
+    CHECK(largest_difference(all_logits(*model, model->forward(nested.batch)), nested.logits(),
+                             nested.batch.target_lengths) < test::kFloatError * largest_value(nested.logits()));
 }
 
 TEST_CASE("Both towers' hidden states equal those of transformers", "[model][golden][encoder-decoder]") {

@@ -72,16 +72,21 @@ void append(std::string& bytes, const std::string& type, double number) {
 
 using Tensors = std::map<std::string, std::vector<std::int64_t>>;
 
-void write_safetensors(const std::filesystem::path& path, const Tensors& tensors, const std::string& weight_type) {
+using Names = std::map<std::string, std::string>;
+
+void write_safetensors(const std::filesystem::path& path, const Tensors& tensors, const std::string& weight_type,
+                       const Names& renamed) {
     nlohmann::json header = nlohmann::json::object();
     std::string data;
     for (const auto& [name, shape] : tensors) {
         std::uint64_t count = 1;
         for (const std::int64_t size : shape) count *= static_cast<std::uint64_t>(size);
         const std::size_t begin = data.size();
+        const auto first_name = renamed.find(name);
+        const std::string& numbers_of = first_name == renamed.end() ? name : first_name->second;
         const bool bytes = ends(name, "_blocks") || ends(name, "_scales");
         const std::string type = bytes ? "U8" : ends(name, "guide_ids") ? "I64" : weight_type;
-        for (std::uint64_t i = 0; i < count; ++i) append(data, type, value(name, i));
+        for (std::uint64_t i = 0; i < count; ++i) append(data, type, value(numbers_of, i));
         header[name] = {{"dtype", type}, {"shape", shape}, {"data_offsets", {begin, data.size()}}};
     }
     std::string text = header.dump();
@@ -108,7 +113,7 @@ at::Tensor whole_numbers(const nlohmann::json& rows) {
 void TinyCheckpoint::write(const std::filesystem::path& folder) const {
     write_file(folder / "config.json", config.dump());
     if (shards == 1) {
-        write_safetensors(folder / "model.safetensors", tensors, file_type);
+        write_safetensors(folder / "model.safetensors", tensors, file_type, renamed);
         return;
     }
     std::vector<Tensors> parts(static_cast<std::size_t>(shards));
@@ -125,9 +130,16 @@ void TinyCheckpoint::write(const std::filesystem::path& folder) const {
         next = (next + 1) % parts.size();
     }
     for (std::size_t part = 0; part < parts.size(); ++part)
-        write_safetensors(folder / file(part), parts[part], file_type);
+        write_safetensors(folder / file(part), parts[part], file_type, renamed);
     write_file(folder / "model.safetensors.index.json",
                nlohmann::json{{"metadata", nlohmann::json::object()}, {"weight_map", map}}.dump());
+}
+
+void TinyCheckpoint::rename(const std::string& from, const std::string& to) {
+    auto node = tensors.extract(from);
+    node.key() = to;
+    tensors.insert(std::move(node));
+    renamed[to] = from;
 }
 
 std::shared_ptr<model::Model> TinyCheckpoint::build(checkpoint::LoadAs precision) const {

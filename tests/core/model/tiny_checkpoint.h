@@ -26,7 +26,10 @@ struct TinyCheckpoint {
     std::map<std::string, std::vector<std::int64_t>> tensors;
     std::string file_type = "F32";  ///< F32, F64, F16, BF16, I32
     int shards = 1;
+    std::map<std::string, std::string> renamed;  ///< tensors with the numbers of another name
 
+    /// Puts a tensor under another name, with its numbers.
+    void rename(const std::string& from, const std::string& to);
     void write(const std::filesystem::path& folder) const;
     std::shared_ptr<model::Model> build(checkpoint::LoadAs precision = checkpoint::LoadAs::float32) const;
 };
