@@ -100,6 +100,7 @@ QJsonObject Driver::find(const QString& name) const {
             {"visible", is_seen(widget)},
             {"enabled", widget->isEnabled()},
             {"focus", widget->hasFocus()},
+            {"window", widget->window()->objectName()},
             {"rect", QJsonArray{corner.x(), corner.y(), widget->width(), widget->height()}},
             {"text", text_of(widget)}};
 }

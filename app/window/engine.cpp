@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cmath>
 
-#include "app/console.h"
 #include "app/loading.h"
 #include "app/resources.h"
 #include "app/window/calibration.h"
@@ -22,7 +21,8 @@ namespace {
 using widgets::TextChoice;
 using Clock = std::chrono::steady_clock;
 
-const char kCalibration = 0;  ///< owner of the measurement
+const char kCalibration = 0;        ///< owner of the measurement
+constexpr int kProgressTurn = 500;  // ms
 
 /// The message of what is being handled in a catch (...); Stopped passes.
 QString message_of(const char* where) {
@@ -44,37 +44,38 @@ std::filesystem::path output_name(const std::filesystem::path& folder, const std
     }
 }
 
+double token_count(const analysis::AnalysisRequest& request) {
+    std::size_t tokens = 0;
+    for (const auto* list : {&request.sequences, &request.targets})
+        for (const auto& sequence : *list) tokens += sequence.ids.size();
+    return static_cast<double>(tokens);
+}
+
 }  // namespace
 
-/// Hands progress on a few times a second, with the rate and the time that is left.
+/// Hands progress on, a few times a second at most.
 class Engine::Reporter final : public Progress {
 public:
     Reporter(Engine* engine, widgets::Mailbox::Sender send) : engine_(engine), send_(std::move(send)) {}
 
     void advance(double done, double total, const std::string& what) override {
         const auto now = Clock::now();
-        if (what_ != what.substr(0, 6)) {  // loading weights, then the layers: each has a rate of its own
-            what_ = what.substr(0, 6);
-            begin_ = now;
-            begin_done_ = done;
-        }
-        if (done < total && now - last_ < std::chrono::milliseconds(80)) return;
+        // Reading weights, then the layers: the last of each is told in any case.
+        const bool loading = what.starts_with("load ");
+        if (loading == loading_ && done < total && now - last_ < std::chrono::milliseconds(80)) return;
+        loading_ = loading;
         last_ = now;
-        const double seconds = std::chrono::duration<double>(now - begin_).count();
-        const double rate = seconds > 0.2 ? (done - begin_done_) / seconds : 0;
-        QString text = QString::fromStdString(what);
-        if (rate > 0 && done < total)
-            text += QObject::tr(", %1 left").arg(QString::fromStdString(format_seconds((total - done) / rate)));
-        const double share = total > 0 ? done / total : 0;
-        send_([engine = engine_, share, text] { Q_EMIT engine->progressed(share, text); });
+        send_([engine = engine_, done, total, what, now] {
+            engine->progress_.advance(done, total, what, now);
+            engine->tell_progress();
+        });
     }
 
 private:
     Engine* engine_;
     widgets::Mailbox::Sender send_;
-    std::string what_;
-    Clock::time_point begin_ = Clock::now(), last_{};
-    double begin_done_ = 0;
+    bool loading_ = false;
+    Clock::time_point last_{};
 };
 
 Engine::Engine(int threads, QObject* parent) : QObject(parent) {
@@ -82,6 +83,8 @@ Engine::Engine(int threads, QObject* parent) : QObject(parent) {
         resources_ = resource_folder().string();
     } catch (const Error&) {  // examples and the sample are missed then, and said so where they are asked for
     }
+    progress_turn_.setInterval(kProgressTurn);
+    connect(&progress_turn_, &QTimer::timeout, this, &Engine::tell_progress);
     kernels::set_threads(threads);
     threads_ = kernels::threads();
     compute_.post(this, [threads](const Cancellation&) { configure_compute(threads, "auto", "auto"); });
@@ -190,6 +193,8 @@ void Engine::run(const TextChoice& choice, const std::filesystem::path& folder) 
     const auto model = find(choice.model);
     if (!model || running_) return;
     running_ = true;
+    progress_ = {};
+    progress_turn_.start();
     compute_.cancel(&kCalibration);
     compute_.post(this, [this, model, choice, folder, resources = resources_,
                          send = mailbox_.sender()](const Cancellation& cancellation) {
@@ -214,10 +219,12 @@ void Engine::run(const TextChoice& choice, const std::filesystem::path& folder) 
             request.model_sha256 = model->file->fingerprint(cancellation);
             request.config_json = model->weights->config().to_json();
             request.keep_partial_on_stop = true;
-            request.created = [this, send](const std::filesystem::path& partial) {
-                send([this, path = QString::fromStdString(partial.string())] {
+            const double work = analysis::estimate(model->inspection, request, {}).multiplications;
+            request.created = [this, work, tokens = token_count(request), send](const std::filesystem::path& partial) {
+                send([this, path = QString::fromStdString(partial.string()), work, tokens, now = Clock::now()] {
+                    progress_.begin(work, tokens, rate_, now);
                     Q_EMIT run_began(path);
-                    Q_EMIT progressed(0, tr("the first layer"));
+                    tell_progress();
                 });
             };
             request.site_done = [this, send](std::int64_t sequence, std::int64_t site) {
@@ -230,9 +237,7 @@ void Engine::run(const TextChoice& choice, const std::filesystem::path& folder) 
             const auto begin = Clock::now();
             analysis::run(*model->weights, request, path, inputs, reporter, cancellation);
             const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-            rate = analysis::Rate::measured(analysis::estimate(model->inspection, request, {}).multiplications, seconds,
-                                            {})
-                       .multiplications_per_second;
+            rate = analysis::Rate::measured(work, seconds, {}).multiplications_per_second;
             output = QString::fromStdString(path.string());
         } catch (const Stopped&) {
         } catch (...) {
@@ -243,6 +248,7 @@ void Engine::run(const TextChoice& choice, const std::filesystem::path& folder) 
         }
         send([this, output, message, rate] {
             running_ = false;
+            progress_turn_.stop();
             if (rate > 0) {
                 rate_ = rate;
                 Q_EMIT rate_measured(rate);
@@ -250,6 +256,11 @@ void Engine::run(const TextChoice& choice, const std::filesystem::path& folder) 
             Q_EMIT run_ended(output, message);
         });
     });
+}
+
+void Engine::tell_progress() {
+    const RunProgress::Shown shown = progress_.shown(Clock::now());
+    if (!shown.text.isEmpty()) Q_EMIT progressed(shown.share, shown.text);
 }
 
 void Engine::calibrate(const std::filesystem::path& folder) {
@@ -272,6 +283,7 @@ void Engine::calibrate(const std::filesystem::path& folder) {
 void Engine::stop() {
     if (compute_.cancel(this) == 0 || !running_) return;
     running_ = false;  // it had not begun
+    progress_turn_.stop();
     Q_EMIT run_ended({}, {});
 }
 

@@ -5,12 +5,14 @@
 // Everything here is called on the window's thread, never waits, and answers by signals there.
 
 #include <QObject>
+#include <QTimer>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
 #include <vector>
 
+#include "app/window/run_progress.h"
 #include "core/base/worker.h"
 #include "widgets/desk/desk.h"
 #include "widgets/desk/mailbox.h"
@@ -67,12 +69,15 @@ Q_SIGNALS:
 
 private:
     class Reporter;
+    void tell_progress();
     std::shared_ptr<OpenModel> find(int id) const;
 
     std::string resources_;
     int threads_;
     int last_id_ = 0;
     bool running_ = false;
+    RunProgress progress_;
+    QTimer progress_turn_;  ///< of what is told between two steps
     std::map<int, std::shared_ptr<OpenModel>> models_;
     std::vector<widgets::ModelCard> cards_;
     double rate_ = 0;  ///< multiplications a second; 0: not known yet

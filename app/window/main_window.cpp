@@ -32,6 +32,7 @@ QDockWidget* make_dock(QMainWindow* window, const char* name, const QString& tit
     auto* dock = new QDockWidget(title, window);
     dock->setObjectName(QLatin1String(name));
     dock->setWidget(content);
+    dock->setAcceptDrops(true);  // for when it floats
     return dock;
 }
 
@@ -118,13 +119,20 @@ void MainWindow::build_panels() {
     resizeDocks({tree_dock_, text_dock_}, {150, 500}, Qt::Vertical);
     resizeDocks({tree_dock_}, {left_width_}, Qt::Horizontal);
 
-    QStringList examples;
-    try {
-        for (const auto& name : analysis::bundled_texts(engine_.resources())) examples << QString::fromStdString(name);
-    } catch (const Error& error) {
-        log_->problem(QString::fromUtf8(error.what()));
-    }
-    text_->set_examples(examples);
+    saver_.post(this, [this, folder = engine_.resources(), send = mailbox_.sender()](const Cancellation&) {
+        QStringList examples;
+        QString message;
+        try {
+            for (const auto& name : analysis::bundled_texts(folder)) examples << QString::fromStdString(name);
+        } catch (const Error& error) {
+            message = QString::fromUtf8(error.what());
+        }
+        send([this, examples, message] {
+            text_->set_examples(examples);
+            if (!message.isEmpty()) log_->problem(message);
+        });
+    });
+    text_->set_examples({});
 
     connect(start_, &widgets::StartPage::open_model_wanted, this, &MainWindow::choose_model);
     connect(start_, &widgets::StartPage::open_analysis_wanted, this, &MainWindow::choose_analysis);
@@ -250,13 +258,14 @@ void MainWindow::connect_engine() {
             waiting_wish_.reset();
             run_again(wish);
         }
-        restore_when_open();
+        for (const auto& card : engine_.models())
+            if (card.id == id) settled(QString(card.path));
     });
-    connect(&engine_, &Engine::model_failed, this, [this](const QString&, const QString& message) {
+    connect(&engine_, &Engine::model_failed, this, [this](const QString& path, const QString& message) {
         waiting_wish_.reset();
         waiting_snapshot_.clear();
         problem(message);
-        restore_when_open();
+        settled(path);
     });
     connect(&engine_, &Engine::rate_measured, this, &MainWindow::keep_rate);
     connect(&engine_, &Engine::previewed, text_, &widgets::TextPanel::show_preview);
@@ -273,9 +282,10 @@ void MainWindow::connect_engine() {
 
 void MainWindow::connect_desk() {
     connect(&opener_, &Opener::opened, this, &MainWindow::opened_study);
-    connect(&opener_, &Opener::failed, this, [this](const QString&, const QString& message) {
+    connect(&opener_, &Opener::failed, this, [this](const QString& path, const QString& message) {
+        if (path == run_file_) run_file_.clear();
         problem(message);
-        restore_when_open();
+        settled(path);
     });
     connect(&desk_, &widgets::Desk::studies_changed, this, [this] {
         if (page() != Page::training) show_page(desk_.studies().empty() ? Page::start : Page::analysis);

@@ -15,6 +15,7 @@
 #include "app/window/run_service.h"
 #include "app/window/session.h"
 #include "app/window/tensor_service.h"
+#include "app/window/session_lock.h"
 #include "app/window/watchdog.h"
 #include "widgets/desk/desk.h"
 #include "widgets/desk/history.h"
@@ -93,20 +94,24 @@ private:
     struct Stored {
         std::filesystem::path folder;
         std::vector<Recent> recent;
-        std::optional<Session> last, lost;
+        std::shared_ptr<SessionLock> lock;  ///< null: another window's session is kept, or none
+        FoundSession session;
+        QString theme;
         std::optional<double> rate;  ///< of analyses on this machine
         bool other_window = false;
         QString problem;
     };
-    static Stored read_stored(int threads);
+    static Stored read_stored(int threads, bool restore);
     void load_state();
     void begin(const Stored& stored);
     void keep_rate(double rate);
     void open_given_paths();
     void settle_lost_session(bool bring_back);
-    void restore_session(const Session& session);
+    void restore_session(Session session);
+    void restore_layout(const Session& session);
     void restore_head_sets(const Session& session);
-    void restore_when_open();
+    void settled(const QString& path);  ///< open, or it cannot be opened
+    void end_restoring();
     void begin_recording();
     QJsonObject looks() const;  ///< selection and states of the views
     void restore_looks(const QJsonObject& looks);
@@ -146,6 +151,7 @@ private:
     widgets::View* front_view() const;
     enum class Page { start, analysis, training };
     void show_page(Page page);
+    void open_finished(const QString& output);
     Page page() const;
     void show_view(const QString& name);
     void show_tensors(int model);
@@ -188,7 +194,11 @@ private:
     std::vector<Recent> recent_;
     std::optional<Session> lost_session_;  ///< of a program that died, offered
     std::optional<Session> restoring_;
-    int waiting_ = 0;  ///< openings of the session that is being restored
+    struct {
+        QStringList models, analyses, runs;
+    } opening_;                                  ///< of the session that is being restored
+    std::vector<std::string> unread_head_sets_;  ///< of another version: kept as they are
+    std::shared_ptr<SessionLock> session_lock_;
     QTimer save_timer_;
     bool recording_ = false;  ///< the session may be written: the one before was read
     int running_study_ = 0;
@@ -200,6 +210,8 @@ private:
     int left_width_ = 300;      ///< of the panels beside them
     QStringList interrupted_;   ///< folders of runs that can be resumed
     QString theme_ = QStringLiteral("system");
+    bool answered_ = false;                ///< that offer: its file goes when what it held is saved, or was declined
 };
 
 }  // namespace headscope::app
+    QString run_file_;                              ///< what the run writes or wrote, while it is not open yet

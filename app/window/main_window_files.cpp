@@ -88,7 +88,10 @@ void MainWindow::open_path(const QString& path) {
 }
 
 void MainWindow::opened_study(widgets::Study* study) {
-    if (engine_.running() && running_study_ == 0 && run_choice_ && !study->complete()) {
+    const QString path = QString::fromStdString(study->path().string());
+    const bool of_run = !run_file_.isEmpty() && path == run_file_;
+    if (of_run) run_file_.clear();
+    if (of_run && engine_.running()) {
         running_study_ = study->id();
         study->set_running();
         desk_.select_study(study->id());
@@ -98,15 +101,16 @@ void MainWindow::opened_study(widgets::Study* study) {
             desk_.select_study(study->id());
             show_page(Page::analysis);
         }
-        remember({QString::fromStdString(study->path().string()),
+        remember({path,
                   study->name(),
                   tr("%1, %2").arg(study->model_name(), widgets::sequences_words(study->sequences())),
                   QStringLiteral("analysis"),
                   {}});
     }
+        if (of_run && study->complete() && run_choice_ && !run_choice_->switch_off.isEmpty()) show_changes();
     connect(study, &widgets::Study::arrived, this, [this, study] { picture_recent(study); });
     picture_recent(study);
-    restore_when_open();
+    settled(path);
 }
 
 void MainWindow::remember(const Recent& item) {

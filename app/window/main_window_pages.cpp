@@ -25,6 +25,11 @@ constexpr int kLeft = 300, kNarrowLeft = 210;  ///< pixels, of the panels at the
 constexpr int kLogHeight = 110;
 constexpr int kLeastMessage = 200;  ///< pixels
 constexpr QSize kUsual(1280, 720), kLargest(1920, 1200);
+constexpr const char* kFloatingGroup = "QDockWidgetGroupWindow";  ///< Qt's, of docks that float together
+
+bool can_take(const QMimeData& data) {
+    return data.hasUrls() || data.hasText();
+}
 
 }  // namespace
 
@@ -149,19 +154,32 @@ void MainWindow::take_text(const QString& path) {
 }
 
 /// Files are the window's, wherever on it they are dropped: a field to type into would take their address for a text.
+/// Docks that float are windows of their own, up to which Qt looks for one that takes them.
 bool MainWindow::eventFilter(QObject* object, QEvent* event) {
+    if (event->type() == QEvent::Show && object->inherits(kFloatingGroup))
+        static_cast<QWidget*>(object)->setAcceptDrops(true);
     const bool drop =
         event->type() == QEvent::DragEnter || event->type() == QEvent::DragMove || event->type() == QEvent::Drop;
     const auto* widget = drop && object != this ? qobject_cast<const QWidget*>(object) : nullptr;
-    if (widget && widget->window() == this && static_cast<QDropEvent*>(event)->mimeData()->hasUrls()) {
-        event->ignore();
+    const QWidget* top = widget ? widget->window() : nullptr;
+    const bool floats = top && (qobject_cast<const QDockWidget*>(top) || top->inherits(kFloatingGroup));
+    if (top != this && !floats) return QMainWindow::eventFilter(object, event);
+    auto* dropped = static_cast<QDropEvent*>(event);
+    if (widget == top) {  // itself is not seen here: a dock that floats
+        if (!can_take(*dropped->mimeData())) return QMainWindow::eventFilter(object, event);
+        if (event->type() == QEvent::Drop)
+            dropEvent(dropped);
+        else
+            dropped->acceptProposedAction();
         return true;
     }
-    return QMainWindow::eventFilter(object, event);
+    if (!dropped->mimeData()->hasUrls()) return QMainWindow::eventFilter(object, event);
+    event->ignore();
+    return true;
 }
 
 void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
-    if (event->mimeData()->hasUrls() || event->mimeData()->hasText()) event->acceptProposedAction();
+    if (can_take(*event->mimeData())) event->acceptProposedAction();
 }
 
 void MainWindow::dropEvent(QDropEvent* event) {

@@ -98,7 +98,15 @@ void MainWindow::show_changes() {
 }
 
 void MainWindow::began(const QString& partial) {
+    run_file_ = partial;
     opener_.open(partial, true);
+}
+
+/// The partial file has another name now, or is still being read under its old one: it is not waited for.
+void MainWindow::open_finished(const QString& output) {
+    opener_.give_up(run_file_);
+    run_file_ = output;
+    opener_.open(output, true);
 }
 
 void MainWindow::ended(const QString& output, const QString& message) {
@@ -108,7 +116,7 @@ void MainWindow::ended(const QString& output, const QString& message) {
         if (study)
             study->tell_complete(output.toStdString());
         else
-            opener_.open(output, true);
+            open_finished(output);
         tell(tr("Done: %1").arg(output));
         if (study) {
             remember({output,

@@ -2,8 +2,8 @@
 // The session: what is open and how it is looked at, kept while the window is and brought back by the next one.
 #include <unistd.h>
 
+#include <QDir>
 #include <QDockWidget>
-#include <csignal>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -20,35 +20,33 @@ namespace {
 
 constexpr int kCalibrateAfter = 1500;  ///< ms: when what the window opens with is there
 
-bool is_alive(qint64 process) {
-    return process > 0 && (::kill(static_cast<pid_t>(process), 0) == 0 || errno == EPERM);
+bool is_same(const QString& one, const QString& other) {
+    return QDir::cleanPath(QFileInfo(one).absoluteFilePath()) == QDir::cleanPath(QFileInfo(other).absoluteFilePath());
 }
 
 }  // namespace
 
-MainWindow::Stored MainWindow::read_stored(int threads) {
+MainWindow::Stored MainWindow::read_stored(int threads, bool restore) {
     Stored stored;
     try {
         stored.folder = data_folder();
+        stored.recent = load_recent(stored.folder);
+        stored.rate = load_rate(stored.folder, threads);
+        if (const auto last = load_session(stored.folder)) stored.theme = last->theme;
+        if (!restore) return stored;
+        stored.lock = SessionLock::take(stored.folder);
+        stored.other_window = !stored.lock;
+        if (stored.lock) stored.session = find_session(stored.folder);
     } catch (const Error& error) {
         stored.problem = QString::fromUtf8(error.what());
-        return stored;
     }
-    stored.recent = load_recent(stored.folder);
-    stored.rate = load_rate(stored.folder, threads);
-    stored.last = load_session(stored.folder);
-    if (stored.last && !stored.last->closed) {
-        stored.other_window = is_alive(stored.last->process) && stored.last->process != ::getpid();
-        if (!stored.other_window && !stored.last->empty()) put_session_aside(stored.folder);
-        stored.last.reset();
-    }
-    if (!stored.other_window) stored.lost = load_lost_session(stored.folder);
     return stored;
 }
 
 void MainWindow::load_state() {
-    saver_.post(this, [this, threads = engine_.threads(), send = mailbox_.sender()](const Cancellation&) {
-        auto stored = std::make_shared<const Stored>(read_stored(threads));
+    saver_.post(this, [this, threads = engine_.threads(), restore = options_.restore,
+                       send = mailbox_.sender()](const Cancellation&) {
+        auto stored = std::make_shared<const Stored>(read_stored(threads, restore));
         send([this, stored] { begin(*stored); });
     });
 }
@@ -60,22 +58,28 @@ void MainWindow::begin(const Stored& stored) {
     show_recent();
     if (!stored.problem.isEmpty()) problem(stored.problem);
     if (stored.other_window) tell(tr("Another window is open: this one's session is not kept"));
-    recording_ = !stored.other_window && stored.problem.isEmpty() && options_.restore;
-    if (const auto& like = stored.last ? stored.last : stored.lost) {
-        theme_ = like->theme;
+    session_lock_ = stored.lock;
+    recording_ = stored.lock && stored.problem.isEmpty();
+    if (!stored.theme.isEmpty()) {
+        theme_ = stored.theme;
         if (const auto place = by_name_.find(QStringLiteral("theme_") + theme_); place != by_name_.end())
             place->second->setChecked(true);
         apply_theme();
     }
-    if (stored.lost && options_.restore) {
-        lost_session_ = stored.lost;
-        start_->offer_session(tr("Headscope was not closed the last time (%1). What was open can be brought back.")
-                                  .arg(stored.lost->saved.toString(Qt::TextDate)));
+    const auto& [last, lost, died] = stored.session;
+    if (last) restore_head_sets(lost ? joined(*last, *lost) : *last);
+    if (lost) {
+        lost_session_ = lost;
+        start_->offer_session(
+            tr("Headscope was not closed the last time (%1). What was open and typed can be brought back.")
+                .arg(lost->saved.toString(Qt::TextDate)));
     }
-    if (stored.last && !stored.last->empty() && options_.restore)
-        restore_session(*stored.last);
-    else
+    if (last && !died) {
+        restore_session(*last);
+    } else {
+        if (last) restore_layout(*last);
         open_given_paths();
+    }
     begin_recording();
     if (options_.restore) service_.look_for_interrupted();
     if (stored.rate)
@@ -104,9 +108,12 @@ void MainWindow::open_given_paths() {
 
 void MainWindow::settle_lost_session(bool bring_back) {
     start_->offer_session({});
-    const auto session = std::exchange(lost_session_, std::nullopt);
-    saver_.post(this, [folder = data_](const Cancellation&) { drop_lost_session(folder); });
-    if (session && bring_back) restore_session(*session);
+    const auto lost = std::exchange(lost_session_, std::nullopt);
+    answered_ = true;
+    if (lost && bring_back)
+        restore_session(joined(*lost, session(false)));
+    else
+        save_now(false);
 }
 
 void MainWindow::begin_recording() {
@@ -114,40 +121,66 @@ void MainWindow::begin_recording() {
     save_soon();
 }
 
-void MainWindow::restore_session(const Session& session) {
-    restoring_ = session;
-    waiting_ = static_cast<int>(session.models.size() + session.analyses.size() + session.runs.size());
+/// Until the last of it is open, what is saved is this, with what is new: the program may end at any moment.
+void MainWindow::restore_session(Session session) {
     text_->set_choice(widgets::text_choice_from(session.text));
-    restore_head_sets(session);
-    if (const auto geometry = session.window["geometry"].toString(); !geometry.isEmpty())
-        restoreGeometry(QByteArray::fromBase64(geometry.toLatin1()));
-    restoreState(QByteArray::fromBase64(session.window["docks"].toString().toLatin1()));
-    text_dock_->setVisible(session.window["text_panel"].toBool(!text_dock_->isHidden()));
-    area_->restoreState(QByteArray::fromBase64(session.window["views"].toString().toLatin1()));
-    training_area_->restoreState(QByteArray::fromBase64(session.window["training"].toString().toLatin1()));
-    for (const QString& path : session.models) engine_.open_model(path);
-    for (const QString& path : session.analyses) opener_.open(path);
-    for (const QString& path : session.runs) service_.open(path);
-    if (waiting_ > 0) return;
-    waiting_ = 1;
-    restore_when_open();
+    restore_layout(session);
+    if (restoring_) session = joined(std::move(session), *restoring_);
+    restoring_ = std::move(session);
+    QStringList open, models, analyses, runs;
+    for (const widgets::Study* study : desk_.studies()) open << QString::fromStdString(study->path().string());
+    for (const QString& path : restoring_->models)
+        if (engine_.model_at(path) == 0 && !opening_.models.contains(path)) models << path;
+    for (const QString& path : restoring_->analyses)
+        if (!open.contains(path) && !opening_.analyses.contains(path)) analyses << path;
+    for (const QString& path : restoring_->runs)
+        if (!desk_.runs().run_at(path) && !opening_.runs.contains(path)) runs << path;
+    opening_.models += models;
+    opening_.analyses += analyses;
+    opening_.runs += runs;
+    save_now(false);
+    for (const QString& path : models) engine_.open_model(path);
+    for (const QString& path : analyses) opener_.open(path);
+    for (const QString& path : runs) service_.open(path);
+    end_restoring();
+}
+
+void MainWindow::restore_layout(const Session& session) {
+    const QJsonObject& window = session.window;
+    if (window.isEmpty()) return;
+    const auto bytes = [&](const char* name) {
+        return QByteArray::fromBase64(window[QLatin1String(name)].toString().toLatin1());
+    };
+    if (const QByteArray geometry = bytes("geometry"); !geometry.isEmpty()) restoreGeometry(geometry);
+    restoreState(bytes("docks"));
+    text_dock_->setVisible(window["text_panel"].toBool(!text_dock_->isHidden()));
+    area_->restoreState(bytes("views"));
+    training_area_->restoreState(bytes("training"));
 }
 
 void MainWindow::restore_head_sets(const Session& session) {
     std::vector<workspace::HeadSets> all;
-    try {
-        for (const std::string& text : session.head_sets) {
+    for (const std::string& text : session.head_sets) {
+        try {
             const auto document = parse_json(text, "session.json: head_sets");
             all.push_back(workspace::HeadSets::from_json(JsonView(document, "session.json: head_sets")));
+        } catch (const Error& error) {
+            unread_head_sets_.push_back(text);
+            problem(QString::fromUtf8(error.what()));
         }
-        desk_.head_sets().restore(std::move(all));
-    } catch (const Error& error) {
-        problem(QString::fromUtf8(error.what()));
     }
+    desk_.head_sets().restore(std::move(all));
 }
 
-void MainWindow::restore_when_open() {
-    if (!restoring_ || --waiting_ > 0) return;
+void MainWindow::settled(const QString& path) {
+    if (!restoring_) return;
+    for (QStringList* list : {&opening_.models, &opening_.analyses, &opening_.runs})
+        list->removeIf([&](const QString& one) { return is_same(one, path); });
+    end_restoring();
+}
+
+void MainWindow::end_restoring() {
+    if (!restoring_ || !opening_.models.isEmpty() || !opening_.analyses.isEmpty() || !opening_.runs.isEmpty()) return;
     const Session session = std::move(*restoring_);
     restoring_.reset();
     text_->choose_model(engine_.model_at(session.chosen_model));
@@ -207,6 +240,7 @@ Session MainWindow::session(bool closed) const {
     for (const auto& card : engine_.models()) session.models << card.path;
     for (const widgets::Study* study : desk_.studies())
         session.analyses << QString::fromStdString(study->path().string());
+    if (!run_file_.isEmpty()) session.analyses << run_file_;
     for (const widgets::Run& run : desk_.runs().runs()) session.runs << run.path;
     if (const widgets::Run* run = desk_.runs().current()) session.shown_run = run->path;
     const widgets::TextChoice choice = text_->choice();
@@ -218,7 +252,7 @@ Session MainWindow::session(bool closed) const {
     session.selection = now["selection"].toObject();
     session.selection.remove(QStringLiteral("study"));  // ids are of this process
     session.views = now["views"].toObject();
-    session.text = widgets::to_json(choice);
+    session.text = widgets::to_json(text_->kept_choice());
     session.window = {{"geometry", QString::fromLatin1(saveGeometry().toBase64())},
                       {"docks", QString::fromLatin1(saveState().toBase64())},
                       {"views", QString::fromLatin1(area_->saveState().toBase64())},
@@ -227,7 +261,18 @@ Session MainWindow::session(bool closed) const {
     session.theme = theme_;
     session.front = front_name();
     for (const auto& sets : desk_.head_sets().all()) session.head_sets.push_back(sets.to_json().dump());
-    return session;
+    session.head_sets.insert(session.head_sets.end(), unread_head_sets_.begin(), unread_head_sets_.end());
+    if (!restoring_) return session;
+    // Text, layout and sets of heads are there already; the rest comes when everything is open.
+    Session all = joined(*restoring_, session);
+    all.saved = session.saved;
+    all.closed = session.closed;
+    all.process = session.process;
+    all.text = session.text;
+    all.window = session.window;
+    all.theme = session.theme;
+    all.head_sets = session.head_sets;
+    return all;
 }
 
 void MainWindow::save_soon() {
@@ -235,11 +280,13 @@ void MainWindow::save_soon() {
 }
 
 void MainWindow::save_now(bool closed) {
-    if (!recording_ || restoring_) return;
-    saver_.post(this, [this, folder = data_, now = session(closed), recent = recent_,
+    if (!recording_) return;
+    const bool drop = answered_ && (!restoring_ || closed);
+    saver_.post(this, [this, folder = data_, now = session(closed), recent = recent_, drop,
                        send = mailbox_.sender()](const Cancellation&) {
         try {
             save_session(folder, now);
+            if (drop) drop_lost_session(folder);
             save_recent(folder, recent);
         } catch (const Error& error) {
             const QString message = QString::fromUtf8(error.what());

@@ -45,10 +45,8 @@ void MainWindow::connect_training() {
     RunShelf& shelf = desk_.runs();
     connect(&service_, &RunService::opened, this, &MainWindow::opened_run);
     connect(&service_, &RunService::told, this, &MainWindow::tell);
-    connect(&service_, &RunService::failed, this, [this](const QString& message) {
-        problem(message);
-        restore_when_open();
-    });
+    connect(&service_, &RunService::failed, this, &MainWindow::problem);
+    connect(&service_, &RunService::not_opened, this, &MainWindow::settled);
     connect(&costs_, &CostService::failed, this, &MainWindow::problem);
     connect(&service_, &RunService::found, this, [this](const QStringList& folders) {
         interrupted_ = folders;
@@ -181,7 +179,7 @@ void MainWindow::opened_run(int id) {
     if (!run) return;
     remember({run->path, run->name, tr("run, step %1").arg(run->record->last_step()), QStringLiteral("run"), {}});
     if (!restoring_) show_view(QStringLiteral("run"));
-    restore_when_open();
+    settled(run->path);
 }
 
 void MainWindow::choose_run() {

@@ -17,7 +17,9 @@ bool Opener::looks_like_analysis(const QString& path) {
 
 void Opener::open(const QString& path, bool ours) {
     if (ours) {
-        read(path);
+        const auto wanted = std::make_shared<bool>(true);
+        ours_[path] = wanted;
+        read(path, wanted);
         return;
     }
     auto* child = new QProcess(this);
@@ -45,16 +47,39 @@ void Opener::open(const QString& path, bool ours) {
     child->start(QString::fromStdString(program_), {QStringLiteral("info"), path, QStringLiteral("--json")});
 }
 
-void Opener::read(const QString& path) {
-    desk_->reader().post(this, [this, path, send = mailbox_.sender()](const Cancellation&) {
+void Opener::give_up(const QString& path) {
+    const auto place = ours_.find(path);
+    if (place == ours_.end()) return;
+    *place->second = false;
+    ours_.erase(place);
+}
+
+/// `wanted` belongs to the window's thread.
+void Opener::read(const QString& path, const std::shared_ptr<bool>& wanted) {
+    const auto is_wanted = [this, path, wanted] {
+        if (!wanted) return true;
+        if (const auto place = ours_.find(path); place != ours_.end() && place->second == wanted) ours_.erase(place);
+        return *wanted;
+    };
+    desk_->reader().post(this, [this, path, is_wanted, send = mailbox_.sender()](const Cancellation&) {
         try {
             auto opened = std::make_shared<widgets::Study::Opened>(widgets::Study::open(path.toStdString()));
-            send([this, opened] { Q_EMIT this->opened(desk_->add(std::move(*opened))); });
+            send([this, is_wanted, opened = std::move(opened)]() mutable {
+                if (is_wanted()) {
+                    Q_EMIT this->opened(desk_->add(std::move(*opened)));
+                    return;
+                }
+                // The file is closed where it was opened.
+                desk_->reader().post(nullptr,
+                                     [gone = std::move(opened)](const Cancellation&) mutable { gone.reset(); });
+            });
         } catch (const Stopped&) {
         } catch (...) {
             try {
                 const QString message = QString::fromUtf8(current_error("analysis").what());
-                send([this, path, message] { Q_EMIT failed(path, message); });
+                send([this, path, is_wanted, message] {
+                    if (is_wanted()) Q_EMIT failed(path, message);
+                });
             } catch (const Stopped&) {
             }
         }

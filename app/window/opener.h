@@ -3,6 +3,8 @@
 
 #include <QObject>
 #include <QString>
+#include <map>
+#include <memory>
 #include <string>
 
 #include "widgets/desk/desk.h"
@@ -24,10 +26,12 @@ public:
 
 Q_SIGNALS:
     void opened(headscope::widgets::Study* study);
+    /// A file of ours that is being opened is not wanted any more: neither signal comes.
+    void give_up(const QString& path);
     void failed(const QString& path, const QString& message);
 
 private:
-    void read(const QString& path);
+    void read(const QString& path, const std::shared_ptr<bool>& wanted = nullptr);
 
     widgets::Desk* desk_;
     std::string program_;
@@ -35,3 +39,4 @@ private:
 };
 
 }  // namespace headscope::app
+    std::map<QString, std::shared_ptr<bool>> ours_;  ///< being opened, and whether they are wanted

@@ -133,7 +133,10 @@ void RunService::read(const QString& folder, bool tell) {
         } catch (const Stopped&) {
         } catch (...) {
             const QString message = message_of("run");
-            send([this, message] { Q_EMIT failed(message); });
+            send([this, folder, message] {
+                Q_EMIT failed(message);
+                Q_EMIT not_opened(folder);
+            });
         }
     });
 }

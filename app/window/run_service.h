@@ -55,6 +55,7 @@ public:
 Q_SIGNALS:
     void opened(int run);
     void failed(const QString& message);
+    void not_opened(const QString& folder);  ///< after failed()
     void told(const QString& text);
     void found(const QStringList& folders);  ///< interrupted ones
 

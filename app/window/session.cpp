@@ -2,12 +2,17 @@
 #include "app/window/session.h"
 
 #include <QFile>
+#include <QFileInfo>
 #include <QJsonArray>
 #include <QJsonDocument>
 #include <QStandardPaths>
+#include <algorithm>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/output_file.h"
+#include "widgets/panels/text_choice.h"
+#include "widgets/training/job_draft.h"
 
 namespace headscope::app {
 namespace {
@@ -40,6 +45,9 @@ QStringList strings(const QJsonValue& value) {
 
 constexpr const char* kSession = "session.json";
 constexpr const char* kLost = "session.lost.json";
+constexpr const char* kUnread = "session.unread.json";
+constexpr const char* kRecent = "recent.json";
+constexpr QLatin1String kJobView("train");
 
 std::optional<Session> load(const std::filesystem::path& path) {
     const auto object = read_object(path);
@@ -66,42 +74,85 @@ std::optional<Session> load(const std::filesystem::path& path) {
     return session;
 }
 
-}  // namespace
+void add_missing(QStringList& list, const QStringList& others) {
+    for (const QString& other : others)
+        if (!list.contains(other)) list << other;
+}
 
-std::filesystem::path data_folder() {
-    const std::filesystem::path folder =
-        QStandardPaths::writableLocation(QStandardPaths::AppDataLocation).toStdString();
+/// Typed, or a file: an example is chosen again in a moment.
+bool is_own(const widgets::TextSource& source) {
+    return source.kind != widgets::TextSource::Kind::example && !source.value.trimmed().isEmpty();
+}
+
+bool has_own_text(const QJsonObject& text) {
+    const widgets::TextChoice choice = widgets::text_choice_from(text);
+    return !choice.target.isEmpty() || std::any_of(choice.sources.begin(), choice.sources.end(), is_own);
+}
+
+QJsonObject joined_texts(const QJsonObject& first, const QJsonObject& second) {
+    if (!has_own_text(first)) return has_own_text(second) || first.isEmpty() ? second : first;
+    widgets::TextChoice all = widgets::text_choice_from(first);
+    const widgets::TextChoice others = widgets::text_choice_from(second);
+    for (const widgets::TextSource& source : others.sources) {
+        const bool known = std::any_of(all.sources.begin(), all.sources.end(), [&](const widgets::TextSource& one) {
+            return one.kind == source.kind && one.value == source.value;
+        });
+        if (!known && is_own(source)) all.sources.push_back(source);
+    }
+    if (all.target.isEmpty()) all.target = others.target;
+    return widgets::to_json(all);
+}
+
+/// A job that was written, not the one that every window begins with.
+bool has_own_job(const QJsonObject& views) {
+    const QJsonValue text = views[kJobView].toObject()["job"];
+    return text.isString() && text.toString() != widgets::JobDraft::first_text();
+}
+
+/// What tells the model of some sets of heads.
+QString model_of(const std::string& sets) {
+    const QJsonObject object = QJsonDocument::fromJson(QByteArray::fromStdString(sets)).object();
+    const QString sha256 = object["model_sha256"].toString();
+    return sha256.isEmpty() ? QStringLiteral("name ") + object["model_name"].toString() : sha256;
+}
+
+void add_missing(std::vector<std::string>& sets, const std::vector<std::string>& others) {
+    QStringList known;
+    for (const std::string& one : sets) known << model_of(one);
+    for (const std::string& other : others)
+        if (!known.contains(model_of(other))) sets.push_back(other);
+}
+
+/// A run may have ended between the last save and the end of the program: its file has its name then.
+void follow_renames(Session& session) {
+    const QString ending = QStringLiteral(".partial");
+    const auto follow = [&](QString& path) {
+        if (!path.endsWith(ending) || QFileInfo::exists(path)) return;
+        const QString published = path.chopped(ending.size());
+        if (QFileInfo::exists(published)) path = published;
+    };
+    for (QString& path : session.analyses) follow(path);
+    session.analyses.removeDuplicates();
+    follow(session.shown_analysis);
+}
+
+/// What saves that were cut short left.
+void remove_leftovers(const std::filesystem::path& folder) {
     std::error_code error;
-    std::filesystem::create_directories(folder, error);
-    if (error)
-        throw Error(ErrorCode::io, folder.string(), "expected to make this folder for sessions and analyses",
-                    "found " + error.message());
-    return folder;
+    for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
+         entry.increment(error)) {
+        const std::string name = entry->path().filename().string();
+        const bool ours = name.starts_with(kSession) || name.starts_with(kLost) || name.starts_with(kRecent);
+        std::error_code ignored;
+        if (ours && name.ends_with(".partial")) std::filesystem::remove(entry->path(), ignored);
+    }
 }
 
-std::optional<Session> load_session(const std::filesystem::path& folder) {
-    return load(folder / kSession);
-}
-
-std::optional<Session> load_lost_session(const std::filesystem::path& folder) {
-    return load(folder / kLost);
-}
-
-void put_session_aside(const std::filesystem::path& folder) {
-    std::error_code ignored;  // it is offered now in any case; the next start may find it twice
-    std::filesystem::rename(folder / kSession, folder / kLost, ignored);
-}
-
-void drop_lost_session(const std::filesystem::path& folder) {
-    std::error_code ignored;
-    std::filesystem::remove(folder / kLost, ignored);
-}
-
-void save_session(const std::filesystem::path& folder, const Session& session) {
+void save(const std::filesystem::path& path, const Session& session) {
     QJsonArray head_sets;
     for (const std::string& sets : session.head_sets)
         head_sets.append(QJsonDocument::fromJson(QByteArray::fromStdString(sets)).object());
-    write_object(folder / kSession,
+    write_object(path,
                  {{"saved", session.saved.toString(Qt::ISODate)},
                   {"closed", session.closed},
                   {"process", static_cast<double>(session.process)},
@@ -121,9 +172,90 @@ void save_session(const std::filesystem::path& folder, const Session& session) {
                  "session");
 }
 
+}  // namespace
+
+bool Session::has_work() const {
+    return !models.isEmpty() || !analyses.isEmpty() || !runs.isEmpty() || has_own_text(text);
+}
+
+Session joined(Session first, const Session& second) {
+    const bool nothing_open = first.models.isEmpty() && first.analyses.isEmpty() && first.runs.isEmpty();
+    const bool own = has_own_job(first.views), others = has_own_job(second.views);
+    const bool of_second = !own || (others && first.saved < second.saved);
+    const QJsonObject job = (of_second ? second : first).views[kJobView].toObject();
+    if (first.views.isEmpty() || nothing_open) {
+        first.views = second.views;
+        first.front = second.front;
+    }
+    if (!job.isEmpty()) first.views[kJobView] = job;
+    if (first.analyses.isEmpty()) {
+        first.selection = second.selection;
+        first.shown_analysis = second.shown_analysis;
+    }
+    if (first.models.isEmpty()) first.chosen_model = second.chosen_model;
+    if (first.runs.isEmpty()) first.shown_run = second.shown_run;
+    if (first.window.isEmpty()) first.window = second.window;
+    add_missing(first.models, second.models);
+    add_missing(first.analyses, second.analyses);
+    add_missing(first.runs, second.runs);
+    add_missing(first.head_sets, second.head_sets);
+    first.text = joined_texts(first.text, second.text);
+    return first;
+}
+
+std::filesystem::path data_folder() {
+    const std::filesystem::path folder =
+        QStandardPaths::writableLocation(QStandardPaths::AppDataLocation).toStdString();
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    if (error)
+        throw Error(ErrorCode::io, folder.string(), "expected to make this folder for sessions and analyses",
+                    "found " + error.message());
+    return folder;
+}
+
+std::optional<Session> load_session(const std::filesystem::path& folder) {
+    return load(folder / kSession);
+}
+
+FoundSession find_session(const std::filesystem::path& folder) {
+    remove_leftovers(folder);
+    FoundSession found;
+    found.last = load(folder / kSession);
+    found.lost = load(folder / kLost);
+    std::error_code error;
+    if (!found.last && std::filesystem::exists(folder / kSession, error)) {
+        std::filesystem::rename(folder / kSession, folder / kUnread, error);
+        if (error)
+            throw Error(ErrorCode::io, (folder / kSession).string(),
+                        "expected to put this file of another version aside", "found " + error.message());
+    }
+    if (found.last && !found.last->closed && found.last->has_work()) {
+        Session offer = *found.last;
+        // Sets of heads are not offered but kept: each session has all of them.
+        offer.head_sets.clear();
+        if (found.lost) offer = joined(std::move(offer), *found.lost);
+        save(folder / kLost, offer);
+        found.lost = std::move(offer);
+        found.died = true;
+    }
+    if (found.last) follow_renames(*found.last);
+    if (found.lost) follow_renames(*found.lost);
+    return found;
+}
+
+void drop_lost_session(const std::filesystem::path& folder) {
+    std::error_code ignored;
+    std::filesystem::remove(folder / kLost, ignored);
+}
+
+void save_session(const std::filesystem::path& folder, const Session& session) {
+    save(folder / kSession, session);
+}
+
 std::vector<Recent> load_recent(const std::filesystem::path& folder) {
     std::vector<Recent> items;
-    const auto object = read_object(folder / "recent.json");
+    const auto object = read_object(folder / kRecent);
     if (!object) return items;
     for (const QJsonValue value : (*object)["items"].toArray()) {
         const QJsonObject item = value.toObject();
@@ -144,7 +276,7 @@ void save_recent(const std::filesystem::path& folder, const std::vector<Recent>&
                                 {"kind", item.kind},
                                 {"thumbnail", QString::fromLatin1(item.thumbnail.toBase64())}});
     }
-    write_object(folder / "recent.json", {{"items", list}}, "list of recent files");
+    write_object(folder / kRecent, {{"items", list}}, "list of recent files");
 }
 
 }  // namespace headscope::app

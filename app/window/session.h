@@ -15,9 +15,6 @@
 namespace headscope::app {
 
 struct Session {
-    struct Analysis {
-        QString path;
-    };
     QDateTime saved;
     bool closed = false;  ///< the window was closed; false: it is open, or the program died
     qint64 process = 0;   ///< whose it is
@@ -34,8 +31,14 @@ struct Session {
     QString front;                       ///< name of the view in front
     std::vector<std::string> head_sets;  ///< marks, sets and notes of each model, HeadSets::to_json()
 
-    bool empty() const { return models.isEmpty() && analyses.isEmpty() && runs.isEmpty(); }
+    /// Something was open, or there was a text of the user's own.
+    bool has_work() const;
 };
+
+/// The first one, with everything of the second that it lacks: what was open, texts, sets of heads. What can be there
+/// only once (selection, views) is the first one's where it had something open, else the second one's; of two jobs that
+/// were written the later one stays.
+Session joined(Session first, const Session& second);
 
 /// One of the things that were opened lately.
 struct Recent {
@@ -51,10 +54,16 @@ std::optional<Session> load_session(const std::filesystem::path& folder);
 /// Throws Error.
 void save_session(const std::filesystem::path& folder, const Session& session);
 
-// A session whose program died is put aside, so that the next one may be saved, and offered until it is brought back
-// or declined.
-void put_session_aside(const std::filesystem::path& folder);
-std::optional<Session> load_lost_session(const std::filesystem::path& folder);
+/// What the next window finds. Only for who holds the SessionLock: files are put aside.
+struct FoundSession {
+    std::optional<Session> last;  ///< to be brought back; where it died, for its layout and sets of heads alone
+    std::optional<Session> lost;  ///< of programs that died: offered until it is brought back or declined
+    bool died = false;            ///< `last` is part of `lost`
+};
+/// A session whose program died becomes the offer, joined with one that was not answered yet. A file that this version
+/// cannot read is renamed to session.unread.json. Throws Error: then nothing must be saved over what is there.
+FoundSession find_session(const std::filesystem::path& folder);
+/// After what it offered is in a saved session, or was declined.
 void drop_lost_session(const std::filesystem::path& folder);
 
 std::vector<Recent> load_recent(const std::filesystem::path& folder);

@@ -78,6 +78,15 @@ def tell(program, home):
     print(f"{len(views)} views; {stalls}")
 
 
+    # A file is the window's on a panel that floats, too.
+    text = os.path.join(home, "dropped.txt")
+    with open(text, "w", encoding="utf-8") as file:
+        file.write("In the beginning")
+    hands.click("dock_text", (0.3, 0.01), twice=True)
+    window.until("the text panel to float", lambda: window.find("text_chips")["window"] == "dock_text")
+    hands.drop(text, "text_chips")
+    window.until("the text in the session", lambda: text in [
+        source["value"] for source in window.session()["text"]["sources"]])
 def work(home):
     try:
         tell(os.path.abspath(sys.argv[1]), home)

@@ -13,11 +13,12 @@ FigureMaker::FigureMaker(std::string program, Worker* reader, QObject* parent)
 
 FigureMaker::~FigureMaker() {
     mailbox_.close();
-    for (QProcess* process : findChildren<QProcess*>()) {
+    const auto processes = findChildren<QProcess*>();
+    for (QProcess* process : processes) {
         process->disconnect(this);
         process->kill();
-        process->waitForFinished(1000);
     }
+    for (QProcess* process : processes) process->waitForFinished(1000);  // together: all are ending
 }
 
 QProcess* FigureMaker::start(const figures::FigureRequest& request, const std::vector<std::string>& files,

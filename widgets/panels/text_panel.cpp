@@ -209,6 +209,14 @@ TextChoice TextPanel::choice() const {
     return choice;
 }
 
+TextChoice TextPanel::kept_choice() const {
+    TextChoice kept = choice();
+    kept.target = target_->text();
+    kept.chat = chat_->isChecked();
+    kept.logits = logits_->isChecked();
+    return kept;
+}
+
 void TextPanel::set_choice(const TextChoice& choice) {
     filling_ = true;
     sources_ = choice.sources;

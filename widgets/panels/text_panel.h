@@ -34,6 +34,8 @@ public:
     void set_theme(const Theme& theme);
     void choose_model(int id);
     TextChoice choice() const;
+    /// With what is only hidden because no open model reads it: for the session.
+    TextChoice kept_choice() const;
     void set_choice(const TextChoice& choice);
     /// Adds a file as a text; it becomes the chosen one.
     void add_file(const QString& path);
