@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
+#include <string_view>
+#include <utility>
 
 #include "core/base/error.h"
 
@@ -33,7 +36,56 @@ constexpr std::array kKnown{
     Known{"induction", "Induction", "", true},
     Known{"virtual_sink", "Virtual sink", "", true},
     Known{"softmax_fraction", "Softmax fraction", "", true},
+    // What files keep of the logits: drawn when it is asked for by name.
+    Known{"score_minimum", "Smallest logit", "", false},
+    Known{"score_maximum", "Largest logit", "", false},
+    Known{"score_mean", "Mean logit", "", false},
+    Known{"score_variance", "Logit variance", "", true},
+    Known{"above_10", "Logits beyond 10", "", true},
+    Known{"above_100", "Logits beyond 100", "", true},
+    Known{"above_1000", "Logits beyond 1000", "", true},
 };
+
+constexpr std::string_view kScore = "score_";
+constexpr std::array kScores{"score_minimum", "score_maximum", "score_mean", "score_variance"};
+constexpr std::array kAbove{"above_10", "above_100", "above_1000"};
+
+/// Where a name's values are in a file: all of a dataset, or one of the numbers that it has for each head.
+struct Stored {
+    store::Values values;
+    std::optional<std::int64_t> pick;
+    std::string base;  ///< of a distance: the indicator's own name
+};
+
+/// "local_focus_2": the distance at which an indicator's numbers are, if the file has that.
+std::optional<std::pair<std::string, std::int64_t>> distance_of(const store::AnalysisFile& file,
+                                                                const std::string& name) {
+    const auto& distances = file.header().local_distances;
+    for (std::size_t k = 0; k < distances.size(); ++k) {
+        const std::string end = "_" + std::to_string(distances[k]);
+        if (name.size() <= end.size() || !name.ends_with(end)) continue;
+        const std::string base = name.substr(0, name.size() - end.size());
+        const auto stored = file.indicators();
+        if (std::find(stored.begin(), stored.end(), base) != stored.end() && file.indicator(base).shape.size() == 4)
+            return std::pair(base, static_cast<std::int64_t>(k));
+    }
+    return std::nullopt;
+}
+
+bool of_logits(const std::string& name) {
+    return std::find(kScores.begin(), kScores.end(), name) != kScores.end() ||
+           std::find(kAbove.begin(), kAbove.end(), name) != kAbove.end();
+}
+
+Stored stored_values(const store::AnalysisFile& file, const std::string& name) {
+    if (name.starts_with(kScore) && of_logits(name))
+        return {file.score_statistic(name.substr(kScore.size())), std::nullopt, {}};
+    if (const auto* above = std::find(kAbove.begin(), kAbove.end(), name); above != kAbove.end())
+        return {file.score_statistic("above"), above - kAbove.begin(), {}};
+    if (const auto distance = distance_of(file, name))
+        return {file.indicator(distance->first), distance->second, distance->first};
+    return {file.indicator(name), std::nullopt, {}};
+}
 
 const Known* known(const std::string& name) {
     const auto* found = std::find_if(kKnown.begin(), kKnown.end(), [&](const auto& k) { return name == k.name; });
@@ -52,12 +104,12 @@ std::int64_t most_heads(const store::AnalysisFile& file, const std::vector<std::
 void add_indicator_grids(std::vector<IndicatorGrid>& grids, const store::AnalysisFile& file, const std::string& model,
                          const std::string& name, const FigureOptions& options) {
     const auto sequences = chosen_sequences(file, options);
-    const auto values = file.indicator(name);
+    const auto [values, pick, base] = stored_values(file, name);
     IndicatorGrid grid;
     grid.model = model;
     grid.indicator = name;
-    const Known* about = known(name);
-    grid.title = about != nullptr ? about->title : name;
+    const Known* about = known(base.empty() ? name : base);
+    grid.title = indicator_title(name);
     grid.unit = about != nullptr ? about->unit : "";
     grid.from_zero = about != nullptr && about->from_zero;
     grid.sites = chosen_sites(file, options);
@@ -76,8 +128,9 @@ void add_indicator_grids(std::vector<IndicatorGrid>& grids, const store::Analysi
         grid.columns = 1;
     }
     for (std::int64_t k = 0; k < width; ++k) {
+        if (pick && k != *pick) continue;
         IndicatorGrid one = grid;
-        if (width > 1) {
+        if (width > 1 && !pick) {
             const auto& distances = file.header().local_distances;
             const std::string distance = k < std::ssize(distances)
                                              ? std::to_string(distances[static_cast<std::size_t>(k)])
@@ -126,10 +179,13 @@ std::vector<std::string> chosen_indicators(const store::AnalysisFile& file, cons
         if (name != "column_mass" && known(name) == nullptr) names.push_back(name);
     }
     if (options.indicator.empty()) return names;
+    if (of_logits(options.indicator) || distance_of(file, options.indicator)) return {options.indicator};
     const auto wanted = std::find(names.begin(), names.end(), options.indicator);
     if (wanted == names.end()) {
         std::string list;
         for (const auto& name : names) list += (list.empty() ? "" : ", ") + name;
+        for (const char* name : kScores) list += std::string(", ") + name;
+        for (const char* name : kAbove) list += std::string(", ") + name;
         throw Error(ErrorCode::usage, "--indicator", "expected one of " + list + " of " + file_name(file),
                     "found " + escaped(options.indicator));
     }
@@ -137,7 +193,9 @@ std::vector<std::string> chosen_indicators(const store::AnalysisFile& file, cons
 }
 
 std::string indicator_title(const std::string& name) {
-    return known(name) != nullptr ? known(name)->title : name;
+    if (known(name) != nullptr) return known(name)->title;
+    constexpr std::string_view focus = "local_focus_";
+    return name.starts_with(focus) ? indicator_title("local_focus") + " " + name.substr(focus.size()) : name;
 }
 
 }  // namespace headscope::figures

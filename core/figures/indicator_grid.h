@@ -26,11 +26,12 @@ struct IndicatorGrid {
     std::vector<double> shares;     ///< what is drawn instead of values; empty: they are
 };
 
-/// Indicators to draw, in the order of the specification: the one asked for, or all. Throws Error (usage) for one that
+/// Indicators to draw, in the order of the specification: the one asked for, or all. By name there are also what is kept
+/// of the logits ("score_maximum", "above_10"), and one distance of local focus ("local_focus_2"). Throws Error (usage) for one that
 /// the file does not have.
 std::vector<std::string> chosen_indicators(const store::AnalysisFile& file, const FigureOptions& options);
 
-/// "Sink" for "sink"; its own name for an unknown one.
+/// "Sink" for "sink", "Local focus 2" for "local_focus_2"; its own name for an unknown one.
 std::string indicator_title(const std::string& name);
 
 /// Appends the grids of an indicator: one, for local focus one a distance.

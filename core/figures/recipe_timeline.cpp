@@ -102,11 +102,7 @@ private:
             }
             if (names.empty()) names = known;
         }
-        for (const auto& name : names) {
-            const bool focus = name.starts_with("local_focus_");
-            drawn_.push_back(
-                {name, focus ? indicator_title("local_focus") + " " + name.substr(12) : indicator_title(name)});
-        }
+        for (const auto& name : names) drawn_.push_back({name, indicator_title(name)});
     }
 
     Panel panel(const Drawn& indicator, std::size_t r) {

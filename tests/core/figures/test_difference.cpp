@@ -77,6 +77,17 @@ TEST_CASE("An indicator's difference is the second minus the first, symmetric ar
     CHECK(std::get<std::vector<std::int64_t>>(table.columns[7].values)[where] == 1);
 }
 
+TEST_CASE("What is kept of the logits is compared as an indicator is", "[figures][difference]") {
+    const Two two;
+    FigureOptions options;
+    options.indicator = "score_maximum";
+    const auto figure = make_figure("difference", std::vector{two.a, two.b}, options);
+    CHECK(figure.title == "Largest logit: other minus synthetic");
+    REQUIRE(figure.panels.size() == 1);
+    const auto first = two.a->score_statistic("maximum").data, second = two.b->score_statistic("maximum").data;
+    for (std::size_t i = 0; i < 12; ++i) CHECK(cells(figure).values[i] == Approx(second[i] - first[i]).margin(1e-6));
+}
+
 TEST_CASE("Without a name all indicators are compared, by share of their ranges", "[figures][difference]") {
     const Two two;
     const auto figure = make_figure("difference", std::vector{two.a, two.b}, {});

@@ -336,8 +336,29 @@ TEST_CASE("Indicators: one named, or all as small multiples", "[figures][indicat
     REQUIRE(diversity != all.panels.end());
     CHECK(std::get<HeatMap>(diversity->content).columns == 1);
 
+    // What is kept of the logits, and one distance of local focus, are drawn when they are named.
+    const auto logits = [&](const std::string& name, const store::Values& values, std::size_t width, std::size_t pick) {
+        options.indicator = name;
+        const auto figure = make("indicators", {file}, options);
+        REQUIRE(figure.panels.size() == 1);
+        const auto& cells = std::get<HeatMap>(figure.panels[0].content);
+        REQUIRE(cells.values.size() == 12);
+        for (std::size_t i = 0; i < 12; ++i)
+            CHECK(cells.values[i] == Approx(values.data[i * width + pick]).epsilon(1e-6));
+        CHECK(std::get<std::vector<std::string>>(figure.table().columns[4].values)[0] == name);
+        return figure.title;
+    };
+    CHECK(logits("score_maximum", file->score_statistic("maximum"), 1, 0) == "Largest logit");
+    CHECK(logits("score_variance", file->score_statistic("variance"), 1, 0) == "Logit variance");
+    CHECK(logits("above_100", file->score_statistic("above"), 3, 1) == "Logits beyond 100");
+    const auto& distances = file->header().local_distances;
+    REQUIRE(distances.size() == 4);
+    CHECK(logits("local_focus_" + std::to_string(distances[2]), file->indicator("local_focus"), 4, 2) ==
+          "Local focus " + std::to_string(distances[2]));
+
     options.indicator = "charm";
     const auto words = refusal("indicators", {file}, options);
+    CHECK(words.find("score_maximum") != std::string::npos);
     CHECK(words.find("entropy, ") != std::string::npos);
     CHECK(words.find("charm") != std::string::npos);
 }
