@@ -199,6 +199,11 @@ PlacedAxis place_axis(const Panel& panel, bool horizontal, double length, double
         return placed;
     }
     std::vector<std::pair<double, QString>> all;
+    const auto lay_out = [&] {
+        std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+        placed.ticks.clear();
+        thinned_ticks(placed, all, font, horizontal, length, false);
+    };
     if (const auto* ridges = std::get_if<Ridges>(&panel.content); ridges != nullptr && !horizontal) {
         for (std::size_t i = 0; i < ridges->ridges.size(); ++i) {
             all.emplace_back(static_cast<double>(i), printable(ridges->ridges[i].name));
@@ -229,14 +234,19 @@ PlacedAxis place_axis(const Panel& panel, bool horizontal, double length, double
         };
         const double room = horizontal ? text_width(font, "−1000") * 1.25 : text_height(font) * 1.8;
         const int wanted = std::clamp(static_cast<int>(length / room), 2, 9);
-        const auto values = round_ticks(axis.scale, value_at(low), value_at(high), wanted, axis.linear_range);
-        const int digits = axis.scale == ScaleKind::linear ? digits_apart(values) : 0;
-        for (const double value : values) {
-            all.emplace_back(scaled(axis.scale, value, axis.linear_range), tick_label(value, digits));
+        // One value alone tells no size: round ones that are closer then, where there is room for two.
+        for (int closer = 1; closer <= 4 && placed.ticks.size() < 2; closer *= 2) {
+            const auto values =
+                round_ticks(axis.scale, value_at(low), value_at(high), wanted * closer, axis.linear_range);
+            const int digits = axis.scale == ScaleKind::linear ? digits_apart(values) : 0;
+            all.clear();
+            for (const double value : values)
+                all.emplace_back(scaled(axis.scale, value, axis.linear_range), tick_label(value, digits));
+            lay_out();
         }
+        return placed;
     }
-    std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    thinned_ticks(placed, all, font, horizontal, length, false);
+    lay_out();
     return placed;
 }
 

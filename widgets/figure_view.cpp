@@ -9,6 +9,7 @@
 #include <cmath>
 #include <set>
 
+#include "widgets/colour_map.h"
 #include "widgets/figure_plot.h"
 #include "widgets/fonts.h"
 #include "widgets/quiet_qt.h"
@@ -206,8 +207,13 @@ void FigureView::paintEvent(QPaintEvent*) {
             const auto& curves = std::get<Curves>(content).curves;
             const bool thin = static_cast<std::size_t>(mark.row) < curves.size() &&
                               curves[static_cast<std::size_t>(mark.row)].thin;  // a wide line would fill the plot
-            painter.setPen(QPen(theme_.text, (thin ? 0.7 : 1.4) / scale(), Qt::SolidLine, Qt::FlatCap, Qt::RoundJoin));
-            painter.drawPath(row_path(layout_, mark.panel, mark.row));
+            if (static_cast<std::size_t>(mark.row) < curves.size()) {
+                const Curve& curve = curves[static_cast<std::size_t>(mark.row)];
+                QColor colour = member_colour(theme_, curve.colour, curve.shade);
+                if (thin) colour.setAlphaF(0.75F);  // it covers the plot: the others show through
+                painter.setPen(QPen(colour, (thin ? 1.0 : 2.6) / scale(), Qt::SolidLine, Qt::FlatCap, Qt::RoundJoin));
+                painter.drawPath(row_path(layout_, mark.panel, mark.row));
+            }
             painter.restore();
         }
     }

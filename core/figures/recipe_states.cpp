@@ -324,7 +324,6 @@ FigureData states(Files files, const FigureOptions& options) {
     figure.reflow = true;
     figure.narrowest_mm = 34;
     figure.panel_aspect = 0.55;
-    figure.share_x = models.size() == 1;
     const Model* most = &models.front();
     for (const auto& model : models)
         if (model.members.size() > most->members.size()) most = &model;

@@ -5,6 +5,7 @@
 #include "core/cost/cost_table.h"
 #include "tests/core/figures/sample_records.h"
 #include "tests/widgets/sample_figures.h"
+#include "widgets/axis_layout.h"
 #include "widgets/figure_layout.h"
 #include "widgets/fonts.h"
 #include "widgets/line_plottables.h"
@@ -115,6 +116,19 @@ TEST_CASE("No text is cut off, overlaps another or lies on a plot", "[widgets][l
                 }
             }
         }
+    }
+}
+
+TEST_CASE("An axis has two values wherever there is room for them: one tells no size", "[widgets][layout]") {
+    ensure_application();
+    figures::Panel panel;
+    for (const auto& [low, high] : {std::pair{2.6, 8.6}, {4.1, 11.3}, {0.31, 0.74}, {12.0, 49.0}}) {
+        INFO(low << " to " << high);
+        figures::Curve curve;
+        curve.x = {0, 1};
+        curve.y = {low, high};
+        panel.content = figures::Curves{{curve}, {}};
+        CHECK(place_axis(panel, false, 120, 7, 0).ticks.size() >= 2);
     }
 }
 

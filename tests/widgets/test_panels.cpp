@@ -13,6 +13,7 @@
 #include <QScrollBar>
 #include <QSignalSpy>
 #include <QTest>
+#include <QToolButton>
 #include <catch2/catch.hpp>
 
 #include "core/figures/figure_arguments.h"
@@ -182,6 +183,25 @@ TEST_CASE("A figure's form says what the command line says", "[panels][form]") {
     CHECK(form.problem().isEmpty());
     const auto words = figures::figure_arguments(form.request(), {"a.h5"}, "o.pdf");
     CHECK(std::find(words.begin(), words.end(), "--theme") != words.end());
+}
+
+TEST_CASE("A page that is not as the window says so, and one click makes it so", "[panels][form]") {
+    ensure_application();
+    FigureForm form;
+    figures::FigureRequest request;
+    request.recipe = "attention";
+    form.set_request(request);
+    auto* same = child<QToolButton>(form, "export_as_window");
+    CHECK(same->parentWidget()->isHidden());
+    form.set_dark_window(true);
+    CHECK_FALSE(same->parentWidget()->isHidden());
+    CHECK(child<QLabel>(form, "export_page_note")->text().contains(QStringLiteral("as papers are")));
+    QSignalSpy changed(&form, &FigureForm::changed);
+    same->click();
+    CHECK(changed.count() == 1);
+    CHECK(form.request().style.dark);
+    CHECK(child<QComboBox>(form, "export_theme")->currentText() == "dark");
+    CHECK(same->parentWidget()->isHidden());
 }
 
 TEST_CASE("The palette finds a command by its words in any order", "[panels][palette]") {

@@ -27,6 +27,7 @@
 #include "tests/widgets/made_tensors.h"
 #include "tests/widgets/run_fixture.h"
 #include "widgets/desk/palette.h"
+#include "widgets/desk/style.h"
 #include "widgets/desk/view.h"
 #include "widgets/offscreen.h"
 #include "widgets/training/evaluation_shelf.h"
@@ -98,6 +99,7 @@ void open_run(widgets::RunShelf& shelf, const std::string& path, std::size_t num
 
 int main(int argc, char** argv) try {
     widgets::ensure_application();
+    QApplication::setStyle(new widgets::Style);
     std::vector<std::string> plain;
     widgets::Selection selection;
     QJsonObject state;

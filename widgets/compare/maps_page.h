@@ -71,6 +71,7 @@ private:
     std::int64_t longest() const;  ///< tokens along a side
     double equal_below() const;    ///< differences that are none
     void show_titles();
+    void limit_heights();
     void show_maps();
     MapContent content(Which which);
     std::vector<float> thumbnail_of(Which which) const;

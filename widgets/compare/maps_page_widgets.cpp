@@ -5,6 +5,7 @@
 #include <QJsonArray>
 #include <QLabel>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "widgets/compare/link_marks.h"
 #include "widgets/compare/maps_page.h"
@@ -15,6 +16,9 @@
 namespace headscope::widgets {
 namespace {
 
+constexpr int kTitleGap = 16;     ///< pixels between the names of two maps
+constexpr double kHighest = 1.3;  ///< of a map's width: higher, its cells are slits
+constexpr int kLowest = 300;      ///< pixels
 constexpr std::array kNames{"left_map", "right_map", "difference_map"};
 
 }  // namespace
@@ -42,6 +46,7 @@ void CompareMaps::make_widgets() {
         column->addWidget(title);
         column->addWidget(plot, 1);
         maps->addLayout(column, 1);
+        if (which == left) maps->addSpacing(6);
         if (which == left) continue;
         auto*& scale = which == right ? weights_ : signed_;
         scale = new UprightScale(this);
@@ -99,6 +104,8 @@ void CompareMaps::make_widgets() {
     column->addWidget(banner_);
     column->addLayout(maps, 1);
     column->addLayout(below);
+    column->addStretch();
+    connect(plots_[left], &QCustomPlot::afterLayout, this, &CompareMaps::limit_heights);
 }
 
 QComboBox* CompareMaps::make_choice(const char* name, const QString& title, const QString& tip) {
@@ -110,13 +117,31 @@ QComboBox* CompareMaps::make_choice(const char* name, const QString& title, cons
 }
 
 void CompareMaps::show_titles() {
-    const auto title = [this](Which which, const QString& text) {
-        titles_[which]->setToolTip(text);
-        titles_[which]->setText(fontMetrics().elidedText(text, Qt::ElideMiddle, titles_[which]->width()));
-    };
     if (!shown_.sides.left.study) return;
-    title(left, tr("Left: %1").arg(shown_.sides.left.name()));
-    title(right, tr("Right: %1").arg(shown_.sides.right.name()));
+    // Layer and head stay: the analysis' name gives way, in its middle.
+    const auto title = [this](Which which, const QString& text, const CompareSide& side) {
+        titles_[which]->setToolTip(text);
+        const int room = std::max(0, titles_[which]->width() - kTitleGap);
+        const QString name = side.study->name();
+        const int rest = fontMetrics().horizontalAdvance(QString(text).remove(name));
+        QString shown = text;
+        shown.replace(name, fontMetrics().elidedText(name, Qt::ElideMiddle, std::max(0, room - rest)));
+        titles_[which]->setText(fontMetrics().elidedText(shown, Qt::ElideMiddle, room));
+    };
+    title(left, tr("Left: %1").arg(shown_.sides.left.name()), shown_.sides.left);
+    title(right, tr("Right: %1").arg(shown_.sides.right.name()), shown_.sides.right);
+}
+
+/// Maps on a narrow page are not drawn out to slits.
+void CompareMaps::limit_heights() {
+    const QRect area = plots_[left]->area()->rect();
+    if (area.width() < 10) return;
+    const int around = plots_[left]->height() - area.height();
+    const int highest = std::max(kLowest, static_cast<int>(kHighest * area.width()) + around);
+    for (MapPlot* plot : plots_)
+        if (plot->maximumHeight() != highest) plot->setMaximumHeight(highest);
+    for (UprightScale* scale : {weights_, signed_})
+        if (scale->maximumHeight() != highest) scale->setMaximumHeight(highest);
 }
 
 void CompareMaps::resizeEvent(QResizeEvent* event) {

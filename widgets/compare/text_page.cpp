@@ -84,8 +84,12 @@ void PairedTextArea::paintEvent(QPaintEvent* event) {
         return !rect.isEmpty() && rect.bottom() < 0;
     };
     QPainter painter(viewport());
-    QPen pen(palette().color(QPalette::WindowText), 2, Qt::DotLine);
+    // Dots, not dashes, and no brighter than the words: the colours are what the page is about.
+    QPen pen(palette().color(QPalette::PlaceholderText), 1.6);
+    pen.setCapStyle(Qt::RoundCap);
+    pen.setDashPattern({0.01, 2.2});
     painter.setPen(pen);
+    painter.setRenderHint(QPainter::Antialiasing);
     for (auto at = std::partition_point(alone_.begin(), alone_.end(), above); at != alone_.end(); ++at) {
         if (*at >= std::ssize(text()->tokens)) return;
         const QRect rect = token_rect(*at);

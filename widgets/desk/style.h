@@ -5,7 +5,8 @@
 
 namespace headscope::widgets {
 
-/// Fusion, with boxes to tick that can be seen on dark grounds too: its own outline is darker than the ground.
+/// Fusion, with boxes to tick that can be seen on dark grounds too (its own outline is darker than the ground), and
+/// buttons that are switched on in the colour of what is chosen.
 class Style : public QProxyStyle {
     Q_OBJECT
 public:

@@ -98,6 +98,8 @@ void ExportDialog::build() {
     inputs_->setObjectName(QStringLiteral("export_studies"));
     inputs_->setAccessibleName(tr("What is drawn"));
     inputs_->setMaximumHeight(84);
+    form_->set_dark_window(desk_->theme().dark);
+    connect(desk_, &Desk::theme_changed, this, [this] { form_->set_dark_window(desk_->theme().dark); });
     form_ = new FigureForm(left);
     auto* scroll = new QScrollArea(left);
     scroll->setWidgetResizable(true);

@@ -5,7 +5,10 @@
 #include <QComboBox>
 #include <QFontComboBox>
 #include <QFormLayout>
+#include <QHBoxLayout>
+#include <QLabel>
 #include <QLineEdit>
+#include <QToolButton>
 #include <QVBoxLayout>
 #include <array>
 
@@ -114,11 +117,49 @@ void FigureForm::set(const figures::FigureOption& option, const std::vector<std:
     } catch (const Error& error) {
         problem_ = QString::fromUtf8(error.what());
     }
+    show_page_note();
     Q_EMIT this->changed();
+}
+
+void FigureForm::set_dark_window(bool dark) {
+    dark_window_ = dark;
+    show_page_note();
+}
+
+/// Papers are light whatever the window is: that is said where the page is chosen.
+void FigureForm::show_page_note() {
+    if (!page_) return;
+    page_->setVisible(request_.style.dark != dark_window_);
+    page_note_->setText(request_.style.dark ? tr("Dark; the window is light.")
+                                            : tr("Light, as papers are; the window is dark."));
+}
+
+void FigureForm::add_page_note(QFormLayout* form) {
+    page_ = new QWidget(fields_);
+    auto* row = new QHBoxLayout(page_);
+    row->setContentsMargins(0, 0, 0, 0);
+    page_note_ = new QLabel(page_);
+    page_note_->setObjectName(QStringLiteral("export_page_note"));
+    page_note_->setWordWrap(true);
+    auto* same = new QToolButton(page_);
+    same->setObjectName(QStringLiteral("export_as_window"));
+    same->setText(tr("As the window"));
+    same->setAccessibleName(tr("Page as the window"));
+    same->setToolTip(tr("The figure in the colours that the window has"));
+    row->addWidget(page_note_, 1);
+    row->addWidget(same);
+    form->addRow(page_);
+    connect(same, &QToolButton::clicked, this, [this] {
+        const char* page = dark_window_ ? "dark" : "light";
+        fields_->findChild<QComboBox*>(QStringLiteral("export_theme"))->setCurrentText(QLatin1String(page));
+        set(*figures::find_figure_option("theme"), {page});
+    });
+    show_page_note();
 }
 
 void FigureForm::build() {
     delete fields_;
+    page_ = nullptr;
     fields_ = new QWidget(this);
     layout()->addWidget(fields_);
     auto* form = new QFormLayout(fields_);
@@ -132,6 +173,7 @@ void FigureForm::build() {
             add_font(form);
         else
             add(form, option);
+        if (option.name == "theme") add_page_note(form);
     }
     fields_->show();
 }

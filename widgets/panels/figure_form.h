@@ -10,6 +10,7 @@
 #include "core/figures/figure_options.h"
 
 class QFormLayout;
+class QLabel;
 
 namespace headscope::widgets {
 
@@ -24,6 +25,8 @@ public:
     void set_request(const figures::FigureRequest& request);
     figures::FigureRequest request() const { return request_; }
     QString problem() const { return problem_; }
+    /// Whether the window is dark: a page that is not as it says so, with a way to be.
+    void set_dark_window(bool dark);
 
 Q_SIGNALS:
     void changed();
@@ -33,11 +36,15 @@ private:
     void add(QFormLayout* form, const figures::FigureOption& option);
     void add_width(QFormLayout* form);
     void add_font(QFormLayout* form);
+    void add_page_note(QFormLayout* form);
+    void show_page_note();
     void set(const figures::FigureOption& option, const std::vector<std::string>& values);
 
     figures::FigureRequest request_;
     QString problem_;
-    QWidget* fields_ = nullptr;
+    QWidget *fields_ = nullptr, *page_ = nullptr;
+    QLabel* page_note_ = nullptr;
+    bool dark_window_ = false;
 };
 
 }  // namespace headscope::widgets

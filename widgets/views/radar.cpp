@@ -3,12 +3,34 @@
 
 #include <QComboBox>
 #include <algorithm>
+#include <string_view>
+
+#include "core/figures/radar_rule.h"
+#include "core/workspace/measures.h"
 
 namespace headscope::widgets {
+namespace {
+
+/// What the letters at the spokes stand for.
+QString spoke_words() {
+    const auto text = [](std::string_view words) {
+        return QString::fromUtf8(words.data(), static_cast<qsizetype>(words.size())).toHtmlEscaped();
+    };
+    QString rows;
+    for (std::size_t k = 0; k < figures::kRadarSpokes; ++k)
+        if (const workspace::Measure* about = workspace::find_measure(figures::kRadarNames[k]))
+            rows += RadarView::tr("<tr><td><b>%1</b>&nbsp;</td><td>%2: %3 Source: %4.</td></tr>")
+                        .arg(QLatin1String(figures::kRadarSymbols[k]), text(about->title), text(about->definition),
+                             text(about->source));
+    return QStringLiteral("<table>%1</table>").arg(rows);
+}
+
+}  // namespace
 
 RadarView::RadarView(Desk* desk, QWidget* parent) : RecipeView(desk, "radar", parent) {
     of_ = add_choice("of", tr("What is drawn"), tr("Means over the heads of each layer, or the selected head in each"),
                      {{"mean", tr("Means over heads")}, {"head", tr("Selected head")}});
+    picture()->setToolTip(spoke_words());
 }
 
 figures::FigureOptions RadarView::options() const {
