@@ -61,7 +61,7 @@ QJsonObject Driver::answer(const QJsonObject& request) {
     if (request.contains("shot")) return {{"done", window_->grab().save(request["shot"].toString())}};
     if (request.contains("actions")) return actions();
     if (request.contains("action")) {
-        for (QAction* action : window_->all_actions()) {
+        for (QAction* action : window_->all_actions() + window_->view_commands()) {
             if (action->objectName() != request["action"].toString() || !action->isEnabled()) continue;
             action->trigger();
             return {{"done", true}};
@@ -107,7 +107,7 @@ QJsonObject Driver::find(const QString& name) const {
 
 QJsonObject Driver::actions() const {
     QJsonArray list;
-    for (const QAction* action : window_->all_actions())
+    for (const QAction* action : window_->all_actions() + window_->view_commands())
         list.append(QJsonObject{{"name", action->objectName()},
                                 {"text", QString(action->text()).remove(QLatin1Char('&'))},
                                 {"keys", action->shortcut().toString(QKeySequence::PortableText)},

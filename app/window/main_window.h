@@ -62,6 +62,8 @@ public:
     QString front_name() const;  ///< of the view in front; empty: the start page
     int problems() const;        ///< errors told so far
 
+    /// What can be done now in the view in front.
+    QList<QAction*> view_commands() const;
 protected:
     void dragEnterEvent(QDragEnterEvent* event) override;
     void dropEvent(QDropEvent* event) override;

@@ -58,7 +58,7 @@ void MainWindow::build_actions() {
     edit->addSeparator();
     edit->addAction(
         add_action("commands", tr("&Commands…"), QKeySequence(tr("Ctrl+K")), tr("Every action by name"), [this] {
-            auto* palette = new widgets::CommandPalette(actions_, this);
+            auto* palette = new widgets::CommandPalette(actions_ + view_commands(), this);
             palette->setAttribute(Qt::WA_DeleteOnClose);
             palette->open();
         }));
@@ -105,7 +105,18 @@ void MainWindow::build_actions() {
         ++number;
     }
     view->addSeparator();
-    for (QDockWidget* dock : {tree_dock_, text_dock_, log_dock_}) view->addAction(dock->toggleViewAction());
+    const auto panel = [&](const char* name, QDockWidget* dock, const QString& text) {
+        QAction* toggle = dock->toggleViewAction();
+        toggle->setObjectName(QLatin1String(name));
+        toggle->setText(text);
+        toggle->setToolTip(tr("Show or hide this panel"));
+        view->addAction(toggle);
+        actions_ << toggle;
+        by_name_[QLatin1String(name)] = toggle;
+    };
+    panel("panel_project", tree_dock_, tr("Pro&ject panel"));
+    panel("panel_text", text_dock_, tr("Te&xt panel"));
+    panel("panel_log", log_dock_, tr("Lo&g panel"));
     view->addSeparator();
     themes_ = new QActionGroup(this);
     QMenu* colours = view->addMenu(tr("&Colours"));
@@ -127,8 +138,12 @@ void MainWindow::build_actions() {
                                [this] { setWindowState(windowState() ^ Qt::WindowFullScreen); }));
 
     QMenu* help = menuBar()->addMenu(tr("&Help"));
-    help->addAction(add_action("keys", tr("&Keys"), QKeySequence(Qt::Key_Question), tr("All keys"),
-                               [this] { widgets::show_shortcuts(actions_, this); }));
+    help->addAction(add_action("keys", tr("&Keys"), QKeySequence(Qt::Key_Question), tr("All keys"), [this] {
+        std::vector<std::pair<QString, QList<QAction*>>> of_views;
+        for (const widgets::ViewKind* kind : widgets::view_kinds())
+            of_views.emplace_back(tr(kind->title), views_.at(QLatin1String(kind->name))->all_commands());
+        widgets::show_shortcuts(actions_, of_views, this);
+    }));
     help->addAction(add_action("about", tr("&About Headscope"), {}, tr("Version and licence"), [this] {
         auto* box = new QMessageBox(QMessageBox::NoIcon, tr("About Headscope"),
                                     tr("Headscope %1\n\nA workbench for looking inside attention.\nGPL-3.0-or-later.")
@@ -139,13 +154,19 @@ void MainWindow::build_actions() {
     }));
 }
 
+QList<QAction*> MainWindow::view_commands() const {
+    const widgets::View* front = front_view();
+    return front ? front->commands() : QList<QAction*>();
+}
+
 void MainWindow::update_actions() {
     if (!by_name_.contains(QStringLiteral("about"))) return;  // not all of them are there yet
     const widgets::Study* study = desk_.current();
     const auto enable = [this](const char* name, bool on) { by_name_.at(QLatin1String(name))->setEnabled(on); };
     enable("save_copy", study && study->complete());
     enable("close_analysis", study != nullptr);
-    enable("export", study != nullptr || !desk_.runs().runs().empty() || page() == Page::training);
+    enable("export",
+           study != nullptr || !engine_.models().empty() || !desk_.runs().runs().empty() || page() == Page::training);
     enable("undo", history_ && history_->can_undo());
     enable("redo", history_ && history_->can_redo());
     enable("run", !engine_.running() && !engine_.models().empty());

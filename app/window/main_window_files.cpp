@@ -5,6 +5,7 @@
 #include <QDockWidget>
 #include <QFileDialog>
 #include <QFileInfo>
+#include <algorithm>
 
 #include "app/window/copy_file.h"
 #include "app/window/main_window.h"
@@ -184,7 +185,12 @@ void MainWindow::export_front() {
     const widgets::Study* study = desk_.current();
     const widgets::View* view = front_view();
     const auto wish = view ? view->figure() : std::nullopt;
-    if (wish)
+    // What is in front may be a list without a figure.
+    const QList<QAction*> commands = view ? view->commands() : QList<QAction*>();
+    const auto table = std::find_if(commands.begin(), commands.end(), [this](const QAction* command) {
+        return command->objectName() == front_name() + QLatin1String("_save_table");
+    });
+    if (wish) {
         export_figure(*wish);
     else if (study && page() != Page::training)
         export_figure({"indicators",
@@ -192,9 +198,11 @@ void MainWindow::export_front() {
                        {study->id()},
                        {},
                        tr("What is in front has no figure as it is now: these are the indicators of the analysis.")});
-    else
-        tell(desk_.runs().runs().empty() ? tr("There is no figure of what is shown: open a run first")
-                                         : tr("This view has no figure: runs, their timeline and costs have"));
+    } else {
+        tell(desk_.runs().runs().empty() && desk_.evaluations().all().empty()
+                 ? tr("There is no figure of what is shown: open a run or an evaluation first")
+                 : tr("This view has no figure as it is now: runs, their timeline, costs and evaluations have"));
+    }
 }
 
 void MainWindow::export_figure(const widgets::FigureWish& wish) {

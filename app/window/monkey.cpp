@@ -19,6 +19,7 @@ constexpr int kPause = 12;         // ms between deeds
 constexpr double kWarm = 20;       // seconds after which memory is compared
 constexpr double kGrowth = 400e6;  // bytes: what caches may take
 constexpr double kStall = 0.1;
+constexpr int kOften = 40;          // times that a command of a view was possible: then it was done too
 constexpr double kMostJob = 400e6;  // bytes that a job which it starts may take
 
 const char* const kKeys[] = {"Left",       "Right",       "Up",        "Down",      "Tab",  "Shift+Tab", "Return",
@@ -177,9 +178,26 @@ void Monkey::act() {
             (actions_[action->objectName()] == actions_[chosen->objectName()] && below(3) == 0))
             chosen = action;
     }
+    if (below(3) == 0)
+        if (QAction* command = any_command()) chosen = command;
     if (!chosen) return;
     last_ = chosen->objectName();
     chosen->trigger();
+}
+
+/// Of those of the view in front the one that was done least; null: it has none now.
+QAction* Monkey::any_command() {
+    QAction* least = nullptr;
+    Command* count = nullptr;
+    for (QAction* action : window_->view_commands()) {
+        Command& command = commands_[window_->front_name() + QLatin1Char('.') + action->objectName()];
+        ++command.possible;
+        if (least && command.done >= count->done) continue;
+        least = action;
+        count = &command;
+    }
+    if (count) ++count->done;
+    return least;
 }
 
 /// False: a view of analyses, and none is open.
@@ -206,6 +224,10 @@ void Monkey::finish() {
     for (const auto& [name, count] : actions_) {
         std::printf("action %s %d\n", qPrintable(name), count);
         left_out = left_out || count == 0;
+    }
+    for (const auto& [name, command] : commands_) {
+        std::printf("command %s %d\n", qPrintable(name), command.done);
+        left_out = left_out || (command.done == 0 && command.possible > kOften);
     }
     for (const auto& [name, count] : views_) {
         if (name.isEmpty()) continue;

@@ -31,6 +31,7 @@ private:
     void wheel();
     void key();
     void act();
+    QAction* any_command();
     void choose();
     bool shows(const QAction& action) const;
     QWidget* any_widget(QPoint& place);
@@ -46,6 +47,11 @@ private:
     QTimer timer_;
     QElapsedTimer clock_;
     std::map<QString, int> actions_, views_, deeds_;
+    /// Of a view: how often it could be done when one was looked for, and how often it was.
+    struct Command {
+        int possible = 0, done = 0;
+    };
+    std::map<QString, Command> commands_;
     QString last_;  ///< what was done last, for the report of a stall
     double first_memory_ = 0, last_memory_ = 0;
     int stalls_before_ = 0, own_stalls_before_ = 0;

@@ -4,7 +4,9 @@
 
 #include "core/figures/figure.h"
 #include "tests/widgets/compare_fixture.h"
+#include "widgets/compare/heads_page.h"
 #include "widgets/panels/export_dialog.h"
+#include "widgets/views/overview_grid.h"
 
 using namespace headscope;
 using namespace headscope::widgets;
@@ -85,6 +87,29 @@ TEST_CASE("Single maps of models with other layers and heads have a figure", "[v
     CHECK(most(values(drawn(opened, *wish))) == Approx(opened.view->maps()->reach()).epsilon(1e-5));
     opened.mode("compare_heads");
     CHECK_FALSE(opened.view->figure());
+}
+
+TEST_CASE("Every measure of all heads has a figure of its difference; all together say what they are instead",
+          "[view][compare]") {
+    Compared opened({compared_analysis(1), compared_analysis(2)});
+    opened.mode("compare_heads");
+    for (const char* measure : {"sink", "score_maximum", "above_10"}) {
+        opened.view->heads()->set_measure(QLatin1String(measure));
+        opened.settle();
+        const auto wish = opened.view->figure();
+        REQUIRE(wish);
+        CHECK(wish->options.indicator == measure);
+        CHECK(wish->note.isEmpty());
+        const auto figure = drawn(opened, *wish);
+        REQUIRE(figure.panels.size() == 1);
+        const auto& cells = std::get<figures::HeatMap>(figure.panels[0].content).values;
+        const auto& shown = opened.view->heads()->grid()->content().cells.values;
+        REQUIRE(cells.size() == shown.size());
+        for (std::size_t i = 0; i < cells.size(); ++i) CHECK(cells[i] == Approx(shown[i]).margin(1e-5));
+    }
+    opened.view->heads()->set_measure({});
+    REQUIRE(opened.view->figure());
+    CHECK_FALSE(opened.view->figure()->note.isEmpty());
 }
 
 TEST_CASE("The command of a difference names the left side first, whichever was opened first", "[view][compare]") {

@@ -187,8 +187,20 @@ TEST_CASE("The figure to export can be made for every measure", "[overview]") {
         const auto wish = shown.view.figure();
         REQUIRE(wish);
         INFO(column);
+        CHECK(wish->recipe == "indicators");  // the heat map on the screen, whatever the measure
+        CHECK(wish->options.indicator == column);
         shown.study->figure(wish->recipe, wish->options);
         tests::settle(shown.desk);
-        CHECK(shown.study->figure(wish->recipe, wish->options).failure.toStdString() == "");
+        const auto figure = shown.study->figure(wish->recipe, wish->options);
+        CHECK(figure.failure.toStdString() == "");
+        REQUIRE(figure);
+        REQUIRE(figure->panels.size() == 1);
+        const auto& drawn = std::get<figures::HeatMap>(figure->panels[0].content).values;
+        const auto& cells = shown.view.grid()->content().cells.values;
+        if (drawn.size() != cells.size()) continue;  // of a layer
+        for (std::size_t i = 0; i < cells.size(); ++i) {
+            CHECK(std::isnan(drawn[i]) == std::isnan(cells[i]));
+            if (!std::isnan(cells[i])) CHECK(drawn[i] == Approx(cells[i]).epsilon(1e-5));
+        }
     }
 }

@@ -154,6 +154,29 @@ TEST_CASE("Radar: a ticked analysis stands beside the selected one", "[views][ra
     CHECK(shown.view->figure()->studies.size() == 1);
 }
 
+TEST_CASE("Analyses of one model beside each other have names by which they are told apart", "[views][radar]") {
+    Shown shown("radar");
+    shown.open("llama-kjv-shakespeare-20261123-025301-123", analysis());
+    shown.open("llama-kjv-shakespeare-20261123-031502-456", analysis());
+    shown.view->resize(760, 480);
+    shown.settle();
+    const auto boxes = shown.view->findChildren<QCheckBox*>();
+    REQUIRE(boxes.size() == 2);
+    CHECK(boxes[0]->text() != boxes[1]->text());
+    shown.view->resize(1600, 480);
+    shown.settle();
+    CHECK(boxes[0]->text() == "llama-kjv-shakespeare-20261123-025301-123");  // there is room for all of it
+}
+
+TEST_CASE("Radar: a tool tip gives the indicators' definitions and sources", "[views][radar]") {
+    Shown shown("radar");
+    const QString tip = shown.picture()->toolTip();
+    for (const char* words : {"<b>HD</b>", "Mean weight on the first key.", "Source: Deconstructing Attention"}) {
+        INFO(words);
+        CHECK(tip.contains(QLatin1String(words)));
+    }
+}
+
 TEST_CASE("Radar: all sequences, and one head in place of the mean", "[views][radar]") {
     Shown shown("radar");
     const auto one = *shown.picture()->figure();

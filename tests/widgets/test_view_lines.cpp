@@ -98,6 +98,14 @@ TEST_CASE("Chips show and hide heads, each in its colour; with Alt only one", "[
     QTest::keyClick(&s.chip(2), Qt::Key_Space);
     s.settle();
     CHECK(s.heads() == std::vector{1, 2});
+    // The same by keys: on a chip that head, elsewhere the selected one.
+    QTest::keyClick(&s.chip(3), Qt::Key_Space, Qt::ShiftModifier);
+    s.settle();
+    CHECK(s.heads() == std::vector{3});
+    QTest::keyClick(&s.chip(0), Qt::Key_Space);
+    QTest::keyClick(&s.canvas(), Qt::Key_Space, Qt::ShiftModifier);
+    s.settle();
+    CHECK(s.heads() == std::vector{3});
 }
 
 TEST_CASE("The layer follows the selection, and a head that is shown alone too", "[lines]") {
@@ -156,9 +164,12 @@ TEST_CASE("Of a long text a window is shown that follows the selected token", "[
         if (!std::isnan(weight)) sum += weight;
     }
     CHECK(sum == Approx(1).epsilon(1e-4));
+    QSignalSpy changed(s.view.get(), &View::state_changed);
     s.view->findChild<QSpinBox*>("first_token")->setValue(120);
     s.settle();
     CHECK(s.canvas().content().window.q_begin == 120);
+    CHECK(changed.count() == 1);  // so that undo and the session know of it
+    CHECK(s.view->state()["first"] == 120);
     CHECK(s.desk.selection().query == 300);
 }
 

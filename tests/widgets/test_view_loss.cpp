@@ -9,6 +9,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "core/store/analysis_writer.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/store/synthetic_analysis.h"
 #include "tests/widgets/desk_fixture.h"
@@ -144,6 +145,43 @@ TEST_CASE("The curve chooses a token, and marks the chosen one", "[loss]") {
     CHECK(s.desk.selection().query == 11);
     QTest::keyClick(&s.text(), Qt::Key_Left, Qt::ControlModifier);
     CHECK(s.desk.selection().query == 10);
+}
+
+TEST_CASE("Where the selection is of another text the view's own token is saved and comes back", "[loss]") {
+    const tests::SyntheticAnalysis a;
+    store::AnalysisHeader header = tests::synthetic_header(a);
+    for (std::size_t n = 0; n < header.sites.size(); ++n) {
+        if (n == 0) continue;  // the encoder's
+        header.sites[n].stack = "decoder";
+        header.sites[n].query_stream = header.sites[n].key_stream = "target";
+    }
+    header.streams["target"] = header.sequences;
+    const test::TemporaryFolder folder;
+    {
+        store::AnalysisWriter writer(folder / "pair.headscope.h5", header);
+        for (std::int32_t layer = 0; layer < a.layers; ++layer) tests::write_synthetic_layer(writer, a, 0, layer);
+        tests::write_synthetic_output(writer, a, 0);
+        writer.publish();
+    }
+    Shown s;
+    Study* study = tests::open_study(s.desk, folder / "pair.headscope.h5");
+    s.desk.select_study(study->id());
+    s.desk.select_head(0, 0);
+    tests::settle(s.desk);
+    QSignalSpy changed(s.view.get(), &View::state_changed);
+    const QJsonObject before = s.view->state();
+    s.click(5);
+    CHECK_FALSE(s.desk.selection().query);
+    CHECK(s.text().outlined() == 5);
+    CHECK(changed.count() == 1);
+    const QJsonObject after = s.view->state();
+    CHECK(after["token"] == 5);
+    s.view->restore(before);
+    tests::settle(s.desk);
+    CHECK_FALSE(s.text().outlined());
+    s.view->restore(after);
+    tests::settle(s.desk);
+    CHECK(s.text().outlined() == 5);
 }
 
 TEST_CASE("A running mean leaves out what is not there", "[loss]") {

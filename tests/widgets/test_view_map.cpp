@@ -12,6 +12,7 @@
 #include <QSignalSpy>
 #include <QTest>
 #include <QToolButton>
+#include <array>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <functional>
@@ -224,6 +225,62 @@ TEST_CASE("A region is dragged with Shift, its mass summed, and Esc forgets it",
     CHECK_FALSE(opened.part<QLabel>("map_region_words")->isVisible());
     opened.key(Qt::Key_Escape);
     CHECK_FALSE(opened.plot().region_mode());
+}
+
+TEST_CASE("Pairs and regions are chosen by keys as well", "[view][map]") {
+    Opened opened;
+    const auto press = [&](int key, Qt::KeyboardModifiers held) {
+        QTest::keyClick(opened.view.get(), static_cast<Qt::Key>(key), held);
+        tests::settle(opened.desk);
+    };
+    const auto region = [&] {
+        const tiles::Cells cells = opened.plot().region().value_or(tiles::Cells{});
+        return std::array{cells.q_begin, cells.q_end, cells.k_begin, cells.k_end};
+    };
+    press(Qt::Key_Right, Qt::ControlModifier);  // there is no pair to go on from: the middle
+    CHECK(opened.desk.selection().query == 12);
+    CHECK(opened.desk.selection().key == 12);
+    press(Qt::Key_Left, Qt::ControlModifier);
+    press(Qt::Key_Down, Qt::ControlModifier);
+    CHECK(opened.desk.selection().query == 13);
+    CHECK(opened.desk.selection().key == 11);
+    constexpr auto kStretch = Qt::ControlModifier | Qt::ShiftModifier;
+    press(Qt::Key_Down, kStretch);
+    press(Qt::Key_Left, kStretch);
+    press(Qt::Key_Left, kStretch);
+    REQUIRE(opened.plot().region());
+    CHECK(region() == std::array<std::int64_t, 4>{13, 15, 9, 12});
+    CHECK(Opened::becomes([&] { return opened.words("map_region_words").contains("mass"); }));
+    press(Qt::Key_Right, kStretch);
+    CHECK(region() == std::array<std::int64_t, 4>{13, 15, 10, 12});
+    for (int i = 0; i < 30; ++i) press(Qt::Key_Up, kStretch);  // to the map's edge
+    CHECK(region() == std::array<std::int64_t, 4>{0, 14, 10, 12});
+    press(Qt::Key_Escape, {});
+    CHECK_FALSE(opened.plot().region());
+    press(Qt::Key_R, {});
+    REQUIRE(opened.plot().region());
+    CHECK(opened.plot().region()->queries() == 24);
+    press(Qt::Key_Escape, {});
+    opened.plot().show_cells({4, 10, 2, 8});
+    press(Qt::Key_R, {});
+    const tiles::Cells shown = opened.plot().shown();
+    CHECK(region() == std::array{shown.q_begin, shown.q_end, shown.k_begin, shown.k_end});
+    press(Qt::Key_R, Qt::ShiftModifier);
+    CHECK_FALSE(opened.plot().region());
+}
+
+TEST_CASE("Before a pair is chosen row and column are those of the last query and the first key", "[view][map]") {
+    Opened opened;
+    auto* profiles = opened.plot().findChild<MapProfiles*>();
+    REQUIRE(profiles);
+    REQUIRE(profiles->row().values.size() == 24);
+    CHECK(profiles->row().title.contains(QStringLiteral("none is chosen")));
+    CHECK(profiles->column().values.size() == 24);
+    CHECK(opened.words("map_cell").contains("Point at the map"));
+    CHECK_FALSE(opened.desk.selection().query);
+    opened.desk.select_tokens(9, 3);
+    tests::settle(opened.desk);
+    CHECK_FALSE(profiles->row().title.contains(QStringLiteral("none is chosen")));
 }
 
 TEST_CASE("A token is jumped to by position and by text, again for the next", "[view][map]") {

@@ -218,6 +218,27 @@ TEST_CASE("Names are filtered by words, and by what the model makes of them", "[
     CHECK(shown.leaves() == 3);
 }
 
+TEST_CASE("The list of tensors is a table that is saved as the filter leaves it", "[tensors]") {
+    Shown shown;
+    const auto save = [&] {
+        for (const QAction* action : shown.view->commands())
+            if (action->objectName() == QLatin1String("tensors_save_table")) return true;
+        return false;
+    };
+    CHECK_FALSE(save());
+    shown.fill();
+    CHECK(save());
+    TensorFilter filter;
+    filter.text = "weight";
+    const TensorTree tree(tests::usual_tensors(), filter, {});
+    REQUIRE(tree.size() > 0);
+    const QStringList lines = QString::fromStdString(tree.csv()).split(QStringLiteral("\r\n"), Qt::SkipEmptyParts);
+    REQUIRE(lines.size() == static_cast<int>(tree.size()) + 1);
+    CHECK(lines[0] == "name,type,shape,elements,bytes,file,status");
+    CHECK(lines[1].startsWith(QString::fromStdString(tree.row(0).name) + ','));
+    CHECK(lines[1].contains(',' + QString::number(tree.row(0).bytes) + ','));
+}
+
 TEST_CASE("A small tensor is read at once, a large one when asked, and either can be stopped", "[tensors]") {
     Shown shown;
     shown.fill();

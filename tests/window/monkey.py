@@ -41,7 +41,7 @@ def judge(run, seconds):
     if not any(line.startswith("memory ") for line in lines):
         failures.append(f"expected a report of {seconds} s; found {run.stdout[-300:]!r}, {run.stderr[-300:]!r}")
     if run.returncode and not failures:
-        failures.append(f"status {run.returncode}: stalls of the window's own doing or memory, see the report")
+        failures.append(f"status {run.returncode}: stalls of the window's own doing, memory, or a view's command that was often possible and never done, see the report")
     return failures
 
 

@@ -64,6 +64,11 @@ def tell(program, home):
     state = window.until_state("the map in front", lambda state: state["front"] == "map")
     if (state["site"], state["head"], state["problems"]) != (1, 1, 0):
         raise Failed(f"expected layer 1, head 1 and no problem; found {state}")
+    # The palette has the panels, and what the view in front does itself.
+    named = [action["name"] for action in window.ask({"actions": True})["actions"]]
+    for name in ("panel_project", "panel_text", "panel_log", "map_region_shown", "map_jump_to"):
+        if name not in named:
+            raise Failed(f"expected {name} among the actions; found {named}")
     stalls = window.stalls()
     hands.act("quit")
     if status := window.ended():

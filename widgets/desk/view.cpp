@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "widgets/desk/view.h"
 
+#include <QAbstractButton>
+#include <QAction>
 #include <QApplication>
 #include <QClipboard>
 #include <QHBoxLayout>
 #include <QKeyEvent>
+#include <QKeySequence>
 #include <QLabel>
 #include <QPushButton>
 #include <QStackedLayout>
@@ -49,6 +52,7 @@ View::View(Desk* desk, QWidget* parent)
     connect(action_, &QPushButton::clicked, this, [this] {
         if (act_) act_();
     });
+    add_command(action_);
     connect(copy_, &QPushButton::clicked, this,
             [this] { QApplication::clipboard()->setText(title_->text() + QLatin1Char('\n') + text_->text()); });
     connect(desk_, &Desk::selection_changed, this, &View::refresh_later);
@@ -111,7 +115,59 @@ void View::show_failure(const QString& text) {
     copy_->show();
 }
 
+QAction* View::add_command(const char* name, const QString& text, const QKeySequence& keys, const QString& tip,
+                           std::function<void()> act, std::function<bool()> possible) {
+    auto* action = new QAction(text, this);
+    action->setObjectName(QLatin1String(name));
+    action->setToolTip(tip);
+    // Of no widget: keyPressEvent() gets what the view's own widgets leave, a shortcut would come before them.
+    action->setShortcut(keys);
+    commands_.push_back({action, std::move(act), std::move(possible), nullptr});
+    connect(action, &QAction::triggered, this, [this, at = commands_.size() - 1] {
+        const Command& command = commands_[at];
+        if (this->possible(command)) command.act();
+    });
+    return action;
+}
+
+QAction* View::add_command(QAbstractButton* button, const QString& text) {
+    QAction* action = add_command(
+        qPrintable(button->objectName()), text, {}, button->toolTip(), [button] { button->click(); },
+        [this, button] { return button->isVisibleTo(this) && button->isEnabled(); });
+    if (text.isEmpty()) commands_.back().button = button;
+    return action;
+}
+
+bool View::possible(const Command& command) const {
+    const bool of_notice = command.button == action_;
+    if (of_notice != (stack_->currentWidget() == notice_)) return false;
+    return !command.possible || command.possible();
+}
+
+QList<QAction*> View::commands() const {
+    QList<QAction*> able;
+    for (const Command& command : commands_) {
+        if (!possible(command)) continue;
+        if (command.button) command.action->setText(command.button->text());
+        able << command.action;
+    }
+    return able;
+}
+
+QList<QAction*> View::all_commands() const {
+    QList<QAction*> all;
+    for (const Command& command : commands_) all << command.action;
+    return all;
+}
+
 void View::keyPressEvent(QKeyEvent* event) {
+    const QKeySequence pressed(
+        QKeyCombination(event->modifiers() & ~Qt::KeypadModifier, static_cast<Qt::Key>(event->key())));
+    for (const Command& command : commands_) {
+        if (command.action->shortcut() != pressed || !possible(command)) continue;
+        command.action->trigger();
+        return;
+    }
     const bool plain = !(event->modifiers() & ~Qt::KeypadModifier);
     switch (plain ? event->key() : 0) {
         case Qt::Key_Left:

@@ -10,6 +10,9 @@
 
 #include "widgets/desk/desk.h"
 
+class QAbstractButton;
+class QAction;
+class QKeySequence;
 class QLabel;
 class QPushButton;
 class QStackedLayout;
@@ -29,6 +32,11 @@ public:
     virtual void restore(const QJsonObject& state) { Q_UNUSED(state); }
     /// What Export draws for what is shown; empty: nothing is shown.
     virtual std::optional<FigureWish> figure() const { return std::nullopt; }
+
+    /// What can be done in this view now, by name: for the palette.
+    QList<QAction*> commands() const;
+    /// Possible or not: for the list of keys.
+    QList<QAction*> all_commands() const;
 
 Q_SIGNALS:
     void state_changed();  ///< state() gives something else
@@ -64,11 +72,26 @@ protected:
     void show_reading();
     void show_failure(const QString& text);
 
+    /// A command of the view. The palette has it while the view is in front, shows its content and `possible` does not
+    /// say no; `keys` do it wherever the view's own widgets do not use them.
+    QAction* add_command(const char* name, const QString& text, const QKeySequence& keys, const QString& tip,
+                         std::function<void()> act, std::function<bool()> possible = {});
+    /// What a button of the view does, while it can be pressed; `text`: if its own does not say it.
+    QAction* add_command(QAbstractButton* button, const QString& text = {});
+
     void showEvent(QShowEvent* event) override;
     /// Arrows step through layers and heads wherever a view's own widgets do not use them.
     void keyPressEvent(QKeyEvent* event) override;
 
 private:
+    struct Command {
+        QAction* action;
+        std::function<void()> act;
+        std::function<bool()> possible;  ///< empty: always
+        QAbstractButton* button;         ///< whose text it has; null: its own
+    };
+    bool possible(const Command& command) const;
+
     Desk* desk_;
     QStackedLayout* stack_;
     QWidget* content_;
@@ -76,6 +99,7 @@ private:
     QLabel *title_, *text_;
     QPushButton *action_, *copy_;
     std::function<void()> act_;
+    std::vector<Command> commands_;
     bool waiting_ = false, outdated_ = true;
 };
 

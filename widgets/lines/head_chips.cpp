@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "widgets/lines/head_chips.h"
 
+#include <QKeyEvent>
 #include <QMouseEvent>
 #include <QPainter>
 #include <algorithm>
@@ -13,7 +14,7 @@ HeadChip::HeadChip(int head, QWidget* parent) : QAbstractButton(parent), theme_(
     setText(QString::number(head));
     setObjectName(QStringLiteral("head_%1").arg(head));
     setAccessibleName(tr("Head %1").arg(head));
-    setToolTip(tr("Head %1\nClick: show or hide · Alt+click: only this one").arg(head));
+    setToolTip(tr("Head %1\nClick or Space: show or hide · Alt+click or Shift+Space: only this one").arg(head));
     setCheckable(true);
     setFocusPolicy(Qt::TabFocus);
 }
@@ -38,6 +39,14 @@ void HeadChip::mousePressEvent(QMouseEvent* event) {
         return;
     }
     QAbstractButton::mousePressEvent(event);
+}
+
+void HeadChip::keyPressEvent(QKeyEvent* event) {
+    if (event->key() == Qt::Key_Space && event->modifiers() == Qt::ShiftModifier) {
+        if (!event->isAutoRepeat()) Q_EMIT pressed_alone();
+        return;
+    }
+    QAbstractButton::keyPressEvent(event);
 }
 
 void HeadChip::paintEvent(QPaintEvent*) {

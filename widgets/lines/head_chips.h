@@ -19,11 +19,12 @@ public:
     QSize sizeHint() const override;
 
 Q_SIGNALS:
-    void pressed_alone();  ///< with Alt
+    void pressed_alone();  ///< with Alt, or by Shift and Space
 
 protected:
     void paintEvent(QPaintEvent* event) override;
     void mousePressEvent(QMouseEvent* event) override;
+    void keyPressEvent(QKeyEvent* event) override;
 
 private:
     QColor colour_;
@@ -31,7 +32,7 @@ private:
     Theme theme_;
 };
 
-/// All heads of a layer as chips: a click shows or hides one, Alt+click shows it alone.
+/// All heads of a layer as chips: a click shows or hides one, Alt+click shows it alone; keys as well.
 class HeadChips : public QWidget {
     Q_OBJECT
 public:

@@ -124,7 +124,8 @@ bool CommandPalette::eventFilter(QObject* object, QEvent* event) {
     return QDialog::eventFilter(object, event);
 }
 
-void show_shortcuts(const QList<QAction*>& actions, QWidget* parent) {
+void show_shortcuts(const QList<QAction*>& actions, const std::vector<std::pair<QString, QList<QAction*>>>& of_views,
+                    QWidget* parent) {
     auto* dialog = new QDialog(parent);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setWindowTitle(CommandPalette::tr("Keys"));
@@ -134,10 +135,21 @@ void show_shortcuts(const QList<QAction*>& actions, QWidget* parent) {
         if (!action->shortcut().isEmpty())
             rows.emplace_back(action->shortcut().toString(QKeySequence::NativeText), plain(*action));
     const auto keys = [&](const QString& key, const QString& text) { rows.emplace_back(key, text); };
+    for (const auto& [view, commands] : of_views)
+        for (const QAction* command : commands)
+            if (!command->shortcut().isEmpty())
+                keys(command->shortcut().toString(QKeySequence::NativeText),
+                     CommandPalette::tr("In %1: %2").arg(view, plain(*command)));
     keys(CommandPalette::tr("Left, Right"), CommandPalette::tr("In a view: the head before, the next one"));
     keys(CommandPalette::tr("Up, Down"), CommandPalette::tr("In a view: the layer before, the next one"));
     keys(CommandPalette::tr("Wheel, drag"), CommandPalette::tr("In a map, figure or curve: zoom, move"));
     keys(CommandPalette::tr("Double click"), CommandPalette::tr("In a map: show all of it; on a head: open its map"));
+    keys(CommandPalette::tr("Shift+arrows"), CommandPalette::tr("In a map: move what is shown"));
+    keys(CommandPalette::tr("Ctrl+arrows"), CommandPalette::tr("In a map: the chosen pair; in a text: the next token"));
+    keys(CommandPalette::tr("Ctrl+Shift+arrows"),
+         CommandPalette::tr("In a map: a region from the chosen pair onwards"));
+    keys(CommandPalette::tr("Space, Shift+Space"),
+         CommandPalette::tr("On a head's chip in Lines: show or hide it; show it alone"));
     keys(CommandPalette::tr("+, -, 0"), CommandPalette::tr("In a map or curve: nearer, farther, all of it"));
     keys(CommandPalette::tr("Space"), CommandPalette::tr("In the timeline: play, pause"));
     keys(CommandPalette::tr("1 to 7"), CommandPalette::tr("In the layer column: give the chosen layers a mixer"));

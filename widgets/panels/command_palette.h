@@ -4,6 +4,9 @@
 #include <QAction>
 #include <QDialog>
 #include <QList>
+#include <QString>
+#include <utility>
+#include <vector>
 
 class QLineEdit;
 class QListWidget;
@@ -30,7 +33,9 @@ private:
     QListWidget* list_;
 };
 
-/// A dialog with all shortcuts of `actions`, and keys that the views use themselves.
-void show_shortcuts(const QList<QAction*>& actions, QWidget* parent);
+/// A dialog with all shortcuts of `actions`, those of the views' own commands (title of the view, commands), and keys
+/// that the views use themselves.
+void show_shortcuts(const QList<QAction*>& actions, const std::vector<std::pair<QString, QList<QAction*>>>& of_views,
+                    QWidget* parent);
 
 }  // namespace headscope::widgets

@@ -20,6 +20,7 @@ public:
 
     void set_tree(std::shared_ptr<const TensorTree> tree);
     const TensorTree* tree() const { return tree_.get(); }
+    std::shared_ptr<const TensorTree> shared_tree() const { return tree_; }
     void set_theme(const Theme& theme);
 
     /// The tensor at an index; null: a branch.

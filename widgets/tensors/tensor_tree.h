@@ -46,6 +46,8 @@ public:
     std::int64_t elements(const Branch& branch) const { return elements_[branch.end] - elements_[branch.begin]; }
     /// Rows of the whole table by status.
     const std::array<std::size_t, kTensorStatuses>& totals() const { return totals_; }
+    /// Its rows as CSV: name, type, shape, elements, bytes, file, what the model makes of it. Any thread.
+    std::string csv() const;
     /// Where a tensor is; size(): nowhere.
     std::size_t find(std::string_view name) const;
 

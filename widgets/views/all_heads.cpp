@@ -93,20 +93,29 @@ AllHeads::AllHeads(Desk* desk, QWidget* parent)
     connect(wall_, &HeadWall::chosen, this, [this](qint64 site, qint64 head) { this->desk().select_head(site, head); });
     connect(wall_, &HeadWall::stepped, this, [this](int sites, int heads) { this->desk().step(sites, heads); });
     connect(&desk->head_sets(), &HeadSetStore::changed, this, &AllHeads::refresh_later);
-    connect(wall_, &HeadWall::mark_wanted, this, [this] {
-        const Study* now = study();
-        if (!now || now->sites().empty()) return;
-        const auto& at = selection();
-        const Site& site = now->sites()[static_cast<std::size_t>(at.site)];
-        const workspace::HeadKey key{site.layer, at.site, static_cast<std::int32_t>(at.head)};
-        workspace::HeadSets sets = this->desk().head_sets().of(*now);
-        sets.mark(key, !sets.is_marked(key));
-        this->desk().head_sets().put(std::move(sets));
-    });
-    connect(wall_, &HeadWall::opened, this, [this](qint64 site, qint64 head) {
-        this->desk().select_head(site, head);
-        Q_EMIT this->desk().view_wanted(QStringLiteral("map"));
-    });
+    connect(wall_, &HeadWall::mark_wanted, this, &AllHeads::mark);
+    connect(wall_, &HeadWall::opened, this, &AllHeads::open);
+    add_command(fit_, fit_->accessibleName());
+    add_command(unfilter_, unfilter_->accessibleName());
+    add_command("all_heads_mark", tr("Mark the head"), {}, tr("Or take its mark off"), [this] { mark(); });
+    add_command("all_heads_open_map", tr("Open the head's map"), {}, tr("In the view Map"),
+                [this] { open(selection().site, selection().head); });
+}
+
+void AllHeads::mark() {
+    const Study* now = study();
+    if (!now || now->sites().empty()) return;
+    const auto& at = selection();
+    const Site& site = now->sites()[static_cast<std::size_t>(at.site)];
+    const workspace::HeadKey key{site.layer, at.site, static_cast<std::int32_t>(at.head)};
+    workspace::HeadSets sets = desk().head_sets().of(*now);
+    sets.mark(key, !sets.is_marked(key));
+    desk().head_sets().put(std::move(sets));
+}
+
+void AllHeads::open(std::int64_t site, std::int64_t head) {
+    desk().select_head(site, head);
+    Q_EMIT desk().view_wanted(QStringLiteral("map"));
 }
 
 QWidget* AllHeads::make_bar() {

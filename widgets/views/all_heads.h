@@ -40,6 +40,8 @@ protected:
 
 private:
     QWidget* make_bar();
+    void mark();
+    void open(std::int64_t site, std::int64_t head);
     void show_rows();
     /// Dims what the overview's filter leaves out.
     void show_filter();

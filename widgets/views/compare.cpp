@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "widgets/views/compare.h"
 
+#include <QAbstractButton>
 #include <QKeyEvent>
 #include <QLabel>
 #include <QPushButton>
@@ -49,6 +50,22 @@ CompareView::CompareView(Desk* desk, QWidget* parent)
     connect(maps_, &CompareMaps::state_changed, this, &View::state_changed);
     connect(heads_, &CompareHeads::state_changed, this, &View::state_changed);
     connect(text_, &CompareText::state_changed, this, &View::state_changed);
+    make_commands();
+}
+
+void CompareView::make_commands() {
+    const auto of_bar = [this](const char* name, const QString& text) {
+        add_command(bar_->findChild<QAbstractButton*>(QLatin1String(name)), text);
+    };
+    of_bar("compare_swap", tr("Swap sides"));
+    of_bar("compare_maps", tr("Compare maps"));
+    of_bar("compare_heads", tr("Compare all heads"));
+    of_bar("compare_text", tr("Compare texts"));
+    for (QPushButton* button : note_->findChildren<QPushButton*>()) add_command(button, button->text());
+    const auto pages = [this] { return pages_->currentWidget() == maps_; };
+    add_command(
+        "compare_zoom_all", tr("Show the whole maps"), {}, tr("As 0 does"),
+        [this] { maps_->plot(CompareMaps::left)->show_all(); }, pages);
 }
 
 void CompareView::make_note() {
@@ -292,13 +309,11 @@ std::optional<FigureWish> CompareView::heads_figure(const CompareSides& now) con
     wish.options.sequence = now.left.sequence;
     wish.options.all_sequences = !now.left.sequence;
     if (now.left.sequence != now.right.sequence) wish.options.other_sequence = now.right.sequence;
-    const QString name = heads_->measure();
-    // Statistics of the logits are another recipe's; a file keeps the distances of local focus together.
-    const bool logits = name.startsWith(QLatin1String("score_")) || name.startsWith(QLatin1String("above_"));
-    if (!logits) {
-        const bool focus = name.startsWith(QLatin1String("local_focus_"));
-        wish.options.indicator = focus ? "local_focus" : name.toStdString();
-    }
+    wish.options.indicator = heads_->measure().toStdString();
+    if (heads_->measure().isEmpty())
+        wish.note =
+            tr("A figure shows the difference of each indicator; the window shows how far a head differs in all of "
+               "them together.");
     return wish;
 }
 

@@ -42,6 +42,7 @@ private:
     std::optional<FigureWish> text_figure(const CompareSides& now) const;
     std::optional<FigureWish> heads_figure(const CompareSides& now) const;
     std::optional<FigureWish> maps_figure(const CompareSides& now) const;
+    void make_commands();
     void make_note();
     /// True: both sides are the same, which is said, with what can be done.
     bool note_for(const CompareSides& sides);

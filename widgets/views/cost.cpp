@@ -168,6 +168,7 @@ QWidget* CostView::make_bar() {
     busy_->setRange(0, 0);
     busy_->setFixedWidth(90);
     busy_->hide();
+    add_command(measure_);
     row->addWidget(busy_);
     return bar;
 }

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "core/figures/recipe.h"
 #include "widgets/lines/head_chips.h"
@@ -134,6 +135,12 @@ void LinesView::build() {
     });
     connect(canvas_, &LinesCanvas::pointed, this, &LinesView::refresh_counts);
     connect(canvas_, &LinesCanvas::stepped, this, &LinesView::step);
+    add_command(every_, every_->accessibleName());
+    add_command("lines_only", tr("Only the selected head"), Qt::SHIFT | Qt::Key_Space,
+                tr("Shows the lines of no other; on a head's chip: those of that head"),
+                [this] { show_only(static_cast<int>(selection().head)); });
+    add_command(earlier_, earlier_->accessibleName());
+    add_command(later_, later_->accessibleName());
 }
 
 std::int64_t LinesView::queries() const {
@@ -172,8 +179,10 @@ TokenWindow LinesView::window() const {
 
 void LinesView::move_window(std::int64_t first) {
     if (!study()) return;
-    first_ = std::clamp<std::int64_t>(first, 0, std::max<std::int64_t>(0, queries() - window_size()));
+    const std::int64_t before =
+        std::exchange(first_, std::clamp<std::int64_t>(first, 0, std::max<std::int64_t>(0, queries() - window_size())));
     refresh_later();
+    if (first_ != before) Q_EMIT state_changed();
 }
 
 void LinesView::step(int tokens) {

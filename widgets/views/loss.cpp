@@ -80,6 +80,7 @@ void LossView::build() {
         text_->set_numbers(on);
         Q_EMIT state_changed();
     });
+    add_command(numbers_, tr("Losses under the tokens: show, hide"));
     key_ = new ColourKey(content());
     for (QWidget* tool : std::initializer_list<QWidget*>{range_, numbers_, key_}) tools->addWidget(tool);
     banner_ = new Banner(content());
@@ -155,7 +156,8 @@ const store::SequenceTokens& LossView::tokens() const {
 }
 
 bool LossView::linked() const {
-    return study()->sites().at(static_cast<std::size_t>(selection().site)).query_stream == stream_;
+    const auto site = static_cast<std::size_t>(selection().site);
+    return study()->sites().size() > site && study()->sites()[site].query_stream == output_stream(study()->header());
 }
 
 std::optional<std::int64_t> LossView::chosen() const {
@@ -165,9 +167,13 @@ std::optional<std::int64_t> LossView::chosen() const {
 }
 
 void LossView::choose(std::int64_t token) {
-    own_token_ = token;
-    if (linked()) return desk().select_tokens(token, selection().key);
+    if (linked()) {
+        own_token_ = token;
+        return desk().select_tokens(token, selection().key);
+    }
+    if (std::exchange(own_token_, token) == token) return;
     refresh_later();
+    Q_EMIT state_changed();
 }
 
 void LossView::step(int tokens) {
@@ -360,13 +366,21 @@ void LossView::resizeEvent(QResizeEvent* event) {
 }
 
 QJsonObject LossView::state() const {
-    return {{"range", range_->currentData().toString()}, {"numbers", numbers_->isChecked()}};
+    QJsonObject state{{"range", range_->currentData().toString()}, {"numbers", numbers_->isChecked()}};
+    // Elsewhere the token is the selection's.
+    if (own_token_ && !(study() && linked()))
+        state[QLatin1String("token")] = static_cast<double>(*own_token_);
+    return state;
 }
 
 void LossView::restore(const QJsonObject& state) {
     const int index = range_->findData(state.value(QLatin1String("range")).toString());
     if (index >= 0) range_->setCurrentIndex(index);
     numbers_->setChecked(state.value(QLatin1String("numbers")).toBool(numbers_->isChecked()));
+    const double token = state.value(QLatin1String("token")).toDouble(-1);
+    own_token_.reset();
+    if (token >= 0 && token < 1e9) own_token_ = static_cast<std::int64_t>(token);
+    refresh_later();
 }
 
 std::optional<FigureWish> LossView::figure() const {

@@ -22,6 +22,7 @@ namespace headscope::widgets {
 MapView::MapView(Desk* desk, QWidget* parent) : View(desk, parent), sources_(&desk->tiles()), probe_(desk) {
     make_widgets();
     connect_widgets();
+    make_commands();
     show_colours();
     show_words();
 }
@@ -229,6 +230,10 @@ void MapView::probe() {
     target.map = shown_.map;
     target.query = pointed_ ? std::optional(pointed_->first) : query_;
     target.key = pointed_ ? std::optional(pointed_->second) : key_;
+    if (nothing_named() && shown_.queries > 0 && shown_.keys > 0) {
+        target.query = shown_.queries - 1;
+        target.key = 0;
+    }
     target.curves = profiles_->shown() || look_.ranks();
     probe_.look(target);
 }
@@ -237,7 +242,8 @@ void MapView::show_words() {
     const MapReading& reading = probe_.reading();
     const auto* queries = shown_.query_labels.get();
     const auto* keys = shown_.key_labels.get();
-    QString words = cell_words(reading, queries, keys);
+    const bool none = nothing_named();
+    QString words = none ? QString() : cell_words(reading, queries, keys);
     if (words.isEmpty()) words = tr("Point at the map to read a cell; a click chooses it, Shift and drag a region.");
     cell_text_->setText(words);
     cell_text_->setToolTip(words);
@@ -245,12 +251,15 @@ void MapView::show_words() {
     const bool logits = shown_.look.logits();
     const auto curve = [&](const Profile& profile) { return logits ? profile.scores : profile.weights; };
     const auto& at = reading.target;
-    profiles_->set_curves(
-        {curve(reading.row), at.query ? tr("row of query %1").arg(token_name(*at.query, queries)) : QString()},
-        {curve(reading.column), at.key ? tr("key %1").arg(token_name(*at.key, keys)) : QString()});
+    profiles_->set_curves({curve(reading.row),
+                           !at.query ? QString()
+                                     : (none ? tr("row of the last query, %1: none is chosen") : tr("row of query %1"))
+                                           .arg(token_name(*at.query, queries))},
+                          {curve(reading.column), at.key ? tr("key %1").arg(token_name(*at.key, keys)) : QString()});
 }
 
 void MapView::take_region() {
+    corner_.reset();
     const auto& region = plot_->region();
     region_line_->setVisible(region.has_value());
     probe_.measure(region ? shown_.map : nullptr, region);

@@ -40,6 +40,10 @@ public:
     void copy_shown();
     void clear_region();
     void zoom_to_region();
+    /// The chosen pair goes so many tokens on; none yet: it is the middle of what is shown.
+    void step_pair(int queries, int keys);
+    /// From the chosen pair to a corner that goes so many tokens on.
+    void stretch_region(int queries, int keys);
 
 protected:
     void refresh() override;
@@ -62,6 +66,7 @@ private:
     };
     void make_widgets();
     void connect_widgets();
+    void make_commands();
     std::optional<Shown> ask();
     void ask_labels(Shown& next);
     QString sequences_words() const;
@@ -78,6 +83,8 @@ private:
     void show_region_words();
     void probe();
     void take_region();
+    /// Neither chosen nor under the pointer: row and column are of the last query and the first key until then.
+    bool nothing_named() const { return !pointed_ && !query_ && !key_; }
 
     MapLook look_;
     bool show_profiles_ = true;
@@ -93,9 +100,10 @@ private:
     QPushButton* strip_action_ = nullptr;
     QWidget* region_line_ = nullptr;
     std::optional<std::pair<std::int64_t, std::int64_t>> pointed_;
-    std::optional<std::int64_t> query_, key_;   ///< of the desk, as shown last
-    std::optional<tiles::Cells> wanted_cells_;  ///< restored before there was a map
-    QTimer rest_;                               ///< after a pan or a zoom
+    std::optional<std::int64_t> query_, key_;                      ///< of the desk, as shown last
+    std::optional<std::pair<std::int64_t, std::int64_t>> corner_;  ///< of the region that keys stretch
+    std::optional<tiles::Cells> wanted_cells_;                     ///< restored before there was a map
+    QTimer rest_;                                                  ///< after a pan or a zoom
     MapProbe probe_;
 };
 

@@ -69,7 +69,7 @@ MapBar::MapBar(QWidget* parent) : QWidget(parent), title_(new QLabel(this)) {
     line->addWidget(jump_, 1);
     line->addSpacing(4);
     region_ = add_button(line, "map_region", QStringLiteral("⬚"),
-                         tr("Choose a region by dragging (always with Shift); Esc clears it"));
+                         tr("Choose a region by dragging (always with Shift), or by Ctrl+Shift+arrows; Esc clears it"));
     region_->setCheckable(true);
     profiles_ = add_button(line, "map_profiles", QStringLiteral("∿"),
                            tr("Row above and column beside the map, of the cell under the pointer or the chosen one"));

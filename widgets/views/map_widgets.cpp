@@ -150,7 +150,7 @@ void MapView::zoom_to_region() {
 
 void MapView::copy_value() {
     const MapReading& reading = probe_.reading();
-    if (!reading.target.query || !reading.target.key) return;
+    if (nothing_named() || !reading.target.query || !reading.target.key) return;
     const float value = shown_.look.logits() ? reading.pair.logit : reading.pair.weight;
     QGuiApplication::clipboard()->setText(QString::number(static_cast<double>(value), 'g', 9));
     Q_EMIT desk().told(tr("Copied the value"));
@@ -182,6 +182,24 @@ void MapView::keyPressEvent(QKeyEvent* event) {
                 return pan(0, -1);
             case Qt::Key_Down:
                 return pan(0, 1);
+            default:
+                break;
+        }
+    }
+    const bool control = held == Qt::ControlModifier;
+    if (control || held == (Qt::ControlModifier | Qt::ShiftModifier)) {
+        const auto go = [&](int queries, int keys) {
+            control ? step_pair(queries, keys) : stretch_region(queries, keys);
+        };
+        switch (event->key()) {
+            case Qt::Key_Left:
+                return go(0, -1);
+            case Qt::Key_Right:
+                return go(0, 1);
+            case Qt::Key_Up:
+                return go(-1, 0);
+            case Qt::Key_Down:
+                return go(1, 0);
             default:
                 break;
         }
@@ -222,7 +240,7 @@ void MapView::contextMenuEvent(QContextMenuEvent* event) {
     QAction* region = menu->addAction(tr("Zoom to region"), this, &MapView::zoom_to_region);
     QAction* clear = menu->addAction(tr("Clear region"), this, &MapView::clear_region);
     menu->addAction(tr("Zoom to all"), plot_, &MapPlot::show_all);
-    value->setEnabled(shown_.map && probe_.reading().target.query && probe_.reading().target.key);
+    value->setEnabled(shown_.map && !nothing_named() && probe_.reading().target.query && probe_.reading().target.key);
     table->setEnabled(shown_.map != nullptr);
     region->setEnabled(plot_->region().has_value());
     clear->setEnabled(plot_->region().has_value());

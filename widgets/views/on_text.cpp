@@ -73,6 +73,7 @@ void OnTextView::build() {
         list_panel_->setVisible(on);
         Q_EMIT state_changed();
     });
+    add_command(list_shown_, tr("List of the largest values: show, hide"));
     key_ = new ColourKey(content());
     for (QWidget* tool : std::initializer_list<QWidget*>{colouring_, scope_, scale_, range_, list_shown_, key_})
         tools->addWidget(tool);

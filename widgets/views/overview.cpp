@@ -128,6 +128,7 @@ Overview::Overview(Desk* desk, QWidget* parent)
         switch_menu_->clear();
         fill_switch_menu(switch_menu_);
     });
+    make_commands();
 }
 
 QWidget* Overview::make_left() {
@@ -366,20 +367,11 @@ std::optional<FigureWish> Overview::figure() const {
     if (!shown() || measure().isEmpty()) return std::nullopt;
     FigureWish wish;
     wish.studies = {study_};
-    const QString name = measure();
-    if (name.startsWith(QLatin1String("score_")) || name.startsWith(QLatin1String("above_"))) {
-        // Statistics of the logits are the other recipe's.
-        wish.recipe = "logits";
-    } else {
-        wish.recipe = "indicators";
-        // A file keeps the distances of local focus together.
-        const bool focus = name.startsWith(QLatin1String("local_focus_"));
-        wish.options.indicator = focus ? "local_focus" : name.toStdString();
-        wish.options.normalise = normalise();
-    }
+    wish.recipe = "indicators";
+    wish.options.indicator = measure().toStdString();
+    wish.options.normalise = normalise();
     wish.options.sequence = selection().sequence;
-    wish.options.all_sequences = !selection().sequence && wish.recipe == "indicators";
-    if (!wish.options.all_sequences) wish.options.sequence = selection().one_sequence();
+    wish.options.all_sequences = !selection().sequence;
     return wish;
 }
 

@@ -49,6 +49,7 @@ protected:
 
 private:
     QWidget* make_left();
+    void make_commands();
     /// The study that the table is of; null while another one is to be shown.
     Study* shown() const;
     void fill_measures();

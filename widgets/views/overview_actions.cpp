@@ -2,6 +2,7 @@
 // What is done with the selected heads: switched off, marked, selected by what was said of them.
 #include <QMenu>
 #include <algorithm>
+#include <functional>
 
 #include "widgets/views/overview.h"
 #include "widgets/views/overview_panel.h"
@@ -82,6 +83,61 @@ void Overview::fill_switch_menu(QMenu* menu) {
     menu->addSeparator();
     menu->addAction(tr("Run again with %1 heads off").arg(switched_.size()), this, &Overview::run_again)
         ->setEnabled(!switched_.empty());
+}
+
+void Overview::make_commands() {
+    const auto some = [this] { return shown() && !rows_meant().empty(); };
+    const auto add = [this](const char* name, const QString& text, const QString& tip, std::function<void()> act,
+                            std::function<bool()> possible) {
+        add_command(name, text, {}, tip, std::move(act), std::move(possible));
+    };
+    const QString heads = tr("The heads that are selected in the table, or the chosen one");
+    add(
+        "overview_open_map", tr("Open the head's map"), tr("In the view Map"),
+        [this] { open(selection().site, selection().head); }, some);
+    add(
+        "overview_mark", tr("Mark the selected heads"), tr("Or take their marks off"),
+        [this] { sets_->toggle(heads_meant()); }, some);
+    add(
+        "overview_new_set", tr("New set of the selected heads…"), heads, [this] { sets_->ask_for_set(heads_meant()); },
+        some);
+    add(
+        "overview_note", tr("Note on the head…"), tr("One head: it is kept with the session"),
+        [this] { sets_->ask_for_note(*heads_meant().begin()); }, [this] { return heads_meant().size() == 1; });
+    add(
+        "overview_zero", tr("Switch off the selected heads: output zero"), heads, [this] { switch_off(false); }, some);
+    add(
+        "overview_mean", tr("Switch off the selected heads: output their mean"), heads, [this] { switch_off(true); },
+        some);
+    add(
+        "overview_on", tr("Leave the selected heads on"), heads, [this] { switch_off(std::nullopt); },
+        [this, some] { return some() && !switched_.empty(); });
+    add(
+        "overview_run_again", tr("Run again with heads off"), tr("And compare what changes"), [this] { run_again(); },
+        [this] { return shown() && !switched_.empty(); });
+    const auto table = [this] { return shown() && !panel_->shown_rows().empty(); };
+    add(
+        "overview_copy_rows", tr("Copy selected rows"), tr("For a spreadsheet"),
+        [this] { panel_->copy(TableFormat::tabs, true); }, [this] { return !panel_->selected_rows().empty(); });
+    add(
+        "overview_copy_csv", tr("Copy the table as CSV"), tr("As it is shown"),
+        [this] { panel_->copy(TableFormat::csv, false); }, table);
+    add(
+        "overview_copy_latex", tr("Copy the table as LaTeX"), tr("As it is shown"),
+        [this] { panel_->copy(TableFormat::latex, false); }, table);
+    add(
+        "overview_save_csv", tr("Save the table as CSV…"), tr("As it is shown"),
+        [this] { panel_->ask_where_to_save(TableFormat::csv); }, table);
+    add(
+        "overview_save_latex", tr("Save the table as LaTeX…"), tr("As it is shown"),
+        [this] { panel_->ask_where_to_save(TableFormat::latex); }, table);
+    const auto said = [this] { return shown() && !sets_->empty(); };
+    add(
+        "overview_copy_sets", tr("Copy marks, sets and notes as CSV"), tr("Of all heads"), [this] { sets_->copy(); },
+        said);
+    add(
+        "overview_save_sets", tr("Save marks, sets and notes…"), tr("Of all heads"),
+        [this] { sets_->ask_where_to_save(); }, said);
 }
 
 void Overview::popup(const QPoint& global) {

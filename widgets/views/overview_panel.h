@@ -50,6 +50,7 @@ public:
     void select(const std::vector<std::size_t>& rows);
     /// On the reader's thread; told() or failed() of the desk says how it went.
     void save(const std::filesystem::path& path, TableFormat format);
+    void ask_where_to_save(TableFormat format);
 
     QJsonObject state() const;
     void restore(const QJsonObject& state);
@@ -67,7 +68,6 @@ private:
     void make_table();
     void fill_columns_menu();
     void fill_copy_menu();
-    void ask_where_to_save(TableFormat format);
     void apply_filter();
     void fit_columns(bool anew);
     void show_columns();

@@ -30,6 +30,8 @@ public:
     /// On the reader's thread.
     void save(const std::filesystem::path& path);
     void copy() const;
+    void ask_where_to_save();
+    bool empty() const { return sets().empty(); }
 
 Q_SIGNALS:
     void select_wanted(const headscope::workspace::Heads& heads);
@@ -37,7 +39,6 @@ Q_SIGNALS:
 private:
     workspace::HeadSets sets() const;
     void fill_sets(QMenu* menu, const workspace::Heads& heads);
-    void ask_where_to_save();
 
     Desk* desk_;
     InlineEdit* edit_;

@@ -16,7 +16,8 @@ namespace headscope::widgets {
 namespace {
 
 constexpr int kAgain = 300;  // ms between figures of a run that goes on
-constexpr int kName = 28;    // characters of an analysis beside its box
+constexpr int kName = 190;   // pixels that the name of an analysis has at least
+constexpr int kBox = 40;     // of a box to tick, with what is around it
 
 QString path_of(const Study& study) {
     return QString::fromStdString(study.path().string());
@@ -74,6 +75,12 @@ QComboBox* RecipeView::add_choice(const char* name, const QString& label, const 
     });
     tools_->addWidget(box);
     choices_.push_back(box);
+    for (int item = 0; item < box->count(); ++item)
+        add_command(
+            qPrintable(box->objectName() + QLatin1Char('_') + box->itemData(item).toString()),
+            QStringLiteral("%1: %2").arg(label, box->itemText(item)), {}, tip,
+            [box, item] { box->setCurrentIndex(item); },
+            [box, item] { return box->isEnabled() && box->currentIndex() != item; });
     return box;
 }
 
@@ -136,7 +143,7 @@ void RecipeView::fill_boxes() {
         const QSignalBlocker quiet(box);
         box->setProperty("study", one.id());
         const QString name = one.name();
-        box->setText(name.size() > kName ? name.left(kName - 1) + QStringLiteral("…") : name);
+        box->setProperty("name", name);
         const bool able = can_join(one);
         box->setEnabled(able);
         box->setChecked(ticked_.contains(one.id()));
@@ -144,7 +151,26 @@ void RecipeView::fill_boxes() {
         box->setToolTip(able ? tr("Draw this analysis in the same figure:\n%1\n%2").arg(one.model_name(), name)
                              : tr("%1 lacks what is drawn here, or the chosen sequence").arg(name));
     }
+    name_boxes();
+}
+
+/// As much of the names as there is room for, and their ends, with which analyses of one model are told apart.
+void RecipeView::name_boxes() {
+    if (boxes_.empty()) return;
+    const int free = content()->width() - with_label_->sizeHint().width() - 30;
+    const int each = free / static_cast<int>(boxes_.size()) - kBox;
+    const int room = std::max(std::min(kName, free - kBox), each);
+    for (QCheckBox* box : boxes_) {
+        QString text = box->fontMetrics().elidedText(box->property("name").toString(), Qt::ElideMiddle, room);
+        text.replace(QLatin1Char('&'), QStringLiteral("&&"));
+        if (box->text() != text) box->setText(text);
+    }
     with_->updateGeometry();
+}
+
+void RecipeView::resizeEvent(QResizeEvent* event) {
+    View::resizeEvent(event);
+    name_boxes();
 }
 
 void RecipeView::refresh() {

@@ -31,6 +31,7 @@ public:
 protected:
     RecipeView(Desk* desk, const char* recipe, QWidget* parent);
     void refresh() override;
+    void resizeEvent(QResizeEvent* event) override;
 
     /// A choice in the row above the figure; what is not chosen by `name` is the first one. Saved with the view.
     QComboBox* add_choice(const char* name, const QString& label, const QString& tip,
@@ -58,6 +59,7 @@ private:
     std::vector<Study*> others() const;
     Reply<figures::FigureData> ask();
     void fill_boxes();
+    void name_boxes();
     void show_words();
 
     const char* recipe_;

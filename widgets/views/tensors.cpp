@@ -5,6 +5,7 @@
 #include <QHeaderView>
 #include <QLineEdit>
 #include <QLocale>
+#include <QPushButton>
 #include <QSplitter>
 #include <QToolButton>
 #include <QTreeView>
@@ -15,6 +16,7 @@
 #include "widgets/tensors/tensor_details.h"
 #include "widgets/text/banner.h"
 #include "widgets/text/flow_layout.h"
+#include "widgets/views/overview_files.h"
 
 namespace headscope::widgets {
 namespace {
@@ -89,6 +91,7 @@ void TensorsView::build() {
             Q_EMIT state_changed();
         });
         statuses_[static_cast<std::size_t>(status)] = button;
+        add_command(button, tr("Tensors %1: only them, or all").arg(status_text(status)));
         tools->addWidget(button);
     }
     notes_ = new Banner(content());
@@ -112,6 +115,11 @@ void TensorsView::build() {
     column->addWidget(split_, 1);
     connect(tree_->selectionModel(), &QItemSelectionModel::currentChanged, this,
             [this](const QModelIndex& index) { choose(index); });
+    add_command(
+        "tensors_save_table", tr("Save the list of tensors as CSV…"), {},
+        tr("Those that the filter leaves, with shape, type, bytes, file and what the model makes of them"),
+        [this] { ask_where_to_save(); }, [this] { return model_->tree() && model_->tree()->size() > 0; });
+    for (QPushButton* button : details_->findChildren<QPushButton*>()) add_command(button);
     connect(details_, &TensorDetails::numbers_wanted, this, &TensorsView::read);
     connect(details_, &TensorDetails::stop_wanted, this, [this] {
         if (source_) source_->stop_numbers();
@@ -295,6 +303,15 @@ void TensorsView::read() {
     if (!source_ || !table_ || chosen_.empty()) return;
     details_->show_progress(0);
     source_->want_numbers(table_->model, QString::fromStdString(chosen_));
+}
+
+/// A tensor's numbers are no recipe's: the list is a table.
+void TensorsView::ask_where_to_save() {
+    ask_for_path(this, tr("Save the list of tensors"), QStringLiteral("tensors"), TableFormat::csv,
+                 [this](const std::filesystem::path& path) {
+                     if (const auto tree = model_->shared_tree())
+                         save_text(&desk(), mailbox_.sender(), path, [tree] { return tree->csv(); });
+                 });
 }
 
 void TensorsView::resizeEvent(QResizeEvent* event) {

@@ -44,6 +44,7 @@ private:
     void choose(const QModelIndex& index);
     void show(const TensorRow& row);
     void read();
+    void ask_where_to_save();
     int model_id() const;
 
     QComboBox* models_ = nullptr;

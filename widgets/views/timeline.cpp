@@ -170,6 +170,8 @@ QWidget* TimelineView::make_scrubber() {
     row->addWidget(step_);
     row->addWidget(analyse_);
     connect(play_, &QToolButton::clicked, this, [this] { play(!playing_.isActive()); });
+    add_command(play_, tr("Play or pause the timeline"));
+    add_command(analyse_, analyse_->text());
     connect(scrubber_, &QSlider::valueChanged, this, [this](int value) {
         const Run* run = shelf_.current();
         if (filling_ || !run || value < 0 || value >= std::ssize(run->record->probes)) return;
