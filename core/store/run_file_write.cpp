@@ -2,6 +2,7 @@
 #include <hdf5_hl.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "core/base/os_error.h"
@@ -148,6 +149,11 @@ private:
                         table.*std::get<std::vector<double> Table::*>(column.member), column.units, column.long_name);
             }
         }
+        // The loss said in another way is written for those who read, and read by nobody here.
+        std::vector<double> perplexity(table.loss.size());
+        std::transform(table.loss.begin(), table.loss.end(), perplexity.begin(),
+                       [](double loss) { return std::exp(loss); });
+        numbers(group + "/perplexity", {group + "/step"}, Type::float64, perplexity, "", "exp of the loss");
     }
 
     void probes() {

@@ -100,6 +100,9 @@ RunCurves run_curves(const LiveRun& record, const RunCurveOptions& options) {
         places.push_back(options.axis == RunAxis::step ? place : interpolated(numbers, x, place));
     }
     curves.validation = thinned_between(places, record.validations.loss, options.range, options.most);
+    if (options.perplexity)
+        for (PlainCurve* curve : {&curves.loss, &curves.smooth_loss, &curves.validation})
+            for (double& y : curve->y) y = std::exp(y);
     return curves;
 }
 

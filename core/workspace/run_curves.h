@@ -33,6 +33,7 @@ struct RunCurveOptions {
     double smoothing = 0.9;                          ///< weight of smoothed()
     std::optional<std::pair<double, double>> range;  ///< of the axis; empty: all
     std::size_t most = 1600;                         ///< points a curve
+    bool perplexity = false;                         ///< exp of the losses, of smoothed ones after smoothing
 
     bool operator==(const RunCurveOptions&) const = default;
 };

@@ -91,7 +91,9 @@ def check_h5py(path, journal):
         for column, name in enumerate(("step", "tokens", "loss", "learning_rate", "gradient_norm", "tokens_per_second",
                                        "seconds", "memory")):
             assert np.array_equal(file[f"training/{name}"][:], steps[:, column]), name
+        assert np.allclose(file["training/perplexity"][:], np.exp(steps[:, 2]), rtol=1e-15)
         validations = np.array(journal["validations"])
+        assert np.allclose(file["validation/perplexity"][:], np.exp(validations[:, 1]), rtol=1e-15)
         assert np.array_equal(file["validation/loss"][:], validations[:, 1])
         sites, heads = file["sites/layer"].shape[0], int(file["sites/heads"][:].max())
         for p, (step, indicators, size, thumbnails) in enumerate(journal["probes"]):

@@ -93,7 +93,12 @@ QWidget* RunPlots::make_bar() {
     log_->setObjectName(QStringLiteral("run_log"));
     log_->setAccessibleName(tr("Logarithmic loss"));
     log_->setToolTip(tr("Both axes of the loss logarithmic: power laws become lines"));
-    for (QWidget* one : std::initializer_list<QWidget*>{axis_, smoothing_, smoothing_words_, log_}) row->addWidget(one);
+    perplexity_ = new QCheckBox(tr("perplexity"), bar);
+    perplexity_->setObjectName(QStringLiteral("run_perplexity"));
+    perplexity_->setAccessibleName(tr("Perplexity instead of loss"));
+    perplexity_->setToolTip(tr("exp of the loss: among how many tokens, equally likely, the model is undecided"));
+    for (QWidget* one : std::initializer_list<QWidget*>{axis_, smoothing_, smoothing_words_, log_, perplexity_})
+        row->addWidget(one);
     const auto words = [this] {
         smoothing_words_->setText(tr("smoothing %1").arg(kSmoothings[static_cast<std::size_t>(smoothing_->value())]));
     };
@@ -106,6 +111,10 @@ QWidget* RunPlots::make_bar() {
     });
     connect(smoothing_, &QSlider::valueChanged, this, [this, words] {
         words();
+        refresh();
+        Q_EMIT state_changed();
+    });
+    connect(perplexity_, &QCheckBox::toggled, this, [this] {
         refresh();
         Q_EMIT state_changed();
     });
@@ -122,6 +131,7 @@ workspace::RunCurveOptions RunPlots::options() const {
     options.axis = static_cast<RunAxis>(std::max(0, axis_->currentIndex()));
     options.smoothing = kSmoothings[static_cast<std::size_t>(smoothing_->value())];
     options.range = range_;
+    options.perplexity = perplexity_->isChecked();
     return options;
 }
 
@@ -249,17 +259,25 @@ void RunPlots::draw() {
     norm_->set_lines(std::move(norm));
     speed_->set_lines(std::move(speed));
     memory_->set_lines(std::move(memory));
-    QString title = tr("Loss (nats a token)");
+    const bool exponential = perplexity_->isChecked();
+    const auto number = [exponential](double value) {
+        return exponential ? QString::number(std::exp(value), 'g', 4) : QString::number(value, 'f', 3);
+    };
+    QString title = exponential ? tr("Perplexity") : tr("Loss (nats a token)");
     if (const Run* run = shelf_->current(); run && run->record->steps.size() > 0 && shown == 1) {
-        title = tr("Loss %1 nats a token").arg(QString::number(run->record->steps.loss.back(), 'f', 3));
+        title = (exponential ? tr("Perplexity %1") : tr("Loss %1 nats a token"))
+                    .arg(number(run->record->steps.loss.back()));
         if (!run->record->validations.loss.empty())
-            title += tr(" · validation %1").arg(QString::number(run->record->validations.loss.back(), 'f', 3));
+            title += tr(" · validation %1").arg(number(run->record->validations.loss.back()));
     }
     loss_->set_title(title);
 }
 
 QJsonObject RunPlots::state() const {
-    return {{"axis", axis_->currentData().toString()}, {"smoothing", smoothing_->value()}, {"log", log_->isChecked()}};
+    return {{"axis", axis_->currentData().toString()},
+            {"smoothing", smoothing_->value()},
+            {"log", log_->isChecked()},
+            {"perplexity", perplexity_->isChecked()}};
 }
 
 void RunPlots::restore(const QJsonObject& state) {
@@ -267,6 +285,7 @@ void RunPlots::restore(const QJsonObject& state) {
     if (axis >= 0) axis_->setCurrentIndex(axis);
     if (state["smoothing"].isDouble()) smoothing_->setValue(state["smoothing"].toInt());
     if (state["log"].isBool()) log_->setChecked(state["log"].toBool());
+    if (state["perplexity"].isBool()) perplexity_->setChecked(state["perplexity"].toBool());
 }
 
 }  // namespace headscope::widgets

@@ -51,7 +51,7 @@ private:
     QComboBox* axis_;
     QSlider* smoothing_;
     QLabel* smoothing_words_;
-    QCheckBox* log_;
+    QCheckBox *log_, *perplexity_;
     QGridLayout* grid_;
     CurvePlot *loss_, *rate_, *norm_, *speed_, *memory_;
     std::vector<CurvePlot*> plots_;

@@ -91,6 +91,24 @@ TEST_CASE("A run file reads as it was written", "[store][run]") {
     REQUIRE(read.log[1].text.size() == 4096);
 }
 
+TEST_CASE("A run file has perplexities beside losses", "[store][run]") {
+    const TemporaryFolder folder;
+    const RunRecord run = sample();
+    write_run_file(folder / "run.h5", run);
+    for (const auto& [path, losses] : {std::pair{"/training/perplexity", run.training.loss},
+                                       std::pair{"/validation/perplexity", run.validation.loss}}) {
+        std::vector<double> values(losses.size());
+        edit(folder / "run.h5", [&, name = path](hid_t file) {
+            const hid_t set = H5Dopen2(file, name, H5P_DEFAULT);
+            REQUIRE(set >= 0);
+            H5Dread(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data());
+            H5Dclose(set);
+        });
+        for (std::size_t i = 0; i < losses.size(); ++i)
+            REQUIRE((values[i] == std::exp(losses[i]) || std::isnan(losses[i])));
+    }
+}
+
 TEST_CASE("A run without a step has a file, too", "[store][run]") {
     const TemporaryFolder folder;
     write_run_file(folder / "run.h5", {});

@@ -199,6 +199,13 @@ TEST_CASE("Validations are where their step is on each axis", "[workspace][curve
     REQUIRE(curves.validation.x.size() == 1);
     CHECK(curves.validation.x[0] == 300);
     CHECK(curves.loss.x.back() == 400);
+    RunCurveOptions exponential = options;
+    exponential.perplexity = true;
+    const auto perplexities = run_curves(run, exponential);
+    CHECK(perplexities.loss.y.back() == std::exp(curves.loss.y.back()));
+    CHECK(perplexities.smooth_loss.y.back() == std::exp(curves.smooth_loss.y.back()));
+    CHECK(perplexities.validation.y[0] == std::exp(curves.validation.y[0]));
+    CHECK(perplexities.gradient_norm.y == curves.gradient_norm.y);
     CHECK(axis_place(run, RunAxis::seconds, 2) == Approx(1.0));
     CHECK(axis_place(run, RunAxis::seconds, 0.5) == Approx(0.25));
     CHECK(step_at(run, RunAxis::tokens, 251) == 3);
