@@ -130,6 +130,7 @@ void RunService::read(const QString& folder, bool tell) {
                 attach(folder, followed, name, record);
                 if (tell) Q_EMIT told(tr("Opened the run %1").arg(folder));
             });
+            training::mend_run_file(folder.toStdString());
         } catch (const Stopped&) {
         } catch (...) {
             const QString message = message_of("run");

@@ -12,6 +12,7 @@
 #include "expectations.h"
 #include "files.h"
 #include "program.h"
+#include "training_job.h"
 
 using namespace headscope;
 using namespace headscope::testing;
@@ -128,6 +129,43 @@ every = 0
     check_success(run_headscope({"evaluate", run, "--task", "induction", "--sequences", "4"}));
 }
 
+TEST_CASE("evaluate of a run reads as long a text as its training did, behind the token that ends texts",
+          "[app][evaluate]") {
+    const TemporaryFolder folder;
+    write_file(folder / "a.txt", kText);
+    const std::string job = write_tiny_job(folder.path(), 2).string(), run = (folder / "run").string();
+    check_success(run_headscope({"train", job, "-o", run, "--set", "model.max_position_embeddings=128"}));
+    const auto evaluated = [&](const std::string& model, const std::vector<std::string>& more) {
+        std::vector<std::string> all{"evaluate", model, "--task", "perplexity", "--data", (folder / "a.txt").string(),
+                                     "--json"};
+        all.insert(all.end(), more.begin(), more.end());
+        const Outcome outcome = run_headscope(all);
+        check_success(outcome);
+        return json::parse(outcome.out);
+    };
+    const json automatic = evaluated(run, {});
+    CHECK(automatic.at("models").at(0).at("training_length") == 32);
+    const json* loss = row_of(automatic, "loss", 32);
+    REQUIRE(loss != nullptr);
+    const std::int64_t tokens = std::string(kText).size();
+    CHECK(loss->at("count") == tokens);  // the first one is predicted, too
+    CHECK(row_of(evaluated(run, {"--prefix", "256"}), "loss", 32)->at("value") == loss->at("value"));
+    CHECK(row_of(evaluated(run, {"--prefix", "none"}), "loss", 32)->at("count") == tokens - 1);
+    CHECK(row_of(evaluated(run, {"--length", "128"}), "loss", 128) != nullptr);
+
+    // One of before knows its end token by the tokenizer alone; and what is known of no job is the positions.
+    const auto older = folder / "older";
+    std::filesystem::copy(std::filesystem::canonical(folder / "run" / "snapshots" / "last"), older);
+    std::filesystem::remove(older / "generation_config.json");
+    std::filesystem::remove(older / "manifest.json");
+    json config = json::parse(read_file(older / "config.json"));
+    config.erase("eos_token_id");
+    write_file(older / "config.json", config.dump());
+    const json before = evaluated(older.string(), {"--length", "32"});
+    CHECK(before.at("models").at(0).at("training_length") == 128);
+    CHECK(row_of(before, "loss", 32)->at("value") == loss->at("value"));
+}
+
 TEST_CASE("list tasks names the tasks of texts and of generators", "[app][evaluate]") {
     const json tasks = json::parse(run_headscope({"list", "tasks", "--json"}).out);
     std::vector<std::string> names;
@@ -153,6 +191,13 @@ TEST_CASE("cost prints the paper's numbers, and measured ones beside them", "[ap
     CHECK(measured.out.find("measured") != std::string::npos);
     CHECK(read_file(folder / "a.csv").find("\nmlp,1,32,64,4,1,4,") != std::string::npos);
     check_refusal(run_headscope({"cost", "--preset", "nano"}), "nano-100k");
+    // Formulas need the sizes of a model alone, of whichever family; to be measured it must be one of our stacks.
+    const auto gpt2 = write_file(folder / "config.json", R"({"model_type": "gpt2", "n_embd": 768, "n_head": 12,
+        "n_layer": 12, "vocab_size": 50257, "n_positions": 1024})");
+    const json sizes = json::parse(run_headscope({"cost", "--config", gpt2.string(), "--json"}).out);
+    CHECK(sizes.at("setting").at("hidden") == 768);
+    CHECK(sizes.at("setting").at("heads") == 12);
+    check_refusal(run_headscope({"cost", "--config", gpt2.string(), "--measure", "--lengths", "32"}), "other norms");
     check_refusal(run_headscope({"cost", "--mixers", "standart"}), "non_approximate");
     check_usage_error(run_headscope({"cost", sample().string(), "--preset", "nano-100k"}));
 }
