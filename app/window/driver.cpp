@@ -134,7 +134,11 @@ QJsonObject Driver::state() const {
                                 {"snapshots", static_cast<double>(run.record->snapshots.size())},
                                 {"probes", static_cast<double>(run.record->probes.size())},
                                 {"waiting", static_cast<double>(run.waiting.size())}});
+    QJsonArray evaluations;
+    for (const widgets::OpenEvaluation& one : window_->desk().evaluations().all())
+        evaluations.append(QJsonObject{{"name", one.name}, {"path", one.path}});
     return {{"study", selection.study},
+            {"evaluations", evaluations},
             {"runs", runs},
             {"starting", shelf.starting()},
             {"sequence", optional(selection.sequence)},

@@ -44,6 +44,7 @@ MainWindow::MainWindow(const Options& options)
       opener_(&desk_, options.program),
       service_(&desk_.runs(), options.program),
       costs_(&desk_.runs(), options.program),
+      evaluations_(&desk_, options.program),
       watchdog_(options.watch) {
     setObjectName(QStringLiteral("main_window"));
     setWindowTitle(QStringLiteral("Headscope"));
@@ -58,6 +59,7 @@ MainWindow::MainWindow(const Options& options)
     connect_engine();
     connect_desk();
     connect_training();
+    connect_evaluations();
     history_ = std::make_unique<widgets::History>([this] { return looks(); },
                                                   [this](const QJsonObject& looks) { restore_looks(looks); });
     connect(history_.get(), &widgets::History::moved, this, &MainWindow::update_actions);
@@ -163,8 +165,7 @@ void MainWindow::build_panels() {
     connect(tree_, &widgets::ProjectTree::study_close_wanted, this, [this](int id) { desk_.remove(id); });
     connect(tree_, &widgets::ProjectTree::study_save_wanted, this, &MainWindow::save_copy);
     connect(tree_, &widgets::ProjectTree::folder_wanted, this, &MainWindow::show_folder);
-    connect(log_, &widgets::LogPanel::problem_noted, this,
-            [this](const QString& text) { show_message(text, 12000); });
+    connect(log_, &widgets::LogPanel::problem_noted, this, [this](const QString& text) { show_message(text, 12000); });
 }
 
 void MainWindow::build_views() {

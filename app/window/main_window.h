@@ -11,18 +11,21 @@
 
 #include "app/window/cost_service.h"
 #include "app/window/engine.h"
+#include "app/window/evaluation_service.h"
 #include "app/window/opener.h"
 #include "app/window/run_service.h"
 #include "app/window/session.h"
-#include "app/window/tensor_service.h"
 #include "app/window/session_lock.h"
+#include "app/window/tensor_service.h"
 #include "app/window/watchdog.h"
 #include "widgets/desk/desk.h"
 #include "widgets/desk/history.h"
 #include "widgets/desk/view.h"
+#include "widgets/training/evaluation_shelf.h"
 
 class QDockWidget;
 class QLabel;
+class QMenu;
 class QStackedWidget;
 class QToolButton;
 
@@ -59,11 +62,11 @@ public:
     void end();
     /// Every action by name, for the palette, the list of keys and the tests.
     QList<QAction*> all_actions() const { return actions_; }
+    /// What can be done now in the view in front.
+    QList<QAction*> view_commands() const;
     QString front_name() const;  ///< of the view in front; empty: the start page
     int problems() const;        ///< errors told so far
 
-    /// What can be done now in the view in front.
-    QList<QAction*> view_commands() const;
 protected:
     void dragEnterEvent(QDragEnterEvent* event) override;
     void dropEvent(QDropEvent* event) override;
@@ -135,12 +138,20 @@ private:
     void run_snapshot(int model);
     void offer_interrupted();
     bool ask_about_training();  ///< true: the window may close now
+    // main_window_evaluations.cpp
+    void connect_evaluations();
+    void build_evaluation_actions(QMenu* menu);
+    void update_evaluations();
+    void choose_evaluation();
+    void opened_evaluation(const QString& path, const std::shared_ptr<const store::Evaluation>& record);
+    void show_evaluation(const store::Evaluation& record);
     // main_window_run.cpp
     void run(const widgets::TextChoice& choice);
     void run_again(const widgets::RunWish& wish);
     void give_spelling();  ///< to analyses whose model is open
     void show_changes();   ///< of all heads, after a run with heads switched off
     void began(const QString& partial);
+    void open_finished(const QString& output);
     void ended(const QString& output, const QString& message);
 
     // main_window_pages.cpp
@@ -153,7 +164,6 @@ private:
     widgets::View* front_view() const;
     enum class Page { start, analysis, training };
     void show_page(Page page);
-    void open_finished(const QString& output);
     Page page() const;
     void show_view(const QString& name);
     void show_tensors(int model);
@@ -169,6 +179,7 @@ private:
     Opener opener_;
     RunService service_;
     CostService costs_;
+    EvaluationService evaluations_;
     Watchdog watchdog_;
     Worker saver_;
     widgets::Mailbox mailbox_{this};
@@ -195,6 +206,7 @@ private:
 
     std::vector<Recent> recent_;
     std::optional<Session> lost_session_;  ///< of a program that died, offered
+    bool answered_ = false;                ///< that offer: its file goes when what it held is saved, or was declined
     std::optional<Session> restoring_;
     struct {
         QStringList models, analyses, runs;
@@ -204,6 +216,7 @@ private:
     QTimer save_timer_;
     bool recording_ = false;  ///< the session may be written: the one before was read
     int running_study_ = 0;
+    QString run_file_;                              ///< what the run writes or wrote, while it is not open yet
     std::optional<widgets::RunWish> waiting_wish_;  ///< for its checkpoint to be open
     std::optional<widgets::TextChoice> run_choice_;
     QString waiting_snapshot_;  ///< a checkpoint that is being opened to be run
@@ -212,8 +225,6 @@ private:
     int left_width_ = 300;      ///< of the panels beside them
     QStringList interrupted_;   ///< folders of runs that can be resumed
     QString theme_ = QStringLiteral("system");
-    bool answered_ = false;                ///< that offer: its file goes when what it held is saved, or was declined
 };
 
 }  // namespace headscope::app
-    QString run_file_;                              ///< what the run writes or wrote, while it is not open yet

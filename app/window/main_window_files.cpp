@@ -57,7 +57,7 @@ void MainWindow::choose_model() {
 
 void MainWindow::choose_analysis() {
     choose(this, tr("Open an analysis"), QFileDialog::ExistingFile,
-           tr("Analyses (*.headscope.h5 *.h5 *.partial);;All files (*)"),
+           tr("Analyses and evaluations (*.h5 *.partial);;All files (*)"),
            [this](const QString& path) { open_path(path); });
 }
 
@@ -107,8 +107,8 @@ void MainWindow::opened_study(widgets::Study* study) {
                   tr("%1, %2").arg(study->model_name(), widgets::sequences_words(study->sequences())),
                   QStringLiteral("analysis"),
                   {}});
-    }
         if (of_run && study->complete() && run_choice_ && !run_choice_->switch_off.isEmpty()) show_changes();
+    }
     connect(study, &widgets::Study::arrived, this, [this, study] { picture_recent(study); });
     picture_recent(study);
     settled(path);
@@ -146,9 +146,10 @@ void MainWindow::show_recent() {
         std::vector<widgets::RecentItem> shown;
         for (const Recent& item : items) {
             widgets::RecentItem recent;
-            recent.kind = item.kind == QLatin1String("model") ? widgets::RecentItem::Kind::model
-                          : item.kind == QLatin1String("run") ? widgets::RecentItem::Kind::run
-                                                              : widgets::RecentItem::Kind::analysis;
+            recent.kind = item.kind == QLatin1String("model")        ? widgets::RecentItem::Kind::model
+                          : item.kind == QLatin1String("run")        ? widgets::RecentItem::Kind::run
+                          : item.kind == QLatin1String("evaluation") ? widgets::RecentItem::Kind::evaluation
+                                                                     : widgets::RecentItem::Kind::analysis;
             recent.path = item.path;
             recent.name = item.name;
             recent.detail = item.detail;
@@ -192,7 +193,10 @@ void MainWindow::export_front() {
     });
     if (wish) {
         export_figure(*wish);
-    else if (study && page() != Page::training)
+    } else if (table != commands.end()) {
+        tell(tr("These tensors have no figure: their list is saved as CSV"));
+        (*table)->trigger();
+    } else if (study && page() != Page::training) {
         export_figure({"indicators",
                        {},
                        {study->id()},

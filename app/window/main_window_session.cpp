@@ -54,6 +54,7 @@ void MainWindow::load_state() {
 void MainWindow::begin(const Stored& stored) {
     data_ = stored.folder;
     service_.set_folder(data_);
+    evaluations_.set_folder(data_);
     recent_ = stored.recent;
     show_recent();
     if (!stored.problem.isEmpty()) problem(stored.problem);
@@ -129,6 +130,7 @@ void MainWindow::restore_session(Session session) {
     restoring_ = std::move(session);
     QStringList open, models, analyses, runs;
     for (const widgets::Study* study : desk_.studies()) open << QString::fromStdString(study->path().string());
+    for (const auto& one : desk_.evaluations().all()) open << one.path;
     for (const QString& path : restoring_->models)
         if (engine_.model_at(path) == 0 && !opening_.models.contains(path)) models << path;
     for (const QString& path : restoring_->analyses)
@@ -241,6 +243,7 @@ Session MainWindow::session(bool closed) const {
     for (const widgets::Study* study : desk_.studies())
         session.analyses << QString::fromStdString(study->path().string());
     if (!run_file_.isEmpty()) session.analyses << run_file_;
+    for (const auto& one : desk_.evaluations().all()) session.analyses << one.path;  // a file says which it is
     for (const widgets::Run& run : desk_.runs().runs()) session.runs << run.path;
     if (const widgets::Run* run = desk_.runs().current()) session.shown_run = run->path;
     const widgets::TextChoice choice = text_->choice();

@@ -122,6 +122,7 @@ void MainWindow::build_training_actions() {
     add("train_close", tr("&Close the run"), "", tr("Its process goes on"), [&shelf] {
         if (const Run* run = shelf.current()) Q_EMIT shelf.close_wanted(run->id);
     });
+    build_evaluation_actions(menu);
 
     // Which group of views is shown, at the end of the menu bar.
     auto* corner = new QWidget(menuBar());
@@ -144,7 +145,8 @@ void MainWindow::build_training_actions() {
         return made;
     };
     analysis_switch_ = part("page_analysis", tr("Analysis"), tr("Views of analyses"), Page::analysis);
-    training_switch_ = part("page_training", tr("Training"), tr("Jobs, runs, timelines, costs"), Page::training);
+    training_switch_ =
+        part("page_training", tr("Training"), tr("Jobs, runs, timelines, costs, evaluations"), Page::training);
     menuBar()->setCornerWidget(corner, Qt::TopRightCorner);
 }
 
@@ -162,6 +164,7 @@ void MainWindow::update_training() {
     for (const char* name : {"train_stop", "train_snapshot", "train_evaluate"}) enable(name, alive);
     enable("train_analyse", run && !run->record->snapshots.empty());
     enable("train_close", run != nullptr);
+    update_evaluations();
     QString words = shelf.starting();
     for (const Run& one : shelf.runs()) {
         if (!one.alive() || !words.isEmpty()) continue;

@@ -4,6 +4,8 @@
 #include <QProcess>
 
 #include "core/base/error.h"
+#include "core/store/evaluation_file.h"
+#include "core/store/file_format.h"
 
 namespace headscope::app {
 
@@ -63,6 +65,11 @@ void Opener::read(const QString& path, const std::shared_ptr<bool>& wanted) {
     };
     desk_->reader().post(this, [this, path, is_wanted, send = mailbox_.sender()](const Cancellation&) {
         try {
+            if (store::hdf5_format(path.toStdString()) == "headscope-evaluation") {
+                auto record = std::make_shared<const store::Evaluation>(store::read_evaluation(path.toStdString()));
+                send([this, path, record] { Q_EMIT evaluation_read(path, record); });
+                return;
+            }
             auto opened = std::make_shared<widgets::Study::Opened>(widgets::Study::open(path.toStdString()));
             send([this, is_wanted, opened = std::move(opened)]() mutable {
                 if (is_wanted()) {

@@ -20,8 +20,8 @@ constexpr std::array<const char*, 11> kLayouts{"uniform", "even",  "odd",  "top"
                                                "quarter", "first", "last", "bilateral", "custom"};
 /// A figure's numbers stand in many columns; a file of millions of rows is no evaluation of ours.
 constexpr std::size_t kMostResults = 1'000'000;
-/// Nor is one of so many tasks with their metrics, models, or panels of them.
-constexpr std::size_t kMostMeasured = 200, kMostGroups = 2000, kMostPanels = 400;
+/// Nor is one of so many tasks with their metrics, lengths, models, or panels of them.
+constexpr std::size_t kMostMeasured = 200, kMostLengths = 1000, kMostGroups = 2000, kMostPanels = 400;
 
 void check_most(const char* what, std::size_t count, std::size_t most) {
     if (count <= most) return;
@@ -190,6 +190,7 @@ EvaluationGroups::EvaluationGroups(Evaluations evaluations) {
         }
         groups_.push_back(std::move(group));
     }
+    for (const Measured& what : all_) check_most("lengths of a task", lengths(what).size(), kMostLengths);
     if (groups_.empty()) throw Error(ErrorCode::usage, "evaluations", "expected results in these files", "found none");
 }
 

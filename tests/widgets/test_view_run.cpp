@@ -9,6 +9,7 @@
 #include <QPushButton>
 #include <QSignalSpy>
 #include <QSlider>
+#include <QSpinBox>
 #include <QTableWidget>
 #include <QTest>
 #include <QToolButton>
@@ -142,7 +143,28 @@ TEST_CASE("Runs are overlaid, and one is left out by its box", "[run]") {
     const auto wish = page.view->figure();
     REQUIRE(wish);
     CHECK(wish->recipe == "loss");
-    CHECK(wish->runs == QStringList{QStringLiteral("/runs/1"), QStringLiteral("/runs/2")});
+    CHECK(wish->paths == QStringList{QStringLiteral("/runs/1"), QStringLiteral("/runs/2")});
+}
+
+TEST_CASE("Losses are shown as perplexities if that is asked for", "[run]") {
+    Page page("run");
+    auto* loss = child<CurvePlot>(*page.view, "run_loss");
+    loss->set_cursor(400);
+    const auto before = loss->readings();
+    auto* box = child<QCheckBox>(*page.view, "run_perplexity");
+    box->setChecked(true);
+    page.settle();
+    loss->set_cursor(399);
+    loss->set_cursor(400);
+    const auto after = loss->readings();
+    REQUIRE(after.size() == before.size());
+    REQUIRE_FALSE(after.empty());
+    const auto number = [](const QString& reading) { return reading.section(QStringLiteral("  "), -1).toDouble(); };
+    for (qsizetype i = 0; i < after.size(); ++i) {
+        CHECK(number(before[i]) > 0);
+        CHECK(number(after[i]) == Approx(std::exp(number(before[i]))).epsilon(2e-3));
+    }
+    box->setChecked(false);
 }
 
 TEST_CASE("A cursor reads all plots, and they zoom together", "[run]") {
@@ -260,7 +282,7 @@ TEST_CASE("A head chosen in the maps is chosen everywhere", "[timeline]") {
     REQUIRE(wish);
     CHECK(wish->recipe == "timeline");
     CHECK(wish->options.indicator == "entropy");
-    CHECK(wish->runs == QStringList{QStringLiteral("/runs/0")});
+    CHECK(wish->paths == QStringList{QStringLiteral("/runs/0")});
     const QJsonObject state = page.view->state();
     Page other("timeline");
     other.view->restore(state);
@@ -334,15 +356,15 @@ TEST_CASE("A low plot has two values at its axis: one alone tells no size", "[cu
 TEST_CASE("Costs are the paper's at any sizes, and what was measured stands beside them", "[cost]") {
     Page page("cost", 0);
     auto* table = child<QTableWidget>(*page.view, "cost_table");
-    REQUIRE(table->rowCount() == static_cast<int>(cost::mixer_costs().size()));
+    REQUIRE(table->rowCount() == 9);  // and what maps that are there already cost
     cost::CostSetting setting;
     setting.hidden = 128;
     setting.heads = 4;
     setting.bytes = 4;
     CHECK(table->item(0, 0)->text() == "Standard");
-    CHECK(table->item(0, 1)->toolTip().contains(QStringLiteral("4 B L")));
-    CHECK(table->item(0, 2)->text() == QStringLiteral("–"));
-    CHECK(table->isColumnHidden(2));  // until something is measured
+    CHECK(table->item(0, 2)->toolTip().contains(QStringLiteral("4 B L")));
+    CHECK(table->item(0, 3)->text() == QStringLiteral("–"));
+    CHECK(table->isColumnHidden(3));  // until something is measured
     QSignalSpy wanted(&page.desk.runs(), &RunShelf::cost_wanted);
     child<QPushButton>(*page.view, "cost_measure")->click();
     CHECK(wanted.count() == 1);
@@ -356,9 +378,9 @@ TEST_CASE("Costs are the paper's at any sizes, and what was measured stands besi
     }
     page.desk.runs().set_cost({{}, measured, QStringLiteral("Measured."), false});
     page.settle();
-    CHECK(table->item(0, 2)->text() != QStringLiteral("–"));
-    CHECK(table->item(0, 2)->toolTip().contains(QStringLiteral("2 times")));
-    CHECK_FALSE(table->isColumnHidden(2));
+    CHECK(table->item(0, 3)->text() != QStringLiteral("–"));
+    CHECK(table->item(0, 3)->toolTip().contains(QStringLiteral("2 times")));
+    CHECK_FALSE(table->isColumnHidden(3));
     for (int row = 0; row < table->rowCount(); ++row) {
         INFO(table->item(row, 0)->text().toStdString());
         CHECK(table->visualItemRect(table->item(row, 0)).width() >
@@ -367,14 +389,41 @@ TEST_CASE("Costs are the paper's at any sizes, and what was measured stands besi
     auto* show = child<QComboBox>(*page.view, "cost_show");
     show->setCurrentIndex(1);
     page.settle();
-    CHECK(table->item(0, 1)->text().contains(QStringLiteral("L²")));
+    CHECK(table->item(0, 2)->text().contains(QStringLiteral("L²")));
     // Other sizes than those that were measured.
     auto* sizes = child<QComboBox>(*page.view, "cost_sizes");
     sizes->setCurrentIndex(1);
     page.settle();
-    CHECK(table->item(0, 2)->text() == QStringLiteral("–"));
+    CHECK(table->item(0, 3)->text() == QStringLiteral("–"));
     REQUIRE(page.view->figure());
     CHECK(page.view->figure()->paths == QStringList{QStringLiteral("nano-100k")});
+}
+
+TEST_CASE("Costs have how time grows, maps computed before, and tensor-parallel machines", "[cost]") {
+    Page page("cost", 0);
+    auto* table = child<QTableWidget>(*page.view, "cost_table");
+    CHECK(table->horizontalHeaderItem(1)->text() == "Time");
+    CHECK(table->item(0, 1)->toolTip() == QStringLiteral("O(B L² d + B L d²)"));
+    int rnd = 0;
+    while (rnd < table->rowCount() && table->item(rnd, 0)->text() != "RndEmbQK") ++rnd;
+    REQUIRE(rnd + 1 < table->rowCount());
+    CHECK(table->item(rnd + 1, 2)->toolTip() == QStringLiteral("2 L² d + 2 B L d²"));
+    CHECK(table->item(rnd + 1, 4)->toolTip() == QStringLiteral("2 B L d + 2 d²"));
+    CHECK(table->item(rnd + 1, 6)->text().isEmpty());
+    CHECK(table->item(rnd + 1, 2)->text() != table->item(rnd, 2)->text());
+    // Its curve is the mixer's, from either of its rows.
+    table->setCurrentCell(rnd + 1, 0);
+    CHECK(table->item(rnd + 1, 0)->data(Qt::UserRole) == table->item(rnd, 0)->data(Qt::UserRole));
+    const auto activation = [&] { return table->item(0, 6)->text(); };
+    const QString one = activation(), decode = table->item(0, 4)->text();
+    child<QSpinBox>(*page.view, "cost_parallel")->setValue(8);
+    page.settle();
+    CHECK(activation() != one);
+    CHECK(table->item(0, 4)->text() == decode);
+    CHECK_FALSE(page.view->figure()->note.isEmpty());
+    Page other("cost", 0);
+    other.view->restore(page.view->state());
+    CHECK(child<QSpinBox>(*other.view, "cost_parallel")->value() == 8);
 }
 
 TEST_CASE("Every control of the training views has a name", "[run]") {

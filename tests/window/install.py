@@ -69,8 +69,10 @@ def check(cmake, build, version, folder):
     if shutil.which("update-mime-database"):
         run("update-mime-database", os.path.join(share, "mime"), env=environment)
         with open(os.path.join(share, "mime/globs"), encoding="utf-8") as file:
-            if "application/x-headscope-analysis:*.headscope.h5" not in file.read():
-                raise Failed("expected *.headscope.h5 among the patterns of files")
+            patterns = file.read()
+        for kind, pattern in (("analysis", "*.headscope.h5"), ("evaluation", "*.evaluation.h5")):
+            if f"application/x-headscope-{kind}:{pattern}" not in patterns:
+                raise Failed(f"expected {pattern} among the patterns of files")
     print("installed, moved and started" + (" with LibTorch" if bundled else ""))
 
 

@@ -49,8 +49,7 @@ ExportDialog::ExportDialog(Desk* desk, std::string program, QWidget* parent)
         maker_.preview(preview, files());
     });
     connect(&maker_, &FigureMaker::previewed, this, [this](const QImage& picture) {
-        image_ = picture;
-        problem_->clear();
+        image_ = picture;  // a message stays: a file may be written before its preview is drawn
         show_picture();
     });
     connect(&maker_, &FigureMaker::preview_failed, this, [this](const QString& message) {
@@ -98,9 +97,9 @@ void ExportDialog::build() {
     inputs_->setObjectName(QStringLiteral("export_studies"));
     inputs_->setAccessibleName(tr("What is drawn"));
     inputs_->setMaximumHeight(84);
+    form_ = new FigureForm(left);
     form_->set_dark_window(desk_->theme().dark);
     connect(desk_, &Desk::theme_changed, this, [this] { form_->set_dark_window(desk_->theme().dark); });
-    form_ = new FigureForm(left);
     auto* scroll = new QScrollArea(left);
     scroll->setWidgetResizable(true);
     scroll->setFrameShape(QFrame::NoFrame);

@@ -294,14 +294,15 @@ TEST_CASE("Tasks, models and panels that nobody could look at are refused", "[fi
         models.results.push_back({std::ssize(models.models) - 1, "perplexity", "token_perplexity", 64, 10, 1, 1});
     }
     refused(models, "at most 2000 models");
+    auto lengths = sample_evaluation();
+    for (std::int64_t length = 1; length <= 1001; ++length)
+        lengths.results.push_back({0, "perplexity", "token_perplexity", length, 10, 1, 1});
+    refused(lengths, "at most 1000 lengths");
     // A panel for each layout of each task.
     auto panels = sample_evaluation();
-    for (int i = 0; i < 500; ++i) {
-        store::EvaluatedModel model = panels.models.back();
-        model.layout = "layout " + std::to_string(i);
-        panels.models.push_back(model);
-        panels.results.push_back({std::ssize(panels.models) - 1, "perplexity", "token_perplexity", 64, 10, 1, 1});
-    }
+    for (int i = 0; i < 101; ++i)
+        for (const std::int64_t length : {64, 128})
+            panels.results.push_back({0, "task " + std::to_string(i), "accuracy", length, 0.5, 0.1, 1});
     FigureInputs inputs;
     inputs.evaluations.push_back(std::make_shared<const store::Evaluation>(panels));
     CHECK_THROWS_MATCHES(make_figure("context-perplexity", inputs, {}), Error,
