@@ -36,9 +36,9 @@ struct Options {
     bool measure = false, json = false;
 };
 
-/// What a cost is asked of: a native configuration and its sizes.
+/// What a cost is asked of: a configuration and its sizes.
 struct Subject {
-    std::string name, config_json;
+    std::string name;
     model::ModelConfig config;
     std::int64_t parameters = 0;
     std::string printed;  ///< parameters as a paper names the size
@@ -54,13 +54,11 @@ Subject subject_of(const Options& options) {
         subject.name = path.filename().string();
         subject.config = inspection.config;
         subject.parameters = inspection.parameters;
-        subject.config_json = model::native_json(subject.config).dump();
         return subject;
     }
     if (options.model.empty()) {
         subject.name = options.preset.empty() ? "deconattn-500m" : options.preset;
-        subject.config_json = model::preset_json(subject.name).dump();
-        const auto inspection = model::inspect_config(subject.config_json);
+        const auto inspection = model::inspect_config(model::preset_json(subject.name).dump());
         subject.config = inspection.config;
         subject.parameters = inspection.parameters;
         for (const auto& preset : model::presets())
@@ -72,7 +70,6 @@ Subject subject_of(const Options& options) {
     subject.name = subject.checkpoint->display_name();
     subject.config = inspection.config;
     subject.parameters = inspection.parameters;
-    subject.config_json = model::native_json(subject.config).dump();
     return subject;
 }
 
@@ -235,7 +232,8 @@ void run(const Options& options, const Cancellation& cancellation) {
     std::vector<cost::MeasuredModel> whole;
     if (options.measure) {
         ConsoleProgress progress;
-        cost::measure_table(table, subject.config_json, progress, cancellation);
+        // Formulas know any family by its sizes; what is measured are stacks of ours.
+        cost::measure_table(table, model::native_json(subject.config).dump(), progress, cancellation);
         if (subject.checkpoint) {
             const auto trainable =
                 model::Trainable::open(*subject.checkpoint, at::kFloat, {}, 0, nullptr, &cancellation);
