@@ -26,7 +26,8 @@ VIEWS = [
 ]
 # Those of training, of runs that never were.
 RUN_VIEWS = [("train", ["made"]), ("layout", ["made"]), ("run", ["made", "made"]), ("timeline", ["made"]),
-             ("cost", ["made"])]
+             ("cost", ["made"]), ("context_perplexity", ["evaluated"]), ("ablation", ["evaluated"]),
+             ("scaling", ["evaluated"])]
 
 
 def main():

@@ -22,7 +22,7 @@ namespace {
 
 constexpr int kName = 32;    ///< characters of a file or a task in the row of choices
 constexpr int kWide = 1500;  ///< pixels from which the numbers stand beside the figure
-const QList<int> kShares{620, 380};
+const QList<int> kShares{690, 310};
 
 QString cut(const QString& text) {
     return text.size() > kName ? text.left(kName - 1) + QStringLiteral("…") : text;
@@ -105,7 +105,7 @@ QWidget* EvaluationView::make_bar() {
     };
     task_ = box("evaluation_task", tr("The task whose results are drawn"));
     metric_ = box("evaluation_metric", tr("What of it is drawn"));
-    if (lengths_) length_ = box("evaluation_length", tr("Tokens of context"));
+    if (lengths_) length_ = box("evaluation_length", tr("Tokens of context: of several tasks those that all have"));
     evaluate_ = new QPushButton(bar);
     evaluate_->setObjectName(QStringLiteral("evaluation_evaluate"));
     row->addWidget(evaluate_);
