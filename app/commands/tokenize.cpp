@@ -26,11 +26,9 @@ struct TokenizeOptions {
 void run_decode(const tokenizer::Tokenizer& tokenizer, const TokenizeOptions& options) {
     std::vector<std::int32_t> ids;
     for (const std::int64_t id : options.decode) {
-        if (id < 0 || id >= tokenizer.vocabulary_size())
-            throw Error(ErrorCode::limit, "--decode",
-                        "expected ids from 0 to " + std::to_string(tokenizer.vocabulary_size() - 1),
-                        "found " + std::to_string(id));
-        ids.push_back(static_cast<std::int32_t>(id));
+        if (id < 0) throw Error(ErrorCode::limit, "--decode", "expected ids from 0 on", "found " + std::to_string(id));
+        // Ids that stand for nothing are left out, as PyPI's package does.
+        if (id < tokenizer.vocabulary_size()) ids.push_back(static_cast<std::int32_t>(id));
     }
     const std::string text = tokenizer.decode(ids, options.skip_special);
     if (options.json)
@@ -66,8 +64,8 @@ std::string spelled(const tokenizer::Tokenizer& tokenizer, const tokenizer::Foun
 
 /// A piece as JSON: plain ASCII, as nearly all are, without the detour of a document.
 std::string json_text(const std::string& piece) {
-    const bool plain = std::all_of(piece.begin(), piece.end(),
-                                   [](char c) { return c >= ' ' && c < '\x7F' && c != '"' && c != '\\'; });
+    const bool plain =
+        std::all_of(piece.begin(), piece.end(), [](char c) { return c >= ' ' && c < '\x7F' && c != '"' && c != '\\'; });
     if (plain) return '"' + piece + '"';
     return nlohmann::json(piece).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }

@@ -33,9 +33,21 @@ void check_text(std::string_view text) {
     }
 }
 
+class NoTokens final : public TokenSink {
+public:
+    void add(const FoundToken&) override {}
+};
+
 }  // namespace
 
 Pipeline::Pipeline(PipelineParts parts) : parts_(std::move(parts)) {
+    for (const bool special : {false, true}) {
+        Layout layout{{LayoutItem{}}};
+        if (parts_.post_processor) parts_.post_processor->arrange(layout, special);
+        for (auto& group : layout) {
+            for (LayoutItem& item : group) (special ? layout_ : plain_layout_).push_back(std::move(item));
+        }
+    }
     for (const Vocabulary::Entry& entry : parts_.model->vocabulary().entries()) {
         const AddedToken* added = parts_.added.find(entry.id);
         if (added != nullptr && added->normalized != entry.piece) shadowed_.insert(entry.id);
@@ -68,7 +80,8 @@ Pieces Pipeline::cut(std::string_view text, const Cancellation* cancellation) co
 // Gives tokens of the pieces to a sink: with their place in the original text, adjusted, and how they read there.
 class Pipeline::Writer {
 public:
-    Writer(const Pipeline& pipeline, TokenSink& sink, std::string_view text, const Pieces& pieces)
+    Writer(const Pipeline& pipeline, TokenSink& sink, std::string_view text, const Pieces& pieces,
+           std::size_t first_until)
         : pipeline_(pipeline),
           model_(*pipeline.parts_.model),
           post_processor_(pipeline.parts_.post_processor.get()),
@@ -76,6 +89,7 @@ public:
           text_(text),
           pieces_(pieces),
           spans_(pieces.text()),
+          first_until_(first_until),
           unknown_(model_.unknown_shown_as_text()),
           adjusts_(post_processor_ != nullptr && post_processor_->adjusts()),
           any_shown_as_text_(unknown_ != no_id || !pipeline.shadowed_.empty()) {}
@@ -101,7 +115,9 @@ private:
         const Span span = spans_.of(token.begin, token.end);
         FoundToken out{token.id, span.begin, span.end, false, std::nullopt};
         if (adjusts_) {
-            TextToken own{text_, found ? *found : model_.vocabulary().piece(token.id), is_first_, out.begin, out.end};
+            TextToken own{text_,     found ? *found : model_.vocabulary().piece(token.id),
+                          is_first_, first_until_,
+                          out.begin, out.end};
             post_processor_->adjust(own);
             out.begin = own.begin;
             out.end = own.end;
@@ -118,6 +134,7 @@ private:
     std::string_view text_;
     const Pieces& pieces_;
     SpanReader spans_;
+    std::size_t first_until_;
     std::int32_t unknown_;
     bool adjusts_;
     bool any_shown_as_text_;
@@ -132,33 +149,40 @@ void Pipeline::encode_into(TokenSink& sink, std::string_view text, bool add_spec
     Pieces pieces = cut(text, cancellation);
     if (pieces.stands_for_bytes() && !parts_.model->works_on_bytes()) pieces.spell_bytes();
 
-    const PostProcessor::Frame* frame =
-        add_special_tokens && parts_.post_processor ? parts_.post_processor->frame() : nullptr;
-    if (frame != nullptr) insert(sink, frame->before);
-    Writer writer(*this, sink, text, pieces);
-    TokenQueue tokens([&writer](std::span<const Token> some) { writer.write(some); });
-    std::size_t words = 0;
-    pieces.list().each([&](const Piece& piece) {
-        if (cancellation != nullptr && ++words % words_per_check == 0) cancellation->check();
-        if (piece.id != no_id) {
-            tokens.hand_on();
-            writer.write_added(piece);
-            return;
-        }
-        parts_.model->tokenize({pieces.view(piece), piece.begin, pieces.stands_for_bytes(), cancellation}, tokens);
-        tokens.hand_on_some();
-    });
-    tokens.hand_on();
-    if (frame != nullptr) insert(sink, frame->after);
+    const std::vector<LayoutItem>& layout = add_special_tokens ? layout_ : plain_layout_;
+    const auto write_text = [&](TokenSink& into, std::size_t first_until) {
+        Writer writer(*this, into, text, pieces, first_until);
+        TokenQueue tokens([&writer](std::span<const Token> some) { writer.write(some); });
+        std::size_t words = 0;
+        pieces.list().each([&](const Piece& piece) {
+            if (cancellation != nullptr && ++words % words_per_check == 0) cancellation->check();
+            if (piece.id != no_id) {
+                tokens.hand_on();
+                writer.write_added(piece);
+                return;
+            }
+            parts_.model->tokenize({pieces.view(piece), piece.begin, pieces.stands_for_bytes(), cancellation}, tokens);
+            tokens.hand_on_some();
+        });
+        tokens.hand_on();
+    };
+    for (const LayoutItem& item : layout) {
+        if (item.token)
+            insert(sink, item);
+        else
+            write_text(sink, item.first_until);
+    }
+    if (std::any_of(layout.begin(), layout.end(), [](const LayoutItem& item) { return !item.token; })) return;
+    NoTokens none;  // a text that the model refuses is refused though a template leaves it out
+    write_text(none, 0);
 }
 
-// What the post-processor puts around a text.
-void Pipeline::insert(TokenSink& sink, const std::vector<InsertedToken>& tokens) const {
-    for (const InsertedToken& token : tokens) {
-        FoundToken out{token.id, 0, 0, true, std::nullopt};
-        if (piece(token.id) != token.name) out.respelled = token.name;
-        sink.add(out);
-    }
+// What the post-processor puts in.
+void Pipeline::insert(TokenSink& sink, const LayoutItem& item) const {
+    const InsertedToken& token = *item.token;
+    FoundToken out{token.id, 0, 0, item.special, std::nullopt};
+    if (piece(token.id) != token.name) out.respelled = token.name;
+    sink.add(out);
 }
 
 std::string Pipeline::decode(std::span<const std::int32_t> ids, bool skip_special_tokens) const {
@@ -213,8 +237,7 @@ std::optional<std::int32_t> Pipeline::id_of(std::string_view piece) const {
 }
 
 bool Pipeline::adds_first_token() const {
-    const PostProcessor::Frame* frame = parts_.post_processor ? parts_.post_processor->frame() : nullptr;
-    return frame != nullptr && !frame->before.empty();
+    return !layout_.empty() && layout_.front().token.has_value();
 }
 
 }  // namespace headscope::tokenizer

@@ -4,6 +4,7 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <unordered_set>
+#include <vector>
 
 #include "core/tokenizer/added_tokens.h"
 #include "core/tokenizer/decoders/decoder.h"
@@ -47,9 +48,10 @@ public:
 private:
     class Writer;
     Pieces cut(std::string_view text, const Cancellation* cancellation) const;
-    void insert(TokenSink& sink, const std::vector<InsertedToken>& tokens) const;
+    void insert(TokenSink& sink, const LayoutItem& item) const;
 
     PipelineParts parts_;
+    std::vector<LayoutItem> layout_, plain_layout_;  ///< with special tokens and without
     std::unordered_set<std::int32_t> shadowed_;  ///< pieces whose ids read as an added token's normalised text instead
 };
 

@@ -99,6 +99,9 @@ private:
             if (look(0) == ']') keep(1);  // a first ] is itself
         } else {
             if (c == ']' && depth_ > 0) --depth_;
+            if (c == '(' && depth_ == 0)
+                groups_.push_back((groups_.empty() ? false : groups_.back()) || opens_look_behind());
+            if (c == ')' && depth_ == 0 && !groups_.empty()) groups_.pop_back();
             keep(1);
         }
     }
@@ -121,8 +124,15 @@ private:
         }
     }
 
-    // \b: a word character on one side and none on the other.
+    bool opens_look_behind() const { return look(1) == '?' && look(2) == '<' && (look(3) == '=' || look(3) == '!'); }
+
+    // \b: a word character on one side and none on the other. Oniguruma knows no look-ahead within a look-behind: its
+    // own \b stands there, whose letters are as new as the library.
     void boundary(bool negated) {
+        if (!groups_.empty() && groups_.back()) {
+            result_ += negated ? "\\B" : "\\b";
+            return;
+        }
         std::string word = "[";
         append_ranges(word, pattern_word_ranges(false));
         word += ']';
@@ -164,6 +174,7 @@ private:
     std::string result_;
     std::size_t at_ = 0;
     int depth_ = 0;
+    std::vector<bool> groups_;  ///< that are open: whether in a look-behind
 };
 
 }  // namespace

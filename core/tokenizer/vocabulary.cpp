@@ -59,17 +59,13 @@ Vocabulary::Vocabulary(const JsonView& pieces) {
         bytes += piece.size();
     });
     const auto by_id = [](const Entry& a, const Entry& b) { return a.id < b.id; };
-    if (!std::is_sorted(pieces_.begin(), pieces_.end(), by_id)) std::sort(pieces_.begin(), pieces_.end(), by_id);
+    // Stable: of pieces with one id the file's first is what the id reads as.
+    if (!std::is_sorted(pieces_.begin(), pieces_.end(), by_id)) std::stable_sort(pieces_.begin(), pieces_.end(), by_id);
     table_.reserve(pieces_.size(), bytes);
-    for (std::size_t i = 0; i < pieces_.size(); ++i) {
-        if (i > 0 && pieces_[i].id == pieces_[i - 1].id) {
-            throw Error(ErrorCode::mismatch, pieces.where(), "expected one piece for each id",
-                        "found id " + std::to_string(pieces_[i].id) + " for \"" + escaped(pieces_[i - 1].piece, 40) +
-                            "\" and \"" + escaped(pieces_[i].piece, 40) + "\"");
-        }
-        if (!table_.add(pieces_[i].piece, pieces_[i].id)) {
+    for (const Entry& entry : pieces_) {
+        if (!table_.add(entry.piece, entry.id)) {
             throw Error(ErrorCode::format, pieces.where(), "expected each key once in an object",
-                        "found \"" + escaped(pieces_[i].piece, 60) + "\" again");
+                        "found \"" + escaped(entry.piece, 60) + "\" again");
         }
     }
 }
@@ -83,9 +79,9 @@ Vocabulary::Vocabulary(std::vector<VocabularyEntry> pieces) : pieces_(std::move(
 
 const Vocabulary::Entry* Vocabulary::find(std::int32_t id) const {
     if (id < 0 || pieces_.empty() || id > pieces_.back().id) return nullptr;
-    if (static_cast<std::size_t>(id) < pieces_.size() && pieces_[static_cast<std::size_t>(id)].id == id) {
-        return &pieces_[static_cast<std::size_t>(id)];
-    }
+    const auto place = static_cast<std::size_t>(id);
+    if (place < pieces_.size() && pieces_[place].id == id && (place == 0 || pieces_[place - 1].id != id))
+        return &pieces_[place];
     const auto found = std::lower_bound(pieces_.begin(), pieces_.end(), id,
                                         [](const Entry& entry, std::int32_t wanted) { return entry.id < wanted; });
     return found != pieces_.end() && found->id == id ? &*found : nullptr;

@@ -52,7 +52,8 @@ struct VocabularyEntry {
 
 class Vocabulary {
 public:
-    /// The object {"piece": id, ...}. Ids are whole numbers from 0 to 2^31 - 2, no two pieces share one.
+    /// The object {"piece": id, ...}. Ids are whole numbers from 0 to 2^31 - 2; of pieces that share one, which are
+    /// found by their spellings, the first is its spelling (the reference takes any, another one each time).
     explicit Vocabulary(const JsonView& pieces);
     /// Pieces by id: 0, 1, 2... Of equal spellings the last one is found.
     explicit Vocabulary(std::vector<VocabularyEntry> pieces);

@@ -169,7 +169,7 @@ TEST_CASE("bad input of the other sub-commands is refused too", "[app][input]") 
         {"export", (folder / "none.h5").string(), "--figure", "radar", "-o", (folder / "x.csv").string()}));
     check_refusal(run_headscope({"info", text.string()}));
     check_refusal(run_headscope({"info", (folder / "none").string()}));
-    check_refusal(run_headscope({"tokenize", sample().string(), "--decode", "2048"}), "2048");
+    check_refusal(run_headscope({"tokenize", sample().string(), "--decode", "7", "-3"}), "found -3");
     check_refusal(run_headscope({"tokenize", (folder / "none").string(), "text"}));
     check_refusal(run_headscope({"convert", (folder / "none").string(), (folder / "copy").string()}));
     CHECK(folder.names() == std::vector<std::string>{"text.headscope.h5"});

@@ -60,6 +60,9 @@ TEST_CASE("tokenize gives ids, pieces and byte offsets, and takes ids back", "[a
     const Outcome decoded = run_headscope(arguments);
     check_success(decoded);
     CHECK(decoded.out == text + "\n");
+    // Ids that stand for nothing are left out, as PyPI's package does.
+    for (const char* none : {"2048", "4294967295", "1099511627776"}) arguments.emplace_back(none);
+    CHECK(run_headscope(arguments).out == text + "\n");
 }
 
 TEST_CASE("tokenize reads a file and standard input alike", "[app][json]") {

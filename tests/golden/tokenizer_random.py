@@ -247,6 +247,56 @@ def told_apart(tokens, normalise):
     return kept
 
 
+def with_holes(rng, vocabulary):
+    """Ids in another order and with holes: what is added is numbered from the count of pieces on all the same."""
+    ids = sorted(rng.sample(range(len(vocabulary) * rng.choice([2, 10, 1000])), len(vocabulary)))
+    if rng.random() < 0.5:
+        rng.shuffle(ids)
+    return dict(zip(vocabulary, ids))
+
+
+# What the package takes without a "type", by its fields.
+UNTAGGED = {"BertNormalizer", "Strip", "Sequence", "Replace", "Prepend"}, {"BPEDecoder", "WordPiece", "CTC", "Replace", "Strip"}, \
+    {"RobertaProcessing", "BertProcessing", "TemplateProcessing"}
+
+
+def without_type(rng, part, kinds):
+    if part is not None and part["type"] in kinds and rng.random() < 0.3:
+        return {key: value for key, value in part.items() if key != "type"}
+    return part
+
+
+def odd_post_processor(rng, names):
+    """Templates with the text more often than once or not at all, and several processors that add tokens."""
+    def template():
+        special = {n: {"id": n, "ids": [i], "tokens": [n]} for i, n in enumerate(names[:3])}
+        text = {"Sequence": {"id": "A", "type_id": 0}}
+        single = [rng.choice([text, {"SpecialToken": {"id": rng.choice(list(special)), "type_id": 0}}]) for _ in range(rng.randrange(5))]
+        return {"type": "TemplateProcessing", "single": single, "special_tokens": special, "pair": [text]}
+
+    if rng.random() < 0.3:
+        return template()
+    # The reference fails where a template comes after one that made more or less than one part.
+    made = [p for p in (post_processor(rng, names) for _ in range(4)) if p["type"] not in ("Sequence", "TemplateProcessing")]
+    made.insert(rng.randrange(len(made) + 1), template())
+    return {"type": "Sequence", "processors": made}
+
+
+def oddities(name, made, names):
+    """What few files have, drawn from numbers of its own: what else is in a combination stays what it was."""
+    rng = random.Random(name + ", oddities")
+    if isinstance(made["model"]["vocab"], dict) and rng.random() < 0.3:
+        made["model"]["vocab"] = with_holes(rng, made["model"]["vocab"])
+    if rng.random() < 0.2:
+        made["post_processor"] = odd_post_processor(rng, names)
+    if rng.random() < 0.1:
+        expression = rng.choice([r"(?<=\ba)\w", r"(?<!\Ba)\w", r"(?<=\s\b.)e\b", r"(?<!\b[aeiou])n"])
+        made["pre_tokenizer"] = {"type": "Split", "pattern": {"Regex": expression}, "behavior": behavior(rng), "invert": boolean(rng)}
+    for part, kinds in zip(("normalizer", "decoder", "post_processor"), UNTAGGED):
+        made[part] = without_type(rng, made[part], kinds)
+    return made
+
+
 def combination(name, charsmap):
     rng = random.Random(name)
     model = rng.choice([bpe, bpe, unigram, unigram, word_piece, word_level])(rng)
@@ -256,7 +306,8 @@ def combination(name, charsmap):
         return make(*arguments) if rng.random() < 0.75 else None
 
     normalise = perhaps(normalizer, rng, charsmap)
-    return {"version": "1.0", "truncation": None, "padding": None,
+    made = {"version": "1.0", "truncation": None, "padding": None,
             "added_tokens": told_apart(added_tokens(rng, len(vocabulary), vocabulary), normalise),
             "normalizer": normalise, "pre_tokenizer": perhaps(pre_tokenizer, rng),
             "post_processor": perhaps(post_processor, rng, vocabulary), "decoder": perhaps(decoder, rng), "model": model}
+    return oddities(name, made, vocabulary)

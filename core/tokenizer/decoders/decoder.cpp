@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/tokenizer/decoders/decoder.h"
 
+#include "core/tokenizer/kind.h"
+
 namespace headscope::tokenizer {
 
 namespace {
@@ -22,8 +24,11 @@ private:
 }  // namespace
 
 std::unique_ptr<Decoder> make_decoder(const JsonView& description) {
-    const JsonView type = description.at("type");
-    const std::string name = type.string();
+    const std::string name = kind_of(description, {{"BPEDecoder", {"suffix"}},
+                                                   {"WordPiece", {"prefix", "cleanup"}},
+                                                   {"CTC", {"pad_token", "word_delimiter_token", "cleanup"}},
+                                                   {"Replace", {"pattern", "content"}},
+                                                   {"Strip", {"content", "start", "stop"}}});
     if (name == "Sequence") return std::make_unique<Sequence>(description);
     if (name == "ByteLevel") return make_byte_level_decoder();
     if (name == "ByteFallback") return make_byte_fallback_decoder();
@@ -34,7 +39,7 @@ std::unique_ptr<Decoder> make_decoder(const JsonView& description) {
     if (name == "BPEDecoder") return make_bpe_decoder(description);
     if (name == "WordPiece") return make_word_piece_decoder(description);
     if (name == "CTC") return make_ctc_decoder(description);
-    type.refuse(ErrorCode::unsupported, "expected a known decoder");
+    description.at("type").refuse(ErrorCode::unsupported, "expected a known decoder");
 }
 
 }  // namespace headscope::tokenizer

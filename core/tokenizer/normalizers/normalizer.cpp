@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/tokenizer/kind.h"
+
 namespace headscope::tokenizer {
 
 namespace {
@@ -25,8 +27,13 @@ private:
 }  // namespace
 
 std::unique_ptr<Normalizer> make_normalizer(const JsonView& description) {
-    const JsonView type = description.at("type");
-    const std::string name = type.string();
+    const std::string name =
+        kind_of(description, {{"BertNormalizer", {"clean_text", "handle_chinese_chars", "lowercase"}},
+                              {"Strip", {"strip_left", "strip_right"}},
+                              {"Sequence", {"normalizers"}},
+                              {"Precompiled", {"precompiled_charsmap"}},
+                              {"Replace", {"pattern", "content"}},
+                              {"Prepend", {"prepend"}}});
     if (name == "Sequence") return std::make_unique<Sequence>(description);
     if (name == "NFC") return make_normal_form(false, true);
     if (name == "NFD") return make_normal_form(false, false);
@@ -41,7 +48,7 @@ std::unique_ptr<Normalizer> make_normalizer(const JsonView& description) {
     if (name == "Strip") return make_strip(description);
     if (name == "Prepend") return make_prepend(description);
     if (name == "Replace") return make_replace(description);
-    type.refuse(ErrorCode::unsupported, "expected a known normaliser");
+    description.at("type").refuse(ErrorCode::unsupported, "expected a known normaliser");
 }
 
 }  // namespace headscope::tokenizer

@@ -5,7 +5,9 @@
 // tokenizer.json's "post_processor"; immutable. Single texts only: pairs are not encoded.
 
 #include <cstdint>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +21,8 @@ struct TextToken {
     std::string_view text;   ///< the original
     std::string_view piece;  ///< the token's spelling
     bool is_first = false;   ///< of the text's own
+    /// Members of a sequence from this one on see something before it nevertheless (Layout).
+    std::size_t first_until = std::numeric_limits<std::size_t>::max();
     std::uint32_t begin = 0, end = 0;
 };
 
@@ -28,17 +32,23 @@ struct InsertedToken {
     std::string name;
 };
 
+/// What a text becomes: the tokens that are put in, and the text's own between them. A template makes groups of it, a
+/// processor that comes later puts its tokens around each group.
+struct LayoutItem {
+    bool special = true;                                                ///< of a token that is put in, how it is marked
+    std::optional<InsertedToken> token;                                 ///< none: all of the text's own
+    std::size_t first_until = std::numeric_limits<std::size_t>::max();  ///< of those, as of TextToken
+};
+using Layout = std::vector<std::vector<LayoutItem>>;
+
 class PostProcessor {
 public:
     virtual ~PostProcessor() = default;
     /// Changes the offsets of a token where adjusts() says that there is something to change.
     virtual void adjust(TextToken&) const {}
     virtual bool adjusts() const { return false; }
-    /// The special tokens around the text; nothing where it adds none.
-    struct Frame {
-        std::vector<InsertedToken> before, after;
-    };
-    virtual const Frame* frame() const { return nullptr; }
+    /// Puts in special tokens, if they are wanted, and what else it does to the text as a whole.
+    virtual void arrange(Layout&, [[maybe_unused]] bool special_tokens) const {}
 };
 
 /// The post-processor that `description` tells of. Error(unsupported) names a kind that is not known.

@@ -67,3 +67,10 @@ TEST_CASE("Special tokens can be left out of decoded text", "[tokenizer][added]"
     REQUIRE(tokenizer->decode(Ids{3, 0, 4}, true) == "a <n>");
     REQUIRE(tokenizer->decode(Ids{-1, 0, 77, 2'000'000'000}) == "a");
 }
+
+TEST_CASE("Tokens that are new to a vocabulary with holes follow its count", "[tokenizer][added]") {
+    JsonParts parts;
+    parts.model = R"({"type": "BPE", "vocab": {"a": 0, "b": 5, "[X]": 9}, "merges": []})";
+    parts.added_tokens = "[" + added_token("[X]") + "," + added_token("[Y]") + "," + added_token("[Z]") + "]";
+    REQUIRE(parts.make()->encode("a[X]b[Y][Z]").ids == Ids{0, 9, 5, 3, 4});  // as in the reference
+}

@@ -33,7 +33,6 @@ TEST_CASE("Vocabularies and merges that contradict each other are refused with t
     refused(with_model(R"({"vocab": {"a": 0}, "merges": [["a"]]})"), ErrorCode::format, "model.merges[0]");
     refused(with_model(R"({"vocab": {"a": 0}, "merges": [7]})"), ErrorCode::format, "model.merges[0]");
     refused(with_model(R"({"vocab": {"a": 0}, "merges": {}})"), ErrorCode::format, "model.merges");
-    refused(with_model(R"({"vocab": {"a": 0, "b": 0}, "merges": []})"), ErrorCode::mismatch, "one piece for each id");
     refused(with_model(R"({"vocab": {"a": -1}, "merges": []})"), ErrorCode::limit, "model.vocab.a");
     refused(with_model(R"({"vocab": {"a": 99999999999}, "merges": []})"), ErrorCode::limit, "model.vocab.a");
     refused(with_model(R"({"vocab": {"a": 18446744073709551615}, "merges": []})"), ErrorCode::limit, "model.vocab.a");
@@ -59,6 +58,8 @@ TEST_CASE("Kinds that are not known are named", "[tokenizer][bad]") {
     parts.decoder = R"({"type": "Oracle"})";
     refused(parts, ErrorCode::unsupported, "Oracle");
     parts.decoder = R"({"kind": "Fuse"})";
+    refused(parts, ErrorCode::format, "type");
+    parts.decoder = R"({"decoders": []})";
     refused(parts, ErrorCode::format, "type");
     parts = {};
     parts.pre_tokenizer = R"({"type": "Split", "pattern": {"Regex": "(a"}, "behavior": "Isolated", "invert": false})";
@@ -102,4 +103,21 @@ TEST_CASE("An unknown word without a token for it is an error that says so", "[t
     REQUIRE_THROWS_MATCHES(pieces->encode("b"), Error, IsError(ErrorCode::mismatch, "[UNK]"));
     const auto bpe = with_model(R"({"vocab": {"a": 0}, "merges": [], "unk_token": "[UNK]"})").make();
     REQUIRE_THROWS_MATCHES(bpe->encode("b"), Error, IsError(ErrorCode::mismatch, "[UNK]"));
+}
+
+TEST_CASE("Templates that put the text where there is none are refused", "[tokenizer][bad]") {
+    const auto with_single = [](const std::string& single) {
+        return R"({"type": "TemplateProcessing", "pair": [], "special_tokens": {}, "single": )" + single + "}";
+    };
+    const std::string text = R"({"Sequence": {"id": "A", "type_id": 0}})";
+    JsonParts parts;
+    parts.post_processor = with_single(R"([{"Sequence": {"id": "B", "type_id": 0}}])");
+    refused(parts, ErrorCode::unsupported, "post_processor.single[0]] expected the sequence A alone");
+    const std::string twice = with_single("[" + text + "," + text + "]");
+    parts.post_processor = R"({"type": "Sequence", "processors": [)" + twice + "," + twice + "]}";
+    refused(parts, ErrorCode::unsupported, "found 2 parts before it");
+    std::string often = text;
+    for (int i = 0; i < 16; ++i) often += "," + text;
+    parts.post_processor = with_single("[" + often + "]");
+    refused(parts, ErrorCode::limit, "the text at most 16 times");
 }

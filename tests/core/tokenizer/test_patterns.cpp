@@ -157,3 +157,12 @@ TEST_CASE("A text of nearly matching characters does not cost a square", "[token
     set.finish();
     REQUIRE(set.find(std::string(4'000'000, 'a')).empty());
 }
+
+TEST_CASE("Ends of words are known within look-behinds", "[tokenizer][patterns]") {
+    using Found = std::vector<std::string>;
+    REQUIRE(matches(RegexMatcher(R"((?<=\bfoo)x\b)", "pattern"), "foox afoox foox1") == Found{"x"});
+    REQUIRE(matches(RegexMatcher(R"((?<!\B)x)", "pattern"), "ax x") == Found{"x"});
+    REQUIRE(matches(RegexMatcher(R"((?<!a\b.)x)", "pattern"), "a xax") == Found{"x"});
+    // Behind them they are those of the newest letters again.
+    REQUIRE(matches(RegexMatcher(R"((?<=(?:a)).\b)", "pattern"), "ab a\uA7CB-") == Found{"b", "\uA7CB"});
+}

@@ -85,3 +85,74 @@ TEST_CASE("Old and new Metaspace files say the same", "[tokenizer][pipeline]") {
                               "prepend_scheme": "first"})";
     REQUIRE_THROWS_MATCHES(parts.make(), Error, IsError(ErrorCode::mismatch, "prepend_scheme"));
 }
+
+namespace {
+
+const std::string kText = R"({"Sequence": {"id": "A", "type_id": 0}})";
+const std::string kStart = R"({"SpecialToken": {"id": "<s>", "type_id": 0}})";
+
+std::string template_of(const std::string& single) {
+    return R"({"type": "TemplateProcessing", "pair": [], "single": [)" + single +
+           R"(], "special_tokens": {"<s>": {"id": "<s>", "ids": [7], "tokens": ["<s>"]}}})";
+}
+
+std::shared_ptr<const tokenizer::Tokenizer> with_post_processor(const std::string& post_processor) {
+    JsonParts parts;
+    parts.post_processor = post_processor;
+    return parts.make();
+}
+
+}  // namespace
+
+TEST_CASE("A template may have the text twice, or not at all", "[tokenizer][pipeline]") {
+    const auto twice = with_post_processor(template_of(kText + "," + kStart + "," + kText));
+    REQUIRE(twice->encode("abb").ids == Ids{2, 1, 7, 2, 1});
+    REQUIRE(twice->encode("abb").offsets == Offsets{{0, 2}, {2, 3}, {0, 0}, {0, 2}, {2, 3}});
+    REQUIRE(twice->encode("abb", false).ids == Ids{2, 1, 2, 1});
+    const auto without = with_post_processor(template_of(kStart));
+    REQUIRE(without->encode("abb").ids == Ids{7});
+    REQUIRE(without->encode("abb", false).ids.empty());
+    REQUIRE(without->adds_first_token());
+    REQUIRE_FALSE(twice->adds_first_token());
+}
+
+TEST_CASE("Of several processors that add tokens each puts its own around what the ones before made",
+          "[tokenizer][pipeline]") {
+    const std::string bert = R"({"type": "BertProcessing", "sep": ["a", 0], "cls": ["b", 1]})";
+    const std::string roberta = R"({"type": "RobertaProcessing", "sep": ["<e>", 9], "cls": ["<b>", 8],
+                                    "trim_offsets": false, "add_prefix_space": false})";
+    const auto sequence = [](const std::string& list) {
+        return R"({"type": "Sequence", "processors": [)" + list + "]}";
+    };
+    const auto both = with_post_processor(sequence(bert + "," + roberta));
+    REQUIRE(both->encode("ab").ids == Ids{8, 1, 2, 0, 9});
+    REQUIRE(both->encode("ab", false).ids == Ids{2});
+    REQUIRE(with_post_processor(sequence(roberta + "," + bert))->encode("ab").ids == Ids{1, 8, 2, 9, 0});
+    // Parts of a template are closed one by one.
+    const std::string twice = template_of(kText + "," + kStart + "," + kText);
+    REQUIRE(with_post_processor(sequence(twice + "," + bert))->encode("ab").ids == Ids{1, 2, 0, 7, 0, 2, 0});
+    REQUIRE(with_post_processor(sequence(twice + "," + roberta))->encode("ab").ids == Ids{8, 2, 9, 9, 7, 9, 9, 2, 9});
+    REQUIRE(with_post_processor(sequence(bert + "," + twice))->encode("ab").ids == Ids{1, 2, 0, 7, 1, 2, 0});
+}
+
+TEST_CASE("Components without a type are known by their fields", "[tokenizer][pipeline]") {
+    JsonParts parts;
+    parts.normalizer = R"({"normalizers": [{"strip_left": true, "strip_right": true},
+                           {"pattern": {"String": "x"}, "content": "a"}, {"prepend": "b"}]})";
+    parts.decoder = R"({"suffix": "b"})";
+    parts.post_processor = R"({"sep": ["a", 0], "cls": ["b", 1]})";
+    REQUIRE(parts.make()->encode("  xb ").ids == Ids{1, 1, 2, 0});
+    REQUIRE(parts.make()->decode(Ids{2, 2}) == "a a");
+    parts.normalizer = R"({"clean_text": true, "handle_chinese_chars": true, "lowercase": true})";
+    REQUIRE(parts.make()->encode("AB", false).ids == Ids{2});
+}
+
+TEST_CASE("Pieces may share an id", "[tokenizer][pipeline]") {
+    JsonParts parts;
+    parts.model = R"({"type": "BPE", "vocab": {"a": 0, "b": 1, "c": 1}, "merges": []})";
+    parts.added_tokens = "[" + added_token("<x>") + "]";
+    const auto tokenizer = parts.make();
+    REQUIRE(tokenizer->encode("abc<x>").ids == Ids{0, 1, 1, 3});
+    REQUIRE(tokenizer->piece(1) == "b");
+    REQUIRE(tokenizer->decode(Ids{0, 1}) == "a b");
+}
