@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""evaluations.py PROGRAM: results of evaluations in the window, without a screen: a run that is open is evaluated from
+it, the three views show the file, what they export is what the command line makes of it, byte for byte; a file is
+dropped, a broken one refused; the session brings them back, and a file can be given as an argument."""
+import os
+import shutil
+import subprocess
+import sys
+
+from offscreen import export
+from program import Failed, Program, Sent, exit_status
+from training import corpus
+
+VIEWS = ("context_perplexity", "ablation", "scaling")
+started = []
+
+
+def start(program, home, arguments=()):
+    window = Program(program, home, {"QT_QPA_PLATFORM": "offscreen"}, [*arguments, "--threads", "2"])
+    started.append(window)
+    window.until_visible("main_window")
+    return window, Sent(window)
+
+
+def trained(program, home):
+    """A run of a few steps, hybrid, so that every figure has something to draw."""
+    job = os.path.join(home, "job.toml")
+    with open(job, "w", encoding="utf-8") as file:
+        file.write(f"""name = "short"
+[model]
+preset = "nano-100k"
+mixer = "mlp"
+layout = "even"
+[data]
+text = ["{corpus(home)}"]
+sequence_length = 64
+[training]
+steps = 6
+batch = 2
+threads = 1
+""")
+    run = os.path.join(home, "short")
+    subprocess.run([program, "train", job, "-o", run], check=True, stdout=subprocess.DEVNULL)
+    return run
+
+
+def same_figure(program, window, hands, home, file, view):
+    hands.act("view_" + view)
+    window.until_state(f"the view {view} in front", lambda state: state["front"] == view)
+    window.quiet()
+    for ending in ("csv", "svg"):
+        ours, theirs = (os.path.join(home, f"{view}-{who}.{ending}") for who in ("window", "command"))
+        export(window, hands, ours)
+        hands.key("Escape")
+        subprocess.run([program, "export", file, "--figure", view.replace("_", "-"), "-o", theirs], check=True,
+                       stdout=subprocess.DEVNULL)
+        with open(ours, "rb") as one, open(theirs, "rb") as other:
+            if one.read() != other.read():
+                raise Failed(f"expected the window's {ours} to be the command line's")
+
+
+def tell(program, home):
+    run = trained(program, home)
+    window, hands = start(program, home, [run])
+    window.until_state("the run", lambda state: len(state["runs"]) == 1 and state["runs"][0]["snapshots"] > 0)
+    hands.act("view_ablation")
+    window.until_visible("notice_action")
+    hands.act("evaluate_runs")
+    state = window.until_state("its evaluation", lambda state: len(state["evaluations"]) == 1 and
+                               state["front"] in VIEWS)
+    file = state["evaluations"][0]["path"]
+    if not file.startswith(os.path.join(home, "data", "headscope", "evaluations", "short-")):
+        raise Failed(f"expected results in the user's folder; found {file}")
+    for view in VIEWS:
+        same_figure(program, window, hands, home, file, view)
+
+    copy, broken = os.path.join(home, "copy.evaluation.h5"), os.path.join(home, "broken.evaluation.h5")
+    shutil.copy(file, copy)
+    with open(file, "rb") as whole, open(broken, "wb") as part:
+        part.write(whole.read()[:3000])
+    hands.drop(copy, "main_window")
+    window.until_state("the dropped file", lambda state: len(state["evaluations"]) == 2)
+    before = window.state()["problems"]
+    hands.drop(broken, "main_window")
+    window.until_state("the broken file to be refused", lambda state: state["problems"] == before + 1)
+    hands.act("view_scaling")
+    state = window.until_state("scaling in front", lambda state: state["front"] == "scaling")
+    if before or len(state["evaluations"]) != 2:
+        raise Failed(f"expected two evaluations and no problem before; found {state}")
+    stalls = window.stalls()
+    hands.act("quit")
+    if status := window.ended():
+        raise Failed(f"expected status 0 at the end; found {status}")
+
+    window, hands = start(program, home)
+    window.until_state("the session", lambda now: now["evaluations"] == state["evaluations"] and
+                       now["front"] == "scaling")
+    hands.act("close_evaluations")
+    window.until_state("no evaluation", lambda now: not now["evaluations"])
+    hands.act("quit")
+    window.ended()
+
+    window, hands = start(program, home, [copy])
+    window.until_state("the given file", lambda now: [one["path"] for one in now["evaluations"]] == [copy] and
+                       now["front"] in VIEWS)
+    hands.act("quit")
+    window.ended()
+    print(f"{len(VIEWS)} views; {stalls}")
+
+
+def work(home):
+    try:
+        tell(os.path.abspath(sys.argv[1]), home)
+    finally:
+        for window in started:
+            window.kill()
+
+
+if __name__ == "__main__":
+    sys.exit(exit_status("evaluations", work))
