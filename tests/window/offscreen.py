@@ -78,11 +78,6 @@ def tell(program, home):
     window.until_state("the session", lambda now: all(now[name] == state[name] for name in (
         "front", "site", "head", "models")) and [study["path"] for study in now["studies"]] ==
         [study["path"] for study in state["studies"]])
-    hands.act("quit")
-    window.ended()
-    print(f"{len(views)} views; {stalls}")
-
-
     # A file is the window's on a panel that floats, too.
     text = os.path.join(home, "dropped.txt")
     with open(text, "w", encoding="utf-8") as file:
@@ -92,6 +87,11 @@ def tell(program, home):
     hands.drop(text, "text_chips")
     window.until("the text in the session", lambda: text in [
         source["value"] for source in window.session()["text"]["sources"]])
+    hands.act("quit")
+    window.ended()
+    print(f"{len(views)} views; {stalls}")
+
+
 def work(home):
     try:
         tell(os.path.abspath(sys.argv[1]), home)
