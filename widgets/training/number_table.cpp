@@ -15,7 +15,8 @@
 namespace headscope::widgets {
 namespace {
 
-constexpr int kMeasuredRows = 200;  ///< that columns are made wide for
+constexpr int kMeasuredRows = 200;   ///< that columns are made wide for
+constexpr int kSortedRows = 50'000;  ///< of more the window would not answer while they are sorted
 
 using Column = figures::Table::Column;
 
@@ -126,7 +127,6 @@ NumberTable::NumberTable(QWidget* parent)
     verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 6);
     horizontalHeader()->setHighlightSections(false);
     horizontalHeader()->setResizeContentsPrecision(kMeasuredRows);
-    horizontalHeader()->setStretchLastSection(true);
     auto* copy_them = new QAction(tr("Copy the chosen rows, or all"), this);
     copy_them->setObjectName(QStringLiteral("numbers_copy"));
     addAction(copy_them);
@@ -136,7 +136,11 @@ NumberTable::NumberTable(QWidget* parent)
 
 void NumberTable::set_table(std::shared_ptr<const figures::Table> table) {
     if (table.get() == model_->table()) return;
+    const bool sortable = !table || table->rows() <= static_cast<std::size_t>(kSortedRows);
+    setSortingEnabled(false);
+    if (!sortable) sorted_->sort(-1);
     model_->set_table(std::move(table));
+    setSortingEnabled(sortable);
     resizeColumnsToContents();
 }
 

@@ -39,6 +39,7 @@ constexpr std::array<Quantity, 4> kQuantities{{
     {"cache", QT_TRANSLATE_NOOP("CostView", "Cache bytes"), true, &cost::MixerCost::cache, &cost::CostNumbers::cache,
      &cost::MeasuredMixer::cache_bytes},
 }};
+constexpr int kFirst = 2;    ///< column of the first quantity; each has two, and before them are name and time
 constexpr int kWide = 1800;  ///< pixels
 constexpr std::int64_t kShortest = 64, kLongest = 65'536;
 constexpr std::int64_t kMeasured = 4;  ///< bytes of a number in what is measured
@@ -66,11 +67,12 @@ CostView::CostView(Desk* desk, QWidget* parent) : View(desk, parent), shelf_(des
     table_ = new QTableWidget(content());
     table_->setObjectName(QStringLiteral("cost_table"));
     table_->setAccessibleName(tr("Cost of each mixer, by the paper and measured"));
-    table_->setColumnCount(9);
-    QStringList heads{tr("Mixer")};
+    table_->setColumnCount(kFirst + 2 * static_cast<int>(kQuantities.size()));
+    QStringList heads{tr("Mixer"), tr("Time")};
     for (const Quantity& quantity : kQuantities) heads << tr(quantity.title) << tr("measured");
     table_->setHorizontalHeaderLabels(heads);
     table_->verticalHeader()->hide();
+    table_->verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 6);
     table_->setShowGrid(false);
     table_->setAlternatingRowColors(true);
     table_->setEditTriggers(QAbstractItemView::NoEditTriggers);
@@ -87,9 +89,13 @@ CostView::CostView(Desk* desk, QWidget* parent) : View(desk, parent), shelf_(des
     splitter_->setSizes({250, 320});
     splitter_->setStretchFactor(1, 1);
     column->addWidget(splitter_, 1);
-    connect(table_, &QTableWidget::currentCellChanged, this, [this](int row) { plot_->set_stressed(row); });
+    connect(table_, &QTableWidget::currentCellChanged, this, [this](int row) {
+        const auto* item = table_->item(row, 0);
+        plot_->set_stressed(item ? item->data(Qt::UserRole).toInt() : -1);
+    });
     connect(plot_, &CurvePlot::chosen, this, [this](double, int id) {
-        if (id >= 0) table_->setCurrentCell(id, 0);
+        for (int row = 0; id >= 0 && row < table_->rowCount(); ++row)
+            if (table_->item(row, 0)->data(Qt::UserRole).toInt() == id) return table_->setCurrentCell(row, 0);
     });
     connect(&shelf_.draft(), &JobDraft::estimate_changed, this, &CostView::refresh_later);
     connect(&shelf_.draft(), &JobDraft::choices_changed, this, &CostView::refresh_later);
@@ -139,23 +145,30 @@ QWidget* CostView::make_bar() {
     for (const Quantity& quantity : kQuantities)
         what_->addItem(tr("Curves: %1").arg(tr(quantity.title)), QLatin1String(quantity.name));
     filling_ = false;
-    batch_ = new QSpinBox(bar);
-    batch_->setObjectName(QStringLiteral("cost_batch"));
-    batch_->setAccessibleName(tr("Sequences"));
-    batch_->setToolTip(tr("Sequences at once"));
-    batch_->setPrefix(tr("batch "));
-    batch_->setRange(1, 1 << 16);
-    row->addWidget(batch_);
-    connect(batch_, &QSpinBox::valueChanged, this, [this] {
-        refresh_later();
-        Q_EMIT state_changed();
-    });
+    const auto number = [&](const char* name, const QString& called, const QString& tip, const QString& prefix) {
+        auto* made = new QSpinBox(bar);
+        made->setObjectName(QLatin1String(name));
+        made->setAccessibleName(called);
+        made->setToolTip(tip);
+        made->setPrefix(prefix);
+        made->setRange(1, 1 << 16);
+        row->addWidget(made);
+        connect(made, &QSpinBox::valueChanged, this, [this] {
+            refresh_later();
+            Q_EMIT state_changed();
+        });
+        return made;
+    };
+    batch_ = number("cost_batch", tr("Sequences"), tr("B of the formulas: sequences at once"), tr("batch "));
+    parallel_ = number("cost_parallel", tr("Tensor-parallel machines"),
+                       tr("t of the formulas: machines that share the activations of a layer"), tr("t = "));
     measure_ = new QPushButton(bar);
     measure_->setObjectName(QStringLiteral("cost_measure"));
     measure_->setToolTip(
         tr("Counts the operations that run here, and the memory, on two layers of each mixer at these "
            "sizes; in a process of its own"));
     row->addWidget(measure_);
+    add_command(measure_);
     connect(measure_, &QPushButton::clicked, this, [this] {
         if (shelf_.cost().busy)
             Q_EMIT shelf_.cost_unwanted();
@@ -168,7 +181,6 @@ QWidget* CostView::make_bar() {
     busy_->setRange(0, 0);
     busy_->setFixedWidth(90);
     busy_->hide();
-    add_command(measure_);
     row->addWidget(busy_);
     return bar;
 }
@@ -189,6 +201,7 @@ cost::CostSetting CostView::setting() const {
     cost::CostSetting setting;
     setting.batch = batch_->value();
     setting.length = length_->currentData().toString().toLongLong();
+    setting.tensor_parallel = parallel_->value();
     setting.bytes = bytes_->currentData().toString().toLongLong();
     setting.hidden = shelf_.draft().estimate().hidden;
     setting.heads = shelf_.draft().estimate().heads;
@@ -218,6 +231,11 @@ const cost::CostRow* CostView::measured(const std::string& mixer, std::int64_t l
     for (const cost::CostRow& row : answer.table->rows)
         if (row.mixer == mixer && row.length == length && row.measured) return &row;
     return nullptr;
+}
+
+bool CostView::comparable(bool bytes, bool activation) const {
+    const cost::CostSetting now = setting();
+    return (!bytes || now.bytes == kMeasured) && (!activation || now.tensor_parallel == 1);
 }
 
 /// At these sizes, at any length.
@@ -260,44 +278,78 @@ void CostView::show_measuring() {
 void CostView::show_table() {
     const auto& costs = cost::mixer_costs();
     const bool formulas = show_->currentData().toString() == QLatin1String("formulas");
-    const cost::CostSetting now = setting();
-    table_->setRowCount(static_cast<int>(costs.size()));
+    int rows = static_cast<int>(costs.size());
+    for (const cost::MixerCost& one : costs) rows += one.precomputed_prefill ? 1 : 0;
+    table_->setRowCount(rows);
     table_->horizontalHeader()->setSectionResizeMode(formulas ? QHeaderView::ResizeToContents : QHeaderView::Stretch);
     table_->horizontalHeader()->setSectionResizeMode(0, QHeaderView::ResizeToContents);
     table_->horizontalHeader()->setStretchLastSection(formulas);
     for (int column = 0; column < table_->columnCount(); ++column)
         table_->horizontalHeaderItem(column)->setTextAlignment(
-            (column == 0 || (formulas && column % 2 == 1) ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
+            (column == 0 || (formulas && (column == 1 || column % 2 == 0)) ? Qt::AlignLeft : Qt::AlignRight) |
+            Qt::AlignVCenter);
+    table_->horizontalHeaderItem(1)->setToolTip(tr("How it grows, up to a constant"));
     const bool any = measured_somewhere();
-    for (int column = 2; column < table_->columnCount(); column += 2) table_->setColumnHidden(column, !any);
-    QColor faint = desk().theme().muted;
-    for (int row = 0; row < static_cast<int>(costs.size()); ++row) {
-        const cost::MixerCost& one = costs[static_cast<std::size_t>(row)];
-        const cost::CostNumbers paper = cost::evaluate(one, now);
-        const cost::CostRow* here = measured(one.mixer, now.length);
-        auto* name =
-            new QTableWidgetItem(swatch(mixer_colour(desk().theme(), one.mixer)), QString::fromStdString(one.label));
-        name->setToolTip(tr("Time: %1").arg(QString::fromStdString(one.time.pretty())));
-        table_->setItem(row, 0, name);
-        int column = 1;
-        for (const Quantity& quantity : kQuantities) {
-            const double value = paper.*quantity.paper;
-            const QString formula = QString::fromStdString((one.*quantity.formula).pretty());
-            auto* cell = new QTableWidgetItem(formulas ? formula : amount(value, quantity.bytes));
-            cell->setToolTip(formulas ? amount(value, quantity.bytes) : formula);
-            cell->setTextAlignment((formulas ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
-            table_->setItem(row, column++, cell);
-            const bool comparable = !quantity.bytes || now.bytes == kMeasured;
-            const double measured_value = here && comparable ? *here->measured.*quantity.measured : std::nan("");
-            auto* beside = new QTableWidgetItem(amount(measured_value, quantity.bytes));
-            beside->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
-            if (std::isfinite(measured_value) && value > 0)
-                beside->setToolTip(tr("%1 times the paper's").arg(measured_value / value, 0, 'g', 3));
-            else
-                beside->setForeground(faint);
-            if (here && !comparable) beside->setToolTip(tr("Measured with 4 bytes a number"));
-            table_->setItem(row, column++, beside);
+    for (int column = kFirst + 1; column < table_->columnCount(); column += 2) table_->setColumnHidden(column, !any);
+    int row = 0;
+    for (const cost::MixerCost& one : costs) {
+        show_row(row++, one, false);
+        if (one.precomputed_prefill) show_row(row++, one, true);
+    }
+}
+
+/// `precomputed`: the entries of a mixer whose maps are there already.
+void CostView::show_row(int row, const cost::MixerCost& one, bool precomputed) {
+    const bool formulas = show_->currentData().toString() == QLatin1String("formulas");
+    const cost::CostSetting now = setting();
+    const cost::CostNumbers paper = cost::evaluate(one, now);
+    const cost::CostRow* here = precomputed ? nullptr : measured(one.mixer, now.length);
+    const auto place = std::find_if(cost::mixer_costs().begin(), cost::mixer_costs().end(),
+                                    [&](const auto& other) { return other.mixer == one.mixer; });
+    const QString label = QString::fromStdString(one.label);
+    auto* name = precomputed ? new QTableWidgetItem(swatch(Qt::transparent), tr("maps computed before"))
+                             : new QTableWidgetItem(swatch(mixer_colour(desk().theme(), one.mixer)), label);
+    name->setData(Qt::UserRole, static_cast<int>(place - cost::mixer_costs().begin()));
+    if (precomputed)
+        name->setToolTip(tr("%1 depends on no text: with its maps kept from before (Appendix F)").arg(label));
+    table_->setItem(row, 0, name);
+    const auto set = [&](int column, double value, const QString& formula, bool bytes) {
+        auto* cell = new QTableWidgetItem(formulas ? formula : amount(value, bytes));
+        cell->setToolTip(formulas ? amount(value, bytes) : formula);
+        cell->setTextAlignment((formulas ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
+        table_->setItem(row, column, cell);
+    };
+    const auto empty = [&](int column) { table_->setItem(row, column, new QTableWidgetItem); };
+    if (precomputed)
+        empty(1);
+    else
+        set(1, paper.time, tr("O(%1)").arg(QString::fromStdString(one.time.pretty())), false);
+    int column = kFirst;
+    for (const Quantity& quantity : kQuantities) {
+        double value = paper.*quantity.paper;
+        const cost::Formula* formula = &(one.*quantity.formula);
+        if (precomputed) {
+            const bool prefill = quantity.paper == &cost::CostNumbers::prefill;
+            const bool decode = quantity.paper == &cost::CostNumbers::decode;
+            if (!prefill && !decode) {
+                empty(column++);
+                empty(column++);
+                continue;
+            }
+            value = (prefill ? paper.precomputed_prefill : paper.precomputed_decode).value_or(std::nan(""));
+            formula = prefill ? &*one.precomputed_prefill : &*one.precomputed_decode;
         }
+        set(column++, value, QString::fromStdString(formula->pretty()), quantity.bytes);
+        const bool like = comparable(quantity.bytes, quantity.paper == &cost::CostNumbers::activation);
+        const double measured_value = here && like ? *here->measured.*quantity.measured : std::nan("");
+        auto* beside = new QTableWidgetItem(precomputed ? QString() : amount(measured_value, quantity.bytes));
+        beside->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
+        if (std::isfinite(measured_value) && value > 0)
+            beside->setToolTip(tr("%1 times the paper's").arg(measured_value / value, 0, 'g', 3));
+        else
+            beside->setForeground(desk().theme().muted);
+        if (here && !like) beside->setToolTip(tr("Measured with 4 bytes a number, on one machine"));
+        table_->setItem(row, column++, beside);
     }
 }
 
@@ -316,7 +368,7 @@ void CostView::show_curves() {
             paper.x.push_back(static_cast<double>(length));
             paper.y.push_back(cost::evaluate(one, at).*quantity->paper);
             const cost::CostRow* row = measured(one.mixer, length);
-            if (!row || (quantity->bytes && at.bytes != kMeasured)) continue;
+            if (!row || !comparable(quantity->bytes, quantity->paper == &cost::CostNumbers::activation)) continue;
             here.x.push_back(static_cast<double>(length));
             here.y.push_back(*row->measured.*quantity->measured);
         }
@@ -345,7 +397,8 @@ QJsonObject CostView::state() const {
             {"bytes", bytes_->currentData().toString()},
             {"show", show_->currentData().toString()},
             {"what", what_->currentData().toString()},
-            {"batch", batch_->value()}};
+            {"batch", batch_->value()},
+            {"parallel", parallel_->value()}};
 }
 
 void CostView::restore(const QJsonObject& state) {
@@ -355,6 +408,7 @@ void CostView::restore(const QJsonObject& state) {
          {std::pair{length_, "length"}, std::pair{bytes_, "bytes"}, std::pair{show_, "show"}, std::pair{what_, "what"}})
         if (const int at = box->findData(state[QLatin1String(name)].toString()); at >= 0) box->setCurrentIndex(at);
     if (state["batch"].isDouble()) batch_->setValue(state["batch"].toInt());
+    if (state["parallel"].isDouble()) parallel_->setValue(state["parallel"].toInt());
     refresh_later();
 }
 
@@ -366,6 +420,8 @@ std::optional<FigureWish> CostView::figure() const {
     if (sizes.isEmpty()) sizes = QString::fromStdString(model.from.empty() ? model.preset : model.from);
     if (sizes.isEmpty()) return std::nullopt;
     wish.paths << sizes;
+    if (batch_->value() != 1 || parallel_->value() != 1 || setting().bytes != cost::CostSetting().bytes)
+        wish.note = tr("The figure is of one sequence, t = 1 and 2 bytes a number.");
     return wish;
 }
 

@@ -38,13 +38,16 @@ private:
     CostWish wish() const;
     const cost::CostRow* measured(const std::string& mixer, std::int64_t length) const;
     bool measured_somewhere() const;
+    /// As paper and measurement count it: what depends on numbers of other sizes, or on several machines, does not.
+    bool comparable(bool bytes, bool activation) const;
     void show_table();
+    void show_row(int row, const cost::MixerCost& one, bool precomputed);
     void show_curves();
     void show_measuring();
 
     RunShelf& shelf_;
     QComboBox *sizes_, *length_, *bytes_, *show_, *what_;
-    QSpinBox* batch_;
+    QSpinBox *batch_, *parallel_;
     QPushButton* measure_;
     QProgressBar* busy_;
     QLabel* words_;
