@@ -117,6 +117,33 @@ TEST_CASE("A choice goes through JSON and the panel unchanged", "[panels][text]"
     CHECK(text_choice_from(QJsonObject{{"sources", 7}, {"length", "x"}}) == TextChoice{});
 }
 
+TEST_CASE("What only an encoder-decoder reads is kept for the session while none is open", "[panels][text]") {
+    Panel p;
+    TextChoice choice;
+    choice.target = QStringLiteral("Bonjour");
+    choice.chat = true;
+    p.panel.set_choice(choice);
+    CHECK(p.panel.choice().target.isEmpty());
+    CHECK_FALSE(p.panel.choice().chat);
+    CHECK(p.panel.kept_choice().target == "Bonjour");
+    CHECK(p.panel.kept_choice().chat);
+}
+
+TEST_CASE("What is said of a run is whole in a panel of its usual width", "[panels][text]") {
+    Panel p;
+    p.panel.resize(300, 600);
+    p.panel.show();
+    p.panel.show_running(true);
+    p.panel.show_progress(0.4, QStringLiteral("batch 12 of 34, layer 11 of 24, 82.7 tokens/s, 12:34 min left"));
+    QApplication::processEvents();
+    auto* words = child<QLabel>(p.panel, "text_progress_words");
+    REQUIRE(words->isVisible());
+    CHECK(words->text().contains("82.7 tokens/s"));
+    CHECK(words->height() >= words->heightForWidth(words->width()));
+    p.panel.show_running(false);
+    CHECK_FALSE(words->isVisible());
+}
+
 TEST_CASE("Texts have names for lists, and one is chosen by its place", "[panels][text]") {
     Panel p;
     CHECK(p.panel.labels().isEmpty());

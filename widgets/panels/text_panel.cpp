@@ -287,12 +287,13 @@ void TextPanel::update_run() {
 
 void TextPanel::show_progress(double share, const QString& what) {
     progress_->setValue(qRound(share * 1000));
-    progress_->setFormat(what);
+    progress_words_->setText(what);
 }
 
 void TextPanel::show_running(bool running) {
     running_ = running;
     progress_->setVisible(running);
+    progress_words_->setVisible(running);
     if (!running) progress_->setValue(0);
     stop_->setEnabled(running);
     update_run();

@@ -78,7 +78,8 @@ private:
     QListWidget* list_ = nullptr;
     QPlainTextEdit* text_ = nullptr;
     QLineEdit* target_ = nullptr;
-    QLabel *target_label_ = nullptr, *cost_ = nullptr, *problem_ = nullptr, *model_note_ = nullptr;
+    QLabel *target_label_ = nullptr, *cost_ = nullptr, *progress_words_ = nullptr, *problem_ = nullptr,
+           *model_note_ = nullptr;
     QSpinBox* length_ = nullptr;
     QCheckBox *windows_ = nullptr, *chat_ = nullptr, *repeat_ = nullptr, *beyond_ = nullptr;
     QCheckBox *maps_ = nullptr, *states_ = nullptr, *logits_ = nullptr;

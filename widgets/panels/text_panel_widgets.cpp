@@ -79,8 +79,16 @@ void TextPanel::build() {
     cost_->setObjectName(QStringLiteral("text_cost"));
     cost_->setWordWrap(true);
     below->addWidget(cost_);
+    progress_words_ = new QLabel(this);  // not in the bar: with rate and time they are longer than the panel is wide
+    progress_words_->setObjectName(QStringLiteral("text_progress_words"));
+    progress_words_->setWordWrap(true);
+    progress_words_->setMinimumHeight(2 * fontMetrics().lineSpacing());
+    progress_words_->setAlignment(Qt::AlignLeft | Qt::AlignBottom);
+    below->addWidget(progress_words_);
     progress_ = named(new QProgressBar(this), "text_progress", tr("How far the run is"));
     progress_->setRange(0, 1000);
+    progress_->setTextVisible(false);
+    progress_->setFixedHeight(10);
     below->addWidget(progress_);
     run_ = named(new QPushButton(tr("Run"), this), "text_run", tr("Analyse the chosen texts (Ctrl+Return)"));
     stop_ = named(new QPushButton(tr("Stop"), this), "text_stop", tr("Stop the run; what is done stays"));
