@@ -394,9 +394,9 @@ TEXT_WORDS = ("'s", "'LL", "'\u017f", " ", "  ", "\n", "\r\n", "\t", "\u00a0", "
               "[MASK]", "<|end|>", "<0x41>", "Wonderland", "\ufffd", "\0", "\U0010ffff")
 
 
-def analysis():
+def edits(first):
     """Edits are choices, a byte each (targets/analysis_edits.cpp): any bytes are edits."""
-    rng = random.Random(1)
+    rng = random.Random(first)
     seeds = {f"{i:02}": bytes([i % 5]) + rng.randbytes(7 + i % 13) for i in range(40)}
     seeds["none"] = b""
     return seeds
@@ -530,7 +530,7 @@ def main():
               "pytorch": pytorch, "config": config, "checkpoint": checkpoint, "pattern": pattern,
               "tokenizer_json": tokenizer_json, "tokenizer_folder": tokenizer_folder, "tokenizer_text": tokenizer_text,
               "chat_template": chat_template, "training_text": training_text, "journal": journal,
-              "analysis": analysis}
+              "analysis": lambda: edits(1), "run_file": lambda: edits(2), "evaluation_file": lambda: edits(3)}
     for target, make in makers.items():
         seeds = make()
         write(target, seeds)

@@ -30,6 +30,9 @@ const std::vector<Target>& targets() {
          "core/training/run_story.cpp",
          run_journal, 4096},
         {"analysis", "core/store", run_analysis, 256},
+        {"run_file", "core/store/run_file_read.cpp core/store/run_layout.cpp core/store/hdf5_dataset.cpp", run_run_file,
+         256},
+        {"evaluation_file", "core/store/evaluation_file.cpp core/store/hdf5_dataset.cpp", run_evaluation_file, 256},
     };
     return all;
 }

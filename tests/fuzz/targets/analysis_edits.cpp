@@ -159,6 +159,17 @@ std::string value_of(Choices& choices) {
     return value;
 }
 
+/// HDF5 1.10.8 writes behind its buffers where it packs some types by these filters: such datasets stay empty.
+bool packs_bits(hid_t dataset) {
+    const hid_t list = H5Dget_create_plist(dataset);
+    unsigned flags = 0;
+    bool packs = false;
+    for (const H5Z_filter_t filter : {H5Z_FILTER_NBIT, H5Z_FILTER_SCALEOFFSET})
+        packs = packs || H5Pget_filter_by_id2(list, filter, &flags, nullptr, nullptr, 0, nullptr, nullptr) >= 0;
+    H5Pclose(list);
+    return packs;
+}
+
 /// A new dataset or attribute is filled only where that needs little memory.
 void write_values(hid_t id, hid_t type, hid_t space, const std::string& value, bool attribute) {
     const hssize_t count = H5Sget_simple_extent_npoints(space);
@@ -167,6 +178,7 @@ void write_values(hid_t id, hid_t type, hid_t space, const std::string& value, b
     if (H5Tdetect_class(type, H5T_VLEN) > 0 || H5Tis_variable_str(type) > 0 || H5Tget_class(type) == H5T_REFERENCE) {
         return;  // their memory would be pointers
     }
+    if (!attribute && packs_bits(id)) return;
     std::string bytes;
     while (bytes.size() < static_cast<std::size_t>(count) * size) bytes += value;
     if (attribute) {

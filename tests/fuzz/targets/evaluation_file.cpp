@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A file of evaluations (*.evaluation.h5) of ours, changed through HDF5 itself by the input's edits (analysis_edits.h),
+// then read whole and written as a table.
+#include <hdf5.h>
+
+#include "core/store/evaluation_file.h"
+#include "tests/core/base/temporary_folder.h"
+#include "tests/fuzz/check.h"
+#include "tests/fuzz/memory_file.h"
+#include "tests/fuzz/targets/analysis_edits.h"
+#include "tests/fuzz/targets/targets.h"
+
+namespace headscope::fuzz {
+namespace {
+
+store::Evaluation sample() {
+    store::Evaluation evaluation;
+    evaluation.models.resize(2);
+    evaluation.models[0].name = "one";
+    evaluation.models[0].layer_mixers = "standard,mlp";
+    evaluation.models[1].name = "two, \"quoted\"";
+    evaluation.results.resize(3);
+    for (std::size_t i = 0; i < 3; ++i) {
+        evaluation.results[i].model = static_cast<std::int64_t>(i % 2);
+        evaluation.results[i].task = "perplexity";
+        evaluation.results[i].metric = "token_perplexity";
+        evaluation.results[i].length = 16;
+        evaluation.results[i].value = 2.5;
+    }
+    return evaluation;
+}
+
+struct Base {
+    MemoryFolder folder;
+    std::string bytes;
+    std::vector<HdfObject> objects;
+
+    Base() {
+        H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+        const auto path = folder.path() / "base.evaluation.h5";
+        store::write_evaluation(path, sample());
+        bytes = test::read_file(path);
+        objects = list_objects(path);
+    }
+};
+
+}  // namespace
+
+void run_evaluation_file(std::string_view input) {
+    static const Base base;
+    const auto path = base.folder.write("changed.evaluation.h5", base.bytes);
+    apply_edits(path, base.objects, input);
+    refusal([&] {
+        const store::Evaluation evaluation = store::read_evaluation(path);
+        for (const store::EvaluationResult& result : evaluation.results) {
+            expect(result.model >= 0 && result.model < static_cast<std::int64_t>(evaluation.models.size()),
+                   "results of models that are there");
+        }
+        expect(!store::evaluation_csv(evaluation).empty(), "a table with a first line");
+    });
+}
+
+}  // namespace headscope::fuzz
