@@ -14,7 +14,9 @@ import sys
 import time
 from pathlib import Path
 
+import archives
 import configs
+import families
 import harness
 import places
 import texts
@@ -27,10 +29,12 @@ def main():
     parser.add_argument("program")
     parser.add_argument("sample", type=Path)
     parser.add_argument("--quick", action="store_true", help="a part of them, in a minute")
-    parser.add_argument("--only", nargs="*", default=["weights", "configs", "places", "texts", "training", "analyses"])
+    parser.add_argument("--only", nargs="*", default=[
+        "weights", "archives", "configs", "families", "places", "texts", "training", "analyses"])
     options = parser.parse_args()
     harness.limit_core_dumps()
-    groups = {"weights": weights, "configs": configs, "places": places, "texts": texts, "training": training}
+    groups = {"weights": weights, "archives": archives, "configs": configs, "families": families, "places": places,
+              "texts": texts, "training": training}
     if "analyses" in options.only:
         import analyses  # the one that needs h5py
         groups["analyses"] = analyses
