@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Results of evaluations: the shelf of open files, the three figures, the table of their numbers.
 #include <QAbstractItemModelTester>
+#include <QAction>
 #include <QApplication>
 #include <QCheckBox>
 #include <QClipboard>
@@ -108,6 +109,15 @@ TEST_CASE("A view of evaluations shows the figure and the table that export make
         CHECK(figures::csv(*child<NumberTable>(*page.view, "numbers")->numbers().table()) ==
               figures::figure_csv(page.exported({record})));
         CHECK(child<Banner>(*page.view, "failure")->text().isEmpty());
+        // The palette copies the table.
+        bool copied = false;
+        for (QAction* action : page.view->commands()) {
+            if (action->objectName() != QStringLiteral("evaluation_copy_numbers")) continue;
+            action->trigger();
+            copied = true;
+        }
+        CHECK(copied);
+        CHECK(QApplication::clipboard()->text() == child<NumberTable>(*page.view, "numbers")->copied());
     }
 }
 

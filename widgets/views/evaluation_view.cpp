@@ -80,6 +80,9 @@ void EvaluationView::build() {
     pointed_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
     column->addWidget(pointed_);
     connect(picture_, &FigureView::pointed, this, &EvaluationView::say);
+    add_command(
+        "evaluation_copy_numbers", tr("Copy the numbers"), {}, tr("The chosen rows of the table, or all"),
+        [this] { numbers_->copy(); }, [this] { return numbers_->numbers().rowCount() > 0; });
 }
 
 QWidget* EvaluationView::make_bar() {
