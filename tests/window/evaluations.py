@@ -3,6 +3,7 @@
 """evaluations.py PROGRAM: results of evaluations in the window, without a screen: a run that is open is evaluated from
 it, the three views show the file, what they export is what the command line makes of it, byte for byte; a file is
 dropped, a broken one refused; the session brings them back, and a file can be given as an argument."""
+import json
 import os
 import shutil
 import subprocess
@@ -21,6 +22,11 @@ def start(program, home, arguments=()):
     started.append(window)
     window.until_visible("main_window")
     return window, Sent(window)
+
+
+def paths(state):
+    """Of the files that are open; which one a session has first depends on which is read first."""
+    return sorted(one["path"] for one in state["evaluations"])
 
 
 def trained(program, home):
@@ -92,9 +98,13 @@ def tell(program, home):
     hands.act("quit")
     if status := window.ended():
         raise Failed(f"expected status 0 at the end; found {status}")
+    with open(os.path.join(home, "data", "headscope", "recent.json"), encoding="utf-8") as recent:
+        kinds = {item["path"]: item["kind"] for item in json.load(recent)["items"]}
+    if [kinds.get(path) for path in (file, copy, broken)] != ["evaluation", "evaluation", None]:
+        raise Failed(f"expected both files among the recent items; found {kinds}")
 
     window, hands = start(program, home)
-    window.until_state("the session", lambda now: now["evaluations"] == state["evaluations"] and
+    window.until_state("the session", lambda now: paths(now) == paths(state) and
                        now["front"] == "scaling")
     hands.act("close_evaluations")
     window.until_state("no evaluation", lambda now: not now["evaluations"])
@@ -102,7 +112,7 @@ def tell(program, home):
     window.ended()
 
     window, hands = start(program, home, [copy])
-    window.until_state("the given file", lambda now: [one["path"] for one in now["evaluations"]] == [copy] and
+    window.until_state("the given file", lambda now: paths(now) == [copy] and
                        now["front"] in VIEWS)
     hands.act("quit")
     window.ended()
