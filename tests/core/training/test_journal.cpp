@@ -249,10 +249,12 @@ TEST_CASE("A writer that is killed loses nothing that it appended", "[training][
             }
         }
         ::close(pipe[1]);
+        std::int64_t told = before;
+        // Every other time it has begun to write, however slow the machine is.
+        if (round % 2 == 0) REQUIRE(::read(pipe[0], &told, sizeof told) == sizeof told);
         ::usleep(1000 + random() % 5000);
         ::kill(child, SIGKILL);
         ::waitpid(child, nullptr, 0);
-        std::int64_t told = before;
         while (::read(pipe[0], &told, sizeof told) == sizeof told) {
         }
         ::close(pipe[0]);
@@ -264,7 +266,7 @@ TEST_CASE("A writer that is killed loses nothing that it appended", "[training][
             REQUIRE(std::get<Step>(events[i].what).step == static_cast<std::int64_t>(i) + 1);
         before = std::ssize(events);
     }
-    REQUIRE(before > 20);
+    REQUIRE(before >= 10);
 }
 
 TEST_CASE("A disk that is full leaves whole events, and the journal goes on when there is room",
