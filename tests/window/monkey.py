@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
 """monkey.py PROGRAM [--seconds N] [--seed N]: lets the window click and type at random, and judges its report: no
-crash, no stall, every action and view reached, memory kept within what caches take. A run that trains is open, so that
-there is something to pause, stop and look at. HEADSCOPE_MONKEY_SECONDS: for how long (120)."""
+crash, no stall, every action and view reached, memory kept within what caches take. A run that trains is open,
+and an evaluation of it, so that there is something to pause, stop and look at. HEADSCOPE_MONKEY_SECONDS: for how long (120)."""
 import argparse
 import os
 import subprocess
@@ -21,11 +21,21 @@ def begin_run(program, home, environment):
     command = [program, "train", path, "-o", run, "--nice", "10"]
     process = subprocess.Popen(command, env=environment, cwd=home, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                text=True, errors="replace")
-    while not os.path.isdir(os.path.join(run, "snapshots")):
+    while not os.path.exists(os.path.join(run, "snapshots", "last")):
         if process.poll() is not None:
             raise RuntimeError(f"expected {' '.join(command)} to train; found {process.stderr.read().strip()}")
         time.sleep(0.1)
     return run
+
+
+def evaluate(program, home, environment, run):
+    """An evaluation of the run as it is now: there is something to show and to close."""
+    scores = os.path.join(home, "run.evaluation.h5")
+    command = [program, "evaluate", run, "--task", "next_token_accuracy", "--tokens", "500", "-o", scores]
+    done = subprocess.run(command, env=environment, cwd=home, capture_output=True, text=True, errors="replace")
+    if done.returncode != 0:
+        raise RuntimeError(f"expected {' '.join(command)} to succeed; found {done.stderr.strip()}")
+    return scores
 
 
 def judge(run, seconds):
@@ -56,8 +66,9 @@ def main():
         environment = dict(os.environ, HOME=home, XDG_DATA_HOME=home + "/data", XDG_CONFIG_HOME=home + "/config",
                            XDG_CACHE_HOME=home + "/cache", QT_QPA_PLATFORM="offscreen")
         try:
-            command = [program, "--monkey", str(options.seconds), "--seed", str(options.seed),
-                       begin_run(program, home, environment)]
+            training = begin_run(program, home, environment)
+            command = [program, "--monkey", str(options.seconds), "--seed", str(options.seed), training,
+                       evaluate(program, home, environment, training)]
             print(" ".join(command), flush=True)
             run = subprocess.run(command, env=environment, cwd=home, capture_output=True, text=True, errors="replace",
                                  timeout=options.seconds + 180)

@@ -91,6 +91,10 @@ class Tour:
         self.show("on_text")
         hands.choose("colouring", "Attention received")
         self.keep("text")
+        self.show("overview")  # every head as it is, on the picture of all
+        hands.click("filter")
+        hands.key("Ctrl+A")
+        hands.key("Delete")
         hands.act("theme_dark")
         window.until_state("dark colours", lambda state: state["dark"])
         self.show("all_heads")
@@ -104,6 +108,9 @@ class Tour:
         hands.key("Return")
         self.keep("export", 3.0)
         hands.key("Escape")
+        self.window.until("the export page to close", lambda: (
+            not self.window.find("export_save").get("visible", False)))
+        hands.take_focus()
 
     # The job of the tour: a hybrid that learns for 300 steps.
     JOB = """name = "hybrid, even layers standard"
