@@ -301,7 +301,6 @@ void tell_run(const InfoOptions& options, const Cancellation& cancellation) {
         continue_in_child(files, cancellation);
         limits.emplace(files);
     }
-    training::mend_run_file(options.path);
     const json document = describe_run(training::read_run(options.path, false));
     options.json ? print_json(document) : print_description(document);
 }

@@ -208,7 +208,9 @@ void mend_run_file(const fs::path& folder) {
     if (!ends_at_regular_file(journal) || being_written(journal)) return;
     const auto told = fs::last_write_time(journal, error);
     if (error || fs::file_size(journal, error) <= kJournalHeaderBytes || error) return;
-    if (ends_at_regular_file(file)) {
+    const auto there = fs::symlink_status(file, error);
+    if (fs::exists(there)) {
+        if (!fs::is_regular_file(there)) return;  // nothing of ours
         const auto made = fs::last_write_time(file, error);
         if (error || made >= told) return;
     }
