@@ -68,7 +68,6 @@ public:
         if (store::looks_like_hdf5(path)) {
             add_hdf5(path);
         } else if (training::is_run_folder(path)) {
-            training::mend_run_file(path);
             add_run(training::read_run(path));
         } else if (wants_sizes()) {
             add_checkpoint(path);
