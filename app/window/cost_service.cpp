@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/window/cost_service.h"
 
-#include <sys/resource.h>
-
 #include <QProcess>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -18,7 +16,6 @@ namespace headscope::app {
 namespace {
 
 using nlohmann::json;
-constexpr int kPriority = 10;
 
 /// What `headscope cost --json` says. Throws Error.
 std::shared_ptr<const cost::CostTable> table_of(const QByteArray& answer) {
@@ -114,8 +111,7 @@ void CostService::start(const widgets::CostWish& wish, const QStringList& sizes)
     words << sizes << QStringLiteral("--measure") << QStringLiteral("--json") << QStringLiteral("--batch")
           << QString::number(wish.batch) << QStringLiteral("--lengths") << lengths.join(QLatin1Char(','));
     process_ = new QProcess(this);
-    process_->setProcessEnvironment(child_environment());
-    process_->setChildProcessModifier([] { ::setpriority(PRIO_PROCESS, 0, kPriority); });
+    make_patient(*process_);
     connect(process_, &QProcess::finished, this,
             [this, wish](int status, QProcess::ExitStatus how) { ended(wish, status, how != QProcess::NormalExit); });
     connect(process_, &QProcess::errorOccurred, this, [this, wish](QProcess::ProcessError error) {

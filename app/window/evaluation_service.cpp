@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/window/evaluation_service.h"
 
-#include <sys/resource.h>
-
 #include <QDateTime>
 #include <QFileInfo>
 #include <QProcess>
@@ -17,7 +15,6 @@
 namespace headscope::app {
 namespace {
 
-constexpr int kPriority = 10;
 constexpr int kParts = 16;  ///< the shortest context is that part of the length of training
 
 /// A name that no file has: a second may see several.
@@ -123,8 +120,7 @@ void EvaluationService::start(const EvaluationPlan& plan, const QString& output)
     desk_->evaluations().set_evaluating(
         tr("Evaluating %1, at a low priority").arg(plan.names.join(QStringLiteral(", "))));
     process_ = new QProcess(this);
-    process_->setProcessEnvironment(child_environment());
-    process_->setChildProcessModifier([] { ::setpriority(PRIO_PROCESS, 0, kPriority); });
+    make_patient(*process_);
     process_->setStandardOutputFile(QProcess::nullDevice());
     connect(process_, &QProcess::finished, this, [this, output](int status, QProcess::ExitStatus how) {
         ended(output, status, how != QProcess::NormalExit);

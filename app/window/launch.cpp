@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/window/launch.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <QDateTime>
 #include <QFile>
-#include <QProcess>
 #include <chrono>
 #include <csignal>
 #include <fstream>
@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr const char* kPriority = "10";         ///< so that the window answers while a job has all processors
+constexpr int kPriority = 10;                   ///< so that the window answers while a job has all processors
 constexpr std::chrono::seconds kMeasure{1};     ///< of steps, after the first
 constexpr std::chrono::seconds kPatience{180};  ///< until the first step: data may have to be made
 constexpr int kTurn = 40;                       // ms
@@ -126,6 +126,11 @@ QProcessEnvironment child_environment() {
     return environment;
 }
 
+void make_patient(QProcess& process) {
+    process.setProcessEnvironment(child_environment());
+    process.setChildProcessModifier([] { ::setpriority(PRIO_PROCESS, 0, kPriority); });
+}
+
 void begin_training(Launch& launch, const std::string& program) {
     make_folder(launch.folder / "runs");
     make_folder(launch.folder / "jobs");
@@ -151,7 +156,7 @@ void begin_training(Launch& launch, const std::string& program) {
     }
     launch.log = launch.folder / "jobs" / (name + ".log");
     words << QStringLiteral("-o") << QString::fromStdString(launch.run.string()) << QStringLiteral("--nice")
-          << QLatin1String(kPriority);
+          << QString::number(kPriority);
     QProcess process;
     process.setProgram(QString::fromStdString(program));
     process.setArguments(words);
@@ -205,7 +210,7 @@ double measure_speed(const training::JobFile& job, const std::string& program, c
     process.start(
         QString::fromStdString(program),
         {QStringLiteral("train"), QString::fromStdString((place.path / "job.toml").string()), QStringLiteral("-o"),
-         QString::fromStdString(run.string()), QStringLiteral("--nice"), QLatin1String(kPriority)});
+         QString::fromStdString(run.string()), QStringLiteral("--nice"), QString::number(kPriority)});
     const auto end = [&process] {
         process.kill();
         process.waitForFinished(5000);

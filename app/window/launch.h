@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <QProcess>
 #include <QProcessEnvironment>
 #include <QString>
 #include <atomic>
@@ -33,6 +34,10 @@ struct Launch {
 /// For processes that compute beside the window and others: threads that wait sleep soon. With OpenMP's own long waits
 /// a job of two threads took twelve times as long on two processors that others used as well.
 QProcessEnvironment child_environment();
+
+/// For a process of ours that computes beside the window and ends with it: child_environment(), and a low priority.
+/// Before it is started.
+void make_patient(QProcess& process);
 
 /// Starts the process, in a session of its own and at a low priority: it outlives the window. Waits for the fork, so
 /// not for the window's thread. Throws Error.
