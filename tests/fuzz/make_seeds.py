@@ -395,7 +395,7 @@ TEXT_WORDS = ("'s", "'LL", "'\u017f", " ", "  ", "\n", "\r\n", "\t", "\u00a0", "
 
 
 def edits(first):
-    """Edits are choices, a byte each (targets/analysis_edits.cpp): any bytes are edits."""
+    """Edits are choices, a byte each (targets/hdf5_edits.cpp): any bytes are edits."""
     rng = random.Random(first)
     seeds = {f"{i:02}": bytes([i % 5]) + rng.randbytes(7 + i % 13) for i in range(40)}
     seeds["none"] = b""

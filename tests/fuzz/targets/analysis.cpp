@@ -1,45 +1,31 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// An analysis file (HDF5) of ours, changed through HDF5 itself by the input's edits (analysis_edits.h), then read
+// An analysis file (HDF5) of ours, changed through HDF5 itself by the input's edits (hdf5_edits.h), then read
 // whole. Not raw bytes: the parser of Debian's HDF5 1.10.8 has known memory errors that are not ours to mend (which is
 // why the window leaves foreign files to a child), and they would hide what our own checks miss. With
 // HEADSCOPE_FUZZ_HDF5_BYTES set in the environment, the input is instead the whole HDF5 file.
-#include <hdf5.h>
-
 #include <cmath>
 #include <cstdlib>
 
 #include "core/store/analysis_file.h"
-#include "tests/core/base/temporary_folder.h"
 #include "tests/core/store/synthetic_analysis.h"
 #include "tests/fuzz/check.h"
-#include "tests/fuzz/memory_file.h"
-#include "tests/fuzz/targets/analysis_edits.h"
+#include "tests/fuzz/targets/hdf5_edits.h"
 #include "tests/fuzz/targets/targets.h"
 
 namespace headscope::fuzz {
 namespace {
 
-struct Base {
-    MemoryFolder folder;
-    std::string bytes;
-    std::vector<HdfObject> objects;
-
-    Base() {
-        H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
-        tests::SyntheticAnalysis analysis;
-        analysis.lengths = {5, 3};
-        analysis.layers = 2;
-        analysis.heads = 2;
-        analysis.key_value_heads = 1;
-        analysis.key_size = 2;
-        analysis.vocabulary = 4;
-        analysis.record.maps = analysis.record.attention = analysis.record.states = analysis.record.logits = true;
-        const auto path = folder.path() / "base.headscope.h5";
-        tests::write_synthetic_analysis(path, analysis);
-        bytes = test::read_file(path);
-        objects = list_objects(path);
-    }
-};
+void write_sample(const std::filesystem::path& path) {
+    tests::SyntheticAnalysis analysis;
+    analysis.lengths = {5, 3};
+    analysis.layers = 2;
+    analysis.heads = 2;
+    analysis.key_value_heads = 1;
+    analysis.key_size = 2;
+    analysis.vocabulary = 4;
+    analysis.record.maps = analysis.record.attention = analysis.record.states = analysis.record.logits = true;
+    tests::write_synthetic_analysis(path, analysis);
+}
 
 /// Every public question about a file that was opened, right or refused, within the sizes that it claims.
 void read_all(const store::AnalysisFile& file) {
@@ -80,11 +66,10 @@ void read_all(const store::AnalysisFile& file) {
 }  // namespace
 
 void run_analysis(std::string_view input) {
-    static const Base base;
+    static const EditedFile file(write_sample);
     static const bool raw = std::getenv("HEADSCOPE_FUZZ_HDF5_BYTES") != nullptr;
     // HDF5 wants a path that leads somewhere, which /proc/self/fd/N of a file in memory does not.
-    const auto path = base.folder.write("changed.headscope.h5", raw ? input : std::string_view(base.bytes));
-    if (!raw) apply_edits(path, base.objects, input);
+    const auto path = raw ? file.replaced(input) : file.edited(input);
     refusal([&] { read_all(*store::AnalysisFile::open(path)); });
 }
 

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A file of evaluations (*.evaluation.h5) of ours, changed through HDF5 itself by the input's edits (analysis_edits.h),
+// A file of evaluations (*.evaluation.h5) of ours, changed through HDF5 itself by the input's edits (hdf5_edits.h),
 // then read whole and written as a table.
-#include <hdf5.h>
-
 #include "core/store/evaluation_file.h"
-#include "tests/core/base/temporary_folder.h"
 #include "tests/fuzz/check.h"
-#include "tests/fuzz/memory_file.h"
-#include "tests/fuzz/targets/analysis_edits.h"
+#include "tests/fuzz/targets/hdf5_edits.h"
 #include "tests/fuzz/targets/targets.h"
 
 namespace headscope::fuzz {
@@ -30,26 +26,11 @@ store::Evaluation sample() {
     return evaluation;
 }
 
-struct Base {
-    MemoryFolder folder;
-    std::string bytes;
-    std::vector<HdfObject> objects;
-
-    Base() {
-        H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
-        const auto path = folder.path() / "base.evaluation.h5";
-        store::write_evaluation(path, sample());
-        bytes = test::read_file(path);
-        objects = list_objects(path);
-    }
-};
-
 }  // namespace
 
 void run_evaluation_file(std::string_view input) {
-    static const Base base;
-    const auto path = base.folder.write("changed.evaluation.h5", base.bytes);
-    apply_edits(path, base.objects, input);
+    static const EditedFile file([](const auto& path) { store::write_evaluation(path, sample()); });
+    const auto path = file.edited(input);
     refusal([&] {
         const store::Evaluation evaluation = store::read_evaluation(path);
         for (const store::EvaluationResult& result : evaluation.results) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "tests/fuzz/targets/analysis_edits.h"
+#include "tests/fuzz/targets/hdf5_edits.h"
 
 #include <hdf5.h>
 
@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "tests/core/base/temporary_folder.h"
 #include "tests/fuzz/check.h"
 
 namespace headscope::fuzz {
@@ -284,6 +285,24 @@ void apply_edits(const std::filesystem::path& path, const std::vector<HdfObject>
     }
     H5Fclose(file);
     H5Eclear2(H5E_DEFAULT);
+}
+
+EditedFile::EditedFile(const std::function<void(const std::filesystem::path&)>& write) {
+    H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+    const auto path = folder_.path() / "base.h5";
+    write(path);
+    bytes_ = test::read_file(path);
+    objects_ = list_objects(path);
+}
+
+std::filesystem::path EditedFile::edited(std::string_view edits) const {
+    const auto path = replaced(bytes_);
+    apply_edits(path, objects_, edits);
+    return path;
+}
+
+std::filesystem::path EditedFile::replaced(std::string_view bytes) const {
+    return folder_.write("changed.h5", bytes);
 }
 
 }  // namespace headscope::fuzz

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "tests/fuzz/memory_file.h"
 
 namespace headscope::fuzz {
 
@@ -20,5 +23,21 @@ std::vector<HdfObject> list_objects(const std::filesystem::path& path);
 /// (what, at which object, with which of some awkward types, sizes, layouts and values). Edits that HDF5 does not allow
 /// are skipped.
 void apply_edits(const std::filesystem::path& path, const std::vector<HdfObject>& objects, std::string_view edits);
+
+/// A file that is written once, and of which every input gets a copy with its edits.
+class EditedFile {
+public:
+    explicit EditedFile(const std::function<void(const std::filesystem::path&)>& write);
+
+    /// The copy's path; the next call overwrites it.
+    std::filesystem::path edited(std::string_view edits) const;
+    /// A file of these bytes at that path.
+    std::filesystem::path replaced(std::string_view bytes) const;
+
+private:
+    MemoryFolder folder_;
+    std::string bytes_;
+    std::vector<HdfObject> objects_;
+};
 
 }  // namespace headscope::fuzz

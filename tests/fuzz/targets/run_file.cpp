@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A run file (run.h5) of ours, changed through HDF5 itself by the input's edits (analysis_edits.h), then read whole.
-#include <hdf5.h>
-
+// A run file (run.h5) of ours, changed through HDF5 itself by the input's edits (hdf5_edits.h), then read whole.
 #include <limits>
 
 #include "core/store/run_file.h"
-#include "tests/core/base/temporary_folder.h"
 #include "tests/fuzz/check.h"
-#include "tests/fuzz/memory_file.h"
-#include "tests/fuzz/targets/analysis_edits.h"
+#include "tests/fuzz/targets/hdf5_edits.h"
 #include "tests/fuzz/targets/targets.h"
 
 namespace headscope::fuzz {
@@ -38,20 +34,6 @@ store::RunRecord sample() {
     return run;
 }
 
-struct Base {
-    MemoryFolder folder;
-    std::string bytes;
-    std::vector<HdfObject> objects;
-
-    Base() {
-        H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
-        const auto path = folder.path() / "base.h5";
-        store::write_run_file(path, sample());
-        bytes = test::read_file(path);
-        objects = list_objects(path);
-    }
-};
-
 /// What readers index without looking again.
 void check_record(const store::RunRecord& run) {
     const std::size_t steps = run.training.step.size(), sites = run.sites.size();
@@ -70,9 +52,8 @@ void check_record(const store::RunRecord& run) {
 }  // namespace
 
 void run_run_file(std::string_view input) {
-    static const Base base;
-    const auto path = base.folder.write("run.h5", base.bytes);
-    apply_edits(path, base.objects, input);
+    static const EditedFile file([](const auto& path) { store::write_run_file(path, sample()); });
+    const auto path = file.edited(input);
     refusal([&] { check_record(store::read_run_file(path)); });
 }
 
