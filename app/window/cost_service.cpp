@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/base/json.h"
 #include "core/base/output_file.h"
+#include "widgets/desk/error_words.h"
 #include "widgets/training/facts.h"
 
 namespace headscope::app {
@@ -123,8 +124,7 @@ void CostService::start(const widgets::CostWish& wish, const QStringList& sizes)
 void CostService::ended(const widgets::CostWish& wish, int status, bool crashed) {
     if (!process_) return;
     const QByteArray answer = process_->readAllStandardOutput();
-    QString message = QString::fromUtf8(process_->readAllStandardError()).section(QLatin1Char('\n'), 0, 0);
-    if (message.startsWith(QLatin1String("headscope: "))) message = message.mid(11);
+    const QString message = widgets::error_words(process_->readAllStandardError());
     process_->deleteLater();
     process_.clear();
     widgets::CostAnswer now = shelf_->cost();

@@ -9,6 +9,7 @@
 #include "app/window/launch.h"
 #include "core/base/error.h"
 #include "core/training/job.h"
+#include "widgets/desk/error_words.h"
 #include "widgets/training/evaluation_shelf.h"
 #include "widgets/training/run_shelf.h"
 
@@ -133,8 +134,7 @@ void EvaluationService::start(const EvaluationPlan& plan, const QString& output)
 
 void EvaluationService::ended(const QString& output, int status, bool crashed) {
     if (!process_) return;
-    QString message = QString::fromUtf8(process_->readAllStandardError()).trimmed().section(QLatin1Char('\n'), -1);
-    if (message.startsWith(QLatin1String("headscope: "))) message = message.mid(11);
+    const QString message = widgets::error_words(process_->readAllStandardError());
     process_->deleteLater();
     process_.clear();
     if (stopped_) return end();

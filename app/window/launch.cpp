@@ -16,6 +16,7 @@
 #include "core/training/journal.h"
 #include "core/training/journal_reader.h"
 #include "core/training/run_folder.h"
+#include "widgets/desk/error_words.h"
 
 namespace headscope::app {
 namespace fs = std::filesystem;
@@ -70,21 +71,11 @@ std::uintmax_t size_of(const fs::path& file) {
     return error ? 0 : size;
 }
 
-/// The last line in which a process told an error.
-QString last_words(const QByteArray& said) {
-    QString last;
-    for (const QString& line : QString::fromUtf8(said).split(QLatin1Char('\n'))) {
-        if (!line.startsWith(QLatin1String("headscope: "))) continue;
-        last = line.mid(11);
-    }
-    return last;
-}
-
 QString read_words(const fs::path& log) {
     QFile file(QString::fromStdString(log.string()));
     if (!file.open(QIODevice::ReadOnly)) return {};
     if (file.size() > kMostWords) file.seek(file.size() - kMostWords);
-    return last_words(file.read(kMostWords));
+    return widgets::error_words(file.read(kMostWords));
 }
 
 /// Removes a folder when it goes.
@@ -240,7 +231,7 @@ double measure_speed(const training::JobFile& job, const std::string& program, c
         end();
         if (pace.seconds > 0) return static_cast<double>(pace.tokens) / pace.seconds;
         if (pace.steps > 0) return pace.first_tokens_per_second;
-        const QString words = last_words(said);
+        const QString words = widgets::error_words(said);
         // The process has said place, expected and found in one line.
         const QString inside = words.section(QLatin1Char(']'), 0, 0).mid(1),
                       rest = words.section(QLatin1Char(']'), 1).trimmed();

@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/store/evaluation_file.h"
 #include "core/store/file_format.h"
+#include "widgets/desk/error_words.h"
 
 namespace headscope::app {
 
@@ -27,14 +28,12 @@ void Opener::open(const QString& path, bool ours) {
     auto* child = new QProcess(this);
     child->setStandardOutputFile(QProcess::nullDevice());
     connect(child, &QProcess::finished, this, [this, child, path](int status, QProcess::ExitStatus how) {
-        const QString said = QString::fromUtf8(child->readAllStandardError()).trimmed();
+        QString message = widgets::error_words(child->readAllStandardError());
         child->deleteLater();
         if (how == QProcess::NormalExit && status == 0) {
             read(path);
             return;
         }
-        QString message = said.section(QLatin1Char('\n'), 0, 0);
-        if (message.startsWith(QLatin1String("headscope: "))) message = message.mid(11);
         if (message.isEmpty())
             message = tr("[%1] expected an analysis file; the process that looked at it ended").arg(path);
         Q_EMIT failed(path, message);

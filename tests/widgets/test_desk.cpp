@@ -7,6 +7,7 @@
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/store/synthetic_analysis.h"
 #include "tests/widgets/desk_fixture.h"
+#include "widgets/desk/error_words.h"
 #include "widgets/offscreen.h"
 
 using namespace headscope;
@@ -26,6 +27,16 @@ struct Opened {
 };
 
 }  // namespace
+
+TEST_CASE("Of what a process said its last error is told, not how far it came", "[desk]") {
+    CHECK(error_words("headscope: [a.h5] expected x; found y\n") == "[a.h5] expected x; found y");
+    CHECK(error_words("headscope:   0 %  reading\nheadscope: [a] one\nheadscope: 100 %  done\n") == "[a] one");
+    CHECK(error_words("headscope: [a] one\nheadscope: [b] two\nsomebody else's line\n") == "[b] two");
+    CHECK(error_words("headscope: 100 percent of [a] is missing\r\n") == "100 percent of [a] is missing");
+    CHECK(error_words("headscope:  14 %  step 5570 of 40000\n").isEmpty());
+    CHECK(error_words("terminate called\n").isEmpty());
+    CHECK(error_words({}).isEmpty());
+}
 
 TEST_CASE("A value is read once, on another thread, and told when it is there", "[desk]") {
     Opened opened;

@@ -5,6 +5,7 @@
 #include <QProcess>
 
 #include "core/figures/figure_arguments.h"
+#include "widgets/desk/error_words.h"
 
 namespace headscope::widgets {
 
@@ -34,8 +35,7 @@ QProcess* FigureMaker::start(const figures::FigureRequest& request, const std::v
             done({});
             return;
         }
-        QString message = QString::fromUtf8(process->readAllStandardError()).section(QLatin1Char('\n'), 0, 0);
-        if (message.startsWith(QLatin1String("headscope: "))) message = message.mid(11);
+        const QString message = error_words(process->readAllStandardError());
         done(message.isEmpty() ? tr("The figure could not be made") : message);
     });
     connect(process, &QProcess::errorOccurred, this, [process, done](QProcess::ProcessError error) {
