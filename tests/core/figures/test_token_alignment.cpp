@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <chrono>
+#include <ctime>
 #include <random>
 
 #include "core/figures/token_alignment.h"
@@ -158,17 +158,17 @@ TEST_CASE("Texts with many differences are aligned around rare tokens", "[figure
     CHECK(common.pairs.size() >= 4000);
 }
 
-TEST_CASE("Aligning 32 000 tokens takes well under a second", "[figures][align]") {
+TEST_CASE("Aligning 32 000 tokens takes well under a second of processor time", "[figures][align]") {
     std::mt19937 random(3);
     std::vector<std::int32_t> a(32'000), unlike(32'000), constant(32'000, 1);
     for (auto& one : a) one = static_cast<std::int32_t>(random() % 2000);
     for (auto& one : unlike) one = static_cast<std::int32_t>(random() % 2000);
     std::vector<std::int32_t> edited = a;
     for (int i = 0; i < 900; ++i) edited[random() % edited.size()] = 5000;
-    const auto began = std::chrono::steady_clock::now();
+    const std::clock_t began = std::clock();
     CHECK(common_items(a, edited).pairs.size() > 31'000);
     CHECK(common_items(a, unlike).pairs.size() < 32'000);
     CHECK_FALSE(common_items(a, constant).complete);
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
-    CHECK(took.count() < 3.0);  // three of them, on a busy machine
+    const double took = static_cast<double>(std::clock() - began) / CLOCKS_PER_SEC;
+    CHECK(took < 3.0);  // three of them, and a processor that others share
 }
