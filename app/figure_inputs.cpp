@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/figure_inputs.h"
 
+#include <fnmatch.h>
+
 #include <algorithm>
 #include <memory>
 
@@ -10,7 +12,9 @@
 #include "app/console.h"
 #include "core/base/input_file.h"
 #include "core/base/json.h"
+#include "core/base/nearest_word.h"
 #include "core/checkpoint/checkpoint.h"
+#include "core/checkpoint/tensor_summary.h"
 #include "core/cost/cost_table.h"
 #include "core/cost/measure.h"
 #include "core/model/presets.h"
@@ -25,9 +29,30 @@ namespace headscope::app {
 namespace {
 
 namespace fs = std::filesystem;
+using checkpoint::Checkpoint;
 using figures::CostModel;
 using figures::FigureInputs;
 using nlohmann::json;
+
+constexpr std::size_t kBins = 100;         ///< of a tensor's histogram, as the window has them
+constexpr std::size_t kMostTensors = 256;  ///< of a figure: more panels would be read by nobody
+
+/// The names in the checkpoint that an option's name or pattern means. Throws Error.
+std::vector<std::string> tensors_like(const Checkpoint& checkpoint, const std::string& wanted) {
+    if (checkpoint.tensors().contains(wanted)) return {wanted};
+    if (checkpoint.unreadable().contains(wanted)) checkpoint.tensor(wanted);  // says why
+    std::vector<std::string> names, known;
+    for (const auto& [name, tensor] : checkpoint.tensors()) {
+        known.push_back(name);
+        if (::fnmatch(wanted.c_str(), name.c_str(), 0) == 0) names.push_back(name);
+    }
+    if (!names.empty()) return names;
+    const std::string near = nearest_word(wanted, known);
+    throw Error(ErrorCode::mismatch, checkpoint.path().string(),
+                "expected a tensor named, or named like, " + escaped(wanted),
+                "found " + std::to_string(known.size()) + " others" +
+                    (near.empty() ? ", see headscope info --tensors" : "; did you mean " + escaped(near) + "?"));
+}
 
 /// What the cost tables want to know of a configuration: ours as analyses keep it, or a config.json.
 struct Sizes {
@@ -69,6 +94,8 @@ public:
             add_hdf5(path);
         } else if (training::is_run_folder(path)) {
             add_run(training::read_run(path));
+        } else if (wants_tensors()) {
+            add_tensors_of(path);
         } else if (wants_sizes()) {
             add_checkpoint(path);
         } else {
@@ -76,10 +103,56 @@ public:
         }
     }
 
+    /// What is no opening, as it may be gigabytes.
+    void read_tensors() {
+        for (auto& [checkpoint, tensor, spread] : unread_) {
+            spread.numbers = std::make_shared<checkpoint::TensorSummary>(
+                checkpoint::summarise_tensor(*checkpoint, tensor, kBins, [](double) {}, cancellation_));
+            inputs_.tensors.push_back(std::move(spread));
+        }
+        unread_.clear();
+    }
+
     FigureInputs take() { return std::move(inputs_); }
 
 private:
+    struct Unread {
+        std::shared_ptr<const Checkpoint> checkpoint;
+        std::string tensor;
+        figures::TensorSpread spread;
+    };
+
     bool wants_sizes() const { return request_.recipe == "cost"; }
+    bool wants_tensors() const { return request_.recipe == "tensors"; }
+
+    void add_tensors_of(const fs::path& path) {
+        if (request_.options.tensors.empty()) {
+            throw Error(ErrorCode::usage, "--tensor",
+                        "expected the name of a tensor, or a pattern (headscope info --tensors lists them)",
+                        "found none");
+        }
+        const auto checkpoint = Checkpoint::open(path);
+        std::string title = checkpoint->display_name();
+        const auto taken = [&] {
+            return std::any_of(unread_.begin(), unread_.end(),
+                               [&](const Unread& other) { return other.spread.model == title; });
+        };
+        for (int number = 2; taken(); ++number)
+            title = checkpoint->display_name() + " (" + std::to_string(number) + ")";
+        std::vector<std::string> names;
+        for (const auto& wanted : request_.options.tensors)
+            for (auto& name : tensors_like(*checkpoint, wanted))
+                if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
+        if (unread_.size() + names.size() > kMostTensors) {
+            throw Error(ErrorCode::usage, "--tensor", "expected at most " + std::to_string(kMostTensors) + " tensors",
+                        "found " + std::to_string(unread_.size() + names.size()));
+        }
+        for (auto& name : names) {
+            const auto& info = checkpoint->tensor(name);
+            figures::TensorSpread spread{title, name, std::string(checkpoint::name(info.type)), info.shape, {}};
+            unread_.push_back({checkpoint, std::move(name), std::move(spread)});
+        }
+    }
 
     void add_hdf5(const fs::path& path) {
         const std::string format = store::hdf5_format(path);
@@ -112,7 +185,7 @@ private:
         std::error_code ignored;
         if (preset != presets.end() && !fs::exists(path, ignored))
             return add_model(preset->name, {preset->hidden, preset->heads, preset->positions});
-        const auto checkpoint = checkpoint::Checkpoint::open(path);
+        const auto checkpoint = Checkpoint::open(path);
         const auto config = model::inspect(*checkpoint).config;
         add_model(checkpoint->display_name(), {config.hidden, config.heads, config.max_positions});
     }
@@ -156,6 +229,7 @@ private:
     const figures::FigureRequest& request_;
     const Cancellation& cancellation_;
     FigureInputs inputs_;
+    std::vector<Unread> unread_;
 };
 
 }  // namespace
@@ -163,9 +237,12 @@ private:
 FigureInputs open_figure_inputs(const std::vector<fs::path>& paths, const figures::FigureRequest& request,
                                 const Cancellation& cancellation) {
     Opener opener(request, cancellation);
-    // Measuring is no opening: it takes what it takes.
-    const auto limits = request.options.measure ? nullptr : std::make_unique<OpeningLimits>(paths);
-    for (const auto& path : paths) opener.add(path);
+    {
+        // Measuring is no opening: it takes what it takes.
+        const auto limits = request.options.measure ? nullptr : std::make_unique<OpeningLimits>(paths);
+        for (const auto& path : paths) opener.add(path);
+    }
+    opener.read_tensors();
     return opener.take();
 }
 

@@ -125,12 +125,30 @@ void CurvesPlottable::draw_labels(QCPPainter* painter) const {
     }
 }
 
+/// From the curve down to the plot's lower edge, kept inside the plot.
+void CurvesPlottable::fill(QCPPainter* painter, const figures::Curve& curve, const QColor& colour) const {
+    const QRectF plot = area();
+    QPolygonF shape;
+    const std::size_t points = std::min(curve.x.size(), curve.y.size());
+    for (std::size_t i = 0; i < points; ++i) {
+        const QPointF at = pixel(curve.x[i], curve.y[i]);
+        if (!std::isfinite(at.x() + at.y())) continue;
+        shape << QPointF(std::clamp(at.x(), plot.left(), plot.right()), std::clamp(at.y(), plot.top(), plot.bottom()));
+    }
+    if (shape.isEmpty()) return;
+    shape << QPointF(shape.back().x(), plot.bottom()) << QPointF(shape.front().x(), plot.bottom());
+    painter->setPen(Qt::NoPen);
+    painter->setBrush(mixed(colour, theme_.background, 0.5));
+    painter->drawPolygon(shape);
+}
+
 void CurvesPlottable::draw(QCPPainter* painter) {
     const QRectF plot = area();
     for (const auto& curve : curves_.curves) {
         QColor colour = member_colour(theme_, curve.colour, curve.shade);
         if (curve.faint) colour = mixed(colour, theme_.background, 0.45);
         const std::size_t points = std::min(curve.x.size(), curve.y.size());
+        if (curve.filled) fill(painter, curve, colour);
         painter->setPen(QPen(colour, (curve.faint || curve.thin ? 1.8 : 4) * curve.width, Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin));
         for (std::size_t i = 1; i < points && !curve.points; ++i) {
             QPointF a = pixel(curve.x[i - 1], curve.y[i - 1]), b = pixel(curve.x[i], curve.y[i]);

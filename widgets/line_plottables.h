@@ -39,6 +39,7 @@ protected:
 private:
     QPointF pixel(double x, double y) const;
     void draw_labels(QCPPainter* painter) const;
+    void fill(QCPPainter* painter, const figures::Curve& curve, const QColor& colour) const;
 
     const figures::Curves& curves_;
     const figures::Panel& panel_;

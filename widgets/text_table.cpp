@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "widgets/text_table.h"
 
+#include <QFontMetricsF>
 #include <algorithm>
 
 #include "widgets/fonts.h"
@@ -8,7 +9,8 @@
 namespace headscope::widgets {
 namespace {
 
-constexpr double kSmallest = 4.0;                   ///< points
+constexpr double kReadable = 5.5, kSmallest = 4.0;  ///< points
+constexpr int kFewLetters = 12;                     ///< of a column of words that gives way
 constexpr double kNarrowGap = 1.6, kWideGap = 5.0;  ///< mm between columns
 
 std::vector<double> column_widths(const figures::TextTable& table, const QFont& head, const QFont& font) {
@@ -27,6 +29,16 @@ double sum(const std::vector<double>& values) {
     return total;
 }
 
+/// Makes columns of words narrower, the widest first, until the sum of all is at most `room`, or they are narrow.
+void narrow(std::vector<double>& widths, std::size_t words, double room, double least) {
+    const auto end = widths.begin() + static_cast<std::ptrdiff_t>(std::min(words, widths.size()));
+    while (sum(widths) > room) {
+        const auto widest = std::max_element(widths.begin(), end);
+        if (widest == end || *widest <= least) return;
+        *widest = std::max(least, *widest - (sum(widths) - room));
+    }
+}
+
 }  // namespace
 
 double place_text_table(std::vector<PlacedText>& texts, const figures::TextTable& table, double left, double right,
@@ -35,11 +47,14 @@ double place_text_table(std::vector<PlacedText>& texts, const figures::TextTable
     const auto gaps = static_cast<double>(table.header.size() - 1);
     QFont head = figure_font(points, true), font = figure_font(points);
     std::vector<double> widths = column_widths(table, head, font);
-    while (points > kSmallest && sum(widths) + gaps * units(kNarrowGap) > right - left) {
+    const double room = right - left - gaps * units(kNarrowGap);
+    while (points > kSmallest && sum(widths) > room) {
         points -= 0.25;
         head = figure_font(points, true);
         font = figure_font(points);
         widths = column_widths(table, head, font);
+        // Rather a name without its middle than one that nobody can read.
+        if (points < kReadable) narrow(widths, table.words, room, kFewLetters * text_width(font, QStringLiteral("n")));
     }
     const double gap =
         gaps > 0 ? std::clamp((right - left - sum(widths)) / gaps, units(kNarrowGap / 2), units(kWideGap)) : 0;
@@ -48,8 +63,10 @@ double place_text_table(std::vector<PlacedText>& texts, const figures::TextTable
         double x = left;
         for (std::size_t c = 0; c < std::min(cells.size(), widths.size()); ++c) {
             const auto side = c < table.words ? Qt::AlignLeft : Qt::AlignRight;
-            texts.push_back(
-                {{x, y, widths[c], height}, printable(cells[c]), in, side | Qt::AlignVCenter, Ink::text, false});
+            QString text = printable(cells[c]);
+            if (c < table.words && text_width(in, text) > widths[c])
+                text = QFontMetricsF(in).elidedText(text, Qt::ElideMiddle, widths[c]);
+            texts.push_back({{x, y, widths[c], height}, text, in, side | Qt::AlignVCenter, Ink::text, false});
             x += widths[c] + gap;
         }
         y += height;

@@ -79,12 +79,14 @@ void run_export(const ExportOptions& options, const Cancellation& cancellation) 
 
 void add_export(CLI::App& app, Context& context) {
     auto* command = app.add_subcommand(
-        "export", "Draw a figure of analyses, runs, evaluations or models as PDF, SVG or PNG, or its numbers as CSV");
+        "export",
+        "Draw a figure of analyses, runs, evaluations, models or tensors as PDF, SVG or PNG, or its numbers as CSV");
     auto options = std::make_shared<ExportOptions>();
     command
         ->add_option(
             "files", options->files,
-            "Analysis files (*.headscope.h5), run folders, evaluation files; cost: also checkpoints and presets")
+            "Analysis files (*.headscope.h5), run folders, evaluation files; cost: also checkpoints and presets; "
+            "tensors: checkpoints")
         ->required();
     command->add_option("--figure", options->request.recipe, "A recipe; see headscope list figures")->required();
     command->add_option("-o,--output", options->output, "OUT.pdf, .svg, .png or .csv")->required();

@@ -194,7 +194,7 @@ void MainWindow::export_front() {
     if (wish) {
         export_figure(*wish);
     } else if (table != commands.end()) {
-        tell(tr("These tensors have no figure: their list is saved as CSV"));
+        tell(tr("No tensor is chosen: their list is saved as CSV"));
         (*table)->trigger();
     } else if (study && page() != Page::training) {
         export_figure({"indicators",

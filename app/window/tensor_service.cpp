@@ -97,7 +97,7 @@ TensorService::~TensorService() {
 
 std::vector<TensorService::Model> TensorService::models() const {
     std::vector<Model> models;
-    for (const auto& card : engine_->models()) models.push_back({card.id, card.name});
+    for (const auto& card : engine_->models()) models.push_back({card.id, card.name, card.path});
     return models;
 }
 

@@ -18,6 +18,10 @@
 
 #include "core/figures/table.h"
 
+namespace headscope::checkpoint {
+struct TensorSummary;
+}
+
 namespace headscope::cost {
 struct CostTable;
 }
@@ -102,6 +106,7 @@ struct Curve {
     double dot = 1;             ///< diameter of a dot, in usual ones
     double width = 1;           ///< of the line, in usual ones
     bool error_of_x = false;    ///< the errors are those of x, not of y
+    bool filled = false;        ///< down to the plot's lower edge, where also ends what lies below it
 };
 struct Curves {
     std::vector<Curve> curves;
@@ -227,6 +232,14 @@ struct CostModel {
     std::shared_ptr<const cost::CostTable> table;
 };
 
+/// A tensor of a checkpoint, counted.
+struct TensorSpread {
+    std::string model, tensor;        ///< their names
+    std::string type;                 ///< as the file says it: "BF16"
+    std::vector<std::int64_t> shape;  ///< none: a single number
+    std::shared_ptr<const checkpoint::TensorSummary> numbers;
+};
+
 /// How the values of an indicator become colours: as they are, by their range over everything in the figure, or by the
 /// range of each layer.
 enum class Normalise { absolute, minmax, layer };
@@ -283,6 +296,8 @@ struct FigureOptions {
     std::string task, metric;            ///< of evaluations; empty: the first that there is
     std::optional<std::int64_t> length;  ///< of evaluations: context length; `cost`: tokens of the table
     bool measure = false;                ///< `cost`: whoever makes the inputs measures, too
+    /// `tensors`: names, or patterns with * and ?, for whoever makes the inputs.
+    std::vector<std::string> tensors;
 
     bool operator==(const FigureOptions&) const = default;
 };
@@ -293,13 +308,16 @@ struct FigureInputs {
     std::vector<std::shared_ptr<const store::RunRecord>> runs;
     std::vector<std::shared_ptr<const store::Evaluation>> evaluations;
     std::vector<CostModel> models;
+    std::vector<TensorSpread> tensors;
 
-    bool empty() const { return analyses.empty() && runs.empty() && evaluations.empty() && models.empty(); }
+    bool empty() const {
+        return analyses.empty() && runs.empty() && evaluations.empty() && models.empty() && tensors.empty();
+    }
 };
 
 struct RecipeInfo {
     std::string name, description, needs;
-    bool of_analyses = false, of_runs = false, of_evaluations = false, of_models = false;
+    bool of_analyses = false, of_runs = false, of_evaluations = false, of_models = false, of_tensors = false;
 };
 std::vector<RecipeInfo> recipes();
 

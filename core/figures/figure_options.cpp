@@ -130,6 +130,19 @@ FigureOption flag_option(const std::string& name, const std::string& help, std::
     return option;
 }
 
+FigureOption tensor_option() {
+    FigureOption option{"tensor", "NAME", "A tensor of the checkpoint, or some, as '*.q_proj.weight'; may repeat", {},
+                        {"tensors"}, true, {}, {}};
+    option.set = [](FigureRequest& request, const OptionValues& values) {
+        for (const auto& name : values) {
+            if (name.empty()) refuse_value("tensor", "a name", "none");
+            request.options.tensors.push_back(name);
+        }
+    };
+    option.get = [](const FigureRequest& request) -> OptionValues { return request.options.tensors; };
+    return option;
+}
+
 void add_record_options(std::vector<FigureOption>& all) {
     const std::vector<std::string> evaluations{"context-perplexity", "ablation", "scaling"};
     all.push_back(optional_count("step", "Radar and thumbnails at the last probe up to this step", {"timeline"},
@@ -143,6 +156,7 @@ void add_record_options(std::vector<FigureOption>& all) {
     all.push_back(word_option("metric", "A metric of them; default the first", evaluations, &FigureOptions::metric));
     all.push_back(optional_count("length", "Tokens: context of an evaluation, or of the table of costs",
                                  {"ablation", "scaling", "cost"}, &FigureOptions::length));
+    all.push_back(tensor_option());
     all.push_back(flag_option("measure", "Beside the formulas what this machine does, which takes minutes", {"cost"},
                               &FigureOptions::measure));
 }

@@ -19,7 +19,7 @@ struct Entry {
     unsigned kinds = 0;
 };
 
-constexpr unsigned kRuns = 1, kEvaluations = 2, kModels = 4;
+constexpr unsigned kRuns = 1, kEvaluations = 2, kModels = 4, kTensors = 8;
 
 // One line a recipe. A name here is what the command line's --figure takes.
 constexpr std::array kRecipes{
@@ -58,6 +58,8 @@ constexpr std::array kRecipes{
     Entry{"cost",
           "operations and bytes of every mixer against length by the papers' formulas, a table, and what was measured",
           "a model's configuration: a checkpoint, an analysis or a run", nullptr, cost, kModels},
+    Entry{"tensors", "histograms of the values of a checkpoint's tensors, and their numbers",
+          "checkpoints, and --tensor NAME", nullptr, tensors, kTensors},
 };
 
 }  // namespace
@@ -66,7 +68,8 @@ std::vector<RecipeInfo> recipes() {
     std::vector<RecipeInfo> all;
     for (const auto& entry : kRecipes) {
         all.push_back({entry.name, entry.description, entry.needs, entry.make != nullptr, (entry.kinds & kRuns) != 0,
-                       (entry.kinds & kEvaluations) != 0, (entry.kinds & kModels) != 0});
+                       (entry.kinds & kEvaluations) != 0, (entry.kinds & kModels) != 0,
+                       (entry.kinds & kTensors) != 0});
     }
     return all;
 }
@@ -103,11 +106,12 @@ struct Kind {
 
 FigureData make_figure(const std::string& recipe, const FigureInputs& inputs, const FigureOptions& options) {
     const Entry& entry = entry_of(recipe);
-    const std::array<Kind, 4> kinds{
+    const std::array<Kind, 5> kinds{
         {{"analysis files", !inputs.analyses.empty(), entry.make != nullptr},
          {"runs", !inputs.runs.empty(), (entry.kinds & kRuns) != 0},
          {"evaluation files", !inputs.evaluations.empty(), (entry.kinds & kEvaluations) != 0},
-         {"models", !inputs.models.empty(), (entry.kinds & kModels) != 0}}};
+         {"models", !inputs.models.empty(), (entry.kinds & kModels) != 0},
+         {"checkpoints", !inputs.tensors.empty(), (entry.kinds & kTensors) != 0}}};
     std::string wanted, found;
     int known = 0, unknown = 0;
     for (const Kind& kind : kinds) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Run folders, run.h5 and evaluation files on the command line.
 #include <catch2/catch.hpp>
+#include <map>
+#include <sstream>
 
 #include "core/training/journal.h"
 #include "expectations.h"
@@ -77,7 +79,9 @@ TEST_CASE("Figures of runs, evaluations and models come from the command line", 
                                    {{scores.string(), "--figure", "context-perplexity"}, "task,metric,mixer"},
                                    {{scores.string(), "--figure", "ablation", "--task", "mqar"}, "task,metric,mixer"},
                                    {{scores.string(), "--figure", "scaling"}, "task,metric,mixer"},
-                                   {{a, "tiny-1m", sample().string(), "--figure", "cost"}, "model,mixer,length"}};
+                                   {{a, "tiny-1m", sample().string(), "--figure", "cost"}, "model,mixer,length"},
+                                   {{sample().string(), "--figure", "tensors", "--tensor", "*.q_proj.weight"},
+                                    "model,tensor,quantity,low,high,value"}};
     for (const Wish& wish : wishes) {
         std::vector<std::string> arguments{"export"};
         arguments.insert(arguments.end(), wish.arguments.begin(), wish.arguments.end());
@@ -99,6 +103,39 @@ TEST_CASE("Figures of runs, evaluations and models come from the command line", 
     CHECK(mixed.status == 1);
     CHECK(mixed.err.find("of one kind") != std::string::npos);
     CHECK(!std::filesystem::exists(folder / "x.csv"));
+}
+
+TEST_CASE("Tensors of a figure are those that are named, and no others", "[app][export]") {
+    const TemporaryFolder folder;
+    const auto draw = [&](const std::vector<std::string>& names) {
+        std::vector<std::string> arguments{"export", sample().string(), "--figure", "tensors"};
+        for (const auto& name : names) arguments.insert(arguments.end(), {"--tensor", name});
+        arguments.insert(arguments.end(), {"-o", (folder / "out.csv").string()});
+        return run_headscope(arguments);
+    };
+    check_success(draw({"model.norm.weight", "model.layers.1.*norm.weight", "model.norm.*"}));
+    std::map<std::string, double> values;
+    std::istringstream lines(read_file(folder / "out.csv"));
+    for (std::string line; std::getline(lines, line);) {
+        std::vector<std::string> fields;
+        std::istringstream parts(line);
+        for (std::string field; std::getline(parts, field, ',');) fields.push_back(field);
+        if (fields.at(2) == "values") values[fields.at(1)] += std::stod(fields.at(5));
+    }
+    // As many values as config.json's hidden_size says, in each.
+    const auto hidden = json::parse(read_file(sample() / "config.json")).at("hidden_size").get<double>();
+    CHECK(values == std::map<std::string, double>{{"model.layers.1.input_layernorm.weight", hidden},
+                                                  {"model.layers.1.post_attention_layernorm.weight", hidden},
+                                                  {"model.norm.weight", hidden}});
+    std::filesystem::remove(folder / "out.csv");
+    const auto refused = [&](const Outcome& outcome, const std::string& words) {
+        CHECK(outcome.status != 0);
+        CHECK(outcome.err.find(words) != std::string::npos);
+        CHECK_FALSE(std::filesystem::exists(folder / "out.csv"));
+    };
+    refused(draw({}), "--tensor] expected the name of a tensor");
+    refused(draw({"model.norm.weigth"}), "did you mean model.norm.weight?");
+    refused(draw({"*.k_norm.*"}), "expected a tensor named, or named like, *.k_norm.*");
 }
 
 TEST_CASE("A run folder is no checkpoint, and is told where its models are", "[app][run]") {

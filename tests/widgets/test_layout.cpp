@@ -4,6 +4,7 @@
 
 #include "core/cost/cost_table.h"
 #include "tests/core/figures/sample_records.h"
+#include "tests/core/figures/sample_tensors.h"
 #include "tests/widgets/sample_figures.h"
 #include "widgets/axis_layout.h"
 #include "widgets/figure_layout.h"
@@ -50,7 +51,8 @@ std::vector<figures::FigureData> record_figures() {
             figures::make_figure("context-perplexity", evaluations, {}),
             figures::make_figure("ablation", evaluations, {}),
             figures::make_figure("scaling", evaluations, {}),
-            figures::make_figure("cost", models, {})};
+            figures::make_figure("cost", models, {}),
+            figures::make_figure("tensors", test::sample_tensors(), {})};
 }
 
 std::vector<figures::FigureData> all_figures() {

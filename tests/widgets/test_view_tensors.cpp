@@ -239,6 +239,25 @@ TEST_CASE("The list of tensors is a table that is saved as the filter leaves it"
     CHECK(lines[1].contains(',' + QString::number(tree.row(0).bytes) + ','));
 }
 
+TEST_CASE("The figure is of the chosen tensor, where it has numbers", "[tensors]") {
+    Shown shown;
+    shown.source.made.front().path = QStringLiteral("/models/made up");
+    shown.fill();
+    CHECK_FALSE(shown.view->figure());
+    const auto table = tests::usual_tensors();
+    for (const TensorRow& row : table->rows) {
+        INFO(row.name);
+        shown.select(row.name);
+        const auto wish = shown.view->figure();
+        const bool numbers = row.status != TensorStatus::missing && row.status != TensorStatus::unreadable;
+        REQUIRE(wish.has_value() == (numbers && !row.name.empty()));  // an option's value is never empty
+        if (!wish) continue;
+        CHECK(wish->recipe == "tensors");
+        CHECK(wish->options.tensors == std::vector<std::string>{row.name});
+        CHECK(wish->paths == QStringList{QStringLiteral("/models/made up")});
+    }
+}
+
 TEST_CASE("A small tensor is read at once, a large one when asked, and either can be stopped", "[tensors]") {
     Shown shown;
     shown.fill();

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 
-from offscreen import export
+from offscreen import same_figure
 from program import Failed, Program, Sent, exit_status
 from training import corpus
 
@@ -51,21 +51,6 @@ threads = 1
     return run
 
 
-def same_figure(program, window, hands, home, file, view):
-    hands.act("view_" + view)
-    window.until_state(f"the view {view} in front", lambda state: state["front"] == view)
-    window.quiet()
-    for ending in ("csv", "svg"):
-        ours, theirs = (os.path.join(home, f"{view}-{who}.{ending}") for who in ("window", "command"))
-        export(window, hands, ours)
-        hands.key("Escape")
-        subprocess.run([program, "export", file, "--figure", view.replace("_", "-"), "-o", theirs], check=True,
-                       stdout=subprocess.DEVNULL)
-        with open(ours, "rb") as one, open(theirs, "rb") as other:
-            if one.read() != other.read():
-                raise Failed(f"expected the window's {ours} to be the command line's")
-
-
 def tell(program, home):
     run = trained(program, home)
     window, hands = start(program, home, [run])
@@ -79,7 +64,10 @@ def tell(program, home):
     if not file.startswith(os.path.join(home, "data", "headscope", "evaluations", "short-")):
         raise Failed(f"expected results in the user's folder; found {file}")
     for view in VIEWS:
-        same_figure(program, window, hands, home, file, view)
+        hands.act("view_" + view)
+        window.until_state(f"the view {view} in front", lambda state: state["front"] == view)
+        window.quiet()
+        same_figure(program, window, hands, home, [file, "--figure", view.replace("_", "-")], view)
 
     copy, broken = os.path.join(home, "copy.evaluation.h5"), os.path.join(home, "broken.evaluation.h5")
     shutil.copy(file, copy)

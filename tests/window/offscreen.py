@@ -4,6 +4,7 @@
 then the session is back."""
 import json
 import os
+import subprocess
 import sys
 
 from program import Failed, Program, Sent, exit_status
@@ -29,6 +30,19 @@ def export(window, hands, path):
     hands.key("Return")
     window.until(f"{path} to be written", lambda: os.path.exists(path) and
                  "Written" in window.find("export_problem")["text"])
+
+
+def same_figure(program, window, hands, home, words, name):
+    """Exports what is in front; the command line's `export WORDS` must make the same bytes. The path of the CSV."""
+    for ending in ("svg", "csv"):
+        ours, theirs = (os.path.join(home, f"{name}-{who}.{ending}") for who in ("window", "command"))
+        export(window, hands, ours)
+        hands.key("Escape")
+        subprocess.run([program, "export", *words, "-o", theirs], check=True, stdout=subprocess.DEVNULL)
+        with open(ours, "rb") as one, open(theirs, "rb") as other:
+            if one.read() != other.read():
+                raise Failed(f"expected the window's {ours} to be the command line's")
+    return ours
 
 
 def tell(program, home):

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
 """tensors.py PROGRAM: what cannot be run can be looked at. A checkpoint of an unknown family opens as tensors only, in
-the window and on the command line, with words that say why; the numbers of its tensors are those in the file."""
+the window and on the command line, with words that say why; the numbers of its tensors are those in the file, also in
+the figure of one, which the command line makes the same."""
+import csv
 import json
 import math
 import os
@@ -9,6 +11,7 @@ import struct
 import subprocess
 import sys
 
+from offscreen import same_figure
 from program import Failed, Program, Sent, exit_status
 
 WEIGHT = [0.5, -1.25, 0.0, 3.0, float("nan"), 2.0]
@@ -87,6 +90,11 @@ def tell(program, home):
         choose(window, hands, "Up", "block.0.weight")
         numbers_of(window, WEIGHT)
         expect("the shape", window.find("value_0_0")["text"], "2 × 3")
+        with open(same_figure(program, window, hands, home, [odd, "--figure", "tensors", "--tensor", "block.0.weight"],
+                              "tensors"), encoding="utf-8") as file:
+            figure = list(csv.DictReader(file))
+        expect("the values in its bins", sum(float(row["value"]) for row in figure if row["quantity"] == "values"), 5)
+        expect("NaN in the figure", [float(row["value"]) for row in figure if row["quantity"] == "nans"], [1])
 
         # A file that is named instead of a folder, and one that is cut short.
         hands.act("quit")

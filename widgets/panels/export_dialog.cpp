@@ -19,6 +19,7 @@
 
 #include "core/figures/figure_arguments.h"
 #include "widgets/panels/figure_form.h"
+#include "widgets/tensors/tensor_source.h"
 #include "widgets/training/evaluation_shelf.h"
 #include "widgets/training/run_shelf.h"
 
@@ -78,6 +79,8 @@ ExportDialog::ExportDialog(Desk* desk, std::string program, QWidget* parent)
     connect(desk_, &Desk::studies_changed, this, [this] { list_inputs({}); });
     connect(&desk_->runs(), &RunShelf::runs_changed, this, [this] { list_inputs({}); });
     connect(&desk_->evaluations(), &EvaluationShelf::changed, this, [this] { list_inputs({}); });
+    if (desk_->tensors())
+        connect(desk_->tensors(), &TensorSource::models_changed, this, [this] { list_inputs({}); });
 }
 
 void ExportDialog::build() {
@@ -245,6 +248,8 @@ void ExportDialog::list_inputs(const QStringList& chosen) {
     if (info.of_evaluations)
         for (const OpenEvaluation& one : desk_->evaluations().all())
             add(one.path, tr("Evaluation: %1").arg(one.name), true);
+    if (info.of_tensors && desk_->tensors())
+        for (const auto& model : desk_->tensors()->models()) add(model.path, model.name, true);
     if (info.of_models) {
         for (const PresetChoice& preset : desk_->runs().draft().choices().presets)
             add(preset.value, preset.title, true);
@@ -294,7 +299,7 @@ QString ExportDialog::command() const {
 void ExportDialog::changed() {
     const auto chosen = files();
     const QString problem =
-        chosen.empty() ? tr("Tick what it is to be made of: an analysis that is complete, a run, an evaluation, sizes")
+        chosen.empty() ? tr("Tick what it is to be made of: an analysis that is complete, a run, an evaluation, a checkpoint, sizes")
                        : form_->problem();
     problem_->setText(problem);
     save_->setEnabled(problem.isEmpty());

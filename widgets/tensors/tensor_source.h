@@ -57,6 +57,7 @@ public:
     struct Model {
         int id = 0;
         QString name;
+        QString path = {};
     };
     virtual std::vector<Model> models() const = 0;
     /// The model whose tensors are looked at; 0: none.

@@ -42,6 +42,11 @@ QString status_title(TensorStatus status) {
     return QObject::tr("All");
 }
 
+/// It has numbers.
+bool there(const TensorRow& row) {
+    return row.status != TensorStatus::missing && row.status != TensorStatus::unreadable;
+}
+
 }  // namespace
 
 TensorsView::TensorsView(Desk* desk, QWidget* parent) : View(desk, parent) {
@@ -289,8 +294,7 @@ void TensorsView::choose(const QModelIndex& index) {
     }
     chosen_ = row->name;
     show(*row);
-    const bool there = row->status != TensorStatus::missing && row->status != TensorStatus::unreadable;
-    if (there && row->bytes <= kAtOnce) read();
+    if (there(*row) && row->bytes <= kAtOnce) read();
     Q_EMIT state_changed();
 }
 
@@ -305,7 +309,20 @@ void TensorsView::read() {
     source_->want_numbers(table_->model, QString::fromStdString(chosen_));
 }
 
-/// A tensor's numbers are no recipe's: the list is a table.
+/// Of the chosen tensor; the list of them is a table.
+std::optional<FigureWish> TensorsView::figure() const {
+    const TensorRow* row = model_->tensor(tree_->currentIndex());
+    if (!source_ || !table_ || !row || row->name.empty() || row->name != shown_ || !there(*row)) return std::nullopt;
+    for (const auto& model : source_->models()) {
+        if (model.id != table_->model || model.path.isEmpty()) continue;
+        FigureWish wish{"tensors", {}, {}};
+        wish.options.tensors = {row->name};
+        wish.paths << model.path;
+        return wish;
+    }
+    return std::nullopt;
+}
+
 void TensorsView::ask_where_to_save() {
     ask_for_path(this, tr("Save the list of tensors"), QStringLiteral("tensors"), TableFormat::csv,
                  [this](const std::filesystem::path& path) {

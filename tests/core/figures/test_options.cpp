@@ -59,6 +59,7 @@ std::vector<std::string> some_value(const FigureOption& option, std::mt19937& ra
     if (option.name == "sequence") return {random() % 2 == 0 ? "all" : "3"};
     if (option.name == "heads") return {"0,3,5"};
     if (option.name == "indicator" || option.name == "task" || option.name == "metric") return {"sink"};
+    if (option.name == "tensor") return {"--a b", "model.layers.*.weight"};
     if (option.name == "title") return {random() % 2 == 0 ? "--what's \"new\"? ünïcode" : "A title"};
     if (option.name == "font-family") return {"DejaVu Serif"};
     if (option.name == "dpi") return {"142.75"};

@@ -73,8 +73,8 @@ TEST_CASE("Every recipe is listed, unknown ones are refused with the list", "[fi
         CHECK(!info.needs.empty());
     }
     CHECK(names == std::set<std::string>{"ablation", "attention", "context-perplexity", "cost", "difference",
-                                         "indicators", "lines", "logits", "loss", "radar", "scaling", "states", "text",
-                                         "thumbnails", "timeline"});
+                                         "indicators", "lines", "logits", "loss", "radar", "scaling", "states",
+                                         "tensors", "text", "thumbnails", "timeline"});
     CHECK(refusal("pie", {}).find("radar, logits, attention, indicators, ") != std::string::npos);
     CHECK(!refusal("radar", {}).empty());
 }
