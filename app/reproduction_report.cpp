@@ -153,6 +153,7 @@ fs::path Reproduction::write_report() {
         input.cost_csv = read_small_file(options_.folder / "cost.csv", kLargestPlan, "table");
     input.program_version = std::string("headscope ") + kVersion;
     input.machine = machine();
+    for (const std::string& word : options_.launch) input.launch += (input.launch.empty() ? "" : " ") + word;
     input.seconds = spent();
     input.data =
         plan_.data.empty() ? "the King James Bible, its last 2 % held out" : "the given files, their last 2 % held out";

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/reproduce/paper.h"
 #include "core/training/number_text.h"
@@ -353,6 +354,7 @@ private:
         const Plan& plan = in_.plan;
         std::string text = std::to_string(plan.workers) + (plan.workers == 1 ? " run" : " runs") + " at a time, on " +
                            std::to_string(plan.threads) + (plan.threads == 1 ? " thread" : " threads") + " each";
+        if (!in_.launch.empty()) text += ", every training started by " + escaped(in_.launch, 200);
         if (plan.workers < plan.workers_wanted)
             text += ", not " + std::to_string(plan.workers_wanted) + " as there are processors for: one held up to " +
                     size_text(static_cast<std::uint64_t>(plan.run_bytes)) + " of memory, and " +

@@ -27,6 +27,7 @@ struct ReportInput {
     std::vector<std::string> commands;  ///< how to do it again by hand
     std::string data;                   ///< "the King James Bible, 1.2 million tokens ..."
     std::string machine, program_version;
+    std::string launch;            ///< words before the training program: "mpirun -n 2"; empty: none
     double seconds = 0;            ///< that it took, over all sessions
     double tokens_per_second = 0;  ///< of Standard's training
 };

@@ -176,12 +176,14 @@ TEST_CASE("The report tells verdicts, tables beside the paper's, and what is mis
     input.scores = &scores;
     input.missing = {"Left out, for the minutes were over: mlp-hybrid-seed2."};
     input.figures = {{"loss-uniform", "Loss"}};
+    input.launch = "mpirun -n 2";
     input.cost_csv = "mixer,length,prefill_flops,measured_prefill_flops\nmlp,256,1000000,1200000\n";
     const std::string text = reproduce::report_markdown(input);
     for (const char* part :
          {"| hybrid | Non-approximate | 39.44", "**held**", "no error bars", "mlp-hybrid-seed2",
           "figures/loss-uniform.pdf", "| MLP | 256 | 1 M | 1.2 M |", "Only the layouts above were trained",
-          "1 run at a time, on 1 thread each, not 4 as there are processors for: one held up to 250 MB"}) {
+          "1 run at a time, on 1 thread each, every training started by mpirun -n 2, not 4 as there are processors for: "
+          "one held up to 250 MB"}) {
         INFO(part);
         CHECK(text.find(part) != std::string::npos);
     }
