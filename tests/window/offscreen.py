@@ -57,6 +57,12 @@ def tell(program, home):
         raise Failed("expected nothing to stay of the measurement")
     hands.click("start_sample")
     window.until_state("a model", lambda state: state["models"] == 1)
+    # A checkpoint has tensors; other views say what they lack.
+    for view in ("tensors", "map"):
+        hands.act("view_" + view)
+        window.until_state(f"the view {view} in front", lambda state: state["front"] == view)
+    if "No analysis is open" not in window.until_visible("notice_title")["text"]:
+        raise Failed(f"expected the map to say that no analysis is open; found {window.find('notice_title')}")
     hands.click("text_run")
     window.until_state("a complete analysis", lambda state: (
         not state["running"] and state["studies"] and state["studies"][0]["complete"]))

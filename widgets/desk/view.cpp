@@ -48,6 +48,7 @@ View::View(Desk* desk, QWidget* parent)
     column->addWidget(text_);
     column->addLayout(buttons);
     column->addStretch(3);
+    title_->setObjectName(QStringLiteral("notice_title"));
     action_->setObjectName(QStringLiteral("notice_action"));
     connect(action_, &QPushButton::clicked, this, [this] {
         if (act_) act_();
@@ -102,7 +103,8 @@ void View::show_notice(const QString& title, const QString& text, const QString&
 bool View::notice_without_study() {
     if (study()) return false;
     show_notice(tr("No analysis is open"),
-                tr("Open a checkpoint or an analysis from the start page, or drop one onto this window."));
+                tr("Open a checkpoint from the start page, or drop one onto this window, type a text and press Run; or open "
+                   "an analysis."));
     return true;
 }
 

@@ -60,6 +60,7 @@ QString title_of(const std::string& name) {
                                                            {"task", "Task"},
                                                            {"metric", "Metric"},
                                                            {"length", "Length"},
+                                                           {"tensor", "Tensor"},
                                                            {"measure", "Measure here"},
                                                            {"width", "Width (mm)"},
                                                            {"height", "Height (mm)"},
@@ -84,6 +85,7 @@ QString default_of(const figures::FigureOption& option) {
     if (option.name == "dpi") return QString::number(style.dpi);
     if (option.name == "title") return FigureForm::tr("the figure's own");
     if (option.name == "sequence") return FigureForm::tr("the first; all: their mean");
+    if (option.name == "tensor") return FigureForm::tr("a name, or *.q_proj.weight");
     if (option.name == "layer" || option.name == "heads" || option.name == "indicator") return FigureForm::tr("all");
     return {};
 }

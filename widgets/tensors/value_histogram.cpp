@@ -70,7 +70,9 @@ void ValueHistogram::paintEvent(QPaintEvent*) {
     painter.setPen(theme_.text);
     if (high > low) {
         const int wanted = std::max(2, static_cast<int>(area.width() / 60));
-        for (const double tick : round_ticks(figures::ScaleKind::linear, low, high, wanted)) {
+        auto ticks = round_ticks(figures::ScaleKind::linear, low, high, wanted);
+        if (ticks.size() < 2) ticks = round_ticks(figures::ScaleKind::linear, low, high, 2 * wanted);  // one is no scale
+        for (const double tick : ticks) {
             const QString text = number_label(tick);
             const double wide = fontMetrics().horizontalAdvance(text) + 2;
             const double x = std::clamp(across(tick) - wide / 2, 0.0, std::max(0.0, this->width() - wide));
