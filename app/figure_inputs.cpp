@@ -106,8 +106,8 @@ public:
     /// What is no opening, as it may be gigabytes.
     void read_tensors() {
         for (auto& [checkpoint, tensor, spread] : unread_) {
-            spread.numbers = std::make_shared<checkpoint::TensorSummary>(
-                checkpoint::summarise_tensor(*checkpoint, tensor, kBins, [](double) {}, cancellation_));
+            spread.numbers = std::make_shared<checkpoint::TensorSummary>(checkpoint::summarise_tensor(
+                *checkpoint, tensor, kBins, [](double) {}, cancellation_));
             inputs_.tensors.push_back(std::move(spread));
         }
         unread_.clear();

@@ -149,7 +149,8 @@ void CurvesPlottable::draw(QCPPainter* painter) {
         if (curve.faint) colour = mixed(colour, theme_.background, 0.45);
         const std::size_t points = std::min(curve.x.size(), curve.y.size());
         if (curve.filled) fill(painter, curve, colour);
-        painter->setPen(QPen(colour, (curve.faint || curve.thin ? 1.8 : 4) * curve.width, Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin));
+        painter->setPen(QPen(colour, (curve.faint || curve.thin ? 1.8 : 4) * curve.width, Qt::SolidLine, Qt::RoundCap,
+                             Qt::RoundJoin));
         for (std::size_t i = 1; i < points && !curve.points; ++i) {
             QPointF a = pixel(curve.x[i - 1], curve.y[i - 1]), b = pixel(curve.x[i], curve.y[i]);
             const bool finite = std::isfinite(a.x() + a.y() + b.x() + b.y());
@@ -161,7 +162,8 @@ void CurvesPlottable::draw(QCPPainter* painter) {
                 const double dx = curve.error_of_x ? curve.error[i] : 0, dy = curve.error_of_x ? 0 : curve.error[i];
                 QPointF a = pixel(curve.x[i] - dx, curve.y[i] - dy);
                 QPointF b = pixel(curve.x[i] + dx, curve.y[i] + dy);
-                if (std::isfinite(a.x() + a.y() + b.x() + b.y()) && clip_segment(plot, a, b)) painter->drawLine(QLineF(a, b));
+                if (std::isfinite(a.x() + a.y() + b.x() + b.y()) && clip_segment(plot, a, b))
+                    painter->drawLine(QLineF(a, b));
             }
             const QPointF at = pixel(curve.x[i], curve.y[i]);
             if (!curve.points || !std::isfinite(at.x() + at.y()) || !plot.adjusted(-1, -1, 1, 1).contains(at)) continue;

@@ -131,8 +131,9 @@ FigureOption flag_option(const std::string& name, const std::string& help, std::
 }
 
 FigureOption tensor_option() {
-    FigureOption option{"tensor", "NAME", "A tensor of the checkpoint, or some, as '*.q_proj.weight'; may repeat", {},
-                        {"tensors"}, true, {}, {}};
+    FigureOption option{"tensor", "NAME",      "A tensor of the checkpoint, or some, as '*.q_proj.weight'; may repeat",
+                        {},       {"tensors"}, true,
+                        {},       {}};
     option.set = [](FigureRequest& request, const OptionValues& values) {
         for (const auto& name : values) {
             if (name.empty()) refuse_value("tensor", "a name", "none");

@@ -86,13 +86,13 @@ public:
         figure.share_y = several();
         figure.narrowest_mm = 38;
         figure.panel_aspect = figure.columns == 1 ? 0.5 : 0.75;
-        for (std::size_t m = 0; several() && m < models_.size(); ++m)
-            figure.column_labels.push_back(shown(models_[m]));
+        for (std::size_t m = 0; several() && m < models_.size(); ++m) figure.column_labels.push_back(shown(models_[m]));
         figure.text_table = text_table();
         if (!begin_.empty()) figure.notes.push_back("Names begin with " + shown(begin_));
         figure.notes.push_back(several() ? "Rows are on equal axes." : "Of " + shown(models_.front()) + ".");
-        figure.notes.emplace_back("Bins of equal width from the least to the greatest finite value, counts on a "
-                                  "logarithmic axis; deviation: of all values (divisor n).");
+        figure.notes.emplace_back(
+            "Bins of equal width from the least to the greatest finite value, counts on a "
+            "logarithmic axis; deviation: of all values (divisor n).");
         std::string none;
         for (const auto& number : kNumbers)
             if (!told(number)) none += (none.empty() ? "No " : ", ") + std::string(number.head);

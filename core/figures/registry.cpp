@@ -68,8 +68,7 @@ std::vector<RecipeInfo> recipes() {
     std::vector<RecipeInfo> all;
     for (const auto& entry : kRecipes) {
         all.push_back({entry.name, entry.description, entry.needs, entry.make != nullptr, (entry.kinds & kRuns) != 0,
-                       (entry.kinds & kEvaluations) != 0, (entry.kinds & kModels) != 0,
-                       (entry.kinds & kTensors) != 0});
+                       (entry.kinds & kEvaluations) != 0, (entry.kinds & kModels) != 0, (entry.kinds & kTensors) != 0});
     }
     return all;
 }

@@ -79,8 +79,7 @@ ExportDialog::ExportDialog(Desk* desk, std::string program, QWidget* parent)
     connect(desk_, &Desk::studies_changed, this, [this] { list_inputs({}); });
     connect(&desk_->runs(), &RunShelf::runs_changed, this, [this] { list_inputs({}); });
     connect(&desk_->evaluations(), &EvaluationShelf::changed, this, [this] { list_inputs({}); });
-    if (desk_->tensors())
-        connect(desk_->tensors(), &TensorSource::models_changed, this, [this] { list_inputs({}); });
+    if (desk_->tensors()) connect(desk_->tensors(), &TensorSource::models_changed, this, [this] { list_inputs({}); });
 }
 
 void ExportDialog::build() {
@@ -298,9 +297,9 @@ QString ExportDialog::command() const {
 
 void ExportDialog::changed() {
     const auto chosen = files();
-    const QString problem =
-        chosen.empty() ? tr("Tick what it is to be made of: an analysis that is complete, a run, an evaluation, a checkpoint, sizes")
-                       : form_->problem();
+    const QString problem = chosen.empty() ? tr("Tick what it is to be made of: an analysis that is complete, a run, "
+                                                "an evaluation, a checkpoint, sizes")
+                                           : form_->problem();
     problem_->setText(problem);
     save_->setEnabled(problem.isEmpty());
     copy_->setEnabled(problem.isEmpty());

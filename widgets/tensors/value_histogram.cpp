@@ -71,7 +71,8 @@ void ValueHistogram::paintEvent(QPaintEvent*) {
     if (high > low) {
         const int wanted = std::max(2, static_cast<int>(area.width() / 60));
         auto ticks = round_ticks(figures::ScaleKind::linear, low, high, wanted);
-        if (ticks.size() < 2) ticks = round_ticks(figures::ScaleKind::linear, low, high, 2 * wanted);  // one is no scale
+        if (ticks.size() < 2)
+            ticks = round_ticks(figures::ScaleKind::linear, low, high, 2 * wanted);  // one is no scale
         for (const double tick : ticks) {
             const QString text = number_label(tick);
             const double wide = fontMetrics().horizontalAdvance(text) + 2;

@@ -67,9 +67,9 @@ TEST_CASE("Checkpoints stand side by side on equal axes, with a place for what o
     CHECK(figure.panels[2].title == "norm.weight");  // all begin with "model."
     CHECK(figure.notes.front() == "Names begin with model.");
     CHECK(figure.text_table->rows.size() == 3);
-    CHECK(figure.text_table->rows[2] ==
-          std::vector<std::string>{"second", "layers.0.self_attn.q_proj.weight", "BF16 64 × 48", "-3", "3", "0.125",
-                                   "0.25", "31.5", "7", "2", "1"});
+    CHECK(figure.text_table->rows[2] == std::vector<std::string>{"second", "layers.0.self_attn.q_proj.weight",
+                                                                 "BF16 64 × 48", "-3", "3", "0.125", "0.25", "31.5",
+                                                                 "7", "2", "1"});
 }
 
 TEST_CASE("Tensors of one value, or of none that is finite, have a panel", "[figures][tensors]") {
@@ -88,10 +88,11 @@ TEST_CASE("Tensors of one value, or of none that is finite, have a panel", "[fig
 
 TEST_CASE("Numbers of a histogram: a row a bin, a row a number", "[figures][tensors]") {
     const std::string text = figure_csv(draw({sample_tensor("first", "w", 2, 1)}));
-    CHECK(text == "model,tensor,quantity,low,high,value\r\nfirst,w,values,-1,0,135\r\nfirst,w,values,0,1,1\r\n"
-                  "first,w,minimum,,,-1\r\nfirst,w,maximum,,,1\r\nfirst,w,mean,,,0.125\r\nfirst,w,deviation,,,0.25\r\n"
-                  "first,w,norm,,,31.5\r\nfirst,w,zeros,,,7\r\nfirst,w,nans,,,2\r\nfirst,w,positive_infinities,,,0\r\n"
-                  "first,w,negative_infinities,,,1\r\n");
+    CHECK(text ==
+          "model,tensor,quantity,low,high,value\r\nfirst,w,values,-1,0,135\r\nfirst,w,values,0,1,1\r\n"
+          "first,w,minimum,,,-1\r\nfirst,w,maximum,,,1\r\nfirst,w,mean,,,0.125\r\nfirst,w,deviation,,,0.25\r\n"
+          "first,w,norm,,,31.5\r\nfirst,w,zeros,,,7\r\nfirst,w,nans,,,2\r\nfirst,w,positive_infinities,,,0\r\n"
+          "first,w,negative_infinities,,,1\r\n");
 }
 
 TEST_CASE("A name with control characters is written, not obeyed", "[figures][tensors]") {

@@ -4,8 +4,8 @@
 #include <ctime>
 #include <random>
 
-#include "core/figures/token_alignment.h"
 #include "core/figures/longest_common.h"
+#include "core/figures/token_alignment.h"
 
 using namespace headscope;
 using namespace headscope::figures;

@@ -182,7 +182,8 @@ TEST_CASE("The report tells verdicts, tables beside the paper's, and what is mis
     for (const char* part :
          {"| hybrid | Non-approximate | 39.44", "**held**", "no error bars", "mlp-hybrid-seed2",
           "figures/loss-uniform.pdf", "| MLP | 256 | 1 M | 1.2 M |", "Only the layouts above were trained",
-          "1 run at a time, on 1 thread each, every training started by mpirun -n 2, not 4 as there are processors for: "
+          "1 run at a time, on 1 thread each, every training started by mpirun -n 2, not 4 as there are processors "
+          "for: "
           "one held up to 250 MB"}) {
         INFO(part);
         CHECK(text.find(part) != std::string::npos);
