@@ -19,6 +19,7 @@ namespace headscope::app {
 namespace {
 
 constexpr std::size_t kMostRecent = 24;
+const char kRecentItems = 0;  ///< owner of tasks that look at them
 
 /// A file dialog that does not hold up the window.
 void choose(QWidget* parent, const QString& title, QFileDialog::FileMode mode, const QString& filter,
@@ -142,7 +143,9 @@ void MainWindow::picture_recent(widgets::Study* study) {
 
 void MainWindow::show_recent() {
     // Whether they are still there is asked where it may take time: a disk that sleeps, a network that is gone.
-    saver_.post(this, [this, items = recent_, send = mailbox_.sender()](const Cancellation&) {
+    // Two hundred files that are dropped at once are one list.
+    saver_.cancel(&kRecentItems);
+    saver_.post(&kRecentItems, [this, items = recent_, send = mailbox_.sender()](const Cancellation& stop) {
         std::vector<widgets::RecentItem> shown;
         for (const Recent& item : items) {
             widgets::RecentItem recent;
@@ -157,7 +160,7 @@ void MainWindow::show_recent() {
             recent.thumbnail = QImage::fromData(item.thumbnail, "PNG");
             shown.push_back(std::move(recent));
         }
-        send([this, shown] { start_->set_recent(shown); });
+        if (!stop.requested()) send([this, shown] { start_->set_recent(shown); });
     });
 }
 

@@ -154,6 +154,24 @@ TEST_CASE("Radar: a ticked analysis stands beside the selected one", "[views][ra
     CHECK(shown.view->figure()->studies.size() == 1);
 }
 
+TEST_CASE("Of many analyses the newest can be ticked, and what is ticked stays", "[views][radar]") {
+    Shown shown("radar");
+    shown.open("oldest", analysis());
+    shown.settle();
+    auto* first = shown.view->findChild<QCheckBox*>();
+    REQUIRE(first);
+    QTest::mouseClick(first, Qt::LeftButton, {}, QPoint(8, first->height() / 2));
+    for (int i = 0; i < 20; ++i) shown.open(QStringLiteral("more-%1").arg(i).toStdString(), analysis());
+    shown.settle();
+    const auto boxes = shown.view->findChildren<QCheckBox*>();
+    REQUIRE(boxes.size() == 17);
+    CHECK(boxes[0]->property("name").toString() == "oldest");
+    CHECK(boxes[0]->isChecked());
+    CHECK(boxes[1]->property("name").toString() == "more-4");
+    CHECK(boxes[16]->property("name").toString() == "more-19");
+    CHECK(shown.view->figure()->studies.size() == 2);
+}
+
 TEST_CASE("Analyses of one model beside each other have names by which they are told apart", "[views][radar]") {
     Shown shown("radar");
     shown.open("llama-kjv-shakespeare-20261123-025301-123", analysis());

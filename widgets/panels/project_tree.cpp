@@ -4,6 +4,7 @@
 #include <QHeaderView>
 #include <QLocale>
 #include <QMenu>
+#include <algorithm>
 
 #include "widgets/training/evaluation_shelf.h"
 #include "widgets/training/facts.h"
@@ -13,6 +14,7 @@ namespace headscope::widgets {
 namespace {
 
 constexpr int kIdRole = Qt::UserRole;
+constexpr Qt::ItemFlags kUsual = Qt::ItemIsEnabled | Qt::ItemIsSelectable;
 
 QTreeWidgetItem* section(QTreeWidget* tree, const QString& text) {
     auto* item = new QTreeWidgetItem(tree, {text});
@@ -99,21 +101,30 @@ void ProjectTree::set_texts(const QStringList& texts) {
 
 void ProjectTree::fill_studies() {
     filling_ = true;
-    qDeleteAll(studies_->takeChildren());
-    for (const Study* study : desk_->studies()) {
+    const auto studies = desk_->studies();
+    const int rows = std::max(1, static_cast<int>(studies.size()));  // a hint where there is none
+    while (studies_->childCount() > rows) delete studies_->takeChild(studies_->childCount() - 1);
+    while (studies_->childCount() < rows) new QTreeWidgetItem(studies_);
+    for (int i = 0; i < static_cast<int>(studies.size()); ++i) {
+        const Study* study = studies[static_cast<std::size_t>(i)];
         QString state;
         if (study->running())
             state = tr(" – running");
         else if (!study->complete())
             state = tr(" – incomplete");
-        auto* item = new QTreeWidgetItem(studies_, {study->name() + state});
+        QTreeWidgetItem* item = studies_->child(i);
+        item->setText(0, study->name() + state);
+        item->setFlags(kUsual);
         item->setData(0, kIdRole, study->id());
         item->setToolTip(0, tr("%1\n%2, %3")
                                 .arg(QString::fromStdString(study->path().string()), study->model_name(),
                                      sequences_words(study->sequences())));
     }
-    if (desk_->studies().empty()) {
-        auto* hint = new QTreeWidgetItem(studies_, {tr("none yet")});
+    if (studies.empty()) {
+        QTreeWidgetItem* hint = studies_->child(0);
+        hint->setText(0, tr("none yet"));
+        hint->setToolTip(0, {});
+        hint->setData(0, kIdRole, 0);
         hint->setFlags(Qt::NoItemFlags);
     }
     filling_ = false;

@@ -18,6 +18,7 @@ namespace {
 constexpr int kAgain = 300;  // ms between figures of a run that goes on
 constexpr int kName = 190;   // pixels that the name of an analysis has at least
 constexpr int kBox = 40;     // of a box to tick, with what is around it
+constexpr std::size_t kMostBoxes = 16;
 
 QString path_of(const Study& study) {
     return QString::fromStdString(study.path().string());
@@ -112,7 +113,8 @@ std::vector<Study*> RecipeView::shown_studies() const {
     return all;
 }
 
-/// One box for each open analysis but the selected one; they stay while nothing about them changes.
+/// One box for each open analysis but the selected one; they stay while nothing about them changes. Hundreds would
+/// leave no room for the figure: the newest, and those that are ticked.
 void RecipeView::fill_boxes() {
     std::vector<Study*> candidates;
     for (Study* one : desk().studies()) {
@@ -121,6 +123,12 @@ void RecipeView::fill_boxes() {
     }
     std::erase_if(ticked_, [this](int id) { return desk().study(id) == nullptr; });
     with_->setVisible(!candidates.empty());
+    const std::size_t all = candidates.size();
+    std::size_t from_newest = all;
+    std::erase_if(candidates,
+                  [&](const Study* one) { return from_newest-- > kMostBoxes && !ticked_.contains(one->id()); });
+    with_label_->setText(candidates.size() < all ? tr("Beside it, the newest of %1:").arg(all) : tr("Beside it:"));
+    with_label_->setToolTip(candidates.size() < all ? tr("Export takes any of them") : QString());
     while (boxes_.size() > candidates.size()) {
         delete boxes_.back();
         boxes_.pop_back();
