@@ -34,7 +34,6 @@ using figures::CostModel;
 using figures::FigureInputs;
 using nlohmann::json;
 
-constexpr std::size_t kBins = 100;         ///< of a tensor's histogram, as the window has them
 constexpr std::size_t kMostTensors = 256;  ///< of a figure: more panels would be read by nobody
 
 /// The names in the checkpoint that an option's name or pattern means. Throws Error.
@@ -105,9 +104,9 @@ public:
 
     /// What is no opening, as it may be gigabytes.
     void read_tensors() {
-        for (auto& [checkpoint, tensor, spread] : unread_) {
+        for (auto& [checkpoint, spread] : unread_) {
             spread.numbers = std::make_shared<checkpoint::TensorSummary>(checkpoint::summarise_tensor(
-                *checkpoint, tensor, kBins, [](double) {}, cancellation_));
+                *checkpoint, spread.tensor, checkpoint::kUsualBins, [](double) {}, cancellation_));
             inputs_.tensors.push_back(std::move(spread));
         }
         unread_.clear();
@@ -118,8 +117,7 @@ public:
 private:
     struct Unread {
         std::shared_ptr<const Checkpoint> checkpoint;
-        std::string tensor;
-        figures::TensorSpread spread;
+        figures::TensorSpread spread;  ///< without its numbers
     };
 
     bool wants_sizes() const { return request_.recipe == "cost"; }
@@ -140,17 +138,22 @@ private:
         for (int number = 2; taken(); ++number)
             title = checkpoint->display_name() + " (" + std::to_string(number) + ")";
         std::vector<std::string> names;
-        for (const auto& wanted : request_.options.tensors)
-            for (auto& name : tensors_like(*checkpoint, wanted))
-                if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
-        if (unread_.size() + names.size() > kMostTensors) {
+        const auto check_count = [](std::size_t count) {
+            if (count <= kMostTensors) return;
             throw Error(ErrorCode::usage, "--tensor", "expected at most " + std::to_string(kMostTensors) + " tensors",
-                        "found " + std::to_string(unread_.size() + names.size()));
+                        "found " + std::to_string(count));
+        };
+        for (const auto& wanted : request_.options.tensors) {
+            std::vector<std::string> like = tensors_like(*checkpoint, wanted);
+            check_count(like.size());  // before half a million names are compared with each other
+            for (auto& name : like)
+                if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
+            check_count(unread_.size() + names.size());
         }
         for (auto& name : names) {
             const auto& info = checkpoint->tensor(name);
-            figures::TensorSpread spread{title, name, std::string(checkpoint::name(info.type)), info.shape, {}};
-            unread_.push_back({checkpoint, std::move(name), std::move(spread)});
+            unread_.push_back(
+                {checkpoint, {title, std::move(name), std::string(checkpoint::name(info.type)), info.shape, {}}});
         }
     }
 

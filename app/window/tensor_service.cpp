@@ -20,7 +20,6 @@ using widgets::TensorRow;
 using widgets::TensorStatus;
 using widgets::TensorTable;
 
-constexpr std::size_t kBins = 100;
 constexpr std::size_t kMostReasons = 8;  ///< of unreadable tensors, told one by one
 const char kTables = 0, kNumbers = 0;    ///< owners of the worker's tasks
 
@@ -130,8 +129,8 @@ void TensorService::want_numbers(int id, const QString& tensor) {
             send([this, id, tensor, share] { Q_EMIT numbers_progressed(id, tensor, share); });
         };
         try {
-            auto numbers = numbers_of(
-                checkpoint::summarise_tensor(*model->file, tensor.toStdString(), kBins, progress, cancellation));
+            auto numbers = numbers_of(checkpoint::summarise_tensor(*model->file, tensor.toStdString(),
+                                                                   checkpoint::kUsualBins, progress, cancellation));
             if (cancellation.requested()) return;
             send([this, id, tensor, numbers = std::move(numbers)] { Q_EMIT numbers_ready(id, tensor, numbers); });
         } catch (...) {

@@ -24,6 +24,9 @@ struct TensorSummary {
     std::vector<std::int64_t> counts;  ///< finite values only
 };
 
+/// Of the histograms that the window and figures show.
+inline constexpr std::size_t kUsualBins = 100;
+
 /// Reads the tensor twice, in pieces of a few megabytes, views with strides too: memory does not grow with its size.
 /// `progress` gets the share that is done, 0 to 1. Needs no thread but the caller's.
 /// Errors: as Checkpoint::load; unsupported for complex numbers and types that LibTorch lacks; Stopped.
