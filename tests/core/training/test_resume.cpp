@@ -212,10 +212,11 @@ TEST_CASE("A killed job of minutes follows the plans that were made before", "[t
     CHECK(whole.all<Step>().back().learning_rate < 1.5e-3);
     REQUIRE(plans > 3);
     const Told again = run(resumed(folder / "killed"));
-    REQUIRE_FALSE(again.all<Step>().empty());
-    for (const Step& step : again.all<Step>()) {
+    const std::vector<Step> steps = again.all<Step>(), undisturbed = whole.all<Step>();
+    REQUIRE_FALSE(steps.empty());
+    for (const Step& step : steps) {
         if (step.step > last) break;
-        const Step& before = whole.all<Step>().at(static_cast<std::size_t>(step.step) - 1);
+        const Step& before = undisturbed.at(static_cast<std::size_t>(step.step) - 1);
         CHECK(step.loss == before.loss);
         CHECK(step.learning_rate == before.learning_rate);
     }
