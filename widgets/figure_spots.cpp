@@ -256,4 +256,12 @@ QPainterPath row_path(const FigureLayout& layout, int panel, int row) {
     return path;
 }
 
+QList<QLineF> row_lines(const FigureLayout& layout, int panel, int row) {
+    const QPainterPath path = row_path(layout, panel, row);
+    QList<QLineF> lines;
+    for (int i = 1; i < path.elementCount(); ++i)
+        if (path.elementAt(i).isLineTo()) lines << QLineF(path.elementAt(i - 1), path.elementAt(i));
+    return lines;
+}
+
 }  // namespace headscope::widgets

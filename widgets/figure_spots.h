@@ -3,6 +3,8 @@
 
 // What lies where in a laid-out figure: for pointers, read-outs and marks. Places are in the layout's units.
 
+#include <QLineF>
+#include <QList>
 #include <QPainterPath>
 #include <QString>
 
@@ -26,6 +28,8 @@ QString row_text(const figures::Panel& panel, int row);
 QRectF panel_area(const FigureLayout& layout, int panel);
 /// The band of a ridge, or the line of a curve, for marking it; empty where there is none.
 QPainterPath row_path(const FigureLayout& layout, int panel, int row);
+/// The latter's lines one by one.
+QList<QLineF> row_lines(const FigureLayout& layout, int panel, int row);
 
 /// The value at a place of an axis: the inverse of figures::scaled().
 double unscaled(figures::ScaleKind scale, double place, double linear_range);

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "widgets/colour_map.h"
+#include "widgets/few_lines.h"
 #include "widgets/figure_plot.h"
 #include "widgets/fonts.h"
 #include "widgets/quiet_qt.h"
@@ -77,6 +78,7 @@ void FigureView::set_theme(const Theme& theme) {
 void FigureView::set_marks(std::vector<Mark> marks) {
     if (marks == marks_) return;
     marks_ = std::move(marks);
+    marks_picture_ = {};
     viewport()->update();
 }
 
@@ -94,6 +96,7 @@ void FigureView::lay_out() {
     plot_.reset();
     layout_ = {};
     picture_ = {};
+    marks_picture_ = {};
     drawn_ = {};
     size_ = {};
     if (given_ && !given_->panels.empty() && viewport()->width() > 0) {
@@ -164,6 +167,7 @@ void FigureView::draw_part(const QRect& wanted) {
     plot_->toPainter(&painter, static_cast<int>(layout_.size.width()), static_cast<int>(layout_.size.height()));
     painter.end();
     picture_ = picture;
+    marks_picture_ = {};
     drawn_ = part;
 }
 
@@ -181,7 +185,20 @@ void FigureView::paintEvent(QPaintEvent*) {
     painter.scale(stretch, stretch);
     painter.setRenderHint(QPainter::SmoothPixmapTransform, old);
     painter.drawPixmap(drawn_.topLeft(), picture_);
+    if (marks_.empty()) return;
+    if (marks_picture_.isNull()) draw_marks();
+    painter.drawPixmap(drawn_.topLeft(), marks_picture_);
+}
+
+/// Into a picture of its own, drawn once: a curve of thousands of points takes longer than a turn of the wheel.
+void FigureView::draw_marks() {
+    if (picture_.isNull()) return;
+    marks_picture_ = QPixmap(picture_.size());
+    marks_picture_.setDevicePixelRatio(picture_.devicePixelRatio());
+    marks_picture_.fill(Qt::transparent);
+    QPainter painter(&marks_picture_);
     painter.setRenderHint(QPainter::Antialiasing);
+    painter.translate(-drawn_.topLeft());
     painter.scale(scale(), scale());
     QColor faint = theme_.accent;
     faint.setAlphaF(theme_.dark ? 0.16F : 0.09F);
@@ -197,26 +214,28 @@ void FigureView::paintEvent(QPaintEvent*) {
             QRectF edge = band.boundingRect();
             edge.setWidth(3 / scale());
             painter.fillRect(edge, theme_.accent);
-        } else if (std::holds_alternative<Curves>(content)) {
-            painter.save();
-            const QRectF plot = layout_.panels[static_cast<std::size_t>(mark.panel)].plot;
-            painter.setClipRect(plot);
-            QColor veil = theme_.background;  // the others step back
-            veil.setAlphaF(0.6F);
-            painter.fillRect(plot.adjusted(3, 3, -3, -3), veil);
-            const auto& curves = std::get<Curves>(content).curves;
-            const bool thin = static_cast<std::size_t>(mark.row) < curves.size() &&
-                              curves[static_cast<std::size_t>(mark.row)].thin;  // a wide line would fill the plot
-            if (static_cast<std::size_t>(mark.row) < curves.size()) {
-                const Curve& curve = curves[static_cast<std::size_t>(mark.row)];
-                QColor colour = member_colour(theme_, curve.colour, curve.shade);
-                if (thin) colour.setAlphaF(0.75F);  // it covers the plot: the others show through
-                painter.setPen(QPen(colour, (thin ? 1.0 : 2.6) / scale(), Qt::SolidLine, Qt::FlatCap, Qt::RoundJoin));
-                painter.drawPath(row_path(layout_, mark.panel, mark.row));
-            }
-            painter.restore();
+        } else if (const auto* curves = std::get_if<Curves>(&content)) {
+            mark_curve(&painter, *curves, mark);
         }
     }
+}
+
+/// The others step back behind a veil.
+void FigureView::mark_curve(QPainter* painter, const Curves& curves, const Mark& mark) const {
+    const QRectF plot = layout_.panels[static_cast<std::size_t>(mark.panel)].plot;
+    painter->save();
+    painter->setClipRect(plot);
+    QColor veil = theme_.background;
+    veil.setAlphaF(0.6F);
+    painter->fillRect(plot.adjusted(3, 3, -3, -3), veil);
+    if (static_cast<std::size_t>(mark.row) < curves.curves.size()) {
+        const Curve& curve = curves.curves[static_cast<std::size_t>(mark.row)];
+        QColor colour = member_colour(theme_, curve.colour, curve.shade);
+        // One that covers the plot is not wide, which would fill it, and lets the others show through.
+        if (curve.thin) colour.setAlphaF(0.75F);
+        draw_lines(painter, QPen(colour, (curve.thin ? 1.0 : 2.6) / scale()), row_lines(layout_, mark.panel, mark.row));
+    }
+    painter->restore();
 }
 
 void FigureView::resizeEvent(QResizeEvent*) {

@@ -6,6 +6,7 @@
 
 #include "widgets/colour_map.h"
 #include "widgets/draw_text.h"
+#include "widgets/few_lines.h"
 #include "widgets/fonts.h"
 
 namespace headscope::widgets {
@@ -149,13 +150,13 @@ void CurvesPlottable::draw(QCPPainter* painter) {
         if (curve.faint) colour = mixed(colour, theme_.background, 0.45);
         const std::size_t points = std::min(curve.x.size(), curve.y.size());
         if (curve.filled) fill(painter, curve, colour);
-        painter->setPen(QPen(colour, (curve.faint || curve.thin ? 1.8 : 4) * curve.width, Qt::SolidLine, Qt::RoundCap,
-                             Qt::RoundJoin));
+        QList<QLineF> lines;
         for (std::size_t i = 1; i < points && !curve.points; ++i) {
             QPointF a = pixel(curve.x[i - 1], curve.y[i - 1]), b = pixel(curve.x[i], curve.y[i]);
             const bool finite = std::isfinite(a.x() + a.y() + b.x() + b.y());
-            if (finite && clip_segment(plot, a, b)) painter->drawLine(QLineF(a, b));
+            if (finite && clip_segment(plot, a, b)) lines << QLineF(a, b);
         }
+        draw_lines(painter, QPen(colour, (curve.faint || curve.thin ? 1.8 : 4) * curve.width), lines);
         painter->setPen(QPen(colour, 2));
         for (std::size_t i = 0; i < points; ++i) {
             if (i < curve.error.size()) {

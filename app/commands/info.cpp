@@ -281,32 +281,24 @@ void print_description(const json& document) {
 }
 
 struct InfoOptions {
-    std::string path;
+    std::vector<std::string> paths;
     bool json = false, tensors = false;
 };
 
-void tell_analysis(const InfoOptions& options, const Cancellation& cancellation) {
-    const std::vector<fs::path> files{options.path};
-    continue_in_child(files, cancellation);
-    const OpeningLimits limits(files);
-    const json document = describe_hdf5(options.path);
-    options.json ? print_json(document) : print_description(document);
-}
-
-void tell_run(const InfoOptions& options, const Cancellation& cancellation) {
-    // A journal is read by code of ours; where it is gone, run.h5 by the HDF5 library.
-    std::optional<OpeningLimits> limits;
-    if (!ends_at_regular_file(fs::path(options.path) / training::kJournalName)) {
-        const std::vector<fs::path> files{fs::path(options.path) / "run.h5"};
-        continue_in_child(files, cancellation);
-        limits.emplace(files);
+/// A journal is read by code of ours; where it is gone, run.h5 by the HDF5 library.
+std::vector<fs::path> hdf5_files(const std::vector<std::string>& paths) {
+    std::vector<fs::path> files;
+    for (const std::string& path : paths) {
+        if (looks_like_analysis(path))
+            files.emplace_back(path);
+        else if (training::is_run_folder(path) && !ends_at_regular_file(fs::path(path) / training::kJournalName))
+            files.push_back(fs::path(path) / "run.h5");
     }
-    const json document = describe_run(training::read_run(options.path, false));
-    options.json ? print_json(document) : print_description(document);
+    return files;
 }
 
-void tell_checkpoint(const InfoOptions& options) {
-    const auto checkpoint = checkpoint::Checkpoint::open(options.path);
+void tell_checkpoint(const std::string& path, const InfoOptions& options) {
+    const auto checkpoint = checkpoint::Checkpoint::open(path);
     const json document = describe_checkpoint(*checkpoint);
     if (options.json) return print_json_with_tensors(document, *checkpoint);
     print_description(document);
@@ -315,25 +307,37 @@ void tell_checkpoint(const InfoOptions& options) {
     print_tensor_table(*checkpoint);
 }
 
+void tell(const std::string& path, const InfoOptions& options) {
+    const bool analysis = looks_like_analysis(path);
+    if (!analysis && !training::is_run_folder(path)) return tell_checkpoint(path, options);
+    const json document = analysis ? describe_hdf5(path) : describe_run(training::read_run(path, false));
+    options.json ? print_json(document) : print_description(document);
+}
+
 }  // namespace
 
 void add_info(CLI::App& app, Context& context) {
     auto* command = app.add_subcommand("info", "What a checkpoint, an analysis, a run or an evaluation is");
     auto options = std::make_shared<InfoOptions>();
     command
-        ->add_option("path", options->path,
-                     "A checkpoint folder, a weight file, an analysis file, a run folder, an evaluation file")
+        ->add_option("path", options->paths,
+                     "A checkpoint folder, a weight file, an analysis file, a run folder, an evaluation file; several "
+                     "are told one after the other")
         ->required();
-    command->add_flag("--json", options->json, "One JSON document");
+    command->add_flag("--json", options->json, "One JSON document for each path");
     command->add_flag("--tensors", options->tensors, "List every tensor");
     command->callback([&context, options] {
         context.command = [&context, options] {
-            if (looks_like_analysis(options->path))
-                tell_analysis(*options, context.cancellation);
-            else if (training::is_run_folder(options->path))
-                tell_run(*options, context.cancellation);
-            else
-                tell_checkpoint(*options);
+            const std::vector<fs::path> files = hdf5_files(options->paths);
+            std::optional<OpeningLimits> limits;
+            if (!files.empty()) {
+                continue_in_child(files, context.cancellation);
+                limits.emplace(files);
+            }
+            for (const std::string& path : options->paths) {
+                if (!options->json && &path != &options->paths.front()) print("\n");
+                tell(path, *options);
+            }
         };
     });
 }

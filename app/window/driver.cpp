@@ -119,7 +119,8 @@ QJsonObject Driver::state() const {
     const widgets::Selection& selection = window_->desk().selection();
     QJsonArray studies;
     for (const widgets::Study* study : window_->desk().studies())
-        studies.append(QJsonObject{{"name", study->name()},
+        studies.append(QJsonObject{{"id", study->id()},
+                                   {"name", study->name()},
                                    {"path", QString::fromStdString(study->path().string())},
                                    {"complete", study->complete()},
                                    {"running", study->running()},

@@ -283,6 +283,10 @@ void MainWindow::connect_engine() {
 
 void MainWindow::connect_desk() {
     connect(&opener_, &Opener::opened, this, &MainWindow::opened_study);
+    connect(&opener_, &Opener::was_open, this, [this](const QString& path, widgets::Study* study) {
+        show_study(study);
+        settled(path);
+    });
     connect(&opener_, &Opener::failed, this, [this](const QString& path, const QString& message) {
         if (path == run_file_) run_file_.clear();
         problem(message);

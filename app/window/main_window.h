@@ -91,7 +91,9 @@ private:
     void open_sample();
     void open_path(const QString& path);
     void opened_study(widgets::Study* study);
+    void show_study(widgets::Study* study);  ///< brings it to the front
     void remember(const Recent& item);
+    void remember(const widgets::Study& study);
     void show_recent();
     void picture_recent(widgets::Study* study);
     void save_copy(int study);

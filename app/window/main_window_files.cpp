@@ -10,6 +10,7 @@
 #include "app/window/copy_file.h"
 #include "app/window/main_window.h"
 #include "core/base/error.h"
+#include "core/base/file_identity.h"
 #include "widgets/panels/export_dialog.h"
 #include "widgets/panels/start_page.h"
 #include "widgets/panels/text_panel.h"
@@ -74,8 +75,12 @@ void MainWindow::open_sample() {
 void MainWindow::open_path(const QString& path) {
     saver_.post(this, [this, path, send = mailbox_.sender()](const Cancellation&) {
         const PathKind kind = kind_of(path);
-        send([this, path, kind] {
-            if (kind == PathKind::analysis)
+        const auto file = kind == PathKind::analysis ? identity_of(path.toStdString()) : std::nullopt;
+        send([this, path, kind, file] {
+            widgets::Study* there = file ? desk_.study_of(*file) : nullptr;
+            if (there)
+                show_study(there);
+            else if (kind == PathKind::analysis)
                 opener_.open(path);
             else if (kind == PathKind::run)
                 service_.open(path);
@@ -89,6 +94,14 @@ void MainWindow::open_path(const QString& path) {
     });
 }
 
+void MainWindow::show_study(widgets::Study* study) {
+    if (!restoring_) {
+        desk_.select_study(study->id());
+        show_page(Page::analysis);
+    }
+    remember(*study);
+}
+
 void MainWindow::opened_study(widgets::Study* study) {
     const QString path = QString::fromStdString(study->path().string());
     const bool of_run = !run_file_.isEmpty() && path == run_file_;
@@ -97,22 +110,21 @@ void MainWindow::opened_study(widgets::Study* study) {
         running_study_ = study->id();
         study->set_running();
         desk_.select_study(study->id());
-        Q_EMIT desk_.studies_changed();
     } else {
-        if (!restoring_) {
-            desk_.select_study(study->id());
-            show_page(Page::analysis);
-        }
-        remember({path,
-                  study->name(),
-                  tr("%1, %2").arg(study->model_name(), widgets::sequences_words(study->sequences())),
-                  QStringLiteral("analysis"),
-                  {}});
+        show_study(study);
         if (of_run && study->complete() && run_choice_ && !run_choice_->switch_off.isEmpty()) show_changes();
     }
     connect(study, &widgets::Study::arrived, this, [this, study] { picture_recent(study); });
     picture_recent(study);
     settled(path);
+}
+
+void MainWindow::remember(const widgets::Study& study) {
+    remember({QString::fromStdString(study.path().string()),
+              study.name(),
+              tr("%1, %2").arg(study.model_name(), widgets::sequences_words(study.sequences())),
+              QStringLiteral("analysis"),
+              {}});
 }
 
 void MainWindow::remember(const Recent& item) {

@@ -119,11 +119,7 @@ void MainWindow::ended(const QString& output, const QString& message) {
             open_finished(output);
         tell(tr("Done: %1").arg(output));
         if (study) {
-            remember({output,
-                      study->name(),
-                      tr("%1, %2").arg(study->model_name(), widgets::sequences_words(study->sequences())),
-                      QStringLiteral("analysis"),
-                      {}});
+            remember(*study);
             picture_recent(study);
             if (run_choice_ && !run_choice_->switch_off.isEmpty()) show_changes();
         }

@@ -2,6 +2,7 @@
 #include "app/window/opener.h"
 
 #include <QProcess>
+#include <QTimer>
 
 #include "core/base/error.h"
 #include "core/store/evaluation_file.h"
@@ -9,6 +10,13 @@
 #include "widgets/desk/error_words.h"
 
 namespace headscope::app {
+namespace {
+
+constexpr int kMostChildren = 2;
+constexpr int kPatience = 5000;       ///< ms; a disk that is gone holds up its own files alone
+constexpr qsizetype kMostFiles = 12;  ///< that one child looks at
+
+}  // namespace
 
 Opener::Opener(widgets::Desk* desk, std::string program, QObject* parent)
     : QObject(parent), desk_(desk), program_(std::move(program)) {}
@@ -25,27 +33,110 @@ void Opener::open(const QString& path, bool ours) {
         read(path, wanted);
         return;
     }
+    if (!coming_.insert(path).second) return;
+    const bool joins = !looks_.empty() && looks_.back().state == Look::State::fresh && !looks_.back().alone &&
+                       looks_.back().paths.size() < kMostFiles;
+    if (!joins) looks_.emplace_back();
+    looks_.back().paths << path;
+    start_looks();
+}
+
+void Opener::start_looks() {
+    for (auto look = looks_.begin(); look != looks_.end() && children_ < kMostChildren; ++look)
+        if (look->state == Look::State::fresh) start(look);
+}
+
+void Opener::start(Looks::iterator look) {
+    look->state = Look::State::running;
+    ++children_;
     auto* child = new QProcess(this);
     child->setStandardOutputFile(QProcess::nullDevice());
-    connect(child, &QProcess::finished, this, [this, child, path](int status, QProcess::ExitStatus how) {
-        QString message = widgets::error_words(child->readAllStandardError());
+    auto* patience = new QTimer(child);
+    connect(patience, &QTimer::timeout, this, [this, patience, look] {
+        patience->stop();
+        look->slow = true;
+        --children_;
+        take_looked();
+    });
+    patience->start(kPatience);
+    const auto end = [child, patience] {
+        patience->stop();
+        child->disconnect();
         child->deleteLater();
-        if (how == QProcess::NormalExit && status == 0) {
-            read(path);
-            return;
+    };
+    connect(child, &QProcess::finished, this, [this, child, end, look](int status, QProcess::ExitStatus how) {
+        const bool good = how == QProcess::NormalExit && status == 0;
+        QString message = good ? QString() : widgets::error_words(child->readAllStandardError());
+        end();
+        if (!good && message.isEmpty())
+            message =
+                tr("[%1] expected an analysis file; the process that looked at it ended").arg(look->paths.first());
+        looked(look, good, message);
+    });
+    // Queued: it may be told from within start().
+    connect(
+        child, &QProcess::errorOccurred, this,
+        [this, child, end, look](QProcess::ProcessError error) {
+            if (error != QProcess::FailedToStart) return;
+            const QString message = tr("[%1] expected to start a process that looks at the file first; %2")
+                                        .arg(look->paths.first(), child->errorString());
+            end();
+            looked(look, false, message);
+        },
+        Qt::QueuedConnection);
+    const QStringList words{QStringLiteral("info"), QStringLiteral("--json"), QStringLiteral("--")};
+    child->start(QString::fromStdString(program_), words + look->paths);
+}
+
+void Opener::looked(Looks::iterator look, bool good, const QString& message) {
+    if (!look->slow) --children_;
+    look->state = good ? Look::State::good : Look::State::bad;
+    look->message = message;
+    if (!good && look->paths.size() > 1) {
+        for (const QString& path : look->paths) {
+            Look one;
+            one.paths << path;
+            one.alone = true;
+            looks_.insert(look, std::move(one));
         }
-        if (message.isEmpty())
-            message = tr("[%1] expected an analysis file; the process that looked at it ended").arg(path);
-        Q_EMIT failed(path, message);
-    });
-    connect(child, &QProcess::errorOccurred, this, [this, child, path](QProcess::ProcessError error) {
-        if (error != QProcess::FailedToStart) return;
-        child->deleteLater();
-        Q_EMIT failed(
-            path,
-            tr("[%1] expected to start a process that looks at the file first; %2").arg(path, child->errorString()));
-    });
-    child->start(QString::fromStdString(program_), {QStringLiteral("info"), path, QStringLiteral("--json")});
+        looks_.erase(look);
+    }
+    take_looked();
+}
+
+void Opener::take_looked() {
+    for (auto look = looks_.begin(); look != looks_.end();) {
+        const bool done = look->state == Look::State::good || look->state == Look::State::bad;
+        if (!done && !look->slow) break;
+        if (!done) {
+            ++look;
+            continue;
+        }
+        const Look one = std::move(*look);
+        look = looks_.erase(look);
+        if (one.state == Look::State::good) {
+            looked_.insert(looked_.end(), one.paths.begin(), one.paths.end());
+            continue;
+        }
+        coming_.erase(one.paths.first());
+        Q_EMIT failed(one.paths.first(), one.message);
+    }
+    read_next();
+    start_looks();
+}
+
+/// One at a time: the reader takes what came last first.
+void Opener::read_next() {
+    if (reading_ || looked_.empty()) return;
+    reading_ = true;
+    read(looked_.front());
+}
+
+void Opener::settle(const QString& path) {
+    if (coming_.erase(path) == 0) return;
+    reading_ = false;
+    looked_.pop_front();
+    read_next();
 }
 
 void Opener::give_up(const QString& path) {
@@ -62,19 +153,25 @@ void Opener::read(const QString& path, const std::shared_ptr<bool>& wanted) {
         if (const auto place = ours_.find(path); place != ours_.end() && place->second == wanted) ours_.erase(place);
         return *wanted;
     };
-    desk_->reader().post(this, [this, path, is_wanted, send = mailbox_.sender()](const Cancellation&) {
+    desk_->reader().post(this, [this, path, wanted, is_wanted, send = mailbox_.sender()](const Cancellation&) {
         try {
             if (store::hdf5_format(path.toStdString()) == "headscope-evaluation") {
                 auto record = std::make_shared<const store::Evaluation>(store::read_evaluation(path.toStdString()));
-                send([this, path, record] { Q_EMIT evaluation_read(path, record); });
+                send([this, path, wanted, record] {
+                    if (!wanted) settle(path);
+                    Q_EMIT evaluation_read(path, record);
+                });
                 return;
             }
             auto opened = std::make_shared<widgets::Study::Opened>(widgets::Study::open(path.toStdString()));
-            send([this, is_wanted, opened = std::move(opened)]() mutable {
-                if (is_wanted()) {
+            send([this, path, wanted, is_wanted, opened = std::move(opened)]() mutable {
+                if (!wanted) settle(path);
+                widgets::Study* there = !wanted && opened->identity ? desk_->study_of(*opened->identity) : nullptr;
+                if (!there && is_wanted()) {
                     Q_EMIT this->opened(desk_->add(std::move(*opened)));
                     return;
                 }
+                if (there) Q_EMIT was_open(path, there);
                 // The file is closed where it was opened.
                 desk_->reader().post(nullptr,
                                      [gone = std::move(opened)](const Cancellation&) mutable { gone.reset(); });
@@ -83,7 +180,8 @@ void Opener::read(const QString& path, const std::shared_ptr<bool>& wanted) {
         } catch (...) {
             try {
                 const QString message = QString::fromUtf8(current_error("analysis").what());
-                send([this, path, is_wanted, message] {
+                send([this, path, wanted, is_wanted, message] {
+                    if (!wanted) settle(path);
                     if (is_wanted()) Q_EMIT failed(path, message);
                 });
             } catch (const Stopped&) {

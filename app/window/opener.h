@@ -3,8 +3,12 @@
 
 #include <QObject>
 #include <QString>
+#include <QStringList>
+#include <deque>
+#include <list>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "widgets/desk/desk.h"
@@ -17,14 +21,17 @@ struct Evaluation;
 namespace headscope::app {
 
 /// Opens analysis files into the desk, and reads evaluation files: a file says itself which it is. HDF5's parser has
-/// had memory errors, and a file may come from anywhere: a child process (`headscope info FILE --json`) reads it first,
-/// and what crashes that does not reach the window.
+/// had memory errors, and a file may come from anywhere: a child process (`headscope info FILE... --json`) reads it
+/// first, and what crashes that does not reach the window. A child takes a third of a second to begin and the window
+/// stands while one is forked, so of hundreds of files each child looks at several, and few are at it at a time. What
+/// was asked for first is there first, but for files that take long.
 class Opener : public QObject {
     Q_OBJECT
 public:
     Opener(widgets::Desk* desk, std::string program, QObject* parent = nullptr);
 
-    /// `ours`: this process has just written it or is writing it, so that no child needs to look at it first.
+    /// `ours`: this process has just written it or is writing it, so that no child needs to look at it first. A path
+    /// that is on its way already is not opened twice.
     void open(const QString& path, bool ours = false);
     /// A file of ours that is being opened is not wanted any more: neither signal comes.
     void give_up(const QString& path);
@@ -33,15 +40,38 @@ public:
 
 Q_SIGNALS:
     void opened(headscope::widgets::Study* study);
+    void was_open(const QString& path, headscope::widgets::Study* study);  ///< the same file, perhaps by another name
     void evaluation_read(const QString& path, const std::shared_ptr<const headscope::store::Evaluation>& record);
     void failed(const QString& path, const QString& message);
 
 private:
+    /// Files that one child looks at.
+    struct Look {
+        enum class State { fresh, running, good, bad };
+        QStringList paths;
+        State state = State::fresh;
+        bool alone = false;  ///< one of those it was looked at with was bad
+        bool slow = false;   ///< others need not wait for it
+        QString message;
+    };
+    using Looks = std::list<Look>;
+
+    void start_looks();
+    void start(Looks::iterator look);
+    void looked(Looks::iterator look, bool good, const QString& message);
+    void take_looked();
+    void read_next();
+    void settle(const QString& path);
     void read(const QString& path, const std::shared_ptr<bool>& wanted = nullptr);
 
     widgets::Desk* desk_;
     std::string program_;
     std::map<QString, std::shared_ptr<bool>> ours_;  ///< being opened, and whether they are wanted
+    std::set<QString> coming_;                       ///< not ours, and neither opened nor failed yet
+    Looks looks_;                                    ///< in the order in which they were asked for
+    std::deque<QString> looked_;                     ///< to be read, in that order
+    bool reading_ = false;                           ///< the first of them
+    int children_ = 0;                               ///< without those that are slow
     widgets::Mailbox mailbox_{this};
 };
 

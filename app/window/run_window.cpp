@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/window/run_window.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -9,6 +10,7 @@
 #include <QFileInfo>
 #include <QIcon>
 #include <QTimer>
+#include <algorithm>
 #include <clocale>
 #include <csignal>
 #include <cstdio>
@@ -23,6 +25,8 @@
 
 namespace headscope::app {
 namespace {
+
+constexpr rlim_t kMostDescriptors = 16384;
 
 volatile std::sig_atomic_t asked_to_end = 0;
 
@@ -54,6 +58,14 @@ void on_qt_message(QtMsgType type, const QMessageLogContext&, const QString& tex
     }
     if (type != QtDebugMsg && type != QtInfoMsg && qEnvironmentVariableIsSet("HEADSCOPE_VERBOSE"))
         std::fprintf(stderr, "qt: %s\n", text.toUtf8().constData());
+}
+
+/// An open analysis takes three descriptors, and the usual thousand is for programs that still use select().
+void allow_many_files() {
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+    limit.rlim_cur = std::max(limit.rlim_cur, std::min<rlim_t>(limit.rlim_max, kMostDescriptors));
+    ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 bool has_display() {
@@ -114,6 +126,7 @@ int run_window(int argc, char** argv) {
         options.watch = true;
 #endif
         qInstallMessageHandler(on_qt_message);
+        allow_many_files();
         QCoreApplication::setApplicationName(QStringLiteral("headscope"));
         QCoreApplication::setApplicationVersion(QLatin1String(kVersion));
         QGuiApplication::setDesktopFileName(QStringLiteral("org.headscope.Headscope"));

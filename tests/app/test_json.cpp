@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // With --json one document goes to standard output and nothing else; and what the sub-commands say is true.
 #include <catch2/catch.hpp>
+#include <sstream>
 
 #include "expectations.h"
 #include "files.h"
@@ -38,6 +39,27 @@ TEST_CASE("info tells the sample's family, sizes and tensors", "[app][json]") {
     const auto parameters = info.at("parameters").get<std::int64_t>();
     CHECK(parameters > 3'300'000);
     CHECK(parameters < 3'500'000);
+}
+
+TEST_CASE("info tells of several paths one after the other, and stops at one it cannot read", "[app][json]") {
+    TemporaryFolder folder;
+    const std::string analysis = (folder / "a.headscope.h5").string();
+    check_success(run_headscope({"analyze", sample().string(), "--text", kText, "-o", analysis}));
+    const Outcome both = run_headscope({"info", "--json", "--", analysis, sample().string(), analysis});
+    check_success(both);
+    std::istringstream text(both.out);
+    std::vector<std::string> kinds;
+    for (json one; kinds.size() < 3 && text >> one;) kinds.push_back(one.at("kind"));
+    CHECK(kinds == std::vector<std::string>{"analysis", "checkpoint", "analysis"});
+    CHECK((text >> std::ws).eof());
+
+    const std::string broken = write_file(folder / "b.headscope.h5", "no analysis").string();
+    const Outcome outcome = run_headscope({"info", analysis, broken, sample().string()});
+    CHECK(outcome.status == 1);
+    CHECK(outcome.out.find("analysis") != std::string::npos);
+    CHECK(outcome.out.find("checkpoint") == std::string::npos);
+    REQUIRE(outcome.messages().size() == 1);
+    CHECK(outcome.messages()[0].find("b.headscope.h5") != std::string::npos);
 }
 
 TEST_CASE("tokenize gives ids, pieces and byte offsets, and takes ids back", "[app][json]") {

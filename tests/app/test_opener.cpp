@@ -2,11 +2,16 @@
 // Files of a run on their way into the desk: what lost its name meanwhile is not told as a failure, nor listed twice.
 #include <QCoreApplication>
 #include <QSignalSpy>
+#include <QTest>
+#include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <fstream>
+#include <iterator>
 #include <thread>
 
 #include "app/window/opener.h"
+#include "core/base/file_identity.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/store/synthetic_analysis.h"
 #include "tests/widgets/desk_fixture.h"
@@ -81,4 +86,99 @@ TEST_CASE("What is not given up and cannot be read is told", "[app][opener]") {
     busy.let_go();
     CHECK(busy.failed.count() == 1);
     CHECK(busy.opened.count() == 0);
+}
+
+namespace {
+
+/// In the program's place: keeps who looks at what, and refuses names with "bad" in them.
+struct Looker {
+    Looker() {
+        test::write_file(
+            program,
+            "#!/bin/sh\n"
+            "cd '" +
+                folder.path().string() +
+                "'\n"
+                "mkdir at.$$; ls -d at.* | wc -l >> together; shift 3; echo $# >> looks; sleep 0.02; rmdir at.$$\n"
+                "case \"$*\" in *bad*) echo \"headscope: [$1] expected a good file\" >&2; exit 1;; esac\n");
+        std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+    }
+    std::vector<int> numbers(const char* file) const {
+        std::ifstream in(folder / file);
+        return {std::istream_iterator<int>(in), {}};
+    }
+    test::TemporaryFolder folder;
+    std::filesystem::path program = folder / "look";
+};
+
+}  // namespace
+
+TEST_CASE("Hundreds of files are looked at by few processes, and a bad one keeps back no other", "[app][opener]") {
+    ensure_application();
+    const Looker looker;
+    Desk desk;
+    app::Opener opener{&desk, looker.program.string()};
+    QSignalSpy opened{&opener, &app::Opener::opened};
+    QSignalSpy failed{&opener, &app::Opener::failed};
+    QSignalSpy changes{&desk, &Desk::studies_changed};
+    constexpr int kFiles = 100;
+    tests::write_synthetic_analysis(looker.folder / "0.headscope.h5");
+    for (int i = 0; i < kFiles; ++i) {
+        const auto path = looker.folder / (std::to_string(i) + (i == 50 ? "bad" : "") + ".headscope.h5");
+        if (i > 0) std::filesystem::copy_file(looker.folder / "0.headscope.h5", path);
+        opener.open(name(path));
+        opener.open(name(path));
+    }
+    REQUIRE(QTest::qWaitFor([&] { return opened.count() + failed.count() == kFiles; }, 60'000));
+    tests::settle(desk);
+    CHECK(opened.count() == kFiles - 1);
+    REQUIRE(failed.count() == 1);
+    CHECK(failed[0][1].toString().contains(QStringLiteral("50bad.headscope.h5] expected a good file")));
+    CHECK(std::ssize(desk.studies()) == kFiles - 1);
+    const std::vector<int> looks = looker.numbers("looks"), together = looker.numbers("together");
+    CHECK(looks.size() < kFiles / 3);
+    CHECK(*std::max_element(together.begin(), together.end()) <= 2);
+    CHECK(changes.count() < kFiles);
+    for (int i = 0; i + 1 < std::ssize(desk.studies()); ++i) {
+        const auto number = [&](int at) {
+            return std::stoi(desk.studies()[static_cast<std::size_t>(at)]->path().filename());
+        };
+        CHECK(number(i) < number(i + 1));
+    }
+    // What failed may be asked for again; what is open is not listed twice.
+    QSignalSpy was_open{&opener, &app::Opener::was_open};
+    std::filesystem::create_symlink(looker.folder / "1.headscope.h5", looker.folder / "link.headscope.h5");
+    for (const char* again : {"50bad", "1", "link"})
+        opener.open(name(looker.folder / (std::string(again) + ".headscope.h5")));
+    REQUIRE(QTest::qWaitFor([&] { return was_open.count() == 2 && failed.count() == 2; }, 60'000));
+    CHECK(opened.count() == kFiles - 1);
+    CHECK(std::ssize(desk.studies()) == kFiles - 1);
+}
+
+TEST_CASE("A file is known by what it is, not by its name", "[app][opener]") {
+    ensure_application();
+    const test::TemporaryFolder folder;
+    const auto path = folder / "a.headscope.h5", other = folder / "b.headscope.h5";
+    tests::write_synthetic_analysis(path);
+    Desk desk;
+    CHECK(desk.study_of(*identity_of(path)) == nullptr);
+    Study* study = desk.add(Study::open(path));
+    CHECK(desk.study_of(*identity_of(path)) == study);
+    std::filesystem::create_symlink(path, other);
+    CHECK(desk.study_of(*identity_of(other)) == study);
+    std::filesystem::remove(other);
+    std::filesystem::copy_file(path, other);
+    CHECK(desk.study_of(*identity_of(other)) == nullptr);
+    // Written anew under its name: to open it shows something else.
+    std::filesystem::rename(other, path);
+    CHECK(desk.study_of(*identity_of(path)) == nullptr);
+    CHECK_FALSE(identity_of(other).has_value());
+    // What was written to its end here is the same file, whatever its time.
+    Study* second = desk.add(Study::open(path));
+    std::filesystem::last_write_time(path, std::filesystem::last_write_time(path) + std::chrono::seconds(3));
+    CHECK(desk.study_of(*identity_of(path)) == nullptr);
+    second->tell_complete(path);
+    CHECK(desk.study_of(*identity_of(path)) == second);
+    desk.remove(second->id());
+    CHECK(desk.study_of(*identity_of(path)) == nullptr);
 }

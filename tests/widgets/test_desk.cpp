@@ -60,7 +60,7 @@ TEST_CASE("Values of all analyses together stay within one budget, the last ones
     tests::write_synthetic_analysis(folder / "b.headscope.h5");
     // A thumbnail is of 4 heads and 24 x 24 numbers of 8 bytes: two fit, three do not.
     constexpr std::int64_t kThumbnail = 4 * 24 * 24 * 8, kBudget = 5 * kThumbnail / 2;
-    ValueBudget budget(kBudget);
+    ValueBudget budget(kBudget, 1);
     Worker reader;
     Study first(1, &reader, &budget, Study::open(folder / "a.headscope.h5"));
     {

@@ -5,17 +5,21 @@
 #include <QImage>
 #include <QRegularExpression>
 #include <QXmlStreamReader>
+#include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include "core/base/error.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/widgets/sample_figures.h"
+#include "widgets/few_lines.h"
 #include "widgets/figure_painter.h"
 #include "widgets/offscreen.h"
 
@@ -296,4 +300,36 @@ TEST_CASE("PDF files embed every font, and other programs read both vector forma
     CHECK(fonts.contains("NotoSans"));
     CHECK(output_of("pdftotext '" + folder.file("a.pdf") + "' -").find("attention weight") != std::string::npos);
     CHECK(output_of("rsvg-convert '" + folder.file("a.svg") + "'").substr(1, 3) == "PNG");
+}
+
+TEST_CASE("A curve of many points is drawn by few lines that cover the same", "[figures][spots]") {
+    const QList<QLineF> few{{0, 0, 10, 5}, {10, 5, 20, 0}, {30, 1, 40, 2}};  // with a gap
+    CHECK(few_lines(few, 1) == few);
+    CHECK(few_lines({}, 1).isEmpty());
+
+    QList<QLineF> many;
+    std::map<int, std::pair<double, double>> reach;
+    QPointF last;
+    for (int i = 0; i < 20'000; ++i) {
+        const QPointF to(i / 200.0, std::sin(i * 0.7) * (1 + i / 200.0) + (i == 7'003 ? 500 : 0));
+        if (i > 0) many << QLineF(last, to);
+        last = to;
+        auto& [low, high] = reach.try_emplace(static_cast<int>(to.x()), to.y(), to.y()).first->second;
+        low = std::min(low, to.y());
+        high = std::max(high, to.y());
+    }
+    const QList<QLineF> lines = few_lines(many, 1);
+    CHECK(lines.size() <= 400);
+    std::map<int, std::pair<double, double>> covered;
+    QPointF end(0, 0);
+    for (const QLineF& line : lines) {
+        CHECK(line.p1() == end);  // one line without gaps
+        end = line.p2();
+        auto& [low, high] = covered.try_emplace(static_cast<int>(end.x()), end.y(), end.y()).first->second;
+        low = std::min(low, end.y());
+        high = std::max(high, end.y());
+    }
+    // The first point is where the first line begins.
+    covered[0].first = std::min(covered[0].first, 0.0);
+    CHECK(covered == reach);
 }

@@ -65,7 +65,7 @@ HeatCells signed_cells(std::vector<double> values, bool has_sign) {
 
 CompareHeads::CompareHeads(Desk* desk, QWidget* parent) : QWidget(parent), desk_(desk) {
     make_widgets();
-    connect(desk, &Desk::studies_changed, this, [this] {
+    connect(desk, &Desk::study_gone, this, [this] {
         if (sides_.open(*desk_)) return;
         sides_ = {};
         shown_ = {};

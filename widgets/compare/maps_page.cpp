@@ -54,7 +54,7 @@ CompareMaps::CompareMaps(Desk* desk, QWidget* parent)
         show_colours();
         show_message();
     });
-    connect(desk, &Desk::studies_changed, this, [this] {
+    connect(desk, &Desk::study_gone, this, [this] {
         if (!shown_.sides.open(*desk_)) shown_ = {};
     });
     for (MapProbe* probe : {&left_probe_, &right_probe_}) {

@@ -155,7 +155,7 @@ CompareText::CompareText(Desk* desk, QWidget* parent) : QWidget(parent), desk_(d
     column->addWidget(banner_);
     column->addWidget(split_, 1);
     column->addWidget(pointed_);
-    connect(desk, &Desk::studies_changed, this, [this] {
+    connect(desk, &Desk::study_gone, this, [this] {
         if (!shown_.sides.open(*desk_)) shown_ = {};
     });
     connect(scope_, &QComboBox::currentIndexChanged, this, [this] {

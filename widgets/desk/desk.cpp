@@ -41,10 +41,10 @@ Study* Desk::add(Study::Opened opened) {
     auto study = std::make_unique<Study>(id, &reader_, &values_, std::move(opened));
     Study* added = study.get();
     connect(added, &Study::arrived, this, &Desk::arrived);
-    connect(added, &Study::renamed, this, &Desk::studies_changed);
+    connect(added, &Study::renamed, this, &Desk::announce_studies);
     studies_.emplace(id, std::move(study));
     if (!current()) select_study(id);
-    Q_EMIT studies_changed();
+    announce_studies();
     Q_EMIT changed();
     return added;
 }
@@ -59,8 +59,22 @@ void Desk::remove(int id) {
         next.study = studies_.empty() ? 0 : studies_.rbegin()->first;
         select(next);
     }
-    Q_EMIT studies_changed();
+    Q_EMIT study_gone();
+    announce_studies();
     Q_EMIT changed();
+}
+
+/// Two hundred files that come at once are one change to whoever lists them.
+void Desk::announce_studies() {
+    if (announced_) return;
+    announced_ = true;
+    QMetaObject::invokeMethod(
+        this,
+        [this] {
+            announced_ = false;
+            Q_EMIT studies_changed();
+        },
+        Qt::QueuedConnection);
 }
 
 std::vector<Study*> Desk::studies() const {
@@ -72,6 +86,12 @@ std::vector<Study*> Desk::studies() const {
 Study* Desk::study(int id) const {
     const auto place = studies_.find(id);
     return place == studies_.end() ? nullptr : place->second.get();
+}
+
+Study* Desk::study_of(const FileIdentity& file) const {
+    for (const auto& [id, study] : studies_)
+        if (study->is(file)) return study.get();
+    return nullptr;
 }
 
 Selection Desk::within(Selection selection, Tokens tokens) const {

@@ -65,8 +65,9 @@ public:
     /// Takes an analysis in; the first one becomes the selected one. Returns it.
     Study* add(Study::Opened opened);
     void remove(int id);
-    std::vector<Study*> studies() const;  ///< in the order in which they were added
-    Study* study(int id) const;           ///< null: gone
+    std::vector<Study*> studies() const;              ///< in the order in which they were added
+    Study* study(int id) const;                       ///< null: gone
+    Study* study_of(const FileIdentity& file) const;  ///< that shows this file; null: none
     Study* current() const { return study(selection_.study); }
 
     const Selection& selection() const { return selection_; }
@@ -93,7 +94,8 @@ public:
     void set_dark(bool dark);
 
 Q_SIGNALS:
-    void studies_changed();  ///< one came, went or got another name
+    void studies_changed();  ///< some came, went or got another name; once a turn of the event loop
+    void study_gone();       ///< at once: who keeps a pointer drops it
     void selection_changed();
     void head_filter_changed();
     void theme_changed();
@@ -111,6 +113,7 @@ Q_SIGNALS:
 private:
     enum class Tokens { of_one, of_longest };
     Selection within(Selection selection, Tokens tokens) const;
+    void announce_studies();
 
     Worker reader_{Worker::Order::newest_first};
     std::unique_ptr<TileService> tiles_;
@@ -120,6 +123,7 @@ private:
     ValueBudget values_;
     std::map<int, std::unique_ptr<Study>> studies_;
     int last_id_ = 0;
+    bool announced_ = false;  ///< studies_changed() is on its way
     Selection selection_, selection_in_one_;
     QString head_filter_;
     Theme theme_;

@@ -38,6 +38,7 @@ std::int64_t bytes_of(const figures::FigureData& figure) {
 
 Study::Opened Study::open(const std::filesystem::path& path) {
     Opened opened;
+    opened.identity = identity_of(path);
     opened.file = store::AnalysisFile::open(path);
     opened.header = std::make_shared<const store::AnalysisHeader>(opened.file->header());
     opened.complete = opened.file->complete();
@@ -59,17 +60,20 @@ Study::Study(int id, Worker* reader, ValueBudget* budget, Opened opened, QObject
       header_(std::move(opened.header)),
       path_(file_->path()),
       complete_(opened.complete),
-      done_(std::move(opened.done)) {
-    budget_->join(this);
-}
+      identity_(opened.identity),
+      done_(std::move(opened.done)) {}
 
 Study::~Study() {
     mailbox_.close();
     reader_->cancel(this);
-    budget_->leave(this);
-    for (const auto& [key, entry] : cache_) budget_->add(-entry.bytes);
+    for (const auto& [key, entry] : cache_) budget_->remove(entry.place);
     // The file is closed where it was opened.
     reader_->post(nullptr, [file = std::move(file_)](const Cancellation&) mutable { file.reset(); });
+}
+
+bool Study::is(const FileIdentity& file) const {
+    if (!identity_ || file.device != identity_->device || file.number != identity_->number) return false;
+    return finished_here_ || file.modified == identity_->modified;
 }
 
 void Study::set_path(const std::filesystem::path& path) {
@@ -220,8 +224,12 @@ Reply<figures::FigureData> Study::figure(const std::string& recipe, const figure
 }
 
 const Study::Entry& Study::find(const std::string& key, std::int64_t sequence, std::int64_t site, Read read) {
-    Entry& entry = cache_[key];
-    entry.used = budget_->tick();
+    const auto [found, fresh] = cache_.try_emplace(key);
+    Entry& entry = found->second;
+    if (fresh)
+        entry.place = budget_->add(this, key);
+    else
+        budget_->touch(entry.place);
     entry.sequence = sequence;
     entry.site = site;
     if (entry.pending || (entry.known && !entry.stale)) return entry;
@@ -258,8 +266,7 @@ void Study::take(const std::string& key, Loaded loaded, const QString& failure) 
     entry.failure = failure;
     if (failure.isEmpty()) {
         entry.value = std::move(loaded.value);
-        budget_->add(loaded.bytes - entry.bytes);
-        entry.bytes = loaded.bytes;
+        budget_->set_bytes(entry.place, loaded.bytes);
     }
     budget_->trim();
     announce();
@@ -278,28 +285,13 @@ void Study::drop(const std::string& key) {
     announce();
 }
 
-std::map<std::string, Study::Entry>::const_iterator Study::oldest_entry() const {
-    auto oldest = cache_.end();
-    for (auto at = cache_.begin(); at != cache_.end(); ++at) {
-        const Entry& entry = at->second;
-        if (entry.pending || entry.bytes == 0) continue;
-        if (oldest == cache_.end() || entry.used < oldest->second.used) oldest = at;
-    }
-    return oldest;
-}
-
-std::uint64_t Study::oldest_value() const {
-    const auto oldest = oldest_entry();
-    return oldest == cache_.end() ? 0 : oldest->second.used;
-}
-
-void Study::drop_oldest_value() {
-    const auto oldest = oldest_entry();
-    if (oldest != cache_.end()) erase(oldest);
+void Study::drop_value(const std::string& key) {
+    const auto place = cache_.find(key);
+    if (place != cache_.end() && !place->second.pending) erase(place);
 }
 
 void Study::erase(std::map<std::string, Entry>::const_iterator place) {
-    budget_->add(-place->second.bytes);
+    budget_->remove(place->second.place);
     cache_.erase(place);
 }
 
@@ -333,9 +325,15 @@ void Study::tell_loss_done(std::int64_t sequence) {
     spoil(sequence, -2);
 }
 
+void Study::set_running() {
+    running_ = true;
+    Q_EMIT renamed();
+}
+
 void Study::tell_complete(const std::filesystem::path& path) {
     complete_ = true;
     running_ = false;
+    finished_here_ = true;
     set_path(path);
     announce();
 }

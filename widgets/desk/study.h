@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/file_identity.h"
 #include "core/base/worker.h"
 #include "core/figures/figure.h"
 #include "core/store/analysis_file.h"
@@ -79,6 +80,7 @@ public:
         Header header;
         bool complete = false;
         std::set<std::pair<std::int64_t, std::int64_t>> done;  ///< (sequence, site) of a partial file
+        std::optional<FileIdentity> identity;
     };
     static Opened open(const std::filesystem::path& path);
 
@@ -88,6 +90,8 @@ public:
 
     int id() const { return id_; }
     const std::filesystem::path& path() const { return path_; }
+    /// True: to open what is there would show this analysis again.
+    bool is(const FileIdentity& file) const;
     /// The file was published under another name.
     void set_path(const std::filesystem::path& path);
     /// For lists and tabs: the model's name, with the file's.
@@ -152,11 +156,10 @@ public:
     /// The run ended early: what is there stays.
     void tell_stopped();
     bool running() const { return running_; }
-    void set_running() { running_ = true; }
+    void set_running();
 
-    // For the budget.
-    std::uint64_t oldest_value() const;  ///< when the value that may go first was asked for; 0: none may
-    void drop_oldest_value();
+    /// For the budget: forgets a value, unless it is being read.
+    void drop_value(const std::string& key);
 
     /// What a token of the vocabulary reads as, where a tokenizer is at hand; else empty. Answers at once.
     std::function<QString(std::int32_t id)> spell;
@@ -164,7 +167,7 @@ public:
 Q_SIGNALS:
     /// Values came, or what is there changed: ask again. At most once a turn of the event loop.
     void arrived();
-    void renamed();
+    void renamed();  ///< or its state is another: what lists it says it anew
 
 private:
     struct Loaded {
@@ -176,8 +179,8 @@ private:
         std::any value;
         QString failure;
         bool known = false, pending = false, stale = false;
-        std::int64_t sequence = -1, site = -1, bytes = 0;
-        std::uint64_t used = 0;
+        std::int64_t sequence = -1, site = -1;
+        ValueBudget::Place place;
     };
     const Entry& find(const std::string& key, std::int64_t sequence, std::int64_t site, Read read);
     void take(const std::string& key, Loaded loaded, const QString& failure);
@@ -185,7 +188,6 @@ private:
     void spoil(std::int64_t sequence, std::int64_t site);
     void announce();
     std::int64_t token_count(const std::string& stream, std::optional<std::int64_t> sequence) const;
-    std::map<std::string, Entry>::const_iterator oldest_entry() const;
     void erase(std::map<std::string, Entry>::const_iterator place);
 
     int id_;
@@ -195,6 +197,8 @@ private:
     Header header_;
     std::filesystem::path path_;
     bool complete_, running_ = false, announced_ = false;
+    std::optional<FileIdentity> identity_;
+    bool finished_here_ = false;  ///< written to its end since it was opened
     std::set<std::pair<std::int64_t, std::int64_t>> done_;
     std::map<std::string, Entry> cache_;
     Mailbox mailbox_{this};

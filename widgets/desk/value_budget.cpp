@@ -1,28 +1,32 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "widgets/desk/value_budget.h"
 
-#include <algorithm>
+#include <iterator>
 
 #include "widgets/desk/study.h"
 
 namespace headscope::widgets {
 
-void ValueBudget::leave(Study* study) {
-    studies_.erase(std::remove(studies_.begin(), studies_.end(), study), studies_.end());
+ValueBudget::Place ValueBudget::add(Study* study, const std::string& key) {
+    return values_.insert(values_.end(), {study, key, 0});
+}
+
+void ValueBudget::remove(Place value) {
+    bytes_ -= value->bytes;
+    values_.erase(value);
+}
+
+void ValueBudget::set_bytes(Place value, std::int64_t bytes) {
+    bytes_ += bytes - value->bytes;
+    value->bytes = bytes;
 }
 
 void ValueBudget::trim() {
-    while (bytes_ > most_bytes_) {
-        Study* oldest = nullptr;
-        std::uint64_t asked = clock_;  // what was asked for last stays, however large
-        for (Study* study : studies_) {
-            const std::uint64_t used = study->oldest_value();
-            if (used == 0 || used >= asked) continue;
-            asked = used;
-            oldest = study;
-        }
-        if (!oldest) return;
-        oldest->drop_oldest_value();
+    Place value = values_.begin();
+    for (std::size_t left = values_.size(); bytes_ > most_bytes_ && left > kept_; --left) {
+        const Place next = std::next(value);
+        if (value->bytes > 0) value->study->drop_value(value->key);
+        value = next;
     }
 }
 

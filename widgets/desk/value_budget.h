@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <vector>
+#include <list>
+#include <string>
 
 namespace headscope::widgets {
 
@@ -12,22 +14,35 @@ class Study;
 /// study, are the first to go. Window's thread; outlives its studies.
 class ValueBudget {
 public:
-    explicit ValueBudget(std::int64_t most_bytes = 160LL << 20) : most_bytes_(most_bytes) {}
+    struct Value {
+        Study* study = nullptr;
+        std::string key;
+        std::int64_t bytes = 0;
+    };
+    /// In the order in which they were asked for last.
+    using Values = std::list<Value>;
+    using Place = Values::iterator;
+
+    /// The `kept` values that were asked for last stay, however large: a view asks for several whenever one came, and
+    /// would have them read for ever if one pushed out another.
+    explicit ValueBudget(std::int64_t most_bytes = 160LL << 20, std::size_t kept = 8)
+        : most_bytes_(most_bytes), kept_(kept) {}
     ValueBudget(const ValueBudget&) = delete;
     ValueBudget& operator=(const ValueBudget&) = delete;
 
-    void join(Study* study) { studies_.push_back(study); }
-    void leave(Study* study);
-
-    std::uint64_t tick() { return ++clock_; }  ///< a value was asked for
-    void add(std::int64_t bytes) { bytes_ += bytes; }
+    /// A value that was asked for; it has no bytes before it came.
+    Place add(Study* study, const std::string& key);
+    void touch(Place value) { values_.splice(values_.end(), values_, value); }
+    void remove(Place value);
+    void set_bytes(Place value, std::int64_t bytes);
     std::int64_t bytes() const { return bytes_; }
+    /// Lets studies drop values until the others fit.
     void trim();
 
 private:
     std::int64_t most_bytes_, bytes_ = 0;
-    std::uint64_t clock_ = 0;
-    std::vector<Study*> studies_;
+    std::size_t kept_;
+    Values values_;
 };
 
 }  // namespace headscope::widgets

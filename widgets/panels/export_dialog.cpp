@@ -63,19 +63,20 @@ ExportDialog::ExportDialog(Desk* desk, std::string program, QWidget* parent)
         Q_EMIT told(tr("Exported %1").arg(path));
     });
     connect(&maker_, &FigureMaker::failed, problem_, &QLabel::setText);
-    connect(&maker_, &FigureMaker::copied, this, [this](const QString& format, const QByteArray& bytes) {
-        auto* mime = new QMimeData;
-        if (format == QLatin1String("png")) {
-            mime->setImageData(QImage::fromData(bytes, "PNG"));
-        } else if (format == QLatin1String("svg")) {
-            mime->setData(QStringLiteral("image/svg+xml"), bytes);
-            mime->setText(QString::fromUtf8(bytes));
-        } else {
-            mime->setText(QString::fromUtf8(bytes));
-        }
-        QApplication::clipboard()->setMimeData(mime);
-        problem_->setText(tr("Copied to the clipboard"));
-    });
+    connect(&maker_, &FigureMaker::copied, this,
+            [this](const QString& format, const QByteArray& bytes, const QImage& picture) {
+                auto* mime = new QMimeData;
+                if (format == QLatin1String("png")) {
+                    mime->setImageData(picture);
+                } else if (format == QLatin1String("svg")) {
+                    mime->setData(QStringLiteral("image/svg+xml"), bytes);
+                    mime->setText(QString::fromUtf8(bytes));
+                } else {
+                    mime->setText(QString::fromUtf8(bytes));
+                }
+                QApplication::clipboard()->setMimeData(mime);
+                problem_->setText(tr("Copied to the clipboard"));
+            });
     connect(desk_, &Desk::studies_changed, this, [this] { list_inputs({}); });
     connect(&desk_->runs(), &RunShelf::runs_changed, this, [this] { list_inputs({}); });
     connect(&desk_->evaluations(), &EvaluationShelf::changed, this, [this] { list_inputs({}); });

@@ -38,7 +38,8 @@ Q_SIGNALS:
     void preview_failed(const QString& message);
     void written(const QString& path);
     void failed(const QString& message);
-    void copied(const QString& format, const QByteArray& bytes);
+    /// `picture`: what a PNG shows; else null.
+    void copied(const QString& format, const QByteArray& bytes, const QImage& picture);
 
 private:
     using Done = std::function<void(const QString& message)>;  ///< empty: it is there

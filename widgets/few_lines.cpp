@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "widgets/few_lines.h"
+
+#include <QPainter>
+#include <QPen>
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+
+namespace headscope::widgets {
+namespace {
+
+constexpr double kStep = 0.5;  ///< units: finer than 500 dots an inch
+constexpr qsizetype kMostRound = 200;
+
+/// Points of a curve that share a column: the first, the lowest, the highest and the last draw all of them.
+class Column {
+public:
+    void take(const QPointF& to) {
+        if (!first_) {
+            first_ = to;
+            low_ = high_ = {to, order_};
+        }
+        last_ = to;
+        if (to.y() < low_.first.y()) low_ = {to, order_};
+        if (to.y() > high_.first.y()) high_ = {to, order_};
+        ++order_;
+    }
+    /// Draws on from `from`, and begins anew.
+    void end(QPointF& from, QList<QLineF>& lines) {
+        if (!last_) return;
+        const bool low_first = low_.second < high_.second;
+        for (const QPointF& to :
+             std::array{*first_, low_first ? low_.first : high_.first, low_first ? high_.first : low_.first, *last_}) {
+            if (to != from) lines << QLineF(from, to);
+            from = to;
+        }
+        first_.reset();
+        last_.reset();
+        order_ = 0;
+    }
+
+private:
+    std::optional<QPointF> first_, last_;
+    std::pair<QPointF, int> low_, high_;
+    int order_ = 0;
+};
+
+}  // namespace
+
+QList<QLineF> few_lines(const QList<QLineF>& lines, double step) {
+    QList<QLineF> few;
+    Column column;
+    QPointF from;
+    for (qsizetype i = 0; i < lines.size(); ++i) {
+        const QLineF& line = lines[i];
+        const bool goes_on = i > 0 && lines[i - 1].p2() == line.p1();
+        if (!goes_on) {
+            column.end(from, few);
+            from = line.p1();
+        } else if (std::floor(line.x1() / step) != std::floor(line.x2() / step)) {
+            column.end(from, few);
+        }
+        column.take(line.p2());
+    }
+    column.end(from, few);
+    return few;
+}
+
+void draw_lines(QPainter* painter, QPen pen, const QList<QLineF>& lines) {
+    const QList<QLineF> few = few_lines(lines, kStep);
+    const Qt::PenCapStyle many = pen.color().alpha() < 255 ? Qt::FlatCap : Qt::SquareCap;
+    pen.setCapStyle(few.size() > kMostRound ? many : Qt::RoundCap);
+    painter->setPen(pen);
+    painter->drawLines(few);
+}
+
+}  // namespace headscope::widgets

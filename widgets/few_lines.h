@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QLineF>
+#include <QList>
+
+class QPainter;
+class QPen;
+
+namespace headscope::widgets {
+
+/// Lines that cover what `lines` do, column by column of `step` units, each going on from the one before where the
+/// original does. Many that go up and down within a column become four at most; few stay as they are.
+QList<QLineF> few_lines(const QList<QLineF>& lines, double step);
+
+/// Draws lines one by one, thousands of them fast: the outline of all as one shape takes Qt's rasteriser a hundred
+/// times as long, and round ends take it longer than the lines. Ends are round where there are few.
+void draw_lines(QPainter* painter, QPen pen, const QList<QLineF>& lines);
+
+}  // namespace headscope::widgets
