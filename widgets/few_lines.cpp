@@ -12,7 +12,7 @@ namespace headscope::widgets {
 namespace {
 
 constexpr double kStep = 0.5;  ///< units: finer than 500 dots an inch
-constexpr qsizetype kMostRound = 200;
+constexpr qsizetype kMostRound = 50;
 
 /// Points of a curve that share a column: the first, the lowest, the highest and the last draw all of them.
 class Column {

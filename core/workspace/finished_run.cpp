@@ -74,6 +74,7 @@ LiveRun live_run(const store::RunRecord& record) {
     run.state = state_of(record.state);
     run.state_text = record.state_text;
     run.events = 1;
+    run.thin_probes();
     return run;
 }
 

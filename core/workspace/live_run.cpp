@@ -48,6 +48,12 @@ struct Teller {
     void operator()(const Other& /*event*/) const {}
 };
 
+std::size_t bytes_of(const training::ProbeResult& probe) {
+    std::size_t bytes = sizeof probe + probe.thumbnails.size() * sizeof(float);
+    for (const auto& indicator : probe.indicators) bytes += sizeof indicator + indicator.values.size() * sizeof(double);
+    return bytes;
+}
+
 }  // namespace
 
 const char* status_name(RunStatus status) {
@@ -76,6 +82,33 @@ void LiveRun::add(const training::Event& event) {
     ++events;
     RunStory::add(event);
     std::visit(Teller{*this, event.time}, event.what);
+    if (std::holds_alternative<training::ProbeResult>(event.what)) thin_probes();
+}
+
+void LiveRun::thin_probes(std::size_t most) {
+    const auto near = [this](const auto& probe, const auto& before) { return probe->step - before->step < probe_gap; };
+    if (counted_ > 0 && counted_ + 1 == probes.size()) {
+        probe_bytes_ += bytes_of(*probes.back());
+    } else {
+        probe_bytes_ = 0;
+        for (const auto& probe : probes) probe_bytes_ += bytes_of(*probe);
+    }
+    // The one that was the last until now had that to thank for its place.
+    if (const std::size_t count = probes.size(); count >= 3 && near(probes[count - 2], probes[count - 3])) {
+        probe_bytes_ -= bytes_of(*probes[count - 2]);
+        probes.erase(probes.end() - 2);
+    }
+    while (probe_bytes_ > most && probes.size() > 2) {
+        const auto between = (probes.back()->step - probes.front()->step) / (std::ssize(probes) - 1);
+        probe_gap = std::max(2 * probe_gap, 2 * std::max<std::int64_t>(1, between));
+        std::vector<std::shared_ptr<const training::ProbeResult>> kept{probes.front()};
+        for (std::size_t i = 1; i < probes.size(); ++i)
+            if (i + 1 == probes.size() || !near(probes[i], kept.back())) kept.push_back(probes[i]);
+        probes = std::move(kept);
+        probe_bytes_ = 0;
+        for (const auto& probe : probes) probe_bytes_ += bytes_of(*probe);
+    }
+    counted_ = probes.size();
 }
 
 RunStatus LiveRun::status() const {

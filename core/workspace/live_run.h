@@ -39,7 +39,14 @@ struct LiveRun : training::RunStory {
     double first_time = 0, last_time = 0;  ///< of events
     std::uint64_t events = 0;              ///< taken in
 
+    /// A run of a night has more probes than memory should hold. Of those that are less than this many steps after the
+    /// one before, only the last of all is kept; 0: all are. The files have them all.
+    std::int64_t probe_gap = 0;
+    static constexpr std::size_t kMostProbeBytes = std::size_t{64} << 20U;
+
     void add(const training::Event& event);
+    /// Drops probes until they take `most` bytes at most.
+    void thin_probes(std::size_t most = kMostProbeBytes);
 
     RunStatus status() const;
     std::int64_t last_step() const;
@@ -51,6 +58,9 @@ struct LiveRun : training::RunStory {
     /// The best, else the last snapshot; null: none.
     const training::Snapshot* best_snapshot() const;
     const training::Snapshot* snapshot_at(std::int64_t step) const;
+
+private:
+    std::size_t counted_ = 0, probe_bytes_ = 0;  ///< of the first so many probes
 };
 
 /// The indicator of one probe, or null.

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "widgets/few_lines.h"
 #include "widgets/ticks.h"
 #include "widgets/training/curve_plot.h"
 
@@ -146,11 +147,16 @@ void CurvePlot::draw_lines(QPainter& painter) const {
         const bool stressed = stressed_ >= 0 && line.id == stressed_;
         const double width = line.look == Look::faint ? 1 : stressed ? 3.2 : 1.9;
         painter.setRenderHint(QPainter::Antialiasing, end - begin < kManyPoints);
-        painter.setPen(QPen(colour, width, Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin));
-        QPolygonF stretch;
+        const bool dotted = line.look == Look::dots;
+        const QPen pen(colour, width, Qt::SolidLine, Qt::RoundCap);
+        painter.setPen(dotted ? QPen(colour, 1, Qt::DashLine) : pen);
+        QPolygonF stretch, dots;
+        QList<QLineF> lines;
         const auto flush = [&] {
             if (stretch.size() == 1) painter.drawPoint(stretch.front());
-            if (stretch.size() > 1) painter.drawPolyline(stretch);
+            if (dotted) painter.drawPolyline(stretch);
+            for (qsizetype i = 1; i < stretch.size(); ++i) lines << QLineF(stretch[i - 1], stretch[i]);
+            dots << stretch;
             stretch.clear();
         };
         for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
@@ -161,16 +167,15 @@ void CurvePlot::draw_lines(QPainter& painter) const {
             else
                 flush();
         }
-        if (line.look == Look::dots) {
-            const QPolygonF dots = stretch;
-            painter.setPen(QPen(colour, 1, Qt::DashLine));
-            flush();
-            painter.setPen(QPen(theme_.background, 1));
-            painter.setBrush(colour);
-            for (const QPointF& dot : dots) painter.drawEllipse(dot, 3.2, 3.2);
-            painter.setBrush(Qt::NoBrush);
-        }
         flush();
+        if (!dotted) {
+            widgets::draw_lines(&painter, pen, lines);
+            continue;
+        }
+        painter.setPen(QPen(theme_.background, 1));
+        painter.setBrush(colour);
+        for (const QPointF& dot : dots) painter.drawEllipse(dot, 3.2, 3.2);
+        painter.setBrush(Qt::NoBrush);
     }
 }
 

@@ -288,7 +288,11 @@ void TimelineView::refresh() {
     scrubber_->setValue(static_cast<int>(at));
     filling_ = false;
     const std::int64_t step = record.probes[at]->step;
-    step_->setText(tr("step %1").arg(step));
+    step_->setText(record.probe_gap > 0 ? tr("step %1, one in %2 steps shown").arg(step).arg(record.probe_gap)
+                                        : tr("step %1").arg(step));
+    step_->setToolTip(record.probe_gap > 0 ? tr("There are more probes than memory should hold; the run's files have "
+                                                "them all, and so do figures that export makes")
+                                           : QString());
     // The nearest snapshot that is kept.
     const training::Snapshot* nearest = nullptr;
     for (const auto& snapshot : record.snapshots)

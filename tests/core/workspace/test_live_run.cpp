@@ -233,6 +233,40 @@ TEST_CASE("Series are means over the heads that are there, or heads", "[workspac
     CHECK(std::isnan(probe_value(*run.probes[0], 2, 2, "sink", 0, -1)));  // not of this size
 }
 
+TEST_CASE("A night of probes stays within its bytes, from the first to the last, evenly", "[workspace][probe]") {
+    LiveRun run;
+    run.add(at(0, started(0)));
+    const auto add = [&](std::int64_t step) {
+        run.add(at(1, probe(step, 1)));
+        run.thin_probes(100'000);
+    };
+    std::size_t most = 0;
+    for (std::int64_t step = 10; step <= 50'000; step += 10) {
+        add(step);
+        REQUIRE(run.probes.back()->step == step);
+        most = std::max(most, run.probes.size());
+    }
+    CHECK(most < 400);
+    CHECK(run.probes.size() > most / 3);
+    CHECK(run.probes.front()->step == 10);
+    CHECK(run.probe_gap >= 100);
+    for (std::size_t i = 1; i + 1 < run.probes.size(); ++i) {
+        const auto apart = run.probes[i]->step - run.probes[i - 1]->step;
+        CHECK(apart >= run.probe_gap);
+        CHECK(apart < 2 * run.probe_gap);
+    }
+    // Back to an earlier step, and on from there.
+    run.add(at(2, training::Rewound{20'000, {}}));
+    add(20'010);
+    CHECK(run.probes.back()->step == 20'010);
+    CHECK(run.probes[run.probes.size() - 2]->step <= 20'000);
+    // A few are all kept.
+    LiveRun few;
+    for (std::int64_t step = 1; step <= 100; ++step) few.add(at(1, probe(step, 1)));
+    CHECK(few.probes.size() == 100);
+    CHECK(few.probe_gap == 0);
+}
+
 TEST_CASE("Radars of a step are scaled over the whole run", "[workspace][probe]") {
     const LiveRun run = made({started(10), probe(5, 1), probe(10, 2)});
     const auto figure = probe_radars(run, 1, std::nullopt);
