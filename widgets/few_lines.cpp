@@ -3,6 +3,7 @@
 
 #include <QPainter>
 #include <QPen>
+#include <QPolygonF>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -13,6 +14,7 @@ namespace {
 
 constexpr double kStep = 0.5;  ///< units: finer than 500 dots an inch
 constexpr qsizetype kMostRound = 50;
+constexpr qsizetype kPart = 16;  ///< lines that are outlined together
 
 /// Points of a curve that share a column: the first, the lowest, the highest and the last draw all of them.
 class Column {
@@ -70,10 +72,21 @@ QList<QLineF> few_lines(const QList<QLineF>& lines, double step) {
 
 void draw_lines(QPainter* painter, QPen pen, const QList<QLineF>& lines) {
     const QList<QLineF> few = few_lines(lines, kStep);
-    const Qt::PenCapStyle many = pen.color().alpha() < 255 ? Qt::FlatCap : Qt::SquareCap;
-    pen.setCapStyle(few.size() > kMostRound ? many : Qt::RoundCap);
+    const bool round = few.size() <= kMostRound;
+    // Ends meet within a curve: what overlaps there is seen where it is not opaque.
+    const Qt::PenCapStyle plain = pen.color().alpha() < 255 ? Qt::FlatCap : Qt::SquareCap;
+    pen.setCapStyle(round ? Qt::RoundCap : plain);
+    pen.setJoinStyle(round ? Qt::RoundJoin : Qt::BevelJoin);
     painter->setPen(pen);
-    painter->drawLines(few);
+    QPolygonF part;
+    for (qsizetype i = 0; i < few.size(); ++i) {
+        if (part.isEmpty()) part << few[i].p1();
+        part << few[i].p2();
+        const bool goes_on = i + 1 < few.size() && few[i + 1].p1() == few[i].p2();
+        if (goes_on && (round || part.size() <= kPart)) continue;
+        painter->drawPolyline(part);
+        part.clear();
+    }
 }
 
 }  // namespace headscope::widgets

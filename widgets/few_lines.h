@@ -13,8 +13,8 @@ namespace headscope::widgets {
 /// original does. Many that go up and down within a column become four at most; few stay as they are.
 QList<QLineF> few_lines(const QList<QLineF>& lines, double step);
 
-/// Draws lines one by one, thousands of them fast: the outline of all as one shape takes Qt's rasteriser a hundred
-/// times as long, and round ends take it longer than the lines. Ends are round where there are few.
+/// Draws lines, thousands of them fast. The outline of a wild curve of 2400 points as one shape takes Qt's rasteriser
+/// 62 ms; in parts of sixteen lines with plain joins it takes 3.5 ms. Ends and joins are round where there are few.
 void draw_lines(QPainter* painter, QPen pen, const QList<QLineF>& lines);
 
 }  // namespace headscope::widgets

@@ -23,6 +23,7 @@ using Clock = std::chrono::steady_clock;
 
 const char kCalibration = 0;        ///< owner of the measurement
 constexpr int kProgressTurn = 500;  // ms
+constexpr std::size_t kMostLoaded = 3;
 
 /// The message of what is being handled in a catch (...); Stopped passes.
 QString message_of(const char* where) {
@@ -207,6 +208,7 @@ void Engine::run(const TextChoice& choice, const std::filesystem::path& folder) 
             auto request = make_request(*model, choice, input, cancellation);
             analysis::check_request(model->inspection, request);
             Reporter reporter(this, send);
+            use_weights(model, send);
             if (!model->weights) {
                 model->weights =
                     model::Model::build(*model->file, checkpoint::LoadAs::float32, &reporter, &cancellation);
@@ -256,6 +258,24 @@ void Engine::run(const TextChoice& choice, const std::filesystem::path& folder) 
             Q_EMIT run_ended(output, message);
         });
     });
+}
+
+/// Compute thread. Those that ran longest ago lose their weights before others get theirs: a run's snapshots, analysed
+/// one by one, would fill the memory.
+void Engine::use_weights(const std::shared_ptr<OpenModel>& model, const widgets::Mailbox::Sender& send) {
+    std::erase_if(loaded_, [&](const auto& one) { return one.expired() || one.lock() == model; });
+    while (loaded_.size() >= kMostLoaded) {
+        if (const auto oldest = loaded_.front().lock()) {
+            oldest->weights.reset();
+            send([this, id = oldest->card.id] {
+                for (auto& card : cards_)
+                    if (card.id == id) card.loaded = false;
+                Q_EMIT models_changed();
+            });
+        }
+        loaded_.pop_front();
+    }
+    loaded_.push_back(model);
 }
 
 void Engine::tell_progress() {

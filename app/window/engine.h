@@ -8,6 +8,7 @@
 #include <QTimer>
 #include <filesystem>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <vector>
@@ -71,6 +72,7 @@ private:
     class Reporter;
     void tell_progress();
     std::shared_ptr<OpenModel> find(int id) const;
+    void use_weights(const std::shared_ptr<OpenModel>& model, const widgets::Mailbox::Sender& send);
 
     std::string resources_;
     int threads_;
@@ -80,7 +82,8 @@ private:
     QTimer progress_turn_;  ///< of what is told between two steps
     std::map<int, std::shared_ptr<OpenModel>> models_;
     std::vector<widgets::ModelCard> cards_;
-    double rate_ = 0;  ///< multiplications a second; 0: not known yet
+    std::list<std::weak_ptr<OpenModel>> loaded_;  ///< the compute thread's: models with weights, last used last
+    double rate_ = 0;                             ///< multiplications a second; 0: not known yet
     widgets::Mailbox mailbox_{this};
     Worker files_;
     Worker compute_;

@@ -305,7 +305,7 @@ void MainWindow::connect_desk() {
     connect(&desk_.head_sets(), &widgets::HeadSetStore::changed, this, &MainWindow::save_soon);
     connect(&desk_, &widgets::Desk::told, this, &MainWindow::tell);
     connect(&desk_, &widgets::Desk::failed, this, &MainWindow::problem);
-    connect(&desk_, &widgets::Desk::view_wanted, this, &MainWindow::show_view);
+    connect(&desk_, &widgets::Desk::view_wanted, this, [this](const QString& name) { show_view(name); });
     connect(&desk_, &widgets::Desk::export_wanted, this, &MainWindow::export_figure);
     connect(&desk_, &widgets::Desk::run_wanted, this, &MainWindow::run_again);
 }

@@ -167,7 +167,8 @@ private:
     enum class Page { start, analysis, training };
     void show_page(Page page);
     Page page() const;
-    void show_view(const QString& name);
+    /// `empty_too`: where no analysis is open, too; the view says then what is missing.
+    void show_view(const QString& name, bool empty_too = false);
     void show_tensors(int model);
     void apply_theme();
     void tell(const QString& text);

@@ -101,11 +101,7 @@ void MainWindow::build_actions() {
         const QString name = QString::fromLatin1(kind->name);
         const QKeySequence keys = number <= 9 ? QKeySequence(tr("Ctrl+%1").arg(number)) : QKeySequence();
         view->addAction(add_action(("view_" + std::string(kind->name)).c_str(), tr(kind->title), keys, tr(kind->hint),
-                                   [this, kind, name] {
-                                       // Without an analysis too: the view says what is missing.
-                                       if (kind->area == widgets::ViewKind::Area::analysis) show_page(Page::analysis);
-                                       show_view(name);
-                                   }));
+                                   [this, name] { show_view(name, true); }));
         ++number;
     }
     view->addSeparator();

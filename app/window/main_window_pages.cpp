@@ -87,11 +87,11 @@ MainWindow::Page MainWindow::page() const {
     return pages_->currentWidget() == area_ ? Page::analysis : Page::start;
 }
 
-void MainWindow::show_view(const QString& name) {
+void MainWindow::show_view(const QString& name, bool empty_too) {
     const auto place = docks_.find(name);
     if (place == docks_.end()) return;
     const bool training = place->second->parentWidget() == training_area_;
-    if (training || !desk_.studies().empty()) show_page(training ? Page::training : Page::analysis);
+    if (training || empty_too || !desk_.studies().empty()) show_page(training ? Page::training : Page::analysis);
     place->second->show();
     place->second->raise();
     views_[name]->setFocus();
@@ -99,8 +99,7 @@ void MainWindow::show_view(const QString& name) {
 
 void MainWindow::show_tensors(int model) {
     tensors_.choose(model);
-    show_page(Page::analysis);  // without an analysis too
-    show_view(QStringLiteral("tensors"));
+    show_view(QStringLiteral("tensors"), true);
 }
 
 widgets::View* MainWindow::front_view() const {

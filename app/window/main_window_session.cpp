@@ -191,8 +191,8 @@ void MainWindow::end_restoring() {
     if (const widgets::Run* run = desk_.runs().run_at(session.shown_run)) desk_.runs().choose(run->id);
     restore_looks({{"selection", session.selection}, {"views", session.views}});
     // Tensors are looked at without an analysis, too.
-    if (session.front == QLatin1String("tensors") && !engine_.models().empty()) show_page(Page::analysis);
-    if (!session.front.isEmpty()) show_view(session.front);
+    const bool tensors = session.front == QLatin1String("tensors") && !engine_.models().empty();
+    if (!session.front.isEmpty()) show_view(session.front, tensors);
     open_given_paths();
     begin_recording();
 }

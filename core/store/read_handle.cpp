@@ -5,7 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <list>
 #include <set>
 
 #include "core/base/os_error.h"
@@ -15,6 +17,12 @@ namespace {
 
 std::set<ReadHandle*>& all_handles() {
     static auto* const handles = new std::set<ReadHandle*>;  // as the lock, for threads that outlive main()
+    return *handles;
+}
+
+/// Those that HDF5 has open, the one that was used last at the end.
+std::list<ReadHandle*>& open_handles() {
+    static auto* const handles = new std::list<ReadHandle*>;
     return *handles;
 }
 
@@ -43,12 +51,23 @@ ReadHandle::~ReadHandle() {
     ::close(descriptor_);
 }
 
+void ReadHandle::drop() noexcept {
+    std::erase(open_handles(), this);
+    file_.reset();
+}
+
 hid_t ReadHandle::get() {
-    if (!dropped()) return file_;
+    auto& open = open_handles();
+    if (!dropped()) {
+        if (open.back() != this) open.splice(open.end(), open, std::find(open.begin(), open.end(), this));
+        return file_;
+    }
+    while (open.size() >= kMostOpen) open.front()->drop();
     // The system's name for what is open: the same file whatever happened to its name.
     const std::string open_file = "/proc/self/fd/" + std::to_string(descriptor_);
     const bool there = ::access(open_file.c_str(), R_OK) == 0;
     file_ = hdf5::open_file(there ? open_file : path_.string(), where_);
+    open.push_back(this);
     return file_;
 }
 

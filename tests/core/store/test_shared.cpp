@@ -16,6 +16,7 @@
 #include "core/base/cancellation_scope.h"
 #include "core/base/error.h"
 #include "core/store/analysis_file.h"
+#include "core/store/read_handle.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/store/synthetic_analysis.h"
@@ -266,4 +267,34 @@ TEST_CASE("A complete file that another program writes into is refused", "[store
                          test::IsError(ErrorCode::io, "held by another program"));
     ::close(descriptor);
     CHECK(store::AnalysisFile::open(path)->complete());
+}
+
+TEST_CASE("Of many analyses a few are open in HDF5, and all of them can be read", "[store][shared]") {
+    const auto a = with_maps(1);
+    const test::TemporaryFolder folder;
+    const auto first = folder / "0.headscope.h5";
+    tests::write_synthetic_analysis(first, a);
+    std::vector<std::shared_ptr<store::AnalysisFile>> files;
+    for (std::size_t i = 0; i < 3 * store::ReadHandle::kMostOpen / 2; ++i) {
+        const auto path = folder / (std::to_string(i) + ".headscope.h5");
+        if (i > 0) fs::copy_file(first, path);
+        files.push_back(store::AnalysisFile::open(path));
+    }
+    const auto expected = files.front()->indicator("sink").data;
+    for (int round = 0; round < 2; ++round)
+        for (const auto& file : files) {
+            CHECK(file->indicator("sink").data == expected);
+            CHECK(file->complete());
+        }
+    // HDF5 has a descriptor of each open file, beside our two.
+    std::size_t open = 0;
+    for (const auto& entry : fs::directory_iterator("/proc/self/fd")) {
+        std::error_code gone;
+        if (fs::read_symlink(entry.path(), gone).parent_path() == folder.path()) ++open;
+    }
+    CHECK(open > 2 * files.size());
+    CHECK(open <= 2 * files.size() + store::ReadHandle::kMostOpen);
+    // One that was closed in between is read under its new name, too.
+    fs::rename(first, folder / "renamed.headscope.h5");
+    CHECK(files.front()->indicator("sink").data == expected);
 }
