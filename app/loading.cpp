@@ -2,11 +2,15 @@
 #include "app/loading.h"
 
 #include <cstdlib>
+#include <map>
+#include <mutex>
 
 #include <ATen/Parallel.h>
 
 #include "app/context.h"
 #include "core/base/error.h"
+#include "core/base/input_file.h"
+#include "core/base/sha256.h"
 #include "kernels/backend.h"
 #include "kernels/parallel.h"
 
@@ -15,6 +19,8 @@ namespace headscope::app {
 namespace fs = std::filesystem;
 
 namespace {
+
+constexpr std::uint64_t kMostShared = std::uint64_t{256} << 20U;  ///< bytes of a tokenizer.json
 
 /// `path` itself, or the folder that it lies in.
 fs::path folder_of(const fs::path& path) {
@@ -38,6 +44,24 @@ std::shared_ptr<const tokenizer::Tokenizer> load_tokenizer(const fs::path& path)
 std::shared_ptr<const tokenizer::Tokenizer> tokenizer_of(const checkpoint::Checkpoint& checkpoint) {
     const fs::path folder = folder_of(checkpoint.path());
     return tokenizer::Tokenizer::is_in(folder) ? tokenizer::Tokenizer::from_folder(folder) : nullptr;
+}
+
+std::shared_ptr<const tokenizer::Tokenizer> shared_tokenizer_of(const checkpoint::Checkpoint& checkpoint) {
+    // Beside this file no other is read.
+    const fs::path file = folder_of(checkpoint.path()) / "tokenizer.json";
+    if (!ends_at_regular_file(file)) return tokenizer_of(checkpoint);
+    static std::mutex mutex;
+    static std::map<std::string, std::weak_ptr<const tokenizer::Tokenizer>> known;
+    const InputFile input(file, "tokenizer");
+    if (input.size() > kMostShared) return tokenizer_of(checkpoint);
+    const std::string content = sha256_hex(input, Cancellation());
+    const std::lock_guard lock(mutex);
+    std::erase_if(known, [](const auto& one) { return one.second.expired(); });
+    if (const auto place = known.find(content); place != known.end())
+        if (auto there = place->second.lock()) return there;
+    auto read = tokenizer_of(checkpoint);
+    known[content] = read;
+    return read;
 }
 
 tokenizer::ChatTemplate load_chat_template(const fs::path& path) {

@@ -18,6 +18,9 @@ std::shared_ptr<const tokenizer::Tokenizer> load_tokenizer(const std::filesystem
 
 /// The tokenizer of an open checkpoint; null when it has none.
 std::shared_ptr<const tokenizer::Tokenizer> tokenizer_of(const checkpoint::Checkpoint& checkpoint);
+/// The same, shared with all who have one of the same tokenizer.json: snapshots of a run have, and it may be larger
+/// than they are. Any thread.
+std::shared_ptr<const tokenizer::Tokenizer> shared_tokenizer_of(const checkpoint::Checkpoint& checkpoint);
 
 /// The chat template of a checkpoint folder, or of the folder that any file of one lies in. Throws Error when there is
 /// none.

@@ -12,7 +12,7 @@
 namespace headscope::widgets {
 namespace {
 
-constexpr double kStep = 0.5;  ///< units: finer than 500 dots an inch
+constexpr double kStep = 0.5;  ///< of a figure's units, finer than 500 dots an inch, or of a pixel
 constexpr qsizetype kMostRound = 50;
 constexpr qsizetype kPart = 16;  ///< lines that are outlined together
 

@@ -2,16 +2,12 @@
 #include "app/window/text_job.h"
 
 #include <algorithm>
-#include <map>
-#include <mutex>
 #include <nlohmann/json.hpp>
 
 #include "app/loading.h"
 #include "core/analysis/switched_heads.h"
 #include "core/analysis/targets.h"
 #include "core/base/error.h"
-#include "core/base/input_file.h"
-#include "core/base/sha256.h"
 #include "core/model/check_batch.h"
 #include "core/training/job_name.h"
 #include "core/workspace/token_display.h"
@@ -126,30 +122,6 @@ void open_as_model(OpenModel& open) {
     for (const auto& note : open.inspection.report.notes) notes << QString::fromStdString(escaped(note));
     for (const auto& note : open.file->notes()) notes << QString::fromStdString(note);
     card.note = notes.join(QLatin1Char('\n'));
-}
-
-constexpr std::uint64_t kMostShared = std::uint64_t{256} << 20U;
-
-/// Snapshots of a run have the same one, and it may be larger than they are: as long as somebody has it, others share
-/// it.
-std::shared_ptr<const tokenizer::Tokenizer> shared_tokenizer_of(const checkpoint::Checkpoint& checkpoint) {
-    std::filesystem::path folder = checkpoint.path();
-    if (!std::filesystem::is_directory(folder)) folder = folder.parent_path();
-    // Beside this file no other is read.
-    const std::filesystem::path file = folder / "tokenizer.json";
-    if (!ends_at_regular_file(file)) return tokenizer_of(checkpoint);
-    static std::mutex mutex;
-    static std::map<std::string, std::weak_ptr<const tokenizer::Tokenizer>> known;
-    const InputFile input(file, "tokenizer");
-    if (input.size() > kMostShared) return tokenizer_of(checkpoint);
-    const std::string content = sha256_hex(input, Cancellation());
-    const std::lock_guard lock(mutex);
-    std::erase_if(known, [](const auto& one) { return one.second.expired(); });
-    if (const auto place = known.find(content); place != known.end())
-        if (auto there = place->second.lock()) return there;
-    auto read = tokenizer_of(checkpoint);
-    known[content] = read;
-    return read;
 }
 
 /// A tokenizer or template that cannot be read keeps nobody from the weights: the text panel says it.

@@ -10,16 +10,13 @@ import subprocess
 import sys
 
 from offscreen import same_figure
-from program import Failed, Program, Sent, exit_status
+from program import Failed, Program, Sent, tell_by
 from training import corpus
 
 VIEWS = ("context_perplexity", "ablation", "scaling")
-started = []
-
 
 def start(program, home, arguments=()):
     window = Program(program, home, {"QT_QPA_PLATFORM": "offscreen"}, [*arguments, "--threads", "2"])
-    started.append(window)
     window.until_visible("main_window")
     return window, Sent(window)
 
@@ -107,13 +104,5 @@ def tell(program, home):
     print(f"{len(VIEWS)} views; {stalls}")
 
 
-def work(home):
-    try:
-        tell(os.path.abspath(sys.argv[1]), home)
-    finally:
-        for window in started:
-            window.kill()
-
-
 if __name__ == "__main__":
-    sys.exit(exit_status("evaluations", work))
+    sys.exit(tell_by("evaluations", tell))

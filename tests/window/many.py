@@ -7,15 +7,12 @@ import shutil
 import subprocess
 import sys
 
-from program import Failed, Program, Sent, exit_status
+from program import Failed, Program, Sent, tell_by
 
 FILES = 100
-started = []
-
 
 def start(program, home, paths=()):
     window = Program(program, home, {"QT_QPA_PLATFORM": "offscreen"}, paths)
-    started.append(window)
     window.until_visible("main_window")
     return window, Sent(window)
 
@@ -65,13 +62,5 @@ def tell(program, home):
     print(f"{FILES} analyses; the window stood for {1000 * state['longest_own_stall']:.0f} ms at most")
 
 
-def work(home):
-    try:
-        tell(os.path.abspath(sys.argv[1]), home)
-    finally:
-        for window in started:
-            window.kill()
-
-
 if __name__ == "__main__":
-    sys.exit(exit_status("many", work))
+    sys.exit(tell_by("many", tell))

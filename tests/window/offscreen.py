@@ -7,15 +7,12 @@ import os
 import subprocess
 import sys
 
-from program import Failed, Program, Sent, exit_status
+from program import Failed, Program, Sent, tell_by
 
-
-started = []
 
 
 def start(program, home):
     window = Program(program, home, {"QT_QPA_PLATFORM": "offscreen"})
-    started.append(window)
     window.until_visible("main_window")
     return window, Sent(window)
 
@@ -112,13 +109,5 @@ def tell(program, home):
     print(f"{len(views)} views; {stalls}")
 
 
-def work(home):
-    try:
-        tell(os.path.abspath(sys.argv[1]), home)
-    finally:
-        for window in started:
-            window.kill()
-
-
 if __name__ == "__main__":
-    sys.exit(exit_status("offscreen", work))
+    sys.exit(tell_by("offscreen", tell))

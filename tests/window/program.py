@@ -9,6 +9,7 @@ import os
 import select
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -18,20 +19,29 @@ class Failed(Exception):
 
 
 def exit_status(script, work):
-    """0, or 1 with what `work` failed at, printed; it is given an empty folder that is gone afterwards."""
+    """0, or 1 with what `work` failed at, printed; it is given an empty folder. That is gone afterwards, and all windows."""
     with tempfile.TemporaryDirectory(prefix="headscope-" + script + "-") as folder:
         try:
             work(folder)
         except Failed as failure:
             print(f"{script}.py: {failure}")
             return 1
+        finally:
+            for window in Program.started:
+                window.kill()
     return 0
+
+
+def tell_by(script, tell):
+    """exit_status() of `tell(program, home)`, with the program that the command line names."""
+    return exit_status(script, lambda home: tell(os.path.abspath(sys.argv[1]), home))
 
 
 class Program:
     """One run of the program. `home` takes the place of the user's folders."""
 
     PATIENCE = 90.0  # seconds: for machines that do other things at the same time
+    started = []
 
     def __init__(self, program, home, environment, arguments=()):
         self.home = home
@@ -46,6 +56,7 @@ class Program:
         self.process = subprocess.Popen([program, "--drive", *arguments], env=words, cwd=home, stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=self.errors)
         self.rest = b""
+        Program.started.append(self)
 
     def ask(self, request, seconds=PATIENCE):
         """One request, one answer (app/window/driver.h)."""
