@@ -192,9 +192,7 @@ void MainWindow::dropEvent(QDropEvent* event) {
             open_path(path);
         }
     } else {
-        widgets::TextChoice choice = text_->choice();
-        choice.sources.push_back({widgets::TextSource::Kind::text, event->mimeData()->text()});
-        text_->set_choice(choice);
+        text_->add_text(event->mimeData()->text());
     }
     event->acceptProposedAction();
 }

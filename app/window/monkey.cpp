@@ -15,11 +15,13 @@
 namespace headscope::app {
 namespace {
 
-constexpr int kPause = 12;         // ms between deeds
-constexpr double kWarm = 20;       // seconds after which memory is compared
+constexpr int kPause = 12;    // ms between deeds
+constexpr double kWarm = 20;  // seconds after which memory is compared
 // Bytes: tiles 134 MB, values of analyses 168 MB, probes of a run 67 MB, pictures of nineteen views 80 MB.
 constexpr double kGrowth = 450e6;
 constexpr double kStall = 0.1;
+constexpr double kTellEvery = 60;  // seconds between two lines on memory
+constexpr double kTellRise = 30e6;
 constexpr int kOften = 40;          // times that a command of a view was possible: then it was done too
 constexpr double kMostJob = 400e6;  // bytes that a job which it starts may take
 
@@ -27,6 +29,15 @@ const char* const kKeys[] = {"Left",       "Right",       "Up",        "Down",  
                              "Escape",     "Space",       "Home",      "End",       "PgUp", "PgDown",    "+",
                              "-",          "0",           "A",         "Z",         "Del",  "Ctrl+A",    "Ctrl+C",
                              "Shift+Left", "Shift+Right", "Ctrl+Left", "Ctrl+Right"};
+
+/// What a reader of the report needs to do the same by hand; of a menu also the entry at that place.
+QString name_of(const QWidget& widget, QPoint place) {
+    QString name = QLatin1String(widget.metaObject()->className());
+    if (!widget.objectName().isEmpty()) name += QLatin1Char(' ') + widget.objectName();
+    if (const auto* menu = qobject_cast<const QMenu*>(&widget))
+        if (const QAction* action = menu->actionAt(place)) name += QStringLiteral(", entry ") + action->text();
+    return name;
+}
 
 }  // namespace
 
@@ -45,6 +56,7 @@ Monkey::Monkey(MainWindow* window, double seconds, std::uint64_t seed)
     for (const auto* kind : widgets::view_kinds()) views_[QLatin1String(kind->name)] = 0;
     connect(&window_->watchdog(), &Watchdog::memory_read, this, [this](double bytes) {
         last_memory_ = bytes;
+        tell_memory();
         if (first_memory_ == 0 && static_cast<double>(clock_.elapsed()) > std::min(kWarm, seconds_ / 2) * 1000)
             first_memory_ = bytes;
     });
@@ -54,8 +66,10 @@ Monkey::Monkey(MainWindow* window, double seconds, std::uint64_t seed)
     for (QAction* action : window_->all_actions())
         connect(action, &QAction::triggered, this, [this, action] { ++actions_[action->objectName()]; });
     connect(&window_->watchdog(), &Watchdog::stalled, this, [this](double stall, double queued) {
-        std::printf("stall of %.0f ms, %.0f of them in the queue of a processor, after %s, view %s\n", stall * 1000,
-                    queued * 1000, qPrintable(last_), qPrintable(window_->front_name()));
+        std::printf("%.0f s: stall of %.0f ms, %.0f of them in the queue of a processor, after %s, view %s\n",
+                    static_cast<double>(clock_.elapsed()) / 1000, stall * 1000, queued * 1000, qPrintable(last_),
+                    qPrintable(window_->front_name()));
+        std::fflush(stdout);
     });
     clock_.start();
     QTimer::singleShot(1500, this, [this] {
@@ -63,6 +77,17 @@ Monkey::Monkey(MainWindow* window, double seconds, std::uint64_t seed)
         own_stalls_before_ = window_->watchdog().own_stalls();
         timer_.start(kPause);
     });
+}
+
+/// Once a minute, and whenever it has risen by much since it was last told: with what was done just before.
+void Monkey::tell_memory() {
+    const double now = static_cast<double>(clock_.elapsed()) / 1000;
+    if (now < told_at_ + kTellEvery && last_memory_ < told_memory_ + kTellRise) return;
+    told_at_ = now;
+    told_memory_ = last_memory_;
+    std::printf("%.0f s: memory %.0f MB, after %s, view %s\n", now, last_memory_ / 1e6, qPrintable(last_),
+                qPrintable(window_->front_name()));
+    std::fflush(stdout);
 }
 
 void Monkey::step() {
@@ -146,8 +171,7 @@ void Monkey::click() {
     QPoint place;
     QWidget* widget = any_widget(place);
     if (!widget) return;
-    last_ =
-        QStringLiteral("click on %1 %2").arg(QLatin1String(widget->metaObject()->className()), widget->objectName());
+    last_ = QStringLiteral("click on %1").arg(name_of(*widget, place));
     send_click(widget, place, below(8) == 0 ? Qt::RightButton : Qt::LeftButton, below(6) == 0);
 }
 
@@ -155,18 +179,22 @@ void Monkey::drag() {
     QPoint place;
     QWidget* widget = any_widget(place);
     if (!widget) return;
-    last_ = QStringLiteral("drag on %1 %2").arg(QLatin1String(widget->metaObject()->className()), widget->objectName());
+    last_ = QStringLiteral("drag on %1").arg(name_of(*widget, place));
     send_drag(widget, place, {below(widget->width()), below(widget->height())});
 }
 
 void Monkey::wheel() {
     QPoint place;
-    if (QWidget* widget = any_widget(place)) send_wheel(widget, place, below(2) == 0 ? 1 : -1);
+    QWidget* widget = any_widget(place);
+    if (!widget) return;
+    last_ = QStringLiteral("wheel on %1").arg(name_of(*widget, place));
+    send_wheel(widget, place, below(2) == 0 ? 1 : -1);
 }
 
 void Monkey::key() {
-    last_ = QStringLiteral("a key");
-    send_keys(QKeySequence(QLatin1String(kKeys[below(static_cast<int>(std::size(kKeys)))])));
+    const QString key = QLatin1String(kKeys[below(static_cast<int>(std::size(kKeys)))]);
+    last_ = QStringLiteral("key ") + key;
+    send_keys(QKeySequence(key));
 }
 
 void Monkey::act() {

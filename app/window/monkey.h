@@ -36,6 +36,7 @@ private:
     bool shows(const QAction& action) const;
     QWidget* any_widget(QPoint& place);
     int below(int limit) { return static_cast<int>(random_() % static_cast<unsigned>(std::max(1, limit))); }
+    void tell_memory();
     void finish();
     /// Takes the place of the desktop's programs for folders.
     Q_INVOKABLE void pass_over(const QUrl&) {}
@@ -53,7 +54,7 @@ private:
     };
     std::map<QString, Command> commands_;
     QString last_;  ///< what was done last, for the report of a stall
-    double first_memory_ = 0, last_memory_ = 0;
+    double first_memory_ = 0, last_memory_ = 0, told_memory_ = 0, told_at_ = 0;
     int stalls_before_ = 0, own_stalls_before_ = 0;
 };
 

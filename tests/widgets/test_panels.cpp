@@ -3,6 +3,7 @@
 #include <QAction>
 #include <QApplication>
 #include <QCheckBox>
+#include <QClipboard>
 #include <QComboBox>
 #include <QLabel>
 #include <QLineEdit>
@@ -22,6 +23,7 @@
 #include "widgets/offscreen.h"
 #include "widgets/panels/command_palette.h"
 #include "widgets/panels/figure_form.h"
+#include "widgets/panels/plain_edit.h"
 #include "widgets/panels/start_page.h"
 #include "widgets/panels/text_panel.h"
 #include "widgets/panels/token_chips.h"
@@ -156,6 +158,51 @@ TEST_CASE("Texts have names for lists, and one is chosen by its place", "[panels
     CHECK(child<QPlainTextEdit>(p.panel, "text_edit")->isReadOnly());
     p.panel.choose_source(7);
     CHECK(child<QPlainTextEdit>(p.panel, "text_edit")->isReadOnly());
+}
+
+TEST_CASE("A pasted text too long to be edited is kept whole and shown by its beginning", "[panels][text]") {
+    Panel p;
+    auto* text = child<QPlainTextEdit>(p.panel, "text_edit");
+    const auto paste = [&](const QString& pasted) {
+        QGuiApplication::clipboard()->setText(pasted);
+        text->paste();
+    };
+    const QString novel = QStringLiteral("It was a dark night. ").repeated(PlainEdit::kMost / 20);
+    paste(novel);
+    CHECK(p.panel.choice().sources == std::vector<TextSource>{{TextSource::Kind::text, novel}});
+    CHECK(text->isReadOnly());
+    CHECK(text->toPlainText().size() < 4000);
+    CHECK(text->toPlainText().contains("It was a dark night."));
+    CHECK(text->toPlainText().contains(characters_in_words(novel.size())));
+
+    // Beside a text that is there: as a text of its own, and the typed one is left as it was.
+    TextChoice choice;
+    choice.sources = {{TextSource::Kind::text, QStringLiteral("typed")}};
+    p.panel.set_choice(choice);
+    paste(novel);
+    REQUIRE(p.panel.choice().sources.size() == 2);
+    CHECK(p.panel.choice().sources[0].value == "typed");
+    CHECK(p.panel.choice().sources[1].value == novel);
+    p.panel.choose_source(0);
+    CHECK(text->toPlainText() == "typed");
+    CHECK_FALSE(text->isReadOnly());
+
+    // Over all of it: instead of it.
+    text->selectAll();
+    paste(novel);
+    REQUIRE(p.panel.choice().sources.size() == 2);
+    CHECK(p.panel.choice().sources[0].value == novel);
+}
+
+TEST_CASE("A text beyond what a session keeps is refused in its place, and nothing else is lost", "[panels][text]") {
+    Panel p;
+    p.panel.add_text(QStringLiteral("typed"));
+    CHECK(p.panel.choice().sources == std::vector<TextSource>{{TextSource::Kind::text, QStringLiteral("typed")}});
+    p.panel.add_text(QString(TextPanel::kLongest + 1, QLatin1Char('x')));
+    CHECK(p.panel.choice().sources == std::vector<TextSource>{{TextSource::Kind::text, QStringLiteral("typed")}});
+    auto* problem = child<QLabel>(p.panel, "text_problem");
+    CHECK_FALSE(problem->isHidden());
+    CHECK(problem->text().contains(characters_in_words(TextPanel::kLongest + 1)));
 }
 
 TEST_CASE("A model without a head records no logits", "[panels][text]") {

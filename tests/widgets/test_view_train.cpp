@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The job as form and text, and the layout editor.
 #include <QApplication>
+#include <QClipboard>
 #include <QComboBox>
 #include <QHeaderView>
 #include <QLabel>
@@ -20,6 +21,7 @@
 #include "tests/widgets/desk_fixture.h"
 #include "tests/widgets/run_fixture.h"
 #include "widgets/offscreen.h"
+#include "widgets/panels/plain_edit.h"
 #include "widgets/training/job_editor.h"
 #include "widgets/training/job_form.h"
 #include "widgets/training/layer_column.h"
@@ -82,6 +84,21 @@ TEST_CASE("What is typed in the form is in the text, and the other way round", "
     CHECK(QTest::qWaitFor([&] { return page.draft().job().training.steps == 78; }, 3000));
     page.turn();
     CHECK(child<QLineEdit>(*page.view, "job_training_steps")->text() == "78");
+}
+
+TEST_CASE("What is pasted is no job when it is megabytes, and the job that is there stays", "[train][text]") {
+    Page page("train");
+    auto* text = child<QPlainTextEdit>(*page.view, "job_text");
+    const QString before = text->toPlainText();
+    QGuiApplication::clipboard()->setText(QString(2'000'000, QLatin1Char('x')));
+    text->paste();
+    CHECK(text->toPlainText() == before);
+    auto* problem = child<QLabel>(*page.view, "job_problem");
+    CHECK_FALSE(problem->isHidden());
+    CHECK(problem->text().contains(characters_in_words(2'000'000)));
+    QGuiApplication::clipboard()->setText(QStringLiteral("# a word of my own\n"));
+    text->paste();
+    CHECK(text->toPlainText() == QStringLiteral("# a word of my own\n") + before);
 }
 
 TEST_CASE("A job on a checkpoint has its tokenizer, and the summary says so", "[train][form]") {

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 from training import corpus, end_training, job
@@ -36,6 +37,27 @@ def evaluate(program, home, environment, run):
     if done.returncode != 0:
         raise RuntimeError(f"expected {' '.join(command)} to succeed; found {done.stderr.strip()}")
     return scores
+
+
+def told(command, seconds, **keywords):
+    """As subprocess.run of text that is captured, with each line of the output shown when it comes: an hour that
+    is ended early has told what it saw."""
+    with tempfile.TemporaryFile("w+", errors="replace") as errors:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, errors="replace",
+                                   **keywords)
+        late = threading.Timer(seconds, process.kill)
+        late.start()
+        lines = []
+        with process.stdout:
+            for line in process.stdout:
+                print(line, end="", flush=True)
+                lines.append(line)
+        process.wait()
+        if not late.is_alive():
+            raise subprocess.TimeoutExpired(command, seconds)
+        late.cancel()
+        errors.seek(0)
+        return subprocess.CompletedProcess(command, process.returncode, "".join(lines), errors.read())
 
 
 def judge(run, seconds):
@@ -70,8 +92,7 @@ def main():
             command = [program, "--monkey", str(options.seconds), "--seed", str(options.seed), training,
                        evaluate(program, home, environment, training)]
             print(" ".join(command), flush=True)
-            run = subprocess.run(command, env=environment, cwd=home, capture_output=True, text=True, errors="replace",
-                                 timeout=options.seconds + 180)
+            run = told(command, options.seconds + 180, env=environment, cwd=home)
         except subprocess.TimeoutExpired:
             print(f"monkey.py: expected an end after {options.seconds} s; found none three minutes later")
             return 1
@@ -80,7 +101,6 @@ def main():
             return 1
         finally:
             end_training(home)
-    print(run.stdout, end="")
     failures = judge(run, options.seconds)
     for failure in failures:
         print("monkey.py: " + failure)

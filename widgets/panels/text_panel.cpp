@@ -10,12 +10,12 @@
 #include <QLineEdit>
 #include <QListWidget>
 #include <QLocale>
-#include <QPlainTextEdit>
 #include <QProgressBar>
 #include <QPushButton>
 #include <QSpinBox>
 #include <algorithm>
 
+#include "widgets/panels/plain_edit.h"
 #include "widgets/panels/token_chips.h"
 
 namespace headscope::widgets {
@@ -23,6 +23,7 @@ namespace {
 
 constexpr int kPause = 250;  // ms without a key before the text is tokenized
 constexpr int kHeadOfText = 60;
+constexpr int kShownOfLong = 2000;  // characters of a text that is too long for the editor
 
 QString label_of(const TextSource& source) {
     switch (source.kind) {
@@ -86,6 +87,33 @@ void TextPanel::take_text() {
     touch();
 }
 
+/// A text that is too long to be edited is kept whole and shown by its beginning.
+void TextPanel::take_long(const QString& pasted, bool all) {
+    TextSource* source = current();
+    if (!source || refuse(pasted)) return;
+    if (all && source->kind == TextSource::Kind::text) {
+        source->value = pasted;
+        list_sources(list_->currentRow());
+    } else {
+        add_source({TextSource::Kind::text, pasted});
+    }
+    touch();
+}
+
+void TextPanel::add_text(const QString& text) {
+    TextSource* source = current();
+    take_long(text, source && source->kind == TextSource::Kind::text && source->value.isEmpty());
+}
+
+bool TextPanel::refuse(const QString& text) {
+    if (text.size() <= kLongest) return false;
+    problem_->setText(tr("A text of %1 is too long to be pasted: at most %2 are kept with the session. Save it as a "
+                         "file, and add the file.")
+                          .arg(characters_in_words(text.size()), QLocale::c().toString(kLongest)));
+    problem_->show();
+    return true;
+}
+
 void TextPanel::add_source(const TextSource& source) {
     sources_.push_back(source);
     list_sources(static_cast<int>(sources_.size()) - 1);
@@ -127,10 +155,17 @@ void TextPanel::show_source() {
     TextSource* source = current();
     if (!source) return;
     filling_ = true;
-    const bool typed = source->kind == TextSource::Kind::text;
+    const bool text = source->kind == TextSource::Kind::text;
+    const bool typed = text && source->value.size() <= text_->most();
     text_->setReadOnly(!typed);
-    text_->setPlainText(typed ? source->value : tr("%1\nIts tokens are shown below.").arg(label_of(*source)));
-    remove_->setEnabled(sources_.size() > 1 || !typed || !source->value.isEmpty());
+    if (typed)
+        text_->setPlainText(source->value);
+    else if (text)
+        text_->setPlainText(tr("A text of %1, used as a whole; it is too long to be changed here. It begins:\n\n%2…")
+                                .arg(characters_in_words(source->value.size()), source->value.left(kShownOfLong)));
+    else
+        text_->setPlainText(tr("%1\nIts tokens are shown below.").arg(label_of(*source)));
+    remove_->setEnabled(sources_.size() > 1 || !text || !source->value.isEmpty());
     filling_ = false;
 }
 

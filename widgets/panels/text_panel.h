@@ -13,13 +13,13 @@ class QLabel;
 class QLineEdit;
 class QListWidget;
 class QListWidgetItem;
-class QPlainTextEdit;
 class QProgressBar;
 class QPushButton;
 class QSpinBox;
 
 namespace headscope::widgets {
 
+class PlainEdit;
 class TokenChips;
 
 /// Where a text is typed or chosen, seen as tokens, and run. Knows no model: it asks for previews and runs by signals
@@ -39,6 +39,10 @@ public:
     void set_choice(const TextChoice& choice);
     /// Adds a file as a text; it becomes the chosen one.
     void add_file(const QString& path);
+    /// Adds a text, or says in the panel that it is too long to be kept (kLongest).
+    void add_text(const QString& text);
+    /// Characters of a text that is typed, pasted or dropped: it is kept with the session. Files may be longer.
+    static constexpr qsizetype kLongest = 1 << 21;
 
     void show_preview(const TokenPreview& preview);
     /// Of a run: 0..1, what is being done, rate and time left in words.
@@ -64,6 +68,8 @@ private:
     void show_tokens(int row);
     void take_tick(QListWidgetItem* item);
     void take_text();
+    void take_long(const QString& pasted, bool all);
+    bool refuse(const QString& text);
     void add_source(const TextSource& source);
     void ask_file();
     void remove_source();
@@ -76,7 +82,7 @@ private:
     std::vector<TextSource> sources_;
     QComboBox *model_ = nullptr, *first_ = nullptr, *examples_ = nullptr, *shown_sequence_ = nullptr;
     QListWidget* list_ = nullptr;
-    QPlainTextEdit* text_ = nullptr;
+    PlainEdit* text_ = nullptr;
     QLineEdit* target_ = nullptr;
     QLabel *target_label_ = nullptr, *cost_ = nullptr, *progress_words_ = nullptr, *problem_ = nullptr,
            *model_note_ = nullptr;

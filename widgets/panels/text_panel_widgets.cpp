@@ -7,13 +7,13 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
-#include <QPlainTextEdit>
 #include <QProgressBar>
 #include <QPushButton>
 #include <QSpinBox>
 #include <QToolButton>
 #include <QVBoxLayout>
 
+#include "widgets/panels/plain_edit.h"
 #include "widgets/panels/text_panel.h"
 #include "widgets/panels/token_chips.h"
 #include "widgets/text/snug_scroll.h"
@@ -62,6 +62,7 @@ void TextPanel::build() {
     column->addWidget(build_options());
 
     problem_ = new QLabel(this);
+    problem_->setObjectName(QStringLiteral("text_problem"));
     problem_->setObjectName(QStringLiteral("text_problem"));
     problem_->setWordWrap(true);
     problem_->setTextInteractionFlags(Qt::TextSelectableByMouse);
@@ -112,7 +113,7 @@ QWidget* TextPanel::build_sources() {
     column->setSpacing(4);
     list_ = named(new QListWidget(box), "text_sources", tr("Texts; the ticked ones are analysed, each as a sequence"));
     list_->setMaximumHeight(76);
-    text_ = named(new QPlainTextEdit(box), "text_edit", tr("The chosen text"));
+    text_ = named(new PlainEdit(box), "text_edit", tr("The chosen text"));
     text_->setPlaceholderText(tr("Type or paste a text, or drop a file here"));
     text_->setTabChangesFocus(true);
     text_->setAcceptDrops(false);  // the window takes them: a file is a file, not its name
@@ -140,6 +141,7 @@ QWidget* TextPanel::build_sources() {
     connect(list_, &QListWidget::currentRowChanged, this, &TextPanel::show_source);
     connect(list_, &QListWidget::itemChanged, this, &TextPanel::take_tick);
     connect(text_, &QPlainTextEdit::textChanged, this, &TextPanel::take_text);
+    connect(text_, &PlainEdit::too_long, this, &TextPanel::take_long);
     connect(add_text, &QToolButton::clicked, this, [this] {
         add_source({});
         text_->setFocus();

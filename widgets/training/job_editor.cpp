@@ -81,7 +81,7 @@ private:
 JobEditor::JobEditor(JobDraft* draft, QWidget* parent)
     : QWidget(parent),
       draft_(draft),
-      text_(new QPlainTextEdit(this)),
+      text_(new PlainEdit(this)),
       problem_(new QLabel(this)),
       colours_(new TomlColours(text_->document())),
       theme_(make_theme(false)) {
@@ -106,6 +106,11 @@ JobEditor::JobEditor(JobDraft* draft, QWidget* parent)
     connect(&soon_, &QTimer::timeout, this, &JobEditor::take);
     connect(text_, &QPlainTextEdit::textChanged, this, [this] {
         if (!following_) soon_.start();
+    });
+    connect(text_, &PlainEdit::too_long, this, [this](const QString& pasted) {
+        problem_->setText(tr("Expected a job of at most %1; what was pasted has %2: nothing was taken.")
+                              .arg(characters_in_words(text_->most()), characters_in_words(pasted.size())));
+        problem_->show();
     });
     connect(draft_, &JobDraft::changed, this, &JobEditor::follow);
     connect(draft_, &JobDraft::estimate_changed, this, &JobEditor::mark);

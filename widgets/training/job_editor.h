@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include <QPlainTextEdit>
 #include <QTimer>
 
+#include "widgets/panels/plain_edit.h"
 #include "widgets/theme.h"
 #include "widgets/training/job_draft.h"
 
@@ -22,7 +22,7 @@ public:
     void set_theme(const Theme& theme);
     /// Marks the line that sets this key.
     void show_key(const QString& key);
-    QPlainTextEdit* text() const { return text_; }
+    PlainEdit* text() const { return text_; }
 
 Q_SIGNALS:
     void problem_clicked(const QString& key);
@@ -33,7 +33,7 @@ private:
     void mark();
 
     JobDraft* draft_;
-    QPlainTextEdit* text_;
+    PlainEdit* text_;
     QLabel* problem_;
     TomlColours* colours_;
     Theme theme_;

@@ -4,14 +4,15 @@
 #include <QHBoxLayout>
 #include <QKeyEvent>
 #include <QLabel>
-#include <QPlainTextEdit>
 #include <QPushButton>
 #include <QVBoxLayout>
+
+#include "widgets/panels/plain_edit.h"
 
 namespace headscope::widgets {
 
 InlineEdit::InlineEdit(QWidget* parent)
-    : QWidget(parent), question_(new QLabel(this)), wrong_(new QLabel(this)), edit_(new QPlainTextEdit(this)) {
+    : QWidget(parent), question_(new QLabel(this)), wrong_(new QLabel(this)), edit_(new PlainEdit(this)) {
     setObjectName(QStringLiteral("inline_edit"));
     edit_->setObjectName(QStringLiteral("inline_text"));
     edit_->setTabChangesFocus(true);
@@ -40,6 +41,11 @@ InlineEdit::InlineEdit(QWidget* parent)
     column->addWidget(wrong_);
     connect(take, &QPushButton::clicked, this, &InlineEdit::accept);
     connect(leave, &QPushButton::clicked, this, &InlineEdit::give_up);
+    connect(edit_, &PlainEdit::too_long, this, [this](const QString& pasted) {
+        wrong_->setText(tr("Expected at most %1; what was pasted has %2: nothing was taken.")
+                            .arg(characters_in_words(edit_->most()), characters_in_words(pasted.size())));
+        wrong_->show();
+    });
     hide();
 }
 

@@ -5,9 +5,10 @@
 #include <functional>
 
 class QLabel;
-class QPlainTextEdit;
 
 namespace headscope::widgets {
+
+class PlainEdit;
 
 /// Asks for a short text in its place, without a box: hidden until it asks. Enter takes it (with Ctrl where it may have
 /// several lines), Escape lets it be.
@@ -27,7 +28,7 @@ protected:
 
 private:
     QLabel *question_, *wrong_;
-    QPlainTextEdit* edit_;
+    PlainEdit* edit_;
     Take take_;
     bool lines_ = false;
 };

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The window's models: a row of snapshots that are opened and analysed one by one keeps the weights of a few alone, and
+// one tokenizer for all.
+#include <QCoreApplication>
+#include <QFile>
+#include <QSignalSpy>
+#include <QTest>
+#include <filesystem>
+#include <set>
+
+#include "app/window/engine.h"
+#include "app/window/text_job.h"
+#include "tests/catch_with_torch.h"
+#include "tests/core/base/temporary_folder.h"
+#include "widgets/offscreen.h"
+
+using namespace headscope;
+using namespace headscope::app;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr int kPatience = 60'000;  // ms
+
+struct Snapshots {
+    /// So many copies of the sample, each a folder of its own, all open. Their ids are in `ids`.
+    explicit Snapshots(int count) {
+        for (int i = 0; i < count; ++i) {
+            const fs::path copy = folder / ("step-" + std::to_string(i));
+            fs::copy(fs::path(HEADSCOPE_SOURCE_DIR) / "resources/samples/llama-kjv-shakespeare", copy);
+            QSignalSpy opened(&engine, &Engine::model_opened);
+            engine.open_model(QString::fromStdString(copy.string()));
+            REQUIRE(opened.wait(kPatience));
+            ids.push_back(opened.first().first().toInt());
+        }
+    }
+
+    void run(int id) {
+        widgets::TextChoice choice;
+        choice.model = id;
+        choice.sources = {{widgets::TextSource::Kind::text, QStringLiteral("In the beginning")}};
+        QSignalSpy ended(&engine, &Engine::run_ended);
+        engine.run(choice, folder / "out");
+        REQUIRE(ended.wait(kPatience));
+        INFO(ended.first().at(1).toString().toStdString());
+        REQUIRE(QFile::exists(ended.first().at(0).toString()));
+    }
+
+    /// Ids of those whose card says that the weights are in memory.
+    std::set<int> loaded() const {
+        std::set<int> loaded;
+        for (const auto& card : engine.models())
+            if (card.loaded) loaded.insert(card.id);
+        return loaded;
+    }
+
+    bool application = (widgets::ensure_application(), true);
+    test::TemporaryFolder folder;
+    Engine engine{1};
+    std::vector<int> ids;
+};
+
+}  // namespace
+
+TEST_CASE("The three models that ran last keep their weights, and any other gets them again", "[app][engine]") {
+    Snapshots snapshots(4);
+    const auto& ids = snapshots.ids;
+    REQUIRE(std::set<int>(ids.begin(), ids.end()).size() == 4);
+    CHECK(snapshots.loaded().empty());
+    for (int i = 0; i < 3; ++i) snapshots.run(ids[static_cast<std::size_t>(i)]);
+    CHECK(snapshots.loaded() == std::set<int>{ids[0], ids[1], ids[2]});
+    snapshots.run(ids[0]);  // so that the second is the one that ran longest ago
+    snapshots.run(ids[3]);
+    CHECK(snapshots.loaded() == std::set<int>{ids[0], ids[2], ids[3]});
+    // Seen from what is held as well: no run is going on, so the weights may be looked at.
+    const auto second = snapshots.engine.opened(ids[1]);
+    CHECK(second->weights == nullptr);
+    snapshots.run(ids[1]);
+    CHECK(second->weights != nullptr);
+    CHECK(snapshots.loaded() == std::set<int>{ids[0], ids[1], ids[3]});
+}
+
+TEST_CASE("Snapshots of one run share a tokenizer, and another file's is another", "[app][engine]") {
+    Snapshots snapshots(2);
+    const auto first = snapshots.engine.opened(snapshots.ids[0]), second = snapshots.engine.opened(snapshots.ids[1]);
+    REQUIRE(first->tokenizer);
+    CHECK(first->tokenizer == second->tokenizer);
+
+    const fs::path other = snapshots.folder / "other";
+    fs::copy(snapshots.folder / "step-0", other);
+    QFile file(QString::fromStdString((other / "tokenizer.json").string()));
+    REQUIRE(file.open(QIODevice::Append));
+    REQUIRE(file.write("\n") == 1);
+    file.close();
+    QSignalSpy opened(&snapshots.engine, &Engine::model_opened);
+    snapshots.engine.open_model(QString::fromStdString(other.string()));
+    REQUIRE(opened.wait(kPatience));
+    const auto third = snapshots.engine.opened(opened.first().first().toInt());
+    REQUIRE(third->tokenizer);
+    CHECK(third->tokenizer != first->tokenizer);
+}
