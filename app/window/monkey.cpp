@@ -65,10 +65,10 @@ Monkey::Monkey(MainWindow* window, double seconds, std::uint64_t seed)
             [this] { QMetaObject::invokeMethod(this, &Monkey::step, Qt::QueuedConnection); });
     for (QAction* action : window_->all_actions())
         connect(action, &QAction::triggered, this, [this, action] { ++actions_[action->objectName()]; });
-    connect(&window_->watchdog(), &Watchdog::stalled, this, [this](double stall, double queued) {
-        std::printf("%.0f s: stall of %.0f ms, %.0f of them in the queue of a processor, after %s, view %s\n",
-                    static_cast<double>(clock_.elapsed()) / 1000, stall * 1000, queued * 1000, qPrintable(last_),
-                    qPrintable(window_->front_name()));
+    connect(&window_->watchdog(), &Watchdog::stalled, this, [this](double stall, double queued, double ran) {
+        std::printf("%.3f s: stall of %.0f ms, %.0f of them on a processor and %.0f in its queue, after %s, view %s\n",
+                    static_cast<double>(clock_.elapsed()) / 1000, stall * 1000, ran * 1000, queued * 1000,
+                    qPrintable(last_), qPrintable(window_->front_name()));
         std::fflush(stdout);
     });
     clock_.start();

@@ -152,6 +152,8 @@ void RunService::attach(const QString& folder, std::shared_ptr<FollowedRun> foll
 }
 
 void RunService::close(int run) {
+    const widgets::Run* closed = shelf_->run(run);
+    if (most_bytes_ > 0 && closed && closed->alive() && is_own(closed->path)) control(run, QStringLiteral("stop"), {});
     followed_.erase(run);
     shelf_->remove(run);
     if (followed_.empty()) poll_.stop();
@@ -239,6 +241,11 @@ void RunService::fork(int id, const QString& snapshot) {
     } catch (const Error& error) {
         Q_EMIT failed(QString::fromUtf8(error.what()));
     }
+}
+
+/// It was started by this window or one before.
+bool RunService::is_own(const QString& path) const {
+    return std::filesystem::path(path.toStdString()).parent_path() == folder_ / "runs";
 }
 
 bool RunService::may_start(bool draft) const {

@@ -28,7 +28,8 @@ public:
     RunService(widgets::RunShelf* shelf, std::string program, QObject* parent = nullptr);
     ~RunService() override;
 
-    /// For a monkey: one process at a time, and only of jobs that are known to take at most so many bytes.
+    /// For a monkey: one process at a time (a run of the user's folder that is closed while it trains is told to stop),
+    /// and only of jobs that are known to take at most so many bytes.
     void limit_starts(double bytes) { most_bytes_ = bytes; }
     /// Where runs that are started here go: a folder of the user's. Made when it is needed.
     void set_folder(const std::filesystem::path& folder) { folder_ = folder; }
@@ -62,6 +63,7 @@ Q_SIGNALS:
 private:
     void estimate();
     bool may_start(bool draft) const;
+    bool is_own(const QString& path) const;
     void poll();
     void read(const QString& folder, bool tell);
     void attach(const QString& folder, std::shared_ptr<FollowedRun> followed, const QString& name,

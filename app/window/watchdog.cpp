@@ -17,11 +17,16 @@ constexpr auto kEvery = std::chrono::milliseconds(50);
 constexpr double kLimit = 0.1;
 constexpr int kMemoryEvery = 40;  // questions
 
-/// How long a thread of this process stood ready in the queue of a processor so far, in seconds; 0: nobody tells.
-double queued(int thread) {
+/// Seconds that a thread of this process had a processor so far, and stood ready in the queue of one; 0: nobody tells.
+struct Turns {
+    double ran = 0, queued = 0;
+};
+
+Turns turns_of(int thread) {
     std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/schedstat");
-    double ran = 0, waited = 0;
-    return file >> ran >> waited ? waited * 1e-9 : 0;
+    double ran = 0, queued = 0;
+    if (!(file >> ran >> queued)) return {};
+    return {ran * 1e-9, queued * 1e-9};
 }
 
 }  // namespace
@@ -51,10 +56,10 @@ void Watchdog::watch() {
 }
 
 void Watchdog::ask_and_wait(const widgets::Mailbox::Sender& send) {
-    const double queued_before = queued(watched_);
+    const Turns before = turns_of(watched_);
     const auto begin = Clock::now();
     const std::int64_t asked = answered_ + 1;
-    send([this, asked, begin, queued_before] {
+    send([this, asked, begin, before] {
         const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
         longest_ = std::max(longest_, seconds);
         answered_ = asked;
@@ -63,11 +68,12 @@ void Watchdog::ask_and_wait(const widgets::Mailbox::Sender& send) {
             return;
         }
         ++stalls_;
-        const double waited = queued(watched_) - queued_before;
-        const double own = std::max(0.0, seconds - waited);
+        const Turns after = turns_of(watched_);
+        const double queued = after.queued - before.queued;
+        const double own = std::max(0.0, seconds - queued);
         longest_own_ = std::max(longest_own_, own);
         if (own > kLimit) ++own_stalls_;
-        Q_EMIT stalled(seconds, waited);
+        Q_EMIT stalled(seconds, queued, after.ran - before.ran);
     });
     // One question at a time: a stall is reported once, with its whole length.
     while (!ending_ && answered_ < asked) std::this_thread::sleep_for(std::chrono::milliseconds(5));

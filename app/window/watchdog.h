@@ -29,8 +29,8 @@ public:
 
 Q_SIGNALS:
     /// The window did not answer for so long; for `queued` of that its thread was ready and other threads had the
-    /// processors.
-    void stalled(double seconds, double queued);
+    /// processors, for `ran` it had one. The rest it waited: for a lock, for memory, for a disk.
+    void stalled(double seconds, double queued, double ran);
     void memory_read(double bytes);
 
 private:
