@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <optional>
+#include <utility>
 
 namespace headscope::widgets {
 namespace {
@@ -49,6 +51,19 @@ private:
     int order_ = 0;
 };
 
+/// Lines that go on from each other as one, so many together at most.
+void draw_parts(QPainter* painter, const QList<QLineF>& lines, qsizetype most) {
+    QPolygonF part;
+    for (qsizetype i = 0; i < lines.size(); ++i) {
+        if (part.isEmpty()) part << lines[i].p1();
+        part << lines[i].p2();
+        const bool goes_on = i + 1 < lines.size() && lines[i + 1].p1() == lines[i].p2();
+        if (goes_on && part.size() <= most) continue;
+        painter->drawPolyline(part);
+        part.clear();
+    }
+}
+
 }  // namespace
 
 QList<QLineF> few_lines(const QList<QLineF>& lines, double step) {
@@ -72,21 +87,19 @@ QList<QLineF> few_lines(const QList<QLineF>& lines, double step) {
 
 void draw_lines(QPainter* painter, QPen pen, const QList<QLineF>& lines) {
     const QList<QLineF> few = few_lines(lines, kStep);
-    const bool round = few.size() <= kMostRound;
+    if (few.size() <= kMostRound) return draw_all_lines(painter, std::move(pen), few);
     // Ends meet within a curve: what overlaps there is seen where it is not opaque.
-    const Qt::PenCapStyle plain = pen.color().alpha() < 255 ? Qt::FlatCap : Qt::SquareCap;
-    pen.setCapStyle(round ? Qt::RoundCap : plain);
-    pen.setJoinStyle(round ? Qt::RoundJoin : Qt::BevelJoin);
+    pen.setCapStyle(pen.color().alpha() < 255 ? Qt::FlatCap : Qt::SquareCap);
+    pen.setJoinStyle(Qt::BevelJoin);
     painter->setPen(pen);
-    QPolygonF part;
-    for (qsizetype i = 0; i < few.size(); ++i) {
-        if (part.isEmpty()) part << few[i].p1();
-        part << few[i].p2();
-        const bool goes_on = i + 1 < few.size() && few[i + 1].p1() == few[i].p2();
-        if (goes_on && (round || part.size() <= kPart)) continue;
-        painter->drawPolyline(part);
-        part.clear();
-    }
+    draw_parts(painter, few, kPart);
+}
+
+void draw_all_lines(QPainter* painter, QPen pen, const QList<QLineF>& lines) {
+    pen.setCapStyle(Qt::RoundCap);
+    pen.setJoinStyle(Qt::RoundJoin);
+    painter->setPen(pen);
+    draw_parts(painter, lines, std::numeric_limits<qsizetype>::max());
 }
 
 }  // namespace headscope::widgets

@@ -78,7 +78,6 @@ void FigureView::set_theme(const Theme& theme) {
 void FigureView::set_marks(std::vector<Mark> marks) {
     if (marks == marks_) return;
     marks_ = std::move(marks);
-    marks_picture_ = {};
     viewport()->update();
 }
 
@@ -96,7 +95,6 @@ void FigureView::lay_out() {
     plot_.reset();
     layout_ = {};
     picture_ = {};
-    marks_picture_ = {};
     drawn_ = {};
     size_ = {};
     if (given_ && !given_->panels.empty() && viewport()->width() > 0) {
@@ -167,7 +165,6 @@ void FigureView::draw_part(const QRect& wanted) {
     plot_->toPainter(&painter, static_cast<int>(layout_.size.width()), static_cast<int>(layout_.size.height()));
     painter.end();
     picture_ = picture;
-    marks_picture_ = {};
     drawn_ = part;
 }
 
@@ -186,19 +183,11 @@ void FigureView::paintEvent(QPaintEvent*) {
     painter.setRenderHint(QPainter::SmoothPixmapTransform, old);
     painter.drawPixmap(drawn_.topLeft(), picture_);
     if (marks_.empty()) return;
-    if (marks_picture_.isNull()) draw_marks();
-    painter.drawPixmap(drawn_.topLeft(), marks_picture_);
+    draw_marks(painter);
 }
 
-/// Into a picture of its own, drawn once: a curve of thousands of points takes longer than a turn of the wheel.
-void FigureView::draw_marks() {
-    if (picture_.isNull()) return;
-    marks_picture_ = QPixmap(picture_.size());
-    marks_picture_.setDevicePixelRatio(picture_.devicePixelRatio());
-    marks_picture_.fill(Qt::transparent);
-    QPainter painter(&marks_picture_);
+void FigureView::draw_marks(QPainter& painter) const {
     painter.setRenderHint(QPainter::Antialiasing);
-    painter.translate(-drawn_.topLeft());
     painter.scale(scale(), scale());
     QColor faint = theme_.accent;
     faint.setAlphaF(theme_.dark ? 0.16F : 0.09F);

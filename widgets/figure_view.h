@@ -71,7 +71,7 @@ private:
     void fill_height(const FigureStyle& style, double room);
     void set_scroll_range();
     void draw_part(const QRect& part);
-    void draw_marks();
+    void draw_marks(QPainter& painter) const;
     void mark_curve(QPainter* painter, const figures::Curves& curves, const Mark& mark) const;
     double scale() const;  ///< pixels of the widget a unit
     QPointF to_units(QPoint place) const;
@@ -86,7 +86,7 @@ private:
     qint64 cost_ = 0;  ///< ms of the last layout
     QSize size_;       ///< of the laid-out figure, in pixels of the widget
     int width_ = 0;    ///< of the viewport that it was laid out for
-    QPixmap picture_, marks_picture_;
+    QPixmap picture_;
     QRect drawn_;  ///< the part of the figure that the pictures show
     QPoint pressed_;
 };

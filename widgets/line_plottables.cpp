@@ -145,6 +145,7 @@ void CurvesPlottable::fill(QCPPainter* painter, const figures::Curve& curve, con
 
 void CurvesPlottable::draw(QCPPainter* painter) {
     const QRectF plot = area();
+    const bool on_screen = dynamic_cast<const QPixmap*>(painter->device()) != nullptr;
     for (const auto& curve : curves_.curves) {
         QColor colour = member_colour(theme_, curve.colour, curve.shade);
         if (curve.faint) colour = mixed(colour, theme_.background, 0.45);
@@ -156,7 +157,11 @@ void CurvesPlottable::draw(QCPPainter* painter) {
             const bool finite = std::isfinite(a.x() + a.y() + b.x() + b.y());
             if (finite && clip_segment(plot, a, b)) lines << QLineF(a, b);
         }
-        draw_lines(painter, QPen(colour, (curve.faint || curve.thin ? 1.8 : 4) * curve.width), lines);
+        const QPen pen(colour, (curve.faint || curve.thin ? 1.8 : 4) * curve.width);
+        if (on_screen)
+            draw_lines(painter, pen, lines);
+        else
+            draw_all_lines(painter, pen, lines);
         painter->setPen(QPen(colour, 2));
         for (std::size_t i = 0; i < points; ++i) {
             if (i < curve.error.size()) {

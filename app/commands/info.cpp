@@ -328,14 +328,12 @@ void add_info(CLI::App& app, Context& context) {
     command->add_flag("--tensors", options->tensors, "List every tensor");
     command->callback([&context, options] {
         context.command = [&context, options] {
-            const std::vector<fs::path> files = hdf5_files(options->paths);
-            std::optional<OpeningLimits> limits;
-            if (!files.empty()) {
+            if (const auto files = hdf5_files(options->paths); !files.empty())
                 continue_in_child(files, context.cancellation);
-                limits.emplace(files);
-            }
             for (const std::string& path : options->paths) {
                 if (!options->json && &path != &options->paths.front()) print("\n");
+                std::optional<OpeningLimits> limits;
+                if (const auto files = hdf5_files({path}); !files.empty()) limits.emplace(files);
                 tell(path, *options);
             }
         };

@@ -208,7 +208,7 @@ void Engine::run(const TextChoice& choice, const std::filesystem::path& folder) 
             auto request = make_request(*model, choice, input, cancellation);
             analysis::check_request(model->inspection, request);
             Reporter reporter(this, send);
-            use_weights(model, send);
+            make_room(model, send);
             if (!model->weights) {
                 model->weights =
                     model::Model::build(*model->file, checkpoint::LoadAs::float32, &reporter, &cancellation);
@@ -218,6 +218,7 @@ void Engine::run(const TextChoice& choice, const std::filesystem::path& folder) 
                     Q_EMIT models_changed();
                 });
             }
+            loaded_.push_back(model);
             request.model_sha256 = model->file->fingerprint(cancellation);
             request.config_json = model->weights->config().to_json();
             request.keep_partial_on_stop = true;
@@ -262,7 +263,7 @@ void Engine::run(const TextChoice& choice, const std::filesystem::path& folder) 
 
 /// Compute thread. Those that ran longest ago lose their weights before others get theirs: a run's snapshots, analysed
 /// one by one, would fill the memory.
-void Engine::use_weights(const std::shared_ptr<OpenModel>& model, const widgets::Mailbox::Sender& send) {
+void Engine::make_room(const std::shared_ptr<OpenModel>& model, const widgets::Mailbox::Sender& send) {
     std::erase_if(loaded_, [&](const auto& one) { return one.expired() || one.lock() == model; });
     while (loaded_.size() >= kMostLoaded) {
         if (const auto oldest = loaded_.front().lock()) {
@@ -275,7 +276,6 @@ void Engine::use_weights(const std::shared_ptr<OpenModel>& model, const widgets:
         }
         loaded_.pop_front();
     }
-    loaded_.push_back(model);
 }
 
 void Engine::tell_progress() {

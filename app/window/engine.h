@@ -72,7 +72,7 @@ private:
     class Reporter;
     void tell_progress();
     std::shared_ptr<OpenModel> find(int id) const;
-    void use_weights(const std::shared_ptr<OpenModel>& model, const widgets::Mailbox::Sender& send);
+    void make_room(const std::shared_ptr<OpenModel>& model, const widgets::Mailbox::Sender& send);
 
     std::string resources_;
     int threads_;

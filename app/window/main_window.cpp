@@ -149,6 +149,7 @@ void MainWindow::build_panels() {
     });
     connect(text_, &widgets::TextPanel::open_model_wanted, this, &MainWindow::choose_model);
     connect(text_, &widgets::TextPanel::preview_wanted, &engine_, &Engine::preview);
+    connect(text_, &widgets::TextPanel::refused, this, &MainWindow::problem);
     connect(text_, &widgets::TextPanel::run_wanted, this, [this](const widgets::TextChoice& choice) { run(choice); });
     connect(text_, &widgets::TextPanel::stop_wanted, &engine_, &Engine::stop);
     connect(text_, &widgets::TextPanel::changed, this, [this] {

@@ -75,11 +75,10 @@ void MainWindow::open_sample() {
 void MainWindow::open_path(const QString& path) {
     saver_.post(this, [this, path, send = mailbox_.sender()](const Cancellation&) {
         const PathKind kind = kind_of(path);
-        const auto file = kind == PathKind::analysis ? identity_of(path.toStdString()) : std::nullopt;
-        send([this, path, kind, file] {
-            widgets::Study* there = file ? desk_.study_of(*file) : nullptr;
-            if (there)
-                show_study(there);
+        send([this, path, kind] {
+            widgets::Study* running = desk_.study(running_study_);
+            if (running && running->running() && running->path() == path.toStdString())
+                show_study(running);  // it is being written: no other process can read it
             else if (kind == PathKind::analysis)
                 opener_.open(path);
             else if (kind == PathKind::run)

@@ -13,13 +13,18 @@ namespace headscope::app {
 namespace {
 
 constexpr int kMostChildren = 2;
-constexpr int kPatience = 5000;       ///< ms; a disk that is gone holds up its own files alone
+constexpr std::chrono::seconds kPatience{5}, kLastPatience{60};
 constexpr qsizetype kMostFiles = 12;  ///< that one child looks at
 
 }  // namespace
 
 Opener::Opener(widgets::Desk* desk, std::string program, QObject* parent)
-    : QObject(parent), desk_(desk), program_(std::move(program)) {}
+    : QObject(parent), desk_(desk), program_(std::move(program)), patience_(kPatience), last_patience_(kLastPatience) {}
+
+void Opener::set_patience(std::chrono::milliseconds patience, std::chrono::milliseconds last) {
+    patience_ = patience;
+    last_patience_ = last;
+}
 
 bool Opener::looks_like_analysis(const QString& path) {
     return path.endsWith(QLatin1String(".h5")) || path.endsWith(QLatin1String(".hdf5")) ||
@@ -52,13 +57,9 @@ void Opener::start(Looks::iterator look) {
     auto* child = new QProcess(this);
     child->setStandardOutputFile(QProcess::nullDevice());
     auto* patience = new QTimer(child);
-    connect(patience, &QTimer::timeout, this, [this, patience, look] {
-        patience->stop();
-        look->slow = true;
-        --children_;
-        take_looked();
-    });
-    patience->start(kPatience);
+    patience->setSingleShot(true);
+    connect(patience, &QTimer::timeout, this, [this, child, patience, look] { wait_longer(look, child, patience); });
+    patience->start(patience_);
     const auto end = [child, patience] {
         patience->stop();
         child->disconnect();
@@ -88,19 +89,48 @@ void Opener::start(Looks::iterator look) {
     child->start(QString::fromStdString(program_), words + look->paths);
 }
 
+void Opener::wait_longer(Looks::iterator look, QProcess* child, QTimer* patience) {
+    if (look->paths.size() == 1 && !look->slow) {
+        look->slow = true;
+        --children_;
+        patience->start(last_patience_);
+        take_looked();
+        return;
+    }
+    // A process that waits for a disk cannot be killed until that answers, and a QProcess that goes waits for its own.
+    child->disconnect();
+    child->setParent(nullptr);
+    connect(child, &QProcess::finished, child, &QObject::deleteLater);
+    child->kill();
+    if (look->paths.size() == 1) {
+        look->state = Look::State::bad;
+        look->message = tr("[%1] expected to read the file within %2 s; it has not been read to its end by then. "
+                           "Is its disk there?")
+                            .arg(look->paths.first())
+                            .arg((patience_ + last_patience_).count() / 1000);
+    } else {
+        --children_;
+        part(look);
+    }
+    take_looked();
+}
+
+/// Each of them for itself.
+void Opener::part(Looks::iterator look) {
+    for (const QString& path : look->paths) {
+        Look one;
+        one.paths << path;
+        one.alone = true;
+        looks_.insert(look, std::move(one));
+    }
+    looks_.erase(look);
+}
+
 void Opener::looked(Looks::iterator look, bool good, const QString& message) {
     if (!look->slow) --children_;
     look->state = good ? Look::State::good : Look::State::bad;
     look->message = message;
-    if (!good && look->paths.size() > 1) {
-        for (const QString& path : look->paths) {
-            Look one;
-            one.paths << path;
-            one.alone = true;
-            looks_.insert(look, std::move(one));
-        }
-        looks_.erase(look);
-    }
+    if (!good && look->paths.size() > 1) part(look);
     take_looked();
 }
 

@@ -4,6 +4,7 @@
 #include <QObject>
 #include <QString>
 #include <QStringList>
+#include <chrono>
 #include <deque>
 #include <list>
 #include <map>
@@ -14,6 +15,9 @@
 #include "widgets/desk/desk.h"
 #include "widgets/desk/mailbox.h"
 
+class QProcess;
+class QTimer;
+
 namespace headscope::store {
 struct Evaluation;
 }
@@ -23,8 +27,9 @@ namespace headscope::app {
 /// Opens analysis files into the desk, and reads evaluation files: a file says itself which it is. HDF5's parser has
 /// had memory errors, and a file may come from anywhere: a child process (`headscope info FILE... --json`) reads it
 /// first, and what crashes that does not reach the window. A child takes a third of a second to begin and the window
-/// stands while one is forked, so of hundreds of files each child looks at several, and few are at it at a time. What
-/// was asked for first is there first, but for files that take long.
+/// stands while one is forked, so of hundreds of files each child looks at several, and few are at it at a time. Where
+/// that takes long each file gets a child of its own: a disk that does not answer holds up its own files alone, and
+/// these are given up in the end. What was asked for first is there first, but for files that take long.
 class Opener : public QObject {
     Q_OBJECT
 public:
@@ -35,6 +40,8 @@ public:
     void open(const QString& path, bool ours = false);
     /// A file of ours that is being opened is not wanted any more: neither signal comes.
     void give_up(const QString& path);
+    /// How long a look may take: then others need not wait for it, and then it is given up.
+    void set_patience(std::chrono::milliseconds patience, std::chrono::milliseconds last);
     /// What a path is, told by its name alone.
     static bool looks_like_analysis(const QString& path);
 
@@ -50,7 +57,7 @@ private:
         enum class State { fresh, running, good, bad };
         QStringList paths;
         State state = State::fresh;
-        bool alone = false;  ///< one of those it was looked at with was bad
+        bool alone = false;  ///< one of those it was looked at with was bad, or took long
         bool slow = false;   ///< others need not wait for it
         QString message;
     };
@@ -58,6 +65,8 @@ private:
 
     void start_looks();
     void start(Looks::iterator look);
+    void wait_longer(Looks::iterator look, QProcess* child, QTimer* patience);
+    void part(Looks::iterator look);
     void looked(Looks::iterator look, bool good, const QString& message);
     void take_looked();
     void read_next();
@@ -71,7 +80,8 @@ private:
     Looks looks_;                                    ///< in the order in which they were asked for
     std::deque<QString> looked_;                     ///< to be read, in that order
     bool reading_ = false;                           ///< the first of them
-    int children_ = 0;                               ///< without those that are slow
+    std::chrono::milliseconds patience_, last_patience_;
+    int children_ = 0;  ///< without those that are slow
     widgets::Mailbox mailbox_{this};
 };
 

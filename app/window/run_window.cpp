@@ -62,7 +62,7 @@ void on_qt_message(QtMsgType type, const QMessageLogContext&, const QString& tex
         std::fprintf(stderr, "qt: %s\n", text.toUtf8().constData());
 }
 
-/// An open analysis takes three descriptors, and the usual thousand is for programs that still use select().
+/// An open analysis takes two descriptors, and the usual thousand is for programs that still use select().
 void allow_many_files() {
     rlimit limit{};
     if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;

@@ -8,7 +8,7 @@
 namespace headscope {
 
 /// Which file a path ends at, and as of when: two paths with the same one hold the same bytes, as long as nobody
-/// forges times.
+/// forges times or writes in place twice within a turn of the clock.
 struct FileIdentity {
     std::uint64_t device = 0, number = 0;
     std::int64_t modified = 0;  ///< nanoseconds since 1970

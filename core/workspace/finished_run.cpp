@@ -52,6 +52,7 @@ LiveRun live_run(const store::RunRecord& record) {
         for (std::size_t i = 0; i < size; ++i)
             probe->thumbnails.push_back(store::float_from_half(probes.thumbnails[at * size + i]));
         run.probes.push_back(std::move(probe));
+        run.thin_probes();
     }
     for (const auto& one : record.snapshots)
         run.snapshots.push_back({one.step, one.name, static_cast<std::uint64_t>(one.bytes), one.seconds, one.best});
@@ -74,7 +75,6 @@ LiveRun live_run(const store::RunRecord& record) {
     run.state = state_of(record.state);
     run.state_text = record.state_text;
     run.events = 1;
-    run.thin_probes();
     return run;
 }
 

@@ -35,12 +35,16 @@ struct Snapshots {
         }
     }
 
-    void run(int id) {
+    static widgets::TextChoice choice(int id) {
         widgets::TextChoice choice;
         choice.model = id;
         choice.sources = {{widgets::TextSource::Kind::text, QStringLiteral("In the beginning")}};
+        return choice;
+    }
+
+    void run(int id) {
         QSignalSpy ended(&engine, &Engine::run_ended);
-        engine.run(choice, folder / "out");
+        engine.run(choice(id), folder / "out");
         REQUIRE(ended.wait(kPatience));
         INFO(ended.first().at(1).toString().toStdString());
         REQUIRE(QFile::exists(ended.first().at(0).toString()));
@@ -78,6 +82,15 @@ TEST_CASE("The three models that ran last keep their weights, and any other gets
     snapshots.run(ids[1]);
     CHECK(second->weights != nullptr);
     CHECK(snapshots.loaded() == std::set<int>{ids[0], ids[1], ids[3]});
+    // Weights that cannot be read take nobody's place but the oldest's, however often they are asked for.
+    fs::resize_file(snapshots.folder / "step-2" / "model.safetensors", 5000);
+    for (int i = 0; i < 3; ++i) {
+        QSignalSpy ended(&snapshots.engine, &Engine::run_ended);
+        snapshots.engine.run(snapshots.choice(ids[2]), snapshots.folder / "out");
+        REQUIRE(ended.wait(kPatience));
+        CHECK_FALSE(ended.first().at(1).toString().isEmpty());
+    }
+    CHECK(snapshots.loaded() == std::set<int>{ids[1], ids[3]});
 }
 
 TEST_CASE("Snapshots of one run share a tokenizer, and another file's is another", "[app][engine]") {

@@ -36,7 +36,7 @@ void settle(widgets::Desk& desk, double seconds) {
     clock.start();
     int quiet = 0;
     while (quiet < kQuiet && static_cast<double>(clock.elapsed()) < seconds * 1000) {
-        const bool busy = !desk.reader().idle() || figures_wait();
+        const bool busy = !desk.reader().idle() || figures_wait() || desk.telling();
         if (!busy) desk.tiles().server().wait();
         QApplication::processEvents();
         QApplication::sendPostedEvents();

@@ -167,7 +167,7 @@ TEST_CASE("A pasted text too long to be edited is kept whole and shown by its be
         QGuiApplication::clipboard()->setText(pasted);
         text->paste();
     };
-    const QString novel = QStringLiteral("It was a dark night. ").repeated(PlainEdit::kMost / 20);
+    const QString novel = QStringLiteral("It was a dark night. ").repeated(2 * PlainEdit::kMost / 20);
     paste(novel);
     CHECK(p.panel.choice().sources == std::vector<TextSource>{{TextSource::Kind::text, novel}});
     CHECK(text->isReadOnly());
@@ -187,22 +187,27 @@ TEST_CASE("A pasted text too long to be edited is kept whole and shown by its be
     CHECK(text->toPlainText() == "typed");
     CHECK_FALSE(text->isReadOnly());
 
-    // Over all of it: instead of it.
+    // Over all of it: instead of it, and what was typed can be ticked again.
     text->selectAll();
     paste(novel);
-    REQUIRE(p.panel.choice().sources.size() == 2);
-    CHECK(p.panel.choice().sources[0].value == novel);
+    REQUIRE(p.panel.choice().sources.size() == 3);
+    CHECK(p.panel.choice().sources[0] == TextSource{TextSource::Kind::text, QStringLiteral("typed"), false});
+    CHECK(p.panel.choice().sources[2] == TextSource{TextSource::Kind::text, novel, true});
 }
 
 TEST_CASE("A text beyond what a session keeps is refused in its place, and nothing else is lost", "[panels][text]") {
     Panel p;
     p.panel.add_text(QStringLiteral("typed"));
     CHECK(p.panel.choice().sources == std::vector<TextSource>{{TextSource::Kind::text, QStringLiteral("typed")}});
-    p.panel.add_text(QString(TextPanel::kLongest + 1, QLatin1Char('x')));
+    QSignalSpy refused(&p.panel, &TextPanel::refused);
+    p.panel.add_text(QString(TextPanel::kLongest - 4, QLatin1Char('x')));  // too much with the five that are there
     CHECK(p.panel.choice().sources == std::vector<TextSource>{{TextSource::Kind::text, QStringLiteral("typed")}});
     auto* problem = child<QLabel>(p.panel, "text_problem");
     CHECK_FALSE(problem->isHidden());
-    CHECK(problem->text().contains(characters_in_words(TextPanel::kLongest + 1)));
+    CHECK(problem->text().contains(QString::number(TextPanel::kLongest + 1)));
+    CHECK(refused.count() == 1);
+    p.panel.add_text(QString(TextPanel::kLongest - 5, QLatin1Char('x')));
+    CHECK(p.panel.choice().sources.size() == 2);
 }
 
 TEST_CASE("A model without a head records no logits", "[panels][text]") {

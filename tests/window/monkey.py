@@ -46,16 +46,23 @@ def told(command, seconds, **keywords):
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, errors="replace",
                                    **keywords)
         late = threading.Timer(seconds, process.kill)
+        late.daemon = True
         late.start()
         lines = []
-        with process.stdout:
-            for line in process.stdout:
-                print(line, end="", flush=True)
-                lines.append(line)
-        process.wait()
-        if not late.is_alive():
+        try:
+            with process.stdout:
+                for line in process.stdout:
+                    print(line, end="", flush=True)
+                    lines.append(line)
+        except BaseException:
+            process.kill()
+            raise
+        finally:
+            process.wait()
+            ended = late.is_alive()
+            late.cancel()
+        if not ended:
             raise subprocess.TimeoutExpired(command, seconds)
-        late.cancel()
         errors.seek(0)
         return subprocess.CompletedProcess(command, process.returncode, "".join(lines), errors.read())
 

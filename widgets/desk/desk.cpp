@@ -2,6 +2,7 @@
 #include "widgets/desk/desk.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "widgets/desk/head_set_store.h"
 #include "widgets/training/evaluation_shelf.h"
@@ -9,6 +10,8 @@
 
 namespace headscope::widgets {
 namespace {
+
+constexpr std::chrono::milliseconds kTellEvery{80};
 
 std::optional<std::int64_t> cut(std::optional<std::int64_t> index, std::size_t size) {
     if (!index || size == 0) return std::nullopt;
@@ -24,6 +27,11 @@ Desk::Desk(QObject* parent)
       runs_(std::make_unique<RunShelf>()),
       evaluations_(std::make_unique<EvaluationShelf>()),
       theme_(make_theme(false)) {
+    telling_.setSingleShot(true);
+    connect(&telling_, &QTimer::timeout, this, [this] {
+        told_.start();
+        Q_EMIT studies_changed();
+    });
     connect(head_sets_.get(), &HeadSetStore::changed, this, &Desk::changed);
     connect(tiles_.get(), &TileService::failed, this, &Desk::failed);
     connect(this, &Desk::selection_changed, runs_.get(), [this] {
@@ -64,17 +72,11 @@ void Desk::remove(int id) {
     Q_EMIT changed();
 }
 
-/// Two hundred files that come at once are one change to whoever lists them.
+/// Two hundred files that come one after the other are few changes to whoever lists them; one alone is told at once.
 void Desk::announce_studies() {
-    if (announced_) return;
-    announced_ = true;
-    QMetaObject::invokeMethod(
-        this,
-        [this] {
-            announced_ = false;
-            Q_EMIT studies_changed();
-        },
-        Qt::QueuedConnection);
+    if (telling_.isActive()) return;
+    const auto since = told_.isValid() ? std::chrono::milliseconds(told_.elapsed()) : kTellEvery;
+    telling_.start(std::max(kTellEvery - since, std::chrono::milliseconds(0)));
 }
 
 std::vector<Study*> Desk::studies() const {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <QElapsedTimer>
 #include <QObject>
 #include <QStringList>
+#include <QTimer>
 #include <map>
 #include <memory>
 #include <optional>
@@ -93,8 +95,11 @@ public:
     const Theme& theme() const { return theme_; }
     void set_dark(bool dark);
 
+    /// studies_changed() is on its way.
+    bool telling() const { return telling_.isActive(); }
+
 Q_SIGNALS:
-    void studies_changed();  ///< some came, went or got another name; once a turn of the event loop
+    void studies_changed();  ///< some came, went or got another name; a dozen times a second at most
     void study_gone();       ///< at once: who keeps a pointer drops it
     void selection_changed();
     void head_filter_changed();
@@ -123,7 +128,8 @@ private:
     ValueBudget values_;
     std::map<int, std::unique_ptr<Study>> studies_;
     int last_id_ = 0;
-    bool announced_ = false;  ///< studies_changed() is on its way
+    QTimer telling_;  ///< studies_changed() is on its way
+    QElapsedTimer told_;
     Selection selection_, selection_in_one_;
     QString head_filter_;
     Theme theme_;

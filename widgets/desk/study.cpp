@@ -73,7 +73,7 @@ Study::~Study() {
 
 bool Study::is(const FileIdentity& file) const {
     if (!identity_ || file.device != identity_->device || file.number != identity_->number) return false;
-    return finished_here_ || file.modified == identity_->modified;
+    return written_here_ || file.modified == identity_->modified;
 }
 
 void Study::set_path(const std::filesystem::path& path) {
@@ -326,14 +326,14 @@ void Study::tell_loss_done(std::int64_t sequence) {
 }
 
 void Study::set_running() {
-    running_ = true;
+    running_ = written_here_ = true;
     Q_EMIT renamed();
 }
 
 void Study::tell_complete(const std::filesystem::path& path) {
     complete_ = true;
     running_ = false;
-    finished_here_ = true;
+    written_here_ = true;
     set_path(path);
     announce();
 }

@@ -198,7 +198,7 @@ private:
     std::filesystem::path path_;
     bool complete_, running_ = false, announced_ = false;
     std::optional<FileIdentity> identity_;
-    bool finished_here_ = false;  ///< written to its end since it was opened
+    bool written_here_ = false;  ///< by this process since it was opened: its time is another one now
     std::set<std::pair<std::int64_t, std::int64_t>> done_;
     std::map<std::string, Entry> cache_;
     Mailbox mailbox_{this};

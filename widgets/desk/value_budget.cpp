@@ -8,7 +8,12 @@
 namespace headscope::widgets {
 
 ValueBudget::Place ValueBudget::add(Study* study, const std::string& key) {
-    return values_.insert(values_.end(), {study, key, 0});
+    return values_.insert(values_.end(), {study, key});
+}
+
+void ValueBudget::touch(Place value) {
+    values_.splice(values_.end(), values_, value);
+    value->asked = Clock::now();
 }
 
 void ValueBudget::remove(Place value) {
@@ -19,11 +24,13 @@ void ValueBudget::remove(Place value) {
 void ValueBudget::set_bytes(Place value, std::int64_t bytes) {
     bytes_ += bytes - value->bytes;
     value->bytes = bytes;
+    touch(value);
 }
 
 void ValueBudget::trim() {
+    const auto before = Clock::now() - wanted_;
     Place value = values_.begin();
-    for (std::size_t left = values_.size(); bytes_ > most_bytes_ && left > kept_; --left) {
+    for (std::size_t left = values_.size(); bytes_ > most_bytes_ && left > 1 && value->asked <= before; --left) {
         const Place next = std::next(value);
         if (value->bytes > 0) value->study->drop_value(value->key);
         value = next;

@@ -10,9 +10,9 @@ namespace headscope::widgets {
 void PlainEdit::insertFromMimeData(const QMimeData* source) {
     const QString text = source->text();
     const QTextCursor cursor = textCursor();
-    const int stays = document()->characterCount() - 1 - (cursor.selectionEnd() - cursor.selectionStart());
+    const qsizetype stays = document()->characterCount() - 1 - (cursor.selectionEnd() - cursor.selectionStart());
     if (stays + text.size() > most_) {
-        Q_EMIT too_long(text, stays == 0);
+        Q_EMIT too_long(text, stays + text.size());
         return;
     }
     QPlainTextEdit::insertFromMimeData(source);

@@ -17,9 +17,8 @@ public:
     int most() const { return most_; }
 
 Q_SIGNALS:
-    /// What was pasted is too much, with what is there already; nothing was taken. all: it would have been the whole
-    /// text.
-    void too_long(const QString& pasted, bool all);
+    /// What was pasted is too much: nothing was taken. The text would have had so many characters.
+    void too_long(const QString& pasted, qsizetype characters);
 
 protected:
     void insertFromMimeData(const QMimeData* source) override;

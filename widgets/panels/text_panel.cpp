@@ -88,29 +88,36 @@ void TextPanel::take_text() {
 }
 
 /// A text that is too long to be edited is kept whole and shown by its beginning.
-void TextPanel::take_long(const QString& pasted, bool all) {
+/// It would have taken the place of all that is there: that stays, for its undo would be lost, but is not used.
+void TextPanel::take_long(const QString& pasted, qsizetype characters) {
+    if (refuse(pasted)) return;
     TextSource* source = current();
-    if (!source || refuse(pasted)) return;
-    if (all && source->kind == TextSource::Kind::text) {
-        source->value = pasted;
+    if (source && characters == pasted.size() && !source->value.isEmpty()) source->used = false;
+    add_text(pasted);
+}
+
+void TextPanel::add_text(const QString& text) {
+    if (refuse(text)) return;
+    TextSource* source = current();
+    if (source && source->kind == TextSource::Kind::text && source->value.isEmpty()) {
+        source->value = text;
         list_sources(list_->currentRow());
     } else {
-        add_source({TextSource::Kind::text, pasted});
+        add_source({TextSource::Kind::text, text});
     }
     touch();
 }
 
-void TextPanel::add_text(const QString& text) {
-    TextSource* source = current();
-    take_long(text, source && source->kind == TextSource::Kind::text && source->value.isEmpty());
-}
-
 bool TextPanel::refuse(const QString& text) {
-    if (text.size() <= kLongest) return false;
-    problem_->setText(tr("A text of %1 is too long to be pasted: at most %2 are kept with the session. Save it as a "
-                         "file, and add the file.")
-                          .arg(characters_in_words(text.size()), QLocale::c().toString(kLongest)));
+    qsizetype characters = text.size();
+    for (const TextSource& source : sources_)
+        if (source.kind == TextSource::Kind::text) characters += source.value.size();
+    if (characters <= kLongest) return false;
+    problem_->setText(tr("[text] expected at most %1 in all texts that are typed or pasted; found %2 with this one, "
+                         "which was not taken. Save it as a file, and add the file.")
+                          .arg(characters_in_words(kLongest), QLocale::c().toString(characters)));
     problem_->show();
+    Q_EMIT refused(problem_->text());
     return true;
 }
 
@@ -156,7 +163,8 @@ void TextPanel::show_source() {
     if (!source) return;
     filling_ = true;
     const bool text = source->kind == TextSource::Kind::text;
-    const bool typed = text && source->value.size() <= text_->most();
+    // What was typed on beyond what may be pasted can be shortened again.
+    const bool typed = text && source->value.size() <= 2 * text_->most();
     text_->setReadOnly(!typed);
     if (typed)
         text_->setPlainText(source->value);

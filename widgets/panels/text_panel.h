@@ -39,9 +39,9 @@ public:
     void set_choice(const TextChoice& choice);
     /// Adds a file as a text; it becomes the chosen one.
     void add_file(const QString& path);
-    /// Adds a text, or says in the panel that it is too long to be kept (kLongest).
+    /// Adds a text, or tells that it is too long to be kept (refused).
     void add_text(const QString& text);
-    /// Characters of a text that is typed, pasted or dropped: it is kept with the session. Files may be longer.
+    /// Characters of all texts that are typed, pasted or dropped: they are kept with the session. Files may be longer.
     static constexpr qsizetype kLongest = 1 << 21;
 
     void show_preview(const TokenPreview& preview);
@@ -58,6 +58,7 @@ Q_SIGNALS:
     void run_wanted(const headscope::widgets::TextChoice& choice);
     void stop_wanted();
     void open_model_wanted();
+    void refused(const QString& message);  ///< a text that was not taken; said in the panel too
     void changed();
 
 private:
@@ -68,7 +69,7 @@ private:
     void show_tokens(int row);
     void take_tick(QListWidgetItem* item);
     void take_text();
-    void take_long(const QString& pasted, bool all);
+    void take_long(const QString& pasted, qsizetype characters);
     bool refuse(const QString& text);
     void add_source(const TextSource& source);
     void ask_file();

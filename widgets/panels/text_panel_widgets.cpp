@@ -63,7 +63,6 @@ void TextPanel::build() {
 
     problem_ = new QLabel(this);
     problem_->setObjectName(QStringLiteral("text_problem"));
-    problem_->setObjectName(QStringLiteral("text_problem"));
     problem_->setWordWrap(true);
     problem_->setTextInteractionFlags(Qt::TextSelectableByMouse);
     problem_->setTextFormat(Qt::PlainText);

@@ -3,6 +3,7 @@
 
 #include <QFontDatabase>
 #include <QLabel>
+#include <QLocale>
 #include <QRegularExpression>
 #include <QSyntaxHighlighter>
 #include <QTextBlock>
@@ -107,9 +108,9 @@ JobEditor::JobEditor(JobDraft* draft, QWidget* parent)
     connect(text_, &QPlainTextEdit::textChanged, this, [this] {
         if (!following_) soon_.start();
     });
-    connect(text_, &PlainEdit::too_long, this, [this](const QString& pasted) {
-        problem_->setText(tr("Expected a job of at most %1; what was pasted has %2: nothing was taken.")
-                              .arg(characters_in_words(text_->most()), characters_in_words(pasted.size())));
+    connect(text_, &PlainEdit::too_long, this, [this](const QString&, qsizetype characters) {
+        problem_->setText(tr("[job] expected at most %1; found %2 with what was pasted, of which nothing was taken")
+                              .arg(characters_in_words(text_->most()), QLocale::c().toString(characters)));
         problem_->show();
     });
     connect(draft_, &JobDraft::changed, this, &JobEditor::follow);

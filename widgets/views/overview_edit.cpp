@@ -4,6 +4,7 @@
 #include <QHBoxLayout>
 #include <QKeyEvent>
 #include <QLabel>
+#include <QLocale>
 #include <QPushButton>
 #include <QVBoxLayout>
 
@@ -41,9 +42,9 @@ InlineEdit::InlineEdit(QWidget* parent)
     column->addWidget(wrong_);
     connect(take, &QPushButton::clicked, this, &InlineEdit::accept);
     connect(leave, &QPushButton::clicked, this, &InlineEdit::give_up);
-    connect(edit_, &PlainEdit::too_long, this, [this](const QString& pasted) {
-        wrong_->setText(tr("Expected at most %1; what was pasted has %2: nothing was taken.")
-                            .arg(characters_in_words(edit_->most()), characters_in_words(pasted.size())));
+    connect(edit_, &PlainEdit::too_long, this, [this](const QString&, qsizetype characters) {
+        wrong_->setText(tr("Expected at most %1; found %2 with what was pasted, of which nothing was taken.")
+                            .arg(characters_in_words(edit_->most()), QLocale::c().toString(characters)));
         wrong_->show();
     });
     hide();
