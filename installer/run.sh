@@ -67,6 +67,7 @@ draw context-perplexity context-perplexity out/runs.evaluation.h5
 draw ablation ablation out/runs.evaluation.h5 --length 64
 draw scaling scaling out/runs.evaluation.h5 --length 64
 draw cost cost tiny-1m "${runs[1]}"
+draw tensors tensors "$sample" --tensor '*.q_proj.weight'
 echo
 echo "Analysis: $analysis (HDF5; docs/file-formats.md)"
 echo "Runs:     ${runs[*]} (docs/training.md)"

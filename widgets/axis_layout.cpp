@@ -15,11 +15,7 @@ using namespace figures;
 
 constexpr double kMosaicGap = 0.07;  // as cell_image.cpp draws it
 
-struct Limits {
-    double low = 0, high = 1;
-    bool cells = false;
-    std::int64_t count = 0;  ///< cells
-};
+using Limits = AxisLimits;
 
 struct DataRange {
     double low = std::numeric_limits<double>::infinity();
@@ -179,10 +175,13 @@ QString tick_label(double value, int digits) {
 
 }  // namespace
 
-PlacedAxis place_axis(const Panel& panel, bool horizontal, double length, double tick_points, double label_share,
-                      bool token_labels) {
+AxisLimits axis_limits(const Panel& panel, bool horizontal) {
+    return std::visit(LimitsOf{panel, horizontal}, panel.content);
+}
+
+PlacedAxis place_axis(const Panel& panel, const AxisLimits& limits, bool horizontal, double length, double tick_points,
+                      double label_share, bool token_labels) {
     const Axis& axis = horizontal ? panel.x : panel.y;
-    const Limits limits = std::visit(LimitsOf{panel, horizontal}, panel.content);
     PlacedAxis placed;
     placed.low = limits.low;
     placed.high = limits.high;

@@ -11,10 +11,20 @@ inline constexpr double kSmallestToken = 4.5;                                  /
 /// Radars, texts and links: what is drawn is no matter of axes.
 bool has_no_axes(const figures::Panel& panel);
 
+/// What an axis goes from and to, in its scale or in cells.
+struct AxisLimits {
+    double low = 0, high = 1;
+    bool cells = false;
+    std::int64_t count = 0;  ///< cells
+};
+
+/// Looks at every number of the panel.
+AxisLimits axis_limits(const figures::Panel& panel, bool horizontal);
+
 /// Limits and ticks of one axis of a panel whose plot is `length` units long; labels that would collide are thinned.
 /// token_labels: cells may be labelled with their tokens.
-PlacedAxis place_axis(const figures::Panel& panel, bool horizontal, double length, double tick_points,
-                      double label_share, bool token_labels = true);
+PlacedAxis place_axis(const figures::Panel& panel, const AxisLimits& limits, bool horizontal, double length,
+                      double tick_points, double label_share, bool token_labels = true);
 
 /// Units needed beside the plot for ticks, tick labels and the axis label.
 double axis_margin(const PlacedAxis& placed, const figures::Axis& axis, bool horizontal, double tick_points);

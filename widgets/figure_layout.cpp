@@ -24,7 +24,10 @@ public:
           text_(style.font_points),
           small_(std::max(5.0, style.font_points * 0.875)),
           left_(units(1.2)),
-          right_(units(style.width_mm) - units(1.2)) {}
+          right_(units(style.width_mm) - units(1.2)) {
+        for (const Panel& panel : figure_.panels)
+            limits_.emplace_back(axis_limits(panel, true), axis_limits(panel, false));
+    }
 
     FigureLayout make() {
         layout_.tick_points = small_;
@@ -110,8 +113,9 @@ private:
         if (const double label = tile_label_height(panel); label > 0) {
             placed.label_share = label * static_cast<double>(std::get<Mosaic>(panel.content).rows) / plot.height();
         }
-        placed.x = place_axis(panel, true, plot.width(), small_, 0, style_.labels);
-        placed.y = place_axis(panel, false, plot.height(), small_, placed.label_share, style_.labels);
+        const auto& [x, y] = limits_[index];
+        placed.x = place_axis(panel, x, true, plot.width(), small_, 0, style_.labels);
+        placed.y = place_axis(panel, y, false, plot.height(), small_, placed.label_share, style_.labels);
         const auto at = static_cast<std::int64_t>(index);
         placed.y.labels = !figure_.share_y || at % columns_ == 0;
         placed.x.labels = !figure_.share_x || at + columns_ >= std::ssize(figure_.panels);
@@ -381,6 +385,7 @@ private:
     const FigureStyle& style_;
     double text_, small_, left_, right_, text_room_ = 0;
     std::int64_t columns_ = 1, rows_ = 1;
+    std::vector<std::pair<AxisLimits, AxisLimits>> limits_;  ///< of each panel
     FigureLayout layout_;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "widgets/fonts.h"
 
+#include <QCache>
 #include <QFontDatabase>
 #include <QFontMetricsF>
 #include <QGlyphRun>
@@ -10,6 +11,7 @@
 #include <QTextLayout>
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "core/base/error.h"
 
@@ -34,6 +36,18 @@ QStringList families() {
     return list;
 }
 
+// A layout asks for the widths of hundreds of labels, several times over, and to shape one takes tens of microseconds.
+// One thread draws, and fonts do not change while a program runs. They are not taken down at its end: Qt's engines are
+// gone by then.
+constexpr int kMostWidths = 20'000;
+
+using Label = std::pair<QFont, QString>;
+
+QCache<Label, double>& known_widths() {
+    static auto& known = *new QCache<Label, double>(kMostWidths);
+    return known;
+}
+
 bool has_glyphs(const QString& character) {
     QTextLayout layout(character, figure_font(8));
     layout.beginLayout();
@@ -55,15 +69,43 @@ QString code_points(const QString& character) {
     return text;
 }
 
+/// Not from memory.
+double measured_width(const QFont& font, const QString& text) {
+    // Qt's advances of colour glyphs change once they have been drawn: those count as what their font says, 1.245 em.
+    constexpr double kEmojiAdvance = 1.245;
+    const QFontMetricsF metrics(font);
+    double ascent = 0;
+    if (emoji_runs(font, text, ascent).empty()) return metrics.horizontalAdvance(text);
+    QString plain;
+    double width = 0;
+    QTextBoundaryFinder finder(QTextBoundaryFinder::Grapheme, text);
+    qsizetype begin = 0;
+    while (finder.toNextBoundary() > 0) {
+        const QString character = text.mid(begin, finder.position() - begin);
+        begin = finder.position();
+        if (emoji_runs(font, character, ascent).empty())
+            plain += character;
+        else
+            width += kEmojiAdvance * font.pixelSize();
+    }
+    return width + metrics.horizontalAdvance(plain);
+}
+
 }  // namespace
 
 QFont figure_font(double points, bool bold) {
+    // A copy of a font that was used brings its engine along, a new one has it looked up.
+    static auto& known = *new QHash<std::pair<QString, int>, QFont>;  // bold ones have negative sizes
+    const int size = std::max(1, static_cast<int>(std::lround(units_of_points(points))));
+    const std::pair key{chosen_family(), bold ? -size : size};
+    if (const auto place = known.constFind(key); place != known.constEnd()) return *place;
     QFont font;
     font.setFamilies(families());
-    font.setPixelSize(std::max(1, static_cast<int>(std::lround(units_of_points(points)))));
+    font.setPixelSize(size);
     font.setBold(bold);
     font.setHintingPreference(QFont::PreferNoHinting);
     font.setStyleStrategy(static_cast<QFont::StyleStrategy>(QFont::PreferAntialias | QFont::NoSubpixelAntialias));
+    known.insert(key, font);
     return font;
 }
 
@@ -129,24 +171,11 @@ std::vector<QGlyphRun> emoji_runs(const QFont& font, const QString& text, double
 }
 
 double text_width(const QFont& font, const QString& text) {
-    // Qt's advances of colour glyphs change once they have been drawn: those count as what their font says, 1.245 em.
-    constexpr double kEmojiAdvance = 1.245;
-    const QFontMetricsF metrics(font);
-    double ascent = 0;
-    if (emoji_runs(font, text, ascent).empty()) return metrics.horizontalAdvance(text);
-    QString plain;
-    double width = 0;
-    QTextBoundaryFinder finder(QTextBoundaryFinder::Grapheme, text);
-    qsizetype begin = 0;
-    while (finder.toNextBoundary() > 0) {
-        const QString character = text.mid(begin, finder.position() - begin);
-        begin = finder.position();
-        if (emoji_runs(font, character, ascent).empty())
-            plain += character;
-        else
-            width += kEmojiAdvance * font.pixelSize();
-    }
-    return width + metrics.horizontalAdvance(plain);
+    const Label label{font, text};
+    if (const double* known = known_widths().object(label)) return *known;
+    const double width = measured_width(font, text);
+    known_widths().insert(label, new double(width));
+    return width;
 }
 
 double text_height(const QFont& font) {

@@ -130,7 +130,7 @@ TEST_CASE("An axis has two values wherever there is room for them: one tells no 
         curve.x = {0, 1};
         curve.y = {low, high};
         panel.content = figures::Curves{{curve}, {}};
-        CHECK(place_axis(panel, false, 120, 7, 0).ticks.size() >= 2);
+        CHECK(place_axis(panel, axis_limits(panel, false), false, 120, 7, 0).ticks.size() >= 2);
     }
 }
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
 """monkey.py PROGRAM [--seconds N] [--seed N]: lets the window click and type at random, and judges its report: no
-crash, no stall, every action and view reached, memory kept within what caches take. A run that trains is open,
+crash, no stall of the window's own doing, every action, view and often possible command reached, memory kept within what
+caches take. A run that trains is open,
 and an evaluation of it, so that there is something to pause, stop and look at. HEADSCOPE_MONKEY_SECONDS: for how long (120)."""
 import argparse
 import os

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
 """training.py PROGRAM [--shots FOLDER]: training in the window, without a screen: a job is typed as text, its form
-follows; it is started, watched, paused, resumed, evaluated, its rate changed, and stopped; the timeline scrubs; the
+follows; it is started, watched, paused, resumed, evaluated and stopped; the timeline scrubs; the
 snapshot's analysis opens, and one of a text that is longer than the model reads; another window finds the run again and
 resumes it; one that a crash interrupts is offered; jobs and texts are dropped."""
 import argparse
