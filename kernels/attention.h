@@ -113,7 +113,7 @@ struct StatisticsRequest {
     std::vector<std::int32_t> tokens;
 };
 
-/// Everything measured. Definitions: spec, indicators.md; raw values, nothing normalised for display. "L" of those
+/// Everything measured. Definitions: docs/operator.md; raw values, nothing normalised for display. "L" of those
 /// formulas is the number of queries that see at least one key. What was not asked for is an empty vector.
 /// Index order of the flat vectors is as written, row-major.
 struct Statistics {

@@ -14,7 +14,7 @@
 namespace headscope::widgets {
 namespace {
 
-constexpr double kStep = 0.5;  ///< of a figure's units, finer than 500 dots an inch, or of a pixel
+constexpr double kStep = 0.75;  ///< pixels
 constexpr qsizetype kMostRound = 50;
 constexpr qsizetype kPart = 16;  ///< lines that are outlined together
 
@@ -86,7 +86,7 @@ QList<QLineF> few_lines(const QList<QLineF>& lines, double step) {
 }
 
 void draw_lines(QPainter* painter, QPen pen, const QList<QLineF>& lines) {
-    const QList<QLineF> few = few_lines(lines, kStep);
+    const QList<QLineF> few = few_lines(lines, kStep / std::max(1e-3, std::abs(painter->transform().m11())));
     if (few.size() <= kMostRound) return draw_all_lines(painter, std::move(pen), few);
     // Ends meet within a curve: what overlaps there is seen where it is not opaque.
     pen.setCapStyle(pen.color().alpha() < 255 ? Qt::FlatCap : Qt::SquareCap);

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "widgets/colour_map.h"
+#include "widgets/desk/turns.h"
 #include "widgets/few_lines.h"
 #include "widgets/figure_plot.h"
 #include "widgets/fonts.h"
@@ -52,7 +53,12 @@ FigureView::FigureView(QWidget* parent) : QAbstractScrollArea(parent), theme_(ma
     viewport()->setMouseTracking(true);
     viewport()->setAutoFillBackground(false);
     timer_.setSingleShot(true);
-    connect(&timer_, &QTimer::timeout, this, &FigureView::lay_out);
+    connect(&timer_, &QTimer::timeout, this, [this] {
+        waits_ = true;
+        Turns::of_window().post(this, [this] {
+            if (waits_) lay_out();
+        });
+    });
 }
 
 FigureView::~FigureView() = default;
@@ -92,6 +98,7 @@ double FigureView::scale() const {
 void FigureView::lay_out() {
     QElapsedTimer clock;
     clock.start();
+    waits_ = false;
     plot_.reset();
     layout_ = {};
     picture_ = {};
@@ -175,7 +182,7 @@ void FigureView::paintEvent(QPaintEvent*) {
     const QPoint scrolled(horizontalScrollBar()->value(), verticalScrollBar()->value());
     const QRect seen = QRect(scrolled, viewport()->size()) & QRect(QPoint(0, 0), size_);
     // While a slow layout waits for a pause the old picture is stretched.
-    const bool old = timer_.isActive() && width_ > 0 && width_ != viewport()->width();
+    const bool old = (timer_.isActive() || waits_) && width_ > 0 && width_ != viewport()->width();
     const double stretch = old ? static_cast<double>(viewport()->width()) / width_ : 1.0;
     if (!old && !drawn_.contains(seen)) draw_part(QRect(QPoint(0, 0), size_));
     painter.translate(-scrolled);

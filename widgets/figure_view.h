@@ -29,7 +29,7 @@ public:
     void set_figure(std::shared_ptr<const figures::FigureData> figure);
     const figures::FigureData* figure() const { return given_.get(); }
     /// A layout is still to come: slow ones wait for a pause, and a machine that is busy makes any slow.
-    bool waits() const { return timer_.isActive(); }
+    bool waits() const { return timer_.isActive() || waits_; }
     void set_theme(const Theme& theme);
 
     /// What stands out: a panel's frame, a ridge's band, a curve; row -1: the whole panel.
@@ -83,9 +83,10 @@ private:
     Theme theme_;
     std::vector<Mark> marks_;
     QTimer timer_;
-    qint64 cost_ = 0;  ///< ms of the last layout
-    QSize size_;       ///< of the laid-out figure, in pixels of the widget
-    int width_ = 0;    ///< of the viewport that it was laid out for
+    bool waits_ = false;  ///< for its turn
+    qint64 cost_ = 0;     ///< ms of the last layout
+    QSize size_;          ///< of the laid-out figure, in pixels of the widget
+    int width_ = 0;       ///< of the viewport that it was laid out for
     QPixmap picture_;
     QRect drawn_;  ///< the part of the figure that the pictures show
     QPoint pressed_;

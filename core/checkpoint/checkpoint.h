@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// A model on disk: configuration, named tensors, tokenizer. Opening checks everything (spec files.md, "Reading") and
+// A model on disk: configuration, named tensors, tokenizer. Opening checks everything and
 // allocates nothing that the file's bytes do not justify; tensors are read when they are asked for.
 // Errors: headscope::Error with file, tensor or byte. Threads: const members are safe from several threads.
 

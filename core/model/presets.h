@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// Sizes by name, and layouts: which layers of a stack are standard and which have another mixer (spec training.md).
+// Sizes by name, and layouts: which layers of a stack are standard and which have another mixer (docs/training.md).
 
 #include <cstdint>
 #include <string>

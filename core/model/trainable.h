@@ -27,7 +27,7 @@ namespace headscope::model {
 struct Parameter {
     std::string name;     ///< as the file calls it
     at::Tensor value;     ///< a view into the flat weights with the file's shape; parts of a fused matrix are its rows
-    bool decays = true;   ///< false: gains, biases (spec training.md)
+    bool decays = true;   ///< false: gains, biases (docs/training.md)
     bool trained = true;  ///< false: guide noise and guide ids, which are in no flat vector
 };
 

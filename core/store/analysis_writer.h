@@ -11,7 +11,7 @@
 
 namespace headscope::store {
 
-/// Writes NAME.headscope.h5 (spec files.md; docs/file-formats.md). Works on "NAME.headscope.h5.partial" beside it until
+/// Writes NAME.headscope.h5 (docs/file-formats.md). Works on "NAME.headscope.h5.partial" beside it until
 /// publish() (the name is OutputFile's). All datasets are allocated and the file flushed at construction; each write_*
 /// flushes when it is done, so whatever was written when the process dies can be read. AnalysisFile may read the
 /// partial file all the while, in this process or another. Threads: any, one at a time for each writer; one call at a

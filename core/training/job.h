@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// A training job as one value: what the TOML file says (spec training.md, "The job file"), what the window's form edits
+// A training job as one value: what the TOML file says (docs/training.md, "The job"), what the window's form edits
 // and what every snapshot holds. job_keys.h is the one table of its keys; nothing here reads data or weights. No torch
 // here: the window includes this.
 

@@ -9,7 +9,7 @@
 
 namespace headscope::training {
 
-/// Where things are in a run's folder (spec files.md, "Run folders").
+/// Where things are in a run's folder (docs/file-formats.md, "Run folders").
 struct RunFolder {
     std::filesystem::path path;
 

@@ -7,6 +7,7 @@
 #include <future>
 #include <stdexcept>
 
+#include "widgets/desk/turns.h"
 #include "widgets/figure_view.h"
 
 namespace headscope::tests {
@@ -36,7 +37,8 @@ void settle(widgets::Desk& desk, double seconds) {
     clock.start();
     int quiet = 0;
     while (quiet < kQuiet && static_cast<double>(clock.elapsed()) < seconds * 1000) {
-        const bool busy = !desk.reader().idle() || figures_wait() || desk.telling();
+        const bool busy =
+            !desk.reader().idle() || figures_wait() || desk.telling() || !widgets::Turns::of_window().empty();
         if (!busy) desk.tiles().server().wait();
         QApplication::processEvents();
         QApplication::sendPostedEvents();

@@ -60,7 +60,7 @@ TEST_CASE("Values of all analyses together stay within one budget, the last ones
     tests::write_synthetic_analysis(folder / "b.headscope.h5");
     // A thumbnail is of 4 heads and 24 x 24 numbers of 8 bytes: two fit, three do not.
     constexpr std::int64_t kThumbnail = 4 * 24 * 24 * 8, kBudget = 5 * kThumbnail / 2;
-    ValueBudget budget(kBudget, std::chrono::milliseconds(0));
+    ValueBudget budget(kBudget, 1);
     Worker reader;
     Study first(1, &reader, &budget, Study::open(folder / "a.headscope.h5"));
     {
@@ -109,6 +109,29 @@ TEST_CASE("Values that views want together all come, even where the budget is to
     }
     CHECK(missing == 0);
     CHECK(rounds <= 3);
+}
+
+TEST_CASE("Who goes from head to head keeps the last few values alone, however fast", "[desk]") {
+    ensure_application();
+    const test::TemporaryFolder folder;
+    tests::write_synthetic_analysis(folder / "a.headscope.h5");
+    ValueBudget budget(1);
+    Worker reader;
+    Study study(1, &reader, &budget, Study::open(folder / "a.headscope.h5"));
+    std::int64_t most = 0;
+    int asked = 0;
+    for (std::int64_t sequence = 0; sequence < study.sequences(); ++sequence)
+        for (std::int64_t site = 0; site < std::ssize(study.sites()); ++site)
+            for (const char* which : {"mean", "maximum"}) {
+                study.thumbnails(which, sequence, site);
+                ++asked;
+                reader.finish();
+                QCoreApplication::sendPostedEvents(nullptr, QEvent::MetaCall);
+                REQUIRE(study.thumbnails(which, sequence, site));
+                most = std::max(most, budget.bytes());
+            }
+    CHECK(asked > 4);
+    CHECK(most <= 4 * 4 * 24 * 24 * 8);  // four thumbnails
 }
 
 TEST_CASE("What changes is read again, and the old value shown until then", "[desk]") {

@@ -333,3 +333,26 @@ TEST_CASE("A curve of many points is drawn by few lines that cover the same", "[
     covered[0].first = std::min(covered[0].first, 0.0);
     CHECK(covered == reach);
 }
+
+TEST_CASE("Files have every point of a curve, as one line", "[figures][painter]") {
+    ensure_application();
+    figures::FigureData figure = tests::sample_curves();
+    figures::Panel& panel = figure.panels.front();
+    panel.x = panel.y = {};
+    auto& curves = std::get<figures::Curves>(panel.content);
+    curves.curves.resize(1);
+    figures::Curve& curve = curves.curves.front();
+    constexpr int kPoints = 3000;
+    curve.x.clear();
+    curve.y.clear();
+    curve.error.clear();
+    for (int i = 0; i < kPoints; ++i) {
+        curve.x.push_back(i);
+        curve.y.push_back(std::sin(i * 0.7));
+    }
+    const QString svg = QString::fromStdString(render_figure(figure, {}, "svg"));
+    qsizetype most = 0;
+    for (const auto& line : QRegularExpression(R"re(points="([^"]*)")re").globalMatch(svg))
+        most = std::max(most, line.captured(1).count(QLatin1Char(',')));
+    CHECK(most == kPoints);
+}

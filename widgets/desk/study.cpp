@@ -302,6 +302,7 @@ void Study::announce() {
         this,
         [this] {
             announced_ = false;
+            budget_->next_round();
             Q_EMIT arrived();
         },
         Qt::QueuedConnection);

@@ -8,12 +8,23 @@
 namespace headscope::widgets {
 
 ValueBudget::Place ValueBudget::add(Study* study, const std::string& key) {
-    return values_.insert(values_.end(), {study, key});
+    asked_ = true;
+    return values_.insert(values_.end(), {study, key, 0, round_});
 }
 
 void ValueBudget::touch(Place value) {
+    asked_ = true;
+    put_last(value);
+}
+
+void ValueBudget::put_last(Place value) {
     values_.splice(values_.end(), values_, value);
-    value->asked = Clock::now();
+    value->round = round_;
+}
+
+void ValueBudget::next_round() {
+    if (asked_) ++round_;
+    asked_ = false;
 }
 
 void ValueBudget::remove(Place value) {
@@ -24,13 +35,13 @@ void ValueBudget::remove(Place value) {
 void ValueBudget::set_bytes(Place value, std::int64_t bytes) {
     bytes_ += bytes - value->bytes;
     value->bytes = bytes;
-    touch(value);
+    put_last(value);
 }
 
 void ValueBudget::trim() {
-    const auto before = Clock::now() - wanted_;
     Place value = values_.begin();
-    for (std::size_t left = values_.size(); bytes_ > most_bytes_ && left > 1 && value->asked <= before; --left) {
+    for (std::size_t left = values_.size(); bytes_ > most_bytes_ && left > 1; --left) {
+        if (value->round + rounds_ > round_) return;
         const Place next = std::next(value);
         if (value->bytes > 0) value->study->drop_value(value->key);
         value = next;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <list>
 #include <string>
@@ -14,28 +13,28 @@ class Study;
 /// study, are the first to go. Window's thread; outlives its studies.
 class ValueBudget {
 public:
-    using Clock = std::chrono::steady_clock;
     struct Value {
         Study* study = nullptr;
         std::string key;
         std::int64_t bytes = 0;
-        Clock::time_point asked = Clock::now();  ///< or came
+        int round = 0;  ///< in which it was asked for, or came
     };
     /// In the order in which they were asked for last.
     using Values = std::list<Value>;
     using Place = Values::iterator;
 
-    /// The value that came last and those that were asked for within the time of `wanted` stay, however large: a view
-    /// asks for all that it shows whenever one came, and would have them read for ever if one pushed out another.
-    explicit ValueBudget(std::int64_t most_bytes = 160LL << 20,
-                         std::chrono::milliseconds wanted = std::chrono::seconds(2))
-        : most_bytes_(most_bytes), wanted_(wanted) {}
+    /// The value that came last and those that were asked for in the last `rounds` stay, however large: views ask for
+    /// all that they show whenever something came, and would have it read for ever if one value pushed out another.
+    explicit ValueBudget(std::int64_t most_bytes = 160LL << 20, int rounds = 3)
+        : most_bytes_(most_bytes), rounds_(rounds) {}
     ValueBudget(const ValueBudget&) = delete;
     ValueBudget& operator=(const ValueBudget&) = delete;
 
     /// A value that was asked for; it has no bytes before it came.
     Place add(Study* study, const std::string& key);
     void touch(Place value);
+    /// Something came: views will ask again. Told several times before they have, it counts once.
+    void next_round();
     void remove(Place value);
     /// It came.
     void set_bytes(Place value, std::int64_t bytes);
@@ -44,8 +43,11 @@ public:
     void trim();
 
 private:
+    void put_last(Place value);
+
     std::int64_t most_bytes_, bytes_ = 0;
-    std::chrono::milliseconds wanted_;
+    int rounds_, round_ = 0;
+    bool asked_ = false;  ///< in this round
     Values values_;
 };
 

@@ -13,9 +13,11 @@
 #include <QStackedLayout>
 #include <QVBoxLayout>
 
+#include "widgets/desk/turns.h"
+
 namespace headscope::widgets {
 
-View::View(Desk* desk, QWidget* parent)
+View::View(Desk* desk, QWidget* parent, Of of)
     : QWidget(parent),
       desk_(desk),
       stack_(new QStackedLayout(this)),
@@ -56,25 +58,23 @@ View::View(Desk* desk, QWidget* parent)
     add_command(action_);
     connect(copy_, &QPushButton::clicked, this,
             [this] { QApplication::clipboard()->setText(title_->text() + QLatin1Char('\n') + text_->text()); });
+    connect(desk_, &Desk::theme_changed, this, &View::refresh_later);
+    if (of == Of::training) return;
     connect(desk_, &Desk::selection_changed, this, &View::refresh_later);
     connect(desk_, &Desk::studies_changed, this, &View::refresh_later);
     connect(desk_, &Desk::arrived, this, &View::refresh_later);
-    connect(desk_, &Desk::theme_changed, this, &View::refresh_later);
 }
 
 void View::refresh_later() {
     outdated_ = true;
     if (waiting_ || !isVisible()) return;
     waiting_ = true;
-    QMetaObject::invokeMethod(
-        this,
-        [this] {
-            waiting_ = false;
-            if (!isVisible() || !outdated_) return;
-            outdated_ = false;
-            refresh();
-        },
-        Qt::QueuedConnection);
+    Turns::of_window().post(this, [this] {
+        waiting_ = false;
+        if (!isVisible() || !outdated_) return;
+        outdated_ = false;
+        refresh();
+    });
 }
 
 void View::showEvent(QShowEvent* event) {

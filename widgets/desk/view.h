@@ -24,7 +24,9 @@ namespace headscope::widgets {
 class View : public QWidget {
     Q_OBJECT
 public:
-    View(Desk* desk, QWidget* parent);
+    /// What it shows: analyses and the selection, or only what it listens to itself (and the theme).
+    enum class Of { analyses, training };
+    View(Desk* desk, QWidget* parent, Of of = Of::analyses);
 
     /// What is chosen in this view itself (zoom, indicator, ...), for sessions and undo. restore() takes what state()
     /// gave, perhaps of another version: unknown or wrong values are left alone.
@@ -42,7 +44,7 @@ Q_SIGNALS:
     void state_changed();  ///< state() gives something else
 
 protected:
-    /// Brings the view up to date with the desk. Called when it is shown, and once a turn of the event loop when
+    /// Brings the view up to date with the desk. Called when it is shown, and in a turn of its own when
     /// something changed while it is.
     virtual void refresh() = 0;
     /// Ask for refresh().

@@ -54,7 +54,7 @@ QString amount(double value, bool bytes) {
 
 }  // namespace
 
-CostView::CostView(Desk* desk, QWidget* parent) : View(desk, parent), shelf_(desk->runs()) {
+CostView::CostView(Desk* desk, QWidget* parent) : View(desk, parent, Of::training), shelf_(desk->runs()) {
     auto* column = new QVBoxLayout(content());
     column->setContentsMargins(8, 6, 8, 6);
     column->setSpacing(6);
@@ -276,14 +276,26 @@ void CostView::show_measuring() {
 }
 
 void CostView::show_table() {
+    const cost::CostSetting now = setting();
+    const QString key = QStringLiteral("%1 %2 %3 %4 %5 %6 %7 %8")
+                            .arg(show_->currentData().toString())
+                            .arg(desk().theme().dark)
+                            .arg(now.batch)
+                            .arg(now.length)
+                            .arg(now.hidden)
+                            .arg(now.heads)
+                            .arg(now.tensor_parallel)
+                            .arg(now.bytes);
+    if (key == table_key_ && shelf_.cost().table == table_of_) return;
+    table_key_ = key;
+    table_of_ = shelf_.cost().table;
     const auto& costs = cost::mixer_costs();
     const bool formulas = show_->currentData().toString() == QLatin1String("formulas");
     int rows = static_cast<int>(costs.size());
     for (const cost::MixerCost& one : costs) rows += one.precomputed_prefill ? 1 : 0;
     table_->setRowCount(rows);
-    table_->horizontalHeader()->setSectionResizeMode(formulas ? QHeaderView::ResizeToContents : QHeaderView::Stretch);
-    table_->horizontalHeader()->setSectionResizeMode(0, QHeaderView::ResizeToContents);
-    table_->horizontalHeader()->setStretchLastSection(formulas);
+    // Columns that follow their contents would be measured anew for every cell.
+    table_->horizontalHeader()->setSectionResizeMode(QHeaderView::Fixed);
     for (int column = 0; column < table_->columnCount(); ++column)
         table_->horizontalHeaderItem(column)->setTextAlignment(
             (column == 0 || (formulas && (column == 1 || column % 2 == 0)) ? Qt::AlignLeft : Qt::AlignRight) |
@@ -296,6 +308,9 @@ void CostView::show_table() {
         show_row(row++, one, false);
         if (one.precomputed_prefill) show_row(row++, one, true);
     }
+    table_->horizontalHeader()->setSectionResizeMode(formulas ? QHeaderView::ResizeToContents : QHeaderView::Stretch);
+    table_->horizontalHeader()->setSectionResizeMode(0, QHeaderView::ResizeToContents);
+    table_->horizontalHeader()->setStretchLastSection(formulas);
 }
 
 /// `precomputed`: the entries of a mixer whose maps are there already.

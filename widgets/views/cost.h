@@ -55,6 +55,8 @@ private:
     CurvePlot* plot_;
     QSplitter* splitter_;
     QString wanted_sizes_;
+    QString table_key_;  ///< what the table shows, with the measured
+    std::shared_ptr<const cost::CostTable> table_of_;
     bool filling_ = false;
 };
 

@@ -35,7 +35,7 @@ QString spaced(const std::string& name) {
 }  // namespace
 
 EvaluationView::EvaluationView(Desk* desk, const char* recipe, bool lengths, QWidget* parent)
-    : View(desk, parent),
+    : View(desk, parent, Of::training),
       recipe_(recipe),
       lengths_(lengths),
       maker_(new EvaluationMaker(&desk->runs().worker(), this)) {

@@ -54,7 +54,7 @@ QLabel* heading(const QString& text, QWidget* parent) {
 }  // namespace
 
 LayoutView::LayoutView(Desk* desk, QWidget* parent)
-    : View(desk, parent),
+    : View(desk, parent, Of::training),
       draft_(desk->runs().draft()),
       column_(new LayerColumn(content())),
       facts_(new Facts(content())),
@@ -329,6 +329,7 @@ void LayoutView::show_costs() {
                               .arg(setting.length)
                               .arg(setting.hidden));
     costs_->setRowCount(static_cast<int>(counts.size()) + 1);
+    costs_->horizontalHeader()->setSectionResizeMode(QHeaderView::Fixed);  // not measured anew for every cell
     cost::CostNumbers sum;
     int row = 0;
     const auto cell = [&](int column, const QString& text, bool bold) {
@@ -371,6 +372,7 @@ void LayoutView::show_costs() {
     cell(3, count_words(sum.decode), true);
     cell(4, bytes_words(sum.activation), true);
     cell(5, bytes_words(sum.cache), true);
+    costs_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
     fit_costs();
     facts_->set({{tr("parameters"), e.parameters > 0 ? count_words(e.parameters) : QStringLiteral("–"),
                   tr("All seven mixers have the same number"), e.parameters <= 0},

@@ -12,7 +12,7 @@
 namespace headscope::widgets {
 
 RunView::RunView(Desk* desk, QWidget* parent)
-    : View(desk, parent),
+    : View(desk, parent, Of::training),
       shelf_(desk->runs()),
       bar_(new RunBar(&shelf_, content())),
       banner_(new Banner(content())),

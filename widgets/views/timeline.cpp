@@ -51,7 +51,7 @@ QLabel* heading(QWidget* parent) {
 }  // namespace
 
 TimelineView::TimelineView(Desk* desk, QWidget* parent)
-    : View(desk, parent), shelf_(desk->runs()), maker_(new MomentMaker(&shelf_.worker(), this)) {
+    : View(desk, parent, Of::training), shelf_(desk->runs()), maker_(new MomentMaker(&shelf_.worker(), this)) {
     auto* column = new QVBoxLayout(content());
     column->setContentsMargins(8, 6, 8, 6);
     column->setSpacing(6);

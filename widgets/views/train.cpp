@@ -31,7 +31,7 @@ QPushButton* button(QWidget* parent, const char* name, const QString& text, cons
 }  // namespace
 
 TrainView::TrainView(Desk* desk, QWidget* parent)
-    : View(desk, parent),
+    : View(desk, parent, Of::training),
       draft_(desk->runs().draft()),
       form_(new JobForm(&draft_, content())),
       editor_(new JobEditor(&draft_, content())),
