@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The desk: analyses arrive as values, one selection for all views.
 #include <QSignalSpy>
+#include <QTest>
+#include <QThread>
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <memory>
+#include <vector>
 
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/store/synthetic_analysis.h"
 #include "tests/widgets/desk_fixture.h"
 #include "widgets/desk/error_words.h"
+#include "widgets/desk/turns.h"
 #include "widgets/offscreen.h"
 
 using namespace headscope;
@@ -132,6 +138,34 @@ TEST_CASE("Who goes from head to head keeps the last few values alone, however f
             }
     CHECK(asked > 4);
     CHECK(most <= 4 * 4 * 24 * 24 * 8);  // four thumbnails
+}
+
+TEST_CASE("What is posted is done in order, a little at a time, and not for those that went", "[desk]") {
+    ensure_application();
+    QObject owner;
+    auto gone = std::make_unique<QObject>();
+    std::vector<int> done;
+    const auto take = [&](int number) {
+        done.push_back(number);
+        QThread::msleep(10);  // longer than a turn
+    };
+    Turns& turns = Turns::of_window();
+    turns.post(&owner, [&] {
+        take(1);
+        turns.post(&owner, [&] { take(4); });
+    });
+    turns.post(gone.get(), [&] { take(2); });
+    turns.post(&owner, [&] { take(3); });
+    gone.reset();
+    CHECK(done.empty());
+    std::vector<std::size_t> between;  // as a key would: told after what was done by then
+    QTimer key;
+    QObject::connect(&key, &QTimer::timeout, &owner, [&] { between.push_back(done.size()); });
+    key.start(0);
+    REQUIRE(QTest::qWaitFor([&] { return turns.empty(); }, 10'000));
+    CHECK(done == std::vector{1, 3, 4});
+    CHECK(std::find(between.begin(), between.end(), 1) != between.end());
+    CHECK(std::find(between.begin(), between.end(), 2) != between.end());
 }
 
 TEST_CASE("What changes is read again, and the old value shown until then", "[desk]") {
