@@ -86,7 +86,8 @@ QList<QLineF> few_lines(const QList<QLineF>& lines, double step) {
 }
 
 void draw_lines(QPainter* painter, QPen pen, const QList<QLineF>& lines) {
-    const QList<QLineF> few = few_lines(lines, kStep / std::max(1e-3, std::abs(painter->transform().m11())));
+    const double pixels = std::abs(painter->transform().m11()) * painter->device()->devicePixelRatioF();
+    const QList<QLineF> few = few_lines(lines, kStep / std::max(1e-3, pixels));
     if (few.size() <= kMostRound) return draw_all_lines(painter, std::move(pen), few);
     // Ends meet within a curve: what overlaps there is seen where it is not opaque.
     pen.setCapStyle(pen.color().alpha() < 255 ? Qt::FlatCap : Qt::SquareCap);

@@ -56,7 +56,10 @@ FigureView::FigureView(QWidget* parent) : QAbstractScrollArea(parent), theme_(ma
     connect(&timer_, &QTimer::timeout, this, [this] {
         waits_ = true;
         Turns::of_window().post(this, [this] {
-            if (waits_) lay_out();
+            if (timer_.isActive())
+                waits_ = false;  // changed once more: it comes again
+            else if (waits_)
+                lay_out();
         });
     });
 }
@@ -98,6 +101,7 @@ double FigureView::scale() const {
 void FigureView::lay_out() {
     QElapsedTimer clock;
     clock.start();
+    timer_.stop();
     waits_ = false;
     plot_.reset();
     layout_ = {};

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <QAbstractButton>
+#include <QApplication>
 #include <QComboBox>
 #include <QJsonArray>
 #include <QJsonDocument>
@@ -14,6 +15,8 @@
 
 #include "app/window/main_window.h"
 #include "app/window/synthetic.h"
+#include "widgets/desk/turns.h"
+#include "widgets/figure_view.h"
 #include "widgets/training/run_shelf.h"
 
 namespace headscope::app {
@@ -30,6 +33,12 @@ QString text_of(const QWidget* widget) {
 
 QJsonValue optional(const std::optional<std::int64_t>& value) {
     return value ? QJsonValue(static_cast<double>(*value)) : QJsonValue();
+}
+
+bool figures_wait() {
+    for (QWidget* widget : QApplication::allWidgets())
+        if (const auto* figure = qobject_cast<widgets::FigureView*>(widget); figure && figure->waits()) return true;
+    return false;
 }
 
 }  // namespace
@@ -155,7 +164,8 @@ QJsonObject Driver::state() const {
             {"stalls", window_->watchdog().stalls()},
             {"longest_stall", window_->watchdog().longest()},
             {"longest_own_stall", window_->watchdog().longest_own()},
-            {"busy", !window_->desk().reader().idle() || !window_->desk().runs().worker().idle()},
+            {"busy", !window_->desk().reader().idle() || !window_->desk().runs().worker().idle() ||
+                         window_->desk().telling() || !widgets::Turns::of_window().empty() || figures_wait()},
             {"dark", window_->desk().theme().dark}};
 }
 

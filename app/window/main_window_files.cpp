@@ -73,11 +73,12 @@ void MainWindow::open_sample() {
 }
 
 void MainWindow::open_path(const QString& path) {
-    saver_.post(this, [this, path, send = mailbox_.sender()](const Cancellation&) {
+    saver_.post(this, [this, path, runs = running_study_ != 0, send = mailbox_.sender()](const Cancellation&) {
         const PathKind kind = kind_of(path);
-        send([this, path, kind] {
-            widgets::Study* running = desk_.study(running_study_);
-            if (running && running->running() && running->path() == path.toStdString())
+        const auto file = runs ? identity_of(path.toStdString()) : std::nullopt;
+        send([this, path, kind, file] {
+            widgets::Study* running = file ? desk_.study(running_study_) : nullptr;
+            if (running && running->running() && running->is(*file))
                 show_study(running);  // it is being written: no other process can read it
             else if (kind == PathKind::analysis)
                 opener_.open(path);

@@ -3,6 +3,7 @@
 
 #include <QProcess>
 #include <QTimer>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/store/evaluation_file.h"
@@ -20,6 +21,10 @@ constexpr qsizetype kMostFiles = 12;  ///< that one child looks at
 
 Opener::Opener(widgets::Desk* desk, std::string program, QObject* parent)
     : QObject(parent), desk_(desk), program_(std::move(program)), patience_(kPatience), last_patience_(kLastPatience) {}
+
+Opener::~Opener() {
+    for (Look& look : looks_) leave(look);
+}
 
 void Opener::set_patience(std::chrono::milliseconds patience, std::chrono::milliseconds last) {
     patience_ = patience;
@@ -47,20 +52,22 @@ void Opener::open(const QString& path, bool ours) {
 }
 
 void Opener::start_looks() {
-    for (auto look = looks_.begin(); look != looks_.end() && children_ < kMostChildren; ++look)
-        if (look->state == Look::State::fresh) start(look);
+    for (const bool late : {false, true})
+        for (auto look = looks_.begin(); look != looks_.end() && children_ < kMostChildren; ++look)
+            if (look->state == Look::State::fresh && look->late == late) start(look);
 }
 
 void Opener::start(Looks::iterator look) {
     look->state = Look::State::running;
     ++children_;
-    auto* child = new QProcess(this);
+    auto* child = look->child = new QProcess(this);
     child->setStandardOutputFile(QProcess::nullDevice());
     auto* patience = new QTimer(child);
     patience->setSingleShot(true);
-    connect(patience, &QTimer::timeout, this, [this, child, patience, look] { wait_longer(look, child, patience); });
+    connect(patience, &QTimer::timeout, this, [this, patience, look] { wait_longer(look, patience); });
     patience->start(patience_);
-    const auto end = [child, patience] {
+    const auto end = [child, patience, look] {
+        look->child = nullptr;
         patience->stop();
         child->disconnect();
         child->deleteLater();
@@ -89,7 +96,7 @@ void Opener::start(Looks::iterator look) {
     child->start(QString::fromStdString(program_), words + look->paths);
 }
 
-void Opener::wait_longer(Looks::iterator look, QProcess* child, QTimer* patience) {
+void Opener::wait_longer(Looks::iterator look, QTimer* patience) {
     if (look->paths.size() == 1 && !look->slow) {
         look->slow = true;
         --children_;
@@ -97,11 +104,7 @@ void Opener::wait_longer(Looks::iterator look, QProcess* child, QTimer* patience
         take_looked();
         return;
     }
-    // A process that waits for a disk cannot be killed until that answers, and a QProcess that goes waits for its own.
-    child->disconnect();
-    child->setParent(nullptr);
-    connect(child, &QProcess::finished, child, &QObject::deleteLater);
-    child->kill();
+    leave(*look);
     if (look->paths.size() == 1) {
         look->state = Look::State::bad;
         look->message = tr("[%1] expected to read the file within %2 s; it has not been read to its end by then. "
@@ -110,17 +113,28 @@ void Opener::wait_longer(Looks::iterator look, QProcess* child, QTimer* patience
                             .arg((patience_ + last_patience_).count() / 1000);
     } else {
         --children_;
-        part(look);
+        part(look, true);
     }
     take_looked();
 }
 
+/// A process that waits for a disk cannot be killed until that answers, and a QProcess that goes waits for its own.
+void Opener::leave(Look& look) {
+    QProcess* child = std::exchange(look.child, nullptr);
+    if (!child) return;
+    child->disconnect();
+    child->setParent(nullptr);
+    connect(child, &QProcess::finished, child, &QObject::deleteLater);
+    child->kill();
+}
+
 /// Each of them for itself.
-void Opener::part(Looks::iterator look) {
+void Opener::part(Looks::iterator look, bool late) {
     for (const QString& path : look->paths) {
         Look one;
         one.paths << path;
         one.alone = true;
+        one.late = late;
         looks_.insert(look, std::move(one));
     }
     looks_.erase(look);
@@ -130,7 +144,7 @@ void Opener::looked(Looks::iterator look, bool good, const QString& message) {
     if (!look->slow) --children_;
     look->state = good ? Look::State::good : Look::State::bad;
     look->message = message;
-    if (!good && look->paths.size() > 1) part(look);
+    if (!good && look->paths.size() > 1) part(look, false);
     take_looked();
 }
 

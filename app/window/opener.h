@@ -34,6 +34,7 @@ class Opener : public QObject {
     Q_OBJECT
 public:
     Opener(widgets::Desk* desk, std::string program, QObject* parent = nullptr);
+    ~Opener() override;  ///< does not wait for disks
 
     /// `ours`: this process has just written it or is writing it, so that no child needs to look at it first. A path
     /// that is on its way already is not opened twice.
@@ -59,14 +60,17 @@ private:
         State state = State::fresh;
         bool alone = false;  ///< one of those it was looked at with was bad, or took long
         bool slow = false;   ///< others need not wait for it
+        bool late = false;   ///< of a look that took long: others begin first
+        QProcess* child = nullptr;
         QString message;
     };
     using Looks = std::list<Look>;
 
     void start_looks();
     void start(Looks::iterator look);
-    void wait_longer(Looks::iterator look, QProcess* child, QTimer* patience);
-    void part(Looks::iterator look);
+    void wait_longer(Looks::iterator look, QTimer* patience);
+    static void leave(Look& look);
+    void part(Looks::iterator look, bool late);
     void looked(Looks::iterator look, bool good, const QString& message);
     void take_looked();
     void read_next();

@@ -444,3 +444,36 @@ TEST_CASE("Every control of the training views has a name", "[run]") {
         }
     }
 }
+
+TEST_CASE("A spike and a gap are seen in a curve of a million steps", "[curve]") {
+    ensure_application();
+    CurvePlot plot;
+    plot.resize(600, 300);
+    plot.set_theme(make_theme(false));
+    plot.set_x({}, figures::ScaleKind::linear, [](double x) { return QString::number(std::llround(x)); });
+    plot.set_y({}, figures::ScaleKind::linear);
+    constexpr std::size_t kSteps = 1'000'000, kSpike = 618'034;
+    CurvePlot::Points points;
+    for (std::size_t i = 0; i < kSteps; ++i) {
+        points.x.push_back(static_cast<double>(i));
+        points.y.push_back(i == kSpike ? 100.0 : i > 200'000 && i < 300'000 ? std::nan("") : std::sin(i * 0.7));
+    }
+    plot.set_lines({{QStringLiteral("loss"), Qt::red, CurvePlot::Look::line,
+                     std::make_shared<const CurvePlot::Points>(std::move(points)), 0}});
+    const QImage picture = plot.grab().toImage();
+    const auto red_in = [&](double step, int top, int bottom) {
+        const int x = static_cast<int>(plot.x_to_pixel(step));
+        for (int y = top; y < bottom; ++y)
+            for (const int beside : {-1, 0, 1}) {
+                const QColor at = picture.pixelColor(x + beside, y);
+                if (at.red() > 180 && at.green() < 120 && at.blue() < 120) return true;
+            }
+        return false;
+    };
+    const QRect area = plot.plot_area();
+    const int middle = area.center().y();
+    CHECK(red_in(kSpike, area.top(), middle));
+    CHECK_FALSE(red_in(500'000, area.top(), middle));
+    CHECK(red_in(500'000, middle, area.bottom() + 1));
+    CHECK_FALSE(red_in(250'000, area.top(), area.bottom() + 1));
+}

@@ -8,6 +8,7 @@
 #include "core/figures/figure_arguments.h"
 #include "core/figures/token_text.h"
 #include "core/tiles/map_reader.h"
+#include "widgets/desk/turns.h"
 
 namespace headscope::widgets {
 namespace {
@@ -302,7 +303,8 @@ void Study::announce() {
         this,
         [this] {
             announced_ = false;
-            budget_->next_round();
+            // While views still ask in their turns the round is not over.
+            if (Turns::of_window().empty()) budget_->next_round();
             Q_EMIT arrived();
         },
         Qt::QueuedConnection);

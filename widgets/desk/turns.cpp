@@ -32,12 +32,13 @@ void Turns::post(QObject* owner, std::function<void()> what) {
 void Turns::take_turn() {
     QElapsedTimer clock;
     clock.start();
+    timer_.start();  // for what an exception or an event loop within leaves
     while (!waiting_.empty() && clock.elapsed() < kTurn) {
         const auto [owner, what] = std::move(waiting_.front());
         waiting_.pop_front();
         if (owner) what();
     }
-    if (!waiting_.empty()) timer_.start();
+    if (waiting_.empty()) timer_.stop();
 }
 
 }  // namespace headscope::widgets

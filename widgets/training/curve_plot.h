@@ -104,6 +104,8 @@ private:
     double y_to_pixel(double y) const;
     int line_at(const QPointF& place) const;
     static std::optional<std::size_t> nearest(const Points& points, double x);
+    bool can_be_drawn(double y) const;
+    std::vector<std::size_t> few_points(const Points& points, std::ptrdiff_t begin, std::ptrdiff_t end) const;
     void draw_frame(QPainter& painter) const;
     void draw_lines(QPainter& painter) const;
     void draw_marks(QPainter& painter) const;

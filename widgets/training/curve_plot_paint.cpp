@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
+#include <vector>
 
 #include "widgets/few_lines.h"
 #include "widgets/ticks.h"
@@ -132,6 +134,44 @@ void CurvePlot::draw_marks(QPainter& painter) const {
     }
 }
 
+bool CurvePlot::can_be_drawn(double y) const {
+    return std::isfinite(y) && (y_scale_ != figures::ScaleKind::logarithmic || y > 0);
+}
+
+/// Which points of a line draw all of it: of each half of a pixel the first, the lowest, the highest and the last, and
+/// those that leave a gap. A night's run has millions, and is drawn four times a second.
+std::vector<std::size_t> CurvePlot::few_points(const Points& points, std::ptrdiff_t begin, std::ptrdiff_t end) const {
+    std::vector<std::size_t> few;
+    std::array<std::size_t, 4> marks{};
+    auto& [first, low, high, last] = marks;
+    double column = std::nan("");
+    const auto end_column = [&] {
+        if (std::isnan(column)) return;
+        std::array<std::size_t, 4> sorted = marks;
+        std::sort(sorted.begin(), sorted.end());
+        few.insert(few.end(), sorted.begin(), std::unique(sorted.begin(), sorted.end()));
+        column = std::nan("");
+    };
+    for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
+        const double y = points.y[i];
+        if (!can_be_drawn(y)) {
+            end_column();
+            if (few.empty() || can_be_drawn(points.y[few.back()])) few.push_back(i);
+            continue;
+        }
+        if (const double at = std::floor(2 * x_to_pixel(points.x[i])); at != column) {
+            end_column();
+            marks.fill(i);
+            column = at;
+        }
+        if (y < points.y[low]) low = i;
+        if (y > points.y[high]) high = i;
+        last = i;
+    }
+    end_column();
+    return few;
+}
+
 void CurvePlot::draw_lines(QPainter& painter) const {
     const auto shown = shown_x();
     for (const Line& line : lines_) {
@@ -146,8 +186,15 @@ void CurvePlot::draw_lines(QPainter& painter) const {
         if (line.look == Look::faint) colour.setAlphaF(theme_.dark ? 0.34F : 0.28F);
         const bool stressed = stressed_ >= 0 && line.id == stressed_;
         const double width = line.look == Look::faint ? 1 : stressed ? 3.2 : 1.9;
-        painter.setRenderHint(QPainter::Antialiasing, end - begin < kManyPoints);
         const bool dotted = line.look == Look::dots;
+        std::vector<std::size_t> shown_points;
+        if (dotted) {
+            shown_points.resize(static_cast<std::size_t>(std::max<std::ptrdiff_t>(0, end - begin)));
+            std::iota(shown_points.begin(), shown_points.end(), static_cast<std::size_t>(begin));
+        } else {
+            shown_points = few_points(points, begin, end);
+        }
+        painter.setRenderHint(QPainter::Antialiasing, std::ssize(shown_points) < kManyPoints);
         const QPen pen(colour, width, Qt::SolidLine, Qt::RoundCap);
         painter.setPen(dotted ? QPen(colour, 1, Qt::DashLine) : pen);
         QPolygonF stretch, dots;
@@ -159,10 +206,9 @@ void CurvePlot::draw_lines(QPainter& painter) const {
             dots << stretch;
             stretch.clear();
         };
-        for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
+        for (const std::size_t i : shown_points) {
             const double y = points.y[i];
-            const bool there = std::isfinite(y) && (y_scale_ != figures::ScaleKind::logarithmic || y > 0);
-            if (there)
+            if (can_be_drawn(y))
                 stretch << QPointF(x_to_pixel(points.x[i]), y_to_pixel(y));
             else
                 flush();
