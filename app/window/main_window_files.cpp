@@ -246,6 +246,9 @@ void MainWindow::closeEvent(QCloseEvent* event) {
     recording_ = false;
     engine_.stop();
     event->accept();
+    // Not left to the last window: a dialog that is open would keep the process, with nothing to end it by.
+    QMetaObject::invokeMethod(
+        qApp, [] { QCoreApplication::exit(0); }, Qt::QueuedConnection);
 }
 
 }  // namespace headscope::app
