@@ -5,10 +5,8 @@
 #include <QPen>
 #include <QPolygonF>
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
-#include <optional>
 #include <utility>
 
 namespace headscope::widgets {
@@ -17,39 +15,6 @@ namespace {
 constexpr double kStep = 0.75;  ///< pixels
 constexpr qsizetype kMostRound = 50;
 constexpr qsizetype kPart = 16;  ///< lines that are outlined together
-
-/// Points of a curve that share a column: the first, the lowest, the highest and the last draw all of them.
-class Column {
-public:
-    void take(const QPointF& to) {
-        if (!first_) {
-            first_ = to;
-            low_ = high_ = {to, order_};
-        }
-        last_ = to;
-        if (to.y() < low_.first.y()) low_ = {to, order_};
-        if (to.y() > high_.first.y()) high_ = {to, order_};
-        ++order_;
-    }
-    /// Draws on from `from`, and begins anew.
-    void end(QPointF& from, QList<QLineF>& lines) {
-        if (!last_) return;
-        const bool low_first = low_.second < high_.second;
-        for (const QPointF& to :
-             std::array{*first_, low_first ? low_.first : high_.first, low_first ? high_.first : low_.first, *last_}) {
-            if (to != from) lines << QLineF(from, to);
-            from = to;
-        }
-        first_.reset();
-        last_.reset();
-        order_ = 0;
-    }
-
-private:
-    std::optional<QPointF> first_, last_;
-    std::pair<QPointF, int> low_, high_;
-    int order_ = 0;
-};
 
 /// Lines that go on from each other as one, so many together at most.
 void draw_parts(QPainter* painter, const QList<QLineF>& lines, qsizetype most) {
@@ -68,20 +33,25 @@ void draw_parts(QPainter* painter, const QList<QLineF>& lines, qsizetype most) {
 
 QList<QLineF> few_lines(const QList<QLineF>& lines, double step) {
     QList<QLineF> few;
-    Column column;
+    CurveColumn column;
     QPointF from;
+    const auto draw_to = [&](std::size_t i) {
+        const QPointF to = lines[static_cast<qsizetype>(i)].p2();
+        if (to != from) few << QLineF(from, to);
+        from = to;
+    };
     for (qsizetype i = 0; i < lines.size(); ++i) {
         const QLineF& line = lines[i];
         const bool goes_on = i > 0 && lines[i - 1].p2() == line.p1();
         if (!goes_on) {
-            column.end(from, few);
+            column.end(draw_to);
             from = line.p1();
         } else if (std::floor(line.x1() / step) != std::floor(line.x2() / step)) {
-            column.end(from, few);
+            column.end(draw_to);
         }
-        column.take(line.p2());
+        column.take(static_cast<std::size_t>(i), line.y2());
     }
-    column.end(from, few);
+    column.end(draw_to);
     return few;
 }
 

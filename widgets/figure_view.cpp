@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "widgets/figure_view.h"
 
+#include <QApplication>
 #include <QElapsedTimer>
 #include <QMouseEvent>
 #include <QPainter>
@@ -8,13 +9,14 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <utility>
 
 #include "widgets/colour_map.h"
-#include "widgets/desk/turns.h"
 #include "widgets/few_lines.h"
 #include "widgets/figure_plot.h"
 #include "widgets/fonts.h"
 #include "widgets/quiet_qt.h"
+#include "widgets/turns.h"
 
 namespace headscope::widgets {
 namespace {
@@ -56,15 +58,18 @@ FigureView::FigureView(QWidget* parent) : QAbstractScrollArea(parent), theme_(ma
     connect(&timer_, &QTimer::timeout, this, [this] {
         waits_ = true;
         Turns::of_window().post(this, [this] {
-            if (timer_.isActive())
-                waits_ = false;  // changed once more: it comes again
-            else if (waits_)
-                lay_out();
+            if (std::exchange(waits_, false) && !timer_.isActive()) lay_out();  // active: it comes again
         });
     });
 }
 
 FigureView::~FigureView() = default;
+
+bool FigureView::any_waits() {
+    for (const QWidget* widget : QApplication::allWidgets())
+        if (const auto* figure = qobject_cast<const FigureView*>(widget); figure && figure->waits()) return true;
+    return false;
+}
 
 void FigureView::set_figure(std::shared_ptr<const FigureData> figure) {
     if (figure == given_) return;

@@ -30,6 +30,8 @@ public:
     const figures::FigureData* figure() const { return given_.get(); }
     /// A layout is still to come: slow ones wait for a pause, and a machine that is busy makes any slow.
     bool waits() const { return timer_.isActive() || waits_; }
+    /// Of all figures of the program.
+    static bool any_waits();
     void set_theme(const Theme& theme);
 
     /// What stands out: a panel's frame, a ridge's band, a curve; row -1: the whole panel.

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <QAbstractButton>
-#include <QApplication>
 #include <QComboBox>
 #include <QJsonArray>
 #include <QJsonDocument>
@@ -15,9 +14,9 @@
 
 #include "app/window/main_window.h"
 #include "app/window/synthetic.h"
-#include "widgets/desk/turns.h"
 #include "widgets/figure_view.h"
 #include "widgets/training/run_shelf.h"
+#include "widgets/turns.h"
 
 namespace headscope::app {
 namespace {
@@ -33,12 +32,6 @@ QString text_of(const QWidget* widget) {
 
 QJsonValue optional(const std::optional<std::int64_t>& value) {
     return value ? QJsonValue(static_cast<double>(*value)) : QJsonValue();
-}
-
-bool figures_wait() {
-    for (QWidget* widget : QApplication::allWidgets())
-        if (const auto* figure = qobject_cast<widgets::FigureView*>(widget); figure && figure->waits()) return true;
-    return false;
 }
 
 }  // namespace
@@ -165,7 +158,8 @@ QJsonObject Driver::state() const {
             {"longest_stall", window_->watchdog().longest()},
             {"longest_own_stall", window_->watchdog().longest_own()},
             {"busy", !window_->desk().reader().idle() || !window_->desk().runs().worker().idle() ||
-                         window_->desk().telling() || !widgets::Turns::of_window().empty() || figures_wait()},
+                         window_->desk().telling() || !widgets::Turns::of_window().empty() ||
+                         widgets::FigureView::any_waits()},
             {"dark", window_->desk().theme().dark}};
 }
 

@@ -18,11 +18,11 @@ constexpr double kLimit = 0.1;
 constexpr int kMemoryEvery = 40;  // questions
 
 /// Seconds that a thread of this process had a processor so far, and stood ready in the queue of one; 0: nobody tells.
-struct Turns {
+struct ProcessorTime {
     double ran = 0, queued = 0;
 };
 
-Turns turns_of(int thread) {
+ProcessorTime processor_time(int thread) {
     std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/schedstat");
     double ran = 0, queued = 0;
     if (!(file >> ran >> queued)) return {};
@@ -56,7 +56,7 @@ void Watchdog::watch() {
 }
 
 void Watchdog::ask_and_wait(const widgets::Mailbox::Sender& send) {
-    const Turns before = turns_of(watched_);
+    const ProcessorTime before = processor_time(watched_);
     const auto begin = Clock::now();
     const std::int64_t asked = answered_ + 1;
     send([this, asked, begin, before] {
@@ -68,7 +68,7 @@ void Watchdog::ask_and_wait(const widgets::Mailbox::Sender& send) {
             return;
         }
         ++stalls_;
-        const Turns after = turns_of(watched_);
+        const ProcessorTime after = processor_time(watched_);
         const double queued = after.queued - before.queued;
         const double own = std::max(0.0, seconds - queued);
         longest_own_ = std::max(longest_own_, own);

@@ -26,6 +26,7 @@ struct CostSetting {
     std::int64_t bytes = 2;  ///< of a number; the papers' byte formulas are for 2 and scale with it
 
     Letters letters() const;
+    bool operator==(const CostSetting&) const = default;
 };
 
 struct MixerCost {

@@ -7,8 +7,8 @@
 #include <future>
 #include <stdexcept>
 
-#include "widgets/desk/turns.h"
 #include "widgets/figure_view.h"
+#include "widgets/turns.h"
 
 namespace headscope::tests {
 
@@ -26,23 +26,17 @@ widgets::Study* open_study(widgets::Desk& desk, const std::filesystem::path& pat
 
 constexpr int kQuiet = 12;  ///< turns: a short task may be asked for and done within each of some
 
-bool figures_wait() {
-    for (QWidget* widget : QApplication::allWidgets())
-        if (const auto* figure = qobject_cast<widgets::FigureView*>(widget); figure && figure->waits()) return true;
-    return false;
-}
-
 void settle(widgets::Desk& desk, double seconds) {
     QElapsedTimer clock;
     clock.start();
     int quiet = 0;
     while (quiet < kQuiet && static_cast<double>(clock.elapsed()) < seconds * 1000) {
-        const bool busy =
-            !desk.reader().idle() || figures_wait() || desk.telling() || !widgets::Turns::of_window().empty();
+        const bool busy = !desk.reader().idle() || widgets::FigureView::any_waits() || desk.telling() ||
+                          !widgets::Turns::of_window().empty();
         if (!busy) desk.tiles().server().wait();
         QApplication::processEvents();
         QApplication::sendPostedEvents();
-        quiet = busy || !desk.reader().idle() || figures_wait() ? 0 : quiet + 1;
+        quiet = busy || !desk.reader().idle() || widgets::FigureView::any_waits() ? 0 : quiet + 1;
         if (busy) QThread::msleep(2);
     }
 }

@@ -12,9 +12,6 @@ namespace headscope::tests {
 /// Opens an analysis into a desk, as the window does.
 widgets::Study* open_study(widgets::Desk& desk, const std::filesystem::path& path);
 
-/// A figure is shown that is still to be laid out.
-bool figures_wait();
-
 /// Turns the event loop until nothing is read or drawn any more (at most `seconds`; then the test fails by what it
 /// finds).
 void settle(widgets::Desk& desk, double seconds = 20);

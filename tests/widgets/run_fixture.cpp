@@ -8,6 +8,7 @@
 #include <random>
 
 #include "tests/widgets/desk_fixture.h"
+#include "widgets/figure_view.h"
 
 namespace headscope::tests {
 namespace {
@@ -169,10 +170,10 @@ void settle(widgets::RunShelf& shelf, double seconds) {
     clock.start();
     int quiet = 0;
     while (quiet < 12 && static_cast<double>(clock.elapsed()) < seconds * 1000) {
-        const bool busy = !shelf.worker().idle() || figures_wait();
+        const bool busy = !shelf.worker().idle() || widgets::FigureView::any_waits();
         QApplication::processEvents();
         QApplication::sendPostedEvents();
-        quiet = busy || !shelf.worker().idle() || figures_wait() ? 0 : quiet + 1;
+        quiet = busy || !shelf.worker().idle() || widgets::FigureView::any_waits() ? 0 : quiet + 1;
         if (busy) QThread::msleep(2);
     }
 }

@@ -13,8 +13,8 @@
 #include "tests/core/store/synthetic_analysis.h"
 #include "tests/widgets/desk_fixture.h"
 #include "widgets/desk/error_words.h"
-#include "widgets/desk/turns.h"
 #include "widgets/offscreen.h"
+#include "widgets/turns.h"
 
 using namespace headscope;
 using namespace headscope::widgets;
@@ -30,6 +30,24 @@ struct Opened {
     test::TemporaryFolder folder;
     Desk desk;
     Study* study = nullptr;
+};
+
+/// An analysis whose values are all too large for their budget.
+struct Tight {
+    /// What was asked for has come.
+    void finish() {
+        reader.finish();
+        QCoreApplication::sendPostedEvents(nullptr, QEvent::MetaCall);
+    }
+    static std::filesystem::path written(const std::filesystem::path& path) {
+        tests::write_synthetic_analysis(path);
+        return path;
+    }
+    bool application = (ensure_application(), true);
+    test::TemporaryFolder folder;
+    ValueBudget budget{1};
+    Worker reader;
+    Study study{1, &reader, &budget, Study::open(written(folder / "a.headscope.h5"))};
 };
 
 }  // namespace
@@ -92,12 +110,8 @@ TEST_CASE("Values of all analyses together stay within one budget, the last ones
 }
 
 TEST_CASE("Values that views want together all come, even where the budget is too small for one", "[desk]") {
-    ensure_application();
-    const test::TemporaryFolder folder;
-    tests::write_synthetic_analysis(folder / "a.headscope.h5");
-    ValueBudget budget(1);
-    Worker reader;
-    Study study(1, &reader, &budget, Study::open(folder / "a.headscope.h5"));
+    Tight tight;
+    Study& study = tight.study;
     // As views do: whenever something came, all that is shown is asked for again.
     int rounds = 0, missing = -1;
     while (missing != 0 && rounds < 30) {
@@ -109,8 +123,7 @@ TEST_CASE("Values that views want together all come, even where the budget is to
                            !study.column_mass(sequence, site);
         }
         if (rounds == 0) CHECK(missing > 8);
-        reader.finish();
-        QCoreApplication::sendPostedEvents(nullptr, QEvent::MetaCall);
+        tight.finish();
         ++rounds;
     }
     CHECK(missing == 0);
@@ -118,12 +131,8 @@ TEST_CASE("Values that views want together all come, even where the budget is to
 }
 
 TEST_CASE("Who goes from head to head keeps the last few values alone, however fast", "[desk]") {
-    ensure_application();
-    const test::TemporaryFolder folder;
-    tests::write_synthetic_analysis(folder / "a.headscope.h5");
-    ValueBudget budget(1);
-    Worker reader;
-    Study study(1, &reader, &budget, Study::open(folder / "a.headscope.h5"));
+    Tight tight;
+    Study& study = tight.study;
     std::int64_t most = 0;
     int asked = 0;
     for (std::int64_t sequence = 0; sequence < study.sequences(); ++sequence)
@@ -131,10 +140,9 @@ TEST_CASE("Who goes from head to head keeps the last few values alone, however f
             for (const char* which : {"mean", "maximum"}) {
                 study.thumbnails(which, sequence, site);
                 ++asked;
-                reader.finish();
-                QCoreApplication::sendPostedEvents(nullptr, QEvent::MetaCall);
+                tight.finish();
                 REQUIRE(study.thumbnails(which, sequence, site));
-                most = std::max(most, budget.bytes());
+                most = std::max(most, tight.budget.bytes());
             }
     CHECK(asked > 4);
     CHECK(most <= 4 * 4 * 24 * 24 * 8);  // four thumbnails

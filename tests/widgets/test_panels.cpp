@@ -23,10 +23,10 @@
 #include "widgets/offscreen.h"
 #include "widgets/panels/command_palette.h"
 #include "widgets/panels/figure_form.h"
-#include "widgets/panels/plain_edit.h"
 #include "widgets/panels/start_page.h"
 #include "widgets/panels/text_panel.h"
 #include "widgets/panels/token_chips.h"
+#include "widgets/plain_edit.h"
 
 using namespace headscope;
 using namespace headscope::widgets;

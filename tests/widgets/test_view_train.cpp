@@ -21,7 +21,7 @@
 #include "tests/widgets/desk_fixture.h"
 #include "tests/widgets/run_fixture.h"
 #include "widgets/offscreen.h"
-#include "widgets/panels/plain_edit.h"
+#include "widgets/plain_edit.h"
 #include "widgets/training/job_editor.h"
 #include "widgets/training/job_form.h"
 #include "widgets/training/layer_column.h"

@@ -8,7 +8,7 @@
 #include "core/figures/figure_arguments.h"
 #include "core/figures/token_text.h"
 #include "core/tiles/map_reader.h"
-#include "widgets/desk/turns.h"
+#include "widgets/turns.h"
 
 namespace headscope::widgets {
 namespace {

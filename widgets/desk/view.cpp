@@ -13,7 +13,7 @@
 #include <QStackedLayout>
 #include <QVBoxLayout>
 
-#include "widgets/desk/turns.h"
+#include "widgets/turns.h"
 
 namespace headscope::widgets {
 

@@ -15,8 +15,8 @@
 #include <QSpinBox>
 #include <algorithm>
 
-#include "widgets/panels/plain_edit.h"
 #include "widgets/panels/token_chips.h"
+#include "widgets/plain_edit.h"
 
 namespace headscope::widgets {
 namespace {
@@ -97,13 +97,17 @@ void TextPanel::take_long(const QString& pasted, qsizetype characters) {
 }
 
 void TextPanel::add_text(const QString& text) {
-    if (refuse(text)) return;
+    if (!refuse(text)) take_source({TextSource::Kind::text, text});
+}
+
+/// In place of an empty text, else beside those that there are.
+void TextPanel::take_source(const TextSource& added) {
     TextSource* source = current();
     if (source && source->kind == TextSource::Kind::text && source->value.isEmpty()) {
-        source->value = text;
+        *source = added;
         list_sources(list_->currentRow());
     } else {
-        add_source({TextSource::Kind::text, text});
+        add_source(added);
     }
     touch();
 }
@@ -280,15 +284,7 @@ void TextPanel::set_choice(const TextChoice& choice) {
 }
 
 void TextPanel::add_file(const QString& path) {
-    TextSource* source = current();
-    const TextSource added{TextSource::Kind::file, path};
-    if (source && source->kind == TextSource::Kind::text && source->value.isEmpty()) {
-        *source = added;
-        list_sources(list_->currentRow());
-    } else {
-        add_source(added);
-    }
-    touch();
+    take_source({TextSource::Kind::file, path});
 }
 
 void TextPanel::show_preview(const TokenPreview& preview) {

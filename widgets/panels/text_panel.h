@@ -71,6 +71,7 @@ private:
     void take_text();
     void take_long(const QString& pasted, qsizetype characters);
     bool refuse(const QString& text);
+    void take_source(const TextSource& added);
     void add_source(const TextSource& source);
     void ask_file();
     void remove_source();

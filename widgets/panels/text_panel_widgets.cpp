@@ -13,9 +13,9 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 
-#include "widgets/panels/plain_edit.h"
 #include "widgets/panels/text_panel.h"
 #include "widgets/panels/token_chips.h"
+#include "widgets/plain_edit.h"
 #include "widgets/text/snug_scroll.h"
 
 namespace headscope::widgets {

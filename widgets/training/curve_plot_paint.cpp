@@ -142,33 +142,22 @@ bool CurvePlot::can_be_drawn(double y) const {
 /// those that leave a gap. A night's run has millions, and is drawn four times a second.
 std::vector<std::size_t> CurvePlot::few_points(const Points& points, std::ptrdiff_t begin, std::ptrdiff_t end) const {
     std::vector<std::size_t> few;
-    std::array<std::size_t, 4> marks{};
-    auto& [first, low, high, last] = marks;
-    double column = std::nan("");
-    const auto end_column = [&] {
-        if (std::isnan(column)) return;
-        std::array<std::size_t, 4> sorted = marks;
-        std::sort(sorted.begin(), sorted.end());
-        few.insert(few.end(), sorted.begin(), std::unique(sorted.begin(), sorted.end()));
-        column = std::nan("");
-    };
+    CurveColumn column;
+    const auto keep = [&](std::size_t i) { few.push_back(i); };
+    double place = std::nan("");
     for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
         const double y = points.y[i];
         if (!can_be_drawn(y)) {
-            end_column();
+            column.end(keep);
             if (few.empty() || can_be_drawn(points.y[few.back()])) few.push_back(i);
             continue;
         }
-        if (const double at = std::floor(2 * x_to_pixel(points.x[i])); at != column) {
-            end_column();
-            marks.fill(i);
-            column = at;
-        }
-        if (y < points.y[low]) low = i;
-        if (y > points.y[high]) high = i;
-        last = i;
+        const double here = std::floor(2 * x_to_pixel(points.x[i]));
+        if (here != place) column.end(keep);
+        place = here;
+        column.take(i, y);
     }
-    end_column();
+    column.end(keep);
     return few;
 }
 

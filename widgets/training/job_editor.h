@@ -3,7 +3,7 @@
 
 #include <QTimer>
 
-#include "widgets/panels/plain_edit.h"
+#include "widgets/plain_edit.h"
 #include "widgets/theme.h"
 #include "widgets/training/job_draft.h"
 

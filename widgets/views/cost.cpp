@@ -276,21 +276,11 @@ void CostView::show_measuring() {
 }
 
 void CostView::show_table() {
-    const cost::CostSetting now = setting();
-    const QString key = QStringLiteral("%1 %2 %3 %4 %5 %6 %7 %8")
-                            .arg(show_->currentData().toString())
-                            .arg(desk().theme().dark)
-                            .arg(now.batch)
-                            .arg(now.length)
-                            .arg(now.hidden)
-                            .arg(now.heads)
-                            .arg(now.tensor_parallel)
-                            .arg(now.bytes);
-    if (key == table_key_ && shelf_.cost().table == table_of_) return;
-    table_key_ = key;
-    table_of_ = shelf_.cost().table;
-    const auto& costs = cost::mixer_costs();
     const bool formulas = show_->currentData().toString() == QLatin1String("formulas");
+    const Table table{setting(), formulas, desk().theme().dark, shelf_.cost().table};
+    if (table == shown_) return;
+    shown_ = table;
+    const auto& costs = cost::mixer_costs();
     int rows = static_cast<int>(costs.size());
     for (const cost::MixerCost& one : costs) rows += one.precomputed_prefill ? 1 : 0;
     table_->setRowCount(rows);

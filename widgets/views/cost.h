@@ -40,6 +40,13 @@ private:
     bool measured_somewhere() const;
     /// As paper and measurement count it: what depends on numbers of other sizes, or on several machines, does not.
     bool comparable(bool bytes, bool activation) const;
+    /// What the table shows.
+    struct Table {
+        cost::CostSetting setting;
+        bool formulas = false, dark = false;
+        std::shared_ptr<const cost::CostTable> measured;
+        bool operator==(const Table&) const = default;
+    };
     void show_table();
     void show_row(int row, const cost::MixerCost& one, bool precomputed);
     void show_curves();
@@ -55,8 +62,7 @@ private:
     CurvePlot* plot_;
     QSplitter* splitter_;
     QString wanted_sizes_;
-    QString table_key_;  ///< what the table shows, with the measured
-    std::shared_ptr<const cost::CostTable> table_of_;
+    std::optional<Table> shown_;
     bool filling_ = false;
 };
 

@@ -8,7 +8,7 @@
 #include <QPushButton>
 #include <QVBoxLayout>
 
-#include "widgets/panels/plain_edit.h"
+#include "widgets/plain_edit.h"
 
 namespace headscope::widgets {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "widgets/desk/turns.h"
+#include "widgets/turns.h"
 
 #include <QCoreApplication>
 #include <QElapsedTimer>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "widgets/panels/plain_edit.h"
+#include "widgets/plain_edit.h"
 
 #include <QCoreApplication>
 #include <QLocale>
