@@ -6,6 +6,7 @@ caches take. A run that trains is open,
 and an evaluation of it, so that there is something to pause, stop and look at. HEADSCOPE_MONKEY_SECONDS: for how long (120)."""
 import argparse
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -13,6 +14,8 @@ import threading
 import time
 
 from training import corpus, end_training, job
+
+PATIENCE = 180  # seconds, of each step before the window and of its end
 
 
 def begin_run(program, home, environment):
@@ -23,9 +26,12 @@ def begin_run(program, home, environment):
     command = [program, "train", path, "-o", run, "--nice", "10"]
     process = subprocess.Popen(command, env=environment, cwd=home, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                text=True, errors="replace")
+    end = time.monotonic() + PATIENCE
     while not os.path.exists(os.path.join(run, "snapshots", "last")):
         if process.poll() is not None:
             raise RuntimeError(f"expected {' '.join(command)} to train; found {process.stderr.read().strip()}")
+        if time.monotonic() > end:
+            raise RuntimeError(f"expected {' '.join(command)} to take a snapshot; found none after {PATIENCE} s")
         time.sleep(0.1)
     return run
 
@@ -34,7 +40,8 @@ def evaluate(program, home, environment, run):
     """An evaluation of the run as it is now: there is something to show and to close."""
     scores = os.path.join(home, "run.evaluation.h5")
     command = [program, "evaluate", run, "--task", "next_token_accuracy", "--tokens", "500", "-o", scores]
-    done = subprocess.run(command, env=environment, cwd=home, capture_output=True, text=True, errors="replace")
+    done = subprocess.run(command, env=environment, cwd=home, capture_output=True, text=True, errors="replace",
+                          timeout=PATIENCE)
     if done.returncode != 0:
         raise RuntimeError(f"expected {' '.join(command)} to succeed; found {done.stderr.strip()}")
     return scores
@@ -42,30 +49,45 @@ def evaluate(program, home, environment, run):
 
 def told(command, seconds, **keywords):
     """As subprocess.run of text that is captured, with each line of the output shown when it comes: an hour that
-    is ended early has told what it saw."""
+    is ended early has told what it saw. A child that keeps the output open holds up nothing."""
     with tempfile.TemporaryFile("w+", errors="replace") as errors:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, errors="replace",
-                                   **keywords)
-        late = threading.Timer(seconds, process.kill)
-        late.daemon = True
-        late.start()
+                                   start_new_session=True, **keywords)
         lines = []
+
+        def show():
+            for line in process.stdout:
+                print(line, end="", flush=True)
+                lines.append(line)
+
+        reader = threading.Thread(target=show, daemon=True)
+        reader.start()
         try:
-            with process.stdout:
-                for line in process.stdout:
-                    print(line, end="", flush=True)
-                    lines.append(line)
+            process.wait(seconds)
         except BaseException:
-            process.kill()
-            raise
-        finally:
+            os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-            ended = late.is_alive()
-            late.cancel()
-        if not ended:
-            raise subprocess.TimeoutExpired(command, seconds)
+            raise
+        reader.join(10)
+        if reader.is_alive():
+            raise RuntimeError(f"expected the output to end with the window; found it kept open by {holders(process)}")
         errors.seek(0)
         return subprocess.CompletedProcess(command, process.returncode, "".join(lines), errors.read())
+
+
+def holders(process):
+    """The command lines of the processes that have the other end of its output."""
+    pipe = os.readlink(f"/proc/self/fd/{process.stdout.fileno()}")
+    found = []
+    for number in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            folder = f"/proc/{number}/fd/"
+            if int(number) != os.getpid() and any(os.readlink(folder + end) == pipe for end in os.listdir(folder)):
+                with open(f"/proc/{number}/cmdline", "rb") as file:
+                    found.append(file.read().replace(b"\0", b" ").decode(errors="replace").strip())
+        except OSError:
+            pass
+    return found
 
 
 def judge(run, seconds):
@@ -92,6 +114,7 @@ def main():
     parser.add_argument("--seed", type=int, default=int(time.time()))
     options = parser.parse_args()
     program = os.path.abspath(options.program)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # with all that it began
     with tempfile.TemporaryDirectory(prefix="headscope-monkey-") as home:
         environment = dict(os.environ, HOME=home, XDG_DATA_HOME=home + "/data", XDG_CONFIG_HOME=home + "/config",
                            XDG_CACHE_HOME=home + "/cache", QT_QPA_PLATFORM="offscreen")
@@ -100,9 +123,9 @@ def main():
             command = [program, "--monkey", str(options.seconds), "--seed", str(options.seed), training,
                        evaluate(program, home, environment, training)]
             print(" ".join(command), flush=True)
-            run = told(command, options.seconds + 180, env=environment, cwd=home)
-        except subprocess.TimeoutExpired:
-            print(f"monkey.py: expected an end after {options.seconds} s; found none three minutes later")
+            run = told(command, options.seconds + PATIENCE, env=environment, cwd=home)
+        except subprocess.TimeoutExpired as late:
+            print(f"monkey.py: expected an end of {' '.join(late.cmd)}; found none after {late.timeout:.0f} s")
             return 1
         except RuntimeError as error:
             print(f"monkey.py: {error}")
