@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/window/cost_service.h"
 
-#include <QProcess>
 #include <cmath>
+#include <csignal>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "app/window/job_estimate.h"
 #include "app/window/launch.h"
@@ -17,6 +18,8 @@ namespace headscope::app {
 namespace {
 
 using nlohmann::json;
+
+constexpr std::chrono::milliseconds kEnd{1000};
 
 /// What `headscope cost --json` says. Throws Error.
 std::shared_ptr<const cost::CostTable> table_of(const QByteArray& answer) {
@@ -69,9 +72,8 @@ CostService::~CostService() {
     mailbox_.close();
     files_.cancel(this);
     if (!process_) return;
-    process_->disconnect(this);
-    process_->kill();
-    process_->waitForFinished(1000);
+    process_->send_signal(SIGKILL);
+    process_->wait(kEnd);
 }
 
 void CostService::measure(const widgets::CostWish& wish) {
@@ -111,26 +113,34 @@ void CostService::start(const widgets::CostWish& wish, const QStringList& sizes)
     QStringList words{QStringLiteral("cost")};
     words << sizes << QStringLiteral("--measure") << QStringLiteral("--json") << QStringLiteral("--batch")
           << QString::number(wish.batch) << QStringLiteral("--lengths") << lengths.join(QLatin1Char(','));
-    process_ = new QProcess(this);
-    make_patient(*process_);
-    connect(process_, &QProcess::finished, this,
-            [this, wish](int status, QProcess::ExitStatus how) { ended(wish, status, how != QProcess::NormalExit); });
-    connect(process_, &QProcess::errorOccurred, this, [this, wish](QProcess::ProcessError error) {
-        if (error == QProcess::FailedToStart) ended(wish, 1, true);
-    });
-    process_->start(QString::fromStdString(program_), words);
+    SpawnOptions options = patient(program_, words);
+    options.keep_output = true;
+    try {
+        process_ =
+            Spawned::start(options, [this, wish, send = mailbox_.sender()] { send([this, wish] { ended(wish); }); });
+    } catch (const Error& error) {
+        fail(QString::fromUtf8(error.what()));
+    }
 }
 
-void CostService::ended(const widgets::CostWish& wish, int status, bool crashed) {
-    if (!process_) return;
-    const QByteArray answer = process_->readAllStandardOutput();
-    const QString message = widgets::error_words(process_->readAllStandardError());
-    process_->deleteLater();
-    process_.clear();
+void CostService::fail(const QString& words) {
+    widgets::CostAnswer now = shelf_->cost();
+    now.busy = false;
+    now.words = words;
+    Q_EMIT failed(words);
+    shelf_->set_cost(now);
+}
+
+void CostService::ended(const widgets::CostWish& wish) {
+    const auto process = std::exchange(process_, nullptr);
+    const QByteArray answer = QByteArray::fromStdString(process->output());
+    const QString message = widgets::error_words(QByteArray::fromStdString(process->errors()));
+    if (!stopped_ && process->status() != 0)
+        return fail(message.isEmpty() ? tr("The measuring process ended early") : message);
     widgets::CostAnswer now = shelf_->cost();
     now.busy = false;
     now.words.clear();
-    if (!stopped_ && !crashed && status == 0) {
+    if (!stopped_) {
         try {
             now.table = table_of(answer);
             now.wish = wish;
@@ -138,16 +148,13 @@ void CostService::ended(const widgets::CostWish& wish, int status, bool crashed)
         } catch (const Error& error) {
             now.words = QString::fromUtf8(error.what());
         }
-    } else if (!stopped_) {
-        now.words = message.isEmpty() ? tr("The measuring process ended early") : message;
-        Q_EMIT failed(now.words);
     }
     shelf_->set_cost(now);
 }
 
 void CostService::stop() {
     stopped_ = true;
-    if (process_) process_->kill();
+    if (process_) process_->send_signal(SIGKILL);
 }
 
 }  // namespace headscope::app

@@ -2,16 +2,17 @@
 #pragma once
 
 #include <QObject>
-#include <QPointer>
 #include <QTemporaryDir>
+#include <memory>
 #include <string>
 
 #include "core/base/worker.h"
 #include "widgets/desk/mailbox.h"
 #include "widgets/training/run_shelf.h"
 
-class QProcess;
-
+namespace headscope {
+class Spawned;
+}
 namespace headscope::app {
 
 /// Measures what mixers cost here, for the cost view: `headscope cost --measure` as a child at a low priority.
@@ -27,12 +28,13 @@ Q_SIGNALS:
 private:
     void measure(const widgets::CostWish& wish);
     void start(const widgets::CostWish& wish, const QStringList& sizes);
-    void ended(const widgets::CostWish& wish, int status, bool crashed);
+    void ended(const widgets::CostWish& wish);
+    void fail(const QString& words);
     void stop();
 
     widgets::RunShelf* shelf_;
     std::string program_;
-    QPointer<QProcess> process_;
+    std::shared_ptr<Spawned> process_;
     bool stopped_ = false;
     QTemporaryDir folder_;
     widgets::Mailbox mailbox_{this};

@@ -3,8 +3,9 @@
 
 #include <QDateTime>
 #include <QFileInfo>
-#include <QProcess>
 #include <algorithm>
+#include <csignal>
+#include <utility>
 
 #include "app/window/launch.h"
 #include "core/base/error.h"
@@ -16,6 +17,7 @@
 namespace headscope::app {
 namespace {
 
+constexpr std::chrono::milliseconds kEnd{1000};
 constexpr int kParts = 16;  ///< the shortest context is that part of the length of training
 
 /// A name that no file has: a second may see several.
@@ -74,9 +76,8 @@ EvaluationService::~EvaluationService() {
     mailbox_.close();
     files_.cancel(this);
     if (!process_) return;
-    process_->disconnect(this);
-    process_->kill();
-    process_->waitForFinished(1000);
+    process_->send_signal(SIGKILL);
+    process_->wait(kEnd);
 }
 
 void EvaluationService::evaluate() {
@@ -120,25 +121,20 @@ void EvaluationService::start(const EvaluationPlan& plan, const QString& output)
     if (stopped_) return end();
     desk_->evaluations().set_evaluating(
         tr("Evaluating %1, at a low priority").arg(plan.names.join(QStringLiteral(", "))));
-    process_ = new QProcess(this);
-    make_patient(*process_);
-    process_->setStandardOutputFile(QProcess::nullDevice());
-    connect(process_, &QProcess::finished, this, [this, output](int status, QProcess::ExitStatus how) {
-        ended(output, status, how != QProcess::NormalExit);
-    });
-    connect(process_, &QProcess::errorOccurred, this, [this, output](QProcess::ProcessError error) {
-        if (error == QProcess::FailedToStart) ended(output, 1, true);
-    });
-    process_->start(QString::fromStdString(program_), plan.words() << QStringLiteral("-o") << output);
+    try {
+        process_ =
+            Spawned::start(patient(program_, plan.words() << QStringLiteral("-o") << output),
+                           [this, output, send = mailbox_.sender()] { send([this, output] { ended(output); }); });
+    } catch (const Error& error) {
+        end(QString::fromUtf8(error.what()));
+    }
 }
 
-void EvaluationService::ended(const QString& output, int status, bool crashed) {
-    if (!process_) return;
-    const QString message = widgets::error_words(process_->readAllStandardError());
-    process_->deleteLater();
-    process_.clear();
+void EvaluationService::ended(const QString& output) {
+    const auto process = std::exchange(process_, nullptr);
+    const QString message = widgets::error_words(QByteArray::fromStdString(process->errors()));
     if (stopped_) return end();
-    if (crashed || status != 0) {
+    if (process->status() != 0) {
         plans_.clear();
         return end(message.isEmpty() ? tr("The evaluating process ended early") : message);
     }
@@ -155,7 +151,7 @@ void EvaluationService::end(const QString& problem) {
 
 void EvaluationService::stop() {
     stopped_ = true;
-    if (process_) process_->kill();
+    if (process_) process_->send_signal(SIGKILL);
 }
 
 }  // namespace headscope::app

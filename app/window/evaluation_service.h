@@ -2,7 +2,6 @@
 #pragma once
 
 #include <QObject>
-#include <QPointer>
 #include <QStringList>
 #include <deque>
 #include <filesystem>
@@ -14,8 +13,9 @@
 #include "widgets/desk/desk.h"
 #include "widgets/desk/mailbox.h"
 
-class QProcess;
-
+namespace headscope {
+class Spawned;
+}
 namespace headscope::app {
 
 /// A run that is to be evaluated.
@@ -53,14 +53,14 @@ Q_SIGNALS:
 private:
     void next();
     void start(const EvaluationPlan& plan, const QString& output);
-    void ended(const QString& output, int status, bool crashed);
+    void ended(const QString& output);
     void end(const QString& problem = {});
 
     widgets::Desk* desk_;
     std::string program_;
     std::filesystem::path folder_;
     std::deque<EvaluationPlan> plans_;
-    QPointer<QProcess> process_;
+    std::shared_ptr<Spawned> process_;
     bool busy_ = false, stopped_ = false;
     widgets::Mailbox mailbox_{this};
     Worker files_;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/window/launch.h"
 
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <QDateTime>
 #include <QFile>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <fstream>
 
 #include "core/base/error.h"
@@ -26,7 +26,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int kPriority = 10;                   ///< so that the window answers while a job has all processors
 constexpr std::chrono::seconds kMeasure{1};     ///< of steps, after the first
 constexpr std::chrono::seconds kPatience{180};  ///< until the first step: data may have to be made
-constexpr int kTurn = 40;                       // ms
+constexpr std::chrono::milliseconds kTurn{40}, kEnd{5000};
 constexpr qint64 kMostWords = 64 << 10;
 
 void make_folder(const fs::path& folder) {
@@ -109,17 +109,14 @@ struct Pace {
 
 }  // namespace
 
-QProcessEnvironment child_environment() {
-    QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
-    if (!environment.contains(QStringLiteral("OMP_WAIT_POLICY")) &&
-        !environment.contains(QStringLiteral("GOMP_SPINCOUNT")))
-        environment.insert(QStringLiteral("GOMP_SPINCOUNT"), QStringLiteral("2000"));
-    return environment;
-}
-
-void make_patient(QProcess& process) {
-    process.setProcessEnvironment(child_environment());
-    process.setChildProcessModifier([] { ::setpriority(PRIO_PROCESS, 0, kPriority); });
+SpawnOptions patient(const std::string& program, const QStringList& arguments) {
+    SpawnOptions options;
+    options.program = program;
+    for (const QString& word : arguments) options.arguments.push_back(word.toStdString());
+    if (!std::getenv("OMP_WAIT_POLICY") && !std::getenv("GOMP_SPINCOUNT"))
+        options.environment.emplace_back("GOMP_SPINCOUNT=2000");
+    options.nice = kPriority;
+    return options;
 }
 
 void begin_training(Launch& launch, const std::string& program) {
@@ -148,18 +145,10 @@ void begin_training(Launch& launch, const std::string& program) {
     launch.log = launch.folder / "jobs" / (name + ".log");
     words << QStringLiteral("-o") << QString::fromStdString(launch.run.string()) << QStringLiteral("--nice")
           << QString::number(kPriority);
-    QProcess process;
-    process.setProgram(QString::fromStdString(program));
-    process.setArguments(words);
-    process.setProcessEnvironment(child_environment());
-    process.setStandardInputFile(QProcess::nullDevice());
-    process.setStandardOutputFile(QProcess::nullDevice());
-    process.setStandardErrorFile(QString::fromStdString(launch.log.string()));
-    qint64 number = 0;
-    if (!process.startDetached(&number))
-        throw Error(ErrorCode::io, program, "expected to start a process that trains",
-                    "found: " + process.errorString().toStdString());
-    launch.process = static_cast<pid_t>(number);
+    SpawnOptions options = patient(program, words);
+    options.error_file = launch.log;
+    options.own_session = true;
+    launch.process = Spawned::start(options)->process();
 }
 
 LaunchState look_at(const Launch& launch) {
@@ -194,24 +183,20 @@ double measure_speed(const training::JobFile& job, const std::string& program, c
     make_folder(place.path);
     write_job(place.path / "job.toml", aside);
     const fs::path run = place.path / "run";
-    QProcess process;
-    process.setProcessEnvironment(child_environment());
-    process.setStandardInputFile(QProcess::nullDevice());
-    process.setStandardOutputFile(QProcess::nullDevice());
-    process.start(
-        QString::fromStdString(program),
+    const auto process = Spawned::start(patient(
+        program,
         {QStringLiteral("train"), QString::fromStdString((place.path / "job.toml").string()), QStringLiteral("-o"),
-         QString::fromStdString(run.string()), QStringLiteral("--nice"), QString::number(kPriority)});
+         QString::fromStdString(run.string()), QStringLiteral("--nice"), QString::number(kPriority)}));
     const auto end = [&process] {
-        process.kill();
-        process.waitForFinished(5000);
+        process->send_signal(SIGKILL);
+        process->wait(kEnd);
     };
     training::JournalReader journal(training::RunFolder{run}.journal());
     Pace pace;
     std::optional<Clock::time_point> first;
     const auto begin = Clock::now();
     for (;;) {
-        process.waitForFinished(kTurn);
+        process->wait(kTurn);
         for (const auto& event : journal.read().events) {
             const auto* step = std::get_if<training::Step>(&event.what);
             if (!step) continue;
@@ -225,9 +210,9 @@ double measure_speed(const training::JobFile& job, const std::string& program, c
         }
         const auto now = Clock::now();
         const bool enough = first && pace.seconds > 0 && now - *first >= kMeasure;
-        const bool ended = process.state() == QProcess::NotRunning;
+        const bool ended = !process->running();
         if (!enough && !ended && now - begin < kPatience) continue;
-        const QByteArray said = process.readAllStandardError();
+        const QByteArray said = QByteArray::fromStdString(process->errors());
         end();
         if (pace.seconds > 0) return static_cast<double>(pace.tokens) / pace.seconds;
         if (pace.steps > 0) return pace.first_tokens_per_second;

@@ -3,15 +3,15 @@
 
 #include <sys/types.h>
 
-#include <QProcess>
-#include <QProcessEnvironment>
 #include <QString>
+#include <QStringList>
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <string>
 
 #include "core/base/progress.h"
+#include "core/base/spawned.h"
 #include "core/training/job.h"
 #include "widgets/training/job_draft.h"
 
@@ -31,16 +31,13 @@ struct Launch {
     pid_t process = 0;
 };
 
-/// For processes that compute beside the window and others: threads that wait sleep soon. With OpenMP's own long waits
-/// a job of two threads took twelve times as long on two processors that others used as well.
-QProcessEnvironment child_environment();
+/// A process of ours that computes beside the window and others: at a low priority, and its threads that wait sleep
+/// soon. With OpenMP's own long waits a job of two threads took twelve times as long on two processors that others used
+/// as well.
+SpawnOptions patient(const std::string& program, const QStringList& arguments);
 
-/// For a process of ours that computes beside the window and ends with it: child_environment(), and a low priority.
-/// Before it is started.
-void make_patient(QProcess& process);
-
-/// Starts the process, in a session of its own and at a low priority: it outlives the window. Waits for the fork, so
-/// not for the window's thread. Throws Error.
+/// Starts the process, in a session of its own and at a low priority: it outlives the window. Writes files. Throws
+/// Error.
 void begin_training(Launch& launch, const std::string& program);
 
 struct LaunchState {

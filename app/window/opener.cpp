@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/window/opener.h"
 
-#include <QProcess>
 #include <QTimer>
+#include <csignal>
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/spawned.h"
 #include "core/store/evaluation_file.h"
 #include "core/store/file_format.h"
 #include "widgets/desk/error_words.h"
@@ -60,47 +61,47 @@ void Opener::start_looks() {
 void Opener::start(Looks::iterator look) {
     look->state = Look::State::running;
     ++children_;
-    auto* child = look->child = new QProcess(this);
-    child->setStandardOutputFile(QProcess::nullDevice());
-    auto* patience = new QTimer(child);
-    patience->setSingleShot(true);
-    connect(patience, &QTimer::timeout, this, [this, patience, look] { wait_longer(look, patience); });
-    patience->start(patience_);
-    const auto end = [child, patience, look] {
-        look->child = nullptr;
-        patience->stop();
-        child->disconnect();
-        child->deleteLater();
-    };
-    connect(child, &QProcess::finished, this, [this, child, end, look](int status, QProcess::ExitStatus how) {
-        const bool good = how == QProcess::NormalExit && status == 0;
-        QString message = good ? QString() : widgets::error_words(child->readAllStandardError());
-        end();
-        if (!good && message.isEmpty())
-            message =
-                tr("[%1] expected an analysis file; the process that looked at it ended").arg(look->paths.first());
-        looked(look, good, message);
-    });
-    // Queued: it may be told from within start().
-    connect(
-        child, &QProcess::errorOccurred, this,
-        [this, child, end, look](QProcess::ProcessError error) {
-            if (error != QProcess::FailedToStart) return;
-            const QString message = tr("[%1] expected to start a process that looks at the file first; %2")
-                                        .arg(look->paths.first(), child->errorString());
-            end();
+    look->heard = std::make_shared<bool>(true);
+    look->patience = new QTimer(this);
+    look->patience->setSingleShot(true);
+    connect(look->patience, &QTimer::timeout, this, [this, look] { wait_longer(look); });
+    look->patience->start(patience_);
+    SpawnOptions options;
+    options.program = program_;
+    options.arguments = {"info", "--json", "--"};
+    for (const QString& path : look->paths) options.arguments.push_back(path.toStdString());
+    try {
+        look->child = Spawned::start(options, [this, look, heard = look->heard, send = mailbox_.sender()] {
+            send([this, look, heard] {
+                if (*heard) child_ended(look);
+            });
+        });
+    } catch (const Error& error) {
+        const QString message = tr("[%1] expected to start a process that looks at the file first; %2")
+                                    .arg(look->paths.first(), QString::fromStdString(error.found()));
+        // Not from within the loop that starts them.
+        mailbox_.sender()([this, look, heard = look->heard, message] {
+            if (!*heard) return;
+            leave(*look);
             looked(look, false, message);
-        },
-        Qt::QueuedConnection);
-    const QStringList words{QStringLiteral("info"), QStringLiteral("--json"), QStringLiteral("--")};
-    child->start(QString::fromStdString(program_), words + look->paths);
+        });
+    }
 }
 
-void Opener::wait_longer(Looks::iterator look, QTimer* patience) {
+void Opener::child_ended(Looks::iterator look) {
+    const bool good = look->child->status() == 0;
+    QString message = good ? QString() : widgets::error_words(QByteArray::fromStdString(look->child->errors()));
+    leave(*look);
+    if (!good && message.isEmpty())
+        message = tr("[%1] expected an analysis file; the process that looked at it ended").arg(look->paths.first());
+    looked(look, good, message);
+}
+
+void Opener::wait_longer(Looks::iterator look) {
     if (look->paths.size() == 1 && !look->slow) {
         look->slow = true;
         --children_;
-        patience->start(last_patience_);
+        look->patience->start(last_patience_);
         take_looked();
         return;
     }
@@ -118,14 +119,11 @@ void Opener::wait_longer(Looks::iterator look, QTimer* patience) {
     take_looked();
 }
 
-/// A process that waits for a disk cannot be killed until that answers, and a QProcess that goes waits for its own.
+/// Of a process that waits for a disk nobody waits for the end.
 void Opener::leave(Look& look) {
-    QProcess* child = std::exchange(look.child, nullptr);
-    if (!child) return;
-    child->disconnect();
-    child->setParent(nullptr);
-    connect(child, &QProcess::finished, child, &QObject::deleteLater);
-    child->kill();
+    if (look.heard) *look.heard = false;
+    if (look.patience) std::exchange(look.patience, nullptr)->deleteLater();
+    if (look.child) std::exchange(look.child, nullptr)->send_signal(SIGKILL);
 }
 
 /// Each of them for itself.

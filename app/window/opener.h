@@ -15,9 +15,11 @@
 #include "widgets/desk/desk.h"
 #include "widgets/desk/mailbox.h"
 
-class QProcess;
 class QTimer;
 
+namespace headscope {
+class Spawned;
+}
 namespace headscope::store {
 struct Evaluation;
 }
@@ -26,8 +28,8 @@ namespace headscope::app {
 
 /// Opens analysis files into the desk, and reads evaluation files: a file says itself which it is. HDF5's parser has
 /// had memory errors, and a file may come from anywhere: a child process (`headscope info FILE... --json`) reads it
-/// first, and what crashes that does not reach the window. A child takes a third of a second to begin and the window
-/// stands while one is forked, so of hundreds of files each child looks at several, and few are at it at a time. Where
+/// first, and what crashes that does not reach the window. A child takes a third of a second to begin, so of
+/// hundreds of files each child looks at several, and few are at it at a time. Where
 /// that takes long each file gets a child of its own: a disk that does not answer holds up its own files alone, and
 /// these are given up in the end. What was asked for first is there first, but for files that take long.
 class Opener : public QObject {
@@ -61,14 +63,17 @@ private:
         bool alone = false;  ///< one of those it was looked at with was bad, or took long
         bool slow = false;   ///< others need not wait for it
         bool late = false;   ///< of a look that took long: others begin first
-        QProcess* child = nullptr;
+        std::shared_ptr<Spawned> child;
+        std::shared_ptr<bool> heard;  ///< what the child tells is still wanted; of the window's thread
+        QTimer* patience = nullptr;
         QString message;
     };
     using Looks = std::list<Look>;
 
     void start_looks();
     void start(Looks::iterator look);
-    void wait_longer(Looks::iterator look, QTimer* patience);
+    void wait_longer(Looks::iterator look);
+    void child_ended(Looks::iterator look);
     static void leave(Look& look);
     void part(Looks::iterator look, bool late);
     void looked(Looks::iterator look, bool good, const QString& message);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The window's session as a file: what dies is offered until it is answered, and never less than there was.
 #include <QJsonArray>
-#include <QProcess>
 #include <catch2/catch.hpp>
+#include <csignal>
 
 #include "app/window/session.h"
 #include "app/window/session_lock.h"
+#include "core/base/spawned.h"
 #include "tests/core/base/temporary_folder.h"
 #include "widgets/panels/text_choice.h"
 #include "widgets/training/job_draft.h"
@@ -184,12 +185,14 @@ TEST_CASE("One window holds the session, and none of its processes does", "[app]
     auto lock = SessionLock::take(folder.path());
     REQUIRE(lock);
     CHECK_FALSE(SessionLock::take(folder.path()));
-    QProcess child;
-    child.start(QStringLiteral("sleep"), {QStringLiteral("60")});
-    REQUIRE(child.waitForStarted());
+    SpawnOptions options;
+    options.program = "/bin/sleep";
+    options.arguments = {"60"};
+    const auto child = Spawned::start(options);
     lock.reset();
     CHECK(SessionLock::take(folder.path()));
-    child.kill();
-    child.waitForFinished();
+    CHECK(child->running());
+    child->send_signal(SIGKILL);
+    CHECK(child->wait(std::chrono::seconds(20)));
     CHECK_THROWS(SessionLock::take(folder.path() / "not there"));
 }

@@ -2,54 +2,63 @@
 #include "widgets/panels/figure_maker.h"
 
 #include <QFile>
-#include <QProcess>
+#include <csignal>
+#include <utility>
 
+#include "core/base/error.h"
+#include "core/base/spawned.h"
 #include "core/figures/figure_arguments.h"
 #include "widgets/desk/error_words.h"
 
 namespace headscope::widgets {
+namespace {
+
+constexpr std::chrono::milliseconds kEnd{1000};
+
+}  // namespace
 
 FigureMaker::FigureMaker(std::string program, Worker* reader, QObject* parent)
     : QObject(parent), program_(std::move(program)), reader_(reader) {}
 
 FigureMaker::~FigureMaker() {
     mailbox_.close();
-    const auto processes = findChildren<QProcess*>();
-    for (QProcess* process : processes) {
-        process->disconnect(this);
-        process->kill();
-    }
-    for (QProcess* process : processes) process->waitForFinished(1000);  // together: all are ending
+    for (const Work& work : works_) work.process->send_signal(SIGKILL);
+    for (const Work& work : works_) work.process->wait(kEnd);  // together: all are ending
 }
 
-QProcess* FigureMaker::start(const figures::FigureRequest& request, const std::vector<std::string>& files,
-                             const QString& output, Done done) {
-    QStringList arguments;
-    for (const std::string& word : figures::figure_arguments(request, files, output.toStdString()))
-        arguments << QString::fromStdString(word);
-    auto* process = new QProcess(this);
-    process->setStandardOutputFile(QProcess::nullDevice());
-    connect(process, &QProcess::finished, this, [process, done](int status, QProcess::ExitStatus how) {
-        process->deleteLater();
-        if (how == QProcess::NormalExit && status == 0) {
-            done({});
-            return;
-        }
-        const QString message = error_words(process->readAllStandardError());
-        done(message.isEmpty() ? tr("The figure could not be made") : message);
-    });
-    connect(process, &QProcess::errorOccurred, this, [process, done](QProcess::ProcessError error) {
-        if (error == QProcess::FailedToStart) done(process->errorString());
-    });
-    process->start(QString::fromStdString(program_), arguments);
-    return process;
+FigureMaker::Works::iterator FigureMaker::start(const figures::FigureRequest& request,
+                                                const std::vector<std::string>& files, const QString& output,
+                                                Done done) {
+    SpawnOptions options;
+    options.program = program_;
+    options.arguments = figures::figure_arguments(request, files, output.toStdString());
+    const auto work = works_.insert(works_.end(), {nullptr, std::move(done)});
+    try {
+        work->process =
+            Spawned::start(options, [this, work, send = mailbox_.sender()] { send([this, work] { ended(work); }); });
+    } catch (const Error& error) {
+        const Done fail = std::move(work->done);
+        works_.erase(work);
+        fail(QString::fromUtf8(error.what()));
+        return works_.end();
+    }
+    return work;
+}
+
+void FigureMaker::ended(Works::iterator work) {
+    const Work one = std::move(*work);
+    if (work == previewing_) previewing_ = works_.end();
+    works_.erase(work);
+    if (!one.done) return;
+    if (one.process->status() == 0) return one.done({});
+    const QString message = error_words(QByteArray::fromStdString(one.process->errors()));
+    one.done(message.isEmpty() ? tr("The figure could not be made") : message);
 }
 
 void FigureMaker::preview(const figures::FigureRequest& request, const std::vector<std::string>& files) {
-    if (previewing_) {
-        previewing_->disconnect(this);
-        connect(previewing_, &QProcess::finished, previewing_, &QObject::deleteLater);
-        previewing_->kill();
+    if (previewing_ != works_.end()) {
+        previewing_->done = {};
+        previewing_->process->send_signal(SIGKILL);
     }
     const QString path = folder_.filePath(QStringLiteral("preview-%1.png").arg(++count_));
     previewing_ = start(request, files, path, [this, path](const QString& message) {

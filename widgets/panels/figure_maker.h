@@ -3,9 +3,11 @@
 
 #include <QImage>
 #include <QObject>
-#include <QPointer>
 #include <QString>
 #include <QTemporaryDir>
+#include <functional>
+#include <list>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,8 +15,9 @@
 #include "core/figures/figure_options.h"
 #include "widgets/desk/mailbox.h"
 
-class QProcess;
-
+namespace headscope {
+class Spawned;
+}
 namespace headscope::widgets {
 
 /// Makes figures as the command line does: by running it. So what the window previews and writes is what
@@ -43,13 +46,21 @@ Q_SIGNALS:
 
 private:
     using Done = std::function<void(const QString& message)>;  ///< empty: it is there
-    QProcess* start(const figures::FigureRequest& request, const std::vector<std::string>& files, const QString& output,
-                    Done done);
+    struct Work {
+        std::shared_ptr<Spawned> process;
+        Done done;  ///< none: given up
+    };
+    using Works = std::list<Work>;
+    /// end(): it could not be begun.
+    Works::iterator start(const figures::FigureRequest& request, const std::vector<std::string>& files,
+                          const QString& output, Done done);
+    void ended(Works::iterator work);
 
     std::string program_;
     Worker* reader_;
     QTemporaryDir folder_;
-    QPointer<QProcess> previewing_;
+    Works works_;
+    Works::iterator previewing_ = works_.end();
     int count_ = 0;
     Mailbox mailbox_{this};
 };

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/spawned.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <thread>
+
+#include "core/base/os_error.h"
+
+namespace headscope {
+namespace {
+
+constexpr std::size_t kMostKept = std::size_t{64} << 20U;
+constexpr const char* kNothing = "/dev/null";
+
+/// posix_spawn's two lists, and their end.
+class Plan {
+public:
+    Plan() {
+        ::posix_spawn_file_actions_init(&files);
+        ::posix_spawnattr_init(&attributes);
+    }
+    ~Plan() {
+        ::posix_spawn_file_actions_destroy(&files);
+        ::posix_spawnattr_destroy(&attributes);
+    }
+    Plan(const Plan&) = delete;
+    Plan& operator=(const Plan&) = delete;
+
+    posix_spawn_file_actions_t files{};
+    posix_spawnattr_t attributes{};
+};
+
+/// Those of this process, but for the ones that are set anew.
+std::vector<std::string> environment_with(const std::vector<std::string>& anew) {
+    std::vector<std::string> all = anew;
+    for (char** word = ::environ; word && *word; ++word) {
+        const std::string own = *word;
+        const std::string name = own.substr(0, own.find('=') + 1);
+        if (std::none_of(anew.begin(), anew.end(), [&](const auto& one) { return one.starts_with(name); }))
+            all.push_back(own);
+    }
+    return all;
+}
+
+std::vector<char*> pointers_to(std::vector<std::string>& words) {
+    std::vector<char*> pointers;
+    for (std::string& word : words) pointers.push_back(word.data());
+    pointers.push_back(nullptr);
+    return pointers;
+}
+
+std::string all_of(int file) {
+    std::string text;
+    std::array<char, 65536> part;
+    while (file >= 0 && text.size() < kMostKept) {
+        const ssize_t count = ::pread(file, part.data(), part.size(), static_cast<off_t>(text.size()));
+        if (count < 0 && errno == EINTR) continue;
+        if (count <= 0) break;
+        text.append(part.data(), static_cast<std::size_t>(count));
+    }
+    return text;
+}
+
+}  // namespace
+
+std::shared_ptr<Spawned> Spawned::start(const SpawnOptions& options, std::function<void()> ended) {
+    const std::shared_ptr<Spawned> spawned(new Spawned);
+    const auto memory = [&] {
+        const int file = ::memfd_create("headscope", MFD_CLOEXEC);
+        if (file < 0) throw os_error(errno, options.program, "expected memory for what this program says");
+        return file;
+    };
+    Plan plan;
+    ::posix_spawn_file_actions_addopen(&plan.files, STDIN_FILENO, kNothing, O_RDONLY, 0);
+    if (options.keep_output) {
+        spawned->output_ = memory();
+        ::posix_spawn_file_actions_adddup2(&plan.files, spawned->output_, STDOUT_FILENO);
+    } else {
+        ::posix_spawn_file_actions_addopen(&plan.files, STDOUT_FILENO, kNothing, O_WRONLY, 0);
+    }
+    if (options.error_file.empty()) {
+        spawned->errors_ = memory();
+        ::posix_spawn_file_actions_adddup2(&plan.files, spawned->errors_, STDERR_FILENO);
+    } else {
+        ::posix_spawn_file_actions_addopen(&plan.files, STDERR_FILENO, options.error_file.c_str(),
+                                           O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    }
+    // What this process ignores or holds back is nothing to a program that knows nothing of it.
+    sigset_t all, none;
+    ::sigfillset(&all);
+    ::sigemptyset(&none);
+    ::posix_spawnattr_setsigdefault(&plan.attributes, &all);
+    ::posix_spawnattr_setsigmask(&plan.attributes, &none);
+    ::posix_spawnattr_setflags(&plan.attributes, static_cast<short>(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK |
+                                                                    (options.own_session ? POSIX_SPAWN_SETSID : 0)));
+    std::vector<std::string> words = options.arguments, environment = environment_with(options.environment);
+    words.insert(words.begin(), options.program);
+    const int failure = ::posix_spawn(&spawned->process_, options.program.c_str(), &plan.files, &plan.attributes,
+                                      pointers_to(words).data(), pointers_to(environment).data());
+    if (failure != 0) throw os_error(failure, options.program, "expected to start this program");
+    // Before its threads are there: they have what the first one has.
+    if (options.nice != 0) ::setpriority(PRIO_PROCESS, static_cast<id_t>(spawned->process_), options.nice);
+    std::thread([spawned, ended = std::move(ended)] {
+        spawned->reap();
+        if (ended) ended();
+    }).detach();
+    return spawned;
+}
+
+Spawned::~Spawned() {
+    for (const int file : {output_, errors_})
+        if (file >= 0) ::close(file);
+}
+
+void Spawned::reap() {
+    siginfo_t info{};
+    while (::waitid(P_PID, static_cast<id_t>(process_), &info, WEXITED | WNOWAIT) < 0 && errno == EINTR) {
+    }
+    // Until then the number is its own: no signal meets another process.
+    const std::lock_guard lock(mutex_);
+    int status = 0;
+    while (::waitpid(process_, &status, 0) < 0 && errno == EINTR) {
+    }
+    status_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    ended_ = true;
+    changed_.notify_all();
+}
+
+bool Spawned::running() const {
+    const std::lock_guard lock(mutex_);
+    return !ended_;
+}
+
+void Spawned::send_signal(int number) {
+    const std::lock_guard lock(mutex_);
+    if (!ended_) ::kill(process_, number);
+}
+
+bool Spawned::wait(std::chrono::milliseconds most) const {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, most, [this] { return ended_; });
+}
+
+int Spawned::status() const {
+    const std::lock_guard lock(mutex_);
+    return status_;
+}
+
+std::string Spawned::output() const {
+    return all_of(output_);
+}
+
+std::string Spawned::errors() const {
+    return all_of(errors_);
+}
+
+}  // namespace headscope

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace headscope {
+
+struct SpawnOptions {
+    std::string program;                   ///< a path
+    std::vector<std::string> arguments;    ///< without the program's name
+    std::vector<std::string> environment;  ///< NAME=value, beside what this process has
+    bool keep_output = false;              ///< for output(); else nobody hears it
+    std::filesystem::path error_file;      ///< made anew for what it says; empty: errors() has it
+    bool own_session = false;              ///< Ctrl-C in this process's terminal does not reach it
+    int nice = 0;                          ///< as nice(1) counts; 0: that of this process
+};
+
+/// A program that runs beside this process, with nothing to read. It is begun by posix_spawn: fork() copies the map of
+/// memory, and of a window of 900 MB that takes 50 ms, in which whoever wants a page waits. It goes on when this
+/// process ends. All of it from any thread.
+class Spawned {
+public:
+    /// `ended` is called once after the end, from a thread of its own. Throws Error (io) where it cannot be begun.
+    static std::shared_ptr<Spawned> start(const SpawnOptions& options, std::function<void()> ended = {});
+    ~Spawned();
+    Spawned(const Spawned&) = delete;
+    Spawned& operator=(const Spawned&) = delete;
+
+    pid_t process() const { return process_; }
+    bool running() const;
+    /// Nothing, where it has ended.
+    void send_signal(int number);
+    /// Waits for the end; false: it goes on.
+    bool wait(std::chrono::milliseconds most) const;
+    /// Of one that has ended: its exit status, or 128 and the number of the signal that ended it.
+    int status() const;
+    /// What it wrote so far, the first 64 MiB.
+    std::string output() const;
+    std::string errors() const;
+
+private:
+    Spawned() = default;
+    void reap();
+
+    pid_t process_ = -1;
+    int output_ = -1, errors_ = -1;  ///< memory that it writes into; -1: not kept
+    mutable std::mutex mutex_;
+    mutable std::condition_variable changed_;
+    bool ended_ = false;
+    int status_ = 0;
+};
+
+}  // namespace headscope
