@@ -15,14 +15,17 @@ std::vector<double> column(const store::RunSteps& steps, RunAxis axis) {
 }
 
 /// y at `place` of a curve with ascending x that begins at (0, 0).
-double interpolated(const std::vector<double>& x, const std::vector<double>& y, double place) {
+template <class X, class Y>
+double interpolated(const std::vector<X>& x, const std::vector<Y>& y, double place) {
     if (x.empty()) return place;
-    const auto above = std::lower_bound(x.begin(), x.end(), place);
-    if (above == x.end()) return y.back();
+    const auto above =
+        std::lower_bound(x.begin(), x.end(), place, [](X a, double b) { return static_cast<double>(a) < b; });
+    if (above == x.end()) return static_cast<double>(y.back());
     const auto at = static_cast<std::size_t>(above - x.begin());
-    const double x0 = at == 0 ? 0 : x[at - 1], y0 = at == 0 ? 0 : y[at - 1];
-    const double share = x[at] > x0 ? (place - x0) / (x[at] - x0) : 1;
-    return y0 + std::clamp(share, 0.0, 1.0) * (y[at] - y0);
+    const double x0 = at == 0 ? 0 : static_cast<double>(x[at - 1]), y0 = at == 0 ? 0 : static_cast<double>(y[at - 1]);
+    const double x1 = static_cast<double>(x[at]), y1 = static_cast<double>(y[at]);
+    const double share = x1 > x0 ? (place - x0) / (x1 - x0) : 1;
+    return y0 + std::clamp(share, 0.0, 1.0) * (y1 - y0);
 }
 
 }  // namespace
@@ -107,13 +110,27 @@ RunCurves run_curves(const LiveRun& record, const RunCurveOptions& options) {
 }
 
 double axis_place(const LiveRun& record, RunAxis axis, double step) {
-    if (axis == RunAxis::step) return step;
-    return interpolated(column(record.steps, RunAxis::step), column(record.steps, axis), step);
+    const store::RunSteps& steps = record.steps;
+    switch (axis) {
+        case RunAxis::tokens:
+            return interpolated(steps.step, steps.tokens, step);
+        case RunAxis::seconds:
+            return interpolated(steps.step, steps.seconds, step);
+        default:
+            return step;
+    }
 }
 
 std::int64_t step_at(const LiveRun& record, RunAxis axis, double place) {
-    if (axis == RunAxis::step) return std::llround(place);
-    return std::llround(interpolated(column(record.steps, axis), column(record.steps, RunAxis::step), place));
+    const store::RunSteps& steps = record.steps;
+    switch (axis) {
+        case RunAxis::tokens:
+            return std::llround(interpolated(steps.tokens, steps.step, place));
+        case RunAxis::seconds:
+            return std::llround(interpolated(steps.seconds, steps.step, place));
+        default:
+            return std::llround(place);
+    }
 }
 
 }  // namespace headscope::workspace

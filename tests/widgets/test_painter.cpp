@@ -3,6 +3,7 @@
 
 #include <QApplication>
 #include <QImage>
+#include <QPainter>
 #include <QRegularExpression>
 #include <QXmlStreamReader>
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <random>
 
 #include "core/base/error.h"
 #include "tests/core/base/temporary_folder.h"
@@ -355,4 +357,46 @@ TEST_CASE("Files have every point of a curve, as one line", "[figures][painter]"
     for (const auto& line : QRegularExpression(R"re(points="([^"]*)")re").globalMatch(svg))
         most = std::max(most, line.captured(1).count(QLatin1Char(',')));
     CHECK(most == kPoints);
+}
+
+TEST_CASE("The area of a wild curve is what its lines cover", "[figures][spots]") {
+    QList<QLineF> lines;
+    QPointF last(10, 100);
+    std::mt19937 random(7);
+    for (int i = 1; i < 6000; ++i) {
+        // Wild, then a slope with few points, then a steep step, then a gap, then wild again.
+        const double x = 10 + i / 16.0, noise = static_cast<double>(random() % 1000) / 1000 - 0.5;
+        const bool smooth = i > 2000 && i < 3000;
+        QPointF to(x, smooth ? 100 - (x - 135) * 0.8 : 100 + 60 * noise);
+        if (smooth && i % 100 != 0) continue;
+        if (i == 4500) last = to;
+        if (i != 4500) lines << QLineF(last, to);
+        last = to;
+    }
+    lines << QLineF(last, last + QPointF(10, -90));
+    const QColor colour(0, 90, 180);
+    for (const double width : {1.0, 1.9, 3.2}) {
+        const auto paint = [&](bool all) {
+            QImage image(420, 200, QImage::Format_ARGB32_Premultiplied);
+            image.fill(Qt::white);
+            QPainter painter(&image);
+            painter.setRenderHint(QPainter::Antialiasing);
+            (all ? draw_all_lines : draw_lines)(&painter, QPen(colour, width), lines);
+            return image;
+        };
+        const QImage exact = paint(true), fast = paint(false);
+        int inside = 0, wrong = 0;
+        double more = 0;
+        for (int y = 0; y < exact.height(); ++y)
+            for (int x = 0; x < exact.width(); ++x) {
+                const int a = qRed(exact.pixel(x, y)), b = qRed(fast.pixel(x, y));
+                inside += a < 128 ? 1 : 0;
+                wrong += std::abs(a - b) > 128 ? 1 : 0;
+                more += (a - b) / 255.0;
+            }
+        CAPTURE(width, inside, wrong, more);
+        CHECK(inside > 10'000);
+        CHECK(wrong < inside / 50);
+        CHECK(std::abs(more) < inside / 30.0);
+    }
 }

@@ -7,12 +7,14 @@
 #include <QLabel>
 #include <QToolButton>
 
+#include "widgets/text/elided.h"
 #include "widgets/text/flow_layout.h"
 
 namespace headscope::widgets {
 namespace {
 
 constexpr int kSame = -1;  ///< data of "as on the left"
+constexpr int kNameWidth = 190;
 
 struct Item {
     QString text;
@@ -114,13 +116,13 @@ void CompareBar::set_mode(CompareMode mode) {
 
 void CompareBar::show_choice(const Desk& desk, const CompareSides& sides, const RightChoice& choice) {
     const Study &left = *sides.left.study, &right = *sides.right.study;
-    const QString name = fontMetrics().elidedText(left.name(), Qt::ElideMiddle, 190);
+    const QString name = elided_middle(font(), left.name(), kNameWidth);
     left_->setText(tr("%1 with:").arg(name));
     left_->setToolTip(tr("The left is what is selected: %1").arg(sides.left.name()));
     std::vector<Item> studies{{tr("The same analysis"), 0}};
     for (const Study* study : desk.studies())
         if (study != &left && !study->sites().empty())
-            studies.push_back({fontMetrics().elidedText(study->name(), Qt::ElideMiddle, 190), study->id()});
+            studies.push_back({elided_middle(font(), study->name(), kNameWidth), study->id()});
     fill(study_, studies, &left == &right ? 0 : right.id());
 
     std::vector<Item> sequences{{tr("Same sequence"), kSame}};

@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "widgets/text/banner.h"
+#include "widgets/text/elided.h"
 #include "widgets/text/flow_layout.h"
 
 namespace headscope::widgets {
@@ -169,7 +170,7 @@ void RecipeView::name_boxes() {
     const int each = free / static_cast<int>(boxes_.size()) - kBox;
     const int room = std::max(std::min(kName, free - kBox), each);
     for (QCheckBox* box : boxes_) {
-        QString text = box->fontMetrics().elidedText(box->property("name").toString(), Qt::ElideMiddle, room);
+        QString text = elided_middle(box->font(), box->property("name").toString(), room);
         text.replace(QLatin1Char('&'), QStringLiteral("&&"));
         if (box->text() != text) box->setText(text);
     }
