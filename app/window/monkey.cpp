@@ -7,6 +7,9 @@
 #include <QFileDialog>
 #include <QMenu>
 #include <cstdio>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include "app/window/main_window.h"
 #include "app/window/synthetic.h"
@@ -20,6 +23,7 @@ constexpr double kWarm = 20;  // seconds after which memory is compared
 // Bytes: tiles 134 MB, values of analyses 168 MB, probes of a run 67 MB, pictures of nineteen views 80 MB, 32 files in
 // HDF5 22 MB, weights of three models 40 MB.
 constexpr double kGrowth = 511e6;
+constexpr double kHeld = 1.5;  ///< of that what the process may hold: between pieces in use others were given back
 constexpr double kStall = 0.1;
 constexpr double kTellEvery = 60;  // seconds between two lines on memory
 constexpr double kTellRise = 30e6;
@@ -40,6 +44,16 @@ QString name_of(const QWidget& widget, QPoint place) {
     return name;
 }
 
+/// Bytes that were asked for and not given back; 0: nobody tells.
+double memory_in_use() {
+#ifdef __GLIBC__
+    const auto heap = ::mallinfo2();
+    return static_cast<double>(heap.uordblks + heap.hblkhd);
+#else
+    return 0;
+#endif
+}
+
 }  // namespace
 
 Monkey::Monkey(MainWindow* window, double seconds, std::uint64_t seed)
@@ -58,8 +72,9 @@ Monkey::Monkey(MainWindow* window, double seconds, std::uint64_t seed)
     connect(&window_->watchdog(), &Watchdog::memory_read, this, [this](double bytes) {
         last_memory_ = bytes;
         tell_memory();
-        if (first_memory_ == 0 && static_cast<double>(clock_.elapsed()) > std::min(kWarm, seconds_ / 2) * 1000)
-            first_memory_ = bytes;
+        if (first_memory_ > 0 || static_cast<double>(clock_.elapsed()) < std::min(kWarm, seconds_ / 2) * 1000) return;
+        first_memory_ = bytes;
+        first_in_use_ = memory_in_use();
     });
     // Queued: a deed may open something that turns an event loop of its own, and a timer does not fire within itself.
     connect(&timer_, &QTimer::timeout, this,
@@ -86,8 +101,8 @@ void Monkey::tell_memory() {
     if (now < told_at_ + kTellEvery && last_memory_ < told_memory_ + kTellRise) return;
     told_at_ = now;
     told_memory_ = last_memory_;
-    std::printf("%.0f s: memory %.0f MB, after %s, view %s\n", now, last_memory_ / 1e6, qPrintable(last_),
-                qPrintable(window_->front_name()));
+    std::printf("%.0f s: memory %.0f MB, %.0f in use, after %s, view %s\n", now, last_memory_ / 1e6,
+                memory_in_use() / 1e6, qPrintable(last_), qPrintable(window_->front_name()));
     std::fflush(stdout);
 }
 
@@ -264,19 +279,21 @@ void Monkey::finish() {
         std::printf("view %s %d\n", qPrintable(name), count);
         left_out = left_out || count == 0;
     }
-    const double growth = first_memory_ > 0 ? last_memory_ - first_memory_ : 0;
+    const double growth = first_memory_ > 0 ? last_memory_ - first_memory_ : 0,
+                 in_use = first_memory_ > 0 ? memory_in_use() - first_in_use_ : 0;
     std::printf("stalls over %.0f ms: %d, longest %.0f ms\n", kStall * 1000, stalls,
                 window_->watchdog().longest() * 1000);
     std::printf("of that the window's own doing: %d, longest %.0f ms\n", own_stalls,
                 window_->watchdog().longest_own() * 1000);
-    std::printf("memory %.0f MB, growth %.0f MB\n", last_memory_ / 1e6, growth / 1e6);
+    std::printf("memory %.0f MB, growth %.0f MB, of what is in use %.0f MB\n", last_memory_ / 1e6, growth / 1e6,
+                in_use / 1e6);
     std::fflush(stdout);
     for (const widgets::Run& run : window_->desk().runs().runs())
         if (run.alive()) window_->training().control(run.id, QStringLiteral("stop"), {});
     for (QWidget* widget : QApplication::topLevelWidgets())
         if (widget != window_) widget->close();
     window_->end();
-    QApplication::exit(left_out || own_stalls > 0 || growth > kGrowth ? 1 : 0);
+    QApplication::exit(left_out || own_stalls > 0 || in_use > kGrowth || growth > kHeld * kGrowth ? 1 : 0);
 }
 
 }  // namespace headscope::app

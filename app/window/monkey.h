@@ -54,7 +54,7 @@ private:
     };
     std::map<QString, Command> commands_;
     QString last_;  ///< what was done last, for the report of a stall
-    double first_memory_ = 0, last_memory_ = 0, told_memory_ = 0, told_at_ = 0;
+    double first_memory_ = 0, first_in_use_ = 0, last_memory_ = 0, told_memory_ = 0, told_at_ = 0;
     int stalls_before_ = 0, own_stalls_before_ = 0;
 };
 
