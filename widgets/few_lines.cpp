@@ -17,9 +17,8 @@ namespace {
 
 constexpr double kStep = 0.75;  ///< pixels
 constexpr qsizetype kMostRound = 50;
-constexpr qsizetype kPart = 16;           ///< lines that are outlined together
-constexpr qsizetype kMostOutlined = 200;  ///< lines of a curve; more are drawn as the area that they cover
-constexpr double kMostSide = 8000;        ///< pixels, of such an area
+constexpr qsizetype kPart = 16;     ///< lines that are outlined together
+constexpr double kMostSide = 8000;  ///< pixels, of such an area
 
 /// Lines that go on from each other as one, so many together at most.
 void draw_parts(QPainter* painter, const QList<QLineF>& lines, qsizetype most) {
@@ -182,7 +181,7 @@ void draw_lines(QPainter* painter, QPen pen, const QList<QLineF>& lines) {
     const double step = kStep / std::max(1e-3, pixels);
     const QList<QLineF> few = few_lines(lines, step);
     if (few.size() <= kMostRound) return draw_all_lines(painter, std::move(pen), few);
-    if (few.size() > kMostOutlined && draw_covered(painter, pen, few)) return;
+    if (draw_covered(painter, pen, few)) return;
     // Ends meet within a curve: what overlaps there is seen where it is not opaque.
     pen.setCapStyle(pen.color().alpha() < 255 ? Qt::FlatCap : Qt::SquareCap);
     pen.setJoinStyle(Qt::BevelJoin);

@@ -110,8 +110,6 @@ void FigureView::lay_out() {
     waits_ = false;
     plot_.reset();
     layout_ = {};
-    picture_ = {};
-    drawn_ = {};
     size_ = {};
     if (given_ && !given_->panels.empty() && viewport()->width() > 0) {
         const QuietQt quiet;
@@ -128,8 +126,21 @@ void FigureView::lay_out() {
         size_ = (layout_.size * scale()).toSize();
     }
     set_scroll_range();
-    draw_part(QRect(QPoint(0, 0), size_));
     cost_ = clock.elapsed();
+    undrawn_ = true;
+    Turns::of_window().post(this, [this] {
+        if (undrawn_) draw();
+    });
+}
+
+void FigureView::draw() {
+    QElapsedTimer clock;
+    clock.start();
+    undrawn_ = false;
+    picture_ = {};
+    drawn_ = {};
+    draw_part(QRect(QPoint(0, 0), size_));
+    cost_ += clock.elapsed();
     width_ = viewport()->width();
     viewport()->update();
     Q_EMIT laid_out();
@@ -191,14 +202,14 @@ void FigureView::paintEvent(QPaintEvent*) {
     const QPoint scrolled(horizontalScrollBar()->value(), verticalScrollBar()->value());
     const QRect seen = QRect(scrolled, viewport()->size()) & QRect(QPoint(0, 0), size_);
     // While a slow layout waits for a pause the old picture is stretched.
-    const bool old = (timer_.isActive() || waits_) && width_ > 0 && width_ != viewport()->width();
+    const bool old = waits() && width_ > 0 && width_ != viewport()->width();
     const double stretch = old ? static_cast<double>(viewport()->width()) / width_ : 1.0;
-    if (!old && !drawn_.contains(seen)) draw_part(QRect(QPoint(0, 0), size_));
+    if (!old && !undrawn_ && !drawn_.contains(seen)) draw_part(QRect(QPoint(0, 0), size_));
     painter.translate(-scrolled);
     painter.scale(stretch, stretch);
     painter.setRenderHint(QPainter::SmoothPixmapTransform, old);
     painter.drawPixmap(drawn_.topLeft(), picture_);
-    if (marks_.empty()) return;
+    if (marks_.empty() || undrawn_) return;
     draw_marks(painter);
 }
 

@@ -28,8 +28,8 @@ public:
     /// Null: nothing. The table of numbers is not used and may be missing.
     void set_figure(std::shared_ptr<const figures::FigureData> figure);
     const figures::FigureData* figure() const { return given_.get(); }
-    /// A layout is still to come: slow ones wait for a pause, and a machine that is busy makes any slow.
-    bool waits() const { return timer_.isActive() || waits_; }
+    /// A layout or its picture is still to come: slow ones wait for a pause, and a machine that is busy makes any slow.
+    bool waits() const { return timer_.isActive() || waits_ || undrawn_; }
     /// Of all figures of the program.
     static bool any_waits();
     void set_theme(const Theme& theme);
@@ -72,6 +72,7 @@ private:
     void lay_out();
     void fill_height(const FigureStyle& style, double room);
     void set_scroll_range();
+    void draw();
     void draw_part(const QRect& part);
     void draw_marks(QPainter& painter) const;
     void mark_curve(QPainter* painter, const figures::Curves& curves, const Mark& mark) const;
@@ -85,8 +86,9 @@ private:
     Theme theme_;
     std::vector<Mark> marks_;
     QTimer timer_;
-    bool waits_ = false;  ///< for its turn
-    qint64 cost_ = 0;     ///< ms of the last layout
+    bool waits_ = false;    ///< for its turn
+    bool undrawn_ = false;  ///< laid out; the picture is of before
+    qint64 cost_ = 0;       ///< ms of the last layout and its picture
     QSize size_;          ///< of the laid-out figure, in pixels of the widget
     int width_ = 0;       ///< of the viewport that it was laid out for
     QPixmap picture_;
