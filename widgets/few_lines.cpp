@@ -17,8 +17,7 @@ namespace {
 
 constexpr double kStep = 0.75;  ///< pixels
 constexpr qsizetype kMostRound = 50;
-constexpr qsizetype kPart = 16;     ///< lines that are outlined together
-constexpr double kMostSide = 8000;  ///< pixels, of such an area
+constexpr qsizetype kPart = 16;  ///< lines that are outlined together
 
 /// Lines that go on from each other as one, so many together at most.
 void draw_parts(QPainter* painter, const QList<QLineF>& lines, qsizetype most) {
@@ -117,9 +116,10 @@ private:
     std::vector<float> steep_;  ///< row by row, what a pixel has more than the one above it
 };
 
-/// False: they are not curves from left to right, or stand too far apart.
+/// False: they are not curves from left to right.
 bool draw_covered(QPainter* painter, const QPen& pen, const QList<QLineF>& lines) {
-    const QTransform to = painter->deviceTransform();
+    // Without the place of a widget in its window, which the painter adds.
+    const QTransform to = painter->combinedTransform();
     if (to.type() > QTransform::TxScale || to.m11() <= 0) return false;
     const double radius = std::max(1.0, pen.widthF() * to.m11()) / 2;
     QList<QLineF> device;
@@ -132,8 +132,11 @@ bool draw_covered(QPainter* painter, const QPen& pen, const QList<QLineF>& lines
                   : QRectF(QPointF(std::min(box.left(), one.left()), std::min(box.top(), one.top())),
                            QPointF(std::max(box.right(), one.right()), std::max(box.bottom(), one.bottom())));
     }
-    if (!(box.width() < kMostSide && box.height() < kMostSide)) return false;
-    const QRect pixels = box.adjusted(-radius, -radius, radius, radius).toAlignedRect();
+    // Curves go on beyond what is seen. A widget's size is not in pixels; a picture's, which is, becomes too large.
+    const double ratio = painter->device()->devicePixelRatioF();
+    const QRectF seen(0, 0, painter->device()->width() * ratio, painter->device()->height() * ratio);
+    const QRect pixels = (box.adjusted(-radius, -radius, radius, radius) & seen).toAlignedRect();
+    if (pixels.isEmpty()) return true;
     Coverage coverage(pixels, radius);
     for (qsizetype begin = 0, i = 1; i <= device.size(); ++i) {
         if (i < device.size() && lines[i].p1() == lines[i - 1].p2()) continue;
@@ -142,7 +145,6 @@ bool draw_covered(QPainter* painter, const QPen& pen, const QList<QLineF>& lines
     }
     painter->save();
     painter->setWorldMatrixEnabled(false);
-    const double ratio = painter->device()->devicePixelRatioF();
     QImage picture = coverage.picture(pen.color());
     picture.setDevicePixelRatio(ratio);
     painter->drawImage(QPointF(pixels.topLeft()) / ratio, picture);

@@ -5,6 +5,7 @@
 #include <QImage>
 #include <QPainter>
 #include <QRegularExpression>
+#include <QWidget>
 #include <QXmlStreamReader>
 #include <algorithm>
 #include <array>
@@ -399,4 +400,48 @@ TEST_CASE("The area of a wild curve is what its lines cover", "[figures][spots]"
         CHECK(wrong < inside / 50);
         CHECK(std::abs(more) < inside / 30.0);
     }
+}
+
+TEST_CASE("The area of a curve lies where its lines do: in a widget of a window, and where the curve goes on beyond",
+          "[figures][spots]") {
+    ensure_application();
+    QList<QLineF> lines;
+    for (int i = 0; i < 400; ++i)
+        lines << QLineF(i * 0.5 - 50, i % 2 == 0 ? 20 : 60, i * 0.5 - 49.5, i % 2 == 0 ? 60 : 20);
+    lines << QLineF(lines.back().p2(), QPointF(1e7, 4e9));
+    lines.prepend(QLineF(QPointF(-1e7, -4e9), lines.front().p1()));
+    struct Curve : QWidget {
+        using QWidget::QWidget;
+        void paintEvent(QPaintEvent*) override {
+            QPainter painter(this);
+            painter.setRenderHint(QPainter::Antialiasing);
+            painter.scale(1.5, 1.5);
+            (all ? draw_all_lines : draw_lines)(&painter, QPen(Qt::black, 1.2), lines);
+        }
+        QList<QLineF> lines;
+        bool all = false;
+    };
+    QWidget window;
+    window.resize(300, 200);
+    auto* curve = new Curve(&window);
+    curve->lines = lines.mid(1, lines.size() - 2);
+    curve->setGeometry(60, 40, 200, 120);
+    const auto shown = [&](bool all) {
+        curve->all = all;
+        return window.grab().toImage().convertToFormat(QImage::Format_RGB32);
+    };
+    const auto wrong = [](const QImage& a, const QImage& b) {
+        int count = 0;
+        for (int y = 0; y < a.height(); ++y)
+            for (int x = 0; x < a.width(); ++x) count += std::abs(qRed(a.pixel(x, y)) - qRed(b.pixel(x, y))) > 128;
+        return count;
+    };
+    const QImage exact = shown(true), fast = shown(false);
+    CHECK(wrong(exact, fast) < 100);
+    curve->hide();
+    const QImage empty = shown(true);
+    CHECK(wrong(exact, empty) > 8000);
+    curve->show();
+    curve->lines = lines;  // far ends
+    CHECK(wrong(shown(false), fast) < 400);
 }
