@@ -46,13 +46,14 @@ struct AnalysisFile::Impl {
     AnalysisHeader header;
     Schema schema;
     bool complete = false;
-    bool fixed = false;  ///< it was complete when it was opened, so nobody may change it any more
+    bool mark_known = false;  ///< `complete` was read since the file was opened
+    bool fixed = false;       ///< it was complete when it was opened, so nobody may change it any more
 
     /// The file itself; opened again when a writer in this process took it to publish it.
     hid_t file() {
-        const bool again = handle.dropped();
+        if (handle.dropped()) mark_known = false;
         const hid_t opened = handle.get();
-        if (again) read_mark();
+        if (!mark_known) read_mark();
         return opened;
     }
 
@@ -61,6 +62,7 @@ struct AnalysisFile::Impl {
         std::int32_t mark = 0;
         hdf5::read_attribute(opened, "complete", Type::int32, &mark, 1, where);
         complete = mark == 1;
+        mark_known = true;
         if (!complete || !hdf5::is_held(opened)) return;
         handle.drop();
         hdf5::refuse_held(where);  // no job of ours: one that is done has let go of its file

@@ -63,7 +63,7 @@ void fail(ErrorCode code, const std::string& where, const std::string& expected)
     int number = system_error_on_stack();
     if (const int refusal = take_refusal(); number == 0) number = refusal;
     H5Eclear2(H5E_DEFAULT);
-    check_cancellation();  // reads fail once a stop was asked for
+    check_cancellation();  // who was asked to stop needs no other reason
     if (failure.lock) {
         throw lock_error(where, number != 0 ? os_error_text(number) : "found: " + escaped(failure.innermost));
     }

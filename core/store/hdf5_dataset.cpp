@@ -35,10 +35,10 @@ void for_each_step(const std::string& path, Step step) {
 
 void check_links(hid_t file, const std::string& path, const std::string& where) {
     for_each_step(path, [&](const std::string& step) {
+        check_cancellation();
         H5L_info_t info{};
         if (H5Lexists(file, step.c_str(), H5P_DEFAULT) <= 0) {
             H5Eclear2(H5E_DEFAULT);
-            check_cancellation();
             throw Error(ErrorCode::format, place(where, path), "expected this object", "found no " + escaped(step));
         }
         check(H5Lget_info(file, step.c_str(), &info, H5P_DEFAULT), ErrorCode::format, place(where, step),
@@ -145,12 +145,10 @@ std::string shape_text(const Shape& shape) {
 }
 
 bool exists(hid_t file, const std::string& path) {
+    check_cancellation();
     bool all = true;
     for_each_step(path, [&](const std::string& step) { all = all && H5Lexists(file, step.c_str(), H5P_DEFAULT) > 0; });
-    if (!all) {
-        H5Eclear2(H5E_DEFAULT);
-        check_cancellation();
-    }
+    if (!all) H5Eclear2(H5E_DEFAULT);
     return all;
 }
 

@@ -9,8 +9,6 @@
 #include <string_view>
 #include <utility>
 
-#include "core/base/cancellation_scope.h"
-
 namespace headscope::store::hdf5 {
 namespace {
 
@@ -21,6 +19,7 @@ struct LatchingFile {
     int failure;
     bool read_only;
     bool held_by_writer;
+    bool unsound;
 };
 
 LatchingFile* ours(H5FD_t* file) {
@@ -52,7 +51,7 @@ H5FD_t* open_file(const char* name, unsigned flags, hid_t, haddr_t most) {
         ::fcntl(*static_cast<int*>(handle), F_SETFD, FD_CLOEXEC);
     H5Idec_ref(list);
     if (inner == nullptr) return nullptr;
-    auto* file = new (std::nothrow) LatchingFile{{}, inner, 0, (flags & H5F_ACC_RDWR) == 0, false};
+    auto* file = new (std::nothrow) LatchingFile{{}, inner, 0, (flags & H5F_ACC_RDWR) == 0, false, false};
     if (file == nullptr) {
         H5FDclose(inner);
         return nullptr;
@@ -93,9 +92,11 @@ herr_t get_handle(H5FD_t* file, hid_t, void** handle) {
 }
 
 herr_t read(H5FD_t* file, H5FD_mem_t type, hid_t transfer, haddr_t address, size_t size, void* to) {
-    // Only where nothing is to be written: a failed read of a file that is being made would spoil its closing.
-    if (ours(file)->read_only && cancellation_requested()) return -1;
-    return H5FDread(ours(file)->inner, type, transfer, address, size, to);
+    // Who was asked to stop does so between the library's calls (hdf5_dataset.cpp): a read that fails spoils what the
+    // library keeps of the file's structure, for all who have it open.
+    const herr_t result = H5FDread(ours(file)->inner, type, transfer, address, size, to);
+    if (result < 0) ours(file)->unsound = true;
+    return result;
 }
 
 herr_t write(H5FD_t* file, H5FD_mem_t type, hid_t transfer, haddr_t address, size_t size, const void* from) {
@@ -185,6 +186,11 @@ int write_failure(hid_t file) {
 bool held_by_writer(hid_t file) {
     const LatchingFile* open = behind(file);
     return open != nullptr && open->held_by_writer;
+}
+
+bool unsound(hid_t file) {
+    const LatchingFile* open = behind(file);
+    return open != nullptr && open->unsound;
 }
 
 int take_refusal() {

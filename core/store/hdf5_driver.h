@@ -21,6 +21,10 @@ int write_failure(hid_t file);
 /// opened it finds out whether it is one.
 bool held_by_writer(hid_t file);
 
+/// True when a read of it failed. The library (1.10) goes on with what it has half read of the file's structure, so
+/// that later reads fail, or worse, though the disk is well again: such a file is closed and opened anew (ReadHandle).
+bool unsound(hid_t file);
+
 /// errno's value of the last open or lock that failed on this thread, 0 when there is none; forgets it.
 int take_refusal();
 

@@ -10,7 +10,9 @@
 #include <list>
 #include <set>
 
+#include "core/base/error.h"
 #include "core/base/os_error.h"
+#include "core/store/hdf5_driver.h"
 
 namespace headscope::store {
 namespace {
@@ -56,17 +58,26 @@ void ReadHandle::drop() noexcept {
     file_.reset();
 }
 
+bool ReadHandle::dropped() const noexcept {
+    return file_ < 0 || hdf5::unsound(file_);
+}
+
 hid_t ReadHandle::get() {
     auto& open = open_handles();
     if (!dropped()) {
         if (open.back() != this) open.splice(open.end(), open, std::find(open.begin(), open.end(), this));
         return file_;
     }
+    if (file_ >= 0) close_readers(device_, inode_);  // within a process all share what is unsound
     while (open.size() >= kMostOpen) open.front()->drop();
     // The system's name for what is open: the same file whatever happened to its name.
     const std::string open_file = "/proc/self/fd/" + std::to_string(descriptor_);
     const bool there = ::access(open_file.c_str(), R_OK) == 0;
     file_ = hdf5::open_file(there ? open_file : path_.string(), where_);
+    if (hdf5::unsound(file_)) {  // a writer of this process has it open, and what it shares cannot be forgotten
+        file_.reset();
+        throw Error(ErrorCode::io, where_, "expected to read it", "found that a read failed while it is being written");
+    }
     open.push_back(this);
     return file_;
 }
@@ -80,9 +91,12 @@ std::uint64_t ReadHandle::bytes() const {
 void ReadHandle::close_readers(const std::filesystem::path& path) {
     struct stat status {};
     if (::stat(path.c_str(), &status) != 0) return;
-    for (ReadHandle* handle : all_handles()) {
-        if (handle->device_ == status.st_dev && handle->inode_ == status.st_ino) handle->drop();
-    }
+    close_readers(status.st_dev, status.st_ino);
+}
+
+void ReadHandle::close_readers(dev_t device, ino_t inode) noexcept {
+    for (ReadHandle* handle : all_handles())
+        if (handle->device_ == device && handle->inode_ == inode) handle->drop();
 }
 
 }  // namespace headscope::store

@@ -34,12 +34,13 @@ public:
     ReadHandle(const ReadHandle&) = delete;
     ReadHandle& operator=(const ReadHandle&) = delete;
 
-    /// The file, opened now if need be. Throws what hdf5::open_file does.
+    /// The file, opened now if need be. Throws what hdf5::open_file does, and io when a read failed of a file that a
+    /// writer of this process has open.
     hid_t get();
     /// Lets go of the file: what HDF5 remembers of it is forgotten, unless a writer of this process has it open too.
     void drop() noexcept;
-    /// True when get() would open the file.
-    bool dropped() const noexcept { return file_ < 0; }
+    /// True when get() would open the file: it is not open, or a read of it failed.
+    bool dropped() const noexcept;
     /// Bytes in the file now: one that is being written may grow.
     std::uint64_t bytes() const;
 
@@ -47,6 +48,8 @@ public:
     static void close_readers(const std::filesystem::path& path);
 
 private:
+    static void close_readers(dev_t device, ino_t inode) noexcept;
+
     std::filesystem::path path_;
     std::string where_;
     int descriptor_ = -1;  ///< keeps the file at hand when it is renamed

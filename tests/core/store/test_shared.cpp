@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <fstream>
 #include <iterator>
@@ -239,6 +240,62 @@ TEST_CASE("Reading can be stopped while a writer shares the file, which stays so
     tests::write_synthetic_layer(writer, a, 0, 1);
     writer.publish();
     CHECK(holds_site(*file, a, 0, 1));
+}
+
+TEST_CASE("Stopped anywhere within its reads, a file is read well by the next one", "[store][shared]") {
+    const auto a = with_maps(6);
+    const test::TemporaryFolder folder;
+    tests::write_synthetic_analysis(folder / "a.headscope.h5", a);
+    const auto read_all = [&](const store::AnalysisFile& file) {
+        for (std::int32_t site = 0; site < 6; ++site)
+            for (std::int64_t s = 0; s < 2; ++s)
+                if (!holds_site(file, a, s, site)) return false;
+        return true;
+    };
+    const auto begin = std::chrono::steady_clock::now();
+    REQUIRE(read_all(*store::AnalysisFile::open(folder / "a.headscope.h5")));
+    const auto whole = std::chrono::steady_clock::now() - begin;
+    constexpr int kMoments = 40;
+    for (int moment = 0; moment < kMoments; ++moment) {
+        const auto file = store::AnalysisFile::open(folder / "a.headscope.h5");
+        Cancellation cancellation;
+        std::thread stopping([&] {
+            std::this_thread::sleep_for(whole * moment / kMoments);
+            cancellation.request();
+        });
+        try {
+            const CancellationScope scope(cancellation);
+            CHECK(read_all(*file));
+        } catch (const Stopped&) {
+        }
+        stopping.join();
+        CHECK(read_all(*file));
+    }
+}
+
+TEST_CASE("A file whose disk failed for a while is read well again", "[store][shared]") {
+    const auto a = with_maps(2);
+    const test::TemporaryFolder folder;
+    const auto path = folder / "a.headscope.h5";
+    tests::write_synthetic_analysis(path, a);
+    const auto file = store::AnalysisFile::open(path), same = store::AnalysisFile::open(path);
+    // HDF5's own descriptor; ours do not block.
+    int descriptor = -1;
+    for (const auto& entry : fs::directory_iterator("/proc/self/fd")) {
+        std::error_code gone;
+        const int number = std::stoi(entry.path().filename().string());
+        if (fs::read_symlink(entry.path(), gone) != path || (::fcntl(number, F_GETFL) & O_NONBLOCK) != 0) continue;
+        REQUIRE(descriptor == -1);
+        descriptor = number;
+    }
+    REQUIRE(descriptor >= 0);
+    const int good = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0), bad = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+    REQUIRE(::dup2(bad, descriptor) == descriptor);
+    CHECK_THROWS_MATCHES(file->map(0, 1), Error, test::IsError(ErrorCode::io, "Bad file descriptor"));
+    REQUIRE(::dup2(good, descriptor) == descriptor);
+    for (const int number : {good, bad}) ::close(number);
+    for (const auto& one : {file, same})
+        for (std::int32_t site = 0; site < 2; ++site) CHECK(holds_site(*one, a, 0, site));
 }
 
 TEST_CASE("A program that is started while a file is open does not hold it", "[store][shared]") {
