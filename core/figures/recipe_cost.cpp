@@ -149,11 +149,12 @@ private:
         panel.content = std::move(curves);
         panel.x.label = "length (tokens)";
         panel.x.scale = ScaleKind::logarithmic;
+        panel.y.label = quantity.bytes ? "bytes a layer" : "operations a layer";
+        if (lengths.empty()) return panel;  // this model's table has no row
         std::sort(lengths.begin(), lengths.end());
         for (const auto length : lengths) panel.x.ticks.push_back({static_cast<double>(length), short_length(length)});
         panel.x.range =
             std::pair(static_cast<double>(lengths.front()) / 1.1, static_cast<double>(lengths.back()) * 1.1);
-        panel.y.label = quantity.bytes ? "bytes a layer" : "operations a layer";
         set_amount_ticks(panel.y, values, quantity.bytes);
         const auto trained = model.training_length;
         if (trained > lengths.front() && trained < lengths.back()) {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/figures/indicator_grid.h"
@@ -82,6 +84,18 @@ struct Difference {
     double range = 0;  ///< of the indicator over both files
 };
 
+/// Two analyses of one model may have measured different layers, or other distances.
+void check_alike(const IndicatorGrid& a, const IndicatorGrid& b, Files files) {
+    if (a.sites == b.sites && a.columns == b.columns && a.first_head == b.first_head &&
+        a.values.size() == b.values.size())
+        return;
+    const auto shape = [](const IndicatorGrid& grid) {
+        return std::to_string(grid.sites.size()) + " layers by " + std::to_string(grid.columns) + " heads";
+    };
+    not_alike("expected " + a.title + " of the same layers and heads in both files",
+              "found " + shape(a) + " in " + file_name(*files[0]) + " and " + shape(b) + " in " + file_name(*files[1]));
+}
+
 std::vector<Difference> read_differences(Files files, const FigureOptions& options) {
     std::vector<std::string> names;
     const auto other = chosen_indicators(*files[1], options);
@@ -89,8 +103,8 @@ std::vector<Difference> read_differences(Files files, const FigureOptions& optio
         if (std::find(other.begin(), other.end(), name) != other.end()) names.push_back(name);
     }
     std::vector<Difference> all;
-    // [sequence][cell] of each grid of each file.
-    std::vector<std::vector<std::vector<double>>> values[2];
+    // [sequence][cell] of each file's grids, by their indicators: local focus may be at other distances.
+    std::map<std::string, std::vector<std::vector<double>>> values[2];
     const auto sequences = chosen_sequences(*files[0], options),
                others = chosen_sequences(*files[1], minuend_options(options));
     for (std::size_t s = 0; s < sequences.size(); ++s) {
@@ -100,21 +114,30 @@ std::vector<Difference> read_differences(Files files, const FigureOptions& optio
             one.sequence = f == 0 ? sequences[s] : others[s];
             std::vector<IndicatorGrid> grids;
             for (const auto& name : names) add_indicator_grids(grids, *files[f], "", name, one);
-            values[f].resize(grids.size());
-            for (std::size_t g = 0; g < grids.size(); ++g) {
-                values[f][g].push_back(grids[g].values);
-                if (f == 0 && s == 0) all.push_back({grids[g], {}, {}, {}, {}, 0});
+            for (auto& grid : grids) {
+                values[f][grid.indicator].push_back(grid.values);
+                if (f == 0 && s == 0)
+                    all.push_back({std::move(grid), {}, {}, {}, {}, 0});
+                else if (f == 1)
+                    for (const auto& difference : all)
+                        if (difference.grid.indicator == grid.indicator) check_alike(difference.grid, grid, files);
             }
         }
     }
-    for (std::size_t g = 0; g < all.size(); ++g) {
-        auto& difference = all[g];
+    std::erase_if(all, [&](const Difference& one) { return !values[1].contains(one.grid.indicator); });
+    if (all.empty()) {
+        not_alike("expected an indicator, and distances of local focus, that both files have",
+                  "found none in " + file_name(*files[0]) + " and " + file_name(*files[1]));
+    }
+    for (auto& difference : all) {
+        const auto& ours = values[0].at(difference.grid.indicator);
+        const auto& theirs = values[1].at(difference.grid.indicator);
         Extent extent;
         for (std::size_t cell = 0; cell < difference.grid.values.size(); ++cell) {
             std::vector<double> first, second, each;
             for (std::size_t s = 0; s < sequences.size(); ++s) {
-                first.push_back(values[0][g][s][cell]);
-                second.push_back(values[1][g][s][cell]);
+                first.push_back(ours[s][cell]);
+                second.push_back(theirs[s][cell]);
                 each.push_back(second.back() - first.back());
             }
             const Moments over = moments(each);

@@ -184,7 +184,8 @@ private:
         }
         std::int64_t heads = 1;
         for (const auto site : sites_)
-            heads = std::max<std::int64_t>(heads, file_.header().sites[static_cast<std::size_t>(site)].heads);
+            heads = std::max({heads, std::int64_t{file_.header().sites[static_cast<std::size_t>(site)].heads},
+                              std::int64_t{file_.header().sites[static_cast<std::size_t>(site)].key_value_heads}});
         for (std::int64_t h = 0; h < heads; ++h) model_.members.push_back("head " + std::to_string(h));
     }
 

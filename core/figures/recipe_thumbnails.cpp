@@ -74,7 +74,8 @@ std::vector<float> squared(const Tile& tile, std::int64_t size, bool per_head) {
     for (std::int64_t r = 0; r < size; ++r) {
         for (std::int64_t c = 0; c < size; ++c) {
             const std::int64_t y = r * tile.rows / size, x = c * tile.columns / size;
-            values.push_back(tile.values[static_cast<std::size_t>(y * tile.columns + x)] / whole);
+            const bool there = tile.rows > 0 && tile.columns > 0;  // a sequence without a token has no cell
+            values.push_back(there ? tile.values[static_cast<std::size_t>(y * tile.columns + x)] / whole : kNone);
         }
     }
     return values;

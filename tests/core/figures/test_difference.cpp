@@ -77,6 +77,35 @@ TEST_CASE("An indicator's difference is the second minus the first, symmetric ar
     CHECK(std::get<std::vector<std::int64_t>>(table.columns[7].values)[where] == 1);
 }
 
+TEST_CASE("Local focus is compared at the distances that both files have", "[figures][difference]") {
+    const FigureFiles folder;
+    SyntheticAnalysis wish;
+    const auto a = folder.analysis("a", wish);
+    wish.local_distances = {1, 3, 8};
+    wish.seed = 5;
+    const auto b = folder.analysis("b", wish);
+    wish.local_distances = {5, 6};
+    const auto c = folder.analysis("c", wish);
+    FigureOptions options;
+    options.indicator = "local_focus";
+    const auto figure = make_figure("difference", std::vector{a, b}, options);
+    CHECK(figure.panels.size() == 2);
+    const Table table = figure.table();
+    const auto& names = std::get<std::vector<std::string>>(table.columns[3].values);
+    const auto& values = std::get<std::vector<double>>(table.columns[6].values);
+    REQUIRE(names.size() == 24);
+    const auto first = a->indicator("local_focus").data, second = b->indicator("local_focus").data;
+    for (std::size_t i = 0; i < 12; ++i) {
+        CHECK(names[i] == "local_focus_1");
+        CHECK(names[12 + i] == "local_focus_3");
+        CHECK(values[i] == Approx(second[3 * i] - first[4 * i + 1]).margin(1e-12));
+        CHECK(values[12 + i] == Approx(second[3 * i + 1] - first[4 * i + 3]).margin(1e-12));
+    }
+    CHECK(mismatch({a, c}, options).find("both files") != std::string::npos);
+    options.indicator.clear();
+    CHECK(make_figure("difference", std::vector{a, c}, options).panels.size() > 1);
+}
+
 TEST_CASE("What is kept of the logits is compared as an indicator is", "[figures][difference]") {
     const Two two;
     FigureOptions options;

@@ -31,6 +31,7 @@ struct SyntheticAnalysis {
     std::string model_name = "synthetic";
     std::uint64_t seed = 1;
     std::set<int> measured_layers;
+    std::vector<std::int64_t> local_distances{0, 1, 2, 3};
 };
 
 inline store::AnalysisHeader synthetic_header(const SyntheticAnalysis& a) {
@@ -70,6 +71,7 @@ inline store::AnalysisHeader synthetic_header(const SyntheticAnalysis& a) {
         header.sequences.push_back(std::move(tokens));
     }
     header.measured_layers = a.measured_layers;
+    header.local_distances = a.local_distances;
     header.record = a.record;
     header.hidden_boundaries = a.layers + 1;
     header.vocabulary = a.vocabulary;
@@ -99,8 +101,9 @@ inline kernels::Statistics synthetic_statistics(const SyntheticAnalysis& a, std:
         st.entropy_row_mean.push_back(row_entropy);
         st.concentration.push_back(std::sqrt(l * (sink * sink + (1 - sink) * (1 - sink) / (1.0 + width))));
         st.sink.push_back(sink);
-        for (int n = 0; n < 4; ++n)
-            st.local_focus.push_back(n < length ? (1 - sink) * std::exp(-n / width) / (1.0 + width) : NAN);
+        for (const std::int64_t n : a.local_distances)
+            st.local_focus.push_back(n < length ? (1 - sink) * std::exp(-static_cast<double>(n) / width) / (1.0 + width)
+                                                : NAN);
         st.density.push_back(1 - sink);
         st.sparsity.push_back(0.0);
         st.zero_fraction.push_back(0.1 * uniform(random));
