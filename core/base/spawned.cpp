@@ -12,9 +12,9 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <thread>
 
 #include "core/base/os_error.h"
+#include "core/base/threads.h"
 
 namespace headscope {
 namespace {
@@ -110,10 +110,16 @@ std::shared_ptr<Spawned> Spawned::start(const SpawnOptions& options, std::functi
     if (failure != 0) throw os_error(failure, options.program, "expected to start this program");
     // Before its threads are there: they have what the first one has.
     if (options.nice != 0) ::setpriority(PRIO_PROCESS, static_cast<id_t>(spawned->process_), options.nice);
-    std::thread([spawned, ended = std::move(ended)] {
+    try {
+        start_thread([spawned, ended = std::move(ended)] {
+            spawned->reap();
+            if (ended) ended();
+        }).detach();
+    } catch (const Error&) {
+        spawned->send_signal(SIGKILL);
         spawned->reap();
-        if (ended) ended();
-    }).detach();
+        throw;
+    }
     return spawned;
 }
 

@@ -60,6 +60,7 @@ double probe_value(const training::ProbeResult& probe, std::int64_t sites, std::
     const std::int64_t size = std::ssize(values);
     if (size == sites && indicator == "head_diversity") return values[static_cast<std::size_t>(site)];
     const std::int64_t width = name == "local_focus" ? kFocus : 1;
+    if (place < 0 || place >= width) return kNone;
     if (size != sites * heads * width) return kNone;
     double sum = 0;
     int count = 0;
