@@ -40,7 +40,8 @@ void History::remember() {
 void History::go(std::size_t place) {
     at_ = place;
     restoring_ = true;
-    restore_(states_[at_]);
+    const QJsonObject state = states_[at_];  // of our own: who restores may have something remembered
+    restore_(state);
     restoring_ = false;
     Q_EMIT moved();
 }
@@ -54,6 +55,10 @@ void History::undo() {
 }
 
 void History::redo() {
+    if (quiet_.isActive()) {  // what changed since takes the place of what was undone
+        quiet_.stop();
+        remember();
+    }
     if (can_redo()) go(at_ + 1);
 }
 

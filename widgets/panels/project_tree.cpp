@@ -48,11 +48,12 @@ ProjectTree::ProjectTree(Desk* desk, QWidget* parent) : QTreeWidget(parent), des
     connect(this, &QTreeWidget::currentItemChanged, this, [this](QTreeWidgetItem* item) {
         if (filling_ || !item) return;
         const int id = item->data(0, kIdRole).toInt();
-        if (item->parent() == models_) Q_EMIT model_chosen(id);
-        if (item->parent() == texts_) Q_EMIT text_chosen(id);
-        if (item->parent() == studies_) desk_->select_study(id);
-        if (item->parent() == runs_) Q_EMIT run_chosen(id);
-        if (item->parent() == evaluations_) Q_EMIT evaluation_chosen(id);
+        const QTreeWidgetItem* in = item->parent();  // the item may go with what is told
+        if (in == models_) return Q_EMIT model_chosen(id);
+        if (in == texts_) return Q_EMIT text_chosen(id);
+        if (in == studies_) return desk_->select_study(id);
+        if (in == runs_) return Q_EMIT run_chosen(id);
+        if (in == evaluations_) return Q_EMIT evaluation_chosen(id);
     });
     fill_studies();
     fill_runs();

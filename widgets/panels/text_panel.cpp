@@ -73,7 +73,9 @@ void TextPanel::show_tokens(int row) {
 
 void TextPanel::take_tick(QListWidgetItem* item) {
     if (filling_) return;
-    sources_[static_cast<std::size_t>(list_->row(item))].used = item->checkState() == Qt::Checked;
+    const int row = list_->row(item);
+    if (row < 0 || row >= std::ssize(sources_)) return;
+    sources_[static_cast<std::size_t>(row)].used = item->checkState() == Qt::Checked;
     touch();
 }
 

@@ -104,22 +104,28 @@ void TensorDetails::set_mode(Mode mode) {
 }
 
 void TensorDetails::fill(QGridLayout* grid, const std::vector<std::pair<QString, QString>>& rows) {
-    while (QLayoutItem* item = grid->takeAt(0)) {
-        delete item->widget();
-        delete item;
+    // Labels stay: numbers come while one's text is dragged away, too.
+    const auto label = [&](int line, int column) {
+        return static_cast<QLabel*>(grid->itemAtPosition(line, column)->widget());
+    };
+    const int lines = static_cast<int>(rows.size());
+    int made = grid->count() / 2;
+    for (; made < lines; ++made) {
+        auto* title = plain(grid->parentWidget(), "title");
+        title->setEnabled(false);
+        title->setWordWrap(false);
+        auto* value = plain(grid->parentWidget(), "value");
+        value->setObjectName(QStringLiteral("value_%1_%2").arg(grid == fact_grid_ ? 0 : 1).arg(made));
+        grid->addWidget(title, made, 0, Qt::AlignTop);
+        grid->addWidget(value, made, 1, Qt::AlignTop);
     }
-    int line = 0;
-    for (const auto& [title, value] : rows) {
-        auto* label = plain(grid->parentWidget(), "title");
-        label->setText(title);
-        label->setEnabled(false);
-        label->setWordWrap(false);
-        auto* shown = plain(grid->parentWidget(), "value");
-        shown->setObjectName(QStringLiteral("value_%1_%2").arg(grid == fact_grid_ ? 0 : 1).arg(line));
-        shown->setText(value);
-        shown->setAccessibleName(title);
-        grid->addWidget(label, line, 0, Qt::AlignTop);
-        grid->addWidget(shown, line++, 1, Qt::AlignTop);
+    for (int line = 0; line < made; ++line) {
+        for (int column = 0; column < 2; ++column) label(line, column)->setVisible(line < lines);
+        if (line >= lines) continue;
+        const auto& [title, value] = rows[static_cast<std::size_t>(line)];
+        label(line, 0)->setText(title);
+        label(line, 1)->setText(value);
+        label(line, 1)->setAccessibleName(title);
     }
 }
 

@@ -205,6 +205,7 @@ void TensorsView::refresh() {
 
 void TensorsView::take_table(std::shared_ptr<const TensorTable> table) {
     if (table->model != asked_) return;
+    if (!table_ || table_->model != table->model) model_->set_tree(nullptr);  // rows of other files
     table_ = std::move(table);
     QStringList notes;
     for (const QString& note : table_->notes) notes << note;
@@ -300,7 +301,8 @@ void TensorsView::choose(const QModelIndex& index) {
 
 void TensorsView::show(const TensorRow& row) {
     shown_ = row.name;
-    details_->show_tensor(row, row.file < 0 ? QString() : table_->files[static_cast<std::size_t>(row.file)]);
+    details_->show_tensor(row,
+                          row.file < 0 ? QString() : model_->tree()->table().files[static_cast<std::size_t>(row.file)]);
 }
 
 void TensorsView::read() {
