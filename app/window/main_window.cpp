@@ -63,6 +63,9 @@ MainWindow::MainWindow(const Options& options)
     history_ = std::make_unique<widgets::History>([this] { return looks(); },
                                                   [this](const QJsonObject& looks) { restore_looks(looks); });
     connect(history_.get(), &widgets::History::moved, this, &MainWindow::update_actions);
+    titles_timer_.setSingleShot(true);
+    titles_timer_.setInterval(0);
+    connect(&titles_timer_, &QTimer::timeout, this, &MainWindow::show_titles);
     save_timer_.setSingleShot(true);
     save_timer_.setInterval(kSaveAfter);
     connect(&save_timer_, &QTimer::timeout, this, [this] { save_now(false); });
@@ -189,8 +192,8 @@ void MainWindow::build_views() {
             first = dock;
         docks_[name] = dock;
         views_[name] = view;
-        connect(dock, &QDockWidget::visibilityChanged, this, [this] { show_titles(); });
-        connect(dock, &QDockWidget::topLevelChanged, this, [this] { show_titles(); });
+        connect(dock, &QDockWidget::visibilityChanged, this, [this] { titles_timer_.start(); });
+        connect(dock, &QDockWidget::topLevelChanged, this, [this] { titles_timer_.start(); });
         connect(view, &widgets::View::state_changed, this, [this] {
             if (history_) history_->note();
             save_soon();

@@ -216,6 +216,7 @@ private:
     } opening_;                                  ///< of the session that is being restored
     std::vector<std::string> unread_head_sets_;  ///< of another version: kept as they are
     std::shared_ptr<SessionLock> session_lock_;
+    QTimer titles_timer_;  ///< show_titles() is on its way: Qt tells of docks while it moves them
     QTimer save_timer_;
     bool recording_ = false;  ///< the session may be written: the one before was read
     int running_study_ = 0;

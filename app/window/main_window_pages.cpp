@@ -54,7 +54,7 @@ void MainWindow::show_titles() {
         if (tab == hidden) continue;
         QWidget* old = dock->titleBarWidget();
         dock->setTitleBarWidget(tab ? new QWidget(dock) : nullptr);
-        delete old;
+        if (old) old->deleteLater();
     }
 }
 

@@ -128,6 +128,11 @@ void Monkey::step() {
         }
         if (files) return;
     }
+    // Text that is dragged has an event loop of its own, and the hand that holds it does nothing else.
+    if (dragging_) {
+        if (below(6) == 0) send_keys(QKeySequence(Qt::Key_Escape));
+        return;
+    }
     if (window_->engine().models().empty() && below(40) == 0) {
         choose();
         return;
@@ -196,7 +201,9 @@ void Monkey::drag() {
     QWidget* widget = any_widget(place);
     if (!widget) return;
     last_ = QStringLiteral("drag on %1").arg(name_of(*widget, place));
+    dragging_ = true;
     send_drag(widget, place, {below(widget->width()), below(widget->height())});
+    dragging_ = false;
 }
 
 void Monkey::wheel() {

@@ -53,6 +53,7 @@ private:
         int possible = 0, done = 0;
     };
     std::map<QString, Command> commands_;
+    bool dragging_ = false;
     QString last_;  ///< what was done last, for the report of a stall
     double first_memory_ = 0, first_in_use_ = 0, last_memory_ = 0, told_memory_ = 0, told_at_ = 0;
     int stalls_before_ = 0, own_stalls_before_ = 0;
