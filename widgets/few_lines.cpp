@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -18,6 +19,11 @@ namespace {
 constexpr double kStep = 0.75;  ///< pixels
 constexpr qsizetype kMostRound = 50;
 constexpr qsizetype kPart = 16;  ///< lines that are outlined together
+constexpr double kBeyond = std::numeric_limits<double>::infinity();
+
+bool finite(const QLineF& line) {
+    return std::isfinite(line.x1()) && std::isfinite(line.y1()) && std::isfinite(line.x2()) && std::isfinite(line.y2());
+}
 
 /// Lines that go on from each other as one, so many together at most.
 void draw_parts(QPainter* painter, const QList<QLineF>& lines, qsizetype most) {
@@ -41,7 +47,7 @@ public:
     /// Lines that go on from each other, in pixels. False: one goes back to the left.
     bool take(const QLineF* begin, const QLineF* end) {
         const auto columns = static_cast<std::size_t>(pixels_.width() * kFiner);
-        std::vector<double> low(columns, kNowhere), high(columns, -kNowhere);
+        std::vector<double> low(columns, kBeyond), high(columns, -kBeyond);
         for (const QLineF* line = begin; line != end; ++line) {
             if (!(line->x2() >= line->x1())) return false;
             const double first = std::floor(column(line->x1())), last = std::floor(column(line->x2()));
@@ -56,7 +62,7 @@ public:
         }
         const auto reach = static_cast<std::size_t>(radius_ * kFiner);
         for (std::size_t c = 0; c < columns; ++c) {
-            double top = kNowhere, bottom = -kNowhere;
+            double top = kBeyond, bottom = -kBeyond;
             for (std::size_t at = c - std::min(c, reach); at <= std::min(columns - 1, c + reach); ++at) {
                 const double far =
                     std::max(0.0, std::abs(static_cast<double>(at) - static_cast<double>(c)) - 0.5) / kFiner;
@@ -90,7 +96,6 @@ public:
 
 private:
     static constexpr int kFiner = 3;  ///< columns of a pixel
-    static constexpr double kNowhere = std::numeric_limits<double>::infinity();
 
     double column(double x) const { return (x - pixels_.x()) * kFiner; }
 
@@ -123,20 +128,21 @@ bool draw_covered(QPainter* painter, const QPen& pen, const QList<QLineF>& lines
     if (to.type() > QTransform::TxScale || to.m11() <= 0) return false;
     const double radius = std::max(1.0, pen.widthF() * to.m11()) / 2;
     QList<QLineF> device;
-    QRectF box;
+    double left = kBeyond, top = kBeyond, right = -kBeyond, bottom = -kBeyond;
     for (const QLineF& line : lines) {
-        device << to.map(line);
-        const QRectF one = QRectF(device.back().p1(), device.back().p2()).normalized();
-        box = device.size() == 1
-                  ? one
-                  : QRectF(QPointF(std::min(box.left(), one.left()), std::min(box.top(), one.top())),
-                           QPointF(std::max(box.right(), one.right()), std::max(box.bottom(), one.bottom())));
+        const QLineF one = to.map(line);
+        left = std::min({left, one.x1(), one.x2()});
+        right = std::max({right, one.x1(), one.x2()});
+        top = std::min({top, one.y1(), one.y2()});
+        bottom = std::max({bottom, one.y1(), one.y2()});
+        device << one;
     }
     // Curves go on beyond what is seen. A widget's size is not in pixels; a picture's, which is, becomes too large.
     const double ratio = painter->device()->devicePixelRatioF();
-    const QRectF seen(0, 0, painter->device()->width() * ratio, painter->device()->height() * ratio);
-    const QRect pixels = (box.adjusted(-radius, -radius, radius, radius) & seen).toAlignedRect();
-    if (pixels.isEmpty()) return true;
+    left = std::max(left - radius, 0.0), right = std::min(right + radius, painter->device()->width() * ratio);
+    top = std::max(top - radius, 0.0), bottom = std::min(bottom + radius, painter->device()->height() * ratio);
+    if (!(left < right && top < bottom)) return true;
+    const QRect pixels = QRectF(QPointF(left, top), QPointF(right, bottom)).toAlignedRect();
     Coverage coverage(pixels, radius);
     for (qsizetype begin = 0, i = 1; i <= device.size(); ++i) {
         if (i < device.size() && lines[i].p1() == lines[i - 1].p2()) continue;
@@ -181,7 +187,14 @@ QList<QLineF> few_lines(const QList<QLineF>& lines, double step) {
 void draw_lines(QPainter* painter, QPen pen, const QList<QLineF>& lines) {
     const double pixels = std::abs(painter->transform().m11()) * painter->device()->devicePixelRatioF();
     const double step = kStep / std::max(1e-3, pixels);
-    const QList<QLineF> few = few_lines(lines, step);
+    QList<QLineF> few;
+    if (std::all_of(lines.begin(), lines.end(), finite)) {
+        few = few_lines(lines, step);
+    } else {
+        QList<QLineF> places;
+        std::copy_if(lines.begin(), lines.end(), std::back_inserter(places), finite);
+        few = few_lines(places, step);
+    }
     if (few.size() <= kMostRound) return draw_all_lines(painter, std::move(pen), few);
     if (draw_covered(painter, pen, few)) return;
     // Ends meet within a curve: what overlaps there is seen where it is not opaque.

@@ -51,7 +51,8 @@ QList<QLineF> few_lines(const QList<QLineF>& lines, double step);
 
 /// Draws lines for the screen, thousands of them fast. The outline of a wild curve of 2400 points as one shape takes
 /// Qt's rasteriser 62 ms; thinned, in parts of sixteen lines with plain joins, it takes 3.5 ms; as the area that they
-/// cover, where they go from left to right, half a millisecond. Ends and joins are round where there are few.
+/// cover, where they go from left to right, half a millisecond. Ends and joins are round where there are few. A line with
+/// an end at no place (not finite) is left out.
 void draw_lines(QPainter* painter, QPen pen, const QList<QLineF>& lines);
 
 /// Draws every line, curve by curve, with round ends and joins: for files.

@@ -42,10 +42,17 @@ private:
     Theme theme_;
 };
 
+/// Is drawn by toPainter() alone. The one that a QCustomPlot draws for itself soon after it is made would be seen by
+/// nobody, and costs as much.
+class Paper final : public QCustomPlot {
+public:
+    Paper() { mReplotting = true; }
+};
+
 class PlotMaker {
 public:
     PlotMaker(const FigureLayout& layout, const Theme& theme)
-        : layout_(layout), theme_(theme), plot_(std::make_unique<QCustomPlot>()) {}
+        : layout_(layout), theme_(theme), plot_(std::make_unique<Paper>()) {}
 
     std::unique_ptr<QCustomPlot> make() {
         plot_->setAntialiasedElements(QCP::aeAll);

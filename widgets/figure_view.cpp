@@ -108,7 +108,7 @@ void FigureView::lay_out() {
     clock.start();
     timer_.stop();
     waits_ = false;
-    plot_.reset();
+    old_ = std::move(plot_);
     layout_ = {};
     size_ = {};
     if (given_ && !given_->panels.empty() && viewport()->width() > 0) {
@@ -131,6 +131,7 @@ void FigureView::lay_out() {
     Turns::of_window().post(this, [this] {
         if (undrawn_) draw();
     });
+    if (old_) Turns::of_window().post(this, [this] { old_.reset(); });
 }
 
 void FigureView::draw() {

@@ -82,15 +82,15 @@ private:
     std::shared_ptr<const figures::FigureData> given_;
     figures::FigureData shown_;  ///< `given_` with panels of the screen's height
     FigureLayout layout_;
-    std::unique_ptr<QCustomPlot> plot_;
+    std::unique_ptr<QCustomPlot> plot_, old_;  ///< an old one has hundreds of parts, which go in a turn of their own
     Theme theme_;
     std::vector<Mark> marks_;
     QTimer timer_;
     bool waits_ = false;    ///< for its turn
     bool undrawn_ = false;  ///< laid out; the picture is of before
     qint64 cost_ = 0;       ///< ms of the last layout and its picture
-    QSize size_;          ///< of the laid-out figure, in pixels of the widget
-    int width_ = 0;       ///< of the viewport that it was laid out for
+    QSize size_;            ///< of the laid-out figure, in pixels of the widget
+    int width_ = 0;         ///< of the viewport that it was laid out for
     QPixmap picture_;
     QRect drawn_;  ///< the part of the figure that the pictures show
     QPoint pressed_;

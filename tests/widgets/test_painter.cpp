@@ -16,6 +16,7 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <random>
 
@@ -444,4 +445,34 @@ TEST_CASE("The area of a curve lies where its lines do: in a widget of a window,
     curve->show();
     curve->lines = lines;  // far ends
     CHECK(wrong(shown(false), fast) < 400);
+}
+
+TEST_CASE("Lines that end nowhere are left out, and the others drawn", "[figures][spots]") {
+    const double nan = std::numeric_limits<double>::quiet_NaN(), beyond = std::numeric_limits<double>::infinity();
+    QList<QLineF> good;
+    for (int i = 0; i < 400; ++i) good << QLineF(i * 0.5, i % 2 == 0 ? 20 : 60, i * 0.5 + 0.5, i % 2 == 0 ? 60 : 20);
+    const auto drawn = [](const QList<QLineF>& lines) {
+        QImage image(200, 80, QImage::Format_ARGB32_Premultiplied);
+        image.fill(Qt::white);
+        QPainter painter(&image);
+        painter.setRenderHint(QPainter::Antialiasing);
+        draw_lines(&painter, QPen(Qt::black, 1.9), lines);
+        return image;
+    };
+    const QImage wanted = drawn(good);
+    for (const double bad : {nan, beyond, -beyond}) {
+        QList<QLineF> lines = good, nowhere;
+        lines.prepend(QLineF(bad, 20, 0, 20));
+        lines.append(QLineF(200, 20, 201, bad));
+        lines.insert(200, QLineF(bad, bad, bad, bad));
+        CHECK(drawn(lines) == wanted);
+        for (const QLineF& line : good) nowhere << QLineF(bad, line.y1(), bad, line.y2());
+        CHECK(drawn(nowhere) == drawn({}));
+    }
+    const double far = std::numeric_limits<double>::max();
+    QList<QLineF> longest = good;
+    longest.prepend(QLineF(-far, far, 0, 20));
+    longest.append(QLineF(200, 20, far, -far));
+    const QImage seen = drawn(longest);
+    CHECK(seen.copy(0, 30, 200, 20) == wanted.copy(0, 30, 200, 20));
 }

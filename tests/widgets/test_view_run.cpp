@@ -15,6 +15,7 @@
 #include <QToolButton>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <limits>
 
 #include "tests/widgets/child.h"
 #include "tests/widgets/desk_fixture.h"
@@ -338,6 +339,46 @@ TEST_CASE("A curve without values has no axes, and short ranges have ticks that 
     REQUIRE(plot.x_ticks().size() == 2);
     CHECK(plot.x_ticks()[0].second == "0");
     CHECK(plot.x_ticks()[1].second == "1");
+}
+
+TEST_CASE("A logarithmic curve shows what it can of a range that begins at nothing", "[curve]") {
+    ensure_application();
+    CurvePlot plot;
+    plot.resize(400, 200);
+    auto points = std::make_shared<CurvePlot::Points>();
+    for (int i = 0; i < 300; ++i) {
+        points->x.push_back(i);
+        points->y.push_back(1 + i % 7);
+    }
+    CurvePlot::Line line;
+    line.name = QStringLiteral("loss");
+    line.points = points;
+    plot.set_lines({line});
+    plot.set_x(QStringLiteral("step"), figures::ScaleKind::logarithmic);
+    using Range = CurvePlot::Range;
+    const QImage whole = plot.grab().toImage();
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    for (const Range& range : {Range{0, 299}, Range{-5, 299}, Range{-3, 0}, Range{7, 7}, Range{nan, nan}, Range{1, nan},
+                               Range{9, 3}, Range{1, std::numeric_limits<double>::infinity()}}) {
+        CAPTURE(range.first, range.second);
+        plot.set_range(range);
+        CHECK(plot.grab().toImage() == whole);
+        CHECK(plot.x_to_pixel(1) == Approx(plot.plot_area().left()));
+    }
+    plot.set_range(Range{0, 30});
+    plot.grab();
+    CHECK(plot.x_to_pixel(1) == Approx(plot.plot_area().left()));
+    CHECK(plot.x_to_pixel(30) == Approx(plot.plot_area().left() + plot.plot_area().width()));
+    // Nothing but the step that has no place, then one point alone.
+    points = std::make_shared<CurvePlot::Points>();
+    for (const double x : {0.0, 0.25}) {
+        points->x.push_back(x);
+        points->y.push_back(1);
+        line.points = std::make_shared<CurvePlot::Points>(*points);
+        plot.set_lines({line});
+        plot.grab();
+        CHECK(std::isfinite(plot.x_to_pixel(0.25)));
+    }
 }
 
 TEST_CASE("A low plot has two values at its axis: one alone tells no size", "[curve]") {

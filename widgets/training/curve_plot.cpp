@@ -139,13 +139,21 @@ CurvePlot::Range CurvePlot::all_x() const {
         }
         if (!line.points->x.empty()) all.second = std::max(all.second, line.points->x.back());
     }
-    if (!(all.first <= all.second)) return {0, 1};
-    if (all.first == all.second) return {all.first - 0.5, all.second + 0.5};
-    return all;
+    const bool log = x_scale_ == ScaleKind::logarithmic;
+    if (!(all.first <= all.second)) return log ? Range{1, 10} : Range{0, 1};
+    if (all.first < all.second) return all;
+    if (log) return {all.first / 2, all.second * 2};
+    const double room = std::max(0.5, std::abs(all.first) * 1e-9);
+    return {all.first - room, all.second + room};
 }
 
+/// A range comes from another plot, too, whose axis may begin where a logarithmic one has no place.
 CurvePlot::Range CurvePlot::shown_x() const {
-    return range_.value_or(all_x());
+    const Range all = all_x();
+    if (!range_) return all;
+    const Range seen{drawable(x_scale_, range_->first) ? range_->first : all.first, range_->second};
+    const double size = figures::scaled(x_scale_, seen.second) - figures::scaled(x_scale_, seen.first);
+    return std::isfinite(size) && size > 0 ? seen : all;
 }
 
 void CurvePlot::fit() {

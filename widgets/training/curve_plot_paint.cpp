@@ -197,8 +197,9 @@ void CurvePlot::draw_lines(QPainter& painter) const {
         };
         for (const std::size_t i : shown_points) {
             const double y = points.y[i];
-            if (can_be_drawn(y))
-                stretch << QPointF(x_to_pixel(points.x[i]), y_to_pixel(y));
+            const double x = x_to_pixel(points.x[i]);
+            if (can_be_drawn(y) && std::isfinite(x))
+                stretch << QPointF(x, y_to_pixel(y));
             else
                 flush();
         }
