@@ -219,10 +219,10 @@ void MainWindow::build_status() {
             tr("memory %1")
                 .arg(QLocale::c().formattedDataSize(static_cast<qint64>(bytes), 1, QLocale::DataSizeSIFormat)));
     });
-    connect(&watchdog_, &Watchdog::stalled, this, [this](double seconds, double queued) {
+    connect(&watchdog_, &Watchdog::stalled, this, [this](const Stall& stall) {
         log_->note(tr("The window did not answer for %1 ms; for %2 ms of that others had the processors")
-                       .arg(qRound(seconds * 1000))
-                       .arg(qRound(queued * 1000)));
+                       .arg(qRound(stall.seconds * 1000))
+                       .arg(qRound(stall.queued * 1000)));
     });
 }
 

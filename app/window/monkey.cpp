@@ -81,18 +81,25 @@ Monkey::Monkey(MainWindow* window, double seconds, std::uint64_t seed)
             [this] { QMetaObject::invokeMethod(this, &Monkey::step, Qt::QueuedConnection); });
     for (QAction* action : window_->all_actions())
         connect(action, &QAction::triggered, this, [this, action] { ++actions_[action->objectName()]; });
-    connect(&window_->watchdog(), &Watchdog::stalled, this, [this](double stall, double queued, double ran) {
-        std::printf("%.3f s: stall of %.0f ms, %.0f of them on a processor and %.0f in its queue, after %s, view %s\n",
-                    static_cast<double>(clock_.elapsed()) / 1000, stall * 1000, ran * 1000, queued * 1000,
-                    qPrintable(last_), qPrintable(window_->front_name()));
-        std::fflush(stdout);
-    });
+    window_->watchdog().explain();
+    connect(&window_->watchdog(), &Watchdog::stalled, this, &Monkey::tell_stall);
     clock_.start();
     QTimer::singleShot(1500, this, [this] {
         stalls_before_ = window_->watchdog().stalls();
         own_stalls_before_ = window_->watchdog().own_stalls();
         timer_.start(kPause);
     });
+}
+
+void Monkey::tell_stall(const Stall& stall) {
+    std::printf("%.3f s: stall of %.0f ms, %.0f of them on a processor and %.0f in its queue, after %s, view %s\n",
+                static_cast<double>(clock_.elapsed()) / 1000, stall.seconds * 1000, stall.ran * 1000,
+                stall.queued * 1000, qPrintable(last_), qPrintable(window_->front_name()));
+    std::printf(
+        "  stolen from a processor %.0f ms; then the machine took %.1f of its best time to count, %.1f to read\n",
+        stall.stolen * 1000, stall.pace.arithmetic, stall.pace.memory);
+    for (const std::string& stack : stall.stacks) std::printf("  at %s\n", stack.c_str());
+    std::fflush(stdout);
 }
 
 /// Once a minute, and whenever it has risen by much since it was last told: with what was done just before.

@@ -13,6 +13,7 @@
 namespace headscope::app {
 
 class MainWindow;
+struct Stall;
 
 /// Clicks, drags, scrolls and types at random for some time, from a seed, and prints what it reached: how often each
 /// action and view, the longest time in which the window did not answer, memory at the begin and the end. Then the
@@ -37,6 +38,7 @@ private:
     QWidget* any_widget(QPoint& place);
     int below(int limit) { return static_cast<int>(random_() % static_cast<unsigned>(std::max(1, limit))); }
     void tell_memory();
+    void tell_stall(const Stall& stall);
     void finish();
     /// Takes the place of the desktop's programs for folders.
     Q_INVOKABLE void pass_over(const QUrl&) {}

@@ -20,7 +20,9 @@
 #include "app/window/driver.h"
 #include "app/window/main_window.h"
 #include "app/window/monkey.h"
+#include "app/window/painting_thread.h"
 #include "core/base/error.h"
+#include "core/base/threads.h"
 #include "widgets/desk/style.h"
 #include "widgets/quiet_qt.h"
 
@@ -29,6 +31,9 @@ namespace {
 
 constexpr rlim_t kMostDescriptors = 16384;
 [[maybe_unused]] constexpr int kMostHeaps = 4, kLargeBytes = 1 << 20, kFreeBytes = 16 << 20;
+
+// An analysis and the window's tiles and figures take every processor; a click is answered before them.
+constexpr int kWorkersGiveWay = 5;
 
 volatile std::sig_atomic_t asked_to_end = 0;
 
@@ -140,11 +145,13 @@ int run_window(int argc, char** argv) {
         qInstallMessageHandler(on_qt_message);
         allow_many_files();
         keep_memory_together();
+        set_new_threads_nice(kWorkersGiveWay);
         QCoreApplication::setApplicationName(QStringLiteral("headscope"));
         QCoreApplication::setApplicationVersion(QLatin1String(kVersion));
         QGuiApplication::setDesktopFileName(QStringLiteral("org.headscope.Headscope"));
         int count = 1;
         Application application(count, argv);
+        paint_on_this_thread_alone();
         std::setlocale(LC_NUMERIC, "C");
         QApplication::setStyle(new widgets::Style);
         QApplication::setWindowIcon(QIcon(QStringLiteral(":/icons/headscope.svg")));

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <fstream>
 
+#include "app/window/stack_samples.h"
 #include "core/base/machine.h"
 #include "core/base/threads.h"
 
@@ -15,6 +16,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr auto kEvery = std::chrono::milliseconds(50);
 constexpr double kLimit = 0.1;
+constexpr auto kSuspicious = std::chrono::milliseconds(50);  // that is when samples are taken of what it is at
+constexpr auto kSampleEvery = std::chrono::milliseconds(15);
 constexpr int kMemoryEvery = 40;  // questions
 
 /// Seconds that a thread of this process had a processor so far, and stood ready in the queue of one; 0: nobody tells.
@@ -56,27 +59,51 @@ void Watchdog::watch() {
 }
 
 void Watchdog::ask_and_wait(const widgets::Mailbox::Sender& send) {
+    if (explaining_ && !pace_) {
+        pace_ = std::make_unique<Pace>();
+        stacks_ = std::make_unique<StackSamples>(watched_);
+    }
     const ProcessorTime before = processor_time(watched_);
+    const bool explaining = pace_ != nullptr;
+    const double stolen = explaining ? stolen_time() : 0;
     const auto begin = Clock::now();
     const std::int64_t asked = answered_ + 1;
-    send([this, asked, begin, before] {
+    send([this, asked, begin, before, explaining, stolen] {
         const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
         longest_ = std::max(longest_, seconds);
-        answered_ = asked;
         if (seconds <= kLimit) {
             longest_own_ = std::max(longest_own_, seconds);
+            answered_ = asked;
             return;
         }
         ++stalls_;
         const ProcessorTime after = processor_time(watched_);
-        const double queued = after.queued - before.queued;
-        const double own = std::max(0.0, seconds - queued);
+        Stall stall{seconds, after.queued - before.queued, after.ran - before.ran, 0, {}, {}};
+        const double own = std::max(0.0, seconds - stall.queued);
         longest_own_ = std::max(longest_own_, own);
         if (own > kLimit) ++own_stalls_;
-        Q_EMIT stalled(seconds, queued, after.ran - before.ran);
+        if (explaining) {
+            stall.stolen = stolen_time() - stolen;
+            stall_ = std::move(stall);
+        } else {
+            Q_EMIT stalled(stall);
+        }
+        answered_ = asked;
     });
     // One question at a time: a stall is reported once, with its whole length.
-    while (!ending_ && answered_ < asked) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    if (stacks_) stacks_->clear();
+    auto sampled = begin + kSuspicious;
+    while (!ending_ && answered_ < asked) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        if (!stacks_ || answered_ >= asked || Clock::now() < sampled) continue;
+        stacks_->take();
+        sampled = Clock::now() + kSampleEvery;
+    }
+    if (answered_ < asked || !stall_) return;
+    stall_->pace = pace_->measure();
+    stall_->stacks = stacks_->lines();
+    send([this, stall = std::move(*stall_)] { Q_EMIT stalled(stall); });
+    stall_.reset();
 }
 
 }  // namespace headscope::app

@@ -4,12 +4,30 @@
 #include <QObject>
 #include <atomic>
 #include <condition_variable>
+#include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <thread>
+#include <vector>
 
+#include "app/window/pace.h"
 #include "widgets/desk/mailbox.h"
 
 namespace headscope::app {
+
+class StackSamples;
+
+/// The window did not answer for more than a tenth of a second.
+struct Stall {
+    double seconds = 0;
+    double queued = 0;  ///< of that its thread was ready and other threads had the processors,
+    double ran = 0;     ///< it had one. The rest it waited: for a lock, for memory, for a disk.
+    double stolen = 0;  ///< other machines on this computer had the processor that they took most from meanwhile
+    // If explain() was called:
+    Pace::Slower pace;                ///< right after it
+    std::vector<std::string> stacks;  ///< where its thread was, from time to time (StackSamples)
+};
 
 /// Tells the memory that the process holds every two seconds, read on a thread of its own. Told to, it also watches
 /// whether the window's thread answers: asks it twenty times a second and reports every answer that took more than a
@@ -20,6 +38,9 @@ public:
     explicit Watchdog(bool watching, QObject* parent = nullptr);
     ~Watchdog() override;
 
+    /// From now on stalls are told with what the window's thread was at, and how fast the machine was. Takes 16 MB.
+    void explain() { explaining_ = true; }
+
     int stalls() const { return stalls_; }
     double longest() const { return longest_; }  ///< seconds
     /// Without what the window's thread stood ready in the queue of a processor that other threads had: what is left is
@@ -28,9 +49,7 @@ public:
     double longest_own() const { return longest_own_; }
 
 Q_SIGNALS:
-    /// The window did not answer for so long; for `queued` of that its thread was ready and other threads had the
-    /// processors, for `ran` it had one. The rest it waited: for a lock, for memory, for a disk.
-    void stalled(double seconds, double queued, double ran);
+    void stalled(const headscope::app::Stall& stall);
     void memory_read(double bytes);
 
 private:
@@ -41,10 +60,13 @@ private:
     const int watched_;  ///< the window's thread
     std::mutex mutex_;
     std::condition_variable ended_;
-    std::atomic<bool> ending_{false};
+    std::atomic<bool> ending_{false}, explaining_{false};
     std::atomic<std::int64_t> answered_{0};
     int stalls_ = 0, own_stalls_ = 0;
     double longest_ = 0, longest_own_ = 0;
+    std::optional<Stall> stall_;  ///< told once it is explained; the window's thread writes, before it answers
+    std::unique_ptr<Pace> pace_;  ///< the watching thread's, as the next
+    std::unique_ptr<StackSamples> stacks_;
     widgets::Mailbox mailbox_{this};
     std::thread thread_;
 };

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/threads.h"
 
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <atomic>
 #include <system_error>
 #include <utility>
 
@@ -9,10 +14,26 @@
 #include "core/base/os_error.h"
 
 namespace headscope {
+namespace {
+
+constexpr int kLowest = 19;
+std::atomic<int> niceness_of_new{-1};  // negative: as whoever starts them
+
+}  // namespace
+
+void set_new_threads_nice(int niceness) {
+    niceness_of_new = std::min(::getpriority(PRIO_PROCESS, 0) + niceness, kLowest);
+}
 
 std::thread start_thread(std::function<void()> work) {
     try {
-        return std::thread(std::move(work));
+        const int niceness = niceness_of_new;
+        if (niceness < 0) return std::thread(std::move(work));
+        return std::thread([niceness, work = std::move(work)] {
+            const auto thread = static_cast<id_t>(::syscall(SYS_gettid));
+            if (::getpriority(PRIO_PROCESS, thread) < niceness) ::setpriority(PRIO_PROCESS, thread, niceness);
+            work();
+        });
     } catch (const std::system_error& refusal) {
         throw Error(ErrorCode::io, "threads", "expected to start a thread (see ulimit -u)",
                     os_error_text(refusal.code().value()));

@@ -13,6 +13,11 @@ namespace headscope {
 /// std::thread's own failure is no Error, and ends a program that does not know of it. Throws Error io.
 std::thread start_thread(std::function<void()> work);
 
+/// Threads that are started from now on give way to the one that calls: by `niceness` as nice(1) counts, and so do
+/// those that they start themselves. For a window, whose workers compute on all processors. Linux: threads have
+/// priorities of their own.
+void set_new_threads_nice(int niceness);
+
 /// Appends up to `count` threads that all do `work`, which must not throw: as many as the system gives. Throws Error io
 /// where it gives none.
 void start_threads(std::vector<std::thread>& threads, std::int64_t count, const std::function<void()>& work);

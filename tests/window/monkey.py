@@ -5,6 +5,7 @@ crash, no stall of the window's own doing, every action, view and often possible
 caches take. A run that trains is open,
 and an evaluation of it, so that there is something to pause, stop and look at. HEADSCOPE_MONKEY_SECONDS: for how long (120)."""
 import argparse
+import collections
 import os
 import signal
 import subprocess
@@ -90,6 +91,24 @@ def holders(process):
     return found
 
 
+def named(program, lines):
+    """The lines that tell where the window's thread was in a stall, with the names of the program's own functions."""
+    stacks = [line[len("  at "):].split(" < ") for line in lines if line.startswith("  at ")]
+    own = os.path.basename(program) + "+"
+    places = sorted({place for stack in stacks for place in stack if place.startswith(own)})
+    names = {}
+    try:
+        for begin in range(0, len(places), 1000):
+            some = places[begin:begin + 1000]
+            done = subprocess.run(["addr2line", "-fCs", "-e", program] + [place[len(own):] for place in some],
+                                  capture_output=True, text=True, errors="replace", timeout=PATIENCE)
+            names.update(zip(some, (name.split("(")[0] for name in done.stdout.splitlines()[::2])))
+    except (OSError, subprocess.TimeoutExpired) as error:
+        print(f"monkey.py: places have no names: {error}")
+    counts = collections.Counter(" < ".join(names.get(place, place) for place in stack) for stack in stacks)
+    return [f"{count} x {stack}" for stack, count in counts.most_common()]
+
+
 def judge(run, seconds):
     failures = []
     if run.returncode < 0:
@@ -132,6 +151,8 @@ def main():
             return 1
         finally:
             end_training(home)
+    for line in named(program, run.stdout.splitlines()):
+        print(line)
     failures = judge(run, options.seconds)
     for failure in failures:
         print("monkey.py: " + failure)

@@ -17,6 +17,17 @@ def start(program, home):
     return window, Sent(window)
 
 
+def threads_of(process):
+    names = []
+    for task in os.listdir(f"/proc/{process}/task"):
+        try:
+            with open(f"/proc/{process}/task/{task}/comm", encoding="utf-8") as file:
+                names.append(file.read().strip())
+        except OSError:  # it has ended
+            pass
+    return names
+
+
 def export(window, hands, path):
     hands.act("export")
     hands.click("export_save")
@@ -72,6 +83,9 @@ def tell(program, home):
         hands.act("view_" + view)
         window.until_state(f"the view {view} in front", lambda state: state["front"] == view)
         window.quiet()
+    helpers = [name for name in threads_of(window.process.pid) if "pooled" in name]
+    if helpers:
+        raise Failed(f"expected the window to paint without a pool of threads; found {helpers}")
     export(window, hands, os.path.join(home, "figure.svg"))
     with open(os.path.join(home, "figure.svg"), encoding="utf-8") as file:
         if "<text" not in file.read():

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What becomes of those who want threads where the system gives none.
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <functional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "core/base/error.h"
@@ -58,4 +64,21 @@ TEST_CASE("As many threads as were asked for do the work where the system has th
     CHECK(calls == 3);
     start_threads(threads, 0, [] {});
     CHECK(threads.size() == 3);
+}
+
+TEST_CASE("New threads give way to the one that calls, and so do those that they start", "[threads]") {
+    const int own = ::getpriority(PRIO_PROCESS, 0);
+    const auto niceness = [] { return ::getpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid))); };
+    int of_one = -100, of_its_own = -100, afterwards = -100;
+    set_new_threads_nice(3);
+    start_thread([&] {
+        of_one = niceness();
+        std::thread([&] { of_its_own = niceness(); }).join();
+    }).join();
+    set_new_threads_nice(0);
+    start_thread([&] { afterwards = niceness(); }).join();
+    CHECK(of_one == std::min(own + 3, 19));
+    CHECK(of_its_own == of_one);
+    CHECK(afterwards == own);
+    CHECK(::getpriority(PRIO_PROCESS, 0) == own);
 }
