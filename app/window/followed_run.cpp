@@ -2,6 +2,8 @@
 #include "app/window/followed_run.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
@@ -15,7 +17,40 @@ namespace headscope::app {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::size_t kMostRuns = 500;  ///< folders that are looked at
+constexpr std::size_t kMostRuns = 500;           ///< folders that are looked at
+constexpr std::uint64_t kLastWords = 1U << 20U;  ///< bytes of a journal that tell how its run ended
+// A copy of a run has 64 bytes a step. From so many steps on there are so many milliseconds between two.
+constexpr std::size_t kLong = 20'000, kVeryLong = 100'000;
+constexpr std::chrono::milliseconds kSeldom{1000}, kVerySeldom{2000};
+
+/// By the last events of its journal: all journals of a user may be gigabytes. A run that ended says so last of all.
+bool is_interrupted(const fs::path& folder) {
+    const fs::path journal = training::RunFolder{folder}.journal();
+    std::error_code error;
+    if (!fs::exists(journal, error))
+        return workspace::live_run(training::read_run(folder)).status() == workspace::RunStatus::interrupted;
+    if (training::being_written(journal)) return false;
+    const std::uint64_t size = fs::file_size(journal, error);
+    for (std::uint64_t bytes = error ? training::JournalReader::kAll : kLastWords;; bytes *= 16) {
+        training::JournalReader reader(journal, bytes);
+        std::optional<training::RunState> state;
+        bool any = false;
+        for (bool more = true; more;) {
+            const auto batch = reader.read();
+            for (const auto& event : batch.events) {
+                any = true;
+                if (std::holds_alternative<training::Started>(event.what)) state = training::RunState::running;
+                if (const auto* to = std::get_if<training::StateChanged>(&event.what)) state = to->state;
+            }
+            more = batch.more;
+        }
+        // One event may be longer than what was looked at.
+        const bool all = error || size <= bytes;
+        if (!any && !all) continue;
+        if (!state) return !all;
+        return *state == training::RunState::running || *state == training::RunState::paused;
+    }
+}
 
 }  // namespace
 
@@ -29,28 +64,47 @@ FollowedRun::FollowedRun(fs::path folder) : folder_{std::move(folder)}, reader_(
 }
 
 bool FollowedRun::read() {
-    const std::uint64_t before = record_.events;
     const bool was_written = record_.written;
     // First whether it is written: a process that ends in between has written all of it by then.
     const bool written = training::being_written(folder_.journal());
     for (bool more = true; more;) {
-        const auto batch = reader_.read();
+        const auto batch = reader_->read();
         if (batch.restarted) record_ = {};
-        for (const auto& event : batch.events) record_.add(event);
+        news_ |= batch.restarted || !batch.events.empty();
+        try {
+            for (const auto& event : batch.events) record_.add(event);
+        } catch (...) {  // no memory: half of an event may be in it, and the rest of the batch is gone
+            record_ = {};
+            reader_.emplace(folder_.journal());
+            throw;
+        }
         more = batch.more;
     }
     record_.written = written;
+    news_ |= written != was_written;
     // The trainer keeps the last few and the best one.
     std::erase_if(record_.snapshots, [this](const auto& snapshot) {
         std::error_code ignored;
         return training::snapshot_step(snapshot.name) < 0 || !fs::exists(folder_.snapshots() / snapshot.name, ignored);
     });
-    if (was_written && !written) training::mend_run_file(folder_.path);  // it may have died
-    return record_.events != before || written != was_written;
+    return was_written && !written;
 }
 
-std::shared_ptr<const workspace::LiveRun> FollowedRun::published() const {
-    return std::make_shared<const workspace::LiveRun>(record_);
+bool FollowedRun::due() const {
+    if (!news_ || !published_) return news_;
+    if (published_->status() != record_.status() || published_->written != record_.written) return true;
+    const std::size_t steps = record_.steps.size();
+    const auto apart = steps > kVeryLong ? kVerySeldom : steps > kLong ? kSeldom : std::chrono::milliseconds(0);
+    return std::chrono::steady_clock::now() - told_ >= apart;
+}
+
+std::shared_ptr<const workspace::LiveRun> FollowedRun::publish() {
+    before_.reset();
+    auto made = std::make_shared<const workspace::LiveRun>(record_);
+    before_ = std::exchange(published_, std::move(made));
+    news_ = false;
+    told_ = std::chrono::steady_clock::now();
+    return published_;
 }
 
 std::string FollowedRun::name() const {
@@ -91,9 +145,7 @@ std::vector<fs::path> interrupted_runs(const fs::path& runs, const Cancellation&
         if (cancellation.requested()) throw Stopped();
         try {
             if (!training::is_run_folder(at->path())) continue;
-            FollowedRun run(at->path());
-            run.read();
-            if (run.published()->status() == workspace::RunStatus::interrupted) found.push_back(at->path());
+            if (is_interrupted(at->path())) found.push_back(at->path());
         } catch (const Error&) {  // not one that could be resumed
         }
     }

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <QStringList>
+#include <chrono>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,10 +22,16 @@ public:
     /// Throws Error (usage) for a folder without a run.
     explicit FollowedRun(std::filesystem::path folder);
 
-    /// What came since; true: something did, or the process came or went. Throws Error, Stopped never.
+    /// What came since. True: its process went, perhaps without having made run.h5 (training::mend_run_file()). Throws
+    /// Error, Stopped within a CancellationScope; the next call goes on where this one ended.
     bool read();
-    /// What is known, as a value for others.
-    std::shared_ptr<const workspace::LiveRun> published() const;
+    /// Something came that publish() has not told, and it is time: a long run, of which a copy is dear, is told of less
+    /// often, but at once when it begins, pauses or ends.
+    bool due() const;
+    /// What is known, as a value for others. The one before the last is let go of here, so that it is freed on this
+    /// thread where others had time to take the last one.
+    std::shared_ptr<const workspace::LiveRun> publish();
+    const std::filesystem::path& folder() const { return folder_.path; }
     /// The job's name, else the folder's.
     std::string name() const;
 
@@ -34,8 +42,11 @@ public:
 
 private:
     training::RunFolder folder_;
-    training::JournalReader reader_;
+    std::optional<training::JournalReader> reader_;  ///< always there
     workspace::LiveRun record_;
+    bool news_ = true;  ///< since published_
+    std::chrono::steady_clock::time_point told_;
+    std::shared_ptr<const workspace::LiveRun> published_, before_;
     struct Wish {
         std::string id;
         QString action;
@@ -43,7 +54,8 @@ private:
     std::vector<Wish> wishes_;
 };
 
-/// Folders below `runs` whose process died before it was done. Never throws but Stopped.
+/// Folders below `runs` whose process died before it was done. Looks at the ends of journals alone. Never throws but
+/// Stopped.
 std::vector<std::filesystem::path> interrupted_runs(const std::filesystem::path& runs,
                                                     const Cancellation& cancellation);
 

@@ -5,15 +5,19 @@
 
 #include <QDateTime>
 #include <QFile>
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
+#include <string_view>
+#include <vector>
 
 #include "core/base/error.h"
 #include "core/base/output_file.h"
 #include "core/training/job_keys.h"
-#include "core/training/journal.h"
 #include "core/training/journal_reader.h"
 #include "core/training/run_folder.h"
 #include "widgets/desk/error_words.h"
@@ -55,14 +59,40 @@ void write_job(const fs::path& path, const training::JobFile& job) {
     file.publish();
 }
 
-bool is_running(pid_t process) {
-    if (process <= 0 || ::kill(process, 0) != 0) return false;
-    // One that ended and that nobody waited for is there as well.
-    std::ifstream stat("/proc/" + std::to_string(process) + "/stat");
-    std::string words;
-    std::getline(stat, words);
-    const std::size_t name_end = words.rfind(')');
-    return name_end == std::string::npos || name_end + 2 >= words.size() || words[name_end + 2] != 'Z';
+/// Of one that ended, waited for or not, there are no words.
+bool trains_in(pid_t process, const fs::path& run) {
+    std::ifstream file("/proc/" + std::to_string(process) + "/cmdline");
+    bool trains = false, output = false;
+    for (std::string word; std::getline(file, word, '\0');) {
+        if (output && trains && fs::path(word).lexically_normal() == run.lexically_normal()) return true;
+        trains |= word == "train";
+        output = word == "-o";
+    }
+    return false;
+}
+
+bool is_running(const Launch& launch) {
+    return launch.spawned ? launch.spawned->running() : trains_in(launch.process, launch.run);
+}
+
+/// A number in front of the text, 0: none.
+pid_t leading_number(std::string_view text) {
+    pid_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    return error == std::errc() && end != text.data() && number > 0 ? number : 0;
+}
+
+/// The number of the process in "measuring-123" and the like, 0: it is another file.
+pid_t measuring_process(const std::string& name) {
+    for (const std::string_view begin : {"measuring-", "calibration-"}) {
+        if (!name.starts_with(begin)) continue;
+        const std::string_view rest = std::string_view(name).substr(begin.size());
+        const pid_t process = leading_number(rest);
+        const std::string_view end = rest.substr(std::min(rest.size(), std::to_string(process).size()));
+        const bool known = begin == "measuring-" ? end.empty() : end.starts_with(".headscope.h5");
+        if (known) return process;
+    }
+    return 0;
 }
 
 std::uintmax_t size_of(const fs::path& file) {
@@ -84,6 +114,15 @@ struct Aside {
     ~Aside() {
         std::error_code ignored;
         fs::remove_all(path, ignored);
+    }
+};
+
+/// Ends a process when it goes: a read of the journal may be stopped, too.
+struct Ending {
+    Spawned& process;
+    ~Ending() {
+        process.send_signal(SIGKILL);
+        process.wait(kEnd);
     }
 };
 
@@ -148,7 +187,29 @@ void begin_training(Launch& launch, const std::string& program) {
     SpawnOptions options = patient(program, words);
     options.error_file = launch.log;
     options.own_session = true;
-    launch.process = Spawned::start(options)->process();
+    launch.spawned = Spawned::start(options);
+}
+
+std::shared_ptr<Launch> find_launch(const fs::path& run, const fs::path& folder) {
+    std::error_code error;
+    for (fs::directory_iterator at("/proc", error), end; !error && at != end; at.increment(error)) {
+        const pid_t process = leading_number(at->path().filename().string());
+        if (process == 0 || !trains_in(process, run)) continue;
+        auto launch = std::make_shared<Launch>();
+        launch->folder = folder;
+        launch->run = run;
+        launch->log = folder / "jobs" / (run.filename().string() + ".log");
+        launch->process = process;
+        return launch;
+    }
+    return nullptr;
+}
+
+void stop_launch(const Launch& launch) {
+    if (launch.spawned)
+        launch.spawned->send_signal(SIGTERM);
+    else if (is_running(launch))
+        ::kill(launch.process, SIGTERM);
 }
 
 LaunchState look_at(const Launch& launch) {
@@ -156,10 +217,9 @@ LaunchState look_at(const Launch& launch) {
     const fs::path journal = training::RunFolder{launch.run}.journal();
     std::error_code ignored;
     // Before the journal: a process that ends in between has written it by then.
-    const bool running = is_running(launch.process);
-    // What is left of a run may be done before it is looked at.
-    const bool begun = launch.resume ? training::being_written(journal) || size_of(journal) > launch.journal
-                                     : fs::exists(journal, ignored);
+    const bool running = is_running(launch);
+    // What is left of a run may be done before it is looked at; to have its journal open says nothing yet.
+    const bool begun = launch.resume ? size_of(journal) != launch.journal : fs::exists(journal, ignored);
     if (begun) {
         state.what = LaunchState::What::begun;
     } else if (!running) {
@@ -175,8 +235,9 @@ LaunchState look_at(const Launch& launch) {
 double measure_speed(const training::JobFile& job, const std::string& program, const fs::path& folder,
                      const std::atomic<bool>& given_up, const Cancellation& cancellation) {
     training::JobFile aside = job;
+    // The minutes, more than kPatience, are the end of one whose window was killed.
     for (const char* off :
-         {"evaluation.every=0", "snapshots.every=0", "probe.every=0", "sample.every=0", "training.minutes=30"})
+         {"evaluation.every=0", "snapshots.every=0", "probe.every=0", "sample.every=0", "training.minutes=4"})
         training::set_key(aside, off);
     const Aside place{folder / ("measuring-" + std::to_string(::getpid()))};
     { const Aside old{place.path}; }
@@ -187,10 +248,7 @@ double measure_speed(const training::JobFile& job, const std::string& program, c
         program,
         {QStringLiteral("train"), QString::fromStdString((place.path / "job.toml").string()), QStringLiteral("-o"),
          QString::fromStdString(run.string()), QStringLiteral("--nice"), QString::number(kPriority)}));
-    const auto end = [&process] {
-        process->send_signal(SIGKILL);
-        process->wait(kEnd);
-    };
+    const Ending ending{*process};
     training::JournalReader journal(training::RunFolder{run}.journal());
     Pace pace;
     std::optional<Clock::time_point> first;
@@ -204,16 +262,12 @@ double measure_speed(const training::JobFile& job, const std::string& program, c
             pace.add(*step);
             pace.last = step->tokens;
         }
-        if (given_up || cancellation.requested()) {
-            end();
-            throw Stopped();
-        }
+        if (given_up || cancellation.requested()) throw Stopped();
         const auto now = Clock::now();
         const bool enough = first && pace.seconds > 0 && now - *first >= kMeasure;
         const bool ended = !process->running();
         if (!enough && !ended && now - begin < kPatience) continue;
         const QByteArray said = QByteArray::fromStdString(process->errors());
-        end();
         if (pace.seconds > 0) return static_cast<double>(pace.tokens) / pace.seconds;
         if (pace.steps > 0) return pace.first_tokens_per_second;
         const QString words = widgets::error_words(said);
@@ -225,6 +279,18 @@ double measure_speed(const training::JobFile& job, const std::string& program, c
                     rest.isEmpty() ? "found that no step was done in time"
                                    : rest.section(QStringLiteral("; "), 1).toStdString());
     }
+}
+
+void remove_measurements(const fs::path& folder) {
+    std::vector<fs::path> left;
+    std::error_code error;
+    for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+        const pid_t process = measuring_process(at->path().filename().string());
+        // A number of ours is that of one that had it before.
+        if (process == ::getpid() || (process > 0 && ::kill(process, 0) != 0 && errno == ESRCH))
+            left.push_back(at->path());
+    }
+    for (const fs::path& one : left) fs::remove_all(one, error);
 }
 
 widgets::JobProblem problem_of_words(const QString& words) {

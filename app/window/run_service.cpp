@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/window/run_service.h"
 
+#include <QDir>
+#include <algorithm>
 #include <utility>
 
 #include "app/window/followed_run.h"
@@ -53,6 +55,8 @@ RunService::~RunService() {
     files_.cancel(this);
     estimates_.cancel(this);
     measurements_.cancel(this);
+    looks_.cancel(this);
+    looks_.cancel(&mends_);
     files_.finish();  // a wish to stop the runs, as the window was closed
 }
 
@@ -78,8 +82,8 @@ void RunService::estimate() {
 void RunService::calibrate() {
     if (!may_start(true) || shelf_->draft().problem() || calibration_) return;
     calibrating_key_ = speed_key(shelf_->draft().job());
-    shelf_->set_starting(tr("Measuring…"));
     calibration_ = std::make_shared<std::atomic<bool>>(false);
+    tell_starting();
     // Not where journals are read and wishes written: data may have to be made first.
     measurements_.post(this, [this, given_up = calibration_, job = shelf_->draft().job(), program = program_,
                               folder = folder_, send = mailbox_.sender()](const Cancellation& cancellation) {
@@ -101,7 +105,7 @@ void RunService::stop_calibrating() {
 
 void RunService::calibrated(double tokens_per_second, const QString& words) {
     calibration_.reset();
-    shelf_->set_starting({});
+    tell_starting();
     if (tokens_per_second > 0) speeds_[calibrating_key_] = tokens_per_second;
     if (!words.isEmpty()) {
         widgets::JobEstimate estimate = shelf_->draft().estimate();
@@ -117,24 +121,29 @@ void RunService::calibrated(double tokens_per_second, const QString& words) {
 // ---- folders that are open
 
 void RunService::open(const QString& folder) {
-    read(folder, true);
+    read(folder);
 }
 
-void RunService::read(const QString& folder, bool tell) {
-    files_.post(this, [this, folder, tell, send = mailbox_.sender()](const Cancellation&) {
+void RunService::read(const QString& folder, const std::shared_ptr<Launch>& begun) {
+    files_.post(this, [this, folder, begun, user = folder_, send = mailbox_.sender()](const Cancellation&) {
         try {
-            auto followed = std::make_shared<FollowedRun>(folder.toStdString());
+            const std::filesystem::path path = folder.toStdString();
+            const auto launch = begun || training::is_run_folder(path) ? nullptr : find_launch(path, user);
+            if (launch) return send([this, folder, launch] { wait_at(folder, launch); });
+            auto followed = std::make_shared<FollowedRun>(path);
             followed->read();
-            send([this, folder, followed, tell, name = QString::fromStdString(followed->name()),
-                  record = followed->published()] {
+            send([this, folder, followed, begun, name = QString::fromStdString(followed->name()),
+                  record = followed->publish()] {
                 attach(folder, followed, name, record);
-                if (tell) Q_EMIT told(tr("Opened the run %1").arg(folder));
+                end_starting(begun);
+                Q_EMIT told(tr("Opened the run %1").arg(folder));
             });
-            training::mend_run_file(folder.toStdString());
+            mend(path);
         } catch (const Stopped&) {
         } catch (...) {
             const QString message = message_of("run");
-            send([this, folder, message] {
+            send([this, folder, begun, message] {
+                end_starting(begun);
                 Q_EMIT failed(message);
                 Q_EMIT not_opened(folder);
             });
@@ -142,20 +151,32 @@ void RunService::read(const QString& folder, bool tell) {
     });
 }
 
+/// run.h5 of a run that died, which takes as long as its journal is.
+void RunService::mend(const std::filesystem::path& folder) {
+    looks_.post(&mends_, [folder](const Cancellation&) { training::mend_run_file(folder); });
+}
+
 void RunService::attach(const QString& folder, std::shared_ptr<FollowedRun> followed, const QString& name,
                         const std::shared_ptr<const workspace::LiveRun>& record) {
     const int id = shelf_->add(folder, name);
     shelf_->take(id, record);
-    followed_[id] = std::move(followed);
+    std::swap(followed_[id], followed);
+    if (followed) let_go(std::move(followed));  // before a resume
     if (!poll_.isActive()) poll_.start();
     Q_EMIT opened(id);
+}
+
+/// A long run's record is not freed on the window's thread.
+void RunService::let_go(std::shared_ptr<FollowedRun> followed) {
+    files_.post(this, [gone = std::move(followed)](const Cancellation&) {});
 }
 
 void RunService::close(int run) {
     const widgets::Run* closed = shelf_->run(run);
     if (most_bytes_ > 0 && closed && closed->alive() && is_own(closed->path)) control(run, QStringLiteral("stop"), {});
-    followed_.erase(run);
+    auto followed = followed_.extract(run);
     shelf_->remove(run);
+    if (followed) let_go(std::move(followed.mapped()));
     if (followed_.empty()) poll_.stop();
 }
 
@@ -175,15 +196,16 @@ void RunService::poll() {
             QString failure;
             QStringList waiting;
             try {
-                if (followed->read()) record = followed->published();
+                if (followed->read()) mend(followed->folder());
+                if (followed->due()) record = followed->publish();
                 waiting = followed->waiting();
             } catch (...) {
                 failure = message_of("run");
             }
             send([this, run = id, record, failure, waiting] {
-                if (!failure.isEmpty()) shelf_->fail(run, failure);
+                shelf_->fail(run, failure);  // none: what was told before is over
                 if (record) shelf_->take(run, record);
-                shelf_->set_waiting(run, waiting);
+                if (failure.isEmpty()) shelf_->set_waiting(run, waiting);
             });
         }
         send([this] { polling_ = false; });
@@ -191,7 +213,7 @@ void RunService::poll() {
 }
 
 void RunService::look_for_interrupted() {
-    files_.post(this, [this, folder = folder_ / "runs", send = mailbox_.sender()](const Cancellation& cancellation) {
+    looks_.post(this, [this, folder = folder_ / "runs", send = mailbox_.sender()](const Cancellation& cancellation) {
         QStringList folders;
         for (const auto& path : interrupted_runs(folder, cancellation))
             folders << QString::fromStdString(path.string());
@@ -277,32 +299,53 @@ void RunService::resume(int id) {
 }
 
 void RunService::launch(std::shared_ptr<Launch> launch) {
-    shelf_->set_starting(launch->resume ? tr("Resuming…") : tr("Starting…"));
+    starting_.push_back({launch, {}, launch->resume});
+    tell_starting();
     files_.post(this, [this, launch, program = program_, send = mailbox_.sender()](const Cancellation&) {
         QString failure;
         try {
+            // A run.h5 that is being made now would be older than the one that the process makes.
+            if (launch->resume) looks_.forget(&mends_);
             begin_training(*launch, program);
         } catch (...) {
             failure = message_of("training");
         }
-        send([this, launch, failure] {
-            if (failure.isEmpty()) return wait_for(launch);
-            shelf_->set_starting({});
+        send([this, launch, failure, folder = QString::fromStdString(launch->run.string())] {
+            if (failure.isEmpty()) return wait_at(folder, launch);
+            end_starting(launch);
             Q_EMIT failed(failure);
         });
     });
 }
 
-/// Until its journal begins, which may take as long as the data take to be made, or the process has ended.
+/// Until the journal in this folder begins. From now on the folder is the user's, whatever becomes of the window.
+void RunService::wait_at(const QString& folder, const std::shared_ptr<Launch>& launch) {
+    const QString path = QDir::cleanPath(folder);
+    const auto own =
+        std::find_if(starting_.begin(), starting_.end(), [&](const auto& one) { return one.launch == launch; });
+    const bool ours = own != starting_.end();
+    if (ours || !starting().contains(path)) {
+        if (ours)
+            own->folder = path;
+        else
+            starting_.push_back({launch, path, false});
+        tell_starting();
+        wait_for(launch);
+        Q_EMIT starting_changed();
+    }
+    if (!ours) Q_EMIT not_opened(folder);
+}
+
+/// Which may take as long as the data take to be made, or the process has ended.
 void RunService::wait_for(std::shared_ptr<Launch> launch) {
     QTimer::singleShot(kPoll, this, [this, launch] {
         files_.post(this, [this, launch, send = mailbox_.sender()](const Cancellation&) {
             const LaunchState state = look_at(*launch);
             send([this, launch, state] {
                 if (state.what == LaunchState::What::waiting) return wait_for(launch);
-                shelf_->set_starting({});
                 if (state.what == LaunchState::What::begun)
-                    return read(QString::fromStdString(launch->run.string()), true);
+                    return read(QString::fromStdString(launch->run.string()), launch);
+                end_starting(launch);
                 widgets::JobEstimate estimate = shelf_->draft().estimate();
                 estimate.problem = problem_of_words(state.words);
                 if (!launch->resume) shelf_->draft().set_estimate(std::move(estimate));
@@ -310,6 +353,32 @@ void RunService::wait_for(std::shared_ptr<Launch> launch) {
             });
         });
     });
+}
+
+void RunService::end_starting(const std::shared_ptr<Launch>& launch) {
+    if (std::erase_if(starting_, [&](const Starting& one) { return one.launch == launch; }) == 0) return;
+    tell_starting();
+    Q_EMIT starting_changed();
+}
+
+void RunService::tell_starting() {
+    if (!starting_.empty())
+        shelf_->set_starting(starting_.front().resume ? tr("Resuming…") : tr("Starting…"));
+    else
+        shelf_->set_starting(calibration_ ? tr("Measuring…") : QString());
+}
+
+QStringList RunService::starting() const {
+    QStringList folders;
+    for (const Starting& one : starting_)
+        if (!one.folder.isEmpty()) folders << one.folder;
+    return folders;
+}
+
+void RunService::stop_starting() {
+    for (const Starting& one : starting_)
+        if (!one.folder.isEmpty())
+            files_.post(&wishes_, [launch = one.launch](const Cancellation&) { stop_launch(*launch); });
 }
 
 }  // namespace headscope::app

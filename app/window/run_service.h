@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/base/worker.h"
 #include "widgets/desk/mailbox.h"
@@ -34,7 +35,7 @@ public:
     /// Where runs that are started here go: a folder of the user's. Made when it is needed.
     void set_folder(const std::filesystem::path& folder) { folder_ = folder; }
 
-    /// Attaches to a run's folder.
+    /// Attaches to a run's folder; one whose process has not begun yet is waited for.
     void open(const QString& folder);
     void close(int run);
     /// Runs in the user's folder that died and are not open: their folders, told by found().
@@ -52,30 +53,46 @@ public:
     std::filesystem::path snapshot_folder(int run, const QString& snapshot) const;
 
     bool calibrating() const { return calibration_ != nullptr; }
+    /// Folders of runs whose processes are there and have not begun (or gone on) yet: data may take minutes to make.
+    QStringList starting() const;
+    /// Asks those processes to end.
+    void stop_starting();
 
 Q_SIGNALS:
     void opened(int run);
     void failed(const QString& message);
-    void not_opened(const QString& folder);  ///< after failed()
+    void not_opened(const QString& folder);  ///< after failed(), or it is waited for
+    void starting_changed();                 ///< starting()
     void told(const QString& text);
     void found(const QStringList& folders);  ///< interrupted ones
 
 private:
+    struct Starting {
+        std::shared_ptr<Launch> launch;  ///< the worker's
+        QString folder;                  ///< empty: there is no process yet
+        bool resume = false;
+    };
     void estimate();
     bool may_start(bool draft) const;
     bool is_own(const QString& path) const;
     void poll();
-    void read(const QString& folder, bool tell);
+    void read(const QString& folder, const std::shared_ptr<Launch>& begun = {});
+    void mend(const std::filesystem::path& folder);
     void attach(const QString& folder, std::shared_ptr<FollowedRun> followed, const QString& name,
                 const std::shared_ptr<const workspace::LiveRun>& record);
+    void let_go(std::shared_ptr<FollowedRun> followed);
     void launch(std::shared_ptr<Launch> launch);
     void wait_for(std::shared_ptr<Launch> launch);
+    void wait_at(const QString& folder, const std::shared_ptr<Launch>& launch);
+    void end_starting(const std::shared_ptr<Launch>& launch);
+    void tell_starting();
     void calibrated(double tokens_per_second, const QString& words);
 
     widgets::RunShelf* shelf_;
     std::string program_;
     std::filesystem::path folder_;
     std::map<int, std::shared_ptr<FollowedRun>> followed_;
+    std::vector<Starting> starting_;
     QTimer poll_, estimate_soon_;
     bool polling_ = false;
     double most_bytes_ = 0;  ///< of limit_starts(); 0: any
@@ -85,7 +102,9 @@ private:
     std::shared_ptr<std::atomic<bool>> calibration_;  ///< true: given up
     widgets::Mailbox mailbox_{this};
     Worker files_, estimates_, measurements_;
+    Worker looks_;          ///< what reads whole journals, while `files_` pauses, stops and polls
     const int wishes_ = 0;  ///< its address is their owner among the tasks of `files_`: they are written in any case
+    const int mends_ = 0;   ///< and of those of `looks_` that make run.h5
 };
 
 /// True for a folder that holds a run; asks the disk.

@@ -9,8 +9,10 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <tuple>
 #include <utility>
 
+#include "core/base/cancellation_scope.h"
 #include "core/base/crc32c.h"
 #include "core/base/os_error.h"
 #include "core/base/text.h"
@@ -112,7 +114,8 @@ Frame read_frame(std::string_view bytes) {
     return frame;
 }
 
-JournalReader::JournalReader(std::filesystem::path path) : path_(std::move(path)) {}
+JournalReader::JournalReader(std::filesystem::path path, std::uint64_t only_last)
+    : path_(std::move(path)), only_last_(only_last) {}
 
 JournalReader::~JournalReader() {
     close();
@@ -123,7 +126,7 @@ void JournalReader::close() noexcept {
 }
 
 /// False where there is no file. A file of another identity than before begins anew.
-bool JournalReader::open(Batch& batch) {
+bool JournalReader::open() {
     struct stat status {};
     if (::stat(path_.c_str(), &status) != 0) {
         if (errno != ENOENT && errno != ENOTDIR) throw os_error(errno, path_, kWanted);
@@ -134,7 +137,7 @@ bool JournalReader::open(Batch& batch) {
     }
     const bool same = descriptor_ >= 0 && status.st_dev == device_ && status.st_ino == inode_;
     if (same && static_cast<std::uint64_t>(status.st_size) >= position_) return true;
-    if (position_ > 0) batch.restarted = true;
+    if (position_ > 0) restarted_ = true;
     if (!same) {
         close();
         descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -152,6 +155,7 @@ std::string_view JournalReader::view(std::uint64_t offset, std::size_t wanted, s
     const std::uint64_t left = end > offset ? end - offset : 0;
     const std::uint64_t needed = std::min<std::uint64_t>(wanted, left);
     if (offset < window_begin_ || offset + needed > window_begin_ + window_.size()) {
+        check_cancellation();
         window_.resize(static_cast<std::size_t>(std::min<std::uint64_t>(std::max(wanted, kWindow), left)));
         window_begin_ = offset;
         std::size_t got = 0;
@@ -246,19 +250,33 @@ bool JournalReader::next(std::uint64_t end, Batch& batch) {
 
 JournalReader::Batch JournalReader::read(std::uint64_t most_bytes) {
     Batch batch;
-    if (!open(batch)) return batch;
+    if (!open()) return batch;
+    const auto before = std::tuple(position_, searched_, wasted_, damaged_, unknown_);
+    try {
+        read_into(batch, most_bytes);
+    } catch (...) {  // the batch is gone, so its events are to be read again
+        std::tie(position_, searched_, wasted_, damaged_, unknown_) = before;
+        throw;
+    }
+    batch.restarted = std::exchange(restarted_, false);
+    return batch;
+}
+
+void JournalReader::read_into(Batch& batch, std::uint64_t most_bytes) {
     struct stat status {};
     if (::fstat(descriptor_, &status) != 0) throw os_error(errno, path_, kWanted);
     const auto end = static_cast<std::uint64_t>(status.st_size);
     // A torn end that was read may have been cut off and written anew.
     window_.clear();
-    if (position_ == 0 && !check_header(end)) return batch;
+    if (position_ == 0) {
+        if (!check_header(end)) return;
+        if (end > position_ && end - position_ > only_last_) position_ = end - only_last_;
+    }
     const std::uint64_t begin = position_;
     while (position_ < end && position_ - begin < most_bytes) {
-        if (!next(end, batch)) return batch;
+        if (!next(end, batch)) return;
     }
     batch.more = position_ < end;
-    return batch;
 }
 
 std::vector<Event> read_journal(const std::filesystem::path& path) {

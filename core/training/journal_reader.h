@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,10 +41,13 @@ std::string journal_header();
 /// Whatever the file holds is survived: damaged stretches are passed over and counted, events of a newer program too. A
 /// file that was replaced or got shorter than what was read begins anew, and the batch says so.
 /// Errors: Error io; mismatch for a file that is no journal or of a newer version (a begin that is cut short is an
-/// empty journal). Memory: a window of 1 MiB or one event, and the batch. Threads: one at a time.
+/// empty journal); Stopped within a CancellationScope. After any of them the next read() begins where this one did, so
+/// that no event is lost. Memory: a window of 1 MiB or one event, and the batch. Threads: one at a time.
 class JournalReader {
 public:
-    explicit JournalReader(std::filesystem::path path);
+    static constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
+    /// `only_last`: of a journal that is longer, the events in its last so many bytes. What is cut there is damage.
+    explicit JournalReader(std::filesystem::path path, std::uint64_t only_last = kAll);
     ~JournalReader();
     JournalReader(const JournalReader&) = delete;
     JournalReader& operator=(const JournalReader&) = delete;
@@ -63,8 +67,9 @@ public:
     std::uint64_t position() const noexcept { return position_; }
 
 private:
-    bool open(Batch& batch);
+    bool open();
     void close() noexcept;
+    void read_into(Batch& batch, std::uint64_t most_bytes);
     bool check_header(std::uint64_t end);
     bool next(std::uint64_t end, Batch& batch);
     bool skip_damage(std::uint64_t end);
@@ -72,6 +77,7 @@ private:
     void take(const Frame& frame, Batch& batch);
 
     std::filesystem::path path_;
+    std::uint64_t only_last_;
     int descriptor_ = -1;
     std::uint64_t device_ = 0, inode_ = 0;
     std::uint64_t position_ = 0;
@@ -80,6 +86,7 @@ private:
     std::uint64_t searched_ = 0;  ///< no frame begins between position_ and here
     std::uint64_t wasted_ = 0;    ///< bytes whose checksum was wrong: a file made to keep us busy has an end
     std::uint64_t damaged_ = 0, unknown_ = 0;
+    bool restarted_ = false;  ///< and no batch has said so yet
 };
 
 /// All events of a journal as it is now.

@@ -57,6 +57,7 @@ LiveRun live_run(const store::RunRecord& record) {
     for (const auto& one : record.snapshots)
         run.snapshots.push_back({one.step, one.name, static_cast<std::uint64_t>(one.bytes), one.seconds, one.best});
     for (const auto& one : record.samples) run.samples.push_back({one.step, one.prompt, one.text});
+    run.limit_samples();
     for (const auto& one : record.controls) {
         training::Control control;
         control.step = one.step;

@@ -17,12 +17,19 @@ void note(LiveRun& record, double time, std::int64_t step, training::LogLevel le
     if (record.log.size() > kMostLines) record.log.pop_front();
 }
 
+/// What is taken back is taken back of those that are not held, too.
+void cut_older(LiveRun& run, std::int64_t last) {
+    auto& steps = run.older_samples;
+    while (!steps.empty() && steps.back() > last) steps.pop_back();
+}
+
 /// What is worth a line, beside what the story keeps.
 struct Teller {
     LiveRun& run;
     double time;
 
     void operator()(const training::Started& event) const {
+        if (run.resumed > 0) cut_older(run, event.step);
         note(run, time, event.step, training::LogLevel::note,
              (event.step == 0 ? std::string("started") : "resumed at step " + std::to_string(event.step)) + " on " +
                  event.machine + ", " + std::to_string(event.threads) + " threads");
@@ -40,7 +47,12 @@ struct Teller {
         note(run, time, event.step, failed ? training::LogLevel::error : training::LogLevel::note,
              training::state_name(event.state) + (event.text.empty() ? "" : ": " + event.text));
     }
+    void operator()(const training::SampleText& event) const {
+        cut_older(run, event.step - 1);
+        run.limit_samples();
+    }
     void operator()(const training::Rewound& event) const {
+        cut_older(run, event.step);
         note(run, time, event.step, training::LogLevel::warning,
              "back to step " + std::to_string(event.step) + (event.reason.empty() ? "" : ": " + event.reason));
     }
@@ -83,6 +95,13 @@ void LiveRun::add(const training::Event& event) {
     RunStory::add(event);
     std::visit(Teller{*this, event.time}, event.what);
     if (std::holds_alternative<training::ProbeResult>(event.what)) thin_probes();
+}
+
+void LiveRun::limit_samples() {
+    if (samples.size() <= kMostSamples) return;
+    const auto end = samples.end() - static_cast<std::ptrdiff_t>(kMostSamples);
+    for (auto sample = samples.begin(); sample != end; ++sample) older_samples.push_back(sample->step);
+    samples.erase(samples.begin(), end);
 }
 
 void LiveRun::thin_probes(std::size_t most) {

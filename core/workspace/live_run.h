@@ -19,7 +19,8 @@ enum class RunStatus { empty, running, paused, stopped, finished, failed, interr
 const char* status_name(RunStatus status);
 
 /// Everything that a run's journal says so far: what views draw while it grows. Made event by event on one thread; a
-/// copy is cheap and an immutable value for others (store::RunRecord is the finished thing, for files and figures).
+/// copy is an immutable value for others, of 64 bytes a step (store::RunRecord is the finished thing, for files and
+/// figures).
 struct LiveRun : training::RunStory {
     struct Line {
         double time = 0;  ///< seconds since 1970
@@ -43,10 +44,15 @@ struct LiveRun : training::RunStory {
     /// one before, only the last of all is kept; 0: all are. The files have them all.
     std::int64_t probe_gap = 0;
     static constexpr std::size_t kMostProbeBytes = std::size_t{64} << 20U;
+    /// Steps of texts that the model wrote before `samples`, which has the last ones. The files have them all.
+    std::vector<std::int64_t> older_samples;
+    static constexpr std::size_t kMostSamples = 300;
 
     void add(const training::Event& event);
     /// Drops probes until they take `most` bytes at most.
     void thin_probes(std::size_t most = kMostProbeBytes);
+    /// Drops the older samples.
+    void limit_samples();
 
     RunStatus status() const;
     std::int64_t last_step() const;

@@ -236,6 +236,27 @@ TEST_CASE("Of endless texts the begin is shown, and of endlessly many the last",
     CHECK_FALSE(samples.contains(QStringLiteral("number 600")));
 }
 
+TEST_CASE("Texts that come one by one take the place of the first ones", "[run]") {
+    Page page("run");
+    auto* edit = child<QPlainTextEdit>(*page.view, "run_samples");
+    auto run = std::make_shared<workspace::LiveRun>(*page.desk.runs().run(1)->record);
+    std::int64_t number = 0;
+    for (int round = 0; round < 40; ++round) {
+        run = std::make_shared<workspace::LiveRun>(*run);
+        for (int i = 0; i < 25; ++i, ++number)
+            run->add({2e9, training::SampleText{401 + number, "number " + std::to_string(number), "."}});
+        page.desk.runs().take(1, run);
+        page.settle();
+        const QString text = edit->toPlainText();
+        REQUIRE(text.endsWith(QStringLiteral("number %1.").arg(number - 1)));
+        REQUIRE(text.count(QStringLiteral("step ")) <= 350);
+        REQUIRE(text.count(QStringLiteral("number %1.").arg(number - 1)) == 1);
+        REQUIRE(text.startsWith(QStringLiteral("… ")) == (text.count(QStringLiteral("number 0.")) == 0));
+    }
+    CHECK(edit->toPlainText().contains(QStringLiteral("number 700.")));
+    CHECK_FALSE(edit->toPlainText().contains(QStringLiteral("number 600.")));
+}
+
 TEST_CASE("The scrubber goes through the probes, and shows radars and maps of its step", "[timeline]") {
     Page page("timeline");
     auto* scrubber = child<QSlider>(*page.view, "timeline_scrubber");

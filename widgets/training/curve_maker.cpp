@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "widgets/training/curve_maker.h"
 
+#include <iterator>
 #include <utility>
 
 namespace headscope::widgets {
@@ -38,7 +39,13 @@ void CurveMaker::ask(Records records, const workspace::RunCurveOptions& options)
 
 void CurveMaker::begin() {
     again_ = false;
-    std::erase_if(made_, [this](const auto& made) { return !wanted_.contains(made.first); });
+    std::map<int, Made> gone;
+    for (auto at = made_.begin(); at != made_.end();) {
+        const auto next = std::next(at);
+        if (!wanted_.contains(at->first)) gone.insert(made_.extract(at));
+        at = next;
+    }
+    if (!gone.empty()) free_elsewhere(std::move(gone));
     Records outdated;
     for (const auto& [run, record] : wanted_) {
         const auto place = made_.find(run);
@@ -48,16 +55,27 @@ void CurveMaker::begin() {
     if (outdated.empty()) return;
     busy_ = true;
     worker_->post(this, [this, outdated, options = options_, send = mailbox_.sender()](const Cancellation&) {
-        auto done = std::make_shared<std::map<int, Made>>();
-        for (const auto& [run, record] : outdated)
-            done->emplace(run, Made{record, options, lines_of(workspace::run_curves(*record, options))});
-        send([this, done] {
-            for (auto& [run, made] : *done) made_[run] = std::move(made);
+        std::map<int, Made> done;
+        try {
+            for (const auto& [run, record] : outdated)
+                done.emplace(run, Made{record, options, lines_of(workspace::run_curves(*record, options))});
+        } catch (...) {  // no memory: what there was stays, until it is asked for again
+        }
+        send([this, done = std::make_shared<std::map<int, Made>>(std::move(done))] {
+            const bool any = !done->empty();
+            for (auto& [run, made] : *done) std::swap(made_[run], made);
+            free_elsewhere(std::move(*done));
             busy_ = false;
             if (again_) begin();
-            Q_EMIT made();
+            // Else whoever draws would ask at once for what cannot be had.
+            if (any) Q_EMIT made();
         });
     });
+}
+
+/// A long run's record and curves are not let go of on the window's thread.
+void CurveMaker::free_elsewhere(std::map<int, Made> made) {
+    worker_->post(this, [old = std::make_shared<std::map<int, Made>>(std::move(made))](const Cancellation&) {});
 }
 
 }  // namespace headscope::widgets

@@ -42,6 +42,7 @@ private:
         RunLines lines;
     };
     void begin();
+    void free_elsewhere(std::map<int, Made> made);
 
     Worker* worker_;
     std::map<int, Made> made_;

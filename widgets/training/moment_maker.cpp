@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "widgets/cell_image.h"
 #include "widgets/views/head_thumbnails.h"
@@ -104,10 +105,20 @@ void MomentMaker::begin() {
     if (!wanted_.record || wanted_ == moment_.wish) return;
     busy_ = true;
     worker_->post(this, [this, wish = wanted_, send = mailbox_.sender()](const Cancellation&) {
-        auto done = std::make_shared<Moment>(make(wish));
-        send([this, done] {
-            moment_ = std::move(*done);
+        std::shared_ptr<Moment> done;
+        try {
+            done = std::make_shared<Moment>(make(wish));
+        } catch (...) {  // no memory: what there was stays, until it is asked for again
+        }
+        send([this, done = std::move(done), wish]() mutable {
             busy_ = false;
+            if (!done) {
+                if (wanted_ != wish) begin();
+                return;
+            }
+            std::swap(moment_, *done);
+            // A long run's record is not let go of on the window's thread.
+            worker_->post(this, [old = std::move(done)](const Cancellation&) {});
             begin();
             Q_EMIT made();
         });

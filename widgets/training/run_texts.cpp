@@ -17,7 +17,9 @@ namespace headscope::widgets {
 namespace {
 
 // A journal may come from anywhere. Bytes, and texts that are shown when a run is opened.
-constexpr std::size_t kLongestJob = 1'000'000, kLongestSample = 16'000, kLongestLine = 2'000, kMostSamples = 300;
+constexpr std::size_t kLongestJob = 1'000'000, kLongestSample = 16'000, kLongestLine = 2'000;
+constexpr std::size_t kMostSamples = workspace::LiveRun::kMostSamples;
+constexpr std::size_t kMoreSamples = 50;  ///< before what was shown first goes: all are laid out anew then
 
 QPlainTextEdit* reader(QWidget* parent, const char* name, const QString& title, const QString& nothing) {
     auto* made = new QPlainTextEdit(parent);
@@ -116,27 +118,35 @@ void RunTexts::refresh(const Theme& theme) {
 
 void RunTexts::show_samples(const Run& run, const Theme& theme) {
     const auto& samples = run.record->samples;
-    if (samples.size() == shown_samples_) return;
+    const std::size_t older = run.record->older_samples.size(), all = older + samples.size();
+    if (all == shown_samples_) return;
     const bool follow = at_end(samples_) || shown_samples_ == 0;
-    if (samples.size() < shown_samples_) {
+    const int from_end = samples_->verticalScrollBar()->maximum() - samples_->verticalScrollBar()->value();
+    const bool anew =
+        all < shown_samples_ || older > shown_samples_ || all - first_sample_ > kMostSamples + kMoreSamples;
+    if (anew) {
         samples_->clear();
         shown_samples_ = 0;
     }
     {
         const OneEdit one(samples_);
-        if (shown_samples_ == 0 && samples.size() > kMostSamples) {
-            shown_samples_ = samples.size() - kMostSamples;
-            append(samples_, tr("… %1 texts before").arg(shown_samples_), theme.muted);
+        if (shown_samples_ == 0) {
+            first_sample_ = shown_samples_ = std::max(older, all - std::min(all, kMostSamples));
+            if (first_sample_ > 0)
+                append(samples_, tr("… %1 texts before; the run's files have them").arg(first_sample_), theme.muted);
         }
-        for (; shown_samples_ < samples.size(); ++shown_samples_) {
-            const auto& sample = samples[shown_samples_];
+        for (; shown_samples_ < all; ++shown_samples_) {
+            const auto& sample = samples[shown_samples_ - older];
             const QString gap = shown_samples_ > 0 ? QStringLiteral("\n\n") : QString();
             append(samples_, gap + tr("step %1").arg(sample.step) + QLatin1Char('\n'), theme.accent, true);
             append(samples_, QString::fromStdString(shortened(sample.prompt, kLongestSample)), theme.muted);
             append(samples_, QString::fromStdString(shortened(sample.text, kLongestSample)), theme.text);
         }
     }
-    if (follow) to_end(samples_);
+    if (follow)
+        to_end(samples_);
+    else if (anew)
+        samples_->verticalScrollBar()->setValue(samples_->verticalScrollBar()->maximum() - from_end);
 }
 
 void RunTexts::show_log(const Run& run, const Theme& theme) {

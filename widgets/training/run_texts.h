@@ -28,7 +28,7 @@ private:
     QTableWidget* snapshots_;
     // What is shown now, so that nothing is filled twice.
     int run_ = 0;
-    std::size_t shown_samples_ = 0;
+    std::size_t first_sample_ = 0, shown_samples_ = 0;  ///< of all that were written, also before those that are held
     std::uint64_t shown_lines_ = 0;
     std::vector<std::string> shown_snapshots_;
     std::string shown_job_;

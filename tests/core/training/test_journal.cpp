@@ -4,11 +4,14 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <cmath>
 #include <csignal>
 #include <limits>
 #include <random>
+#include <thread>
 
+#include "core/base/cancellation_scope.h"
 #include "core/base/crc32c.h"
 #include "core/training/journal.h"
 #include "core/training/journal_reader.h"
@@ -215,6 +218,96 @@ TEST_CASE("A journal that was replaced or got shorter is read anew", "[training]
     const auto batch = reader.read();
     REQUIRE(batch.restarted);
     REQUIRE(!batch.events.empty());
+}
+
+TEST_CASE("A read that ends in its middle loses no event, whenever that is", "[training][journal]") {
+    const TemporaryFolder folder;
+    const auto path = folder / "events.log";
+    std::vector<What> whats;
+    for (std::int64_t n = 1; n <= 1200; ++n) {
+        whats.emplace_back(step(n));
+        whats.emplace_back(Log{LogLevel::note, n, std::string(10'000, 'a')});
+    }
+    const auto events = timed(whats);
+    std::string bytes = journal_of(events);
+    bytes.insert(bytes.size() / 2, 5000, 'x');  // damage is counted once, too
+    write_file(path, bytes);
+    JournalReader whole(path);
+    using Clock = std::chrono::steady_clock;
+    const auto begin = Clock::now();
+    const auto expected = texts(whole.read().events);
+    const auto taken = Clock::now() - begin;
+    REQUIRE(expected.size() >= events.size() - 1);
+    int stopped = 0;
+    constexpr int kRounds = 16;
+    for (int round = 0; round < kRounds; ++round) {
+        JournalReader reader(path);
+        {
+            Cancellation cancellation;
+            if (round == 0) cancellation.request();
+            std::thread other([&] {
+                std::this_thread::sleep_for(taken * round / kRounds);
+                cancellation.request();
+            });
+            const CancellationScope scope(cancellation);
+            try {
+                reader.read();
+                other.join();
+                continue;  // it was quicker
+            } catch (const Stopped&) {
+                ++stopped;
+            }
+            other.join();
+        }
+        CHECK(reader.position() == 0);
+        CHECK(reader.damaged_bytes() == 0);
+        CAPTURE(round);
+        CHECK(texts(reader.read().events) == expected);
+        CHECK(reader.damaged_bytes() == whole.damaged_bytes());
+        CHECK(reader.position() == whole.position());
+    }
+    CHECK(stopped > 0);
+}
+
+TEST_CASE("That a journal was replaced is told by the next read after one that failed", "[training][journal]") {
+    const TemporaryFolder folder;
+    const auto path = folder / "events.log";
+    write_file(path, journal_of(timed({step(1), step(2)})));
+    JournalReader reader(path);
+    REQUIRE(reader.read().events.size() == 2);
+    write_file(folder / "other", journal_of(timed({step(1), step(2), step(3)})));
+    std::filesystem::rename(folder / "other", path);
+    {
+        Cancellation cancellation;
+        cancellation.request();
+        const CancellationScope scope(cancellation);
+        REQUIRE_THROWS_AS(reader.read(), Stopped);
+    }
+    const auto batch = reader.read();
+    CHECK(batch.restarted);
+    CHECK(batch.events.size() == 3);
+    CHECK_FALSE(reader.read().restarted);
+}
+
+TEST_CASE("Of a long journal the last events alone can be read", "[training][journal]") {
+    const TemporaryFolder folder;
+    const auto path = folder / "events.log";
+    std::vector<What> whats;
+    for (std::int64_t n = 1; n <= 500; ++n) whats.emplace_back(step(n));
+    const auto events = timed(whats);
+    write_file(path, journal_of(events));
+    const std::size_t one = frame(encode(events.back())).size();
+    JournalReader reader(path, 3 * one + one / 2);
+    auto batch = reader.read();
+    REQUIRE(batch.events.size() == 3);
+    CHECK(std::get<Step>(batch.events.front().what).step == 498);
+    JournalWriter(path).append(step(501));
+    batch = reader.read();
+    REQUIRE(batch.events.size() == 1);
+    CHECK_FALSE(batch.restarted);
+    CHECK(JournalReader(path, 1 << 20).read().events.size() == 501);
+    CHECK(JournalReader(path, 2 * one).read().events.size() == 2);
+    CHECK(JournalReader(path, 5).read().events.empty());
 }
 
 TEST_CASE("One process at a time writes a journal", "[training][journal]") {

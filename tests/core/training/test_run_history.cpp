@@ -88,6 +88,14 @@ TEST_CASE("A step that is told twice replaces what followed the first", "[traini
     REQUIRE(record.probes.thumbnails.front() == store::half_from_float(0.25F));
 }
 
+TEST_CASE("A run's numbers have all texts that it wrote", "[training][run]") {
+    std::vector<What> whats{sample_start()};
+    for (int n = 1; n <= 1000; ++n) whats.emplace_back(SampleText{n, "", std::to_string(n)});
+    const auto record = history_of(whats).take();
+    REQUIRE(record.samples.size() == 1000);
+    CHECK(record.samples.front().text == "1");
+}
+
 TEST_CASE("Probes of odd sizes are left out or filled", "[training][run]") {
     auto late = sample_probe(2);
     late.indicators.push_back({"sink", {1, 2, 3, 4}});

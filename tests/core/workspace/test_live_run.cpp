@@ -128,6 +128,37 @@ TEST_CASE("What a resumed run tells again takes the place of what was told", "[w
     CHECK(run.controls.empty());
 }
 
+TEST_CASE("Of the texts that a run wrote the last ones are held, and how many there were before", "[workspace][run]") {
+    constexpr std::int64_t kAll = 1000, kHeld = static_cast<std::int64_t>(LiveRun::kMostSamples);
+    LiveRun run = made({started(2000)});
+    store::RunRecord record;
+    for (std::int64_t n = 1; n <= kAll; ++n) {
+        run.add(at(2000, training::SampleText{n, "In", std::to_string(n)}));
+        record.samples.push_back({n, "In", std::to_string(n)});
+        REQUIRE(std::ssize(run.samples) == std::min(n, kHeld));
+        REQUIRE(std::ssize(run.older_samples) == n - std::min(n, kHeld));
+    }
+    CHECK(run.samples.front().step == kAll - kHeld + 1);
+    CHECK(run.samples.back().text == "1000");
+    const LiveRun finished = live_run(record);
+    CHECK(finished.samples.size() == run.samples.size());
+    CHECK(finished.older_samples == run.older_samples);
+    // What is taken back is not there, before those that are held either.
+    run.add(at(2001, training::Rewound{900, {}}));
+    CHECK(std::ssize(run.samples) == kHeld - 100);
+    CHECK(std::ssize(run.older_samples) == kAll - kHeld);
+    run.add(at(2001, training::SampleText{901, "In", "again"}));
+    CHECK(std::ssize(run.samples) == kHeld - 99);
+    training::Started again = started(2000);
+    again.step = 500;
+    run.add(at(2002, again));
+    CHECK(run.samples.empty());
+    CHECK(run.older_samples.size() == 500);
+    run.add(at(2003, training::SampleText{400, "In", "again"}));
+    CHECK(run.samples.size() == 1);
+    CHECK(run.older_samples.size() == 399);
+}
+
 TEST_CASE("The best snapshot is the last one that was called so", "[workspace][run]") {
     const LiveRun run =
         made({training::Snapshot{2, "step-000002", 1, 0, true}, training::Snapshot{4, "step-000004", 1, 0, true},
