@@ -35,7 +35,7 @@ Limits data_limits(const Axis& axis, DataRange data, double padding) {
         data.high = axis.range->second;
         padding = 0;
     }
-    if (!(data.low <= data.high)) data = {0, 1};
+    if (!(data.low <= data.high) || !std::isfinite(data.high - data.low)) data = {0, 1};
     limits.low = scaled(axis.scale, data.low, axis.linear_range);
     limits.high = scaled(axis.scale, data.high, axis.linear_range);
     if (!std::isfinite(limits.low)) limits.low = limits.high - 4;

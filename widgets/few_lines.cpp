@@ -137,10 +137,11 @@ bool draw_covered(QPainter* painter, const QPen& pen, const QList<QLineF>& lines
         bottom = std::max({bottom, one.y1(), one.y2()});
         device << one;
     }
-    // Curves go on beyond what is seen. A widget's size is not in pixels; a picture's, which is, becomes too large.
+    // Curves go on beyond what is seen. A picture's size is in pixels already, a widget's is not.
     const double ratio = painter->device()->devicePixelRatioF();
-    left = std::max(left - radius, 0.0), right = std::min(right + radius, painter->device()->width() * ratio);
-    top = std::max(top - radius, 0.0), bottom = std::min(bottom + radius, painter->device()->height() * ratio);
+    const double unit = painter->device()->devType() == QInternal::Widget ? ratio : 1;
+    left = std::max(left - radius, 0.0), right = std::min(right + radius, painter->device()->width() * unit);
+    top = std::max(top - radius, 0.0), bottom = std::min(bottom + radius, painter->device()->height() * unit);
     if (!(left < right && top < bottom)) return true;
     const QRect pixels = QRectF(QPointF(left, top), QPointF(right, bottom)).toAlignedRect();
     Coverage coverage(pixels, radius);

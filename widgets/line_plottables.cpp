@@ -113,7 +113,7 @@ void CurvesPlottable::draw_labels(QCPPainter* painter) const {
         if (!std::isfinite(at.x() + at.y()) || !plot.adjusted(-1, -1, 1, 1).contains(at)) continue;
         const QString text = printable(label.text);
         const double width = text_width(font, text);
-        if (width > plot.width()) continue;
+        if (width + 4 > plot.width()) continue;
         const double left = std::clamp(at.x() - width / 2, plot.left() + 2, plot.right() - width - 2);
         const QRectF box(left, std::max(plot.top() + 1, at.y() - height - 3), width, height);
         const auto meets = [&](const QRectF& other) { return other.intersects(box); };

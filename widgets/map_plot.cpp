@@ -274,6 +274,7 @@ std::optional<std::pair<std::int64_t, std::int64_t>> MapPlot::cell_at(const QPoi
 }
 
 void MapPlot::stretch_region(const QPointF& to) {
+    if (content_.queries <= 0 || content_.keys <= 0) return;
     const auto cell = [](const QCPAxis* axis, double pixel, std::int64_t cells) {
         const double place = std::floor(axis->pixelToCoord(pixel));
         return std::clamp<std::int64_t>(static_cast<std::int64_t>(place), 0, cells - 1);

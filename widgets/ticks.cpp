@@ -75,6 +75,8 @@ std::vector<double> round_ticks(ScaleKind scale, double low, double high, int wa
 QString number_label(double value) {
     static const std::array<QString, 10> raised{"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
     if (value == 0) return "0";
+    if (std::isnan(value)) return "–";
+    if (std::isinf(value)) return value < 0 ? "−∞" : "∞";
     const double size = std::abs(value);
     QString text;
     if (size >= 9999.5 || size < 0.0009995) {

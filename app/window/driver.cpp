@@ -157,9 +157,9 @@ QJsonObject Driver::state() const {
             {"stalls", window_->watchdog().stalls()},
             {"longest_stall", window_->watchdog().longest()},
             {"longest_own_stall", window_->watchdog().longest_own()},
-            {"busy", !window_->desk().reader().idle() || !window_->desk().runs().worker().idle() ||
-                         window_->desk().telling() || !widgets::Turns::of_window().empty() ||
-                         widgets::FigureView::any_waits()},
+            {"busy", !window_->desk().reader().idle() || !window_->desk().writer().idle() ||
+                         !window_->desk().runs().worker().idle() || window_->desk().telling() ||
+                         !widgets::Turns::of_window().empty() || widgets::FigureView::any_waits()},
             {"dark", window_->desk().theme().dark}};
 }
 

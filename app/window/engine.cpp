@@ -30,6 +30,10 @@ QString message_of(const char* where) {
     return QString::fromUtf8(current_error(where).what());
 }
 
+QString full_path(const QString& path) {
+    return QFileInfo(path).absoluteFilePath();
+}
+
 std::filesystem::path output_name(const std::filesystem::path& folder, const std::string& model) {
     std::string name;
     for (const char c : model) {
@@ -94,6 +98,7 @@ Engine::Engine(int threads, QObject* parent) : QObject(parent) {
 Engine::~Engine() {
     mailbox_.close();
     files_.cancel(this);
+    back_.cancel(this);
     compute_.cancel(this);
     compute_.cancel(&kCalibration);
     for (auto& [id, model] : models_)  // weights go where they were made
@@ -106,36 +111,55 @@ std::shared_ptr<OpenModel> Engine::find(int id) const {
 }
 
 int Engine::model_at(const QString& path) const {
-    const QString wanted = QFileInfo(path).absoluteFilePath();
+    const QString wanted = full_path(path);
     for (const auto& card : cards_)
-        if (QFileInfo(card.path).absoluteFilePath() == wanted) return card.id;
+        if (full_path(card.path) == wanted) return card.id;
     return 0;
 }
 
-void Engine::open_model(const QString& path) {
+void Engine::open_model(const QString& path, bool of_session) {
     const int known = model_at(path);
     if (known != 0) {
         Q_EMIT model_opened(known);
         return;
     }
-    files_.post(this, [this, path, send = mailbox_.sender()](const Cancellation&) {
-        try {
-            auto model = open_checkpoint(path.toStdString());
-            send([this, model] {
-                model->card.id = ++last_id_;
-                models_.emplace(model->card.id, model);
-                cards_.push_back(model->card);
-                Q_EMIT models_changed();
-                Q_EMIT model_opened(model->card.id);
-            });
-        } catch (const Stopped&) {
-        } catch (...) {
+    const QString name = full_path(path);
+    if (coming_.contains(name)) return;
+    // One of a session may wait behind a disk that does not answer: who wants it now does not.
+    std::set<QString>& coming = of_session ? coming_back_ : coming_;
+    if (!coming.insert(name).second) return;
+    (of_session ? back_ : files_)
+        .post(this, [this, path, name, &coming, send = mailbox_.sender()](const Cancellation&) {
             try {
-                send([this, path, message = message_of("checkpoint")] { Q_EMIT model_failed(path, message); });
+                auto model = open_checkpoint(path.toStdString());
+                send([this, name, &coming, model] {
+                    coming.erase(name);
+                    take(model);
+                });
             } catch (const Stopped&) {
+            } catch (...) {
+                try {
+                    send([this, path, name, &coming, message = message_of("checkpoint")] {
+                        coming.erase(name);
+                        Q_EMIT model_failed(path, message);
+                    });
+                } catch (const Stopped&) {
+                }
             }
-        }
-    });
+        });
+}
+
+void Engine::take(std::shared_ptr<OpenModel> model) {
+    if (const int known = model_at(model->card.path); known != 0) {  // wanted, and brought back, at the same time
+        compute_.post(nullptr, [gone = std::move(model)](const Cancellation&) mutable { gone.reset(); });
+        Q_EMIT model_opened(known);
+        return;
+    }
+    const int id = model->card.id = ++last_id_;
+    cards_.push_back(model->card);
+    models_.emplace(id, std::move(model));
+    Q_EMIT models_changed();
+    Q_EMIT model_opened(id);
 }
 
 std::function<QString(std::int32_t)> Engine::speller(int id) const {
@@ -186,7 +210,9 @@ void Engine::preview(const TextChoice& choice) {
             }
         }
         if (cancellation.requested()) return;
-        send([this, preview] { Q_EMIT previewed(preview); });
+        send([this, preview = std::make_shared<const widgets::TokenPreview>(std::move(preview))] {
+            Q_EMIT previewed(*preview);
+        });
     });
 }
 

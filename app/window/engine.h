@@ -11,6 +11,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "app/window/run_progress.h"
@@ -29,7 +30,9 @@ public:
     explicit Engine(int threads, QObject* parent = nullptr);
     ~Engine() override;  ///< stops what runs and waits for it
 
-    void open_model(const QString& path);
+    /// A path that is on its way already is not opened twice. `of_session`: it is brought back, nobody waits for it, so
+    /// that a disk which does not answer holds up others that are brought back, and nothing else.
+    void open_model(const QString& path, bool of_session = false);
     void close_model(int id);
     /// The id of an open model with that path; 0: none.
     int model_at(const QString& path) const;
@@ -73,6 +76,7 @@ private:
     void tell_progress();
     std::shared_ptr<OpenModel> find(int id) const;
     void make_room(const std::shared_ptr<OpenModel>& model, const widgets::Mailbox::Sender& send);
+    void take(std::shared_ptr<OpenModel> model);
 
     std::string resources_;
     int threads_;
@@ -82,10 +86,12 @@ private:
     QTimer progress_turn_;  ///< of what is told between two steps
     std::map<int, std::shared_ptr<OpenModel>> models_;
     std::vector<widgets::ModelCard> cards_;
+    std::set<QString> coming_, coming_back_;      ///< paths that are being opened: wanted, of a session
     std::list<std::weak_ptr<OpenModel>> loaded_;  ///< the compute thread's: models with weights, last used last
     double rate_ = 0;                             ///< multiplications a second; 0: not known yet
     widgets::Mailbox mailbox_{this};
     Worker files_;
+    Worker back_;  ///< opens what is brought back
     Worker compute_;
 };
 

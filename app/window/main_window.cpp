@@ -26,8 +26,6 @@
 namespace headscope::app {
 namespace {
 
-constexpr int kSaveAfter = 1200;  // ms after the last change
-
 QDockWidget* make_dock(QMainWindow* window, const char* name, const QString& title, QWidget* content) {
     auto* dock = new QDockWidget(title, window);
     dock->setObjectName(QLatin1String(name));
@@ -67,8 +65,9 @@ MainWindow::MainWindow(const Options& options)
     titles_timer_.setInterval(0);
     connect(&titles_timer_, &QTimer::timeout, this, &MainWindow::show_titles);
     save_timer_.setSingleShot(true);
-    save_timer_.setInterval(kSaveAfter);
     connect(&save_timer_, &QTimer::timeout, this, [this] { save_now(false); });
+    restoring_timer_.setSingleShot(true);
+    connect(&restoring_timer_, &QTimer::timeout, this, &MainWindow::stop_restoring);
     apply_theme();
     show_page(Page::start);
     update_actions();
@@ -76,7 +75,8 @@ MainWindow::MainWindow(const Options& options)
 }
 
 MainWindow::~MainWindow() {
-    saver_.finish();  // the session
+    let_go();
+    desk_.writer().finish();  // what was saved; where its disk does not answer the process ends all the same (EndGuard)
     mailbox_.close();
     // Views and panels use the desk until they go: before it, not after as children would.
     delete export_;
@@ -124,7 +124,7 @@ void MainWindow::build_panels() {
     resizeDocks({tree_dock_, text_dock_}, {150, 500}, Qt::Vertical);
     resizeDocks({tree_dock_}, {left_width_}, Qt::Horizontal);
 
-    saver_.post(this, [this, folder = engine_.resources(), send = mailbox_.sender()](const Cancellation&) {
+    looker_.post(this, [this, folder = engine_.resources(), send = mailbox_.sender()](const Cancellation&) {
         QStringList examples;
         QString message;
         try {
@@ -236,27 +236,22 @@ void MainWindow::connect_engine() {
         update_actions();
     });
     connect(&engine_, &Engine::model_opened, this, [this](int id) {
-        text_->choose_model(id);
-        bool tensors_only = false;
+        bool back = false;
         for (const auto& card : engine_.models()) {
             if (card.id != id) continue;
             tell(card.tensors_only ? tr("Opened %1. %2").arg(card.name, card.note)
                                    : tr("Opened %1: type a text and press Run").arg(card.name));
-            tensors_only = card.tensors_only;
+            back = brought_back(card.path);
             remember({card.path,
                       card.name,
-                      tensors_only ? tr("tensors only") : tr("%1, %2 layers").arg(card.family).arg(card.layers),
+                      card.tensors_only ? tr("tensors only") : tr("%1, %2 layers").arg(card.family).arg(card.layers),
                       QStringLiteral("model"),
                       {}});
         }
-        if (tensors_only && !restoring_)
-            show_tensors(id);
-        else if (!restoring_) {
-            // For a text to be typed; a snapshot's and a view's wish to run come with theirs.
-            if (page() == Page::training && waiting_snapshot_.isEmpty() && !waiting_wish_)
-                show_page(desk_.studies().empty() ? Page::start : Page::analysis);
-            text_->focus_text();
-        }
+        if (!back)
+            show_model(id);
+        else if (restoring_ && !touched_)
+            text_->choose_model(id);
         if (!waiting_snapshot_.isEmpty()) run_snapshot(id);
         if (waiting_wish_) {
             const widgets::RunWish wish = *waiting_wish_;
@@ -278,7 +273,10 @@ void MainWindow::connect_engine() {
     connect(&engine_, &Engine::run_began, this, &MainWindow::began);
     connect(&engine_, &Engine::run_ended, this, &MainWindow::ended);
     connect(&engine_, &Engine::site_done, this, [this](qint64 sequence, qint64 site) {
-        if (widgets::Study* study = desk_.study(running_study_)) study->tell_site_done(sequence, site);
+        if (widgets::Study* study = desk_.study(running_study_))
+            study->tell_site_done(sequence, site);
+        else
+            early_sites_.emplace_back(sequence, site);
     });
     connect(&engine_, &Engine::loss_done, this, [this](qint64 sequence) {
         if (widgets::Study* study = desk_.study(running_study_)) study->tell_loss_done(sequence);
@@ -288,7 +286,7 @@ void MainWindow::connect_engine() {
 void MainWindow::connect_desk() {
     connect(&opener_, &Opener::opened, this, &MainWindow::opened_study);
     connect(&opener_, &Opener::was_open, this, [this](const QString& path, widgets::Study* study) {
-        show_study(study);
+        brought_back(path) ? remember(*study) : show_study(study);
         settled(path);
     });
     connect(&opener_, &Opener::failed, this, [this](const QString& path, const QString& message) {

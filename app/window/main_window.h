@@ -60,6 +60,10 @@ public:
     RunService& training() { return service_; }
     /// Closes without a question: the system asks.
     void end();
+    /// After the end: waits for the session to be on the disk, not for what others' disks keep waiting.
+    void let_go();
+    /// The program that is given a folder to show; empty: none is.
+    void show_folders_with(const QString& program) { folder_program_ = program; }
     /// Every action by name, for the palette, the list of keys and the tests.
     QList<QAction*> all_actions() const { return actions_; }
     /// What can be done now in the view in front.
@@ -85,13 +89,14 @@ private:
     QAction* add_action(const char* name, const QString& text, const QKeySequence& keys, const QString& tip,
                         std::function<void()> act);
     void update_actions();
-    // main_window_files.cpp: opening; main_window_session.cpp
+    // main_window_files.cpp: opening; main_window_session.cpp, main_window_restore.cpp
     void choose_model();
     void choose_analysis();
     void open_sample();
     void open_path(const QString& path);
     void opened_study(widgets::Study* study);
     void show_study(widgets::Study* study);  ///< brings it to the front
+    void show_model(int model);
     void remember(const Recent& item);
     void remember(const widgets::Study& study);
     void show_recent();
@@ -117,14 +122,20 @@ private:
     void restore_session(Session session);
     void restore_layout(const Session& session);
     void restore_head_sets(const Session& session);
+    bool brought_back(const QString& path) const;
     void settled(const QString& path);  ///< open, or it cannot be opened
+    void stop_restoring();
     void end_restoring();
+    void show_given();
+    void restore_shown(const Session& session);
+    void see_deed();
     void begin_recording();
     QJsonObject looks() const;  ///< selection and states of the views
     void restore_looks(const QJsonObject& looks);
     Session session(bool closed) const;
     void save_soon();
     void save_now(bool closed);
+    void save_ended(const QString& failure);
     void export_front();
     void export_figure(const widgets::FigureWish& wish);
     // main_window_training.cpp
@@ -184,7 +195,11 @@ private:
     CostService costs_;
     EvaluationService evaluations_;
     Watchdog watchdog_;
-    Worker saver_;
+    // One thread each, so that a disk that does not answer holds up its own kind alone:
+    Worker saver_;    ///< what is ours and small: the session, recent items, this machine's speed
+    Worker looker_;   ///< what paths are, jobs that are read
+    Worker recents_;  ///< whether recent items are still there
+    Worker copier_;
     widgets::Mailbox mailbox_{this};
 
     QStackedWidget* pages_ = nullptr;
@@ -210,16 +225,32 @@ private:
     std::vector<Recent> recent_;
     std::optional<Session> lost_session_;  ///< of a program that died, offered
     bool answered_ = false;                ///< that offer: its file goes when what it held is saved, or was declined
+    /// Of what was read at the beginning what must be written elsewhere before a session may be; null: nothing. What it
+    /// points to is the saver's.
+    std::shared_ptr<std::optional<FoundSession>> aside_;
     std::optional<Session> restoring_;
-    struct {
+    struct Paths {
         QStringList models, analyses, runs;
-    } opening_;                                  ///< of the session that is being restored
+        bool empty() const { return models.isEmpty() && analyses.isEmpty() && runs.isEmpty(); }
+        bool contain(const QString& path) const;
+        bool remove(const QString& path);  ///< false: it was not there
+    };
+    Paths opening_;                        ///< of the session that is being restored
+    Paths late_;                           ///< of it what had not answered when that ended: it is kept
+    std::optional<Session> late_session_;  ///< how it was looked at, until all of that is there
+    QTimer restoring_timer_;
+    bool touched_ = false, in_deed_ = false;     ///< the user did something since restoring began, and does just now
+    QJsonObject states_before_;                  ///< of the views, then
+    QStringList given_, given_texts_;            ///< by the user meanwhile; texts and jobs, which wait for the session
     std::vector<std::string> unread_head_sets_;  ///< of another version: kept as they are
     std::shared_ptr<SessionLock> session_lock_;
     QTimer titles_timer_;  ///< show_titles() is on its way: Qt tells of docks while it moves them
     QTimer save_timer_;
+    int save_pause_ = 0;      ///< ms from a save that failed to the next one; 0: the last one did not
     bool recording_ = false;  ///< the session may be written: the one before was read
     int running_study_ = 0;
+    /// Done while what the run writes was not open yet: it may have been read just before.
+    std::vector<std::pair<qint64, qint64>> early_sites_;
     QString run_file_;                              ///< what the run writes or wrote, while it is not open yet
     std::optional<widgets::RunWish> waiting_wish_;  ///< for its checkpoint to be open
     std::optional<widgets::TextChoice> run_choice_;
@@ -229,6 +260,7 @@ private:
     int left_width_ = 300;      ///< of the panels beside them
     QStringList interrupted_;   ///< folders of runs that can be resumed
     QString theme_ = QStringLiteral("system");
+    QString folder_program_ = QStringLiteral("xdg-open");
 };
 
 }  // namespace headscope::app

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Evaluations in the window: opened, listed, made of the runs that are open.
-#include <QFileDialog>
 #include <QMenu>
 #include <algorithm>
 
 #include "app/window/main_window.h"
 #include "core/store/evaluation_file.h"
+#include "widgets/file_dialog.h"
 #include "widgets/panels/project_tree.h"
 #include "widgets/training/run_shelf.h"
 
@@ -81,22 +81,16 @@ void MainWindow::update_evaluations() {
 }
 
 void MainWindow::choose_evaluation() {
-    auto* dialog = new QFileDialog(this, tr("Open an evaluation"), QString(),
-                                   tr("Evaluations (*.evaluation.h5);;HDF5 files (*.h5);;All files (*)"));
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->setObjectName(QStringLiteral("file_dialog"));
-    dialog->setFileMode(QFileDialog::ExistingFile);
-    connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& path) {
-        if (!path.isEmpty()) opener_.open(path);
-    });
-    dialog->open();
+    widgets::ask_for_file(
+        this, {tr("Open an evaluation"), tr("Evaluations (*.evaluation.h5);;HDF5 files (*.h5);;All files (*)")},
+        [this](const QString& path) { opener_.open(path); });
 }
 
 void MainWindow::opened_evaluation(const QString& path, const std::shared_ptr<const store::Evaluation>& record) {
     const int id = desk_.evaluations().take(path, record);
     const widgets::OpenEvaluation& one = *desk_.evaluations().find(id);
     remember({one.path, one.name, widgets::EvaluationShelf::about(*record), QStringLiteral("evaluation"), {}});
-    if (!restoring_) show_evaluation(*record);
+    if (!brought_back(path)) show_evaluation(*record);
     settled(path);
 }
 

@@ -3,7 +3,6 @@
 #include <QApplication>
 #include <QCloseEvent>
 #include <QDockWidget>
-#include <QFileDialog>
 #include <QFileInfo>
 #include <algorithm>
 
@@ -11,6 +10,7 @@
 #include "app/window/main_window.h"
 #include "core/base/error.h"
 #include "core/base/file_identity.h"
+#include "widgets/file_dialog.h"
 #include "widgets/panels/export_dialog.h"
 #include "widgets/panels/start_page.h"
 #include "widgets/panels/text_panel.h"
@@ -21,20 +21,6 @@ namespace {
 
 constexpr std::size_t kMostRecent = 24;
 const char kRecentItems = 0;  ///< owner of tasks that look at them
-
-/// A file dialog that does not hold up the window.
-void choose(QWidget* parent, const QString& title, QFileDialog::FileMode mode, const QString& filter,
-            std::function<void(const QString&)> act) {
-    auto* dialog = new QFileDialog(parent, title, QString(), filter);
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->setObjectName(QStringLiteral("file_dialog"));
-    dialog->setFileMode(mode);
-    if (mode == QFileDialog::AnyFile) dialog->setAcceptMode(QFileDialog::AcceptSave);
-    QObject::connect(dialog, &QFileDialog::fileSelected, parent, [act = std::move(act)](const QString& path) {
-        if (!path.isEmpty()) act(path);
-    });
-    dialog->open();
-}
 
 enum class PathKind { model, analysis, run, job, text };
 
@@ -53,14 +39,15 @@ PathKind kind_of(const QString& path) {
 }  // namespace
 
 void MainWindow::choose_model() {
-    choose(this, tr("Open a checkpoint: a folder with config.json and weights"), QFileDialog::Directory, {},
-           [this](const QString& path) { open_path(path); });
+    widgets::ask_for_file(this,
+                          {tr("Open a checkpoint: a folder with config.json and weights"), {}, QFileDialog::Directory},
+                          [this](const QString& path) { open_path(path); });
 }
 
 void MainWindow::choose_analysis() {
-    choose(this, tr("Open an analysis"), QFileDialog::ExistingFile,
-           tr("Analyses and evaluations (*.h5 *.partial);;All files (*)"),
-           [this](const QString& path) { open_path(path); });
+    widgets::ask_for_file(this,
+                          {tr("Open an analysis"), tr("Analyses and evaluations (*.h5 *.partial);;All files (*)")},
+                          [this](const QString& path) { open_path(path); });
 }
 
 void MainWindow::open_sample() {
@@ -73,7 +60,9 @@ void MainWindow::open_sample() {
 }
 
 void MainWindow::open_path(const QString& path) {
-    saver_.post(this, [this, path, runs = running_study_ != 0, send = mailbox_.sender()](const Cancellation&) {
+    touched_ = true;
+    if (brought_back(path)) given_ << path;  // for the user now, too
+    looker_.post(this, [this, path, runs = running_study_ != 0, send = mailbox_.sender()](const Cancellation&) {
         const PathKind kind = kind_of(path);
         const auto file = runs ? identity_of(path.toStdString()) : std::nullopt;
         send([this, path, kind, file] {
@@ -84,6 +73,8 @@ void MainWindow::open_path(const QString& path) {
                 opener_.open(path);
             else if (kind == PathKind::run)
                 service_.open(path);
+            else if (kind != PathKind::model && restoring_ && given_.contains(path))
+                given_texts_ << path;  // what the session brings back would take its place
             else if (kind == PathKind::job)
                 read_job(path);
             else if (kind == PathKind::text)
@@ -95,23 +86,35 @@ void MainWindow::open_path(const QString& path) {
 }
 
 void MainWindow::show_study(widgets::Study* study) {
-    if (!restoring_) {
-        desk_.select_study(study->id());
-        show_page(Page::analysis);
-    }
+    desk_.select_study(study->id());
+    show_page(Page::analysis);
     remember(*study);
+}
+
+void MainWindow::show_model(int model) {
+    text_->choose_model(model);
+    for (const auto& card : engine_.models())
+        if (card.id == model && card.tensors_only) return show_tensors(model);
+    // For a text to be typed; a snapshot's and a view's wish to run come with theirs.
+    if (page() == Page::training && waiting_snapshot_.isEmpty() && !waiting_wish_)
+        show_page(desk_.studies().empty() ? Page::start : Page::analysis);
+    text_->focus_text();
 }
 
 void MainWindow::opened_study(widgets::Study* study) {
     const QString path = QString::fromStdString(study->path().string());
     const bool of_run = !run_file_.isEmpty() && path == run_file_;
-    if (of_run) run_file_.clear();
+    if (of_run) {
+        run_file_.clear();
+        for (const auto& [sequence, site] : early_sites_) study->tell_site_done(sequence, site);
+        early_sites_.clear();
+    }
     if (of_run && engine_.running()) {
         running_study_ = study->id();
         study->set_running();
         desk_.select_study(study->id());
     } else {
-        show_study(study);
+        brought_back(path) ? remember(*study) : show_study(study);
         if (of_run && study->complete() && run_choice_ && !run_choice_->switch_off.isEmpty()) show_changes();
     }
     connect(study, &widgets::Study::arrived, this, [this, study] { picture_recent(study); });
@@ -156,8 +159,8 @@ void MainWindow::picture_recent(widgets::Study* study) {
 void MainWindow::show_recent() {
     // Whether they are still there is asked where it may take time: a disk that sleeps, a network that is gone.
     // Two hundred files that are dropped at once are one list.
-    saver_.cancel(&kRecentItems);
-    saver_.post(&kRecentItems, [this, items = recent_, send = mailbox_.sender()](const Cancellation& stop) {
+    recents_.cancel(&kRecentItems);
+    recents_.post(&kRecentItems, [this, items = recent_, send = mailbox_.sender()](const Cancellation& stop) {
         std::vector<widgets::RecentItem> shown;
         for (const Recent& item : items) {
             widgets::RecentItem recent;
@@ -180,21 +183,22 @@ void MainWindow::save_copy(int id) {
     const widgets::Study* study = desk_.study(id);
     if (!study || !study->complete()) return;
     const std::filesystem::path source = study->path();
-    choose(this, tr("Save a copy of the analysis"), QFileDialog::AnyFile, tr("Analyses (*.headscope.h5)"),
-           [this, source](const QString& chosen) {
-               QString path = chosen;
-               if (!path.endsWith(QLatin1String(".h5"))) path += QStringLiteral(".headscope.h5");
-               saver_.post(this, [this, source, path, send = mailbox_.sender()](const Cancellation& cancellation) {
-                   try {
-                       copy_whole(source, path.toStdString(), cancellation);
-                       send([this, path] { tell(tr("Saved %1").arg(path)); });
-                   } catch (const Stopped&) {
-                   } catch (const Error& error) {
-                       const QString message = QString::fromUtf8(error.what());
-                       send([this, message] { problem(message); });
-                   }
-               });
-           });
+    widgets::ask_for_file(
+        this, {tr("Save a copy of the analysis"), tr("Analyses (*.headscope.h5)"), QFileDialog::AnyFile},
+        [this, source](const QString& chosen) {
+            QString path = chosen;
+            if (!path.endsWith(QLatin1String(".h5"))) path += QStringLiteral(".headscope.h5");
+            copier_.post(this, [this, source, path, send = mailbox_.sender()](const Cancellation& cancellation) {
+                try {
+                    copy_whole(source, path.toStdString(), cancellation);
+                    send([this, path] { tell(tr("Saved %1").arg(path)); });
+                } catch (const Stopped&) {
+                } catch (const Error& error) {
+                    const QString message = QString::fromUtf8(error.what());
+                    send([this, message] { problem(message); });
+                }
+            });
+        });
 }
 
 void MainWindow::export_front() {

@@ -31,6 +31,18 @@ bool can_take(const QMimeData& data) {
     return data.hasUrls() || data.hasText();
 }
 
+/// Meant for what is shown; Alt alone may be on its way to another window.
+bool is_typed(const QEvent& event) {
+    if (event.type() != QEvent::KeyPress && event.type() != QEvent::ShortcutOverride) return false;
+    const int key = static_cast<const QKeyEvent&>(event).key();
+    return key < Qt::Key_Shift || key > Qt::Key_Alt;
+}
+
+bool is_pointed(QEvent::Type type) {
+    return type == QEvent::MouseButtonPress || type == QEvent::MouseButtonRelease ||
+           type == QEvent::MouseButtonDblClick || type == QEvent::Wheel;
+}
+
 }  // namespace
 
 /// Most of the screen; where that is small, all of it.
@@ -155,6 +167,8 @@ void MainWindow::take_text(const QString& path) {
 /// Files are the window's, wherever on it they are dropped: a field to type into would take their address for a text.
 /// Docks that float are windows of their own, up to which Qt looks for one that takes them.
 bool MainWindow::eventFilter(QObject* object, QEvent* event) {
+    if (is_typed(*event)) touched_ = true;
+    if (is_pointed(event->type())) see_deed();
     if (event->type() == QEvent::Show && object->inherits(kFloatingGroup))
         static_cast<QWidget*>(object)->setAcceptDrops(true);
     const bool drop =

@@ -42,6 +42,7 @@ void MainWindow::run(const widgets::TextChoice& choice) {
     }
     run_choice_ = choice;
     running_study_ = 0;
+    early_sites_.clear();
     engine_.run(choice, data_ / "analyses");
     text_->show_running(engine_.running());
     text_->show_progress(0, tr("beginning"));
@@ -67,9 +68,12 @@ void MainWindow::run_again(const widgets::RunWish& wish) {
     }
     widgets::TextChoice choice;
     choice.model = model;
-    choice.tokens = std::make_shared<const std::vector<store::SequenceTokens>>(study->header().sequences);
-    if (const auto target = study->header().streams.find("target"); target != study->header().streams.end())
-        choice.target_tokens = std::make_shared<const std::vector<store::SequenceTokens>>(target->second);
+    // A part of what the study holds: a text may have millions of tokens.
+    using Tokens = std::shared_ptr<const std::vector<store::SequenceTokens>>;
+    const widgets::Study::Header& header = study->shared_header();
+    choice.tokens = Tokens(header, &header->sequences);
+    if (const auto target = header->streams.find("target"); target != header->streams.end())
+        choice.target_tokens = Tokens(header, &target->second);
     choice.beyond_positions = settings["beyond_positions"].toBool();
     const store::RecordLevels& record = study->header().record;
     choice.maps = record.maps || wish.maps;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The session: what is open and how it is looked at, kept while the window is and brought back by the next one.
+// The session: what is open and how it is looked at, kept while the window is; main_window_restore.cpp brings it back.
 #include <unistd.h>
 
-#include <QDir>
 #include <QDockWidget>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "app/window/calibration.h"
+#include "app/window/launch.h"
 #include "app/window/main_window.h"
 #include "core/base/error.h"
-#include "core/base/json.h"
 #include "widgets/desk/head_set_store.h"
 #include "widgets/panels/start_page.h"
 #include "widgets/panels/text_panel.h"
@@ -19,10 +19,9 @@ namespace headscope::app {
 namespace {
 
 constexpr int kCalibrateAfter = 1500;  ///< ms: when what the window opens with is there
-
-bool is_same(const QString& one, const QString& other) {
-    return QDir::cleanPath(QFileInfo(one).absoluteFilePath()) == QDir::cleanPath(QFileInfo(other).absoluteFilePath());
-}
+constexpr int kSaveAfter = 1200;       ///< ms after the last change
+// ms until it is saved again where that failed: twice as many each time.
+constexpr int kSaveAgain = 5'000, kLongestPause = 300'000;
 
 }  // namespace
 
@@ -36,7 +35,9 @@ MainWindow::Stored MainWindow::read_stored(int threads, bool restore) {
         if (!restore) return stored;
         stored.lock = SessionLock::take(stored.folder);
         stored.other_window = !stored.lock;
-        if (stored.lock) stored.session = find_session(stored.folder);
+        if (!stored.lock) return stored;
+        remove_measurements(stored.folder);
+        stored.session = find_session(stored.folder);
     } catch (const Error& error) {
         stored.problem = QString::fromUtf8(error.what());
     }
@@ -61,13 +62,17 @@ void MainWindow::begin(const Stored& stored) {
     if (stored.other_window) tell(tr("Another window is open: this one's session is not kept"));
     session_lock_ = stored.lock;
     recording_ = stored.lock && stored.problem.isEmpty();
+    if (!stored.session.problem.empty()) {
+        aside_ = std::make_shared<std::optional<FoundSession>>(stored.session);
+        save_ended(QString::fromStdString(stored.session.problem));
+    }
     if (!stored.theme.isEmpty()) {
         theme_ = stored.theme;
         if (const auto place = by_name_.find(QStringLiteral("theme_") + theme_); place != by_name_.end())
             place->second->setChecked(true);
         apply_theme();
     }
-    const auto& [last, lost, died] = stored.session;
+    const std::optional<Session>&last = stored.session.last, &lost = stored.session.lost;
     if (last) restore_head_sets(lost ? joined(*last, *lost) : *last);
     if (lost) {
         lost_session_ = lost;
@@ -75,12 +80,11 @@ void MainWindow::begin(const Stored& stored) {
             tr("Headscope was not closed the last time (%1). What was open and typed can be brought back.")
                 .arg(lost->saved.toString(Qt::TextDate)));
     }
-    if (last && !died) {
+    if (last && !stored.session.died)
         restore_session(*last);
-    } else {
-        if (last) restore_layout(*last);
-        open_given_paths();
-    }
+    else if (last)
+        restore_layout(*last);
+    open_given_paths();
     begin_recording();
     if (options_.restore) service_.look_for_interrupted();
     if (stored.rate)
@@ -103,8 +107,12 @@ void MainWindow::keep_rate(double rate) {
         });
 }
 
+/// At once: a session may wait for a disk. What it brings back later does not come before them.
 void MainWindow::open_given_paths() {
-    for (const QString& path : std::exchange(options_.paths, {})) open_path(path);
+    const QStringList paths = std::exchange(options_.paths, {});
+    if (restoring_) given_ = paths;
+    for (const QString& path : paths) open_path(path);
+    touched_ = false;
 }
 
 void MainWindow::settle_lost_session(bool bring_back) {
@@ -120,81 +128,6 @@ void MainWindow::settle_lost_session(bool bring_back) {
 void MainWindow::begin_recording() {
     if (history_) history_->begin();
     save_soon();
-}
-
-/// Until the last of it is open, what is saved is this, with what is new: the program may end at any moment.
-void MainWindow::restore_session(Session session) {
-    text_->set_choice(widgets::text_choice_from(session.text));
-    restore_layout(session);
-    if (restoring_) session = joined(std::move(session), *restoring_);
-    restoring_ = std::move(session);
-    QStringList open, models, analyses, runs;
-    for (const widgets::Study* study : desk_.studies()) open << QString::fromStdString(study->path().string());
-    for (const auto& one : desk_.evaluations().all()) open << one.path;
-    for (const QString& path : restoring_->models)
-        if (engine_.model_at(path) == 0 && !opening_.models.contains(path)) models << path;
-    for (const QString& path : restoring_->analyses)
-        if (!open.contains(path) && !opening_.analyses.contains(path)) analyses << path;
-    for (const QString& path : restoring_->runs)
-        if (!desk_.runs().run_at(path) && !opening_.runs.contains(path)) runs << path;
-    opening_.models += models;
-    opening_.analyses += analyses;
-    opening_.runs += runs;
-    save_now(false);
-    for (const QString& path : models) engine_.open_model(path);
-    for (const QString& path : analyses) opener_.open(path);
-    for (const QString& path : runs) service_.open(path);
-    end_restoring();
-}
-
-void MainWindow::restore_layout(const Session& session) {
-    const QJsonObject& window = session.window;
-    if (window.isEmpty()) return;
-    const auto bytes = [&](const char* name) {
-        return QByteArray::fromBase64(window[QLatin1String(name)].toString().toLatin1());
-    };
-    if (const QByteArray geometry = bytes("geometry"); !geometry.isEmpty()) restoreGeometry(geometry);
-    restoreState(bytes("docks"));
-    text_dock_->setVisible(window["text_panel"].toBool(!text_dock_->isHidden()));
-    area_->restoreState(bytes("views"));
-    training_area_->restoreState(bytes("training"));
-}
-
-void MainWindow::restore_head_sets(const Session& session) {
-    std::vector<workspace::HeadSets> all;
-    for (const std::string& text : session.head_sets) {
-        try {
-            const auto document = parse_json(text, "session.json: head_sets");
-            all.push_back(workspace::HeadSets::from_json(JsonView(document, "session.json: head_sets")));
-        } catch (const Error& error) {
-            unread_head_sets_.push_back(text);
-            problem(QString::fromUtf8(error.what()));
-        }
-    }
-    desk_.head_sets().restore(std::move(all));
-}
-
-void MainWindow::settled(const QString& path) {
-    if (!restoring_) return;
-    for (QStringList* list : {&opening_.models, &opening_.analyses, &opening_.runs})
-        list->removeIf([&](const QString& one) { return is_same(one, path); });
-    end_restoring();
-}
-
-void MainWindow::end_restoring() {
-    if (!restoring_ || !opening_.models.isEmpty() || !opening_.analyses.isEmpty() || !opening_.runs.isEmpty()) return;
-    const Session session = std::move(*restoring_);
-    restoring_.reset();
-    text_->choose_model(engine_.model_at(session.chosen_model));
-    for (const widgets::Study* study : desk_.studies())
-        if (QString::fromStdString(study->path().string()) == session.shown_analysis) desk_.select_study(study->id());
-    if (const widgets::Run* run = desk_.runs().run_at(session.shown_run)) desk_.runs().choose(run->id);
-    restore_looks({{"selection", session.selection}, {"views", session.views}});
-    // Tensors are looked at without an analysis, too.
-    const bool tensors = session.front == QLatin1String("tensors") && !engine_.models().empty();
-    if (!session.front.isEmpty()) show_view(session.front, tensors);
-    open_given_paths();
-    begin_recording();
 }
 
 QJsonObject MainWindow::looks() const {
@@ -245,6 +178,12 @@ Session MainWindow::session(bool closed) const {
     if (!run_file_.isEmpty()) session.analyses << run_file_;
     for (const auto& one : desk_.evaluations().all()) session.analyses << one.path;  // a file says which it is
     for (const widgets::Run& run : desk_.runs().runs()) session.runs << run.path;
+    for (const QString& folder : service_.starting())
+        if (!session.runs.contains(folder)) session.runs << folder;
+    session.models += late_.models;
+    session.analyses += late_.analyses;
+    session.runs += late_.runs;
+    for (QStringList* list : {&session.models, &session.analyses, &session.runs}) list->removeDuplicates();
     if (const widgets::Run* run = desk_.runs().current()) session.shown_run = run->path;
     const widgets::TextChoice choice = text_->choice();
     for (const auto& card : engine_.models())
@@ -279,23 +218,51 @@ Session MainWindow::session(bool closed) const {
 }
 
 void MainWindow::save_soon() {
-    if (recording_ && !save_timer_.isActive()) save_timer_.start();
+    touched_ = touched_ || in_deed_;
+    if (recording_ && !save_timer_.isActive()) save_timer_.start(save_pause_ > 0 ? save_pause_ : kSaveAfter);
 }
 
 void MainWindow::save_now(bool closed) {
     if (!recording_) return;
     const bool drop = answered_ && (!restoring_ || closed);
-    saver_.post(this, [this, folder = data_, now = session(closed), recent = recent_, drop,
+    saver_.post(this, [this, folder = data_, now = session(closed), recent = recent_, drop, aside = aside_,
                        send = mailbox_.sender()](const Cancellation&) {
+        QString failure;
         try {
+            if (aside && *aside) {
+                if (drop) (*aside)->died = false;  // it is in this session, or was declined
+                put_aside(folder, **aside);
+                aside->reset();
+            }
             save_session(folder, now);
             if (drop) drop_lost_session(folder);
             save_recent(folder, recent);
         } catch (const Error& error) {
-            const QString message = QString::fromUtf8(error.what());
-            send([this, message] { problem(message); });
+            failure = QString::fromUtf8(error.what());
         }
+        send([this, failure] { save_ended(failure); });
     });
+}
+
+/// A disk may be full for hours: that is told once, and tried again more and more rarely.
+void MainWindow::save_ended(const QString& failure) {
+    if (failure.isEmpty()) {
+        if (save_pause_ == 0) return;
+        save_pause_ = 0;
+        if (save_timer_.isActive()) save_timer_.start(kSaveAfter);
+        tell(tr("The session is saved again"));
+        return;
+    }
+    if (save_pause_ == 0) problem(failure);
+    save_pause_ = std::clamp(2 * save_pause_, kSaveAgain, kLongestPause);
+    if (recording_) save_timer_.start(save_pause_);
+}
+
+/// What must be on the disk at the end is there, and another window may keep its session.
+void MainWindow::let_go() {
+    recording_ = false;
+    saver_.finish();
+    session_lock_.reset();
 }
 
 }  // namespace headscope::app

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Training in the window: joins the views of runs and of the job to the processes and folders.
-#include <QDesktopServices>
 #include <QDockWidget>
-#include <QFileDialog>
 #include <QFileInfo>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QMenuBar>
 #include <QMessageBox>
 #include <QPushButton>
+#include <QStandardPaths>
 #include <QToolButton>
-#include <QUrl>
 
 #include "app/window/main_window.h"
 #include "core/base/error.h"
 #include "core/base/output_file.h"
+#include "core/base/spawned.h"
 #include "core/workspace/job_edit.h"
+#include "widgets/file_dialog.h"
 #include "widgets/panels/project_tree.h"
 #include "widgets/panels/start_page.h"
 #include "widgets/panels/text_panel.h"
@@ -27,18 +27,6 @@ namespace {
 using widgets::Run;
 using widgets::RunShelf;
 
-void choose(QWidget* parent, const QString& title, QFileDialog::FileMode mode, const QString& filter,
-            std::function<void(const QString&)> act) {
-    auto* dialog = new QFileDialog(parent, title, QString(), filter);
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->setFileMode(mode);
-    if (mode == QFileDialog::AnyFile) dialog->setAcceptMode(QFileDialog::AcceptSave);
-    QObject::connect(dialog, &QFileDialog::fileSelected, parent, [act = std::move(act)](const QString& path) {
-        if (!path.isEmpty()) act(path);
-    });
-    dialog->open();
-}
-
 }  // namespace
 
 void MainWindow::connect_training() {
@@ -47,6 +35,8 @@ void MainWindow::connect_training() {
     connect(&service_, &RunService::told, this, &MainWindow::tell);
     connect(&service_, &RunService::failed, this, &MainWindow::problem);
     connect(&service_, &RunService::not_opened, this, &MainWindow::settled);
+    // At once: until the run begins, the session alone knows of its process.
+    connect(&service_, &RunService::starting_changed, this, [this] { save_now(false); });
     connect(&costs_, &CostService::failed, this, &MainWindow::problem);
     connect(&service_, &RunService::found, this, [this](const QStringList& folders) {
         interrupted_ = folders;
@@ -181,22 +171,22 @@ void MainWindow::opened_run(int id) {
     const Run* run = desk_.runs().run(id);
     if (!run) return;
     remember({run->path, run->name, tr("run, step %1").arg(run->record->last_step()), QStringLiteral("run"), {}});
-    if (!restoring_) show_view(QStringLiteral("run"));
+    if (!brought_back(run->path)) show_view(QStringLiteral("run"));
     settled(run->path);
 }
 
 void MainWindow::choose_run() {
-    choose(this, tr("Open the folder of a run"), QFileDialog::Directory, {},
-           [this](const QString& path) { service_.open(path); });
+    widgets::ask_for_file(this, {tr("Open the folder of a run"), {}, QFileDialog::Directory},
+                          [this](const QString& path) { service_.open(path); });
 }
 
 void MainWindow::choose_job() {
-    choose(this, tr("Read a job"), QFileDialog::ExistingFile, tr("Jobs (*.toml);;All files (*)"),
-           [this](const QString& path) { read_job(path); });
+    widgets::ask_for_file(this, {tr("Read a job"), tr("Jobs (*.toml);;All files (*)")},
+                          [this](const QString& path) { read_job(path); });
 }
 
 void MainWindow::read_job(const QString& path) {
-    saver_.post(this, [this, path, send = mailbox_.sender()](const Cancellation&) {
+    looker_.post(this, [this, path, send = mailbox_.sender()](const Cancellation&) {
         QString text, message;
         try {
             const training::JobFile job = training::read_job_file(path.toStdString());
@@ -217,10 +207,11 @@ void MainWindow::read_job(const QString& path) {
 }
 
 void MainWindow::save_job() {
-    choose(this, tr("Save the job"), QFileDialog::AnyFile, tr("Jobs (*.toml)"), [this](const QString& chosen) {
+    const widgets::FileQuestion question{tr("Save the job"), tr("Jobs (*.toml)"), QFileDialog::AnyFile};
+    widgets::ask_for_file(this, question, [this](const QString& chosen) {
         const QString path = chosen.endsWith(QLatin1String(".toml")) ? chosen : chosen + QStringLiteral(".toml");
-        saver_.post(this, [this, path, text = desk_.runs().draft().text().toStdString(),
-                           send = mailbox_.sender()](const Cancellation&) {
+        desk_.writer().post(nullptr, [this, path, text = desk_.runs().draft().text().toStdString(),
+                                      send = mailbox_.sender()](const Cancellation&) {
             QString message;
             try {
                 OutputFile file(path.toStdString(), {}, "job");
@@ -273,8 +264,25 @@ void MainWindow::offer_interrupted() {
              : tr("%1 interrupted runs can be resumed: see the start page").arg(interrupted_.size()));
 }
 
+/// Not by QDesktopServices: it forks, and from the window's thread.
 void MainWindow::show_folder(const QString& path) {
-    QDesktopServices::openUrl(QUrl::fromLocalFile(path));
+    if (folder_program_.isEmpty()) return;
+    looker_.post(this, [this, path, program = folder_program_, send = mailbox_.sender()](const Cancellation&) {
+        try {
+            SpawnOptions options;
+            options.program = QStandardPaths::findExecutable(program).toStdString();
+            options.arguments = {path.toStdString()};
+            options.own_session = true;
+            if (options.program.empty())
+                throw Error(ErrorCode::io, path.toStdString(),
+                            "expected the program " + program.toStdString() + " to show this folder",
+                            "found no program of that name");
+            Spawned::start(options);
+        } catch (const Error& error) {
+            const QString message = QString::fromUtf8(error.what());
+            send([this, message] { problem(message); });
+        }
+    });
 }
 
 bool MainWindow::ask_about_training() {
@@ -282,6 +290,11 @@ bool MainWindow::ask_about_training() {
     QStringList names;
     for (const Run& run : desk_.runs().runs())
         if (run.alive()) names << run.name;
+    for (const QString& folder : service_.starting()) {
+        const Run* run = desk_.runs().run_at(folder);
+        if (run && run->alive()) continue;
+        names << tr("%1, which is starting").arg(run ? run->name : QFileInfo(folder).fileName());
+    }
     if (names.isEmpty()) return true;
     auto* box = new QMessageBox(QMessageBox::Question, tr("Training goes on"),
                                 tr("%1\n\nA run's process does not need the window: it can be watched again later.")
@@ -299,6 +312,7 @@ bool MainWindow::ask_about_training() {
     connect(stop, &QAbstractButton::clicked, this, [this] {
         for (const Run& run : desk_.runs().runs())
             if (run.alive()) service_.control(run.id, QStringLiteral("stop"), {});
+        service_.stop_starting();
         end();
     });
     box->open();

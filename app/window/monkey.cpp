@@ -2,7 +2,6 @@
 #include "app/window/monkey.h"
 
 #include <QApplication>
-#include <QDesktopServices>
 #include <QDialog>
 #include <QFileDialog>
 #include <QMenu>
@@ -67,7 +66,7 @@ Monkey::Monkey(MainWindow* window, double seconds, std::uint64_t seed)
         const widgets::Run* run = window_->desk().runs().run(id);
         if (run && run_.isEmpty()) run_ = run->path;
     });
-    QDesktopServices::setUrlHandler(QStringLiteral("file"), this, "pass_over");
+    window_->show_folders_with({});
     for (const auto* kind : widgets::view_kinds()) views_[QLatin1String(kind->name)] = 0;
     connect(&window_->watchdog(), &Watchdog::memory_read, this, [this](double bytes) {
         last_memory_ = bytes;

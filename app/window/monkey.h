@@ -6,7 +6,6 @@
 #include <QObject>
 #include <QPointer>
 #include <QTimer>
-#include <QUrl>
 #include <map>
 #include <random>
 
@@ -40,8 +39,6 @@ private:
     void tell_memory();
     void tell_stall(const Stall& stall);
     void finish();
-    /// Takes the place of the desktop's programs for folders.
-    Q_INVOKABLE void pass_over(const QUrl&) {}
 
     MainWindow* window_;
     QString run_;  ///< the first one that was open

@@ -12,9 +12,14 @@
 #include <QIcon>
 #include <QTimer>
 #include <algorithm>
+#include <chrono>
 #include <clocale>
+#include <condition_variable>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <thread>
 
 #include "app/version.h"
 #include "app/window/driver.h"
@@ -34,6 +39,9 @@ constexpr rlim_t kMostDescriptors = 16384;
 
 // An analysis and the window's tiles and figures take every processor; a click is answered before them.
 constexpr int kWorkersGiveWay = 5;
+
+// Then the end waits no longer for a thread that a disk keeps waiting.
+constexpr std::chrono::seconds kEndWithin{10};
 
 volatile std::sig_atomic_t asked_to_end = 0;
 
@@ -84,6 +92,39 @@ void keep_memory_together() {
     ::mallopt(M_TRIM_THRESHOLD, kFreeBytes);
 #endif
 }
+
+/// Ends the process where that takes too long once begun: nothing wakes a thread whose disk does not answer, and who
+/// joins it waits as long. An end that comes in time is an ordinary one.
+class EndGuard {
+public:
+    EndGuard() = default;
+    ~EndGuard() {
+        {
+            const std::lock_guard lock(mutex_);
+            ended_ = true;
+        }
+        changed_.notify_all();
+        if (thread_.joinable()) thread_.join();
+    }
+    EndGuard(const EndGuard&) = delete;
+    EndGuard& operator=(const EndGuard&) = delete;
+
+    void begin(int status) {
+        thread_ = start_thread([this, status] {
+            std::unique_lock lock(mutex_);
+            if (changed_.wait_for(lock, kEndWithin, [this] { return ended_; })) return;
+            std::fprintf(stderr, "headscope: [window] expected every disk to answer; some did not within %d s\n",
+                         static_cast<int>(kEndWithin.count()));
+            std::_Exit(status);
+        });
+    }
+
+private:
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    bool ended_ = false;
+    std::thread thread_;
+};
 
 bool has_display() {
     for (const char* name : {"DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"})
@@ -150,6 +191,7 @@ int run_window(int argc, char** argv) {
         QCoreApplication::setApplicationVersion(QLatin1String(kVersion));
         QGuiApplication::setDesktopFileName(QStringLiteral("org.headscope.Headscope"));
         int count = 1;
+        EndGuard guard;  // longer than the window and the application
         Application application(count, argv);
         paint_on_this_thread_alone();
         std::setlocale(LC_NUMERIC, "C");
@@ -167,7 +209,10 @@ int run_window(int argc, char** argv) {
         window.show();
         if (drive) new Driver(&window);
         if (monkey > 0) new Monkey(&window, monkey, seed);
-        return QApplication::exec();
+        const int status = QApplication::exec();
+        window.let_go();
+        guard.begin(status);
+        return status;
     } catch (...) {
         try {
             std::fprintf(stderr, "headscope: %s\n", current_error("window").what());

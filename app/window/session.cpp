@@ -223,25 +223,33 @@ FoundSession find_session(const std::filesystem::path& folder) {
     FoundSession found;
     found.last = load(folder / kSession);
     found.lost = load(folder / kLost);
-    std::error_code error;
-    if (!found.last && std::filesystem::exists(folder / kSession, error)) {
-        std::filesystem::rename(folder / kSession, folder / kUnread, error);
-        if (error)
-            throw Error(ErrorCode::io, (folder / kSession).string(),
-                        "expected to put this file of another version aside", "found " + error.message());
-    }
+    std::error_code ignored;
+    found.unread = !found.last && std::filesystem::exists(folder / kSession, ignored);
     if (found.last && !found.last->closed && found.last->has_work()) {
         Session offer = *found.last;
         // Sets of heads are not offered but kept: each session has all of them.
         offer.head_sets.clear();
         if (found.lost) offer = joined(std::move(offer), *found.lost);
-        save(folder / kLost, offer);
         found.lost = std::move(offer);
         found.died = true;
+    }
+    try {
+        put_aside(folder, found);
+    } catch (const Error& error) {
+        found.problem = error.what();
     }
     if (found.last) follow_renames(*found.last);
     if (found.lost) follow_renames(*found.lost);
     return found;
+}
+
+void put_aside(const std::filesystem::path& folder, const FoundSession& found) {
+    std::error_code error;
+    if (found.unread) std::filesystem::rename(folder / kSession, folder / kUnread, error);
+    if (error)
+        throw Error(ErrorCode::io, (folder / kSession).string(), "expected to put this file of another version aside",
+                    "found " + error.message());
+    if (found.died) save(folder / kLost, *found.lost);
 }
 
 void drop_lost_session(const std::filesystem::path& folder) {

@@ -59,10 +59,15 @@ struct FoundSession {
     std::optional<Session> last;  ///< to be brought back; where it died, for its layout and sets of heads alone
     std::optional<Session> lost;  ///< of programs that died: offered until it is brought back or declined
     bool died = false;            ///< `last` is part of `lost`
+    bool unread = false;          ///< there is a file of another version
+    std::string problem;          ///< not empty: why what must not be lost could not be put aside
 };
 /// A session whose program died becomes the offer, joined with one that was not answered yet. A file that this version
-/// cannot read is renamed to session.unread.json. Throws Error: then nothing must be saved over what is there.
+/// cannot read is renamed to session.unread.json. Where the disk is full or not to be written on, all of it is found
+/// nevertheless, with a problem.
 FoundSession find_session(const std::filesystem::path& folder);
+/// What find_session() had a problem with. Throws Error: nothing must be saved over what is there before it is done.
+void put_aside(const std::filesystem::path& folder, const FoundSession& found);
 /// After what it offered is in a saved session, or was declined.
 void drop_lost_session(const std::filesystem::path& folder);
 

@@ -15,6 +15,9 @@
 namespace headscope::app {
 namespace {
 
+/// Of all sequences of a preview: the window takes them over, and frees them, in one go.
+constexpr std::int64_t kMostChips = 60'000;
+
 using nlohmann::json;
 using widgets::TextChoice;
 using widgets::TextSource;
@@ -60,13 +63,14 @@ std::string settings_of(const OpenModel& model, const TextChoice& choice, const 
         .dump();
 }
 
-/// Chips of one sequence: parts of one character are joined, and show it once.
-widgets::TokenPreview::Sequence chips_of(const store::SequenceTokens& tokens) {
+/// Chips of one sequence, `most` of them: parts of one character are joined, and show it once.
+widgets::TokenPreview::Sequence chips_of(const store::SequenceTokens& tokens, std::int64_t most) {
     widgets::TokenPreview::Sequence sequence;
     sequence.tokens = static_cast<std::int64_t>(tokens.ids.size());
-    sequence.chips.reserve(tokens.ids.size());
     const workspace::TokenDisplay display(tokens);
-    for (const auto& token : display.chips(0, display.size())) {
+    const std::int64_t shown = std::min(most, display.size());
+    sequence.chips.reserve(static_cast<std::size_t>(shown) + 1);
+    for (const auto& token : display.chips(0, shown)) {
         widgets::TokenPreview::Chip chip;
         chip.text = token.part == 1 ? QString::fromStdString(token.label) : QStringLiteral("·%1").arg(token.part);
         chip.special = token.special;
@@ -79,6 +83,12 @@ widgets::TokenPreview::Sequence chips_of(const store::SequenceTokens& tokens) {
                              .arg(QString::fromStdString(token.label));
         if (token.special) chip.hint += QObject::tr(", stands for no text");
         sequence.chips.push_back(std::move(chip));
+    }
+    if (shown < display.size()) {
+        widgets::TokenPreview::Chip more;
+        more.text = QStringLiteral("…");
+        more.hint = QObject::tr("%1 more tokens, which are run and not shown here").arg(display.size() - shown);
+        sequence.chips.push_back(std::move(more));
     }
     return sequence;
 }
@@ -240,7 +250,11 @@ widgets::TokenPreview make_preview(const OpenModel& model, const TextChoice& cho
                                    const analysis::AnalysisRequest& request, const std::string& first_token,
                                    const analysis::Rate& rate, bool loaded) {
     widgets::TokenPreview preview;
-    for (const auto& sequence : request.sequences) preview.sequences.push_back(chips_of(sequence));
+    std::int64_t room = kMostChips;
+    for (const auto& sequence : request.sequences) {
+        preview.sequences.push_back(chips_of(sequence, room));
+        room -= std::min(room, preview.sequences.back().tokens);
+    }
     preview.first_token = QString::fromStdString(first_token.empty() ? "as given" : first_token);
     const auto& config = model.inspection.config;
     for (const auto& sequence : request.sequences)

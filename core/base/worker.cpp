@@ -30,13 +30,19 @@ void Worker::post(const void* owner, Task task) {
 }
 
 std::size_t Worker::cancel(const void* owner) {
-    std::deque<Entry> dropped;  // their captures are destroyed without the lock
-    const std::lock_guard lock(mutex_);
-    for (auto& entry : waiting_)
-        if (entry.owner == owner) dropped.push_back(std::move(entry));
-    std::erase_if(waiting_, [&](const Entry& entry) { return entry.owner == owner; });
-    if (current_ && current_owner_ == owner) current_->request();
-    return dropped.size();
+    std::size_t dropped = 0;
+    {
+        const std::lock_guard lock(mutex_);
+        std::deque<Entry> kept;
+        for (auto& entry : waiting_) {
+            if (entry.owner == owner) ++dropped;
+            (entry.owner == owner ? dropped_ : kept).push_back(std::move(entry));
+        }
+        waiting_.swap(kept);
+        if (current_ && current_owner_ == owner) current_->request();
+    }
+    if (dropped > 0) changed_.notify_all();
+    return dropped;
 }
 
 void Worker::forget(const void* owner) {
@@ -59,10 +65,13 @@ void Worker::work() {
     for (;;) {
         Task task;
         std::shared_ptr<Cancellation> cancellation;
+        std::deque<Entry> dropped;  // goes without the lock
         {
             std::unique_lock lock(mutex_);
-            changed_.wait(lock, [this] { return ending_ || !waiting_.empty(); });
+            changed_.wait(lock, [this] { return ending_ || !waiting_.empty() || !dropped_.empty(); });
             if (ending_) return;
+            dropped.swap(dropped_);
+            if (waiting_.empty()) continue;
             Entry entry;
             if (order_ == Order::newest_first) {
                 entry = std::move(waiting_.back());
@@ -75,6 +84,7 @@ void Worker::work() {
             current_ = cancellation = std::make_shared<Cancellation>();
             current_owner_ = entry.owner;
         }
+        dropped.clear();
         try {
             const CancellationScope scope(*cancellation);
             task(*cancellation);

@@ -29,7 +29,8 @@ public:
 
     /// `owner` groups tasks for forget() and cancel(); it is never looked into.
     void post(const void* owner, Task task);
-    /// Drops the owner's waiting tasks and cancels the one at work; does not wait. How many were dropped.
+    /// Drops the owner's waiting tasks and cancels the one at work; does not wait. How many were dropped. What they
+    /// hold is let go of on the worker's thread: it may be the last to hold a file.
     std::size_t cancel(const void* owner);
     /// As cancel(), and returns when none of the owner's tasks is at work any more.
     void forget(const void* owner);
@@ -48,7 +49,7 @@ private:
     Order order_;
     mutable std::mutex mutex_;
     std::condition_variable changed_;
-    std::deque<Entry> waiting_;
+    std::deque<Entry> waiting_, dropped_;
     std::shared_ptr<Cancellation> current_;
     const void* current_owner_ = nullptr;
     bool ending_ = false;

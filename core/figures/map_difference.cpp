@@ -180,7 +180,8 @@ FigureData map_difference(Files files, const FigureOptions& options) {
     FigureData figure;
     float most = 0;
     for (const auto& map : maps)
-        for (const float value : map.values) most = std::fmax(most, std::abs(value));
+        for (const float value : map.values)
+            if (std::isfinite(value)) most = std::max(most, std::abs(value));
     bool pooled = false, whole = true;
     for (const auto& map : maps) {
         Panel panel;

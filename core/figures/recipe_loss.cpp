@@ -140,7 +140,7 @@ FigureData loss(Files files, const FigureOptions& options) {
         const Losses losses = read(*files[f], names[f], options);
         add_curves(panel, losses, static_cast<int>(f), files.size() > 1, options.all_sequences);
         for (std::size_t i = 0; i < losses.loss.size(); ++i) {
-            if (!std::isnan(losses.loss[i])) highest = std::max(highest, losses.loss[i]);
+            if (std::isfinite(losses.loss[i])) highest = std::max(highest, losses.loss[i]);
         }
         longest = std::max(longest, losses.loss.size());
         const auto trained = files[f]->header().max_positions;

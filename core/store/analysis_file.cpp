@@ -207,6 +207,16 @@ bool AnalysisFile::site_done(std::int64_t s, std::int64_t site) const {
     return impl_->block("/sites/done", {s, site}, {1, 1}, 2).data.front() == 1.0;
 }
 
+std::set<std::pair<std::int64_t, std::int64_t>> AnalysisFile::done_sites() const {
+    const Hdf5Lock lock;
+    const Values flags = impl_->all("/sites/done");
+    const std::int64_t sites = flags.shape.at(1);
+    std::set<std::pair<std::int64_t, std::int64_t>> done;
+    for (std::int64_t i = 0; i < std::ssize(flags.data); ++i)
+        if (flags.data[static_cast<std::size_t>(i)] == 1.0) done.emplace(i / sites, i % sites);
+    return done;
+}
+
 std::vector<std::string> AnalysisFile::indicators() const {
     const std::string group = "/indicators/";
     std::vector<std::string> names;

@@ -4,7 +4,9 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/store/analysis_header.h"
@@ -36,6 +38,8 @@ public:
     /// As of opening it, or of the last read after it was published: asks the file nothing.
     bool complete() const;
     bool site_done(std::int64_t s, std::int64_t site) const;
+    /// All (sequence, site) of which that holds.
+    std::set<std::pair<std::int64_t, std::int64_t>> done_sites() const;
 
     std::vector<std::string> indicators() const;
     Values indicator(const std::string& name) const;  ///< [S, n, H], head_diversity [S, n], local_focus [S, n, H, 4]

@@ -112,3 +112,35 @@ TEST_CASE("Snapshots of one run share a tokenizer, and another file's is another
     REQUIRE(third->tokenizer);
     CHECK(third->tokenizer != first->tokenizer);
 }
+
+TEST_CASE("A checkpoint that is asked for while it comes is opened once", "[app][engine]") {
+    Snapshots snapshots(0);
+    Engine& engine = snapshots.engine;
+    const fs::path copy = snapshots.folder / "copy", missing = snapshots.folder / "missing";
+    fs::copy(fs::path(HEADSCOPE_SOURCE_DIR) / "resources/samples/llama-kjv-shakespeare", copy);
+    const QString path = QString::fromStdString(copy.string());
+    QSignalSpy opened(&engine, &Engine::model_opened), failed(&engine, &Engine::model_failed);
+    // Wanted twice, and brought back at the same time, by threads of their own.
+    engine.open_model(path, true);
+    engine.open_model(path);
+    engine.open_model(path);
+    engine.open_model(path, true);
+    REQUIRE(QTest::qWaitFor([&] { return opened.count() == 2; }, kPatience));
+    REQUIRE(engine.models().size() == 1);
+    const int id = engine.models().front().id;
+    CHECK(opened.at(0).first().toInt() == id);
+    CHECK(opened.at(1).first().toInt() == id);
+    engine.open_model(path);
+    CHECK(opened.count() == 3);
+    CHECK(engine.models().size() == 1);
+
+    // Closed, or not to be had: it can be asked for again.
+    engine.close_model(id);
+    engine.open_model(path);
+    REQUIRE(QTest::qWaitFor([&] { return opened.count() == 4; }, kPatience));
+    CHECK(engine.models().size() == 1);
+    for (int i = 1; i <= 2; ++i) {
+        engine.open_model(QString::fromStdString(missing.string()));
+        REQUIRE(QTest::qWaitFor([&] { return failed.count() == i; }, kPatience));
+    }
+}

@@ -6,6 +6,7 @@
 
 #include "app/window/session.h"
 #include "app/window/session_lock.h"
+#include "core/base/error.h"
 #include "core/base/spawned.h"
 #include "tests/core/base/temporary_folder.h"
 #include "widgets/panels/text_choice.h"
@@ -178,6 +179,43 @@ TEST_CASE("A session of another version is put aside, and what saves left is cle
     CHECK_FALSE(std::filesystem::exists(folder.path() / "session.json.partial"));
     CHECK_FALSE(std::filesystem::exists(folder.path() / "session.json.2.partial"));
     CHECK(std::filesystem::exists(folder.path() / "other.partial"));
+}
+
+TEST_CASE("What cannot be put aside on a full disk is found nevertheless, and put aside later", "[app][session]") {
+    const TemporaryFolder folder;
+    const auto lost = folder.path() / "session.lost.json", last = folder.path() / "session.json";
+    save_session(folder.path(), open_session());
+    const std::string before = test::read_file(last);
+    std::filesystem::create_directory(lost);  // no file can get this name, whoever asks
+    const FoundSession found = find_session(folder.path());
+    CHECK_FALSE(found.problem.empty());
+    CHECK(found.died);
+    REQUIRE(found.lost);
+    CHECK(found.lost->analyses == open_session().analyses);
+    REQUIRE(found.last);
+    CHECK(found.last->head_sets == open_session().head_sets);
+    CHECK(test::read_file(last) == before);
+    CHECK_THROWS_AS(put_aside(folder.path(), found), Error);
+    std::filesystem::remove(lost);
+    put_aside(folder.path(), found);
+    save_session(folder.path(), typed_session(QStringLiteral("new")));
+    const FoundSession later = find_session(folder.path());
+    CHECK(later.problem.empty());
+    REQUIRE(later.lost);
+    CHECK(later.lost->analyses == open_session().analyses);
+    CHECK(values(*later.lost) == QStringList{"new", "long ago"});
+
+    // The file of another version.
+    std::filesystem::remove(lost);
+    write_file(last, R"({"version": 2})");
+    std::filesystem::create_directory(folder.path() / "session.unread.json");
+    FoundSession other = find_session(folder.path());
+    CHECK(other.unread);
+    CHECK_FALSE(other.problem.empty());
+    CHECK(test::read_file(last) == R"({"version": 2})");
+    std::filesystem::remove(folder.path() / "session.unread.json");
+    put_aside(folder.path(), other);
+    CHECK(test::read_file(folder.path() / "session.unread.json") == R"({"version": 2})");
 }
 
 TEST_CASE("One window holds the session, and none of its processes does", "[app][session]") {

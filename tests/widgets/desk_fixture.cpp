@@ -31,8 +31,8 @@ void settle(widgets::Desk& desk, double seconds) {
     clock.start();
     int quiet = 0;
     while (quiet < kQuiet && static_cast<double>(clock.elapsed()) < seconds * 1000) {
-        const bool busy = !desk.reader().idle() || widgets::FigureView::any_waits() || desk.telling() ||
-                          !widgets::Turns::of_window().empty();
+        const bool busy = !desk.reader().idle() || !desk.writer().idle() || widgets::FigureView::any_waits() ||
+                          desk.telling() || !widgets::Turns::of_window().empty();
         if (!busy) desk.tiles().server().wait();
         QApplication::processEvents();
         QApplication::sendPostedEvents();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <limits>
 
 #include "core/figures/figure_style.h"
 #include "widgets/colour_map.h"
@@ -142,6 +143,9 @@ TEST_CASE("Ticks are round, inside and not too many", "[widgets][ticks]") {
     CHECK(number_label(1e-4) == "10⁻⁴");
     CHECK(number_label(25000) == "2.5·10⁴");
     CHECK(number_label(1000) == "1000");
+    CHECK(number_label(std::numeric_limits<double>::infinity()) == "∞");
+    CHECK(number_label(-std::numeric_limits<double>::infinity()) == "−∞");
+    CHECK(number_label(std::numeric_limits<double>::quiet_NaN()) == "–");
     CHECK(round_stride(0.3) == 1);
     CHECK(round_stride(2.1) == 4);
     CHECK(round_stride(11) == 20);

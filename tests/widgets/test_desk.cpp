@@ -4,8 +4,10 @@
 #include <QTest>
 #include <QThread>
 #include <algorithm>
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <future>
 #include <memory>
 #include <vector>
 
@@ -146,6 +148,35 @@ TEST_CASE("Who goes from head to head keeps the last few values alone, however f
             }
     CHECK(asked > 4);
     CHECK(most <= 4 * 4 * 24 * 24 * 8);  // four thumbnails
+}
+
+TEST_CASE("What nobody asks for any more is not read, and read once somebody does", "[desk]") {
+    Tight tight;
+    Study& study = tight.study;
+    std::atomic<int> read{0};
+    std::promise<void> open;
+    const auto number = [&](const std::string& key) {
+        return study.ask<int>(key, 0, 0, [&read](const store::AnalysisFile&) {
+            ++read;
+            return std::make_shared<const int>(1);
+        });
+    };
+    tight.reader.post(nullptr, [opened = open.get_future().share()](const Cancellation&) { opened.wait(); });
+    number("passed");
+    // Others are wanted, and come, while it waits.
+    for (int round = 0; round < 5; ++round) {
+        number("shown");
+        tight.budget.next_round();
+    }
+    number("shown");
+    open.set_value();
+    tight.finish();
+    CHECK(read == 1);
+    CHECK(number("shown"));
+    CHECK_FALSE(number("passed"));
+    tight.finish();
+    CHECK(number("passed"));
+    CHECK(read == 2);
 }
 
 TEST_CASE("What is posted is done in order, a little at a time, and not for those that went", "[desk]") {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <QFontMetricsF>
 #include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
 
 #include "core/cost/cost_table.h"
 #include "tests/core/figures/sample_records.h"
@@ -132,6 +134,20 @@ TEST_CASE("An axis has two values wherever there is room for them: one tells no 
         panel.content = figures::Curves{{curve}, {}};
         CHECK(place_axis(panel, axis_limits(panel, false), false, 120, 7, 0).ticks.size() >= 2);
     }
+}
+
+TEST_CASE("An axis whose range has no end still has a place for what is finite", "[widgets][layout]") {
+    ensure_application();
+    figures::Curve curve;
+    curve.x = {0, 1};
+    curve.y = {2, 3};
+    figures::Panel panel;
+    panel.content = figures::Curves{{curve}, {}};
+    panel.y.range = std::pair(0.0, std::numeric_limits<double>::infinity());
+    const auto limits = axis_limits(panel, false);
+    CHECK(std::isfinite(limits.low));
+    CHECK(std::isfinite(limits.high));
+    CHECK(limits.low < limits.high);
 }
 
 TEST_CASE("Tokens are drawn where all of them fit, positions where not", "[widgets][layout]") {

@@ -6,11 +6,13 @@
 #include <QPlainTextEdit>
 #include <QSignalSpy>
 #include <QTest>
+#include <QThread>
 #include <fstream>
 #include <sstream>
 
 #include "tests/widgets/overview_fixture.h"
 #include "widgets/desk/head_set_store.h"
+#include "widgets/views/overview_files.h"
 #include "widgets/views/overview_sets.h"
 
 using namespace headscope;
@@ -58,6 +60,21 @@ TEST_CASE("Rows are copied and the table is saved as it is shown", "[overview]")
     shown.view.panel()->save(shown.folder / "no such folder/t.csv", TableFormat::csv);
     tests::settle(shown.desk);
     CHECK(failed.count() == 1);
+}
+
+TEST_CASE("A table is saved though the window is closed right after", "[overview]") {
+    const test::TemporaryFolder folder;
+    ensure_application();
+    {
+        Desk desk;
+        QObject view;
+        const Mailbox mailbox(&view);
+        desk.reader().post(nullptr, [](const Cancellation& stop) {  // values are being read
+            while (!stop.requested()) QThread::msleep(1);
+        });
+        save_text(&desk, mailbox.sender(), folder / "t.csv", [] { return std::string("layer,head\n"); });
+    }
+    CHECK(contents(folder / "t.csv") == "layer,head\n");
 }
 
 TEST_CASE("Heads are collected to be switched off in the next run", "[overview]") {
@@ -134,6 +151,19 @@ TEST_CASE("Sets are named and notes written in their place, kept by model, and s
     tests::settle(shown.desk);
     CHECK(shown.label("head_title").endsWith("in odd ones"));
     CHECK(shown.label("head_note") == "looks at the verb");
+    // A note that is being written when an analysis of another model is chosen is not that one's.
+    tests::SyntheticAnalysis other_model;
+    other_model.model_name = "another";
+    other_model.model_sha256 = std::string(64, 'b');
+    tests::write_synthetic_analysis(shown.folder / "other.headscope.h5", other_model);
+    shown.view.sets()->ask_for_note(head);
+    Study* of_other = tests::open_study(shown.desk, shown.folder / "other.headscope.h5");
+    shown.desk.select_study(of_other->id());
+    QTest::keyClicks(text, "!");
+    QTest::keyClick(text, Qt::Key_Return, Qt::ControlModifier);
+    CHECK(shown.desk.head_sets().of(*of_other).empty());
+    shown.desk.remove(of_other->id());
+    tests::settle(shown.desk);
     shown.view.sets()->ask_for_note(head);
     QTest::keyClick(text, Qt::Key_Escape);
     CHECK(shown.desk.head_sets().of(*shown.study).note(head) == "looks at the verb");

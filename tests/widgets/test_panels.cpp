@@ -9,6 +9,7 @@
 #include <QLineEdit>
 #include <QListWidget>
 #include <QPlainTextEdit>
+#include <QPointer>
 #include <QPushButton>
 #include <QScrollArea>
 #include <QScrollBar>
@@ -16,13 +17,18 @@
 #include <QTest>
 #include <QToolButton>
 #include <catch2/catch.hpp>
+#include <filesystem>
 
+#include "core/base/worker.h"
 #include "core/figures/figure_arguments.h"
+#include "tests/core/base/temporary_folder.h"
 #include "tests/widgets/child.h"
 #include "widgets/desk/history.h"
+#include "widgets/file_dialog.h"
 #include "widgets/offscreen.h"
 #include "widgets/panels/command_palette.h"
 #include "widgets/panels/figure_form.h"
+#include "widgets/panels/figure_maker.h"
 #include "widgets/panels/start_page.h"
 #include "widgets/panels/text_panel.h"
 #include "widgets/panels/token_chips.h"
@@ -392,4 +398,77 @@ TEST_CASE("Undo goes back a step a pause, redo forward, a change cuts what was a
     CHECK_FALSE(history.can_redo());
     history.undo();
     CHECK(value == 2);
+}
+
+TEST_CASE("A file dialog stays for the next question, and the answer goes to who asked it", "[panels]") {
+    ensure_application();
+    QWidget window;
+    window.show();
+    const auto dialogs = [&] { return window.findChildren<QFileDialog*>(); };
+    QString first, second, third;
+    ask_for_file(&window, {QStringLiteral("Open it")}, [&](const QString& path) { first = path; });
+    REQUIRE(dialogs().size() == 1);
+    QFileDialog* dialog = dialogs().first();
+    CHECK(dialog->isVisible());
+    dialog->reject();
+    {
+        QWidget asker(&window);
+        ask_for_file(&asker, {QStringLiteral("Open it")}, [&](const QString& path) { second = path; });
+        CHECK(dialogs() == QList<QFileDialog*>{dialog});
+        CHECK(dialog->isVisible());
+        ask_for_file(&window, {QStringLiteral("Open it")}, [&](const QString& path) { third = path; });  // it asks
+        Q_EMIT dialog->filesSelected({QStringLiteral("/a")});
+        CHECK(second == "/a");
+    }
+    Q_EMIT dialog->filesSelected({QStringLiteral("/b")});
+    dialog->reject();
+    CHECK(second == "/a");
+    CHECK(first.isEmpty());
+    CHECK(third.isEmpty());
+
+    // Over another dialog it is that one's child, and outlives it all the same.
+    FileQuestion save{QStringLiteral("Save it")};
+    save.mode = QFileDialog::AnyFile;
+    save.suggestion = QStringLiteral("figure.pdf");
+    QPointer<QFileDialog> saver;
+    {
+        QDialog over(&window);
+        over.show();
+        ask_for_file(&over, save, [&](const QString& path) { third = path; });
+        saver = over.findChild<QFileDialog*>();
+        REQUIRE(saver);
+        CHECK(saver->acceptMode() == QFileDialog::AcceptSave);
+        CHECK(saver->selectedFiles().value(0).endsWith("figure.pdf"));
+        saver->reject();
+        QCoreApplication::processEvents();
+    }
+    CHECK(saver);
+}
+
+TEST_CASE("A figure that is being written is written though the window ends, a preview is not made", "[panels]") {
+    ensure_application();
+    const test::TemporaryFolder folder;
+    // In the program's place: makes the last file that it is given, once it is told to.
+    const auto program = test::write_file(folder / "program", R"(#!/bin/sh
+for last; do :; done
+while [ ! -e "$0.go" ]; do [ -e "$0" ] || exit 1; sleep 0.02; done
+echo made >> "$0.made"
+echo figure > "$last.part" && mv "$last.part" "$last"
+)");
+    std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+    const auto output = folder / "figure.pdf";
+    figures::FigureRequest request;
+    request.recipe = "indicators";
+    Worker reader;
+    {
+        FigureMaker maker(program.string(), &reader);
+        maker.write(request, {"a.headscope.h5"}, QString::fromStdString(output.string()));
+        maker.preview(request, {"a.headscope.h5"});
+        maker.copy(request, {"a.headscope.h5"}, QStringLiteral("svg"));
+    }
+    CHECK_FALSE(std::filesystem::exists(output));
+    test::write_file(folder / "program.go", "");
+    REQUIRE(QTest::qWaitFor([&] { return std::filesystem::exists(output); }, 30'000));
+    QTest::qWait(100);  // for others, if there were any
+    CHECK(test::read_file(folder / "program.made") == "made\n");
 }

@@ -191,6 +191,12 @@ TEST_CASE("A running mean leaves out what is not there", "[loss]") {
     CHECK(means[2] == Approx(3));
     CHECK(std::isnan(means[4]));
     CHECK(means[6] == Approx(6));
+    constexpr float kImpossible = std::numeric_limits<float>::infinity();
+    CHECK(running_mean({2, kImpossible, 4}, 3)[1] == Approx(3));
+    ensure_application();
+    LossCurve curve;
+    curve.set_values({kNone, 2, kImpossible, 4});
+    CHECK(curve.yAxis->range().upper == Approx(4 * 1.05));
 }
 
 TEST_CASE("All sequences: the text shows one, the mean is of all", "[loss]") {

@@ -1,22 +1,30 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
 """session.py PROGRAM: what a window had open, and what was typed and noted in it, is there again after any end: closed,
-killed, killed and not waited for, killed once more while it is brought back, with an offer that was never answered."""
+killed, killed and not waited for, killed once more while it is brought back, with an offer that was never answered, on a
+full disk, beside a disk that does not answer."""
 import json
 import os
+import shutil
 import sys
 import time
 
 from program import Failed, Program, Sent, exit_status
+from stuck_disk import stuck_disk
 
 started = []
 TEXT = "A text that took an hour to write."
 
 
-def start(program, home):
-    window = Program(program, home, {"QT_QPA_PLATFORM": "offscreen"})
+def begin(program, home, arguments=()):
+    window = Program(program, home, {"QT_QPA_PLATFORM": "offscreen"}, arguments)
     started.append(window)
     window.until_visible("main_window")
+    return window
+
+
+def start(program, home, arguments=()):
+    window = begin(program, home, arguments)
     # The file is there, and is this window's, when the one before was read.
     window.until("the session to be read", lambda: window.session().get("process") == window.process.pid)
     return window, Sent(window)
@@ -66,7 +74,7 @@ def type_text(window, hands):
 def tell_open_things(program, home):
     window, hands = start(program, home)
     expect("no offer at the first start", not offered(window))
-    hands.click("start_sample")
+    hands.click("start_sample", twice=True)  # is opened once
     window.until_state("a model", lambda state: state["models"] == 1)
     hands.click("text_run")
     window.until_state("a complete analysis", lambda state: (
@@ -80,9 +88,7 @@ def tell_open_things(program, home):
     marked = marks(window.session())
 
     # Another window at the same time keeps no session and changes none.
-    second = Program(program, home, {"QT_QPA_PLATFORM": "offscreen"})
-    started.append(second)
-    second.until_visible("main_window")
+    second = begin(program, home)
     time.sleep(2.5)
     expect("no offer beside a window that lives", not offered(second))
     expect("the session to stay that of the first window", window.session()["process"] == window.process.pid)
@@ -171,10 +177,79 @@ def tell_text(program, home):
     window.ended()
 
 
+def tell_full_disk(program, home):
+    """A folder has the name of the file: nothing can be written, as on a full disk."""
+    window, hands = start(program, home)
+    type_text(window, hands)
+    died = window.process.pid
+    window.kill()
+    path, lost = (os.path.join(folder_of(home), name) for name in ("session.json", "session.lost.json"))
+    os.mkdir(lost)
+    window = begin(program, home)
+    hands = Sent(window)
+    window.until_visible("start_session")
+    window.until_state("a word about the disk", lambda state: state["problems"] == 1)
+    expect("the session that died to stay as it was", window.session()["process"] == died)
+    os.rmdir(lost)
+    until_saved(window, "the session", lambda session: session["process"] == window.process.pid)
+    expect("the offer to be on the disk", os.path.isfile(lost))
+    hands.click("start_session")
+    window.until("the text", lambda: window.find("text_edit")["text"] == TEXT)
+    lost_is_gone(window)
+    # Later, too, it is told once, and saved when it can be.
+    os.remove(path)
+    os.mkdir(path)
+    hands.click("text_edit")
+    hands.type(" And more.")
+    window.until_state("a second word about the disk", lambda state: state["problems"] == 2)
+    time.sleep(7)
+    expect("no further word about it", window.state()["problems"] == 2)
+    os.rmdir(path)
+    until_saved(window, "the longer text", lambda session: any("And more." in text for text in texts(session)))
+    hands.act("quit")
+    window.ended()
+
+
+def tell_stuck_disk(program, home):
+    """What lies on a disk that does not answer holds up neither the rest, nor the session, nor the end."""
+    window, hands = start(program, home)
+    hands.click("start_sample")
+    until_saved(window, "the model", lambda session: len(session["models"]) == 1)
+    hands.act("quit")
+    window.ended()
+    path, recent = (os.path.join(folder_of(home), name) for name in ("session.json", "recent.json"))
+    given = os.path.join(home, "given")
+    with stuck_disk() as disk:
+        if disk is None:
+            print("a disk that does not answer cannot be had here: that is not tested")
+            return
+        with open(path, encoding="utf-8") as file:
+            session = json.load(file)
+        sample = session["models"][0]
+        shutil.copytree(sample, given)
+        wanted = [os.path.join(disk, "model"), sample]
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump({**session, "models": wanted, "text": {}}, file)  # the sample has a text of its own
+        with open(recent, "w", encoding="utf-8") as file:
+            json.dump({"version": 1, "items": [{"path": os.path.join(disk, "old"), "kind": "model"}]}, file)
+        window, hands = start(program, home, [given])
+        window.until_state("the given checkpoint", lambda state: state["models"] == 1)
+        type_text(window, hands)
+        until_saved(window, "the given checkpoint as the chosen one, and what did not come", lambda session: (
+            session["chosen_model"] == given and sorted(session["models"]) == sorted([given, *wanted])))
+        hands.act("quit")
+        expect("status 0 at the end", window.ended() == 0)
+        expect("the session of a closed window", window.session()["closed"] and TEXT in texts(window.session()))
+    window, hands = start(program, home)
+    window.until_state("what is there", lambda state: state["models"] == 2 and state["problems"] == 1)
+    hands.act("quit")
+    window.ended()
+
+
 def work(home):
     program = os.path.abspath(sys.argv[1])
     try:
-        for tell in (tell_open_things, tell_text):
+        for tell in (tell_open_things, tell_text, tell_full_disk, tell_stuck_disk):
             place = os.path.join(home, tell.__name__)
             os.mkdir(place)
             tell(program, place)

@@ -66,7 +66,7 @@ void DifferenceSource::look() {
     if (!tile) return;
     float most = std::numeric_limits<float>::quiet_NaN();
     for (const float value : tile->extreme)
-        if (!std::isnan(value) && !(std::abs(value) <= most)) most = std::abs(value);
+        if (std::isfinite(value) && !(std::abs(value) <= most)) most = std::abs(value);
     shown.largest = most;
     service_->want(this, {});
     Q_EMIT measured();

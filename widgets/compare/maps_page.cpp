@@ -98,13 +98,20 @@ void CompareMaps::show_sides(const CompareSides& sides) {
     show_message();
 }
 
-std::vector<float> CompareMaps::thumbnail_of(Which which) const {
+CompareMaps::Thumbnail CompareMaps::thumbnail_of(Which which) const {
     const auto& values = shown_.thumbnails[which];
-    const std::int64_t head = (which == left ? shown_.sides.left : shown_.sides.right).head;
-    if (!values || values->shape.size() != 3 || head >= values->shape[0]) return {};
-    const std::int64_t size = values->shape[1] * values->shape[2];
-    const auto first = values->data.begin() + head * size;
-    return {first, first + size};
+    const CompareSide& side = which == left ? shown_.sides.left : shown_.sides.right;
+    if (!values || values->shape.size() != 3 || side.head >= values->shape[0]) return {};
+    // Shorter sequences leave the ends of theirs empty.
+    const auto& shape = values->shape;
+    Thumbnail thumbnail;
+    thumbnail.rows = std::min(shape[1], std::ssize(side.queries().ids));
+    thumbnail.columns = std::min(shape[2], std::ssize(side.keys().ids));
+    for (std::int64_t r = 0; r < thumbnail.rows; ++r) {
+        const auto row = values->data.begin() + (side.head * shape[1] + r) * shape[2];
+        thumbnail.values.insert(thumbnail.values.end(), row, row + thumbnail.columns);
+    }
+    return thumbnail;
 }
 
 MapContent CompareMaps::content(Which which) {
@@ -124,19 +131,21 @@ MapContent CompareMaps::content(Which which) {
     // Thumbnails are of weights.
     if (shown_.difference.logits || !shown_.thumbnails[own] || shown_.thumbnails[own]->shape.size() != 3)
         return content;
-    content.thumbnail = thumbnail_of(static_cast<Which>(own));
+    Thumbnail thumbnail = thumbnail_of(static_cast<Which>(own));
+    content.thumbnail = std::move(thumbnail.values);
     if (which == difference) {
         // Blocks stand for the same tokens only where the texts are the same.
         const auto other = thumbnail_of(right);
         const bool same = shown_.difference.queries && shown_.difference.keys &&
                           shown_.difference.queries->identical() && shown_.difference.keys->identical() &&
-                          other.size() == content.thumbnail.size();
-        for (std::size_t i = 0; same && i < other.size(); ++i) content.thumbnail[i] = other[i] - content.thumbnail[i];
+                          other.rows == thumbnail.rows && other.columns == thumbnail.columns;
+        for (std::size_t i = 0; same && i < content.thumbnail.size(); ++i)
+            content.thumbnail[i] = other.values[i] - content.thumbnail[i];
         if (!same) content.thumbnail.clear();
     }
     if (content.thumbnail.empty()) return content;
-    content.thumbnail_rows = shown_.thumbnails[own]->shape[1];
-    content.thumbnail_columns = shown_.thumbnails[own]->shape[2];
+    content.thumbnail_rows = thumbnail.rows;
+    content.thumbnail_columns = thumbnail.columns;
     if (side.place().causal && side.place().kind == "self")
         hide_future(content.thumbnail, content.thumbnail_rows, content.thumbnail_columns, content.queries,
                     content.keys);

@@ -74,7 +74,11 @@ private:
     void limit_heights();
     void show_maps();
     MapContent content(Which which);
-    std::vector<float> thumbnail_of(Which which) const;
+    struct Thumbnail {
+        std::vector<float> values;
+        std::int64_t rows = 0, columns = 0;
+    };
+    Thumbnail thumbnail_of(Which which) const;
     void show_colours();
     void show_theme();
     void show_chosen();

@@ -40,6 +40,7 @@ Desk::Desk(QObject* parent)
 }
 
 Desk::~Desk() {
+    writer_.finish();
     tiles_.reset();  // before the maps that it makes tiles of
     studies_.clear();
 }

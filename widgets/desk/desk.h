@@ -45,8 +45,8 @@ struct FigureWish {
     QString note = {};       ///< what of the view such a figure does not show; empty: all is there
 };
 
-/// What all views share: open analyses, the one selection, the theme, the thread that reads and the one that makes
-/// tiles. Window's thread.
+/// What all views share: open analyses, the one selection, the theme, the threads that read, write and make tiles.
+/// Window's thread.
 class Desk : public QObject {
     Q_OBJECT
 public:
@@ -54,6 +54,9 @@ public:
     ~Desk() override;
 
     Worker& reader() { return reader_; }
+    /// For what the user wants kept in a file: all that is posted there is done before the desk goes. Its tasks own
+    /// what they write.
+    Worker& writer() { return writer_; }
     TileService& tiles() { return *tiles_; }
     /// Marks, sets and notes of heads, by model.
     HeadSetStore& head_sets() const { return *head_sets_; }
@@ -121,6 +124,7 @@ private:
     void announce_studies();
 
     Worker reader_{Worker::Order::newest_first};
+    Worker writer_;
     std::unique_ptr<TileService> tiles_;
     std::unique_ptr<HeadSetStore> head_sets_;
     std::unique_ptr<RunShelf> runs_;

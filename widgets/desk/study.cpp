@@ -13,6 +13,9 @@
 namespace headscope::widgets {
 namespace {
 
+constexpr int kStillWanted = 3;            // rounds in which something came
+constexpr std::int64_t kLeastBytes = 256;  // of a value, or of the word that there is none
+
 std::string key_of(const char* what, std::initializer_list<std::int64_t> numbers) {
     std::string key = what;
     for (const std::int64_t number : numbers) key += ":" + std::to_string(number);
@@ -44,11 +47,7 @@ Study::Opened Study::open(const std::filesystem::path& path) {
     opened.header = std::make_shared<const store::AnalysisHeader>(opened.file->header());
     opened.complete = opened.file->complete();
     if (opened.complete) return opened;
-    for (std::size_t s = 0; s < opened.header->sequences.size(); ++s)
-        for (std::size_t site = 0; site < opened.header->sites.size(); ++site) {
-            const std::pair<std::int64_t, std::int64_t> place(s, site);
-            if (opened.file->site_done(place.first, place.second)) opened.done.insert(place);
-        }
+    opened.done = opened.file->done_sites();
     return opened;
 }
 
@@ -233,11 +232,17 @@ const Study::Entry& Study::find(const std::string& key, std::int64_t sequence, s
         budget_->touch(entry.place);
     entry.sequence = sequence;
     entry.site = site;
+    *entry.wanted = budget_->rounds()->load();
     if (entry.pending || (entry.known && !entry.stale)) return entry;
     entry.pending = true;
     entry.stale = false;
-    reader_->post(this, [file = file_, key, read = std::move(read), send = mailbox_.sender(),
-                         this](const Cancellation& cancellation) {
+    reader_->post(this, [file = file_, key, read = std::move(read), send = mailbox_.sender(), wanted = entry.wanted,
+                         rounds = budget_->rounds(), this](const Cancellation& cancellation) {
+        // Whoever walks through heads asks for each of them, and looks at the last.
+        if (rounds->load() - wanted->load() > kStillWanted) {
+            send([this, key] { drop(key); });
+            return;
+        }
         auto loaded = std::make_shared<Loaded>();
         QString failure;
         try {
@@ -265,10 +270,8 @@ void Study::take(const std::string& key, Loaded loaded, const QString& failure) 
     entry.pending = false;
     entry.known = true;
     entry.failure = failure;
-    if (failure.isEmpty()) {
-        entry.value = std::move(loaded.value);
-        budget_->set_bytes(entry.place, loaded.bytes);
-    }
+    if (failure.isEmpty()) entry.value = std::move(loaded.value);
+    budget_->set_bytes(entry.place, std::max(loaded.bytes, kLeastBytes));
     budget_->trim();
     announce();
 }

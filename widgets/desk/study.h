@@ -6,6 +6,7 @@
 #include <QObject>
 #include <QString>
 #include <any>
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -98,6 +99,7 @@ public:
     QString name() const;
     QString model_name() const;
     const store::AnalysisHeader& header() const { return *header_; }
+    const Header& shared_header() const { return header_; }
     bool complete() const { return complete_; }
     const std::vector<Site>& sites() const { return header_->sites; }
     /// "3", "decoder 3 cross".
@@ -180,6 +182,8 @@ private:
         QString failure;
         bool known = false, pending = false, stale = false;
         std::int64_t sequence = -1, site = -1;
+        /// The round in which somebody asked for it last: the reader leaves out what nobody wants any more.
+        std::shared_ptr<std::atomic<int>> wanted = std::make_shared<std::atomic<int>>(0);
         ValueBudget::Place place;
     };
     const Entry& find(const std::string& key, std::int64_t sequence, std::int64_t site, Read read);

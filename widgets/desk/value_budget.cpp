@@ -9,7 +9,7 @@ namespace headscope::widgets {
 
 ValueBudget::Place ValueBudget::add(Study* study, const std::string& key) {
     asked_ = true;
-    return values_.insert(values_.end(), {study, key, 0, round_});
+    return values_.insert(values_.end(), {study, key, 0, *round_});
 }
 
 void ValueBudget::touch(Place value) {
@@ -19,11 +19,11 @@ void ValueBudget::touch(Place value) {
 
 void ValueBudget::put_last(Place value) {
     values_.splice(values_.end(), values_, value);
-    value->round = round_;
+    value->round = *round_;
 }
 
 void ValueBudget::next_round() {
-    if (asked_) ++round_;
+    if (asked_) ++*round_;
     asked_ = false;
 }
 
@@ -41,7 +41,7 @@ void ValueBudget::set_bytes(Place value, std::int64_t bytes) {
 void ValueBudget::trim() {
     Place value = values_.begin();
     for (std::size_t left = values_.size(); bytes_ > most_bytes_ && left > 1; --left) {
-        if (value->round + rounds_ > round_) return;
+        if (value->round + rounds_ > *round_) return;
         const Place next = std::next(value);
         if (value->bytes > 0) value->study->drop_value(value->key);
         value = next;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <list>
+#include <memory>
 #include <string>
 
 namespace headscope::widgets {
@@ -39,6 +41,8 @@ public:
     /// It came.
     void set_bytes(Place value, std::int64_t bytes);
     std::int64_t bytes() const { return bytes_; }
+    /// How many rounds there were. Any thread may read it.
+    std::shared_ptr<const std::atomic<int>> rounds() const { return round_; }
     /// Lets studies drop values until the others fit.
     void trim();
 
@@ -46,7 +50,8 @@ private:
     void put_last(Place value);
 
     std::int64_t most_bytes_, bytes_ = 0;
-    int rounds_, round_ = 0;
+    int rounds_;
+    std::shared_ptr<std::atomic<int>> round_ = std::make_shared<std::atomic<int>>(0);
     bool asked_ = false;  ///< in this round
     Values values_;
 };

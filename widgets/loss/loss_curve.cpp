@@ -19,7 +19,7 @@ std::vector<double> running_mean(const std::vector<float>& values, int width) {
     std::vector<double> sums{0};
     std::vector<std::int64_t> counts{0};
     for (const float value : values) {
-        const bool there = !std::isnan(value);
+        const bool there = std::isfinite(value);
         sums.push_back(sums.back() + (there ? static_cast<double>(value) : 0));
         counts.push_back(counts.back() + (there ? 1 : 0));
     }
@@ -101,9 +101,11 @@ void LossCurve::set_values(const std::vector<float>& values) {
     double highest = 0;
     for (std::size_t i = 0; i < values.size(); ++i) {
         const auto place = static_cast<double>(i);
-        raw.append({place, static_cast<double>(values[i])});
+        // A token that the model holds for impossible has no place in the plot.
+        const bool there = std::isfinite(values[i]);
+        raw.append({place, there ? static_cast<double>(values[i]) : std::numeric_limits<double>::quiet_NaN()});
         mean.append({place, means[i]});
-        if (!std::isnan(values[i])) highest = std::max(highest, static_cast<double>(values[i]));
+        if (there) highest = std::max(highest, static_cast<double>(values[i]));
     }
     graph(0)->data()->set(raw, true);
     graph(1)->data()->set(mean, true);

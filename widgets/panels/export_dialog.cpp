@@ -4,7 +4,6 @@
 #include <QApplication>
 #include <QClipboard>
 #include <QComboBox>
-#include <QFileDialog>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QLineEdit>
@@ -18,6 +17,7 @@
 #include <QVBoxLayout>
 
 #include "core/figures/figure_arguments.h"
+#include "widgets/file_dialog.h"
 #include "widgets/panels/figure_form.h"
 #include "widgets/tensors/tensor_source.h"
 #include "widgets/training/evaluation_shelf.h"
@@ -63,20 +63,17 @@ ExportDialog::ExportDialog(Desk* desk, std::string program, QWidget* parent)
         Q_EMIT told(tr("Exported %1").arg(path));
     });
     connect(&maker_, &FigureMaker::failed, problem_, &QLabel::setText);
-    connect(&maker_, &FigureMaker::copied, this,
-            [this](const QString& format, const QByteArray& bytes, const QImage& picture) {
-                auto* mime = new QMimeData;
-                if (format == QLatin1String("png")) {
-                    mime->setImageData(picture);
-                } else if (format == QLatin1String("svg")) {
-                    mime->setData(QStringLiteral("image/svg+xml"), bytes);
-                    mime->setText(QString::fromUtf8(bytes));
-                } else {
-                    mime->setText(QString::fromUtf8(bytes));
-                }
-                QApplication::clipboard()->setMimeData(mime);
-                problem_->setText(tr("Copied to the clipboard"));
-            });
+    connect(&maker_, &FigureMaker::copied, this, [this](const FigureMaker::Copy& copy) {
+        auto* mime = new QMimeData;
+        if (copy.format == QLatin1String("png")) {
+            mime->setImageData(copy.picture);
+        } else {
+            if (copy.format == QLatin1String("svg")) mime->setData(QStringLiteral("image/svg+xml"), copy.bytes);
+            mime->setText(copy.text);
+        }
+        QApplication::clipboard()->setMimeData(mime);
+        problem_->setText(tr("Copied to the clipboard"));
+    });
     connect(desk_, &Desk::studies_changed, this, [this] { list_inputs({}); });
     connect(&desk_->runs(), &RunShelf::runs_changed, this, [this] { list_inputs({}); });
     connect(&desk_->evaluations(), &EvaluationShelf::changed, this, [this] { list_inputs({}); });
@@ -317,21 +314,19 @@ void ExportDialog::show_picture() {
 }
 
 void ExportDialog::ask_output() {
-    auto* dialog = new QFileDialog(this, tr("Export the figure"), QString::fromStdString(request().recipe + ".pdf"),
-                                   tr("PDF (*.pdf);;SVG with real text (*.svg);;PNG (*.png);;Numbers as CSV (*.csv)"));
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->setObjectName(QStringLiteral("export_file"));
-    dialog->setAcceptMode(QFileDialog::AcceptSave);
-    connect(dialog, &QFileDialog::fileSelected, this, [this, dialog](const QString& chosen) {
-        QString path = chosen;
-        const QString filter = dialog->selectedNameFilter();
+    FileQuestion question{tr("Export the figure"),
+                          tr("PDF (*.pdf);;SVG with real text (*.svg);;PNG (*.png);;Numbers as CSV (*.csv)")};
+    question.mode = QFileDialog::AnyFile;
+    question.suggestion = QString::fromStdString(request().recipe + ".pdf");
+    question.name = QStringLiteral("export_file");
+    ask_for_files(this, question, [this](const QStringList& chosen, const QString& filter) {
+        QString path = chosen.first();
         const QString ending = filter.section(QLatin1String("(*"), 1).section(QLatin1Char(')'), 0, 0);
         const QString has = path.section(QLatin1Char('.'), -1).toLower();
         if (!QStringList{"pdf", "svg", "png", "csv"}.contains(has)) path += ending;
         problem_->setText(tr("Writing %1…").arg(path));
         maker_.write(request(), files(), path);
     });
-    dialog->open();
 }
 
 }  // namespace headscope::widgets

@@ -14,6 +14,7 @@ namespace headscope::widgets {
 namespace {
 
 constexpr std::chrono::milliseconds kEnd{1000};
+constexpr qint64 kMostCopied = 32'000'000;  // bytes: every other program that looks is handed them
 
 }  // namespace
 
@@ -22,6 +23,7 @@ FigureMaker::FigureMaker(std::string program, Worker* reader, QObject* parent)
 
 FigureMaker::~FigureMaker() {
     mailbox_.close();
+    std::erase_if(works_, [](const Work& work) { return work.kept; });
     for (const Work& work : works_) work.process->send_signal(SIGKILL);
     for (const Work& work : works_) work.process->wait(kEnd);  // together: all are ending
 }
@@ -32,7 +34,7 @@ FigureMaker::Works::iterator FigureMaker::start(const figures::FigureRequest& re
     SpawnOptions options;
     options.program = program_;
     options.arguments = figures::figure_arguments(request, files, output.toStdString());
-    const auto work = works_.insert(works_.end(), {nullptr, std::move(done)});
+    const auto work = works_.insert(works_.end(), {nullptr, std::move(done), false});
     try {
         work->process =
             Spawned::start(options, [this, work, send = mailbox_.sender()] { send([this, work] { ended(work); }); });
@@ -76,12 +78,13 @@ void FigureMaker::preview(const figures::FigureRequest& request, const std::vect
 
 void FigureMaker::write(const figures::FigureRequest& request, const std::vector<std::string>& files,
                         const QString& output) {
-    start(request, files, output, [this, output](const QString& message) {
+    const auto work = start(request, files, output, [this, output](const QString& message) {
         if (message.isEmpty())
             Q_EMIT written(output);
         else
             Q_EMIT failed(message);
     });
+    if (work != works_.end()) work->kept = true;
 }
 
 void FigureMaker::copy(const figures::FigureRequest& request, const std::vector<std::string>& files,
@@ -94,11 +97,23 @@ void FigureMaker::copy(const figures::FigureRequest& request, const std::vector<
         }
         reader_->post(this, [this, path, format, send = mailbox_.sender()](const Cancellation&) {
             QFile file(path);
-            const QByteArray bytes = file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
+            Copy copy{format, {}, {}, {}};
+            const qint64 size = file.size();
+            if (size <= kMostCopied && file.open(QIODevice::ReadOnly)) copy.bytes = file.readAll();
             QFile::remove(path);
+            if (size > kMostCopied) {
+                send([this, size] {
+                    Q_EMIT failed(tr("%1 MB are too much for the clipboard: export them to a file")
+                                      .arg(static_cast<double>(size) / 1e6, 0, 'f', 0));
+                });
+                return;
+            }
             // 600 dots an inch take a quarter of a second to read.
-            const QImage picture = format == QLatin1String("png") ? QImage::fromData(bytes, "PNG") : QImage();
-            send([this, format, bytes, picture] { Q_EMIT copied(format, bytes, picture); });
+            if (format == QLatin1String("png"))
+                copy.picture = QImage::fromData(copy.bytes, "PNG");
+            else
+                copy.text = QString::fromUtf8(copy.bytes);
+            send([this, copy] { Q_EMIT copied(copy); });
         });
     });
 }

@@ -25,15 +25,22 @@ namespace headscope::widgets {
 class FigureMaker : public QObject {
     Q_OBJECT
 public:
+    struct Copy {
+        QString format;
+        QByteArray bytes;
+        QImage picture;  ///< what a PNG shows; else null
+        QString text;    ///< of other formats
+    };
+
     /// `program`: the headscope to run. `reader` reads the pictures.
     FigureMaker(std::string program, Worker* reader, QObject* parent = nullptr);
-    ~FigureMaker() override;
+    ~FigureMaker() override;  ///< what write() began goes on
 
     /// A picture of the figure; an older wish that is not done is given up.
     void preview(const figures::FigureRequest& request, const std::vector<std::string>& files);
     /// Writes the figure; the ending says what: .pdf, .svg, .png, .csv.
     void write(const figures::FigureRequest& request, const std::vector<std::string>& files, const QString& output);
-    /// For the clipboard: the bytes of a format ("png", "svg", "csv").
+    /// For the clipboard: the bytes of a format ("png", "svg", "csv"), up to 32 MB of them.
     void copy(const figures::FigureRequest& request, const std::vector<std::string>& files, const QString& format);
 
 Q_SIGNALS:
@@ -41,14 +48,14 @@ Q_SIGNALS:
     void preview_failed(const QString& message);
     void written(const QString& path);
     void failed(const QString& message);
-    /// `picture`: what a PNG shows; else null.
-    void copied(const QString& format, const QByteArray& bytes, const QImage& picture);
+    void copied(const headscope::widgets::FigureMaker::Copy& copy);
 
 private:
     using Done = std::function<void(const QString& message)>;  ///< empty: it is there
     struct Work {
         std::shared_ptr<Spawned> process;
-        Done done;  ///< none: given up
+        Done done;          ///< none: given up
+        bool kept = false;  ///< the user's: it goes on when this ends
     };
     using Works = std::list<Work>;
     /// end(): it could not be begun.

@@ -4,7 +4,6 @@
 
 #include <QCheckBox>
 #include <QComboBox>
-#include <QFileDialog>
 #include <QFileInfo>
 #include <QLabel>
 #include <QLineEdit>
@@ -15,6 +14,7 @@
 #include <QSpinBox>
 #include <algorithm>
 
+#include "widgets/file_dialog.h"
 #include "widgets/panels/token_chips.h"
 #include "widgets/plain_edit.h"
 
@@ -133,11 +133,7 @@ void TextPanel::add_source(const TextSource& source) {
 }
 
 void TextPanel::ask_file() {
-    auto* dialog = new QFileDialog(this, tr("Open a text file"));
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->setFileMode(QFileDialog::ExistingFile);
-    connect(dialog, &QFileDialog::fileSelected, this, &TextPanel::add_file);
-    dialog->open();
+    ask_for_file(this, {tr("Open a text file")}, [this](const QString& path) { add_file(path); });
 }
 
 void TextPanel::remove_source() {

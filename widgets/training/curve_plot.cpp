@@ -248,7 +248,7 @@ QStringList CurvePlot::readings() const {
     for (const Line& line : lines_) {
         if (line.name.isEmpty() || !line.points) continue;
         const auto place = nearest(*line.points, *cursor_);
-        if (!place || std::isnan(line.points->y[*place])) continue;
+        if (!place || !std::isfinite(line.points->y[*place])) continue;
         const double y = line.points->y[*place];
         texts << tr("%1  %2").arg(line.name, y_words_ ? y_words_(y) : number_label(y));
     }

@@ -270,7 +270,9 @@ void CurvePlot::draw_cursor(QPainter& painter) const {
         const double y = line.points->y[*place];
         painter.setPen(QPen(theme_.background, 1.5));
         painter.setBrush(line.colour);
-        painter.drawEllipse(QPointF(x_to_pixel(line.points->x[*place]), y_to_pixel(y)), 3.6, 3.6);
+        const QPointF dot(x_to_pixel(line.points->x[*place]), y_to_pixel(y));
+        // A value may have no place on a logarithmic axis; it is read all the same.
+        if (std::isfinite(dot.x()) && std::isfinite(dot.y())) painter.drawEllipse(dot, 3.6, 3.6);
         readings.push_back({reading_of(line.name, y_words_ ? y_words_(y) : number_label(y)), line.colour});
     }
     if (readings.empty()) return;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "widgets/training/job_field.h"
+#include "widgets/file_dialog.h"
 
 #include <QComboBox>
 #include <QEvent>
-#include <QFileDialog>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QLineEdit>
@@ -272,20 +272,16 @@ QString JobField::problem() const {
 }
 
 void JobField::choose_files(bool folder) {
-    auto* dialog = new QFileDialog(window(), label_->text());
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
     const bool several = key_.kind == KeyKind::paths;
-    dialog->setFileMode(folder    ? QFileDialog::Directory
-                        : several ? QFileDialog::ExistingFiles
-                                  : QFileDialog::ExistingFile);
-    connect(dialog, &QFileDialog::filesSelected, this, [this, several](const QStringList& files) {
+    FileQuestion question{label_->text(), {}};
+    question.mode = folder ? QFileDialog::Directory : several ? QFileDialog::ExistingFiles : QFileDialog::ExistingFile;
+    ask_for_files(this, question, [this, several](const QStringList& files, const QString&) {
         nlohmann::json paths = nlohmann::json::array();
         for (const QString& file : files) paths.push_back(file.toStdString());
         const QString text = several ? text_of(paths) : files.value(0);
         line_ ? line_->setText(text) : combo_->setEditText(text);
         apply();
     });
-    dialog->open();
 }
 
 bool JobField::eventFilter(QObject* object, QEvent* event) {

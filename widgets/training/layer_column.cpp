@@ -164,7 +164,7 @@ void LayerColumn::mouseMoveEvent(QMouseEvent* event) {
         return;
     }
     const QPoint place(viewport()->width() / 2,
-                       std::clamp(static_cast<int>(event->position().y()), 0, viewport()->height() - 1));
+                       std::clamp(static_cast<int>(event->position().y()), 0, std::max(0, viewport()->height() - 1)));
     int at = row(itemAt(place));
     if (at < 0) at = event->position().y() > 0 ? count() - 1 : 0;
     if (at == pressed_ && !filled_) return;

@@ -7,6 +7,7 @@
 #include <QLabel>
 #include <QSlider>
 #include <QVBoxLayout>
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -250,6 +251,7 @@ void RunPlots::draw() {
                                                                                : done.control.action),
                  theme_.accent, false});
     }
+    std::erase_if(marks, [](const auto& mark) { return !std::isfinite(mark.x); });  // times in a file from elsewhere
     std::sort(marks.begin(), marks.end(), [](const auto& a, const auto& b) { return a.x < b.x; });
     const int current = shown > 1 ? shelf_->moment().run : -1;
     for (CurvePlot* plot : plots_) plot->set_stressed(current);

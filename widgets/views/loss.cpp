@@ -155,6 +155,11 @@ const store::SequenceTokens& LossView::tokens() const {
     return study()->tokens(stream_, selection().one_sequence());
 }
 
+/// False: another analysis is chosen, and what is shown is still the one before.
+bool LossView::up_to_date() const {
+    return study() && study()->id() == shown_study_ && stream_ == output_stream(study()->header());
+}
+
 bool LossView::linked() const {
     const auto site = static_cast<std::size_t>(selection().site);
     return study()->sites().size() > site && study()->sites()[site].query_stream == output_stream(study()->header());
@@ -177,7 +182,7 @@ void LossView::choose(std::int64_t token) {
 }
 
 void LossView::step(int tokens) {
-    if (!study()) return;
+    if (!up_to_date()) return;
     const std::int64_t last = std::ssize(this->tokens().ids) - 1;
     choose(std::clamp<std::int64_t>(chosen().value_or(0) + tokens, 0, std::max<std::int64_t>(0, last)));
 }
@@ -192,6 +197,7 @@ void LossView::keyPressEvent(QKeyEvent* event) {
 void LossView::refresh() {
     if (notice_without_study()) return;
     stream_ = output_stream(study()->header());
+    shown_study_ = study()->id();
     const std::int64_t sequence = selection().one_sequence();
     const auto text = shown_text(*study(), stream_, sequence);
     const auto loss = study()->loss(sequence);
@@ -244,7 +250,7 @@ figures::ColourScale LossView::colour_scale() const {
     if (range_->currentIndex() != 0) return scale;
     float most = 0;
     for (const float value : values_)
-        if (value > most) most = value;
+        if (value > most && std::isfinite(value)) most = value;
     if (most > 0) scale.maximum = most;
     return scale;
 }
@@ -345,7 +351,7 @@ void LossView::show_predictions(const Predictions& found, std::int64_t token) {
 }
 
 QString LossView::describe(std::int64_t token) const {
-    if (!study() || token < 0 || token >= std::ssize(tokens().ids)) return {};
+    if (!up_to_date() || token < 0 || token >= std::ssize(tokens().ids)) return {};
     QString text = tr("‘%1’ · token %2 · id %3")
                        .arg(token_label(tokens(), token, 60), QString::number(token),
                             QString::number(tokens().ids[static_cast<std::size_t>(token)]));
@@ -368,8 +374,7 @@ void LossView::resizeEvent(QResizeEvent* event) {
 QJsonObject LossView::state() const {
     QJsonObject state{{"range", range_->currentData().toString()}, {"numbers", numbers_->isChecked()}};
     // Elsewhere the token is the selection's.
-    if (own_token_ && !(study() && linked()))
-        state[QLatin1String("token")] = static_cast<double>(*own_token_);
+    if (own_token_ && !(study() && linked())) state[QLatin1String("token")] = static_cast<double>(*own_token_);
     return state;
 }
 

@@ -39,6 +39,7 @@ private:
     void build();
     QWidget* build_lists();
     const store::SequenceTokens& tokens() const;
+    bool up_to_date() const;
     bool linked() const;  ///< the selection's query is a token of this text
     std::optional<std::int64_t> chosen() const;
     void choose(std::int64_t token);
@@ -62,6 +63,7 @@ private:
     TokenTable *surprises_ = nullptr, *predictions_ = nullptr;
 
     std::string stream_ = "tokens";
+    int shown_study_ = 0;
     std::vector<float> values_;  ///< of each token, the loss at the position before it
     std::optional<std::int64_t> own_token_;
     bool arranged_ = false;  ///< the splitters' sizes suit their directions

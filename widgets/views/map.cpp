@@ -68,7 +68,7 @@ std::optional<MapView::Shown> MapView::ask() {
         // What is shown stays until there is something else, unless there is a reason why there is not.
         if (!failure.isEmpty())
             show_failure(failure);
-        else if (shown_.study == 0)
+        else if (shown_.study == 0 || noticed_)
             show_reading();
         return std::nullopt;
     }
@@ -83,6 +83,7 @@ std::optional<MapView::Shown> MapView::ask() {
 }
 
 void MapView::refresh() {
+    const bool noticed = std::exchange(noticed_, true);
     if (notice_without_study()) return;
     Study& study = *this->study();
     if (study.sites().empty()) return show_notice(tr("This model has no attention heads"));
@@ -96,9 +97,11 @@ void MapView::refresh() {
         return show_notice(tr("No token mixing in layer %1").arg(study.site_name(site)),
                            tr("This layer works on each token by itself: there is no matrix to show."));
     }
+    noticed_ = noticed;
     const auto next = ask();
     if (!next) return;
     show_content();
+    noticed_ = false;
     if (!(*next == shown_)) show_map(*next);
     show_strip();
     show_theme();
@@ -192,10 +195,12 @@ QString MapView::sequences_words() const {
 }
 
 const store::SequenceTokens& MapView::shown_tokens(bool query) const {
+    // Of what is shown, which may be the analysis before while the next one is read.
     static const store::SequenceTokens none;
-    if (!shown_.sequence) return none;
-    return query ? study()->query_tokens(*shown_.sequence, shown_.site)
-                 : study()->key_tokens(*shown_.sequence, shown_.site);
+    const Study* study = desk().study(shown_.study);
+    if (!study || !shown_.sequence) return none;
+    return query ? study->query_tokens(*shown_.sequence, shown_.site)
+                 : study->key_tokens(*shown_.sequence, shown_.site);
 }
 
 void MapView::show_colours() {
@@ -217,7 +222,11 @@ void MapView::show_theme() {
 }
 
 void MapView::show_tokens() {
-    const auto& [query, key] = std::pair(chosen().query, chosen().key);
+    // A mean over the sequences that are done may be shorter than what is chosen elsewhere.
+    const auto within = [](std::optional<std::int64_t> token, std::int64_t count) {
+        return token && *token < count ? token : std::nullopt;
+    };
+    const auto query = within(chosen().query, shown_.queries), key = within(chosen().key, shown_.keys);
     plot_->set_chosen(query, key);
     if (query != query_ || key != key_) plot_->reveal(query, key);
     query_ = query;
@@ -296,7 +305,7 @@ void MapView::set_profiles(bool shown) {
 }
 
 bool MapView::jump(const QString& text, bool query) {
-    if (shown_.study == 0 || !study()) return false;
+    if (!study() || shown_.study != study()->id()) return false;
     const auto& tokens = shown_tokens(query);
     const auto& labels = query ? shown_.query_labels : shown_.key_labels;
     const auto& now = query ? chosen().query : chosen().key;

@@ -90,6 +90,7 @@ private:
     bool show_profiles_ = true;
     Theme theme_;
     Shown shown_;
+    bool noticed_ = false;  ///< a notice has taken its place
     MapSources sources_;
     MapBar* bar_ = nullptr;
     MapPlot* plot_ = nullptr;

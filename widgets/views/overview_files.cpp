@@ -2,13 +2,13 @@
 #include "widgets/views/overview_files.h"
 
 #include <QCoreApplication>
-#include <QFileDialog>
 #include <utility>
 #include <variant>
 
 #include "core/base/error.h"
 #include "core/base/output_file.h"
 #include "core/figures/table.h"
+#include "widgets/file_dialog.h"
 
 namespace headscope::widgets {
 namespace {
@@ -43,8 +43,8 @@ std::string TableCut::text(TableFormat format) const {
 }
 
 void save_text(Desk* desk, Mailbox::Sender send, const std::filesystem::path& path, std::function<std::string()> make) {
-    // Of no owner: what was asked to be kept is written, though the view may close.
-    desk->reader().post(nullptr, [=, send = std::move(send), make = std::move(make)](const Cancellation&) {
+    // Of no owner: what was asked to be kept is written, though the view or the window may close.
+    desk->writer().post(nullptr, [=, send = std::move(send), make = std::move(make)](const Cancellation&) {
         QString failure;
         try {
             OutputFile file(path, {}, "table");
@@ -66,15 +66,11 @@ void save_text(Desk* desk, Mailbox::Sender send, const std::filesystem::path& pa
 void ask_for_path(QWidget* parent, const QString& title, const QString& name, TableFormat format,
                   std::function<void(const std::filesystem::path&)> take) {
     const bool latex = format == TableFormat::latex;
-    auto* dialog = new QFileDialog(parent, title);
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->setAcceptMode(QFileDialog::AcceptSave);
-    dialog->setDefaultSuffix(latex ? QStringLiteral("tex") : QStringLiteral("csv"));
-    dialog->setNameFilter(latex ? QStringLiteral("LaTeX (*.tex)") : QStringLiteral("CSV (*.csv)"));
-    dialog->selectFile(name + QLatin1Char('.') + dialog->defaultSuffix());
-    QObject::connect(dialog, &QFileDialog::fileSelected, dialog,
-                     [take = std::move(take)](const QString& path) { take(path.toStdString()); });
-    dialog->open();
+    FileQuestion question{title, latex ? QStringLiteral("LaTeX (*.tex)") : QStringLiteral("CSV (*.csv)")};
+    question.mode = QFileDialog::AnyFile;
+    question.suffix = latex ? QStringLiteral("tex") : QStringLiteral("csv");
+    question.suggestion = name + QLatin1Char('.') + question.suffix;
+    ask_for_file(parent, question, [take = std::move(take)](const QString& path) { take(path.toStdString()); });
 }
 
 }  // namespace headscope::widgets

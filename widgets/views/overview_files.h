@@ -26,7 +26,7 @@ struct TableCut {
     std::string text(TableFormat format) const;
 };
 
-/// Writes what `make` gives on the reader's thread, whole or not at all; the desk's told() or failed() says how it
+/// Writes what `make` gives on the desk's writer, whole or not at all; the desk's told() or failed() says how it
 /// went. `send`: of whoever asks.
 void save_text(Desk* desk, Mailbox::Sender send, const std::filesystem::path& path, std::function<std::string()> make);
 /// A file dialog that does not wait.

@@ -42,6 +42,11 @@ HeadSets HeadSetMenu::sets() const {
     return desk_->current() ? desk_->head_sets().of(*desk_->current()) : HeadSets{};
 }
 
+std::pair<std::string, std::string> HeadSetMenu::model() const {
+    const HeadSets all = sets();
+    return {all.model_sha256, all.model_name};
+}
+
 void HeadSetMenu::toggle(const Heads& heads) {
     if (!desk_->current() || heads.empty()) return;
     HeadSets all = sets();
@@ -61,14 +66,17 @@ void HeadSetMenu::add_to(const std::string& name, const Heads& heads) {
 
 void HeadSetMenu::ask_for_set(const Heads& heads) {
     edit_->ask(tr("Name of the new set of %1 heads").arg(heads.size()), {}, false,
-               [this, heads](const QString& name) { return trouble([&] { add_to(name.toStdString(), heads); }); });
+               [this, heads, of = model()](const QString& name) {
+                   if (model() == of) return trouble([&] { add_to(name.toStdString(), heads); });
+                   return tr("An analysis of another model is chosen now");
+               });
 }
 
 void HeadSetMenu::ask_for_note(const HeadKey& head) {
     edit_->ask(tr("Note on this head"), QString::fromStdString(sets().note(head)), true,
-               [this, head](const QString& text) {
+               [this, head, of = model()](const QString& text) {
+                   if (model() != of) return tr("An analysis of another model is chosen now");
                    return trouble([&] {
-                       if (!desk_->current()) return;
                        HeadSets all = sets();
                        all.set_note(head, text.toStdString());
                        desk_->head_sets().put(std::move(all));

@@ -3,6 +3,8 @@
 
 #include <QObject>
 #include <filesystem>
+#include <string>
+#include <utility>
 
 #include "core/workspace/head_sets.h"
 #include "widgets/desk/desk.h"
@@ -38,6 +40,8 @@ Q_SIGNALS:
 
 private:
     workspace::HeadSets sets() const;
+    /// What tells the current study's model from others: its checksum and name.
+    std::pair<std::string, std::string> model() const;
     void fill_sets(QMenu* menu, const workspace::Heads& heads);
 
     Desk* desk_;

@@ -3,7 +3,9 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <future>
+#include <memory>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 #include "core/base/worker.h"
@@ -64,6 +66,24 @@ TEST_CASE("Cancelling drops the owner's waiting tasks, stops the one at work, an
     CHECK(stopped);
     CHECK(done == 1);
     CHECK(worker.idle());
+}
+
+TEST_CASE("What a cancelled task holds is let go of on the worker's thread", "[worker]") {
+    Worker worker;
+    const int mine = 0;
+    std::promise<std::thread::id> gone;
+    Gate gate;
+    gate.hold(worker);
+    struct Held {
+        std::promise<std::thread::id>& gone;
+        ~Held() { gone.set_value(std::this_thread::get_id()); }
+    };
+    worker.post(&mine, [held = std::make_shared<Held>(gone)](const Cancellation&) {});
+    CHECK(worker.cancel(&mine) == 1);
+    std::promise<std::thread::id> works;
+    worker.post(nullptr, [&](const Cancellation&) { works.set_value(std::this_thread::get_id()); });
+    gate.open.set_value();
+    CHECK(gone.get_future().get() == works.get_future().get());
 }
 
 TEST_CASE("Forgetting returns when the owner's task is at work no more", "[worker]") {

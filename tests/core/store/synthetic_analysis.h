@@ -32,6 +32,7 @@ struct SyntheticAnalysis {
     std::uint64_t seed = 1;
     std::set<int> measured_layers;
     std::vector<std::int64_t> local_distances{0, 1, 2, 3};
+    std::string model_sha256 = std::string(64, '0');
 };
 
 inline store::AnalysisHeader synthetic_header(const SyntheticAnalysis& a) {
@@ -40,7 +41,7 @@ inline store::AnalysisHeader synthetic_header(const SyntheticAnalysis& a) {
     header.created = "2026-01-01T00:00:00Z";
     header.model_name = a.model_name;
     header.model_type = a.causal ? "llama" : "bert";
-    header.model_sha256 = std::string(64, '0');
+    header.model_sha256 = a.model_sha256;
     header.config_json = R"({"model_type": "synthetic"})";
     header.settings_json = R"({"record": []})";
     header.seed = a.seed;

@@ -12,7 +12,9 @@
 #include <cmath>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <thread>
+#include <utility>
 
 #include "core/base/cancellation_scope.h"
 #include "core/base/error.h"
@@ -209,9 +211,12 @@ TEST_CASE("Another process reads the partial file of a running job as it grows",
     CHECK_FALSE(file->complete());
     CHECK(holds_site(*file, a, 0, 0));
     CHECK_FALSE(file->site_done(0, 1));
+    using Places = std::set<std::pair<std::int64_t, std::int64_t>>;
+    CHECK(file->done_sites() == Places{{0, 0}});
     REQUIRE(send(to_child[1]));
     REQUIRE(receive(to_parent[0]));
     CHECK(file->site_done(0, 1));
+    CHECK(file->done_sites() == Places{{0, 0}, {0, 1}});
     CHECK(holds_site(*file, a, 0, 1));
     CHECK(file->map(0, 1)->rule.bias_length == 1 << 10);
     REQUIRE(send(to_child[1]));
