@@ -25,10 +25,10 @@
 #include "app/window/driver.h"
 #include "app/window/main_window.h"
 #include "app/window/monkey.h"
-#include "app/window/painting_thread.h"
 #include "core/base/error.h"
 #include "core/base/threads.h"
 #include "widgets/desk/style.h"
+#include "widgets/painting_thread.h"
 #include "widgets/quiet_qt.h"
 
 namespace headscope::app {
@@ -193,7 +193,7 @@ int run_window(int argc, char** argv) {
         int count = 1;
         EndGuard guard;  // longer than the window and the application
         Application application(count, argv);
-        paint_on_this_thread_alone();
+        widgets::paint_on_this_thread_alone();
         std::setlocale(LC_NUMERIC, "C");
         QApplication::setStyle(new widgets::Style);
         QApplication::setWindowIcon(QIcon(QStringLiteral(":/icons/headscope.svg")));

@@ -5,6 +5,9 @@
 
 #include <chrono>
 #include <fstream>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include "app/window/stack_samples.h"
 #include "core/base/machine.h"
@@ -19,6 +22,9 @@ constexpr double kLimit = 0.1;
 constexpr auto kSuspicious = std::chrono::milliseconds(50);  // that is when samples are taken of what it is at
 constexpr auto kSampleEvery = std::chrono::milliseconds(15);
 constexpr int kMemoryEvery = 40;  // questions
+// Given back is what lies free between pieces in use: pictures and values come and go all day.
+constexpr double kGiveBack = 64e6;  // bytes that were taken since
+constexpr auto kGiveBackEvery = std::chrono::seconds(20);
 
 /// Seconds that a thread of this process had a processor so far, and stood ready in the queue of one; 0: nobody tells.
 struct ProcessorTime {
@@ -50,12 +56,23 @@ void Watchdog::watch() {
     const auto send = mailbox_.sender();
     for (int round = 0; !ending_; ++round) {
         if (!watching_ || round % kMemoryEvery == 0) {
+            give_back_memory();
             send([this, bytes = resident_memory()] { Q_EMIT memory_read(bytes); });
         }
         if (watching_) ask_and_wait(send);
         std::unique_lock lock(mutex_);
         ended_.wait_for(lock, watching_ ? kEvery : kEvery * kMemoryEvery, [this] { return ending_.load(); });
     }
+}
+
+void Watchdog::give_back_memory() {
+#ifdef __GLIBC__
+    const auto now = Clock::now();
+    if (now < given_back_ + kGiveBackEvery || resident_memory() < held_ + kGiveBack) return;
+    ::malloc_trim(0);
+    given_back_ = now;
+    held_ = resident_memory();
+#endif
 }
 
 void Watchdog::ask_and_wait(const widgets::Mailbox::Sender& send) {

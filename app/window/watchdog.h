@@ -3,6 +3,7 @@
 
 #include <QObject>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -29,7 +30,8 @@ struct Stall {
     std::vector<std::string> stacks;  ///< where its thread was, from time to time (StackSamples)
 };
 
-/// Tells the memory that the process holds every two seconds, read on a thread of its own. Told to, it also watches
+/// Tells the memory that the process holds every two seconds, read on a thread of its own, and gives back to the system
+/// what lies free between pieces in use, where it became much. Told to, it also watches
 /// whether the window's thread answers: asks it twenty times a second and reports every answer that took more than a
 /// tenth of a second. That is for tests and debug builds: it keeps a laptop's processor awake.
 class Watchdog : public QObject {
@@ -54,6 +56,7 @@ Q_SIGNALS:
 
 private:
     void watch();
+    void give_back_memory();
     void ask_and_wait(const widgets::Mailbox::Sender& send);
 
     const bool watching_;
@@ -64,6 +67,8 @@ private:
     std::atomic<std::int64_t> answered_{0};
     int stalls_ = 0, own_stalls_ = 0;
     double longest_ = 0, longest_own_ = 0;
+    std::chrono::steady_clock::time_point given_back_;  ///< the watching thread's: when, and what was held then
+    double held_ = 0;
     std::optional<Stall> stall_;  ///< told once it is explained; the window's thread writes, before it answers
     std::unique_ptr<Pace> pace_;  ///< the watching thread's, as the next
     std::unique_ptr<StackSamples> stacks_;

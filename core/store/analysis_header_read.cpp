@@ -125,8 +125,8 @@ private:
         h_.mixers = texts("/model/mixer", {-1});
         const std::vector<std::int32_t> layers = integers("/sites/layer", {-1});
         const auto n = static_cast<std::int64_t>(layers.size());
-        if (n > most_sites)
-            refuse("/sites", "expected at most " + std::to_string(most_sites), "found " + std::to_string(n));
+        if (n < 1 || n > most_sites)
+            refuse("/sites", "expected 1 to " + std::to_string(most_sites), "found " + std::to_string(n));
         h_.sites.resize(layers.size());
         const auto text = [&](const char* name, std::string Site::*member) {
             const auto values = texts(std::string("/sites/") + name, {n});

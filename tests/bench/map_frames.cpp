@@ -2,7 +2,9 @@
 // How the map view keeps up: opens heads of an analysis with maps, pans, zooms and points by mouse events on the
 // offscreen platform, sixty times a second, and prints how long the window's thread was busy with each frame.
 //
-//     map_frames FILE.headscope.h5 [--size WxH] [--frames N] [--scale NAME] [--values NAME]
+//     map_frames FILE.headscope.h5 [--size WxH] [--frames N] [--scale NAME] [--values NAME] [--pool]
+//
+// --pool, the last: Qt's raster engine may use its pool of threads, as it may not in the program.
 //
 // A file for it:
 //
@@ -31,6 +33,7 @@
 #include "tests/widgets/desk_fixture.h"
 #include "widgets/map_plot.h"
 #include "widgets/offscreen.h"
+#include "widgets/painting_thread.h"
 #include "widgets/views/map.h"
 
 namespace {
@@ -224,6 +227,7 @@ int run(const std::vector<std::string>& words) {
         if (words[i] == "--values") state["values"] = QString::fromStdString(words[i + 1]);
     }
     ensure_application();
+    if (std::find(words.begin(), words.end(), "--pool") == words.end()) paint_on_this_thread_alone();
     const double before = memory("VmRSS");
     Bench bench(words.at(0), {width, height});
     bench.look(state);
@@ -239,10 +243,13 @@ int run(const std::vector<std::string>& words) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-    mallopt(M_MMAP_THRESHOLD, 1 << 30);  // as the program does
-    mallopt(M_TRIM_THRESHOLD, 1 << 30);
+    // As the program does (app/window/run_window.cpp).
+    mallopt(M_ARENA_MAX, 4);
+    mallopt(M_MMAP_THRESHOLD, 1 << 20);
+    mallopt(M_TRIM_THRESHOLD, 16 << 20);
     if (argc < 2) {
-        std::fprintf(stderr, "map_frames FILE.headscope.h5 [--size WxH] [--frames N] [--scale NAME] [--values NAME]\n");
+        std::fprintf(
+            stderr, "map_frames FILE.headscope.h5 [--size WxH] [--frames N] [--scale NAME] [--values NAME] [--pool]\n");
         return 2;
     }
     return run({argv + 1, argv + argc});

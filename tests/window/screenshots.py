@@ -22,13 +22,15 @@ class Tour:
         self.hands = Hands(self.window, screen)
         self.screen, self.folder = screen, folder
 
-    def keep(self, name, settle=1.0):
+    def keep(self, name, settle=1.0, of="main_window"):
+        """A picture of the window `of`: without a window manager one over another has no frame to be told by."""
         self.window.quiet()
         time.sleep(settle)
         path = os.path.join(self.folder, f"window-{name}.png")
         raw = path + ".raw.png"
         self.screen.picture(raw)
-        subprocess.run(["convert", raw, "-strip", "+dither", "-colors", "200", "-define", "png:compression-level=9",
+        left, top, width, height = self.window.find(of)["rect"]
+        subprocess.run(["convert", raw, "-crop", f"{width}x{height}+{left}+{top}", "+repage", "-strip", "+dither", "-colors", "200", "-define", "png:compression-level=9",
                         "PNG8:" + path], check=True)
         os.remove(raw)
         print(f"{os.path.getsize(path) / 1000:6.0f} kB  {path}", flush=True)
@@ -106,7 +108,7 @@ class Tour:
         hands.click("export_preset")  # which is "as below" again as soon as it has set width and height
         hands.type("One")
         hands.key("Return")
-        self.keep("export", 3.0)
+        self.keep("export", 3.0, "export_dialog")
         hands.key("Escape")
         self.window.until("the export page to close", lambda: (
             not self.window.find("export_save").get("visible", False)))

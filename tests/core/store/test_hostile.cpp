@@ -213,6 +213,7 @@ TEST_CASE("Headers that contradict themselves are refused when the file is opene
         H5Aclose(attribute);
     });
     refuses([](hid_t file) { H5Ldelete(file, "/sites", H5P_DEFAULT); });
+    refuses([](hid_t file) { replace(file, "/sites/layer", H5T_STD_I32LE, {0}, H5P_DEFAULT); });
     refuses([](hid_t file) { replace(file, "/tokens/ids", H5T_STD_I32LE, {1, 0}, H5P_DEFAULT); });
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/window/painting_thread.h"
+#include "widgets/painting_thread.h"
 
 #include <dlfcn.h>
 
@@ -22,10 +22,10 @@ bool QThreadPool::contains(const QThread* thread) const {
     return of_qt != nullptr && of_qt(this, thread);
 }
 
-namespace headscope::app {
+namespace headscope::widgets {
 
 void paint_on_this_thread_alone() {
     painting_thread = QThread::currentThread();
 }
 
-}  // namespace headscope::app
+}  // namespace headscope::widgets
