@@ -41,7 +41,7 @@ ProcessorTime processor_time(int thread) {
 }  // namespace
 
 Watchdog::Watchdog(bool watching, QObject* parent)
-    : QObject(parent), watching_(watching), watched_(::gettid()), thread_(start_thread([this] { watch(); })) {}
+    : QObject(parent), watching_(watching), watched_(::gettid()), thread_(start_thread([this] { watch(); }, false)) {}
 
 Watchdog::~Watchdog() {
     {

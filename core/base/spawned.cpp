@@ -109,7 +109,9 @@ std::shared_ptr<Spawned> Spawned::start(const SpawnOptions& options, std::functi
                                       pointers_to(words).data(), pointers_to(environment).data());
     if (failure != 0) throw os_error(failure, options.program, "expected to start this program");
     // Before its threads are there: they have what the first one has.
-    if (options.nice != 0) ::setpriority(PRIO_PROCESS, static_cast<id_t>(spawned->process_), options.nice);
+    const int niceness = std::max(options.nice, niceness_of_new_threads());
+    if (niceness > ::getpriority(PRIO_PROCESS, static_cast<id_t>(spawned->process_)))
+        ::setpriority(PRIO_PROCESS, static_cast<id_t>(spawned->process_), niceness);
     try {
         start_thread([spawned, ended = std::move(ended)] {
             spawned->reap();

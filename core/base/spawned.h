@@ -21,7 +21,7 @@ struct SpawnOptions {
     bool keep_output = false;              ///< for output(); else nobody hears it
     std::filesystem::path error_file;      ///< made anew for what it says; empty: errors() has it
     bool own_session = false;              ///< Ctrl-C in this process's terminal does not reach it
-    int nice = 0;                          ///< as nice(1) counts; 0: that of this process
+    int nice = 0;  ///< as nice(1) counts; less than that of this process, or of its new threads: that one
 };
 
 /// A program that runs beside this process, with nothing to read. It is begun by posix_spawn: fork() copies the map of

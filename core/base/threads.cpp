@@ -25,10 +25,14 @@ void set_new_threads_nice(int niceness) {
     niceness_of_new = std::min(::getpriority(PRIO_PROCESS, 0) + niceness, kLowest);
 }
 
-std::thread start_thread(std::function<void()> work) {
+int niceness_of_new_threads() {
+    return niceness_of_new;
+}
+
+std::thread start_thread(std::function<void()> work, bool gives_way) {
     try {
         const int niceness = niceness_of_new;
-        if (niceness < 0) return std::thread(std::move(work));
+        if (niceness < 0 || !gives_way) return std::thread(std::move(work));
         return std::thread([niceness, work = std::move(work)] {
             const auto thread = static_cast<id_t>(::syscall(SYS_gettid));
             if (::getpriority(PRIO_PROCESS, thread) < niceness) ::setpriority(PRIO_PROCESS, thread, niceness);

@@ -11,12 +11,15 @@ namespace headscope {
 // Threads that the system may refuse: a limit of processes (ulimit -u, a control group's pids.max), or no memory.
 
 /// std::thread's own failure is no Error, and ends a program that does not know of it. Throws Error io.
-std::thread start_thread(std::function<void()> work);
+/// `gives_way` false: whatever set_new_threads_nice() says, it has the priority of the thread that calls.
+std::thread start_thread(std::function<void()> work, bool gives_way = true);
 
-/// Threads that are started from now on give way to the one that calls: by `niceness` as nice(1) counts, and so do
-/// those that they start themselves. For a window, whose workers compute on all processors. Linux: threads have
-/// priorities of their own.
+/// Threads and processes (Spawned) that are started from now on give way to the thread that calls: by `niceness` as
+/// nice(1) counts, and so do those that they start themselves. For a window, whose workers compute on all processors.
+/// Linux: threads have priorities of their own.
 void set_new_threads_nice(int niceness);
+/// What their priority is, as nice(1) counts; negative: that of whoever starts them.
+int niceness_of_new_threads();
 
 /// Appends up to `count` threads that all do `work`, which must not throw: as many as the system gives. Throws Error io
 /// where it gives none.

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <csignal>
 #include <functional>
 #include <string>
 #include <thread>
@@ -14,6 +15,7 @@
 
 #include "core/base/error.h"
 #include "core/base/in_threads.h"
+#include "core/base/spawned.h"
 #include "core/base/threads.h"
 #include "core/base/worker.h"
 #include "tests/core/base/no_threads.h"
@@ -75,10 +77,27 @@ TEST_CASE("New threads give way to the one that calls, and so do those that they
         of_one = niceness();
         std::thread([&] { of_its_own = niceness(); }).join();
     }).join();
+    int of_another = -100;
+    start_thread([&] { of_another = niceness(); }, false).join();
+    SpawnOptions options;
+    options.program = "/bin/sh";
+    options.arguments = {"-c", "exec sleep 20"};
+    const auto child = Spawned::start(options);
+    options.nice = std::min(own + 6, 19);
+    const auto nicer = Spawned::start(options);
+    const auto niceness_of = [](const Spawned& one) {
+        return ::getpriority(PRIO_PROCESS, static_cast<id_t>(one.process()));
+    };
+    const int of_child = niceness_of(*child), of_nicer = niceness_of(*nicer);
+    child->send_signal(SIGKILL);
+    nicer->send_signal(SIGKILL);
     set_new_threads_nice(0);
     start_thread([&] { afterwards = niceness(); }).join();
     CHECK(of_one == std::min(own + 3, 19));
     CHECK(of_its_own == of_one);
+    CHECK(of_another == own);
+    CHECK(of_child == std::min(own + 3, 19));
+    CHECK(of_nicer == std::min(own + 6, 19));
     CHECK(afterwards == own);
     CHECK(::getpriority(PRIO_PROCESS, 0) == own);
 }
