@@ -9,7 +9,6 @@
 #include <QLineEdit>
 #include <QListWidget>
 #include <QPlainTextEdit>
-#include <QPointer>
 #include <QPushButton>
 #include <QScrollArea>
 #include <QScrollBar>
@@ -24,7 +23,6 @@
 #include "tests/core/base/temporary_folder.h"
 #include "tests/widgets/child.h"
 #include "widgets/desk/history.h"
-#include "widgets/file_dialog.h"
 #include "widgets/offscreen.h"
 #include "widgets/panels/command_palette.h"
 #include "widgets/panels/figure_form.h"
@@ -398,51 +396,6 @@ TEST_CASE("Undo goes back a step a pause, redo forward, a change cuts what was a
     CHECK_FALSE(history.can_redo());
     history.undo();
     CHECK(value == 2);
-}
-
-TEST_CASE("A file dialog stays for the next question, and the answer goes to who asked it", "[panels]") {
-    ensure_application();
-    QWidget window;
-    window.show();
-    const auto dialogs = [&] { return window.findChildren<QFileDialog*>(); };
-    QString first, second, third;
-    ask_for_file(&window, {QStringLiteral("Open it")}, [&](const QString& path) { first = path; });
-    REQUIRE(dialogs().size() == 1);
-    QFileDialog* dialog = dialogs().first();
-    CHECK(dialog->isVisible());
-    dialog->reject();
-    {
-        QWidget asker(&window);
-        ask_for_file(&asker, {QStringLiteral("Open it")}, [&](const QString& path) { second = path; });
-        CHECK(dialogs() == QList<QFileDialog*>{dialog});
-        CHECK(dialog->isVisible());
-        ask_for_file(&window, {QStringLiteral("Open it")}, [&](const QString& path) { third = path; });  // it asks
-        Q_EMIT dialog->filesSelected({QStringLiteral("/a")});
-        CHECK(second == "/a");
-    }
-    Q_EMIT dialog->filesSelected({QStringLiteral("/b")});
-    dialog->reject();
-    CHECK(second == "/a");
-    CHECK(first.isEmpty());
-    CHECK(third.isEmpty());
-
-    // Over another dialog it is that one's child, and outlives it all the same.
-    FileQuestion save{QStringLiteral("Save it")};
-    save.mode = QFileDialog::AnyFile;
-    save.suggestion = QStringLiteral("figure.pdf");
-    QPointer<QFileDialog> saver;
-    {
-        QDialog over(&window);
-        over.show();
-        ask_for_file(&over, save, [&](const QString& path) { third = path; });
-        saver = over.findChild<QFileDialog*>();
-        REQUIRE(saver);
-        CHECK(saver->acceptMode() == QFileDialog::AcceptSave);
-        CHECK(saver->selectedFiles().value(0).endsWith("figure.pdf"));
-        saver->reject();
-        QCoreApplication::processEvents();
-    }
-    CHECK(saver);
 }
 
 TEST_CASE("A figure that is being written is written though the window ends, a preview is not made", "[panels]") {
