@@ -33,7 +33,7 @@ constexpr int kPatience = 30'000;  // ms
 std::shared_ptr<Spawned> trainer_of(const fs::path& run) {
     SpawnOptions options;
     options.program = "/bin/sh";
-    options.arguments = {"-c", "while :; do sleep 1; done", "train", "job.toml", "-o", run.string()};
+    options.arguments = {"-c", "for n in $(seq 120); do sleep 1; done", "train", "job.toml", "-o", run.string()};
     return Spawned::start(options);
 }
 
