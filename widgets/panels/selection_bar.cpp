@@ -129,7 +129,6 @@ void SelectionBar::fill_sites(const Study& study) {
 
 void SelectionBar::follow() {
     const Study* study = desk_->current();
-    if (study && study->sites().empty()) study = nullptr;  // nothing in it can be chosen
     for (QWidget* control :
          {static_cast<QWidget*>(study_), static_cast<QWidget*>(sequence_), static_cast<QWidget*>(site_),
           static_cast<QWidget*>(head_), static_cast<QWidget*>(query_), static_cast<QWidget*>(key_)})
