@@ -95,16 +95,16 @@ QJsonObject Driver::answer(const QJsonObject& request) {
 }
 
 QJsonObject Driver::find(const QString& name) const {
+    // All fields in every answer: who waits for a widget asks for it before it was made.
     const QWidget* widget = find_widget(name);
-    if (!widget) return {{"found", false}};
-    const QPoint corner = widget->mapToGlobal(QPoint(0, 0));
-    return {{"found", true},
-            {"visible", is_seen(widget)},
-            {"enabled", widget->isEnabled()},
-            {"focus", widget->hasFocus()},
-            {"window", widget->window()->objectName()},
-            {"rect", QJsonArray{corner.x(), corner.y(), widget->width(), widget->height()}},
-            {"text", text_of(widget)}};
+    const QPoint corner = widget ? widget->mapToGlobal(QPoint(0, 0)) : QPoint(0, 0);
+    return {{"found", widget != nullptr},
+            {"visible", widget && is_seen(widget)},
+            {"enabled", widget && widget->isEnabled()},
+            {"focus", widget && widget->hasFocus()},
+            {"window", widget ? widget->window()->objectName() : QString()},
+            {"rect", QJsonArray{corner.x(), corner.y(), widget ? widget->width() : 0, widget ? widget->height() : 0}},
+            {"text", widget ? text_of(widget) : QString()}};
 }
 
 QJsonObject Driver::actions() const {

@@ -13,7 +13,7 @@ class MainWindow;
 /// standard output, a JSON object a line each. Asked for by the hidden option --drive.
 ///
 ///     {"find": NAME}        -> {"found", "visible", "enabled", "focus", "window": its name, "rect": [x, y, width, height]
-///                              on the screen, "text"}
+///                              on the screen, "text"}; all of them for what is not found, too: false, empty
 ///     {"state": true}       -> selection, analyses, whether something runs, problems, stalls, the view in front
 ///     {"shot": PATH}        -> a picture of the window
 ///     {"actions": true}     -> {"actions": [{"name", "text", "keys", "enabled"}]}, in the order of the menus
