@@ -6,6 +6,8 @@
 #include <QSignalSpy>
 #include <QTest>
 #include <csignal>
+#include <fstream>
+#include <iterator>
 #include <optional>
 
 #include "app/window/followed_run.h"
@@ -34,7 +36,15 @@ std::shared_ptr<Spawned> trainer_of(const fs::path& run) {
     SpawnOptions options;
     options.program = "/bin/sh";
     options.arguments = {"-c", "for n in $(seq 120); do sleep 1; done", "train", "job.toml", "-o", run.string()};
-    return Spawned::start(options);
+    auto spawned = Spawned::start(options);
+    // A process has its words a moment after it is there, and is found by them.
+    const fs::path words = "/proc/" + std::to_string(spawned->process()) + "/cmdline";
+    const auto known = [&] {
+        std::ifstream file(words);
+        return std::string(std::istreambuf_iterator<char>(file), {}).find(run.string()) != std::string::npos;
+    };
+    for (int round = 0; !known() && round < 2000; ++round) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    return spawned;
 }
 
 void end(Spawned& process) {
@@ -200,12 +210,7 @@ TEST_CASE("A process that is to train is known by itself, not by its number", "[
     launch.spawned = trainer_of(launch.run);
     CHECK(look_at(launch).what == LaunchState::What::waiting);
     // As a window sees it that did not start it.
-    std::shared_ptr<Launch> found;
-    // The words of a process are there a moment after it is.
-    for (int round = 0; !found && round < 2000; ++round) {
-        found = find_launch(folder / "." / "run", folder.path());
-        std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
+    const std::shared_ptr<Launch> found = find_launch(folder / "." / "run", folder.path());
     REQUIRE(found);
     CHECK(found->process == launch.spawned->process());
     CHECK(found->log == folder / "jobs" / "run.log");
