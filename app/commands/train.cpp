@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +16,7 @@
 #include "app/loading.h"
 #include "app/version.h"
 #include "core/base/error.h"
+#include "core/base/threads.h"
 #include "core/figures/figure_arguments.h"
 #include "core/training/crew.h"
 #include "core/training/job.h"
@@ -174,7 +174,7 @@ void follow_leader(training::Processes& processes, Progress& progress) {
 
 void run(const TrainOptions& options, Context& context) {
     const TrainRequest plain = make_request(options);
-    if (options.nice > 0) ::setpriority(PRIO_PROCESS, 0, options.nice);  // before the first thread, which inherit it
+    if (options.nice > 0) make_nice(0, options.nice);  // before the first thread, which inherit it
     const auto processes = training::connect_processes();
     kernels::keep_freed_memory();  // before the first tensor
     configure_compute(threads_for(plain.job, processes.get()), "auto", "cpu");

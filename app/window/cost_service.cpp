@@ -117,7 +117,7 @@ void CostService::start(const widgets::CostWish& wish, const QStringList& sizes)
     options.keep_output = true;
     try {
         process_ =
-            Spawned::start(options, [this, wish, send = mailbox_.sender()] { send([this, wish] { ended(wish); }); });
+            Spawned::start_aside(options, [this, wish, send = mailbox_.sender()] { send([this, wish] { ended(wish); }); });
     } catch (const Error& error) {
         fail(QString::fromUtf8(error.what()));
     }

@@ -12,8 +12,8 @@ class MainWindow;
 /// Lets a test look into the window that it works with mouse and keyboard: requests on standard input, answers on
 /// standard output, a JSON object a line each. Asked for by the hidden option --drive.
 ///
-///     {"find": NAME}        -> {"found", "visible", "enabled", "focus", "window": its name, "rect": [x, y, width, height]
-///                              on the screen, "text"}; all of them for what is not found, too: false, empty
+///     {"find": NAME}        -> {"found", "visible", "enabled", "focus", "window": its name, "text",
+///                              "rect": [x, y, width, height] on the screen}; false, empty, 0 where none is found
 ///     {"state": true}       -> selection, analyses, whether something runs, problems, stalls, the view in front
 ///     {"shot": PATH}        -> a picture of the window
 ///     {"actions": true}     -> {"actions": [{"name", "text", "keys", "enabled"}]}, in the order of the menus

@@ -123,7 +123,7 @@ void EvaluationService::start(const EvaluationPlan& plan, const QString& output)
         tr("Evaluating %1, at a low priority").arg(plan.names.join(QStringLiteral(", "))));
     try {
         process_ =
-            Spawned::start(patient(program_, plan.words() << QStringLiteral("-o") << output),
+            Spawned::start_aside(patient(program_, plan.words() << QStringLiteral("-o") << output),
                            [this, output, send = mailbox_.sender()] { send([this, output] { ended(output); }); });
     } catch (const Error& error) {
         end(QString::fromUtf8(error.what()));

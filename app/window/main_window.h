@@ -4,6 +4,7 @@
 #include <QActionGroup>
 #include <QMainWindow>
 #include <QTimer>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -13,9 +14,10 @@
 #include "app/window/engine.h"
 #include "app/window/evaluation_service.h"
 #include "app/window/opener.h"
+#include "app/window/path_states.h"
 #include "app/window/run_service.h"
 #include "app/window/session.h"
-#include "app/window/session_lock.h"
+#include "app/window/session_keeper.h"
 #include "app/window/tensor_service.h"
 #include "app/window/watchdog.h"
 #include "widgets/desk/desk.h"
@@ -94,6 +96,7 @@ private:
     void choose_analysis();
     void open_sample();
     void open_path(const QString& path);
+    void ask_disk(const QString& path, const std::function<void()>& question);
     void opened_study(widgets::Study* study);
     void show_study(widgets::Study* study);  ///< brings it to the front
     void show_model(int model);
@@ -106,11 +109,10 @@ private:
     struct Stored {
         std::filesystem::path folder;
         std::vector<Recent> recent;
-        std::shared_ptr<SessionLock> lock;  ///< null: another window's session is kept, or none
+        std::shared_ptr<SessionKeeper> keeper;  ///< null: none is kept
         FoundSession session;
         QString theme;
         std::optional<double> rate;  ///< of analyses on this machine
-        bool other_window = false;
         QString problem;
     };
     static Stored read_stored(int threads, bool restore);
@@ -136,6 +138,7 @@ private:
     void save_soon();
     void save_now(bool closed);
     void save_ended(const QString& failure);
+    void leave_session_to_another();
     void export_front();
     void export_figure(const widgets::FigureWish& wish);
     // main_window_training.cpp
@@ -196,9 +199,10 @@ private:
     EvaluationService evaluations_;
     Watchdog watchdog_;
     // One thread each, so that a disk that does not answer holds up its own kind alone:
-    Worker saver_;    ///< what is ours and small: the session, recent items, this machine's speed
-    Worker looker_;   ///< what paths are, jobs that are read
-    Worker recents_;  ///< whether recent items are still there
+    Worker saver_;                 ///< what is ours and small: the session, recent items, this machine's speed
+    Worker looker_;                ///< what paths are, jobs that are read
+    PathStates states_of_recent_;  ///< of the next one's thread
+    Worker recents_;               ///< whether recent items are still there
     Worker copier_;
     widgets::Mailbox mailbox_{this};
 
@@ -223,11 +227,9 @@ private:
     widgets::ExportDialog* export_ = nullptr;
 
     std::vector<Recent> recent_;
-    std::optional<Session> lost_session_;  ///< of a program that died, offered
-    bool answered_ = false;                ///< that offer: its file goes when what it held is saved, or was declined
-    /// Of what was read at the beginning what must be written elsewhere before a session may be; null: nothing. What it
-    /// points to is the saver's.
-    std::shared_ptr<std::optional<FoundSession>> aside_;
+    std::optional<Session> lost_session_;    ///< of a program that died, offered
+    bool answered_ = false;                  ///< that offer: its file goes when what it held is saved, or was declined
+    std::shared_ptr<SessionKeeper> keeper_;  ///< what it points to is the saver's
     std::optional<Session> restoring_;
     struct Paths {
         QStringList models, analyses, runs;
@@ -243,8 +245,7 @@ private:
     QJsonObject states_before_;                  ///< of the views, then
     QStringList given_, given_texts_;            ///< by the user meanwhile; texts and jobs, which wait for the session
     std::vector<std::string> unread_head_sets_;  ///< of another version: kept as they are
-    std::shared_ptr<SessionLock> session_lock_;
-    QTimer titles_timer_;  ///< show_titles() is on its way: Qt tells of docks while it moves them
+    QTimer titles_timer_;                        ///< show_titles() is on its way: Qt tells of docks while it moves them
     QTimer save_timer_;
     int save_pause_ = 0;      ///< ms from a save that failed to the next one; 0: the last one did not
     bool recording_ = false;  ///< the session may be written: the one before was read

@@ -5,9 +5,11 @@
 #include <QDockWidget>
 #include <QFileInfo>
 #include <algorithm>
+#include <chrono>
 
 #include "app/window/copy_file.h"
 #include "app/window/main_window.h"
+#include "core/base/answer_within.h"
 #include "core/base/error.h"
 #include "core/base/file_identity.h"
 #include "widgets/file_dialog.h"
@@ -20,6 +22,7 @@ namespace headscope::app {
 namespace {
 
 constexpr std::size_t kMostRecent = 24;
+constexpr std::chrono::milliseconds kPatience{200}, kPatienceOfList{300};
 const char kRecentItems = 0;  ///< owner of tasks that look at them
 
 enum class PathKind { model, analysis, run, job, text };
@@ -62,7 +65,7 @@ void MainWindow::open_sample() {
 void MainWindow::open_path(const QString& path) {
     touched_ = true;
     if (brought_back(path)) given_ << path;  // for the user now, too
-    looker_.post(this, [this, path, runs = running_study_ != 0, send = mailbox_.sender()](const Cancellation&) {
+    ask_disk(path, [this, path, runs = running_study_ != 0, send = mailbox_.sender()] {
         const PathKind kind = kind_of(path);
         const auto file = runs ? identity_of(path.toStdString()) : std::nullopt;
         send([this, path, kind, file] {
@@ -82,6 +85,20 @@ void MainWindow::open_path(const QString& path) {
             else
                 engine_.open_model(path);
         });
+    });
+}
+
+/// In the order in which it was asked, but for a disk that takes long: the others' turn comes, and its own when it
+/// answers.
+void MainWindow::ask_disk(const QString& path, const std::function<void()>& question) {
+    looker_.post(this, [this, path, question, send = mailbox_.sender()](const Cancellation&) {
+        try {
+            const auto answer = ask_aside([question] { return question(), true; });
+            if (answer.wait_for(kPatience) != std::future_status::ready)
+                send([this, path] { tell(tr("Waiting for the disk of %1").arg(path)); });
+        } catch (const Error&) {
+            question();  // no thread to ask on
+        }
     });
 }
 
@@ -162,6 +179,7 @@ void MainWindow::show_recent() {
     recents_.cancel(&kRecentItems);
     recents_.post(&kRecentItems, [this, items = recent_, send = mailbox_.sender()](const Cancellation& stop) {
         std::vector<widgets::RecentItem> shown;
+        QStringList paths;
         for (const Recent& item : items) {
             widgets::RecentItem recent;
             recent.kind = item.kind == QLatin1String("model")        ? widgets::RecentItem::Kind::model
@@ -171,11 +189,27 @@ void MainWindow::show_recent() {
             recent.path = item.path;
             recent.name = item.name;
             recent.detail = item.detail;
-            recent.missing = !QFileInfo::exists(item.path);
             recent.thumbnail = QImage::fromData(item.thumbnail, "PNG");
             shown.push_back(std::move(recent));
+            paths << item.path;
         }
-        if (!stop.requested()) send([this, shown] { start_->set_recent(shown); });
+        using State = PathStates::State;
+        // The list does not wait for a disk that sleeps: what it says comes later.
+        for (auto patience = kPatienceOfList; !stop.requested(); patience = kPatience) {
+            const auto states = states_of_recent_.ask(paths, patience);
+            paths.clear();
+            bool changed = patience == kPatienceOfList;
+            for (widgets::RecentItem& item : shown) {
+                const auto state = states.find(item.path);
+                if (state == states.end()) continue;
+                changed = changed || state->second != State::silent;
+                item.missing = state->second == State::missing;
+                item.silent = state->second == State::silent;
+                if (item.silent) paths << item.path;
+            }
+            if (changed && !stop.requested()) send([this, shown] { start_->set_recent(shown); });
+            if (paths.isEmpty()) break;
+        }
     });
 }
 

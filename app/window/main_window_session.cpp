@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "app/window/calibration.h"
-#include "app/window/launch.h"
 #include "app/window/main_window.h"
 #include "core/base/error.h"
 #include "widgets/desk/head_set_store.h"
@@ -27,17 +26,17 @@ constexpr int kSaveAgain = 5'000, kLongestPause = 300'000;
 
 MainWindow::Stored MainWindow::read_stored(int threads, bool restore) {
     Stored stored;
+    stored.folder = data_folder();
+    stored.recent = load_recent(stored.folder);
+    stored.rate = load_rate(stored.folder, threads);
+    if (const auto last = load_session(stored.folder)) stored.theme = last->theme;
     try {
-        stored.folder = data_folder();
-        stored.recent = load_recent(stored.folder);
-        stored.rate = load_rate(stored.folder, threads);
-        if (const auto last = load_session(stored.folder)) stored.theme = last->theme;
-        if (!restore) return stored;
-        stored.lock = SessionLock::take(stored.folder);
-        stored.other_window = !stored.lock;
-        if (!stored.lock) return stored;
-        remove_measurements(stored.folder);
-        stored.session = find_session(stored.folder);
+        if (restore) {
+            stored.keeper = std::make_shared<SessionKeeper>(stored.folder);
+            stored.session = stored.keeper->find();
+        } else {
+            make_data_folder(stored.folder);
+        }
     } catch (const Error& error) {
         stored.problem = QString::fromUtf8(error.what());
     }
@@ -59,13 +58,10 @@ void MainWindow::begin(const Stored& stored) {
     recent_ = stored.recent;
     show_recent();
     if (!stored.problem.isEmpty()) problem(stored.problem);
-    if (stored.other_window) tell(tr("Another window is open: this one's session is not kept"));
-    session_lock_ = stored.lock;
-    recording_ = stored.lock && stored.problem.isEmpty();
-    if (!stored.session.problem.empty()) {
-        aside_ = std::make_shared<std::optional<FoundSession>>(stored.session);
-        save_ended(QString::fromStdString(stored.session.problem));
-    }
+    keeper_ = stored.keeper;
+    recording_ = keeper_ != nullptr;
+    if (keeper_ && keeper_->another_window()) leave_session_to_another();
+    if (!stored.session.problem.empty()) save_ended(QString::fromStdString(stored.session.problem));
     if (!stored.theme.isEmpty()) {
         theme_ = stored.theme;
         if (const auto place = by_name_.find(QStringLiteral("theme_") + theme_); place != by_name_.end())
@@ -224,24 +220,23 @@ void MainWindow::save_soon() {
 
 void MainWindow::save_now(bool closed) {
     if (!recording_) return;
-    const bool drop = answered_ && (!restoring_ || closed);
-    saver_.post(this, [this, folder = data_, now = session(closed), recent = recent_, drop, aside = aside_,
+    const bool settled = answered_ && (!restoring_ || closed);
+    saver_.post(this, [this, keeper = keeper_, now = session(closed), recent = recent_, settled,
                        send = mailbox_.sender()](const Cancellation&) {
         QString failure;
         try {
-            if (aside && *aside) {
-                if (drop) (*aside)->died = false;  // it is in this session, or was declined
-                put_aside(folder, **aside);
-                aside->reset();
-            }
-            save_session(folder, now);
-            if (drop) drop_lost_session(folder);
-            save_recent(folder, recent);
+            if (!keeper->save(now, recent, settled)) return send([this] { leave_session_to_another(); });
         } catch (const Error& error) {
             failure = QString::fromUtf8(error.what());
         }
         send([this, failure] { save_ended(failure); });
     });
+}
+
+void MainWindow::leave_session_to_another() {
+    if (!recording_) return;
+    recording_ = false;
+    tell(tr("Another window is open: this one's session is not kept"));
 }
 
 /// A disk may be full for hours: that is told once, and tried again more and more rarely.
@@ -262,7 +257,7 @@ void MainWindow::save_ended(const QString& failure) {
 void MainWindow::let_go() {
     recording_ = false;
     saver_.finish();
-    session_lock_.reset();
+    keeper_.reset();
 }
 
 }  // namespace headscope::app

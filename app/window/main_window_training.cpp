@@ -186,7 +186,7 @@ void MainWindow::choose_job() {
 }
 
 void MainWindow::read_job(const QString& path) {
-    looker_.post(this, [this, path, send = mailbox_.sender()](const Cancellation&) {
+    ask_disk(path, [this, path, send = mailbox_.sender()] {
         QString text, message;
         try {
             const training::JobFile job = training::read_job_file(path.toStdString());

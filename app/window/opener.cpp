@@ -71,7 +71,7 @@ void Opener::start(Looks::iterator look) {
     options.arguments = {"info", "--json", "--"};
     for (const QString& path : look->paths) options.arguments.push_back(path.toStdString());
     try {
-        look->child = Spawned::start(options, [this, look, heard = look->heard, send = mailbox_.sender()] {
+        look->child = Spawned::start_aside(options, [this, look, heard = look->heard, send = mailbox_.sender()] {
             send([this, look, heard] {
                 if (*heard) child_ended(look);
             });

@@ -7,8 +7,10 @@
 #include <QJsonDocument>
 #include <QStandardPaths>
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
+#include "core/base/answer_within.h"
 #include "core/base/error.h"
 #include "core/base/output_file.h"
 #include "widgets/panels/text_choice.h"
@@ -47,7 +49,8 @@ constexpr const char* kSession = "session.json";
 constexpr const char* kLost = "session.lost.json";
 constexpr const char* kUnread = "session.unread.json";
 constexpr const char* kRecent = "recent.json";
-constexpr QLatin1String kJobView("train");
+constexpr QLatin1String kJobView("train"), kPartial(".partial");
+constexpr std::chrono::seconds kPatience{2};
 
 std::optional<Session> load(const std::filesystem::path& path) {
     const auto object = read_object(path);
@@ -123,17 +126,31 @@ void add_missing(std::vector<std::string>& sets, const std::vector<std::string>&
         if (!known.contains(model_of(other))) sets.push_back(other);
 }
 
-/// A run may have ended between the last save and the end of the program: its file has its name then.
+/// A run may have ended between the last save and the end of the program: its file has its name then. Where its disk
+/// does not answer it keeps the one it had.
 void follow_renames(Session& session) {
-    const QString ending = QStringLiteral(".partial");
-    const auto follow = [&](QString& path) {
-        if (!path.endsWith(ending) || QFileInfo::exists(path)) return;
-        const QString published = path.chopped(ending.size());
-        if (QFileInfo::exists(published)) path = published;
+    const auto published = [](const QString& path) { return path.chopped(kPartial.size()); };
+    QStringList partial;
+    for (const QString& path : session.analyses + QStringList{session.shown_analysis})
+        if (path.endsWith(kPartial)) partial << path;
+    if (partial.isEmpty()) return;
+    const auto renamed = [partial, published] {
+        QStringList found;
+        for (const QString& path : partial)
+            if (!QFileInfo::exists(path) && QFileInfo::exists(published(path))) found << path;
+        return found;
     };
-    for (QString& path : session.analyses) follow(path);
+    std::optional<QStringList> found;
+    try {
+        found = answer_within(kPatience, renamed);
+    } catch (const Error&) {
+        found = renamed();  // no thread to ask on
+    }
+    if (!found) return;
+    for (QString& path : session.analyses)
+        if (found->contains(path)) path = published(path);
     session.analyses.removeDuplicates();
-    follow(session.shown_analysis);
+    if (found->contains(session.shown_analysis)) session.shown_analysis = published(session.shown_analysis);
 }
 
 /// What saves that were cut short left.
@@ -204,22 +221,22 @@ Session joined(Session first, const Session& second) {
 }
 
 std::filesystem::path data_folder() {
-    const std::filesystem::path folder =
-        QStandardPaths::writableLocation(QStandardPaths::AppDataLocation).toStdString();
+    return QStandardPaths::writableLocation(QStandardPaths::AppDataLocation).toStdString();
+}
+
+void make_data_folder(const std::filesystem::path& folder) {
     std::error_code error;
     std::filesystem::create_directories(folder, error);
     if (error)
         throw Error(ErrorCode::io, folder.string(), "expected to make this folder for sessions and analyses",
                     "found " + error.message());
-    return folder;
 }
 
 std::optional<Session> load_session(const std::filesystem::path& folder) {
     return load(folder / kSession);
 }
 
-FoundSession find_session(const std::filesystem::path& folder) {
-    remove_leftovers(folder);
+FoundSession read_session(const std::filesystem::path& folder) {
     FoundSession found;
     found.last = load(folder / kSession);
     found.lost = load(folder / kLost);
@@ -233,13 +250,19 @@ FoundSession find_session(const std::filesystem::path& folder) {
         found.lost = std::move(offer);
         found.died = true;
     }
+    if (found.last) follow_renames(*found.last);
+    if (found.lost) follow_renames(*found.lost);
+    return found;
+}
+
+FoundSession find_session(const std::filesystem::path& folder) {
+    remove_leftovers(folder);
+    FoundSession found = read_session(folder);
     try {
         put_aside(folder, found);
     } catch (const Error& error) {
         found.problem = error.what();
     }
-    if (found.last) follow_renames(*found.last);
-    if (found.lost) follow_renames(*found.lost);
     return found;
 }
 

@@ -46,15 +46,17 @@ struct Recent {
     QByteArray thumbnail;              ///< PNG
 };
 
-/// Folder of the user's own files: analyses, session, recent items. Made when it is not there. Throws Error.
+/// Folder of the user's own files: analyses, session, recent items. It need not be there yet.
 std::filesystem::path data_folder();
+/// Throws Error.
+void make_data_folder(const std::filesystem::path& folder);
 
 /// Empty: there is none, or it is not ours to read. Never throws.
 std::optional<Session> load_session(const std::filesystem::path& folder);
 /// Throws Error.
 void save_session(const std::filesystem::path& folder, const Session& session);
 
-/// What the next window finds. Only for who holds the SessionLock: files are put aside.
+/// What the next window finds.
 struct FoundSession {
     std::optional<Session> last;  ///< to be brought back; where it died, for its layout and sets of heads alone
     std::optional<Session> lost;  ///< of programs that died: offered until it is brought back or declined
@@ -62,9 +64,11 @@ struct FoundSession {
     bool unread = false;          ///< there is a file of another version
     std::string problem;          ///< not empty: why what must not be lost could not be put aside
 };
-/// A session whose program died becomes the offer, joined with one that was not answered yet. A file that this version
-/// cannot read is renamed to session.unread.json. Where the disk is full or not to be written on, all of it is found
-/// nevertheless, with a problem.
+/// A session whose program died becomes the offer, joined with one that was not answered yet.
+FoundSession read_session(const std::filesystem::path& folder);
+/// As read_session(), and puts aside what must not be lost: only for who holds the SessionLock. A file that this
+/// version cannot read is renamed to session.unread.json. Where the disk is full or not to be written on, all of it is
+/// found nevertheless, with a problem.
 FoundSession find_session(const std::filesystem::path& folder);
 /// What find_session() had a problem with. Throws Error: nothing must be saved over what is there before it is done.
 void put_aside(const std::filesystem::path& folder, const FoundSession& found);

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +20,7 @@ namespace {
 
 constexpr std::size_t kMostKept = std::size_t{64} << 20U;
 constexpr const char* kNothing = "/dev/null";
+constexpr int kNotBegun = 127, kSignalled = 128;  // as a shell says it
 
 /// posix_spawn's two lists, and their end.
 class Plan {
@@ -75,43 +75,7 @@ std::string all_of(int file) {
 
 std::shared_ptr<Spawned> Spawned::start(const SpawnOptions& options, std::function<void()> ended) {
     const std::shared_ptr<Spawned> spawned(new Spawned);
-    const auto memory = [&] {
-        const int file = ::memfd_create("headscope", MFD_CLOEXEC);
-        if (file < 0) throw os_error(errno, options.program, "expected memory for what this program says");
-        return file;
-    };
-    Plan plan;
-    ::posix_spawn_file_actions_addopen(&plan.files, STDIN_FILENO, kNothing, O_RDONLY, 0);
-    if (options.keep_output) {
-        spawned->output_ = memory();
-        ::posix_spawn_file_actions_adddup2(&plan.files, spawned->output_, STDOUT_FILENO);
-    } else {
-        ::posix_spawn_file_actions_addopen(&plan.files, STDOUT_FILENO, kNothing, O_WRONLY, 0);
-    }
-    if (options.error_file.empty()) {
-        spawned->errors_ = memory();
-        ::posix_spawn_file_actions_adddup2(&plan.files, spawned->errors_, STDERR_FILENO);
-    } else {
-        ::posix_spawn_file_actions_addopen(&plan.files, STDERR_FILENO, options.error_file.c_str(),
-                                           O_WRONLY | O_CREAT | O_TRUNC, 0644);
-    }
-    // What this process ignores or holds back is nothing to a program that knows nothing of it.
-    sigset_t all, none;
-    ::sigfillset(&all);
-    ::sigemptyset(&none);
-    ::posix_spawnattr_setsigdefault(&plan.attributes, &all);
-    ::posix_spawnattr_setsigmask(&plan.attributes, &none);
-    ::posix_spawnattr_setflags(&plan.attributes, static_cast<short>(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK |
-                                                                    (options.own_session ? POSIX_SPAWN_SETSID : 0)));
-    std::vector<std::string> words = options.arguments, environment = environment_with(options.environment);
-    words.insert(words.begin(), options.program);
-    const int failure = ::posix_spawn(&spawned->process_, options.program.c_str(), &plan.files, &plan.attributes,
-                                      pointers_to(words).data(), pointers_to(environment).data());
-    if (failure != 0) throw os_error(failure, options.program, "expected to start this program");
-    // Before its threads are there: they have what the first one has.
-    const int niceness = std::max(options.nice, niceness_of_new_threads());
-    if (niceness > ::getpriority(PRIO_PROCESS, static_cast<id_t>(spawned->process_)))
-        ::setpriority(PRIO_PROCESS, static_cast<id_t>(spawned->process_), niceness);
+    spawned->take(spawned->begin(options));
     try {
         start_thread([spawned, ended = std::move(ended)] {
             spawned->reap();
@@ -123,6 +87,74 @@ std::shared_ptr<Spawned> Spawned::start(const SpawnOptions& options, std::functi
         throw;
     }
     return spawned;
+}
+
+std::shared_ptr<Spawned> Spawned::start_aside(const SpawnOptions& options, std::function<void()> ended) {
+    const std::shared_ptr<Spawned> spawned(new Spawned);
+    start_thread([spawned, options, ended = std::move(ended)] {
+        try {
+            if (spawned->take(spawned->begin(options))) spawned->reap();
+        } catch (const Error& error) {
+            spawned->end(kNotBegun, std::string("headscope: ") + error.what() + "\n");
+        }
+        if (ended) ended();
+    }).detach();
+    return spawned;
+}
+
+/// -1: it is not wanted any more. Throws Error.
+pid_t Spawned::begin(const SpawnOptions& options) {
+    const auto memory = [&] {
+        const int file = ::memfd_create("headscope", MFD_CLOEXEC);
+        if (file < 0) throw os_error(errno, options.program, "expected memory for what this program says");
+        return file;
+    };
+    {
+        const std::lock_guard lock(mutex_);
+        if (early_signal_ != 0) return -1;
+        if (options.keep_output) output_ = memory();
+        if (options.error_file.empty()) errors_ = memory();
+    }
+    Plan plan;
+    ::posix_spawn_file_actions_addopen(&plan.files, STDIN_FILENO, kNothing, O_RDONLY, 0);
+    if (options.keep_output)
+        ::posix_spawn_file_actions_adddup2(&plan.files, output_, STDOUT_FILENO);
+    else
+        ::posix_spawn_file_actions_addopen(&plan.files, STDOUT_FILENO, kNothing, O_WRONLY, 0);
+    if (options.error_file.empty())
+        ::posix_spawn_file_actions_adddup2(&plan.files, errors_, STDERR_FILENO);
+    else
+        ::posix_spawn_file_actions_addopen(&plan.files, STDERR_FILENO, options.error_file.c_str(),
+                                           O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    // What this process ignores or holds back is nothing to a program that knows nothing of it.
+    sigset_t all, none;
+    ::sigfillset(&all);
+    ::sigemptyset(&none);
+    ::posix_spawnattr_setsigdefault(&plan.attributes, &all);
+    ::posix_spawnattr_setsigmask(&plan.attributes, &none);
+    ::posix_spawnattr_setflags(&plan.attributes, static_cast<short>(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK |
+                                                                    (options.own_session ? POSIX_SPAWN_SETSID : 0)));
+    std::vector<std::string> words = options.arguments, environment = environment_with(options.environment);
+    words.insert(words.begin(), options.program);
+    pid_t process = -1;
+    const int failure = ::posix_spawn(&process, options.program.c_str(), &plan.files, &plan.attributes,
+                                      pointers_to(words).data(), pointers_to(environment).data());
+    if (failure != 0) throw os_error(failure, options.program, "expected to start this program");
+    // Before its threads are there: they have what the first one has.
+    make_nice(process, std::max(options.nice, niceness_of_new_threads()));
+    return process;
+}
+
+/// What was wanted of it before it was there; false: nothing but its end, and it was not begun.
+bool Spawned::take(pid_t process) {
+    if (process < 0) {
+        end(kSignalled + early_signal_, {});
+        return false;
+    }
+    const std::lock_guard lock(mutex_);
+    process_ = process;
+    if (early_signal_ != 0) ::kill(process_, early_signal_);
+    return true;
 }
 
 Spawned::~Spawned() {
@@ -139,7 +171,15 @@ void Spawned::reap() {
     int status = 0;
     while (::waitpid(process_, &status, 0) < 0 && errno == EINTR) {
     }
-    status_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    status_ = WIFEXITED(status) ? WEXITSTATUS(status) : kSignalled + WTERMSIG(status);
+    ended_ = true;
+    changed_.notify_all();
+}
+
+void Spawned::end(int status, const std::string& failure) {
+    const std::lock_guard lock(mutex_);
+    status_ = status;
+    failure_ = failure;
     ended_ = true;
     changed_.notify_all();
 }
@@ -151,7 +191,10 @@ bool Spawned::running() const {
 
 void Spawned::send_signal(int number) {
     const std::lock_guard lock(mutex_);
-    if (!ended_) ::kill(process_, number);
+    if (process_ < 0)
+        early_signal_ = number;
+    else if (!ended_)
+        ::kill(process_, number);
 }
 
 bool Spawned::wait(std::chrono::milliseconds most) const {
@@ -165,11 +208,13 @@ int Spawned::status() const {
 }
 
 std::string Spawned::output() const {
+    const std::lock_guard lock(mutex_);
     return all_of(output_);
 }
 
 std::string Spawned::errors() const {
-    return all_of(errors_);
+    const std::lock_guard lock(mutex_);
+    return failure_.empty() ? all_of(errors_) : failure_;
 }
 
 }  // namespace headscope

@@ -31,13 +31,18 @@ class Spawned {
 public:
     /// `ended` is called once after the end, from a thread of its own. Throws Error (io) where it cannot be begun.
     static std::shared_ptr<Spawned> start(const SpawnOptions& options, std::function<void()> ended = {});
+    /// Does not wait until the program is loaded, for who must not wait for a disk or a place in a processor's queue.
+    /// Where it cannot be begun it ends with status 127, and errors() says why as a command of ours would. Throws Error
+    /// io where the system gives no thread.
+    static std::shared_ptr<Spawned> start_aside(const SpawnOptions& options, std::function<void()> ended = {});
     ~Spawned();
     Spawned(const Spawned&) = delete;
     Spawned& operator=(const Spawned&) = delete;
 
+    /// Of one that start() gave.
     pid_t process() const { return process_; }
     bool running() const;
-    /// Nothing, where it has ended.
+    /// Nothing, where it has ended; one that is not begun yet will not be.
     void send_signal(int number);
     /// Waits for the end; false: it goes on.
     bool wait(std::chrono::milliseconds most) const;
@@ -49,9 +54,14 @@ public:
 
 private:
     Spawned() = default;
+    pid_t begin(const SpawnOptions& options);
+    bool take(pid_t process);
     void reap();
+    void end(int status, const std::string& failure);
 
-    pid_t process_ = -1;
+    pid_t process_ = -1;             ///< -1: not begun
+    int early_signal_ = 0;           ///< sent before it was begun
+    std::string failure_;            ///< why it was not
     int output_ = -1, errors_ = -1;  ///< memory that it writes into; -1: not kept
     mutable std::mutex mutex_;
     mutable std::condition_variable changed_;

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/threads.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <string>
 #include <system_error>
 #include <utility>
 
@@ -17,6 +21,8 @@ namespace headscope {
 namespace {
 
 constexpr int kLowest = 19;
+constexpr int kTries = 10;
+constexpr std::chrono::milliseconds kPause{20};
 std::atomic<int> niceness_of_new{-1};  // negative: as whoever starts them
 
 }  // namespace
@@ -42,6 +48,21 @@ std::thread start_thread(std::function<void()> work, bool gives_way) {
         throw Error(ErrorCode::io, "threads", "expected to start a thread (see ulimit -u)",
                     os_error_text(refusal.code().value()));
     }
+}
+
+void make_nice(pid_t process, int niceness) {
+    const auto id = static_cast<id_t>(process);
+    if (niceness <= ::getpriority(PRIO_PROCESS, id)) return;
+    ::setpriority(PRIO_PROCESS, id, niceness);
+    const pid_t own = process == 0 ? ::getpid() : process;
+    if (::getsid(own) != own) return;  // a shell's, and whatever else runs in it
+    const int file = ::open(("/proc/" + std::to_string(own) + "/autogroup").c_str(), O_WRONLY | O_CLOEXEC);
+    if (file < 0) return;  // a system without such groups
+    const std::string word = std::to_string(niceness) + "\n";
+    // Linux takes ten such wishes a second from all of them together.
+    for (int tries = 0; ::write(file, word.data(), word.size()) < 0 && errno == EAGAIN && tries < kTries; ++tries)
+        std::this_thread::sleep_for(kPause);
+    ::close(file);
 }
 
 void start_threads(std::vector<std::thread>& threads, std::int64_t count, const std::function<void()>& work) {

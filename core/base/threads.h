@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <functional>
 #include <thread>
@@ -20,6 +22,11 @@ std::thread start_thread(std::function<void()> work, bool gives_way = true);
 void set_new_threads_nice(int niceness);
 /// What their priority is, as nice(1) counts; negative: that of whoever starts them.
 int niceness_of_new_threads();
+
+/// Lowers the priority of a process that has one thread so far, as nice(1) counts; never raises it. One that leads a
+/// session of its own is a group to Linux's scheduler (see autogroup in sched(7)): it shares processors with other
+/// sessions half and half, however nice its threads are, so that the group is made as nice. `process` 0: this one.
+void make_nice(pid_t process, int niceness);
 
 /// Appends up to `count` threads that all do `work`, which must not throw: as many as the system gives. Throws Error io
 /// where it gives none.

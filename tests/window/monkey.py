@@ -25,8 +25,9 @@ def begin_run(program, home, environment):
     with open(path, "w", encoding="utf-8") as file:
         file.write(job(corpus(home)))
     command = [program, "train", path, "-o", run, "--nice", "10"]
+    # Of a session of its own, as the window starts it: then it gives way to the window's as a group.
     process = subprocess.Popen(command, env=environment, cwd=home, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                               text=True, errors="replace")
+                               text=True, errors="replace", start_new_session=True)
     end = time.monotonic() + PATIENCE
     while not os.path.exists(os.path.join(run, "snapshots", "last")):
         if process.poll() is not None:

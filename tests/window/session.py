@@ -231,8 +231,9 @@ def tell_stuck_disk(program, home):
         with open(path, "w", encoding="utf-8") as file:
             json.dump({**session, "models": wanted, "text": {}}, file)  # the sample has a text of its own
         with open(recent, "w", encoding="utf-8") as file:
-            json.dump({"version": 1, "items": [{"path": os.path.join(disk, "old"), "kind": "model"}]}, file)
-        window, hands = start(program, home, [given])
+            json.dump({"version": 1, "items": [{"path": os.path.join(disk, "old"), "kind": "model", "name": "old"}]},
+                      file)
+        window, hands = start(program, home, [os.path.join(disk, "asked"), given])
         window.until_state("the given checkpoint", lambda state: state["models"] == 1)
         type_text(window, hands)
         until_saved(window, "the given checkpoint as the chosen one, and what did not come", lambda session: (

@@ -37,7 +37,7 @@ FigureMaker::Works::iterator FigureMaker::start(const figures::FigureRequest& re
     const auto work = works_.insert(works_.end(), {nullptr, std::move(done), false});
     try {
         work->process =
-            Spawned::start(options, [this, work, send = mailbox_.sender()] { send([this, work] { ended(work); }); });
+            Spawned::start_aside(options, [this, work, send = mailbox_.sender()] { send([this, work] { ended(work); }); });
     } catch (const Error& error) {
         const Done fail = std::move(work->done);
         works_.erase(work);

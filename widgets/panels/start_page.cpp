@@ -195,11 +195,13 @@ void StartPage::list_recent() {
     const int row = recent_->currentRow();
     recent_->clear();
     for (const RecentItem& item : items_) {
-        const QString state = item.missing ? tr("missing: %1").arg(item.path) : item.detail;
+        const QString state = item.missing  ? tr("missing: %1").arg(item.path)
+                              : item.silent ? tr("its disk does not answer: %1").arg(item.path)
+                                            : item.detail;
         auto* line = new QListWidgetItem(icon_of(item, palette()), item.name + QLatin1Char('\n') + state, recent_);
         line->setSizeHint({0, kThumbnail + 4});  // as wide as the list: what is longer loses its middle
         line->setToolTip(item.path);
-        if (item.missing) line->setForeground(palette().color(QPalette::Disabled, QPalette::Text));
+        if (item.missing || item.silent) line->setForeground(palette().color(QPalette::Disabled, QPalette::Text));
     }
     if (row < recent_->count()) recent_->setCurrentRow(row);
     recent_title_->setVisible(!items_.empty());

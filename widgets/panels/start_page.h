@@ -21,6 +21,7 @@ struct RecentItem {
     Kind kind = Kind::model;
     QString path, name, detail;  ///< detail: "gpt2, 12 layers", "3 sequences, today 12:40"
     bool missing = false;        ///< the file is not there any more
+    bool silent = false;         ///< its disk has not answered yet
     QImage thumbnail;            ///< may be null
 };
 

@@ -121,3 +121,30 @@ TEST_CASE("A program that is not there, and a file that cannot be written, are t
     wrong.error_file = folder / "no folder" / "log";
     CHECK_THROWS_AS(Spawned::start(wrong), Error);
 }
+
+TEST_CASE("A program that is begun aside is told of as any other", "[spawned]") {
+    std::promise<void> told;
+    const auto spawned = Spawned::start_aside(shell("printf wrong >&2; exit 7"), [&] { told.set_value(); });
+    REQUIRE(told.get_future().wait_for(20s) == std::future_status::ready);
+    CHECK(spawned->status() == 7);
+    CHECK(spawned->errors() == "wrong");
+    CHECK_FALSE(spawned->running());
+
+    const headscope::test::TemporaryFolder folder;
+    SpawnOptions options;
+    options.program = (folder / "nothing").string();
+    std::promise<void> told_of_none;
+    const auto none = Spawned::start_aside(options, [&] { told_of_none.set_value(); });
+    REQUIRE(told_of_none.get_future().wait_for(20s) == std::future_status::ready);
+    CHECK(none->status() == 127);
+    CHECK(none->errors().find("headscope: [" + options.program + "]") == 0);
+}
+
+TEST_CASE("A program that is begun aside and ended at once does not go on", "[spawned]") {
+    for (int round = 0; round < 50; ++round) {
+        const auto spawned = Spawned::start_aside(shell("exec sleep 100"));
+        spawned->send_signal(SIGKILL);
+        REQUIRE(spawned->wait(20s));
+        CHECK(spawned->status() == 128 + SIGKILL);
+    }
+}

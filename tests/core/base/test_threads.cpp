@@ -8,6 +8,7 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <csignal>
+#include <fstream>
 #include <functional>
 #include <string>
 #include <thread>
@@ -66,6 +67,32 @@ TEST_CASE("As many threads as were asked for do the work where the system has th
     CHECK(calls == 3);
     start_threads(threads, 0, [] {});
     CHECK(threads.size() == 3);
+}
+
+TEST_CASE("A process that leads a session is as nice a group", "[threads]") {
+    SpawnOptions options;
+    options.program = "/bin/sh";
+    options.arguments = {"-c", "exec sleep 20"};
+    options.own_session = true;
+    options.nice = std::min(::getpriority(PRIO_PROCESS, 0) + 7, 19);
+    const auto group_of = [](pid_t process) {
+        std::ifstream file("/proc/" + std::to_string(process) + "/autogroup");
+        std::string words;
+        std::getline(file, words);
+        return words;
+    };
+    const std::string own = group_of(::getpid());
+    if (own.empty()) {
+        WARN("this system has no groups of processes by session: that is not tested");
+        return;
+    }
+    const auto leader = Spawned::start(options);
+    options.own_session = false;
+    const auto other = Spawned::start(options);
+    CHECK(group_of(leader->process()).ends_with(" nice " + std::to_string(options.nice)));
+    CHECK(group_of(::getpid()) == own);
+    leader->send_signal(SIGKILL);
+    other->send_signal(SIGKILL);
 }
 
 TEST_CASE("New threads give way to the one that calls, and so do those that they start", "[threads]") {

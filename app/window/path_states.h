@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QString>
+#include <QStringList>
+#include <chrono>
+#include <future>
+#include <map>
+
+namespace headscope::app {
+
+/// Whether files and folders are there, where some may lie on disks that do not answer: these hold up no other. Not for
+/// two threads at once.
+class PathStates {
+public:
+    enum class State { there, missing, silent };  ///< silent: no answer yet
+
+    /// The state of each, by path. Waits `patience` for those that do not answer at once; they stay asked, so that the
+    /// next call asks nobody twice.
+    std::map<QString, State> ask(const QStringList& paths, std::chrono::milliseconds patience);
+
+private:
+    std::map<QString, std::shared_future<bool>> asked_;
+};
+
+}  // namespace headscope::app
