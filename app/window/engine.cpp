@@ -102,7 +102,7 @@ Engine::~Engine() {
     compute_.cancel(this);
     compute_.cancel(&kCalibration);
     for (auto& [id, model] : models_)  // weights go where they were made
-        compute_.post(nullptr, [gone = std::move(model)](const Cancellation&) mutable { gone.reset(); });
+        compute_.let_go(std::move(model));
 }
 
 std::shared_ptr<OpenModel> Engine::find(int id) const {
@@ -151,7 +151,7 @@ void Engine::open_model(const QString& path, bool of_session) {
 
 void Engine::take(std::shared_ptr<OpenModel> model) {
     if (const int known = model_at(model->card.path); known != 0) {  // wanted, and brought back, at the same time
-        compute_.post(nullptr, [gone = std::move(model)](const Cancellation&) mutable { gone.reset(); });
+        compute_.let_go(std::move(model));
         Q_EMIT model_opened(known);
         return;
     }
@@ -175,7 +175,7 @@ void Engine::close_model(int id) {
     if (!model) return;
     models_.erase(id);
     std::erase_if(cards_, [id](const auto& card) { return card.id == id; });
-    compute_.post(nullptr, [gone = std::move(model)](const Cancellation&) mutable { gone.reset(); });
+    compute_.let_go(std::move(model));
     Q_EMIT models_changed();
 }
 

@@ -214,9 +214,7 @@ void Opener::read(const QString& path, const std::shared_ptr<bool>& wanted) {
                     return;
                 }
                 if (there) Q_EMIT was_open(path, there);
-                // The file is closed where it was opened.
-                desk_->reader().post(nullptr,
-                                     [gone = std::move(opened)](const Cancellation&) mutable { gone.reset(); });
+                desk_->reader().let_go(std::move(opened));  // the file is closed where it was opened
             });
         } catch (const Stopped&) {
         } catch (...) {

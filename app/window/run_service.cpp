@@ -161,14 +161,9 @@ void RunService::attach(const QString& folder, std::shared_ptr<FollowedRun> foll
     const int id = shelf_->add(folder, name);
     shelf_->take(id, record);
     std::swap(followed_[id], followed);
-    if (followed) let_go(std::move(followed));  // before a resume
+    if (followed) files_.let_go(std::move(followed));  // before a resume
     if (!poll_.isActive()) poll_.start();
     Q_EMIT opened(id);
-}
-
-/// A long run's record is not freed on the window's thread.
-void RunService::let_go(std::shared_ptr<FollowedRun> followed) {
-    files_.post(this, [gone = std::move(followed)](const Cancellation&) {});
 }
 
 void RunService::close(int run) {
@@ -176,7 +171,7 @@ void RunService::close(int run) {
     if (most_bytes_ > 0 && closed && closed->alive() && is_own(closed->path)) control(run, QStringLiteral("stop"), {});
     auto followed = followed_.extract(run);
     shelf_->remove(run);
-    if (followed) let_go(std::move(followed.mapped()));
+    if (followed) files_.let_go(std::move(followed.mapped()));
     if (followed_.empty()) poll_.stop();
 }
 

@@ -80,7 +80,6 @@ private:
     void mend(const std::filesystem::path& folder);
     void attach(const QString& folder, std::shared_ptr<FollowedRun> followed, const QString& name,
                 const std::shared_ptr<const workspace::LiveRun>& record);
-    void let_go(std::shared_ptr<FollowedRun> followed);
     void launch(std::shared_ptr<Launch> launch);
     void wait_for(std::shared_ptr<Launch> launch);
     void wait_at(const QString& folder, const std::shared_ptr<Launch>& launch);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "core/base/progress.h"
 
@@ -29,6 +30,12 @@ public:
 
     /// `owner` groups tasks for forget() and cancel(); it is never looked into.
     void post(const void* owner, Task task);
+    /// The last to hold `value`, or one of them, is the worker's thread: freeing a long run's record, closing a file
+    /// or letting weights go takes longer than a window may wait.
+    template <typename Value>
+    void let_go(std::shared_ptr<Value> value) {
+        post(nullptr, [gone = std::move(value)](const Cancellation&) mutable { gone.reset(); });
+    }
     /// Drops the owner's waiting tasks and cancels the one at work; does not wait. How many were dropped. What they
     /// hold is let go of on the worker's thread: it may be the last to hold a file.
     std::size_t cancel(const void* owner);

@@ -45,7 +45,7 @@ void CurveMaker::begin() {
         if (!wanted_.contains(at->first)) gone.insert(made_.extract(at));
         at = next;
     }
-    if (!gone.empty()) free_elsewhere(std::move(gone));
+    if (!gone.empty()) worker_->let_go(std::make_shared<std::map<int, Made>>(std::move(gone)));
     Records outdated;
     for (const auto& [run, record] : wanted_) {
         const auto place = made_.find(run);
@@ -64,18 +64,13 @@ void CurveMaker::begin() {
         send([this, done = std::make_shared<std::map<int, Made>>(std::move(done))] {
             const bool any = !done->empty();
             for (auto& [run, made] : *done) std::swap(made_[run], made);
-            free_elsewhere(std::move(*done));
+            worker_->let_go(std::make_shared<std::map<int, Made>>(std::move(*done)));
             busy_ = false;
             if (again_) begin();
             // Else whoever draws would ask at once for what cannot be had.
             if (any) Q_EMIT made();
         });
     });
-}
-
-/// A long run's record and curves are not let go of on the window's thread.
-void CurveMaker::free_elsewhere(std::map<int, Made> made) {
-    worker_->post(this, [old = std::make_shared<std::map<int, Made>>(std::move(made))](const Cancellation&) {});
 }
 
 }  // namespace headscope::widgets

@@ -42,7 +42,6 @@ private:
         RunLines lines;
     };
     void begin();
-    void free_elsewhere(std::map<int, Made> made);
 
     Worker* worker_;
     std::map<int, Made> made_;

@@ -117,8 +117,7 @@ void MomentMaker::begin() {
                 return;
             }
             std::swap(moment_, *done);
-            // A long run's record is not let go of on the window's thread.
-            worker_->post(this, [old = std::move(done)](const Cancellation&) {});
+            worker_->let_go(std::move(done));
             begin();
             Q_EMIT made();
         });

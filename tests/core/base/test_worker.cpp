@@ -86,6 +86,22 @@ TEST_CASE("What a cancelled task holds is let go of on the worker's thread", "[w
     CHECK(gone.get_future().get() == works.get_future().get());
 }
 
+TEST_CASE("What a worker lets go of is freed on its thread", "[worker]") {
+    struct Held {
+        std::thread::id* freed_on;
+        ~Held() { *freed_on = std::this_thread::get_id(); }
+    };
+    std::thread::id freed_on, workers;
+    Worker worker;
+    worker.post(nullptr, [&](const Cancellation&) { workers = std::this_thread::get_id(); });
+    auto held = std::make_shared<Held>(&freed_on);
+    const std::weak_ptr<Held> seen = held;
+    worker.let_go(std::move(held));
+    worker.finish();
+    CHECK(seen.expired());
+    CHECK(freed_on == workers);
+}
+
 TEST_CASE("Forgetting returns when the owner's task is at work no more", "[worker]") {
     Worker worker;
     const int mine = 0;
