@@ -116,8 +116,8 @@ void CostService::start(const widgets::CostWish& wish, const QStringList& sizes)
     SpawnOptions options = patient(program_, words);
     options.keep_output = true;
     try {
-        process_ =
-            Spawned::start_aside(options, [this, wish, send = mailbox_.sender()] { send([this, wish] { ended(wish); }); });
+        process_ = Spawned::start_aside(
+            options, [this, wish, send = mailbox_.sender()] { send([this, wish] { ended(wish); }); });
     } catch (const Error& error) {
         fail(QString::fromUtf8(error.what()));
     }

@@ -124,7 +124,7 @@ void EvaluationService::start(const EvaluationPlan& plan, const QString& output)
     try {
         process_ =
             Spawned::start_aside(patient(program_, plan.words() << QStringLiteral("-o") << output),
-                           [this, output, send = mailbox_.sender()] { send([this, output] { ended(output); }); });
+                                 [this, output, send = mailbox_.sender()] { send([this, output] { ended(output); }); });
     } catch (const Error& error) {
         end(QString::fromUtf8(error.what()));
     }

@@ -6,6 +6,7 @@
 #include <QFileInfo>
 #include <algorithm>
 #include <chrono>
+#include <thread>
 
 #include "app/window/copy_file.h"
 #include "app/window/main_window.h"
@@ -22,7 +23,7 @@ namespace headscope::app {
 namespace {
 
 constexpr std::size_t kMostRecent = 24;
-constexpr std::chrono::milliseconds kPatience{200}, kPatienceOfList{300};
+constexpr std::chrono::milliseconds kPatience{200};
 const char kRecentItems = 0;  ///< owner of tasks that look at them
 
 enum class PathKind { model, analysis, run, job, text };
@@ -195,10 +196,11 @@ void MainWindow::show_recent() {
         }
         using State = PathStates::State;
         // The list does not wait for a disk that sleeps: what it says comes later.
-        for (auto patience = kPatienceOfList; !stop.requested(); patience = kPatience) {
-            const auto states = states_of_recent_.ask(paths, patience);
+        for (bool first = true; !stop.requested(); first = false) {
+            if (!first) std::this_thread::sleep_for(kPatience);
+            const auto states = states_of_recent_.ask(paths, kPatience);
             paths.clear();
-            bool changed = patience == kPatienceOfList;
+            bool changed = first;
             for (widgets::RecentItem& item : shown) {
                 const auto state = states.find(item.path);
                 if (state == states.end()) continue;

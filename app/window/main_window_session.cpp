@@ -85,7 +85,7 @@ void MainWindow::begin(const Stored& stored) {
     if (options_.restore) service_.look_for_interrupted();
     if (stored.rate)
         engine_.set_rate(*stored.rate);
-    else if (stored.problem.isEmpty())
+    else if (stored.problem.isEmpty() && stored.session.problem.empty())
         QTimer::singleShot(kCalibrateAfter, this, [this] { engine_.calibrate(data_); });
 }
 
@@ -236,7 +236,7 @@ void MainWindow::save_now(bool closed) {
 void MainWindow::leave_session_to_another() {
     if (!recording_) return;
     recording_ = false;
-    tell(tr("Another window is open: this one's session is not kept"));
+    tell(tr("Another window keeps its session, or did meanwhile: this one's is not kept"));
 }
 
 /// A disk may be full for hours: that is told once, and tried again more and more rarely.

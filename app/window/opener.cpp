@@ -4,6 +4,7 @@
 #include <QTimer>
 #include <csignal>
 #include <utility>
+#include <vector>
 
 #include "core/base/error.h"
 #include "core/base/spawned.h"
@@ -16,6 +17,8 @@ namespace {
 
 constexpr int kMostChildren = 2;
 constexpr std::chrono::seconds kPatience{5}, kLastPatience{60};
+constexpr std::chrono::milliseconds kEnd{500};
+constexpr int kNotBegun = 127;        ///< Spawned's
 constexpr qsizetype kMostFiles = 12;  ///< that one child looks at
 
 }  // namespace
@@ -24,7 +27,13 @@ Opener::Opener(widgets::Desk* desk, std::string program, QObject* parent)
     : QObject(parent), desk_(desk), program_(std::move(program)), patience_(kPatience), last_patience_(kLastPatience) {}
 
 Opener::~Opener() {
-    for (Look& look : looks_) leave(look);
+    std::vector<std::shared_ptr<Spawned>> children;
+    for (Look& look : looks_) {
+        if (look.child) children.push_back(look.child);
+        leave(look);
+    }
+    // One that is not there yet could not be killed.
+    for (const auto& child : children) child->wait_until_begun(kEnd);
 }
 
 void Opener::set_patience(std::chrono::milliseconds patience, std::chrono::milliseconds last) {
@@ -91,6 +100,9 @@ void Opener::start(Looks::iterator look) {
 void Opener::child_ended(Looks::iterator look) {
     const bool good = look->child->status() == 0;
     QString message = good ? QString() : widgets::error_words(QByteArray::fromStdString(look->child->errors()));
+    if (look->child->status() == kNotBegun)
+        message =
+            tr("[%1] expected to start a process that looks at the file first; %2").arg(look->paths.first(), message);
     leave(*look);
     if (!good && message.isEmpty())
         message = tr("[%1] expected an analysis file; the process that looked at it ended").arg(look->paths.first());

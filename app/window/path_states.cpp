@@ -9,24 +9,32 @@
 namespace headscope::app {
 
 std::map<QString, PathStates::State> PathStates::ask(const QStringList& paths, std::chrono::milliseconds patience) {
-    const auto end = std::chrono::steady_clock::now() + patience;
+    using std::chrono::steady_clock;
+    const auto is_answered = [](const std::shared_future<bool>& answer, steady_clock::time_point end) {
+        return answer.wait_until(end) == std::future_status::ready;
+    };
+    const auto now = steady_clock::now(), end = now + patience;
+    // What was true when nobody waited for it any more may be so no longer.
+    std::erase_if(asked_, [&](const auto& one) { return is_answered(one.second, now); });
     std::map<QString, State> states;
+    std::map<QString, std::shared_future<bool>> anew;
     for (const QString& path : paths) {
         try {
-            if (!asked_.contains(path)) asked_[path] = ask_aside([path] { return QFileInfo::exists(path); });
+            if (asked_.contains(path))
+                states[path] = State::silent;
+            else if (!anew.contains(path))
+                anew[path] = ask_aside([path] { return QFileInfo::exists(path); });
         } catch (const Error&) {  // no thread to ask on
             states[path] = QFileInfo::exists(path) ? State::there : State::missing;
         }
     }
-    for (const QString& path : paths) {
-        const auto place = asked_.find(path);
-        if (place == asked_.end()) continue;
-        if (place->second.wait_until(end) != std::future_status::ready) {
+    for (const auto& [path, answer] : anew) {
+        if (is_answered(answer, end)) {
+            states[path] = answer.get() ? State::there : State::missing;
+        } else {
             states[path] = State::silent;
-            continue;
+            asked_[path] = answer;
         }
-        states[path] = place->second.get() ? State::there : State::missing;
-        asked_.erase(place);
     }
     return states;
 }

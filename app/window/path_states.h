@@ -15,8 +15,8 @@ class PathStates {
 public:
     enum class State { there, missing, silent };  ///< silent: no answer yet
 
-    /// The state of each, by path. Waits `patience` for those that do not answer at once; they stay asked, so that the
-    /// next call asks nobody twice.
+    /// The state of each, by path. Waits at most `patience`, and not for those that did not answer the last time: they
+    /// stay asked.
     std::map<QString, State> ask(const QStringList& paths, std::chrono::milliseconds patience);
 
 private:

@@ -10,7 +10,7 @@
 #include <chrono>
 #include <utility>
 
-#include "core/base/answer_within.h"
+#include "app/window/path_states.h"
 #include "core/base/error.h"
 #include "core/base/output_file.h"
 #include "widgets/panels/text_choice.h"
@@ -128,29 +128,27 @@ void add_missing(std::vector<std::string>& sets, const std::vector<std::string>&
 
 /// A run may have ended between the last save and the end of the program: its file has its name then. Where its disk
 /// does not answer it keeps the one it had.
-void follow_renames(Session& session) {
+void follow_renames(FoundSession& found) {
     const auto published = [](const QString& path) { return path.chopped(kPartial.size()); };
-    QStringList partial;
-    for (const QString& path : session.analyses + QStringList{session.shown_analysis})
-        if (path.endsWith(kPartial)) partial << path;
-    if (partial.isEmpty()) return;
-    const auto renamed = [partial, published] {
-        QStringList found;
-        for (const QString& path : partial)
-            if (!QFileInfo::exists(path) && QFileInfo::exists(published(path))) found << path;
-        return found;
-    };
-    std::optional<QStringList> found;
-    try {
-        found = answer_within(kPatience, renamed);
-    } catch (const Error&) {
-        found = renamed();  // no thread to ask on
+    QStringList asked;
+    for (const auto* session : {&found.last, &found.lost}) {
+        if (!*session) continue;
+        for (const QString& path : (*session)->analyses + QStringList{(*session)->shown_analysis})
+            if (path.endsWith(kPartial)) asked << path << published(path);
     }
-    if (!found) return;
-    for (QString& path : session.analyses)
-        if (found->contains(path)) path = published(path);
-    session.analyses.removeDuplicates();
-    if (found->contains(session.shown_analysis)) session.shown_analysis = published(session.shown_analysis);
+    if (asked.isEmpty()) return;
+    const auto states = PathStates().ask(asked, kPatience);
+    const auto is = [&](const QString& path, PathStates::State state) { return states.at(path) == state; };
+    const auto follow = [&](QString& path) {
+        if (!path.endsWith(kPartial) || !is(path, PathStates::State::missing)) return;
+        if (is(published(path), PathStates::State::there)) path = published(path);
+    };
+    for (auto* session : {&found.last, &found.lost}) {
+        if (!*session) continue;
+        for (QString& path : (*session)->analyses) follow(path);
+        (*session)->analyses.removeDuplicates();
+        follow((*session)->shown_analysis);
+    }
 }
 
 /// What saves that were cut short left.
@@ -232,6 +230,10 @@ void make_data_folder(const std::filesystem::path& folder) {
                     "found " + error.message());
 }
 
+std::array<std::filesystem::path, 3> session_files(const std::filesystem::path& folder) {
+    return {folder / kSession, folder / kLost, folder / kRecent};
+}
+
 std::optional<Session> load_session(const std::filesystem::path& folder) {
     return load(folder / kSession);
 }
@@ -250,8 +252,7 @@ FoundSession read_session(const std::filesystem::path& folder) {
         found.lost = std::move(offer);
         found.died = true;
     }
-    if (found.last) follow_renames(*found.last);
-    if (found.lost) follow_renames(*found.lost);
+    follow_renames(found);
     return found;
 }
 

@@ -7,6 +7,7 @@
 #include <QDateTime>
 #include <QJsonObject>
 #include <QStringList>
+#include <array>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -55,6 +56,9 @@ void make_data_folder(const std::filesystem::path& folder);
 std::optional<Session> load_session(const std::filesystem::path& folder);
 /// Throws Error.
 void save_session(const std::filesystem::path& folder, const Session& session);
+
+/// What a session is kept in, there or not: the session, what was lost before it, recent items.
+std::array<std::filesystem::path, 3> session_files(const std::filesystem::path& folder);
 
 /// What the next window finds.
 struct FoundSession {

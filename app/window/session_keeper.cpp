@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/window/session_keeper.h"
 
+#include <fstream>
+#include <iterator>
+
 #include "app/window/launch.h"
 #include "core/base/error.h"
 
@@ -16,6 +19,17 @@ bool SessionKeeper::hold() {
     return !another_window_;
 }
 
+/// All that a save writes over.
+std::string SessionKeeper::kept() const {
+    std::string all;
+    for (const std::filesystem::path& path : session_files(folder_)) {
+        std::ifstream file(path, std::ios::binary);
+        all += file ? "+" : "-";
+        all.append(std::istreambuf_iterator<char>(file), {});
+    }
+    return all;
+}
+
 FoundSession SessionKeeper::find() {
     FoundSession found;
     try {
@@ -23,6 +37,7 @@ FoundSession SessionKeeper::find() {
         remove_measurements(folder_);
         found = find_session(folder_);
     } catch (const Error& error) {
+        found_ = kept();
         found = read_session(folder_);
         found.problem = error.what();
     }
@@ -31,7 +46,13 @@ FoundSession SessionKeeper::find() {
 }
 
 bool SessionKeeper::save(const Session& session, const std::vector<Recent>& recent, bool settled) {
+    const bool late = !lock_;
     if (!hold()) return false;
+    if (late && kept() != found_) {
+        lock_.reset();
+        another_window_ = true;
+        return false;
+    }
     if (to_put_aside_) {
         if (settled) to_put_aside_->died = false;
         put_aside(folder_, *to_put_aside_);

@@ -14,7 +14,8 @@
 namespace headscope {
 
 /// Asks on a thread of the question's own: a disk, a network that may never answer. The thread is not waited for, so
-/// `question` holds all it needs by value. Throws what it throws, and Error io where the system gives no thread.
+/// `question` holds all it needs by value; what it throws comes with the answer. Throws Error io where the system gives
+/// no thread.
 template <typename Question>
 auto ask_aside(Question question) {
     using Answer = std::invoke_result_t<Question&>;

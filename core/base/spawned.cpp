@@ -95,7 +95,7 @@ std::shared_ptr<Spawned> Spawned::start_aside(const SpawnOptions& options, std::
         try {
             if (spawned->take(spawned->begin(options))) spawned->reap();
         } catch (const Error& error) {
-            spawned->end(kNotBegun, std::string("headscope: ") + error.what() + "\n");
+            spawned->fail(std::string("headscope: ") + error.what() + "\n");
         }
         if (ended) ended();
     }).detach();
@@ -147,14 +147,24 @@ pid_t Spawned::begin(const SpawnOptions& options) {
 
 /// What was wanted of it before it was there; false: nothing but its end, and it was not begun.
 bool Spawned::take(pid_t process) {
-    if (process < 0) {
-        end(kSignalled + early_signal_, {});
-        return false;
-    }
     const std::lock_guard lock(mutex_);
     process_ = process;
-    if (early_signal_ != 0) ::kill(process_, early_signal_);
-    return true;
+    if (process_ < 0) {
+        status_ = kSignalled + early_signal_;
+        ended_ = true;
+    } else if (early_signal_ != 0) {
+        ::kill(process_, early_signal_);
+    }
+    changed_.notify_all();
+    return !ended_;
+}
+
+void Spawned::fail(const std::string& failure) {
+    const std::lock_guard lock(mutex_);
+    failure_ = failure;
+    status_ = kNotBegun;
+    ended_ = true;
+    changed_.notify_all();
 }
 
 Spawned::~Spawned() {
@@ -176,14 +186,6 @@ void Spawned::reap() {
     changed_.notify_all();
 }
 
-void Spawned::end(int status, const std::string& failure) {
-    const std::lock_guard lock(mutex_);
-    status_ = status;
-    failure_ = failure;
-    ended_ = true;
-    changed_.notify_all();
-}
-
 bool Spawned::running() const {
     const std::lock_guard lock(mutex_);
     return !ended_;
@@ -191,10 +193,16 @@ bool Spawned::running() const {
 
 void Spawned::send_signal(int number) {
     const std::lock_guard lock(mutex_);
+    if (ended_) return;
     if (process_ < 0)
         early_signal_ = number;
-    else if (!ended_)
+    else
         ::kill(process_, number);
+}
+
+bool Spawned::wait_until_begun(std::chrono::milliseconds most) const {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, most, [this] { return process_ >= 0 || ended_; });
 }
 
 bool Spawned::wait(std::chrono::milliseconds most) const {

@@ -44,6 +44,8 @@ public:
     bool running() const;
     /// Nothing, where it has ended; one that is not begun yet will not be.
     void send_signal(int number);
+    /// Waits until start_aside() has begun it, or could not; false: not yet.
+    bool wait_until_begun(std::chrono::milliseconds most) const;
     /// Waits for the end; false: it goes on.
     bool wait(std::chrono::milliseconds most) const;
     /// Of one that has ended: its exit status, or 128 and the number of the signal that ended it.
@@ -57,7 +59,7 @@ private:
     pid_t begin(const SpawnOptions& options);
     bool take(pid_t process);
     void reap();
-    void end(int status, const std::string& failure);
+    void fail(const std::string& failure);
 
     pid_t process_ = -1;             ///< -1: not begun
     int early_signal_ = 0;           ///< sent before it was begun

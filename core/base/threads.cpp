@@ -7,9 +7,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
+#include <cstring>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -52,16 +55,20 @@ std::thread start_thread(std::function<void()> work, bool gives_way) {
 
 void make_nice(pid_t process, int niceness) {
     const auto id = static_cast<id_t>(process);
-    if (niceness <= ::getpriority(PRIO_PROCESS, id)) return;
-    ::setpriority(PRIO_PROCESS, id, niceness);
+    if (niceness > ::getpriority(PRIO_PROCESS, id)) ::setpriority(PRIO_PROCESS, id, niceness);
     const pid_t own = process == 0 ? ::getpid() : process;
     if (::getsid(own) != own) return;  // a shell's, and whatever else runs in it
-    const int file = ::open(("/proc/" + std::to_string(own) + "/autogroup").c_str(), O_WRONLY | O_CLOEXEC);
+    const int file = ::open(("/proc/" + std::to_string(own) + "/autogroup").c_str(), O_RDWR | O_CLOEXEC);
     if (file < 0) return;  // a system without such groups
-    const std::string word = std::to_string(niceness) + "\n";
+    // "/autogroup-843 nice 0"
+    std::array<char, 128> words{};
+    const bool known = ::read(file, words.data(), words.size() - 1) > 0;
+    const char* number = std::strstr(words.data(), " nice ");
+    const std::string wish = std::to_string(niceness) + "\n";
     // Linux takes ten such wishes a second from all of them together.
-    for (int tries = 0; ::write(file, word.data(), word.size()) < 0 && errno == EAGAIN && tries < kTries; ++tries)
-        std::this_thread::sleep_for(kPause);
+    if (known && number && niceness > std::atoi(number + 6))
+        for (int tries = 0; ::write(file, wish.data(), wish.size()) < 0 && errno == EAGAIN && tries < kTries; ++tries)
+            std::this_thread::sleep_for(kPause);
     ::close(file);
 }
 

@@ -43,7 +43,7 @@ struct AnalysisFile::Impl {
     std::string where;
     InputFile source;  ///< beside HDF5's own: refuses what is no regular file, and notices changes
     ReadHandle handle;
-    AnalysisHeader header;
+    std::shared_ptr<const AnalysisHeader> header;
     Schema schema;
     bool complete = false;
     bool mark_known = false;  ///< `complete` was read since the file was opened
@@ -185,8 +185,8 @@ std::shared_ptr<AnalysisFile> AnalysisFile::open(const std::filesystem::path& pa
         throw Error(ErrorCode::format, impl->where, "expected an analysis file of " + size_text(impl->source.size()),
                     "found only " + size_text(impl->source.stored()) + " of it on the disk, and holes");
     }
-    impl->header = read_header(impl->handle.get(), impl->bytes(), impl->where);
-    impl->schema = make_schema(impl->header);
+    impl->header = std::make_shared<const AnalysisHeader>(read_header(impl->handle.get(), impl->bytes(), impl->where));
+    impl->schema = make_schema(*impl->header);
     impl->read_mark();
     impl->fixed = impl->complete;
     return std::shared_ptr<AnalysisFile>(new AnalysisFile(std::move(impl)));
@@ -196,6 +196,9 @@ const std::filesystem::path& AnalysisFile::path() const {
     return impl_->path;
 }
 const AnalysisHeader& AnalysisFile::header() const {
+    return *impl_->header;
+}
+std::shared_ptr<const AnalysisHeader> AnalysisFile::shared_header() const {
     return impl_->header;
 }
 bool AnalysisFile::complete() const {
@@ -246,7 +249,7 @@ Values AnalysisFile::histogram(std::int64_t s, std::int64_t site) const {
     return impl_->at("/logits/counts", s, site);
 }
 std::int64_t AnalysisFile::histogram_row_step() const {
-    return impl_->header.histogram_row_step;
+    return impl_->header->histogram_row_step;
 }
 Values AnalysisFile::score_statistic(const std::string& which) const {
     const Hdf5Lock lock;
@@ -260,13 +263,13 @@ Values AnalysisFile::thumbnail(const std::string& which, std::int64_t s, std::in
 
 Values AnalysisFile::loss(std::int64_t s) const {
     const Hdf5Lock lock;
-    return impl_->block("/output/loss", {s, 0}, {1, impl_->header.longest()}, 1);
+    return impl_->block("/output/loss", {s, 0}, {1, impl_->header->longest()}, 1);
 }
 
 std::optional<Values> AnalysisFile::logits(std::int64_t s, std::int64_t first, std::int64_t count) const {
     const Hdf5Lock lock;
-    if (!impl_->header.record.logits) return std::nullopt;
-    return impl_->block("/output/logits", {s, first, 0}, {1, count, impl_->header.vocabulary}, 1);
+    if (!impl_->header->record.logits) return std::nullopt;
+    return impl_->block("/output/logits", {s, first, 0}, {1, count, impl_->header->vocabulary}, 1);
 }
 
 std::optional<Values> AnalysisFile::state(const std::string& which, std::int64_t s, std::int64_t site) const {
@@ -286,7 +289,7 @@ std::optional<Values> AnalysisFile::attention_rows(std::int64_t s, std::int64_t 
 
 std::optional<Values> AnalysisFile::token_types(std::int64_t s, std::int64_t site) const {
     const Hdf5Lock lock;
-    if (impl_->header.type_chunk == 0) return std::nullopt;
+    if (impl_->header->type_chunk == 0) return std::nullopt;
     return impl_->at("/token_types", s, site);
 }
 

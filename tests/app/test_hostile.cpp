@@ -80,7 +80,7 @@ fs::path huge_model(const fs::path& folder) {
     return folder;
 }
 
-/// Sends SIGINT after `delay` seconds: the program ends within a second (or five where others keep
+/// Sends SIGINT after `delay` seconds: the program ends within a second (or twenty where others keep
 /// the processors busy), with nothing left in `folder` that was not
 /// there before.
 void stops(const std::vector<std::string>& arguments, double delay, const TemporaryFolder& folder) {
@@ -93,7 +93,7 @@ void stops(const std::vector<std::string>& arguments, double delay, const Tempor
     const Outcome outcome = process.wait();
     INFO(outcome.err);
     CHECK_FALSE(outcome.timed_out);
-    CHECK(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() < 5.0 * kSlowness);
+    CHECK(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() < 20.0 * kSlowness);
     const bool full = outcome.err.find("free space") != std::string::npos;
     CHECK((outcome.status == 130 || outcome.status == 0 || full));  // 0: it was done before
     CHECK(folder.names() == before);

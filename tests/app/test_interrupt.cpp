@@ -57,7 +57,7 @@ void stop_with(int signal, int expected_status, double delay) {
     INFO("standard error:\n" << outcome.err);
     CHECK_FALSE(outcome.timed_out);
     CHECK(outcome.status == expected_status);
-    CHECK(seconds < 3.0 * kSlowness);  // one, and more where others keep the processors busy
+    CHECK(seconds < 15.0 * kSlowness);  // one, and more where others keep the processors busy; the job takes minutes
     CHECK(outcome.out.empty());
     CHECK(out.names().empty());
 }

@@ -65,7 +65,31 @@ TEST_CASE("What died is put aside before anything is saved, however late there i
     CHECK(later.lost->models == QStringList{"/new", "/old"});
 }
 
-TEST_CASE("Paths are there or not, and one that does not answer is asked once", "[app][keeper]") {
+TEST_CASE("A session that comes to be before there is a lock is not written over", "[app][keeper]") {
+    const TemporaryFolder folder;
+    std::filesystem::create_directory(folder / "session.lock");
+    SessionKeeper keeper(folder.path());
+    CHECK_FALSE(keeper.find().problem.empty());
+    std::filesystem::remove(folder / "session.lock");
+    SECTION("another window's, which has ended") {
+        SessionKeeper other(folder.path());
+        other.find();
+        CHECK(other.save(session_of("/other"), {}, false));
+    }
+    SECTION("one that could not be read at the beginning") {
+        save_session(folder.path(), session_of("/other"));
+    }
+    CHECK_FALSE(keeper.save(session_of("/new"), {}, true));
+    CHECK(keeper.another_window());
+    CHECK(load_session(folder.path())->models == QStringList{"/other"});
+    CHECK_FALSE(keeper.save(session_of("/new"), {}, true));
+    // And another may.
+    SessionKeeper next(folder.path());
+    CHECK(next.find().lost->models == QStringList{"/other"});
+    CHECK(next.save(session_of("/next"), {}, true));
+}
+
+TEST_CASE("Paths are there or not, however often they are named", "[app][keeper]") {
     const TemporaryFolder folder;
     write_file(folder / "file", "");
     const auto path = [&](const char* name) { return QString::fromStdString((folder / name).string()); };

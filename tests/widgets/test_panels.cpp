@@ -382,7 +382,7 @@ TEST_CASE("Undo goes back a step a pause, redo forward, a change cuts what was a
     };
     change(1);
     change(2);  // one step: nothing rested in between
-    QTest::qWait(600);
+    REQUIRE(QTest::qWaitFor([&] { return history.can_undo(); }, 20'000));
     change(3);
     history.undo();  // what has not rested is remembered first
     CHECK(value == 2);
@@ -392,8 +392,7 @@ TEST_CASE("Undo goes back a step a pause, redo forward, a change cuts what was a
     history.redo();
     CHECK(value == 2);
     change(9);
-    QTest::qWait(600);
-    CHECK_FALSE(history.can_redo());
+    REQUIRE(QTest::qWaitFor([&] { return !history.can_redo(); }, 20'000));
     history.undo();
     CHECK(value == 2);
 }

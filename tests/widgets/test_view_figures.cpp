@@ -289,12 +289,12 @@ TEST_CASE("A figure on the screen fills the widget, scrolls where it cannot, and
     Shown shown("states", analysis(false, true));
     auto* bar = shown.picture()->verticalScrollBar();
     shown.view->resize(900, 1100);
-    QTest::qWait(300);
+    shown.settle();
     CHECK(bar->maximum() == 0);
     const QRect last = shown.picture()->panel_rect(7);
     CHECK(last.bottom() > shown.picture()->viewport()->height() / 2);
     shown.view->resize(500, 300);
-    QTest::qWait(300);
+    shown.settle();
     CHECK(bar->maximum() > 0);
     shown.picture()->setFocus();
     QTest::keyClick(shown.picture(), Qt::Key_End);

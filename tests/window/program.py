@@ -147,8 +147,9 @@ class Program:
         own = state["longest_own_stall"]
         line = (f"stalls over 100 ms: {state['stalls']}, longest {state['longest_stall'] * 1000:.0f} ms; of the "
                 f"window's own doing {own * 1000:.0f} ms")
-        if own > 0.4:
-            raise Failed(f"expected no stall above 400 ms; found: {line}")
+        # Far above what the monkey allows: here a cold start counts, and so does a machine that is slow as a whole.
+        if own > 1.5:
+            raise Failed(f"expected no stall above 1.5 s; found: {line}")
         return line
 
     def kill(self):

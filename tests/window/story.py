@@ -167,7 +167,8 @@ class Story:
             paths[ending] = os.path.join(self.home, f"figure.{ending}")
             self.hands.click("export_save")
             self.window.until_visible("export_file")
-            time.sleep(0.5)
+            self.window.until("the name of the file to have the focus",
+                              lambda: self.window.find("fileNameEdit")["focus"])
             self.hands.key("Ctrl+a")
             self.hands.type(paths[ending])
             self.hands.key("Return")

@@ -84,6 +84,7 @@ def tell(program, home):
         for part in ("cannot be run", "nonesuch", "looked at"):
             if part not in words:
                 raise Failed(f"expected words with “{part}”; found “{words}”")
+        window.quiet()  # the rows come after the words
         hands.click("tensors", (0.1, 0.055))  # the first row, where End and arrows begin
         choose(window, hands, "End", "block.1.bias")
         numbers_of(window, BIAS)

@@ -44,7 +44,7 @@ Study::Opened Study::open(const std::filesystem::path& path) {
     Opened opened;
     opened.identity = identity_of(path);
     opened.file = store::AnalysisFile::open(path);
-    opened.header = std::make_shared<const store::AnalysisHeader>(opened.file->header());
+    opened.header = opened.file->shared_header();
     opened.complete = opened.file->complete();
     if (opened.complete) return opened;
     opened.done = opened.file->done_sites();

@@ -23,6 +23,8 @@ FigureMaker::FigureMaker(std::string program, Worker* reader, QObject* parent)
 
 FigureMaker::~FigureMaker() {
     mailbox_.close();
+    for (const Work& work : works_)
+        if (work.kept) work.process->wait_until_begun(kEnd);
     std::erase_if(works_, [](const Work& work) { return work.kept; });
     for (const Work& work : works_) work.process->send_signal(SIGKILL);
     for (const Work& work : works_) work.process->wait(kEnd);  // together: all are ending
@@ -36,8 +38,8 @@ FigureMaker::Works::iterator FigureMaker::start(const figures::FigureRequest& re
     options.arguments = figures::figure_arguments(request, files, output.toStdString());
     const auto work = works_.insert(works_.end(), {nullptr, std::move(done), false});
     try {
-        work->process =
-            Spawned::start_aside(options, [this, work, send = mailbox_.sender()] { send([this, work] { ended(work); }); });
+        work->process = Spawned::start_aside(
+            options, [this, work, send = mailbox_.sender()] { send([this, work] { ended(work); }); });
     } catch (const Error& error) {
         const Done fail = std::move(work->done);
         works_.erase(work);

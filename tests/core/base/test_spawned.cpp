@@ -64,8 +64,12 @@ TEST_CASE("A spawned program's environment is ours but for what is set anew", "[
 
 TEST_CASE("A spawned program's priority, session and file of errors", "[spawned]") {
     const headscope::test::TemporaryFolder folder;
-    SpawnOptions options = shell("sleep 0.3; nice; ps -o sid= -p $$ 2>/dev/null || echo $$; echo $$; echo told >&2");
-    options.nice = ::getpriority(PRIO_PROCESS, 0) + 3;
+    const int wanted = ::getpriority(PRIO_PROCESS, 0) + 3;
+    // It begins before it is nice.
+    SpawnOptions options = shell("for n in $(seq 100); do [ $(nice) = " + std::to_string(wanted) +
+                                 " ] && break; sleep 0.1; done; nice; ps -o sid= -p $$ 2>/dev/null || echo $$; "
+                                 "echo $$; echo told >&2");
+    options.nice = wanted;
     options.own_session = true;
     options.error_file = folder / "log";
     std::ofstream(options.error_file) << "of an older one, which is longer";

@@ -91,6 +91,13 @@ TEST_CASE("A process that leads a session is as nice a group", "[threads]") {
     const auto other = Spawned::start(options);
     CHECK(group_of(leader->process()).ends_with(" nice " + std::to_string(options.nice)));
     CHECK(group_of(::getpid()) == own);
+    // Of a process that is as nice already, as one of a nice window, the group is not yet.
+    const int more = std::min(options.nice + 2, 19);
+    ::setpriority(PRIO_PROCESS, static_cast<id_t>(leader->process()), more);
+    make_nice(leader->process(), more);
+    CHECK(group_of(leader->process()).ends_with(" nice " + std::to_string(more)));
+    make_nice(leader->process(), options.nice);
+    CHECK(group_of(leader->process()).ends_with(" nice " + std::to_string(more)));
     leader->send_signal(SIGKILL);
     other->send_signal(SIGKILL);
 }
