@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Runs as the window follows them: journals that grow, fail and are many, processes that have not begun yet, what
 // windows leave that were killed.
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <QSignalSpy>
@@ -33,10 +34,13 @@ constexpr int kPatience = 30'000;  // ms
 
 /// Looks like `headscope train ... -o run` until it is killed; nothing is written.
 std::shared_ptr<Spawned> trainer_of(const fs::path& run) {
+    // A pipe that nobody writes into: what the shell would start to wait by has its words for a moment.
+    static const TemporaryFolder pipes;
+    const fs::path pipe = pipes / "pipe";
+    ::mkfifo(pipe.c_str(), 0600);
     SpawnOptions options;
-    // A shell would start others, and these have its words for a moment.
-    options.program = "/usr/bin/env";
-    options.arguments = {"python3", "-c", "import time; time.sleep(120)", "train", "job.toml", "-o", run.string()};
+    options.program = "/bin/sh";
+    options.arguments = {"-c", "read line < '" + pipe.string() + "'", "train", "job.toml", "-o", run.string()};
     auto spawned = Spawned::start(options);
     // A process has its words a moment after it is there, and is found by them.
     const fs::path words = "/proc/" + std::to_string(spawned->process()) + "/cmdline";
