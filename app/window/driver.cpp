@@ -9,6 +9,7 @@
 #include <QJsonDocument>
 #include <QLabel>
 #include <QLineEdit>
+#include <QListWidget>
 #include <QPlainTextEdit>
 #include <cstdio>
 
@@ -27,6 +28,11 @@ QString text_of(const QWidget* widget) {
     if (const auto* line = qobject_cast<const QLineEdit*>(widget)) return line->text();
     if (const auto* box = qobject_cast<const QComboBox*>(widget)) return box->currentText();
     if (const auto* edit = qobject_cast<const QPlainTextEdit*>(widget)) return edit->toPlainText();
+    if (const auto* list = qobject_cast<const QListWidget*>(widget)) {
+        QStringList lines;
+        for (int row = 0; row < list->count(); ++row) lines << list->item(row)->text();
+        return lines.join(QLatin1Char('\n'));
+    }
     return widget->windowTitle();
 }
 

@@ -234,6 +234,8 @@ def tell_stuck_disk(program, home):
             json.dump({"version": 1, "items": [{"path": os.path.join(disk, "old"), "kind": "model", "name": "old"}]},
                       file)
         window, hands = start(program, home, [os.path.join(disk, "asked"), given])
+        window.until("the recent items, and which of them is not known", lambda: (
+            f"its disk does not answer: {os.path.join(disk, 'old')}" in window.find("start_recent")["text"]))
         window.until_state("the given checkpoint", lambda state: state["models"] == 1)
         type_text(window, hands)
         until_saved(window, "the given checkpoint as the chosen one, and what did not come", lambda session: (
