@@ -27,10 +27,10 @@ constexpr int kSaveAgain = 5'000, kLongestPause = 300'000;
 MainWindow::Stored MainWindow::read_stored(int threads, bool restore) {
     Stored stored;
     stored.folder = data_folder();
-    stored.recent = load_recent(stored.folder);
-    stored.rate = load_rate(stored.folder, threads);
-    if (const auto last = load_session(stored.folder)) stored.theme = last->theme;
     try {
+        stored.recent = load_recent(stored.folder);
+        stored.rate = load_rate(stored.folder, threads);
+        if (const auto last = load_session(stored.folder)) stored.theme = last->theme;
         if (restore) {
             stored.keeper = std::make_shared<SessionKeeper>(stored.folder);
             stored.session = stored.keeper->find();
