@@ -10,7 +10,7 @@
 
 #include "app/window/copy_file.h"
 #include "app/window/main_window.h"
-#include "core/base/answer_within.h"
+#include "core/base/ask_aside.h"
 #include "core/base/error.h"
 #include "core/base/file_identity.h"
 #include "widgets/file_dialog.h"

@@ -18,7 +18,6 @@ namespace {
 constexpr int kMostChildren = 2;
 constexpr std::chrono::seconds kPatience{5}, kLastPatience{60};
 constexpr std::chrono::milliseconds kEnd{500};
-constexpr int kNotBegun = 127;        ///< Spawned's
 constexpr qsizetype kMostFiles = 12;  ///< that one child looks at
 
 }  // namespace
@@ -100,7 +99,7 @@ void Opener::start(Looks::iterator look) {
 void Opener::child_ended(Looks::iterator look) {
     const bool good = look->child->status() == 0;
     QString message = good ? QString() : widgets::error_words(QByteArray::fromStdString(look->child->errors()));
-    if (look->child->status() == kNotBegun)
+    if (look->child->status() == Spawned::kNotBegun)
         message =
             tr("[%1] expected to start a process that looks at the file first; %2").arg(look->paths.first(), message);
     leave(*look);

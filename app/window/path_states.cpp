@@ -3,7 +3,7 @@
 
 #include <QFileInfo>
 
-#include "core/base/answer_within.h"
+#include "core/base/ask_aside.h"
 #include "core/base/error.h"
 
 namespace headscope::app {

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t kMostKept = std::size_t{64} << 20U;
 constexpr const char* kNothing = "/dev/null";
-constexpr int kNotBegun = 127, kSignalled = 128;  // as a shell says it
+constexpr int kSignalled = 128;  // as a shell says it
 
 /// posix_spawn's two lists, and their end.
 class Plan {
@@ -149,12 +149,10 @@ pid_t Spawned::begin(const SpawnOptions& options) {
 bool Spawned::take(pid_t process) {
     const std::lock_guard lock(mutex_);
     process_ = process;
-    if (process_ < 0) {
-        status_ = kSignalled + early_signal_;
-        ended_ = true;
-    } else if (early_signal_ != 0) {
+    if (process_ < 0)
+        end(kSignalled + early_signal_);
+    else if (early_signal_ != 0)
         ::kill(process_, early_signal_);
-    }
     changed_.notify_all();
     return !ended_;
 }
@@ -162,7 +160,12 @@ bool Spawned::take(pid_t process) {
 void Spawned::fail(const std::string& failure) {
     const std::lock_guard lock(mutex_);
     failure_ = failure;
-    status_ = kNotBegun;
+    end(kNotBegun);
+}
+
+/// Under the mutex.
+void Spawned::end(int status) {
+    status_ = status;
     ended_ = true;
     changed_.notify_all();
 }
@@ -181,9 +184,7 @@ void Spawned::reap() {
     int status = 0;
     while (::waitpid(process_, &status, 0) < 0 && errno == EINTR) {
     }
-    status_ = WIFEXITED(status) ? WEXITSTATUS(status) : kSignalled + WTERMSIG(status);
-    ended_ = true;
-    changed_.notify_all();
+    end(WIFEXITED(status) ? WEXITSTATUS(status) : kSignalled + WTERMSIG(status));
 }
 
 bool Spawned::running() const {

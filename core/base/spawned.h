@@ -29,11 +29,12 @@ struct SpawnOptions {
 /// process ends. All of it from any thread.
 class Spawned {
 public:
+    static constexpr int kNotBegun = 127;  ///< a status, as a shell says it
     /// `ended` is called once after the end, from a thread of its own. Throws Error (io) where it cannot be begun.
     static std::shared_ptr<Spawned> start(const SpawnOptions& options, std::function<void()> ended = {});
     /// Does not wait until the program is loaded, for who must not wait for a disk or a place in a processor's queue.
-    /// Where it cannot be begun it ends with status 127, and errors() says why as a command of ours would. Throws Error
-    /// io where the system gives no thread.
+    /// Where it cannot be begun it ends with status kNotBegun, and errors() says why as a command of ours would. Throws
+    /// Error io where the system gives no thread.
     static std::shared_ptr<Spawned> start_aside(const SpawnOptions& options, std::function<void()> ended = {});
     ~Spawned();
     Spawned(const Spawned&) = delete;
@@ -60,6 +61,7 @@ private:
     bool take(pid_t process);
     void reap();
     void fail(const std::string& failure);
+    void end(int status);
 
     pid_t process_ = -1;             ///< -1: not begun
     int early_signal_ = 0;           ///< sent before it was begun

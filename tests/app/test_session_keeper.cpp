@@ -6,7 +6,7 @@
 
 #include "app/window/path_states.h"
 #include "app/window/session_keeper.h"
-#include "core/base/answer_within.h"
+#include "core/base/ask_aside.h"
 #include "core/base/error.h"
 #include "tests/catch_with_torch.h"
 #include "tests/core/base/temporary_folder.h"
@@ -105,13 +105,15 @@ TEST_CASE("Paths are there or not, however often they are named", "[app][keeper]
 
 TEST_CASE("Who asks aside gets the answer, the failure or nothing in time", "[app][keeper]") {
     using std::chrono::seconds;
-    CHECK(answer_within(seconds(20), [] { return 3; }) == 3);
-    CHECK_THROWS_AS(answer_within(seconds(20), []() -> int { throw Error(ErrorCode::io, "a", "b", "c"); }), Error);
+    CHECK(ask_aside([] { return 3; }).get() == 3);
+    CHECK_THROWS_AS(ask_aside([]() -> int { throw Error(ErrorCode::io, "a", "b", "c"); }).get(), Error);
     const auto go_on = std::make_shared<std::promise<void>>();
-    const auto waited = answer_within(std::chrono::milliseconds(20), [go = go_on->get_future().share()] {
+    const auto waited = ask_aside([go = go_on->get_future().share()] {
         go.wait();
         return 3;
     });
-    CHECK_FALSE(waited);
+    CHECK(waited.wait_for(std::chrono::milliseconds(20)) == std::future_status::timeout);
     go_on->set_value();
+    REQUIRE(waited.wait_for(seconds(20)) == std::future_status::ready);
+    CHECK(waited.get() == 3);
 }

@@ -68,7 +68,7 @@ Study::~Study() {
     reader_->cancel(this);
     for (const auto& [key, entry] : cache_) budget_->remove(entry.place);
     // The file is closed where it was opened.
-    reader_->post(nullptr, [file = std::move(file_)](const Cancellation&) mutable { file.reset(); });
+    reader_->let_go(std::move(file_));
 }
 
 bool Study::is(const FileIdentity& file) const {

@@ -61,10 +61,10 @@ void CurveMaker::begin() {
                 done.emplace(run, Made{record, options, lines_of(workspace::run_curves(*record, options))});
         } catch (...) {  // no memory: what there was stays, until it is asked for again
         }
-        send([this, done = std::make_shared<std::map<int, Made>>(std::move(done))] {
+        send([this, done = std::make_shared<std::map<int, Made>>(std::move(done))]() mutable {
             const bool any = !done->empty();
             for (auto& [run, made] : *done) std::swap(made_[run], made);
-            worker_->let_go(std::make_shared<std::map<int, Made>>(std::move(*done)));
+            worker_->let_go(std::move(done));
             busy_ = false;
             if (again_) begin();
             // Else whoever draws would ask at once for what cannot be had.

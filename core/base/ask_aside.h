@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include <chrono>
 #include <exception>
 #include <future>
 #include <memory>
-#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -29,15 +27,6 @@ auto ask_aside(Question question) {
         }
     }).detach();
     return answer;
-}
-
-/// Empty: there is no answer yet after `patience`.
-template <typename Question>
-auto answer_within(std::chrono::milliseconds patience, Question question) {
-    const auto answer = ask_aside(std::move(question));
-    using Answer = std::decay_t<decltype(answer.get())>;
-    if (answer.wait_for(patience) != std::future_status::ready) return std::optional<Answer>();
-    return std::optional<Answer>(answer.get());
 }
 
 }  // namespace headscope
