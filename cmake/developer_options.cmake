@@ -15,6 +15,33 @@ function(headscope_precompile target)
   target_compile_options(${target} PRIVATE -fpch-preprocess)
 endfunction()
 
+# Two sets that libraries share: `standard` (the standard library) and `torch` (that and LibTorch's tensors). Seconds of a
+# file (g++ 12, Zen 4): a figure's scale 0.8 -> 0.3, a family 0.7 -> 0.4 (with the torch set 1.8), a tower 6.7 -> 2.8.
+#   headscope_precompiled(TARGET standard|torch)
+function(headscope_precompiled target set)
+  if(NOT TARGET headscope_precompiled_${set})
+    add_library(headscope_precompiled_${set} OBJECT ${CMAKE_SOURCE_DIR}/cmake/precompiled/carrier.cpp)
+    target_link_libraries(headscope_precompiled_${set} PRIVATE headscope_options Threads::Threads)
+    if(set STREQUAL "torch")
+      target_link_libraries(headscope_precompiled_${set} PRIVATE headscope_torch)
+      target_compile_definitions(headscope_precompiled_${set} PRIVATE AT_PER_OPERATOR_HEADERS)
+    endif()
+    headscope_precompile(headscope_precompiled_${set} ${CMAKE_SOURCE_DIR}/cmake/precompiled/${set}.h)
+  endif()
+  if(set STREQUAL "torch")
+    # ATen/TensorOperators.h then takes the headers of single operators, not all of ATen/Functions.h.
+    target_compile_definitions(${target} PRIVATE AT_PER_OPERATOR_HEADERS)
+  endif()
+  target_compile_options(${target} PRIVATE -fpch-preprocess)
+  target_precompile_headers(${target} REUSE_FROM headscope_precompiled_${set})
+endfunction()
+
+# headscope_unity(TARGET): with HEADSCOPE_UNITY (preset release) a dozen files of the target are compiled as one. For what
+# instantiates the same templates of Qt and CLI11 in every file: thirteen files of text/ take 6 s in place of 45.
+function(headscope_unity target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${HEADSCOPE_UNITY} UNITY_BUILD_BATCH_SIZE 12)
+endfunction()
+
 add_library(headscope_options INTERFACE)
 target_compile_options(headscope_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual

@@ -13,7 +13,7 @@
 namespace headscope::widgets {
 namespace {
 
-constexpr double kBar = 9, kTick = 4, kPadding = 4, kLabelPadding = 5;  // units
+constexpr double kBar = 9, kTick = 4, kPadding = 4, kTitlePadding = 5;  // units
 
 }  // namespace
 
@@ -37,7 +37,7 @@ double bar_width(const figures::ColourScale& scale, double length, double points
     const QFont font = figure_font(points);
     double widest = 0;
     for (const auto& tick : bar_ticks(scale, length, points)) widest = std::max(widest, text_width(font, tick.second));
-    const double label = scale.label.empty() ? 0 : kLabelPadding + text_height(font);
+    const double label = scale.label.empty() ? 0 : kTitlePadding + text_height(font);
     return kBar + kTick + kPadding + widest + label;
 }
 
@@ -74,7 +74,7 @@ void ColourBar::draw(QCPPainter* painter) {
     }
     if (!scale_.label.empty()) {
         const double height = text_height(font);
-        draw_text(painter, {bar.right() + kTick + kPadding + right + kLabelPadding, area.top(), height, area.height()},
+        draw_text(painter, {bar.right() + kTick + kPadding + right + kTitlePadding, area.top(), height, area.height()},
                   printable(scale_.label), font, theme_.text, Qt::AlignCenter, true);
     }
 }

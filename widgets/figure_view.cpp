@@ -23,11 +23,11 @@ namespace {
 
 using namespace figures;
 
-constexpr qint64 kQuick = 50;         // ms of a layout that may follow every step of a resize
-constexpr int kPause = 140;           // ms without a step after which a slower one is made
-constexpr double kMostPixels = 24e6;  // of a picture of the whole figure; larger ones are drawn part by part
-constexpr double kLeastWidth = 70;    // mm
-constexpr double kPoints = 9;         // a screen is farther away than a page
+constexpr qint64 kQuick = 50;               // ms of a layout that may follow every step of a resize
+constexpr int kSlowPause = 140;             // ms without a step after which a slower one is made
+constexpr double kMostScreenPixels = 24e6;  // of a picture of the whole figure; larger ones are drawn part by part
+constexpr double kLeastWidth = 70;          // mm
+constexpr double kPoints = 9;               // a screen is farther away than a page
 
 /// How high panels may become to fill a widget, mm; none: they keep the recipe's proportions.
 struct Heights {
@@ -96,7 +96,7 @@ void FigureView::set_marks(std::vector<Mark> marks) {
 }
 
 void FigureView::lay_out_soon() {
-    timer_.start(cost_ <= kQuick ? 0 : kPause);
+    timer_.start(cost_ <= kQuick ? 0 : kSlowPause);
 }
 
 double FigureView::scale() const {
@@ -179,7 +179,7 @@ void FigureView::draw_part(const QRect& wanted) {
     if (!plot_ || wanted.isEmpty()) return;
     const double ratio = devicePixelRatioF();
     QRect part = wanted;
-    if (part.width() * ratio * part.height() * ratio > kMostPixels)
+    if (part.width() * ratio * part.height() * ratio > kMostScreenPixels)
         part &= QRect({horizontalScrollBar()->value(), verticalScrollBar()->value()}, viewport()->size());
     if (part.isEmpty()) return;
     QPixmap picture((QSizeF(part.size()) * ratio).toSize());

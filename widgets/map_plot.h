@@ -23,6 +23,9 @@ inline std::size_t qHash(const TileKey& key, std::size_t seed = 0) {
 
 namespace headscope::widgets {
 
+/// What one key or button does to a map: the span that is left, and the share of it that it moves by.
+inline constexpr double kZoomStep = 0.5, kPanStep = 0.25;
+
 /// One map as a MapPlot shows it.
 struct MapContent {
     std::uint64_t map = 0;  ///< as TileService::add gave it; 0: only the thumbnail is there yet

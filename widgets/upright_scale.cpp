@@ -10,7 +10,7 @@
 namespace headscope::widgets {
 namespace {
 
-constexpr int kBar = 14, kTick = 4, kGap = 4, kEdge = 6;
+constexpr int kUprightBar = 14, kUprightTick = 4, kUprightGap = 4, kUprightEdge = 6;
 constexpr double kUnitsPerPixel = kUnitsPerInch / 96.0, kTickPoints = 9;
 
 }  // namespace
@@ -39,14 +39,16 @@ QSize UprightScale::sizeHint() const {
     int widest = 0;
     for (const auto& tick : bar_ticks(scale_, 300 * kUnitsPerPixel, kTickPoints))
         widest = std::max(widest, fontMetrics().horizontalAdvance(tick.second));
-    return {kEdge + kBar + kTick + kGap + widest + kGap + fontMetrics().height() + kEdge, 120};
+    return {kUprightEdge + kUprightBar + kUprightTick + kUprightGap + widest + kUprightGap + fontMetrics().height() +
+                kUprightEdge,
+            120};
 }
 
 void UprightScale::paintEvent(QPaintEvent*) {
     QPainter painter(this);
     painter.fillRect(rect(), theme_.background);
     const int bottom = bottom_ > top_ ? bottom_ : height() - 8;
-    const QRect bar(kEdge, top_, kBar, bottom - top_);
+    const QRect bar(kUprightEdge, top_, kUprightBar, bottom - top_);
     if (bar.height() < 20) return;
     QImage image(1, kMapColours, QImage::Format_RGB32);
     const ColourTable& table = colour_table(scale_.map, theme_);
@@ -59,14 +61,16 @@ void UprightScale::paintEvent(QPaintEvent*) {
     for (const auto& [at, label] : bar_ticks(scale_, bar.height() * kUnitsPerPixel, kTickPoints)) {
         const int y = bar.top() + qRound((1 - at) * bar.height());
         painter.setPen(theme_.line);
-        painter.drawLine(bar.right() + 1, y, bar.right() + kTick, y);
+        painter.drawLine(bar.right() + 1, y, bar.right() + kUprightTick, y);
         painter.setPen(theme_.text);
         const int width = metrics.horizontalAdvance(label);
-        painter.drawText(QRect(bar.right() + kTick + kGap, y - metrics.height() / 2, width + 1, metrics.height()),
-                         Qt::AlignLeft | Qt::AlignVCenter, label);
+        painter.drawText(
+            QRect(bar.right() + kUprightTick + kUprightGap, y - metrics.height() / 2, width + 1, metrics.height()),
+            Qt::AlignLeft | Qt::AlignVCenter, label);
         widest = std::max(widest, width);
     }
-    painter.translate(bar.right() + kTick + kGap + widest + kGap + metrics.height() / 2.0, bar.center().y());
+    painter.translate(bar.right() + kUprightTick + kUprightGap + widest + kUprightGap + metrics.height() / 2.0,
+                      bar.center().y());
     painter.rotate(-90);
     const int length = height() - 8;
     const QString label = metrics.elidedText(QString::fromStdString(scale_.label), Qt::ElideRight, length);

@@ -13,6 +13,7 @@
 #include "app/context.h"
 #include "app/layer_list.h"
 #include "app/loading.h"
+#include "app/options.h"
 #include "app/resources.h"
 #include "core/analysis/estimate.h"
 #include "core/analysis/input.h"
@@ -296,69 +297,67 @@ void run(const Options& options, const Cancellation& cancellation) {
 void add_analyze(CLI::App& app, Context& context) {
     auto* command = app.add_subcommand("analyze", "Measure every head of models on texts, into an analysis file");
     auto options = std::make_shared<Options>();
-    command->add_option("models", options->models, "Checkpoints")->required();
-    command->add_option("-o,--output", options->output, "OUT.headscope.h5; with several models, one file each")
+    add_option(*command, "models", options->models, "Checkpoints")->required();
+    add_option(*command, "-o,--output", options->output, "OUT.headscope.h5; with several models, one file each")
         ->required();
-    command->add_option("--text", options->texts, "A text; may repeat")->group("Input")->expected(1)->take_all();
-    command->add_option("--file", options->files, "A text file; - is standard input; may repeat")
+    add_option(*command, "--text", options->texts, "A text; may repeat")->group("Input")->expected(1)->take_all();
+    add_option(*command, "--file", options->files, "A text file; - is standard input; may repeat")
         ->group("Input")
         ->expected(1)
         ->take_all();
-    command->add_option("--tokens", options->tokens, "A JSON array of arrays of ids; needs no tokenizer")
+    add_option(*command, "--tokens", options->tokens, "A JSON array of arrays of ids; needs no tokenizer")
         ->group("Input")
         ->expected(1)
         ->take_all();
-    command->add_option("--example", options->examples, "A bundled text; see headscope list examples")
+    add_option(*command, "--example", options->examples, "A bundled text; see headscope list examples")
         ->group("Input")
         ->expected(1)
         ->take_all();
-    command
-        ->add_option("--target", options->targets,
-                     "The decoder's side of an encoder-decoder: one text, or one for each sequence")
+    add_option(*command, "--target", options->targets,
+               "The decoder's side of an encoder-decoder: one text, or one for each sequence")
         ->group("Input")
         ->expected(1)
         ->take_all();
-    command
-        ->add_option("--target-tokens", options->target_tokens,
-                     "The same as a JSON array of arrays of ids, which follow the start token")
+    add_option(*command, "--target-tokens", options->target_tokens,
+               "The same as a JSON array of arrays of ids, which follow the start token")
         ->group("Input")
         ->expected(1)
         ->take_all();
-    command->add_option("--bos", options->bos, "The token before the text: yes, no, auto (as the tokenizer does)")
-        ->check(CLI::IsMember({"yes", "no", "auto"}))
+    add_option(*command, "--bos", options->bos, "The token before the text: yes, no, auto (as the tokenizer does)")
+        ->check(one_of({"yes", "no", "auto"}))
         ->group("Input");
-    command->add_flag("--chat", options->chat, "Each text is a user's message, put into the checkpoint's chat template")
+    add_flag(*command, "--chat", options->chat,
+             "Each text is a user's message, put into the checkpoint's chat template")
         ->group("Input");
-    command->add_option("--length", options->length, "Cut each sequence to so many tokens")
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24))
+    add_option(*command, "--length", options->length, "Cut each sequence to so many tokens")
+        ->check(in_range(std::int64_t{1}, std::int64_t{1} << 24))
         ->group("Input");
-    command->add_flag("--windows", options->windows, "Cut a long text into windows of --length instead")
+    add_flag(*command, "--windows", options->windows, "Cut a long text into windows of --length instead")
         ->group("Input");
-    command->add_flag("--repeat-token", options->repeat_token, "Replace every token by the text's first one")
+    add_flag(*command, "--repeat-token", options->repeat_token, "Replace every token by the text's first one")
         ->group("Input");
-    command->add_option("--record", options->record, "Keep more: maps, attention, states, logits")
+    add_option(*command, "--record", options->record, "Keep more: maps, attention, states, logits")
         ->delimiter(',')
         ->expected(1)
         ->take_all();
-    command->add_option("--layers", options->layers, "Measure these layers only: 0,2,5-8");
-    command->add_option("--skip", options->skip, "Leave these blocks out of the model: 0,2,5-8");
-    auto* switch_off = command->add_option("--switch-off", options->switch_off,
-                                           "Switch heads off, as layer.head: 3.1,4.2; of several attentions of a "
-                                           "layer 3.cross.1. They are measured, what follows them changes");
-    command->add_option("--switch-off-how", options->switch_off_how, "Their output becomes zero, or its mean")
-        ->check(CLI::IsMember({"zero", "mean"}))
+    add_option(*command, "--layers", options->layers, "Measure these layers only: 0,2,5-8");
+    add_option(*command, "--skip", options->skip, "Leave these blocks out of the model: 0,2,5-8");
+    auto* switch_off = add_option(*command, "--switch-off", options->switch_off,
+                                  "Switch heads off, as layer.head: 3.1,4.2; of several attentions of a "
+                                  "layer 3.cross.1. They are measured, what follows them changes");
+    add_option(*command, "--switch-off-how", options->switch_off_how, "Their output becomes zero, or its mean")
+        ->check(one_of({"zero", "mean"}))
         ->needs(switch_off);
-    command->add_option("--dtype", options->dtype, "Of weights and activations: float32 or bfloat16")
-        ->check(CLI::IsMember({"float32", "bfloat16"}));
-    command->add_option("--device", options->device, "cpu, cuda or auto")
-        ->check(CLI::IsMember({"cpu", "cuda", "auto"}));
-    command->add_option("--threads", options->threads, "0: all processors")->check(CLI::Range(0, 4096));
-    command->add_option("--kernels", options->kernels, "auto, reference or one of headscope list kernels");
-    command->add_flag("--beyond-positions", options->beyond_positions,
-                      "Let rotary and position-free models run past their limit; figures mark it");
-    command->add_flag("--all-rows", options->all_rows, "Histograms of every row");
-    command->add_flag("--maps-float16", options->maps_float16, "Half the space for --record maps, coarser weights");
-    command->add_flag("--json", options->json, "One JSON document instead of the table");
+    add_option(*command, "--dtype", options->dtype, "Of weights and activations: float32 or bfloat16")
+        ->check(one_of({"float32", "bfloat16"}));
+    add_option(*command, "--device", options->device, "cpu, cuda or auto")->check(one_of({"cpu", "cuda", "auto"}));
+    add_option(*command, "--threads", options->threads, "0: all processors")->check(in_range(0, 4096));
+    add_option(*command, "--kernels", options->kernels, "auto, reference or one of headscope list kernels");
+    add_flag(*command, "--beyond-positions", options->beyond_positions,
+             "Let rotary and position-free models run past their limit; figures mark it");
+    add_flag(*command, "--all-rows", options->all_rows, "Histograms of every row");
+    add_flag(*command, "--maps-float16", options->maps_float16, "Half the space for --record maps, coarser weights");
+    add_flag(*command, "--json", options->json, "One JSON document instead of the table");
     command->callback([&context, options] {
         if (options->texts.empty() && options->files.empty() && options->tokens.empty() && options->examples.empty())
             throw CLI::ValidationError("analyze", "a --text, --file, --tokens or --example is expected");

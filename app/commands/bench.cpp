@@ -16,6 +16,7 @@
 #include "app/console.h"
 #include "app/context.h"
 #include "app/loading.h"
+#include "app/options.h"
 #include "core/analysis/request.h"
 #include "core/base/machine.h"
 #include "core/model/model.h"
@@ -128,17 +129,16 @@ void add_bench(CLI::App& app, Context& context) {
     auto* command = app.add_subcommand("bench", "Time the plain forward pass against the analysis, paired");
     command->group("");  // not listed
     auto options = std::make_shared<Options>();
-    command->add_option("model", options->model, "A checkpoint")->required();
-    command->add_option("--length", options->length, "Tokens")->check(CLI::Range(1, 1 << 20));
-    command->add_option("--repeat", options->repeat, "Pairs that count")->check(CLI::Range(1, 1000));
-    command->add_option("--what", options->what, "both, plain, analysis")
-        ->check(CLI::IsMember({"both", "plain", "analysis"}));
-    command->add_option("--threads", options->threads, "0: all processors")->check(CLI::Range(0, 4096));
-    command->add_option("--kernels", options->kernels, "As for analyze");
-    command->add_option("--dtype", options->dtype, "float32 or bfloat16")
-        ->check(CLI::IsMember({"float32", "bfloat16"}));
-    command->add_flag("--beyond-positions", options->beyond, "As for analyze");
-    command->add_flag("--json", options->json, "One JSON document");
+    add_option(*command, "model", options->model, "A checkpoint")->required();
+    add_option(*command, "--length", options->length, "Tokens")->check(in_range(1, 1 << 20));
+    add_option(*command, "--repeat", options->repeat, "Pairs that count")->check(in_range(1, 1000));
+    add_option(*command, "--what", options->what, "both, plain, analysis")
+        ->check(one_of({"both", "plain", "analysis"}));
+    add_option(*command, "--threads", options->threads, "0: all processors")->check(in_range(0, 4096));
+    add_option(*command, "--kernels", options->kernels, "As for analyze");
+    add_option(*command, "--dtype", options->dtype, "float32 or bfloat16")->check(one_of({"float32", "bfloat16"}));
+    add_flag(*command, "--beyond-positions", options->beyond, "As for analyze");
+    add_flag(*command, "--json", options->json, "One JSON document");
     command->callback(
         [&context, options] { context.command = [&context, options] { run(*options, context.cancellation); }; });
 }

@@ -10,6 +10,7 @@
 
 #include "app/console.h"
 #include "app/context.h"
+#include "app/options.h"
 #include "core/base/error.h"
 #include "core/base/os_error.h"
 #include "core/training/control.h"
@@ -68,13 +69,12 @@ void run(const ControlOptions& options, const Cancellation& cancellation) {
 void add_control(CLI::App& app, Context& context) {
     auto* command = app.add_subcommand("control", "Ask something of a run that is at work");
     auto options = std::make_shared<ControlOptions>();
-    command->add_option("run", options->run, "The run's folder")->required();
-    command->add_option("action", options->action, "pause, resume, stop, snapshot, evaluate, or rate VALUE")
+    add_option(*command, "run", options->run, "The run's folder")->required();
+    add_option(*command, "action", options->action, "pause, resume, stop, snapshot, evaluate, or rate VALUE")
         ->required();
-    command->add_option("value", options->value, "Of rate: the schedule's new peak, such as 1e-4");
-    command->add_option("--wait", options->wait, "Seconds to wait for the answer; 0: none")
-        ->check(CLI::Range(0.0, 1e6));
-    command->add_flag("--json", options->json, "One JSON document");
+    add_option(*command, "value", options->value, "Of rate: the schedule's new peak, such as 1e-4");
+    add_option(*command, "--wait", options->wait, "Seconds to wait for the answer; 0: none")->check(in_range(0.0, 1e6));
+    add_flag(*command, "--json", options->json, "One JSON document");
     command->callback(
         [&context, options] { context.command = [&context, options] { run(*options, context.cancellation); }; });
 }

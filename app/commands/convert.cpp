@@ -7,6 +7,7 @@
 #include "app/console.h"
 #include "app/context.h"
 #include "app/layer_list.h"
+#include "app/options.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/checkpoint/checkpoint.h"
@@ -62,20 +63,18 @@ void add_convert(CLI::App& app, Context& context) {
     auto* command =
         app.add_subcommand("convert", "Write a checkpoint as safetensors in another type, or with other mixers");
     auto options = std::make_shared<ConvertOptions>();
-    command->add_option("source", options->source, "A checkpoint")->required();
-    command->add_option("destination", options->destination, "A new folder")->required();
-    command
-        ->add_option("--dtype", options->type,
-                     "float32, bfloat16 or float16; default: as stored. Integers stay as they are")
-        ->check(CLI::IsMember({"stored", "float32", "bfloat16", "float16"}));
-    command
-        ->add_option("--swap", options->swaps,
-                     "LAYERS=MIXER: other mixers for some layers, as 0,2-4=mlp or all=approximate (headscope list "
-                     "mixers); weights are kept where shapes match. Llama's, Qwen's and native models")
+    add_option(*command, "source", options->source, "A checkpoint")->required();
+    add_option(*command, "destination", options->destination, "A new folder")->required();
+    add_option(*command, "--dtype", options->type,
+               "float32, bfloat16 or float16; default: as stored. Integers stay as they are")
+        ->check(one_of({"stored", "float32", "bfloat16", "float16"}));
+    add_option(*command, "--swap", options->swaps,
+               "LAYERS=MIXER: other mixers for some layers, as 0,2-4=mlp or all=approximate (headscope list "
+               "mixers); weights are kept where shapes match. Llama's, Qwen's and native models")
         ->allow_extra_args(false);
-    command->add_option("--mixer-options", options->mixer_options,
-                        R"(Options of mixers, as {"approximate": {"second_order": "diagonal"}})");
-    command->add_option("--seed", options->seed, "Of the weights that a swapped mixer has and the checkpoint lacks");
+    add_option(*command, "--mixer-options", options->mixer_options,
+               R"(Options of mixers, as {"approximate": {"second_order": "diagonal"}})");
+    add_option(*command, "--seed", options->seed, "Of the weights that a swapped mixer has and the checkpoint lacks");
     command->callback([&context, options] {
         context.command = [&context, options] {
             const auto source = checkpoint::Checkpoint::open(options->source);

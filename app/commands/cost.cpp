@@ -10,6 +10,7 @@
 #include "app/context.h"
 #include "app/layer_list.h"
 #include "app/loading.h"
+#include "app/options.h"
 #include "core/base/error.h"
 #include "core/base/json.h"
 #include "core/base/output_file.h"
@@ -284,20 +285,20 @@ void run(const Options& options, const Cancellation& cancellation) {
 void add_cost(CLI::App& app, Context& context) {
     auto* command = app.add_subcommand("cost", "What mixers cost: the paper's formulas beside what is measured here");
     auto options = std::make_shared<Options>();
-    command->add_option("model", options->model, "A checkpoint or run whose sizes are taken");
-    command->add_option("--preset", options->preset, "Sizes by name instead (headscope list presets)");
-    command->add_option("--config", options->config, "The sizes of a config.json instead");
-    command->add_option("--lengths", options->lengths, "Tokens: 128,512,2048");
-    command->add_option("--batch", options->batch, "Sequences")->check(CLI::Range(1, 1 << 20));
-    command->add_option("--tensor-parallel", options->tensor_parallel, "t of the formulas")
-        ->check(CLI::Range(1, 1 << 20));
-    command->add_option("--bytes", options->bytes, "Of a number: 2 (default), 4 beside measured ones")
-        ->check(CLI::Range(1, 16));
-    command->add_option("--mixers", options->mixers, "Some of headscope list mixers")->delimiter(',');
-    command->add_flag("--measure", options->measure, "Count what runs here, on stacks of two layers of each mixer");
-    command->add_option("-o,--output", options->output, "The numbers as CSV");
-    command->add_option("--threads", options->threads, "0: all processors")->check(CLI::Range(0, 4096));
-    command->add_flag("--json", options->json, "One JSON document");
+    add_option(*command, "model", options->model, "A checkpoint or run whose sizes are taken");
+    add_option(*command, "--preset", options->preset, "Sizes by name instead (headscope list presets)");
+    add_option(*command, "--config", options->config, "The sizes of a config.json instead");
+    add_option(*command, "--lengths", options->lengths, "Tokens: 128,512,2048");
+    add_option(*command, "--batch", options->batch, "Sequences")->check(in_range(1, 1 << 20));
+    add_option(*command, "--tensor-parallel", options->tensor_parallel, "t of the formulas")
+        ->check(in_range(1, 1 << 20));
+    add_option(*command, "--bytes", options->bytes, "Of a number: 2 (default), 4 beside measured ones")
+        ->check(in_range(1, 16));
+    add_option(*command, "--mixers", options->mixers, "Some of headscope list mixers")->delimiter(',');
+    add_flag(*command, "--measure", options->measure, "Count what runs here, on stacks of two layers of each mixer");
+    add_option(*command, "-o,--output", options->output, "The numbers as CSV");
+    add_option(*command, "--threads", options->threads, "0: all processors")->check(in_range(0, 4096));
+    add_flag(*command, "--json", options->json, "One JSON document");
     command->callback(
         [&context, options] { context.command = [&context, options] { run(*options, context.cancellation); }; });
 }

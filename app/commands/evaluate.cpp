@@ -12,6 +12,7 @@
 #include "app/context.h"
 #include "app/layer_list.h"
 #include "app/loading.h"
+#include "app/options.h"
 #include "core/analysis/input.h"
 #include "core/base/error.h"
 #include "core/base/json.h"
@@ -259,33 +260,31 @@ void run(const Options& options, const Cancellation& cancellation) {
 void add_evaluate(CLI::App& app, Context& context) {
     auto* command = app.add_subcommand("evaluate", "Perplexity, accuracy and recall tasks of trained models");
     auto options = std::make_shared<Options>();
-    command->add_option("model", options->models, "Checkpoints, or folders of runs (their best snapshot)")->required();
-    command->add_option("--task", options->tasks, "What to measure: headscope list tasks")->required()->delimiter(',');
-    command->add_option("--data", options->data,
-                        "Text to score: files, folders, patterns or a corpus; else what the run held out");
-    command->add_option("--length", options->lengths, "Context lengths in tokens: 128,256,512");
-    command
-        ->add_option("--stride", options->stride,
-                     "Tokens that a window predicts after the first one; 0: disjoint windows")
+    add_option(*command, "model", options->models, "Checkpoints, or folders of runs (their best snapshot)")->required();
+    add_option(*command, "--task", options->tasks, "What to measure: headscope list tasks")->required()->delimiter(',');
+    add_option(*command, "--data", options->data,
+               "Text to score: files, folders, patterns or a corpus; else what the run held out");
+    add_option(*command, "--length", options->lengths, "Context lengths in tokens: 128,256,512");
+    add_option(*command, "--stride", options->stride,
+               "Tokens that a window predicts after the first one; 0: disjoint windows")
         ->check(CLI::NonNegativeNumber);
-    command->add_option("--prefix", options->prefix,
-                        "The token before a text: auto (its beginning or end token), none, or an id");
-    command->add_option("--tokens", options->tokens, "Score the first N tokens only")->check(CLI::NonNegativeNumber);
-    command->add_option("--sequences", options->sequences, "Sequences of a generated task")
-        ->check(CLI::Range(1, 1 << 24));
-    command->add_option("--seed", options->seed, "Of generated tasks");
-    command->add_option("--task-option", options->task_options, "Option of a generated task: mqar.pairs=4");
-    command->add_option("--skip", options->skip,
-                        "Whole blocks left out: 0,2,5-8, or others: all that are not standard");
-    command->add_option("-o,--output", options->output, "Results: .evaluation.h5, .csv or .json");
-    command->add_option("--dtype", options->dtype, "float32 or bfloat16")
-        ->check(CLI::IsMember({"float32", "bfloat16"}));
-    command->add_option("--batch-tokens", options->batch_tokens, "Tokens of one forward pass")
-        ->check(CLI::Range(1, 1 << 24));
-    command->add_option("--threads", options->threads, "0: all processors")->check(CLI::Range(0, 4096));
-    command->add_option("--kernels", options->kernels, "auto, reference or one of headscope list kernels");
-    command->add_flag("--beyond-positions", options->beyond_positions, "Read past the trained positions");
-    command->add_flag("--json", options->json, "One JSON document");
+    add_option(*command, "--prefix", options->prefix,
+               "The token before a text: auto (its beginning or end token), none, or an id");
+    add_option(*command, "--tokens", options->tokens, "Score the first N tokens only")->check(CLI::NonNegativeNumber);
+    add_option(*command, "--sequences", options->sequences, "Sequences of a generated task")
+        ->check(in_range(1, 1 << 24));
+    add_option(*command, "--seed", options->seed, "Of generated tasks");
+    add_option(*command, "--task-option", options->task_options, "Option of a generated task: mqar.pairs=4");
+    add_option(*command, "--skip", options->skip,
+               "Whole blocks left out: 0,2,5-8, or others: all that are not standard");
+    add_option(*command, "-o,--output", options->output, "Results: .evaluation.h5, .csv or .json");
+    add_option(*command, "--dtype", options->dtype, "float32 or bfloat16")->check(one_of({"float32", "bfloat16"}));
+    add_option(*command, "--batch-tokens", options->batch_tokens, "Tokens of one forward pass")
+        ->check(in_range(1, 1 << 24));
+    add_option(*command, "--threads", options->threads, "0: all processors")->check(in_range(0, 4096));
+    add_option(*command, "--kernels", options->kernels, "auto, reference or one of headscope list kernels");
+    add_flag(*command, "--beyond-positions", options->beyond_positions, "Read past the trained positions");
+    add_flag(*command, "--json", options->json, "One JSON document");
     command->callback(
         [&context, options] { context.command = [&context, options] { run(*options, context.cancellation); }; });
 }

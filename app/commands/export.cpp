@@ -11,6 +11,7 @@
 #include "app/figure_flags.h"
 #include "app/figure_inputs.h"
 #include "app/loading.h"
+#include "app/options.h"
 #include "core/base/error.h"
 #include "core/base/output_file.h"
 #include "core/figures/figure.h"
@@ -82,14 +83,12 @@ void add_export(CLI::App& app, Context& context) {
         "export",
         "Draw a figure of analyses, runs, evaluations, models or tensors as PDF, SVG or PNG, or its numbers as CSV");
     auto options = std::make_shared<ExportOptions>();
-    command
-        ->add_option(
-            "files", options->files,
-            "Analysis files (*.headscope.h5), run folders, evaluation files; cost: also checkpoints and presets; "
-            "tensors: checkpoints")
+    add_option(*command, "files", options->files,
+               "Analysis files (*.headscope.h5), run folders, evaluation files; cost: also checkpoints and presets; "
+               "tensors: checkpoints")
         ->required();
-    command->add_option("--figure", options->request.recipe, "A recipe; see headscope list figures")->required();
-    command->add_option("-o,--output", options->output, "OUT.pdf, .svg, .png or .csv")->required();
+    add_option(*command, "--figure", options->request.recipe, "A recipe; see headscope list figures")->required();
+    add_option(*command, "-o,--output", options->output, "OUT.pdf, .svg, .png or .csv")->required();
     add_figure_flags(*command, options->request);
     command->callback([&context, options, command] {
         check_figure_flags(*command, options->request);

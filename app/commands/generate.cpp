@@ -7,6 +7,7 @@
 #include "app/console.h"
 #include "app/context.h"
 #include "app/loading.h"
+#include "app/options.h"
 #include "core/analysis/input.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
@@ -67,22 +68,20 @@ void add_generate(CLI::App& app, Context& context) {
     auto* command =
         app.add_subcommand("generate", "Continue a text, or answer it with an encoder-decoder, greedy or sampled");
     auto options = std::make_shared<Options>();
-    command->add_option("model", options->model, "A checkpoint")->required();
-    command->add_option("--prompt", options->prompt, "The text to continue")->required();
-    command->add_option("--tokens", options->choice.tokens, "At most so many new tokens")
-        ->check(CLI::Range(1, 1 << 20));
-    command->add_option("--temperature", options->choice.temperature, "0: greedy")->check(CLI::Range(0.0, 100.0));
-    command->add_option("--top-k", options->choice.top_k, "Sample from the k likeliest; 0: all")
+    add_option(*command, "model", options->model, "A checkpoint")->required();
+    add_option(*command, "--prompt", options->prompt, "The text to continue")->required();
+    add_option(*command, "--tokens", options->choice.tokens, "At most so many new tokens")->check(in_range(1, 1 << 20));
+    add_option(*command, "--temperature", options->choice.temperature, "0: greedy")->check(in_range(0.0, 100.0));
+    add_option(*command, "--top-k", options->choice.top_k, "Sample from the k likeliest; 0: all")
         ->check(CLI::NonNegativeNumber);
-    command->add_option("--top-p", options->choice.top_p, "Sample from the likeliest that reach p")
-        ->check(CLI::Range(1e-9, 1.0));
-    command->add_option("--seed", options->choice.seed, "Of the sampling");
-    command->add_option("--dtype", options->dtype, "float32 or bfloat16")
-        ->check(CLI::IsMember({"float32", "bfloat16"}));
-    command->add_option("--threads", options->threads, "0: all processors")->check(CLI::Range(0, 4096));
-    command->add_option("--kernels", options->kernels, "auto, reference or one of headscope list kernels");
-    command->add_flag("--beyond-positions", options->choice.beyond_positions, "Go on past the trained positions");
-    command->add_flag("--json", options->json, "One JSON document");
+    add_option(*command, "--top-p", options->choice.top_p, "Sample from the likeliest that reach p")
+        ->check(in_range(1e-9, 1.0));
+    add_option(*command, "--seed", options->choice.seed, "Of the sampling");
+    add_option(*command, "--dtype", options->dtype, "float32 or bfloat16")->check(one_of({"float32", "bfloat16"}));
+    add_option(*command, "--threads", options->threads, "0: all processors")->check(in_range(0, 4096));
+    add_option(*command, "--kernels", options->kernels, "auto, reference or one of headscope list kernels");
+    add_flag(*command, "--beyond-positions", options->choice.beyond_positions, "Go on past the trained positions");
+    add_flag(*command, "--json", options->json, "One JSON document");
     command->callback(
         [&context, options] { context.command = [&context, options] { run(*options, context.cancellation); }; });
 }

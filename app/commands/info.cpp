@@ -11,6 +11,7 @@
 #include "app/console.h"
 #include "app/context.h"
 #include "app/loading.h"
+#include "app/options.h"
 #include "app/run_description.h"
 #include "app/tensor_list.h"
 #include "core/base/error.h"
@@ -319,13 +320,12 @@ void tell(const std::string& path, const InfoOptions& options) {
 void add_info(CLI::App& app, Context& context) {
     auto* command = app.add_subcommand("info", "What a checkpoint, an analysis, a run or an evaluation is");
     auto options = std::make_shared<InfoOptions>();
-    command
-        ->add_option("path", options->paths,
-                     "A checkpoint folder, a weight file, an analysis file, a run folder, an evaluation file; several "
-                     "are told one after the other")
+    add_option(*command, "path", options->paths,
+               "A checkpoint folder, a weight file, an analysis file, a run folder, an evaluation file; several "
+               "are told one after the other")
         ->required();
-    command->add_flag("--json", options->json, "One JSON document for each path");
-    command->add_flag("--tensors", options->tensors, "List every tensor");
+    add_flag(*command, "--json", options->json, "One JSON document for each path");
+    add_flag(*command, "--tensors", options->tensors, "List every tensor");
     command->callback([&context, options] {
         context.command = [&context, options] {
             if (const auto files = hdf5_files(options->paths); !files.empty())

@@ -6,6 +6,7 @@
 
 #include "app/console.h"
 #include "app/context.h"
+#include "app/options.h"
 #include "app/resources.h"
 #include "core/analysis/input.h"
 #include "core/data/catalog.h"
@@ -14,8 +15,8 @@
 #include "core/figures/figure_style.h"
 #include "core/mixers/mixer.h"
 #include "core/model/presets.h"
-#include "core/training/job_keys.h"
 #include "core/model/recipe.h"
+#include "core/training/job_keys.h"
 #include "kernels/backend.h"
 
 namespace headscope::app {
@@ -59,8 +60,8 @@ Rows rows_of(const std::string& what) {
     if (what == "presets") rows = preset_rows();
     if (what == "datasets") {
         for (const auto& set : data::datasets())
-            rows.push_back({set.name, (set.is_generator ? "generator: " : "corpus: ") + set.description,
-                            data::options_text(set)});
+            rows.push_back(
+                {set.name, (set.is_generator ? "generator: " : "corpus: ") + set.description, data::options_text(set)});
     }
     if (what == "tasks")
         for (const auto& task : evaluation::tasks()) rows.push_back({task.name, task.summary, task.metrics});
@@ -84,13 +85,12 @@ void add_list(CLI::App& app, Context& context) {
     auto* command = app.add_subcommand("list", "What there is: figures, mixers, families, kernels, examples, ...");
     static std::string what;
     static bool json = false;
-    command
-        ->add_option("what", what,
-                     "figures, colour-maps, mixers, families, presets, job-keys, tasks, datasets, kernels, examples")
+    add_option(*command, "what", what,
+               "figures, colour-maps, mixers, families, presets, job-keys, tasks, datasets, kernels, examples")
         ->required()
-        ->check(CLI::IsMember(
-            {"figures", "colour-maps", "mixers", "families", "presets", "job-keys", "tasks", "datasets", "kernels", "examples"}));
-    command->add_flag("--json", json, "One JSON document");
+        ->check(one_of({"figures", "colour-maps", "mixers", "families", "presets", "job-keys", "tasks", "datasets",
+                        "kernels", "examples"}));
+    add_flag(*command, "--json", json, "One JSON document");
     command->callback([&context] {
         context.command = [] {
             const auto third_column = [] {

@@ -9,6 +9,7 @@
 
 #include "app/console.h"
 #include "app/context.h"
+#include "app/options.h"
 #include "app/reproduction.h"
 #include "core/figures/figure_arguments.h"
 #include "kernels/processors.h"
@@ -60,24 +61,23 @@ void add_reproduce(CLI::App& app, Context& context) {
     auto* command = app.add_subcommand(
         "reproduce", "Replay a paper small: train, evaluate, analyse, draw its figures and report which claims held");
     auto options = std::make_shared<Options>();
-    command->add_option("paper", options->paper, "deconattn: Deconstructing Attention")
+    add_option(*command, "paper", options->paper, "deconattn: Deconstructing Attention")
         ->required()
-        ->check(CLI::IsMember({"deconattn"}));
-    command->add_option("-o,--output", options->output, "A new folder, or with --resume the one to go on in")
+        ->check(one_of({"deconattn"}));
+    add_option(*command, "-o,--output", options->output, "A new folder, or with --resume the one to go on in")
         ->required();
-    command->add_option("--minutes", options->settings.minutes, "Time for all of it, earlier sessions included")
-        ->check(CLI::Range(0.2, 100000.0));
-    command->add_option("--seeds", options->settings.seeds, "Of each configuration; 0: as the minutes allow")
-        ->check(CLI::Range(0, 100));
-    command->add_option("--data", options->settings.data,
-                        "Text instead of the King James Bible: files, folders, patterns");
-    command
-        ->add_option("--threads", options->settings.threads,
-                     "Of each run; as many run side by side as there are processors for")
-        ->check(CLI::Range(1, 4096));
-    command->add_option("--launch", options->launch, "Words before the training program: \"mpirun -n 2\"");
-    command->add_flag("--resume", options->resume, "Go on where an earlier session ended, by its plan");
-    command->add_flag("--json", options->json, "One JSON document at the end");
+    add_option(*command, "--minutes", options->settings.minutes, "Time for all of it, earlier sessions included")
+        ->check(in_range(0.2, 100000.0));
+    add_option(*command, "--seeds", options->settings.seeds, "Of each configuration; 0: as the minutes allow")
+        ->check(in_range(0, 100));
+    add_option(*command, "--data", options->settings.data,
+               "Text instead of the King James Bible: files, folders, patterns");
+    add_option(*command, "--threads", options->settings.threads,
+               "Of each run; as many run side by side as there are processors for")
+        ->check(in_range(1, 4096));
+    add_option(*command, "--launch", options->launch, "Words before the training program: \"mpirun -n 2\"");
+    add_flag(*command, "--resume", options->resume, "Go on where an earlier session ended, by its plan");
+    add_flag(*command, "--json", options->json, "One JSON document at the end");
     command->callback([&context, options] { context.command = [&context, options] { run(*options, context); }; });
 }
 

@@ -9,6 +9,7 @@
 #include "app/console.h"
 #include "app/context.h"
 #include "app/loading.h"
+#include "app/options.h"
 #include "core/analysis/input.h"
 #include "core/base/error.h"
 #include "core/tokenizer/token_record.h"
@@ -136,21 +137,20 @@ void run_encode(const tokenizer::Tokenizer& tokenizer, const TokenizeOptions& op
 void add_tokenize(CLI::App& app, Context& context) {
     auto* command = app.add_subcommand("tokenize", "Ids and pieces of a text, or the text of ids");
     auto options = std::make_shared<TokenizeOptions>();
-    command->add_option("model", options->model, "A checkpoint folder, a file of one, or a tokenizer.json")->required();
-    auto* text = command->add_option("text", options->text, "The text");
-    auto* file = command->add_option("--file", options->file, "Read the text from a file; - is standard input");
-    auto* decode = command->add_option("--decode", options->decode, "Ids to turn into text")->expected(1, 1 << 20);
+    add_option(*command, "model", options->model, "A checkpoint folder, a file of one, or a tokenizer.json")
+        ->required();
+    auto* text = add_option(*command, "text", options->text, "The text");
+    auto* file = add_option(*command, "--file", options->file, "Read the text from a file; - is standard input");
+    auto* decode = add_option(*command, "--decode", options->decode, "Ids to turn into text")->expected(1, 1 << 20);
     text->excludes(file)->excludes(decode);
     file->excludes(decode);
-    command->add_flag("--skip-special", options->skip_special, "With --decode: leave special tokens out")
+    add_flag(*command, "--skip-special", options->skip_special, "With --decode: leave special tokens out")
         ->needs(decode);
-    command->add_flag("--plain", options->plain, "Add no special tokens");
-    command
-        ->add_flag(
-            "--chat", options->chat,
-            "The text is a user's message, put into the checkpoint's chat template; offsets count in what it makes")
+    add_flag(*command, "--plain", options->plain, "Add no special tokens");
+    add_flag(*command, "--chat", options->chat,
+             "The text is a user's message, put into the checkpoint's chat template; offsets count in what it makes")
         ->excludes(decode);
-    command->add_flag("--json", options->json, "One JSON document: ids, pieces, offsets in bytes");
+    add_flag(*command, "--json", options->json, "One JSON document: ids, pieces, offsets in bytes");
     command->callback([&context, options, text, file, decode] {
         if (text->count() + file->count() + decode->count() == 0)
             throw CLI::ValidationError("tokenize", "a TEXT, --file or --decode is expected");

@@ -14,6 +14,7 @@
 #include "app/console.h"
 #include "app/context.h"
 #include "app/loading.h"
+#include "app/options.h"
 #include "app/version.h"
 #include "core/base/error.h"
 #include "core/base/threads.h"
@@ -195,21 +196,20 @@ void run(const TrainOptions& options, Context& context) {
 void add_train(CLI::App& app, Context& context) {
     auto* command = app.add_subcommand("train", "Run a training job, or go on with one");
     auto options = std::make_shared<TrainOptions>();
-    command->add_option("job", options->job, "JOB.toml; not needed with --resume and --from");
-    command->add_option("-o,--output", options->output, "The run's folder: a new one, or with --resume its own")
+    add_option(*command, "job", options->job, "JOB.toml; not needed with --resume and --from");
+    add_option(*command, "-o,--output", options->output, "The run's folder: a new one, or with --resume its own")
         ->required();
-    auto* resume = command->add_flag("--resume", options->resume, "Go on from the run's last whole snapshot");
+    auto* resume = add_flag(*command, "--resume", options->resume, "Go on from the run's last whole snapshot");
     auto* from =
-        command->add_option("--from", options->from, "Fork: begin from this snapshot's folder")->excludes(resume);
-    command
-        ->add_flag("--fresh-optimizer", options->fresh_optimizer,
-                   "Of a fork: take the weights alone, and begin again at step 0")
+        add_option(*command, "--from", options->from, "Fork: begin from this snapshot's folder")->excludes(resume);
+    add_flag(*command, "--fresh-optimizer", options->fresh_optimizer,
+             "Of a fork: take the weights alone, and begin again at step 0")
         ->needs(from);
-    command->add_option("--set", options->set, "Change a key of the job: training.steps=500; may repeat")
+    add_option(*command, "--set", options->set, "Change a key of the job: training.steps=500; may repeat")
         ->expected(1)
         ->take_all();
-    command->add_option("--nice", options->nice, "A lower priority: 0 to 19")->check(CLI::Range(0, 19));
-    command->add_flag("--json", options->json, "One JSON document at the end");
+    add_option(*command, "--nice", options->nice, "A lower priority: 0 to 19")->check(in_range(0, 19));
+    add_flag(*command, "--json", options->json, "One JSON document at the end");
     command->callback([&context, options] {
         if (options->job.empty() && !options->resume && options->from.empty())
             throw CLI::ValidationError("train", "a JOB.toml, --resume or --from is expected");

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 constexpr const char* kFile = "machine.json";
-constexpr int kVersion = 1;
+constexpr int kCalibrationVersion = 1;
 constexpr qint64 kMostBytes = 1 << 16;
 /// The first run warms caches up. The last one that there is time for counts.
 constexpr std::array kTokens{64, 512, 1024};
@@ -79,13 +79,13 @@ std::optional<double> load_rate(const fs::path& folder, int threads) {
     if (!file.open(QIODevice::ReadOnly) || file.size() > kMostBytes) return std::nullopt;
     const QJsonObject kept = QJsonDocument::fromJson(file.readAll()).object();
     const double rate = kept["multiplications_per_second"].toDouble();
-    const bool same = kept["version"].toInt() == kVersion && kept["threads"].toInt() == threads &&
+    const bool same = kept["version"].toInt() == kCalibrationVersion && kept["threads"].toInt() == threads &&
                       kept["processor"].toString() == QString::fromStdString(processor_name());
     return same && rate > 0 ? std::optional(rate) : std::nullopt;
 }
 
 void save_rate(const fs::path& folder, int threads, double rate) {
-    const QJsonObject kept{{"version", kVersion},
+    const QJsonObject kept{{"version", kCalibrationVersion},
                            {"processor", QString::fromStdString(processor_name())},
                            {"threads", threads},
                            {"multiplications_per_second", rate}};

@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::chrono::milliseconds kEnd{1000};
+constexpr std::chrono::milliseconds kCostEnd{1000};
 
 /// What `headscope cost --json` says. Throws Error.
 std::shared_ptr<const cost::CostTable> table_of(const QByteArray& answer) {
@@ -73,7 +73,7 @@ CostService::~CostService() {
     files_.cancel(this);
     if (!process_) return;
     process_->send_signal(SIGKILL);
-    process_->wait(kEnd);
+    process_->wait(kCostEnd);
 }
 
 void CostService::measure(const widgets::CostWish& wish) {

@@ -17,7 +17,7 @@
 namespace headscope::app {
 namespace {
 
-constexpr std::chrono::milliseconds kEnd{1000};
+constexpr std::chrono::milliseconds kEvaluationEnd{1000};
 constexpr int kParts = 16;  ///< the shortest context is that part of the length of training
 
 /// A name that no file has: a second may see several.
@@ -77,7 +77,7 @@ EvaluationService::~EvaluationService() {
     files_.cancel(this);
     if (!process_) return;
     process_->send_signal(SIGKILL);
-    process_->wait(kEnd);
+    process_->wait(kEvaluationEnd);
 }
 
 void EvaluationService::evaluate() {

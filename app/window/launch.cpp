@@ -27,10 +27,10 @@ namespace fs = std::filesystem;
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr int kPriority = 10;                   ///< so that the window answers while a job has all processors
-constexpr std::chrono::seconds kMeasure{1};     ///< of steps, after the first
-constexpr std::chrono::seconds kPatience{180};  ///< until the first step: data may have to be made
-constexpr std::chrono::milliseconds kTurn{40}, kEnd{5000};
+constexpr int kPriority = 10;                       ///< so that the window answers while a job has all processors
+constexpr std::chrono::seconds kMeasure{1};         ///< of steps, after the first
+constexpr std::chrono::seconds kStepPatience{180};  ///< until the first step: data may have to be made
+constexpr std::chrono::milliseconds kTurn{40}, kTrainerEnd{5000};
 constexpr qint64 kMostWords = 64 << 10;
 
 void make_folder(const fs::path& folder) {
@@ -122,12 +122,12 @@ struct Ending {
     Spawned& process;
     ~Ending() {
         process.send_signal(SIGKILL);
-        process.wait(kEnd);
+        process.wait(kTrainerEnd);
     }
 };
 
 /// Tokens and seconds of steps, without the first one, which is slower.
-struct Pace {
+struct StepPace {
     std::int64_t tokens = 0;
     double seconds = 0;
     int steps = 0;
@@ -235,7 +235,7 @@ LaunchState look_at(const Launch& launch) {
 double measure_speed(const training::JobFile& job, const std::string& program, const fs::path& folder,
                      const std::atomic<bool>& given_up, const Cancellation& cancellation) {
     training::JobFile aside = job;
-    // The minutes, more than kPatience, are the end of one whose window was killed.
+    // The minutes, more than kStepPatience, are the end of one whose window was killed.
     for (const char* off :
          {"evaluation.every=0", "snapshots.every=0", "probe.every=0", "sample.every=0", "training.minutes=4"})
         training::set_key(aside, off);
@@ -250,7 +250,7 @@ double measure_speed(const training::JobFile& job, const std::string& program, c
          QString::fromStdString(run.string()), QStringLiteral("--nice"), QString::number(kPriority)}));
     const Ending ending{*process};
     training::JournalReader journal(training::RunFolder{run}.journal());
-    Pace pace;
+    StepPace pace;
     std::optional<Clock::time_point> first;
     const auto begin = Clock::now();
     for (;;) {
@@ -266,7 +266,7 @@ double measure_speed(const training::JobFile& job, const std::string& program, c
         const auto now = Clock::now();
         const bool enough = first && pace.seconds > 0 && now - *first >= kMeasure;
         const bool ended = !process->running();
-        if (!enough && !ended && now - begin < kPatience) continue;
+        if (!enough && !ended && now - begin < kStepPatience) continue;
         const QByteArray said = QByteArray::fromStdString(process->errors());
         if (pace.seconds > 0) return static_cast<double>(pace.tokens) / pace.seconds;
         if (pace.steps > 0) return pace.first_tokens_per_second;

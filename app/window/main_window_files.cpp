@@ -23,7 +23,7 @@ namespace headscope::app {
 namespace {
 
 constexpr std::size_t kMostRecent = 24;
-constexpr std::chrono::milliseconds kPatience{200};
+constexpr std::chrono::milliseconds kRecentPatience{200};
 const char kRecentItems = 0;  ///< owner of tasks that look at them
 
 enum class PathKind { model, analysis, run, job, text };
@@ -95,7 +95,7 @@ void MainWindow::ask_disk(const QString& path, const std::function<void()>& ques
     looker_.post(this, [this, path, question, send = mailbox_.sender()](const Cancellation&) {
         try {
             const auto answer = ask_aside([question] { return question(), true; });
-            if (answer.wait_for(kPatience) != std::future_status::ready)
+            if (answer.wait_for(kRecentPatience) != std::future_status::ready)
                 send([this, path] { tell(tr("Waiting for the disk of %1").arg(path)); });
         } catch (const Error&) {
             question();  // no thread to ask on
@@ -197,8 +197,8 @@ void MainWindow::show_recent() {
         using State = PathStates::State;
         // The list does not wait for a disk that sleeps: what it says comes later.
         for (bool first = true; !stop.requested(); first = false) {
-            if (!first) std::this_thread::sleep_for(kPatience);
-            const auto states = states_of_recent_.ask(paths, kPatience);
+            if (!first) std::this_thread::sleep_for(kRecentPatience);
+            const auto states = states_of_recent_.ask(paths, kRecentPatience);
             paths.clear();
             bool changed = first;
             for (widgets::RecentItem& item : shown) {

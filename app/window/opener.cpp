@@ -16,14 +16,18 @@ namespace headscope::app {
 namespace {
 
 constexpr int kMostChildren = 2;
-constexpr std::chrono::seconds kPatience{5}, kLastPatience{60};
-constexpr std::chrono::milliseconds kEnd{500};
+constexpr std::chrono::seconds kLookPatience{5}, kLastPatience{60};
+constexpr std::chrono::milliseconds kChildEnd{500};
 constexpr qsizetype kMostFiles = 12;  ///< that one child looks at
 
 }  // namespace
 
 Opener::Opener(widgets::Desk* desk, std::string program, QObject* parent)
-    : QObject(parent), desk_(desk), program_(std::move(program)), patience_(kPatience), last_patience_(kLastPatience) {}
+    : QObject(parent),
+      desk_(desk),
+      program_(std::move(program)),
+      patience_(kLookPatience),
+      last_patience_(kLastPatience) {}
 
 Opener::~Opener() {
     std::vector<std::shared_ptr<Spawned>> children;
@@ -32,7 +36,7 @@ Opener::~Opener() {
         leave(look);
     }
     // One that is not there yet could not be killed.
-    for (const auto& child : children) child->wait_until_begun(kEnd);
+    for (const auto& child : children) child->wait_until_begun(kChildEnd);
 }
 
 void Opener::set_patience(std::chrono::milliseconds patience, std::chrono::milliseconds last) {

@@ -19,7 +19,7 @@
 namespace headscope::app {
 namespace {
 
-constexpr int kVersion = 1;
+constexpr int kSessionVersion = 1;
 constexpr qint64 kMostBytes = 64 << 20;
 constexpr std::size_t kMostRecent = 24;
 
@@ -27,12 +27,12 @@ std::optional<QJsonObject> read_object(const std::filesystem::path& path) {
     QFile file(QString::fromStdString(path.string()));
     if (!file.open(QIODevice::ReadOnly) || file.size() > kMostBytes) return std::nullopt;
     const QJsonDocument document = QJsonDocument::fromJson(file.readAll());
-    if (!document.isObject() || document.object()["version"].toInt() != kVersion) return std::nullopt;
+    if (!document.isObject() || document.object()["version"].toInt() != kSessionVersion) return std::nullopt;
     return document.object();
 }
 
 void write_object(const std::filesystem::path& path, QJsonObject object, const char* kind) {
-    object["version"] = kVersion;
+    object["version"] = kSessionVersion;
     const QByteArray text = QJsonDocument(object).toJson();
     OutputFile file(path, {}, kind);
     file.append(text.constData(), static_cast<std::size_t>(text.size()));
@@ -50,7 +50,7 @@ constexpr const char* kLost = "session.lost.json";
 constexpr const char* kUnread = "session.unread.json";
 constexpr const char* kRecent = "recent.json";
 constexpr QLatin1String kJobView("train"), kPartial(".partial");
-constexpr std::chrono::seconds kPatience{2};
+constexpr std::chrono::seconds kDiskPatience{2};
 
 std::optional<Session> load(const std::filesystem::path& path) {
     const auto object = read_object(path);
@@ -137,7 +137,7 @@ void follow_renames(FoundSession& found) {
             if (path.endsWith(kPartial)) asked << path << published(path);
     }
     if (asked.isEmpty()) return;
-    const auto states = PathStates().ask(asked, kPatience);
+    const auto states = PathStates().ask(asked, kDiskPatience);
     const auto is = [&](const QString& path, PathStates::State state) { return states.at(path) == state; };
     const auto follow = [&](QString& path) {
         if (!path.endsWith(kPartial) || !is(path, PathStates::State::missing)) return;

@@ -30,7 +30,7 @@ namespace {
 constexpr int kMostFrames = 80;
 constexpr int kMostSamples = 16;
 constexpr int kOwnFrames = 2;  // the handler, and what called it
-constexpr auto kPatience = std::chrono::milliseconds(20);
+constexpr auto kSamplePatience = std::chrono::milliseconds(20);
 
 struct Sample {
     std::array<void*, kMostFrames> frames;
@@ -91,7 +91,7 @@ void StackSamples::clear() {
 void StackSamples::take() {
     const int before = taken;
     if (before >= kMostSamples || ::syscall(SYS_tgkill, ::getpid(), thread_, signal_number()) != 0) return;
-    const auto end = std::chrono::steady_clock::now() + kPatience;
+    const auto end = std::chrono::steady_clock::now() + kSamplePatience;
     while (taken == before && std::chrono::steady_clock::now() < end)
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }

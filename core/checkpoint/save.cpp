@@ -171,12 +171,16 @@ private:
 }  // namespace
 
 OutputTensor output_tensor(std::string name, const at::Tensor& tensor) {
+    return output_tensor(std::move(name), tensor, tensor.sizes().vec());
+}
+
+OutputTensor output_tensor(std::string name, const at::Tensor& tensor, std::vector<std::int64_t> shape) {
     const auto type = data_type(tensor.scalar_type());
     if (!type) {
         throw Error(ErrorCode::unsupported, "tensor \"" + escaped(name) + '"', "expected a type that safetensors has",
                     std::string("found ") + c10::toString(tensor.scalar_type()));
     }
-    return {{std::move(name), *type, tensor.sizes().vec()}, [tensor](const OutputTensor::Sink& sink) {
+    return {{std::move(name), *type, std::move(shape)}, [tensor](const OutputTensor::Sink& sink) {
                 constexpr std::size_t piece = std::size_t{4} << 20U;
                 const at::Tensor plain = tensor.detach().cpu().contiguous();
                 const auto* bytes = static_cast<const char*>(plain.const_data_ptr());

@@ -20,6 +20,8 @@ struct OutputTensor {
 /// A tensor in memory, as it is; made contiguous on the CPU when it is written. Error unsupported for types that
 /// safetensors lacks.
 OutputTensor output_tensor(std::string name, const at::Tensor& tensor);
+/// The same under another shape with as many elements.
+OutputTensor output_tensor(std::string name, const at::Tensor& tensor, std::vector<std::int64_t> shape);
 
 struct SaveRequest {
     std::filesystem::path destination;              ///< a new or an empty folder

@@ -128,8 +128,7 @@ void measure_training(model::Trainable& trainable, const MeasureOptions& options
     const Watch watch;
     {
         const at::Tensor hidden = model.forward(batch, forward);
-        const model::LossSum loss =
-            model::head_loss(hidden.flatten(0, 1), trainable.head_weight(), batch.ids.flatten());
+        const model::LossSum loss = trainable.loss(hidden.flatten(0, 1), batch.ids.flatten());
         loss.sum.backward();
     }
     result.training_seconds = watch.seconds();

@@ -10,7 +10,7 @@
 namespace headscope::figures {
 namespace {
 
-std::string quoted(std::string_view text) {
+std::string quoted_field(std::string_view text) {
     if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
     std::string field = "\"";
     for (const char c : text) {
@@ -30,7 +30,7 @@ struct FieldWriter {
 
     void operator()(const std::vector<double>& values) const { text += csv_number(values[row]); }
     void operator()(const std::vector<std::int64_t>& values) const { text += std::to_string(values[row]); }
-    void operator()(const std::vector<std::string>& values) const { text += quoted(values[row]); }
+    void operator()(const std::vector<std::string>& values) const { text += quoted_field(values[row]); }
 };
 
 }  // namespace
@@ -56,7 +56,7 @@ std::string csv(const Table& table) {
                         "expected " + std::to_string(rows) + " values", "found " + std::to_string(length(column)));
         }
         if (c > 0) text += ',';
-        text += quoted(column.name);
+        text += quoted_field(column.name);
     }
     text += "\r\n";
     for (std::size_t r = 0; r < rows; ++r) {

@@ -85,13 +85,13 @@ at::Tensor distance_biases(const kernels::ScoreRule& rule, const at::Tensor& rel
 }
 
 at::Tensor unmeasured(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
-                      const kernels::ScoreRule& rule, const Cancellation* cancellation) {
-    if (trains_fused(query, key, value, rule)) return trained_attention(query, key, value, rule, cancellation);
+                      const kernels::ScoreRule& rule, const at::Tensor& sinks, const Cancellation* cancellation) {
+    if (trains_fused(query, key, value, rule)) return trained_attention(query, key, value, rule, sinks, cancellation);
     if (const at::Tensor output = library_attention(query, key, value, rule); output.defined())
         return side_by_side(output);
     const bool recorded =
         at::GradMode::is_enabled() && (query.requires_grad() || key.requires_grad() || value.requires_grad());
-    if (query.scalar_type() == at::kDouble) return side_by_side(dense_attention(query, key, value, rule));
+    if (query.scalar_type() == at::kDouble) return side_by_side(dense_attention(query, key, value, rule, sinks));
     if (recorded) return block_attention(query, key, value, rule);
     at::Tensor output =
         at::empty({query.size(0), query.size(2), query.size(1) * value.size(3)}, query.options().dtype(at::kFloat));
@@ -115,12 +115,13 @@ at::Tensor measured(const at::Tensor& query, const at::Tensor& key, const at::Te
 }  // namespace
 
 at::Tensor attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
-                  const kernels::ScoreRule& rule, SiteIndex site, const StackContext& context) {
+                  const kernels::ScoreRule& rule, SiteIndex site, const StackContext& context,
+                  const at::Tensor& sinks) {
     if (context.cancellation) context.cancellation->check();
     const kernels::StatisticsRequest* request = context.probe ? context.probe->request(site) : nullptr;
     if (!request) {
-        return finish_attention(unmeasured(query, key, value, rule, context.cancellation), {query, key, value, rule},
-                                nullptr, site, context);
+        return finish_attention(unmeasured(query, key, value, rule, sinks, context.cancellation),
+                                {query, key, value, rule}, nullptr, site, context);
     }
     kernels::Statistics statistics;
     const at::Tensor output = measured(query, key, value, rule, context.cancellation, *request, statistics);
@@ -166,7 +167,7 @@ at::Tensor taylor_weights(const at::Tensor& query, const at::Tensor& key, const 
 }  // namespace
 
 at::Tensor dense_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
-                           const kernels::ScoreRule& rule) {
+                           const kernels::ScoreRule& rule, const at::Tensor& sinks) {
     if (rule.blocks.block_size != 0 || rule.normaliser == kernels::Normaliser::sparsemax) {
         throw Error(ErrorCode::unsupported, "attention", "expected weights of scale, cap, biases and windows",
                     "found a rule that only the fused operator knows");
@@ -201,7 +202,7 @@ at::Tensor dense_attention(const at::Tensor& query, const at::Tensor& key, const
     at::Tensor largest = scores.amax(-1, true);
     at::Tensor extra;
     if (!rule.sink_logits.empty()) {
-        extra = at::tensor(rule.sink_logits, query.options()).view({heads, 1, 1});
+        extra = (sinks.defined() ? sinks : at::tensor(rule.sink_logits, query.options())).view({heads, 1, 1});
         largest = largest.maximum(extra);
     }
     at::Tensor weights = (scores - largest).exp().masked_fill(forbidden, 0);

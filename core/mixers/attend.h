@@ -23,9 +23,11 @@ namespace headscope::mixers {
 /// Heads that are switched off (StackContext::switched_off) are announced and measured as they would be; what is
 /// returned has them replaced.
 ///
-/// `rule` has the layer's constants; query offset and lengths are this call's. Throws Stopped when cancelled.
+/// `rule` has the layer's constants; query offset and lengths are this call's. `sinks` [H], where given, is what
+/// rule.sink_logits was copied from: autograd's gradients reach it. Throws Stopped when cancelled.
 at::Tensor attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
-                  const kernels::ScoreRule& rule, SiteIndex site, const StackContext& context);
+                  const kernels::ScoreRule& rule, SiteIndex site, const StackContext& context,
+                  const at::Tensor& sinks = {});
 
 /// What one attention read, for what is told of it.
 struct Attended {
@@ -41,6 +43,6 @@ at::Tensor finish_attention(const at::Tensor& output, const Attended& what, cons
 /// The same by the book: builds the matrix, in the inputs' type, out of operators that autograd knows. Everything of a
 /// ScoreRule but sparsemax and block visibility (Error(unsupported)). Returns [B, H, Lq, dv].
 at::Tensor dense_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
-                           const kernels::ScoreRule& rule);
+                           const kernels::ScoreRule& rule, const at::Tensor& sinks = {});
 
 }  // namespace headscope::mixers

@@ -82,7 +82,7 @@ at::Tensor StandardMixer::forward(const at::Tensor& normed, const StackContext& 
         rule.beyond_table = context.shared_bias->beyond_table;
     }
     if (context.lengths) rule.query_length = rule.key_length = *context.lengths;
-    return attend(queries.transpose(1, 2), key, value, rule, context.site, context);
+    return attend(queries.transpose(1, 2), key, value, rule, context.site, context, sinks_);
 }
 
 std::unique_ptr<MixerCache> StandardMixer::new_cache() const {

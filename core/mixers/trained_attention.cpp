@@ -2,6 +2,7 @@
 #include "core/mixers/trained_attention.h"
 
 #include <memory>
+#include <optional>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
@@ -49,11 +50,21 @@ Gradients new_gradients(const at::Tensor& q, const at::Tensor& k, const at::Tens
     return {all.narrow(1, 0, heads), all.narrow(1, heads, groups), all.narrow(1, heads + groups, groups)};
 }
 
+/// A sink is a key whose value is 0: d loss / d sink = - sum over rows of its weight * (O . dO). -> [H]
+at::Tensor sink_gradient(const at::Tensor& sinks, const at::Tensor& constants, const at::Tensor& output,
+                         const at::Tensor& outer) {
+    constexpr double log2_e = 1.4426950408889634;
+    const at::Tensor logits = sinks.to(at::kFloat).view({1, -1, 1});
+    const at::Tensor weights = (logits * log2_e - constants.select(0, 0)).exp2() * constants.select(0, 1);
+    const at::Tensor products = (output.to(at::kFloat) * outer.to(at::kFloat)).sum(-1);
+    return (weights * products).sum(at::IntArrayRef{0, 2}).neg().to(sinks.scalar_type());
+}
+
 class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
 public:
     static at::Tensor forward(AutogradContext* context, const at::Tensor& query, const at::Tensor& key,
-                              const at::Tensor& value, const kernels::ScoreRule& rule,
-                              const Cancellation* cancellation) {
+                              const at::Tensor& value, const std::optional<at::Tensor>& sinks,
+                              const kernels::ScoreRule& rule, const Cancellation* cancellation) {
         const at::Tensor q = unit_stride(query), k = unit_stride(key), v = unit_stride(value);
         const std::int64_t heads = q.size(1), length = q.size(2);
         const at::Tensor output = at::empty({q.size(0), length, heads * v.size(3)}, q.options());
@@ -67,7 +78,7 @@ public:
         } catch (const kernels::Cancelled&) {
             throw Stopped();
         }
-        context->save_for_backward({q, k, v, output, constants});
+        context->save_for_backward({q, k, v, output, constants, sinks.value_or(at::Tensor())});
         context->saved_data["rule"] = c10::IValue::make_capsule(kept);
         return output;
     }
@@ -79,15 +90,18 @@ public:
         const auto by_head = [&](const at::Tensor& flat) {
             return flat.view({q.size(0), q.size(2), q.size(1), v.size(3)}).transpose(1, 2);
         };
+        const at::Tensor outer_by_head = by_head(outer.at(0).contiguous());
         Gradients gradients = new_gradients(q, k, v);
         if (!context->needs_input_grad(0)) gradients.query.reset();
         if (!context->needs_input_grad(1)) gradients.key.reset();
         if (!context->needs_input_grad(2)) gradients.value.reset();
         kernels::attention_backward({view_of(q), view_of(k), view_of(v), &kept->value, nullptr},
-                                    view_of(by_head(output)), view_of(by_head(outer.at(0).contiguous())),
-                                    rows_of(saved.at(4)),
+                                    view_of(by_head(output)), view_of(outer_by_head), rows_of(saved.at(4)),
                                     {target_of(gradients.query), target_of(gradients.key), target_of(gradients.value)});
-        return {gradients.query, gradients.key, gradients.value, {}, {}};
+        at::Tensor sinks;
+        if (saved.at(5).defined() && context->needs_input_grad(3))
+            sinks = sink_gradient(saved.at(5), saved.at(4), by_head(output), outer_by_head);
+        return {gradients.query, gradients.key, gradients.value, sinks, {}, {}};
     }
 };
 
@@ -100,8 +114,9 @@ bool trains_fused(const at::Tensor& query, const at::Tensor& key, const at::Tens
 }
 
 at::Tensor trained_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
-                             const kernels::ScoreRule& rule, const Cancellation* cancellation) {
-    return AttentionFunction::apply(query, key, value, rule, cancellation);
+                             const kernels::ScoreRule& rule, const at::Tensor& sinks,
+                             const Cancellation* cancellation) {
+    return AttentionFunction::apply(query, key, value, std::optional<at::Tensor>(sinks), rule, cancellation);
 }
 
 }  // namespace headscope::mixers

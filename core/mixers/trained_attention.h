@@ -16,9 +16,10 @@ namespace headscope::mixers {
 bool trains_fused(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                   const kernels::ScoreRule& rule);
 
-/// query [B, H, Lq, dk], key [B, G, Lk, dk], value [B, G, Lk, dv] -> [B, Lq, H * dv] in the type of the query. Slopes,
-/// biases and sink logits of the rule are constants: no gradient reaches them. Throws Stopped when cancelled.
+/// query [B, H, Lq, dk], key [B, G, Lk, dk], value [B, G, Lk, dv] -> [B, Lq, H * dv] in the type of the query. Slopes
+/// and biases of the rule are constants: no gradient reaches them. `sinks` [H], or undefined, are the rule's sink
+/// logits as a tensor that gets gradients. Throws Stopped when cancelled.
 at::Tensor trained_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
-                             const kernels::ScoreRule& rule, const Cancellation* cancellation);
+                             const kernels::ScoreRule& rule, const at::Tensor& sinks, const Cancellation* cancellation);
 
 }  // namespace headscope::mixers

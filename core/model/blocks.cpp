@@ -197,13 +197,25 @@ void Embedding::declare(TensorPlan& plan, const TensorNames& names) {
     }
 }
 
-at::Tensor Head::operator()(const at::Tensor& rows) const {
+at::Tensor Head::before_vocabulary(const at::Tensor& rows) const {
     at::Tensor x = scale == 1 ? rows : rows * scale;
     if (projection.weight.defined()) x = projection(x);
-    if (transform.weight.defined()) x = transform_norm(activate(activation, transform(x)));
-    x = vocabulary(x).to(at::kFloat);
+    return transform.weight.defined() ? transform_norm(activate(activation, transform(x))) : x;
+}
+
+at::Tensor Head::operator()(const at::Tensor& rows) const {
+    at::Tensor x = vocabulary(before_vocabulary(rows)).to(at::kFloat);
     if (logits_bias.defined()) x = x + logits_bias;
     return soft_cap > 0 ? (x / soft_cap).tanh() * soft_cap : x;
+}
+
+LossSum Head::loss(const at::Tensor& rows, const at::Tensor& targets, const HeadLossOptions& options) const {
+    at::Tensor bias = vocabulary.bias;
+    if (logits_bias.defined()) {
+        const at::Tensor row = logits_bias.view({-1});
+        bias = bias.defined() ? bias + row : row;
+    }
+    return head_loss(before_vocabulary(rows), {vocabulary.weight, bias, soft_cap}, targets, options);
 }
 
 void Head::declare(TensorPlan& plan, const TensorNames& names) {

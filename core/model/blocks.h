@@ -12,6 +12,7 @@
 
 #include "core/model/config.h"
 #include "core/model/experts.h"
+#include "core/model/head_loss.h"
 #include "core/model/recipe.h"
 #include "core/model/tensor_plan.h"
 
@@ -79,8 +80,13 @@ struct Head {
     double scale = 1;        ///< of the rows
     double soft_cap = 0;
     at::Tensor operator()(const at::Tensor& rows) const;  ///< [N, d] -> [N, V] float32
+    /// The loss of the same logits, without all of them in memory (head_loss.h).
+    LossSum loss(const at::Tensor& rows, const at::Tensor& targets, const HeadLossOptions& options) const;
     /// Declares what the file has; a head that is absent is reported as missing and leaves `there` false.
     void declare(TensorPlan& plan, const TensorNames& names);
+
+private:
+    at::Tensor before_vocabulary(const at::Tensor& rows) const;
 };
 
 }  // namespace headscope::model

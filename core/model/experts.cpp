@@ -76,7 +76,7 @@ void Experts::declare(TensorPlan& plan, const TensorNames& names) {
     const auto matrices = [&](at::Tensor* weight, at::Tensor* bias, const std::string& name, const Dimension& in,
                               const Dimension& out) {
         plan.want_experts(weight, names.layer_stem + name, experts, in, out);
-        plan.want(bias, {names.layer_stem + name + "_bias"}, {experts, out});
+        plan.want(bias, {names.layer_stem + name + "_bias"}, {experts, out}, Initial::bias);
     };
     matrices(&gate_up, &gate_up_bias, names.in_layer.expert_gate_up, hidden, both);
     matrices(&down, &down_bias, names.in_layer.expert_down, inner, hidden);

@@ -45,18 +45,19 @@ std::vector<FlatWeights::Destination> FlatWeights::destinations(const TensorPlan
     std::vector<Destination> all;
     std::set<std::string> names;
     for (const TensorPlan::Want& want : plan.wants()) {
-        if (want.packed || want.heads > 0 || !names.insert(want.tensor).second) {
+        if (want.into == nullptr) continue;  // scales of packed numbers: read with these
+        if (!names.insert(want.tensor).second) {
             throw Error(ErrorCode::unsupported, escaped(want.tensor), "expected a tensor of its own to train",
-                        want.packed ? "found packed numbers" : "found one that is regrouped or shared");
+                        "found one that is shared");
         }
         const auto same = [&](const Destination& one) { return one.wants.front()->into == want.into; };
         auto found = std::find_if(all.begin(), all.end(), same);
         if (found == all.end()) {
             Destination made;
-            made.shape = want.sizes();
+            made.shape = want.unpacked_sizes();
             if (want.row >= 0) made.shape[0] = want.rows;
-            made.trained = want.initial == Initial::usual || want.initial == Initial::gain;
-            made.decays = made.shape.size() > 1;
+            made.trained = want.initial != Initial::guide && want.initial != Initial::ids;
+            made.decays = made.shape.size() > 1 && want.initial != Initial::bias;
             found = all.insert(all.end(), std::move(made));
         }
         found->wants.push_back(&want);
@@ -97,8 +98,11 @@ void FlatWeights::place(const Destination& destination, at::ScalarType type) {
         *first.into = stored;
     }
     for (const TensorPlan::Want* want : destination.wants) {
-        const at::Tensor value = want->row < 0 ? stored : stored.narrow(0, want->row, want->shape.front().size);
-        parameters_.push_back({want->tensor, value, destination.decays, destination.trained});
+        at::Tensor value = want->row < 0 ? stored : stored.narrow(0, want->row, want->shape.front().size);
+        const std::vector<std::int64_t> shape = value.sizes().vec();
+        // The model has the first piece of all heads before the second; the file goes head by head.
+        if (want->heads > 0) value = value.unflatten(0, {want->parts, want->heads, -1}).transpose(0, 1);
+        parameters_.push_back({want->unpacked_name(), value, shape, destination.decays, destination.trained});
     }
 }
 
@@ -109,16 +113,26 @@ void FlatWeights::fill(const TensorPlan& plan, const checkpoint::Checkpoint* fil
     double done = 0;
     const auto all = static_cast<double>(plan.elements());
     for (const TensorPlan::Want& want : plan.wants()) {
+        if (want.into == nullptr) continue;
         if (cancellation) cancellation->check();
-        const at::Tensor& value = values.at(want.tensor);
+        const at::Tensor& value = values.at(want.unpacked_name());
         if (progress) progress->advance(done, all, "load " + escaped(want.tensor));
         done += static_cast<double>(value.numel());
         if (!want.fresh) {
             const checkpoint::LoadAs as = load_as(weights_.scalar_type());
-            value.copy_(cancellation ? file->load(want.tensor, as, *cancellation) : file->load(want.tensor, as));
+            const at::Tensor stored = want.packed    ? plan.unpack(want, as, cancellation)
+                                      : cancellation ? file->load(want.tensor, as, *cancellation)
+                                                     : file->load(want.tensor, as);
+            value.copy_(stored.reshape(value.sizes()));
             continue;
         }
-        fill_fresh(want, plan.config(), seed, value);
+        if (value.is_contiguous()) {
+            fill_fresh(want, plan.config(), seed, value);
+            continue;
+        }
+        const at::Tensor whole = at::empty(want.sizes(), value.options());
+        fill_fresh(want, plan.config(), seed, whole);
+        value.copy_(whole.view(value.sizes()));
     }
 }
 

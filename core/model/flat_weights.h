@@ -18,7 +18,8 @@ namespace headscope::model {
 class FlatWeights {
 public:
     /// Lays out and fills every tensor of a plan that has been checked: those that are fresh at random from `seed`, the
-    /// others from `file`. Errors: unsupported for what cannot be trained (packed or regrouped tensors).
+    /// others from `file`. Heads that a file keeps together are regrouped, packed numbers unpacked; parameters() are as
+    /// they are written. Errors: unsupported for a tensor that is wanted twice.
     FlatWeights(const TensorPlan& plan, const checkpoint::Checkpoint* file, at::ScalarType type, std::uint64_t seed,
                 Progress* progress, const Cancellation* cancellation);
 

@@ -11,7 +11,7 @@ void fill_fresh(const TensorPlan::Want& want, const ModelConfig& config, std::ui
         value.fill_(1.0 - config.norm_gain_offset);
     } else if (want.initial == Initial::ids) {
         fill_integers(value, key, config.vocabulary);
-    } else if (value.dim() > 1) {
+    } else if (value.dim() > 1 && want.initial != Initial::bias) {
         fill_normal(value, key, config.initializer_range);
     } else {
         value.zero_();

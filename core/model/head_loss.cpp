@@ -27,17 +27,18 @@ using torch::autograd::tensor_list;
 constexpr std::int64_t kLogitBytes = 16 << 20;
 
 struct Gradients {
-    at::Tensor hidden, weight;  ///< undefined: not wanted
+    at::Tensor hidden, weight, bias;  ///< undefined: not wanted
 };
 
 /// The sum with gradients that were made already: backward scales them.
 class MadeGradients : public torch::autograd::Function<MadeGradients> {
 public:
-    static at::Tensor forward(AutogradContext* context, const at::Tensor& hidden, const at::Tensor& head_weight,
-                              const at::Tensor& sum, const Gradients& made) {
+    static at::Tensor forward(AutogradContext* context, const at::Tensor& hidden, const at::Tensor& weight,
+                              const std::optional<at::Tensor>& bias, const at::Tensor& sum, const Gradients& made) {
         static_cast<void>(hidden);
-        static_cast<void>(head_weight);
-        context->save_for_backward({made.hidden, made.weight});
+        static_cast<void>(weight);
+        static_cast<void>(bias);
+        context->save_for_backward({made.hidden, made.weight, made.bias});
         return sum.clone();
     }
 
@@ -48,11 +49,12 @@ public:
             at::Tensor mine = gradient;  // nobody else has it: it may be scaled where it is
             return !mine.defined() || factor == 1.0 ? mine : mine.mul_(factor);
         };
-        return {scaled(made.at(0)), scaled(made.at(1)), {}, {}};
+        return {scaled(made.at(0)), scaled(made.at(1)), scaled(made.at(2)), {}, {}};
     }
 };
 
-void check(const at::Tensor& hidden, const at::Tensor& head_weight, const at::Tensor& targets) {
+void check(const at::Tensor& hidden, const VocabularyMap& map, const at::Tensor& targets) {
+    const at::Tensor& weight = map.weight;
     const auto refuse = [](const std::string& expected, const std::string& found) {
         throw Error(ErrorCode::usage, "head_loss", "expected " + expected, "found " + found);
     };
@@ -62,36 +64,44 @@ void check(const at::Tensor& hidden, const at::Tensor& head_weight, const at::Te
         return text.empty() ? std::string("a scalar") : text + "]";
     };
     if (hidden.dim() != 2) refuse("hidden rows [N, d]", shape(hidden));
-    if (head_weight.dim() != 2 || head_weight.size(1) != hidden.size(1) || head_weight.size(0) < 1)
-        refuse("head weights [V, " + std::to_string(hidden.size(1)) + "]", shape(head_weight));
-    if (head_weight.scalar_type() != hidden.scalar_type())
+    if (weight.dim() != 2 || weight.size(1) != hidden.size(1) || weight.size(0) < 1)
+        refuse("head weights [V, " + std::to_string(hidden.size(1)) + "]", shape(weight));
+    if (map.bias.defined() && (map.bias.dim() != 1 || map.bias.size(0) != weight.size(0)))
+        refuse("a head bias [" + std::to_string(weight.size(0)) + "]", shape(map.bias));
+    for (const at::Tensor& part : {weight, map.bias}) {
+        if (!part.defined() || part.scalar_type() == hidden.scalar_type()) continue;
         refuse("one type",
-               std::string(at::toString(hidden.scalar_type())) + " and " + at::toString(head_weight.scalar_type()));
+               std::string(at::toString(hidden.scalar_type())) + " and " + at::toString(part.scalar_type()));
+    }
     if (targets.dim() != 1 || targets.size(0) != hidden.size(0) || targets.scalar_type() != at::kLong)
         refuse("int64 targets [" + std::to_string(hidden.size(0)) + "]", shape(targets));
     if (targets.numel() == 0) return;
     const std::int64_t low = targets.min().item<std::int64_t>(), high = targets.max().item<std::int64_t>();
-    if (low < -1 || high >= head_weight.size(0))
-        refuse("targets from -1 to " + std::to_string(head_weight.size(0) - 1), std::to_string(low < -1 ? low : high));
+    if (low < -1 || high >= weight.size(0))
+        refuse("targets from -1 to " + std::to_string(weight.size(0) - 1), std::to_string(low < -1 ? low : high));
 }
 
 /// One pass over the rows in chunks; gradients where they are wanted.
 class Chunks {
 public:
-    Chunks(const at::Tensor& hidden, const at::Tensor& head_weight, const at::Tensor& targets,
+    Chunks(const at::Tensor& hidden, const VocabularyMap& map, const at::Tensor& targets,
            const HeadLossOptions& options)
         : hidden_(hidden.detach().contiguous()),
-          weight_(head_weight.detach().contiguous()),
+          weight_(map.weight.detach().contiguous()),
           targets_(targets.contiguous()),
+          soft_cap_(map.soft_cap),
           z_loss_(options.z_loss) {
         const std::int64_t row = weight_.size(0) * static_cast<std::int64_t>(hidden.element_size());
         step_ = options.row_chunk > 0 ? options.row_chunk : std::max<std::int64_t>(16, kLogitBytes / row);
         const bool double_precision = hidden.scalar_type() == at::kDouble;
         if (at::GradMode::is_enabled() && hidden.requires_grad())
             hidden_gradient = at::empty(hidden_.sizes(), hidden_.options());
-        if (at::GradMode::is_enabled() && head_weight.requires_grad()) {
-            const at::ScalarType type = double_precision ? at::kDouble : at::kFloat;
-            weight_gradient = at::zeros(weight_.sizes(), weight_.options().dtype(type));
+        const at::TensorOptions sums = weight_.options().dtype(double_precision ? at::kDouble : at::kFloat);
+        if (at::GradMode::is_enabled() && map.weight.requires_grad())
+            weight_gradient = at::zeros(weight_.sizes(), sums);
+        if (map.bias.defined()) {
+            bias_ = map.bias.detach();
+            if (at::GradMode::is_enabled() && map.bias.requires_grad()) bias_gradient = at::zeros(bias_.sizes(), sums);
         }
         single_ = hidden.scalar_type() == at::kFloat;
         if (single_) {
@@ -115,14 +125,15 @@ public:
             result.rows += target[n] >= 0 ? 1 : 0;
         }
         if (weight_gradient.defined()) weight_gradient = weight_gradient.to(weight_.scalar_type());
+        if (bias_gradient.defined()) bias_gradient = bias_gradient.to(weight_.scalar_type());
         return result;
     }
 
-    at::Tensor hidden_gradient, weight_gradient;
+    bool records() const { return hidden_gradient.defined() || weight_gradient.defined() || bias_gradient.defined(); }
+
+    at::Tensor hidden_gradient, weight_gradient, bias_gradient;
 
 private:
-    bool records() const { return hidden_gradient.defined() || weight_gradient.defined(); }
-
     static kernels::MatrixView matrix(const at::Tensor& x) {
         return {x.const_data_ptr<float>(), x.size(0), x.size(1), x.size(1), 1};
     }
@@ -136,6 +147,14 @@ private:
         } else {
             logits = at::mm(rows, weight_.t());
         }
+        if (bias_.defined()) logits.add_(bias_);
+        // As Head does: what follows the map is computed in float32.
+        if (logits.scalar_type() == at::kBFloat16 && soft_cap_ > 0) logits = logits.to(at::kFloat);
+        at::Tensor cap;  // tanh(x / c)
+        if (soft_cap_ > 0) {
+            cap = logits.div(soft_cap_).tanh_();
+            logits = cap * soft_cap_;
+        }
         if (hidden_.scalar_type() == at::kDouble) {
             plain_cross_entropy(logits, first);
         } else {
@@ -143,7 +162,9 @@ private:
                                     targets_.const_data_ptr<std::int64_t>() + first, z_loss_, records(),
                                     loss_.data() + first, normaliser_.data() + first});
         }
-        if (records()) add_gradients(rows, logits, first);
+        if (!records()) return;
+        if (cap.defined()) logits.mul_(cap.square_().neg_().add_(1));  // d/dx c tanh(x / c) = 1 - tanh^2
+        add_gradients(rows, logits.to(hidden_.scalar_type()), first);
     }
 
     /// The same as kernels::cross_entropy for float64.
@@ -169,6 +190,7 @@ private:
             else
                 at::mm_out(out, gradient, weight_);
         }
+        if (bias_gradient.defined()) bias_gradient.add_(gradient.sum(0, false, bias_gradient.scalar_type()));
         if (!weight_gradient.defined()) return;
         if (single_) {
             kernels::ProductTarget target{weight_gradient.mutable_data_ptr<float>(), weight_gradient.size(1)};
@@ -179,8 +201,8 @@ private:
         }
     }
 
-    at::Tensor hidden_, weight_, targets_;
-    double z_loss_;
+    at::Tensor hidden_, weight_, bias_, targets_;
+    double soft_cap_, z_loss_;
     std::int64_t step_ = 0;
     bool single_ = false;
     std::optional<kernels::PackedRight> right_, back_;
@@ -189,19 +211,20 @@ private:
 
 }  // namespace
 
-LossSum head_loss(const at::Tensor& hidden, const at::Tensor& head_weight, const at::Tensor& targets,
+LossSum head_loss(const at::Tensor& hidden, const VocabularyMap& map, const at::Tensor& targets,
                   const HeadLossOptions& options) {
-    check(hidden, head_weight, targets);
-    Chunks chunks(hidden, head_weight, targets, options);
+    check(hidden, map, targets);
+    Chunks chunks(hidden, map, targets, options);
     LossSum result;
     {
         const at::NoGradGuard unrecorded;
         result = chunks.run();
         result.sum = at::empty({}, at::kDouble).fill_(result.cross_entropy + result.z_loss);
     }
-    if (chunks.hidden_gradient.defined() || chunks.weight_gradient.defined()) {
-        result.sum = MadeGradients::apply(hidden, head_weight, result.sum,
-                                          Gradients{chunks.hidden_gradient, chunks.weight_gradient});
+    if (chunks.records()) {
+        result.sum =
+            MadeGradients::apply(hidden, map.weight, std::optional<at::Tensor>(map.bias), result.sum,
+                                 Gradients{chunks.hidden_gradient, chunks.weight_gradient, chunks.bias_gradient});
     }
     return result;
 }

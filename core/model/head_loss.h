@@ -15,6 +15,13 @@ struct HeadLossOptions {
     std::int64_t row_chunk = 0;  ///< rows of logits at a time; 0: about 16 MB of them
 };
 
+/// The last map to the vocabulary: logits = cap(x weight^T + bias).
+struct VocabularyMap {
+    at::Tensor weight{};  ///< [V, d]
+    at::Tensor bias{};    ///< [V] or undefined
+    double soft_cap = 0;  ///< c: c tanh(x / c) (Gemma 2, arXiv 2408.00118); 0: none
+};
+
 struct LossSum {
     at::Tensor sum;  ///< float64 scalar: cross_entropy + z_loss; autograd knows it where inputs are recorded
     double cross_entropy = 0.0;  ///< sum over the counted rows, nats
@@ -22,13 +29,13 @@ struct LossSum {
     std::int64_t rows = 0;       ///< counted: targets that are not -1
 };
 
-/// hidden [N, d], head_weight [V, d] of one type (float32, bfloat16, float64), targets [N] int64 in [0, V) or -1:
-/// ignored. The loss is added up in float64. When autograd records, gradients are made here and now; backward through
-/// `sum` only scales them (so call it once; a second backward is refused).
+/// hidden [N, d], the map's weight and bias of one type (float32, bfloat16, float64), targets [N] int64 in [0, V) or
+/// -1: ignored. The loss is summed in float64. When autograd records, gradients are computed in this call; backward
+/// through `sum` only scales them (so call it once; a second backward is refused).
 ///
-/// Memory: one chunk of logits and its copy in float32, [N, d] and [V, d]. Same bits for every thread count with
-/// float32. Errors: headscope::Error for shapes, types and targets out of range.
-LossSum head_loss(const at::Tensor& hidden, const at::Tensor& head_weight, const at::Tensor& targets,
+/// Memory: one chunk of logits and its copy in float32 (two with a soft cap), [N, d] and [V, d]. Same bits for every
+/// thread count with float32. Errors: headscope::Error for shapes, types and targets out of range.
+LossSum head_loss(const at::Tensor& hidden, const VocabularyMap& map, const at::Tensor& targets,
                   const HeadLossOptions& options = {});
 
 }  // namespace headscope::model

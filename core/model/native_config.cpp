@@ -158,6 +158,7 @@ nlohmann::json saved_json(const ModelConfig& config, at::ScalarType type) {
     if (config.family != kNative) {
         json = original(config);
         json["tie_word_embeddings"] = config.tied_head;
+        json.erase("quantization_config");  // packed experts are written unpacked
     } else if (const std::string other = transformers_type(config); !other.empty()) {
         json = transformers_json(config, other);
     } else {

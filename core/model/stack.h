@@ -39,6 +39,10 @@ public:
     void forget() { text_.forget(); }
     /// Tower::expect().
     void expect(std::int64_t tokens) { text_.expect(tokens); }
+    /// Of the head's logits for hidden rows [N, d]; autograd records it where it records them.
+    LossSum loss(const at::Tensor& hidden_rows, const at::Tensor& targets, const HeadLossOptions& options) const {
+        return head_.loss(hidden_rows, targets, options);
+    }
     const at::Tensor& head_weight() const { return head_.vocabulary.weight; }
 
 private:

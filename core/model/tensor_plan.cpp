@@ -17,6 +17,7 @@ namespace {
 using checkpoint::DataType;
 
 constexpr std::int64_t kGroup = 32;  ///< numbers that share a scale in MXFP4
+constexpr std::string_view kBlocks = "_blocks";
 
 bool is_weight_type(DataType type) {
     return type == DataType::f16 || type == DataType::bf16 || type == DataType::f32 || type == DataType::f64;
@@ -72,6 +73,15 @@ std::vector<std::int64_t> TensorPlan::Want::sizes() const {
     return sizes;
 }
 
+std::string TensorPlan::Want::unpacked_name() const {
+    return packed ? tensor.substr(0, tensor.size() - kBlocks.size()) : tensor;
+}
+
+std::vector<std::int64_t> TensorPlan::Want::unpacked_sizes() const {
+    const std::vector<std::int64_t> all = sizes();
+    return packed ? std::vector<std::int64_t>{all.at(0), all.at(2) * kGroup, all.at(1)} : all;
+}
+
 bool TensorPlan::has(const std::string& tensor) const {
     return !file_ || file_->tensors().count(tensor) != 0;
 }
@@ -102,7 +112,7 @@ void TensorPlan::want_by_head(at::Tensor* into, const std::string& tensor, std::
 
 void TensorPlan::want_experts(at::Tensor* into, const std::string& tensor, const Dimension& experts,
                               const Dimension& in, const Dimension& out) {
-    const std::string blocks = tensor + "_blocks", scales = tensor + "_scales";
+    const std::string blocks = tensor + std::string(kBlocks), scales = tensor + "_scales";
     if (has(tensor) || !has(blocks)) {
         wants_.push_back({into, tensor, {experts, in, out}});
         return;
@@ -202,14 +212,18 @@ LoadReport TensorPlan::check() {
     return report_;
 }
 
+at::Tensor TensorPlan::unpack(const Want& want, checkpoint::LoadAs precision, const Cancellation* cancellation) const {
+    const auto read = [&](const std::string& name) {
+        return cancellation ? file_->load(name, checkpoint::LoadAs::stored, *cancellation) : file_->load(name);
+    };
+    const auto type = checkpoint::torch_type(checkpoint::loaded_type(DataType::bf16, precision)).value();
+    return unpack_mxfp4(read(want.tensor), read(want.scales), type, cancellation).transpose(1, 2);
+}
+
 void TensorPlan::load_one(const Want& want, checkpoint::LoadAs precision, const Cancellation* cancellation) const {
     if (want.into == nullptr) return;
     if (want.packed) {
-        const auto read = [&](const std::string& name) {
-            return cancellation ? file_->load(name, checkpoint::LoadAs::stored, *cancellation) : file_->load(name);
-        };
-        const auto type = checkpoint::torch_type(checkpoint::loaded_type(DataType::bf16, precision)).value();
-        *want.into = unpack_mxfp4(read(want.tensor), read(want.scales), type, cancellation).transpose(1, 2);
+        *want.into = unpack(want, precision, cancellation);
         return;
     }
     at::Tensor tensor =

@@ -33,6 +33,7 @@ struct Dimension {
 enum class Initial {
     usual,  ///< normal for matrices and embeddings, zeros for vectors
     gain,   ///< of a norm: 1 in effect (ModelConfig::norm_gain_offset)
+    bias,   ///< zeros, and no weight decay: biases that are no vector
     guide,  ///< normal, and not trained
     ids,    ///< int64, tokens drawn at random, not trained
 };
@@ -59,6 +60,9 @@ public:
         bool fresh = false;  ///< not read from the file; check() says so
 
         std::vector<std::int64_t> sizes() const;
+        // Of packed experts as they are once unpacked, [experts, in, out]; of everything else its own.
+        std::string unpacked_name() const;
+        std::vector<std::int64_t> unpacked_sizes() const;
     };
 
     /// What is declared from here on belongs to a tower with this configuration, which must outlive the plan.
@@ -102,6 +106,8 @@ public:
     /// Elements of all tensors that are wanted and not given (guides), each counted once: the model's parameters.
     std::int64_t elements() const;
     const std::vector<Want>& wants() const { return wants_; }
+    /// Packed experts [experts, in, out], a transposed view.
+    at::Tensor unpack(const Want& want, checkpoint::LoadAs precision, const Cancellation* cancellation) const;
     /// Reads all tensors; none may be fresh.
     void load(checkpoint::LoadAs precision, Progress* progress, const Cancellation* cancellation);
 

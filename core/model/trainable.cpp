@@ -27,8 +27,6 @@ void check_trainable(const Blueprint& blueprint) {
     };
     if (config.encoder) refuse("found an encoder-decoder");
     if (!config.causal) refuse("found an encoder");
-    if (config.experts > 0) refuse("found a mixture of experts");
-    if (config.sink_logits) refuse("found sink logits");
     if (config.positions == PositionKind::bucketed) refuse("found distances in buckets");
 }
 
@@ -136,6 +134,11 @@ at::Tensor Trainable::forward(const Batch& batch, const TrainingForward& trainin
     return stack_->forward(batch, options);
 }
 
+LossSum Trainable::loss(const at::Tensor& hidden_rows, const at::Tensor& targets,
+                        const HeadLossOptions& options) const {
+    return stack_->loss(hidden_rows, targets, options);
+}
+
 at::Tensor Trainable::head_weight() const {
     return stack_->head_weight();
 }
@@ -169,7 +172,7 @@ std::string Trainable::config_json() const {
 std::vector<checkpoint::OutputTensor> Trainable::output_tensors() const {
     std::vector<checkpoint::OutputTensor> tensors;
     for (const Parameter& parameter : parameters())
-        tensors.push_back(checkpoint::output_tensor(parameter.name, parameter.value));
+        tensors.push_back(checkpoint::output_tensor(parameter.name, parameter.value, parameter.shape));
     return tensors;
 }
 

@@ -17,6 +17,7 @@
 #include "core/base/progress.h"
 #include "core/checkpoint/checkpoint.h"
 #include "core/checkpoint/save.h"
+#include "core/model/head_loss.h"
 #include "core/model/mixer_swap.h"
 #include "core/model/model.h"
 #include "core/model/training_forward.h"
@@ -25,10 +26,12 @@ namespace headscope::model {
 
 /// One tensor of a checkpoint file.
 struct Parameter {
-    std::string name;     ///< as the file calls it
-    at::Tensor value;     ///< a view into the flat weights with the file's shape; parts of a fused matrix are its rows
-    bool decays = true;   ///< false: gains, biases (docs/training.md)
-    bool trained = true;  ///< false: guide noise and guide ids, which are in no flat vector
+    std::string name;  ///< as the file calls it
+    /// A view into the flat weights; its numbers, in order, are the file's. Parts of a fused matrix are its rows.
+    at::Tensor value;
+    std::vector<std::int64_t> shape;  ///< as the file has it; value's own but where heads are regrouped
+    bool decays = true;               ///< false: gains, biases (docs/training.md)
+    bool trained = true;              ///< false: guide noise and guide ids, which are in no flat vector
 };
 
 class FlatWeights;
@@ -67,6 +70,9 @@ public:
 
     /// Final hidden states [B, L, d] after the final norm, recorded by autograd.
     at::Tensor forward(const Batch& batch, const TrainingForward& training = {});
+    /// Next-token loss of the head's logits for hidden rows [N, d] against targets [N] (head_loss.h): with the head's
+    /// scale, projection, transform, bias and soft cap, as Model::logits has them.
+    LossSum loss(const at::Tensor& hidden_rows, const at::Tensor& targets, const HeadLossOptions& options = {}) const;
     /// [V, d], a leaf; of a tied head the embedding.
     at::Tensor head_weight() const;
 

@@ -240,7 +240,7 @@ std::string layout_hash(const model::Trainable& model) {
     for (const auto& parameter : model.parameters()) {
         if (!parameter.trained) continue;
         std::string line = parameter.name;
-        for (const std::int64_t size : parameter.value.sizes()) line += " " + std::to_string(size);
+        for (const std::int64_t size : parameter.shape) line += " " + std::to_string(size);
         line += " at " + std::to_string(parameter.value.storage_offset()) + "\n";
         hash.update(line);
     }

@@ -12,7 +12,6 @@
 
 #include "core/base/error.h"
 #include "core/base/scrambled.h"
-#include "core/model/head_loss.h"
 #include "core/model/training_ops.h"
 #include "kernels/optimizer.h"
 
@@ -79,8 +78,7 @@ Loss Learner::gradients(const std::vector<data::DataBatch>& parts, std::int64_t 
         const at::Tensor hidden = model_->forward(model::Batch{ids_of(part), {}, {}}, training);
         model::HeadLossOptions options;
         options.z_loss = job_.training.z_loss;
-        const model::LossSum found =
-            model::head_loss(hidden.flatten(0, 1), model_->head_weight(), tensor_of(part.targets), options);
+        const model::LossSum found = model_->loss(hidden.flatten(0, 1), tensor_of(part.targets), options);
         if (exchange_ && !sums_.defined() && i + 1 == parts.size()) exchange_->arm();
         found.sum.mul(scale).backward();
         if (sums_.defined()) i == 0 ? sums_.copy_(own) : sums_.add_(own);
@@ -129,8 +127,7 @@ void Learner::update(double rate, double norm, std::int64_t update) {
 Loss Learner::evaluate(const data::DataBatch& batch) {
     const at::NoGradGuard no_gradient;
     const at::Tensor hidden = model_->model().forward(model::Batch{ids_of(batch), {}, {}});
-    const model::LossSum found =
-        model::head_loss(hidden.flatten(0, 1), model_->head_weight(), tensor_of(batch.targets));
+    const model::LossSum found = model_->loss(hidden.flatten(0, 1), tensor_of(batch.targets));
     return {found.cross_entropy, found.rows};
 }
 

@@ -106,7 +106,7 @@ public:
     /// Returns the mean loss in nats.
     double step() {
         const at::Tensor hidden = model_->forward(batch_);
-        const model::LossSum loss = model::head_loss(hidden.flatten(0, 1), model_->head_weight(), targets_);
+        const model::LossSum loss = model_->loss(hidden.flatten(0, 1), targets_);
         loss.sum.backward();
         at::Tensor weights = model_->weights(), gradients = model_->gradients();
         const auto type = options_.bfloat16 ? kernels::ElementType::bfloat16 : kernels::ElementType::float32;

@@ -3,7 +3,8 @@
 """monkey.py PROGRAM [--seconds N] [--seed N]: lets the window click and type at random, and judges its report: no
 crash, no stall of the window's own doing, every action, view and often possible command reached, memory kept within what
 caches take. A run that trains is open,
-and an evaluation of it, so that there is something to pause, stop and look at. HEADSCOPE_MONKEY_SECONDS: for how long (120)."""
+and an evaluation of it, so that there is something to pause, stop and look at. HEADSCOPE_MONKEY_SECONDS: for how long
+(120). HEADSCOPE_MONKEY_SEED: repeats one."""
 import argparse
 import collections
 import os
@@ -131,7 +132,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("program")
     parser.add_argument("--seconds", type=int, default=int(os.environ.get("HEADSCOPE_MONKEY_SECONDS", "120")))
-    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--seed", type=int, default=int(os.environ.get("HEADSCOPE_MONKEY_SEED", time.time())))
     options = parser.parse_args()
     program = os.path.abspath(options.program)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # with all that it began

@@ -7,7 +7,7 @@
 namespace headscope::widgets {
 namespace {
 
-constexpr double kBar = 4;  ///< pixels that a mark reaches into the map
+constexpr double kMarkDepth = 4;  ///< pixels that a mark reaches into the map
 
 std::vector<std::int64_t> alone(const std::vector<std::int64_t>* partners) {
     std::vector<std::int64_t> tokens;
@@ -50,11 +50,12 @@ void LinkMarks::draw(QCPPainter* painter) {
     const QColor colour = theme_.categorical(4);
     each(queries_, plot_->yAxis->range(), [&](std::int64_t token) {
         const auto [top, bottom] = edges(plot_->yAxis, token);
-        painter->fillRect(QRectF(rect.left(), top, kBar, bottom - top).intersected(rect), colour);
+        painter->fillRect(QRectF(rect.left(), top, kMarkDepth, bottom - top).intersected(rect), colour);
     });
     each(keys_, plot_->xAxis->range(), [&](std::int64_t token) {
         const auto [left, right] = edges(plot_->xAxis, token);
-        painter->fillRect(QRectF(left, rect.bottom() - kBar + 1, right - left, kBar).intersected(rect), colour);
+        painter->fillRect(QRectF(left, rect.bottom() - kMarkDepth + 1, right - left, kMarkDepth).intersected(rect),
+                          colour);
     });
     QPen dotted(theme_.muted);
     dotted.setStyle(Qt::DotLine);

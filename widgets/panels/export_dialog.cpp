@@ -26,7 +26,7 @@
 namespace headscope::widgets {
 namespace {
 
-constexpr int kPause = 300;  // ms after the last change
+constexpr int kExportPause = 300;  // ms after the last change
 
 QString path_of(const Study& study) {
     return QString::fromStdString(study.path().string());
@@ -41,7 +41,7 @@ ExportDialog::ExportDialog(Desk* desk, std::string program, QWidget* parent)
     resize(1080, 640);
     build();
     soon_.setSingleShot(true);
-    soon_.setInterval(kPause);
+    soon_.setInterval(kExportPause);
     connect(&soon_, &QTimer::timeout, this, [this] {
         if (files().empty() || !form_->problem().isEmpty()) return;
         figures::FigureRequest preview = request();

@@ -21,7 +21,7 @@
 namespace headscope::widgets {
 namespace {
 
-constexpr int kPause = 250;  // ms without a key before the text is tokenized
+constexpr int kTokenizePause = 250;  // ms without a key before the text is tokenized
 constexpr int kHeadOfText = 60;
 constexpr int kShownOfLong = 2000;  // characters of a text that is too long for the editor
 
@@ -55,7 +55,7 @@ TextPanel::TextPanel(QWidget* parent) : QWidget(parent) {
     build();
     filling_ = false;
     soon_.setSingleShot(true);
-    soon_.setInterval(kPause);
+    soon_.setInterval(kTokenizePause);
     connect(&soon_, &QTimer::timeout, this, [this] { Q_EMIT preview_wanted(choice()); });
     list_sources(0);
     set_models({});

@@ -10,7 +10,7 @@
 namespace headscope::widgets {
 namespace {
 
-constexpr int kBarWidth = 150, kBarHeight = 9, kGap = 8, kEdge = 24;
+constexpr int kBarWidth = 150, kBarHeight = 9, kKeyGap = 8, kEdge = 24;
 
 }  // namespace
 
@@ -50,7 +50,7 @@ int ColourKey::label_width() const {
 }
 
 QSize ColourKey::sizeHint() const {
-    return {label_width() + kGap + kBarWidth + 2 * kEdge, std::max(2 * fontMetrics().height(), 28)};
+    return {label_width() + kKeyGap + kBarWidth + 2 * kEdge, std::max(2 * fontMetrics().height(), 28)};
 }
 
 void ColourKey::paintEvent(QPaintEvent*) {
@@ -63,7 +63,7 @@ void ColourKey::paintEvent(QPaintEvent*) {
     painter.setPen(theme_.muted);
     painter.drawText(QRect(0, top + line, label, line), Qt::AlignRight | Qt::AlignVCenter, scale_name(scale_.scale));
 
-    const QRect bar(label + kGap + kEdge, top + (line - kBarHeight) / 2 + 1, kBarWidth, kBarHeight);
+    const QRect bar(label + kKeyGap + kEdge, top + (line - kBarHeight) / 2 + 1, kBarWidth, kBarHeight);
     const auto& table = colour_table(scale_.map, theme_);
     QImage image(kMapColours, 1, QImage::Format_RGB32);
     for (int i = 0; i < kMapColours; ++i) image.setPixel(i, 0, table[static_cast<std::size_t>(i)]);

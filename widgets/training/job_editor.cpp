@@ -12,7 +12,7 @@
 namespace headscope::widgets {
 namespace {
 
-constexpr int kPause = 250;  // ms without a key before the text is read
+constexpr int kEditPause = 250;  // ms without a key before the text is read
 
 /// The block of the line that sets `key`; invalid: none.
 QTextBlock block_of(const QTextDocument& document, const QString& key) {
@@ -103,7 +103,7 @@ JobEditor::JobEditor(JobDraft* draft, QWidget* parent)
     column->addWidget(text_, 1);
     column->addWidget(problem_);
     soon_.setSingleShot(true);
-    soon_.setInterval(kPause);
+    soon_.setInterval(kEditPause);
     connect(&soon_, &QTimer::timeout, this, &JobEditor::take);
     connect(text_, &QPlainTextEdit::textChanged, this, [this] {
         if (!following_) soon_.start();

@@ -27,7 +27,7 @@ constexpr int kSteps = 100;  ///< of the rate's slider, for a factor of 10 to ei
 constexpr int kNameLength = 30;
 
 /// From the middle: forks differ in their ends.
-QString shortened(const QString& name) {
+QString short_name(const QString& name) {
     if (name.size() <= kNameLength) return name;
     return name.left(kNameLength / 2) + QStringLiteral("…") + name.right(kNameLength / 2 - 1);
 }
@@ -264,7 +264,7 @@ void RunBar::fill_chips(const Theme& theme) {
         painter.drawEllipse(QRectF(2, 2, 10, 10));
         painter.end();
         chip.name->setIcon(QIcon(dot));
-        chip.name->setText(tr("%1 – %2").arg(shortened(run.name), status_words(run.status())));
+        chip.name->setText(tr("%1 – %2").arg(short_name(run.name), status_words(run.status())));
         chip.name->setChecked(run.id == shelf_->moment().run);
         chip.name->setObjectName(QStringLiteral("run_chip_%1").arg(i));
         chip.name->setAccessibleName(tr("Run %1").arg(run.name));

@@ -21,7 +21,6 @@ namespace headscope::widgets {
 namespace {
 
 constexpr std::array kModes{"maps", "heads", "text"};
-constexpr double kZoomStep = 0.5, kPanStep = 0.25;
 
 }  // namespace
 

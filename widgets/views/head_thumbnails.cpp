@@ -10,7 +10,7 @@
 namespace headscope::widgets {
 namespace {
 
-constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
+constexpr float kNoCell = std::numeric_limits<float>::quiet_NaN();
 
 struct Cells {
     std::int64_t heads = 0, rows = 0, columns = 0;
@@ -46,7 +46,7 @@ Cells read_cells(const store::AnalysisFile& file, const ThumbnailWish& wish) {
     for (std::size_t i = 0; i < sums.size(); ++i) {
         const auto in_head = static_cast<std::int64_t>(i) % (cells.rows * cells.columns);
         const bool future = causal && in_head % cells.columns > in_head / cells.columns;
-        cells.values.push_back(future || !std::isfinite(sums[i]) ? kNone : static_cast<float>(sums[i] / count));
+        cells.values.push_back(future || !std::isfinite(sums[i]) ? kNoCell : static_cast<float>(sums[i] / count));
     }
     return cells;
 }

@@ -15,7 +15,7 @@
 namespace headscope::widgets {
 namespace {
 
-constexpr int kPadding = 6, kGroupGap = 8;
+constexpr int kWallPadding = 6, kGroupGap = 8;
 constexpr int kInset = 3;        ///< before the first tile: room for its outline
 constexpr int kWheelStep = 120;  ///< one notch
 constexpr float kVeil = 0.78F;   ///< over heads that stand back
@@ -106,13 +106,13 @@ void HeadWall::lay_out() {
         widest = std::max(widest, metrics.horizontalAdvance(row.label));
         if (row.group != ruler_.group) ruler_.group = 1;
     }
-    left_ = widest + 2 * kPadding;
-    top_ = metrics.height() + kPadding;
+    left_ = widest + 2 * kWallPadding;
+    top_ = metrics.height() + kWallPadding;
     gap_ = std::clamp(size_ / 24, 2, 6);
     ruler_.cell = size_ + gap_;
     ruler_.gap = kGroupGap;
-    const int wide = columns_ > 0 ? static_cast<int>(ruler_.end(columns_ - 1)) + kInset + kPadding : 0;
-    const int high = static_cast<int>(rows_.size()) * (size_ + gap_) + kInset + kPadding;
+    const int wide = columns_ > 0 ? static_cast<int>(ruler_.end(columns_ - 1)) + kInset + kWallPadding : 0;
+    const int high = static_cast<int>(rows_.size()) * (size_ + gap_) + kInset + kWallPadding;
     const QSize room = viewport()->size() - QSize(left_, top_);
     horizontalScrollBar()->setRange(0, std::max(0, wide - room.width()));
     horizontalScrollBar()->setPageStep(std::max(1, room.width()));
@@ -160,7 +160,8 @@ void HeadWall::fit() {
     int fitting = kSizes.front();
     const auto gaps = static_cast<int>(ruler_.group > 1 ? (columns_ - 1) / ruler_.group : 0) * kGroupGap;
     for (const int size : kSizes) {
-        const int wide = static_cast<int>(columns_) * (size + std::clamp(size / 24, 2, 6)) + gaps + kInset + kPadding;
+        const int wide =
+            static_cast<int>(columns_) * (size + std::clamp(size / 24, 2, 6)) + gaps + kInset + kWallPadding;
         if (wide <= room) fitting = size;
     }
     set_size(fitting);
@@ -191,8 +192,8 @@ void HeadWall::show_selected() {
         else if (end > to)
             bar->setValue(bar->value() + std::min(end - to, begin - from));
     };
-    move(horizontalScrollBar(), now.left(), now.right() + kPadding, room.left(), room.right());
-    move(verticalScrollBar(), now.top(), now.bottom() + kPadding, room.top(), room.bottom());
+    move(horizontalScrollBar(), now.left(), now.right() + kWallPadding, room.left(), room.right());
+    move(verticalScrollBar(), now.top(), now.bottom() + kWallPadding, room.top(), room.bottom());
 }
 
 void HeadWall::drop_far_images() {
@@ -287,7 +288,7 @@ void HeadWall::draw_labels(QPainter& painter) const {
     painter.setClipRect(QRect(0, top_, left_, viewport()->height() - top_));
     const auto [first, last] = visible_rows();
     for (std::int64_t row = first; row <= last; ++row) {
-        const QRect place(0, tile(row, 0).top(), left_ - kPadding, size_);
+        const QRect place(0, tile(row, 0).top(), left_ - kWallPadding, size_);
         painter.setPen(row == selected_row_ ? theme_.text : theme_.muted);
         painter.drawText(place, Qt::AlignRight | Qt::AlignVCenter | Qt::TextDontClip,
                          rows_[static_cast<std::size_t>(row)].label);

@@ -25,7 +25,7 @@ namespace {
 
 constexpr int kGlyph = 34, kSpacing = 12;
 constexpr int kLeastColumn = 110, kMostColumn = 340;  ///< pixels, of layers and of layouts
-constexpr int kNarrow = 900;                          ///< below, mixers stand in one column
+constexpr int kNarrowLayout = 900;                    ///< below, mixers stand in one column
 constexpr int kLeastCost = 24, kUsualCost = 84;       ///< of a column of costs
 
 /// A layout as a small column of stripes.
@@ -171,7 +171,7 @@ QWidget* LayoutView::make_layouts() {
 /// In one column where the table of costs needs the room.
 void LayoutView::place_mixers() {
     auto* grid = static_cast<QGridLayout*>(mixers_->layout());
-    const int columns = width() < kNarrow ? 1 : 2;
+    const int columns = width() < kNarrowLayout ? 1 : 2;
     int place = 0;
     for (QToolButton* button : mixer_buttons_) {
         grid->addWidget(button, place / columns, place % columns, Qt::AlignLeft);
@@ -385,7 +385,7 @@ void LayoutView::show_costs() {
 /// The table has the room that its words and numbers need, as far as there is any.
 void LayoutView::fit_costs() {
     QHeaderView* header = costs_->horizontalHeader();
-    header->setMinimumSectionSize(width() < kNarrow ? kLeastCost : kUsualCost);
+    header->setMinimumSectionSize(width() < kNarrowLayout ? kLeastCost : kUsualCost);
     QFont font = costs_->font();
     font.setBold(true);  // the last row's
     const QFontMetrics metrics(font);

@@ -28,7 +28,7 @@ namespace headscope::widgets {
 namespace {
 
 constexpr std::size_t kSurprises = 200, kBest = 10;
-constexpr int kNarrow = 760, kListsWidth = 220;
+constexpr int kNarrowLoss = 760, kListsWidth = 220;
 constexpr double kFixedRange = 10;  ///< nats; one in 22 000
 
 QLabel* plain_label(QWidget* parent, const char* name) {
@@ -363,7 +363,7 @@ QString LossView::describe(std::int64_t token) const {
 
 void LossView::resizeEvent(QResizeEvent* event) {
     View::resizeEvent(event);
-    const auto wanted = width() < kNarrow ? Qt::Vertical : Qt::Horizontal;
+    const auto wanted = width() < kNarrowLoss ? Qt::Vertical : Qt::Horizontal;
     if (split_->orientation() == wanted) return;
     split_->setOrientation(wanted);
     right_->setOrientation(wanted == Qt::Vertical ? Qt::Horizontal : Qt::Vertical);

@@ -8,12 +8,12 @@
 #include <QSignalBlocker>
 #include <QToolButton>
 
+#include "widgets/map_plot.h"
+
 namespace headscope::widgets {
 namespace {
 
 using figures::CellScale;
-
-constexpr double kZoomStep = 0.5;
 
 QComboBox* make_combo(QWidget* parent, const char* name, const QString& says, const QStringList& items) {
     auto* combo = new QComboBox(parent);

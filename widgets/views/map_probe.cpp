@@ -11,7 +11,7 @@
 namespace headscope::widgets {
 namespace {
 
-constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
+constexpr float kNoWeight = std::numeric_limits<float>::quiet_NaN();
 
 float rank_of(float weight, const std::vector<float>& row) {
     double less = 0, others = -1;
@@ -20,12 +20,12 @@ float rank_of(float weight, const std::vector<float>& row) {
         ++others;
         less += other < weight ? 1.0 : (other == weight ? 0.5 : 0.0);
     }
-    if (std::isnan(weight)) return kNone;
+    if (std::isnan(weight)) return kNoWeight;
     return others > 0 ? static_cast<float>((less - 0.5) / others) : 1.0F;
 }
 
 MapReading read_target(const MapTarget& target) {
-    MapReading reading{target, {}, kNone, {}, {}};
+    MapReading reading{target, {}, kNoWeight, {}, {}};
     if (!target.map) return reading;
     const tiles::PairMap& map = *target.map;
     const auto profile = [&map](const tiles::Cells& cells) { return Profile{map.values(cells), map.scores(cells)}; };
@@ -66,7 +66,7 @@ void MapProbe::look(const MapTarget& target) {
 void MapProbe::start() {
     busy_ = true;
     desk_->reader().post(this, [target = wanted_, send = mailbox_.sender(), this](const Cancellation&) {
-        MapReading reading{target, {}, kNone, {}, {}};
+        MapReading reading{target, {}, kNoWeight, {}, {}};
         try {
             reading = read_target(target);
         } catch (const std::exception& error) {

@@ -21,7 +21,6 @@
 namespace headscope::widgets {
 namespace {
 
-constexpr double kZoomStep = 0.5, kPanStep = 0.25;
 constexpr int kRest = 400;  ///< ms after which what is shown counts as chosen
 
 QLabel* make_line(QWidget* parent, const char* name, const QString& says) {

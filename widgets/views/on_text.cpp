@@ -25,7 +25,7 @@ namespace headscope::widgets {
 namespace {
 
 constexpr std::size_t kListed = 25;
-constexpr int kNarrow = 760;       ///< pixels: below, the list stands under the text
+constexpr int kNarrowText = 760;   ///< pixels: below, the list stands under the text
 constexpr double kDecades = 1e-4;  ///< a logarithmic scale's lower end against its upper one
 
 }  // namespace
@@ -359,7 +359,7 @@ void OnTextView::refresh_pointed(std::int64_t token) {
 
 void OnTextView::resizeEvent(QResizeEvent* event) {
     View::resizeEvent(event);
-    const auto wanted = width() < kNarrow ? Qt::Vertical : Qt::Horizontal;
+    const auto wanted = width() < kNarrowText ? Qt::Vertical : Qt::Horizontal;
     if (split_->orientation() == wanted) return;
     split_->setOrientation(wanted);
     arranged_ = false;

@@ -12,7 +12,7 @@
 namespace headscope::widgets {
 namespace {
 
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
 constexpr double kRounding = 1e-6;  ///< as the recipe: the sparsity of a softmax is 0 but for this
 
 struct Range {
@@ -25,7 +25,7 @@ struct Range {
     }
     bool empty() const { return !(low <= high); }
     double share(double value) const {
-        if (!std::isfinite(value) || empty()) return kNone;
+        if (!std::isfinite(value) || empty()) return kNoValue;
         return high > low ? (value - low) / (high - low) : 0.5;
     }
 };
@@ -92,15 +92,15 @@ HeatCells heat_cells(const workspace::HeadTable& table, std::size_t column, figu
         all.add(value);
     }
     cells.format = number_format(cells.values);
-    cells.lowest = all.empty() ? kNone : all.low;
-    cells.highest = all.empty() ? kNone : all.high;
+    cells.lowest = all.empty() ? kNoValue : all.low;
+    cells.highest = all.empty() ? kNoValue : all.high;
     const std::string& name = table.columns.at(column);
     if (normalise == figures::Normalise::absolute) cells.scale = absolute_scale(all, from_zero(name));
     for (std::size_t row = 0; row < cells.values.size(); ++row) {
         const double value = cells.values[row];
         switch (normalise) {
             case figures::Normalise::absolute:
-                cells.fractions.push_back(std::isfinite(value) ? fraction(cells.scale, value) : kNone);
+                cells.fractions.push_back(std::isfinite(value) ? fraction(cells.scale, value) : kNoValue);
                 break;
             case figures::Normalise::minmax:
                 cells.fractions.push_back(all.share(value));

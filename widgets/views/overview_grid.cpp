@@ -15,7 +15,7 @@ namespace headscope::widgets {
 namespace {
 
 constexpr int kSmallest = 7, kWidest = 110, kHighest = 84;  ///< of a cell, pixels
-constexpr int kPadding = 6, kBracket = 7, kGap = 5;
+constexpr int kGridPadding = 6, kBracket = 7, kGridGap = 5;
 
 QColor mixed(const QColor& a, const QColor& b, double share) {
     const auto mix = [share](int x, int y) { return static_cast<int>(x + (y - x) * share + 0.5); };
@@ -66,10 +66,10 @@ void HeadGrid::lay_out() {
     for (const auto& row : content_.rows)
         if (row.group != ruler_.group) ruler_.group = 1;
     const std::int64_t gaps = ruler_.group > 1 ? (columns_ - 1) / ruler_.group : 0;
-    left_ = kPadding + metrics.height() + widest + kPadding;
-    top_ = 2 * metrics.height() + kPadding + (ruler_.group > 1 ? kBracket : 2);
-    const int wide = std::max(1, width() - left_ - kPadding), high = std::max(1, height() - top_ - kPadding);
-    ruler_.gap = gaps > 0 ? std::clamp(wide / static_cast<int>(columns_) / 4, 2, kGap) : 0;
+    left_ = kGridPadding + metrics.height() + widest + kGridPadding;
+    top_ = 2 * metrics.height() + kGridPadding + (ruler_.group > 1 ? kBracket : 2);
+    const int wide = std::max(1, width() - left_ - kGridPadding), high = std::max(1, height() - top_ - kGridPadding);
+    ruler_.gap = gaps > 0 ? std::clamp(wide / static_cast<int>(columns_) / 4, 2, kGridGap) : 0;
     const auto columns = static_cast<int>(std::max<std::int64_t>(1, columns_));
     const int cell = (wide - static_cast<int>(gaps * static_cast<int>(ruler_.gap))) / columns;
     ruler_.cell = std::clamp(cell, kSmallest, kWidest);
@@ -88,8 +88,8 @@ QSize HeadGrid::sizeHint() const {
 
 QSize HeadGrid::minimumSizeHint() const {
     const std::int64_t gaps = ruler_.group > 1 ? (columns_ - 1) / ruler_.group : 0;
-    return {left_ + static_cast<int>(columns_ * kSmallest + gaps * 2) + kPadding,
-            top_ + static_cast<int>(content_.rows.size()) * kSmallest + kPadding};
+    return {left_ + static_cast<int>(columns_ * kSmallest + gaps * 2) + kGridPadding,
+            top_ + static_cast<int>(content_.rows.size()) * kSmallest + kGridPadding};
 }
 
 void HeadGrid::resizeEvent(QResizeEvent* event) {
@@ -137,9 +137,9 @@ void HeadGrid::draw_axes(QPainter& painter) const {
     const int wide = static_cast<int>(ruler_.end(std::max<std::int64_t>(0, columns_ - 1)));
     const int high = static_cast<int>(content_.rows.size()) * cell_height_;
     painter.setPen(theme_.muted);
-    painter.drawText(QRect(left_, kPadding / 2, wide, line), Qt::AlignHCenter | Qt::TextDontClip, tr("head"));
+    painter.drawText(QRect(left_, kGridPadding / 2, wide, line), Qt::AlignHCenter | Qt::TextDontClip, tr("head"));
     painter.save();
-    painter.translate(kPadding / 2, top_ + high);
+    painter.translate(kGridPadding / 2, top_ + high);
     painter.rotate(-90);
     painter.drawText(QRect(0, 0, high, line), Qt::AlignHCenter | Qt::TextDontClip, tr("layer"));
     painter.restore();
@@ -147,13 +147,13 @@ void HeadGrid::draw_axes(QPainter& painter) const {
     const double number = metrics.horizontalAdvance(QString::number(columns_)) + 4.0;
     const std::int64_t across = round_stride(number / ruler_.cell);
     for (std::int64_t head = 0; head < columns_; head += across) {
-        const QRect place(cell(0, head).left(), kPadding / 2 + line, static_cast<int>(ruler_.cell), line);
+        const QRect place(cell(0, head).left(), kGridPadding / 2 + line, static_cast<int>(ruler_.cell), line);
         painter.setPen(head == selected_head_ ? theme_.text : theme_.muted);
         painter.drawText(place, Qt::AlignCenter | Qt::TextDontClip, QString::number(head));
     }
     const std::int64_t down = round_stride(static_cast<double>(line) / cell_height_);
     for (std::int64_t row = 0; row < std::ssize(content_.rows); row += down) {
-        const QRect place(line, cell(row, 0).top(), left_ - line - kPadding, cell_height_);
+        const QRect place(line, cell(row, 0).top(), left_ - line - kGridPadding, cell_height_);
         painter.setPen(row == selected_row_ ? theme_.text : theme_.muted);
         painter.drawText(place, Qt::AlignRight | Qt::AlignVCenter | Qt::TextDontClip,
                          content_.rows[static_cast<std::size_t>(row)].label);

@@ -24,7 +24,7 @@ namespace {
 constexpr int kTyping = 150;                  // ms after the last key before names are filtered
 constexpr std::int64_t kAtOnce = 16LL << 20;  // bytes of a tensor that is read without being asked for
 constexpr std::size_t kOpened = 40;           // tensors that a filter leaves: all are shown
-constexpr int kNarrow = 720;
+constexpr int kNarrowTensors = 720;
 
 QString status_title(TensorStatus status) {
     switch (status) {
@@ -335,7 +335,7 @@ void TensorsView::ask_where_to_save() {
 
 void TensorsView::resizeEvent(QResizeEvent* event) {
     View::resizeEvent(event);
-    const auto wanted = width() < kNarrow ? Qt::Vertical : Qt::Horizontal;
+    const auto wanted = width() < kNarrowTensors ? Qt::Vertical : Qt::Horizontal;
     if (split_->orientation() == wanted && split_->sizes().value(1) > 0) return;
     split_->setOrientation(wanted);
     split_->setSizes(wanted == Qt::Horizontal ? QList<int>{700, 300} : QList<int>{300, 300});

@@ -159,7 +159,7 @@ void append_code(std::string& text, const Value& value, Budget& budget) {
         return budget.bytes(2 + 4 * value.dict()->entries.size());
     }
     if (value.string())
-        text += quoted(*value.string());
+        text += chat::quoted(*value.string());
     else if (value.is_undefined())
         text += "Undefined";
     else

@@ -154,9 +154,21 @@ TEST_CASE("A saved model is opened with the same weights, and with the config th
     }
 }
 
-TEST_CASE("What cannot be trained is refused by name", "[trainable]") {
+TEST_CASE("Biases of experts begin at zero and take no weight decay", "[trainable]") {
     nlohmann::json config = tiny("gpt_oss");
-    CHECK_THROWS_AS(Trainable::create(config.dump(), 1, at::kFloat), Error);
+    config.update({{"num_local_experts", 3}, {"num_experts_per_tok", 2}});
+    const auto model = Trainable::create(config.dump(), 1, at::kFloat);
+    const model::Parameter& bias = parameter(*model, "model.layers.1.mlp.experts.down_proj_bias");
+    CHECK(bias.shape == std::vector<std::int64_t>{3, 12});
+    CHECK_FALSE(bias.decays);
+    CHECK(bias.value.eq(0).all().item<bool>());
+    CHECK_FALSE(parameter(*model, "model.layers.1.self_attn.sinks").decays);
+    CHECK(parameter(*model, "model.layers.1.mlp.experts.down_proj").decays);
+}
+
+TEST_CASE("What cannot be trained is refused by name", "[trainable]") {
+    nlohmann::json config;
+    CHECK_THROWS_AS(Trainable::create(tiny("bert").dump(), 1, at::kFloat), Error);
     CHECK_THROWS_AS(Trainable::create(R"({"model_type": "t5"})", 1, at::kFloat), Error);
     CHECK_THROWS_AS(Trainable::create("[", 1, at::kFloat), Error);
     CHECK_THROWS_AS(Trainable::create(tiny("llama").dump(), 1, at::kHalf), Error);

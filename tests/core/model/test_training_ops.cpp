@@ -233,10 +233,28 @@ TEST_CASE("attention that is trained agrees with LibTorch's autograd of the whol
                 rule.window_left = window;
                 if (!fused) return mixers::dense_attention(q, k, v, rule).transpose(1, 2).flatten(2);
                 REQUIRE(mixers::trains_fused(q, k, v, rule));
-                return mixers::trained_attention(q, k, v, rule, nullptr);
+                return mixers::trained_attention(q, k, v, rule, {}, nullptr);
             };
         };
         compare(attend(true), attend(false), {2.0 * numbers({2, length, 4 + 2 * groups, 24}, 0.1)}, length);
+    }
+}
+
+TEST_CASE("sink logits that are trained agree with LibTorch's autograd of the whole matrix", "[training_ops]") {
+    for (const std::int64_t length : {1, 65, 130}) {
+        const auto attend = [](bool fused) {
+            return [=](const Tensors& t) {
+                const auto part = [&](std::int64_t first, std::int64_t count) {
+                    return t[0].narrow(2, first, count).transpose(1, 2);
+                };
+                const at::Tensor q = part(0, 4), k = part(4, 2), v = part(6, 2), sinks = t[1].to(at::kFloat);
+                kernels::ScoreRule rule = rule_for(q);
+                rule.sink_logits.assign(sinks.const_data_ptr<float>(), sinks.const_data_ptr<float>() + 4);
+                if (!fused) return mixers::dense_attention(q, k, v, rule, t[1]).transpose(1, 2).flatten(2);
+                return mixers::trained_attention(q, k, v, rule, t[1], nullptr);
+            };
+        };
+        compare(attend(true), attend(false), {2.0 * numbers({2, length, 8, 24}, 0.1), 2.0 * numbers({4}, 0.3)}, length);
     }
 }
 
@@ -260,7 +278,7 @@ TEST_CASE("the loss in chunks agrees with LibTorch's on the whole matrix, gradie
         const Tensors values{2.0 * numbers({50, 20}, 0.1), numbers({33, 20}, 0.2)};
         for (const std::int64_t chunk : {0, 7, 50}) {
             const auto ours = [&](const Tensors& t) {
-                const model::LossSum sum = model::head_loss(t[0], t[1], targets, {z, chunk});
+                const model::LossSum sum = model::head_loss(t[0], {t[1]}, targets, {z, chunk});
                 CHECK(sum.rows == 48);
                 CHECK(sum.sum.scalar_type() == at::kDouble);
                 CHECK(sum.sum.item<double>() == Approx(sum.cross_entropy + sum.z_loss).epsilon(1e-12));
@@ -274,21 +292,47 @@ TEST_CASE("the loss in chunks agrees with LibTorch's on the whole matrix, gradie
         }
         check_differences(
             [&](const Tensors& t) {
-                return model::head_loss(t[0], t[1], targets, {z, 7}).sum.unsqueeze(0);
+                return model::head_loss(t[0], {t[1]}, targets, {z, 7}).sum.unsqueeze(0);
             },
             values);
+    }
+}
+
+TEST_CASE("the loss knows a head's bias and soft cap, as LibTorch's on the whole matrix", "[head_loss]") {
+    const at::Tensor targets = (at::arange(50, at::kLong) * 7) % 33;
+    targets[5] = -1;
+    const at::Tensor counted = targets.ge(0);
+    constexpr double z = 0.01;
+    for (const double cap : {0.0, 1.5}) {
+        const auto theirs = [&](const Tensors& t) {
+            at::Tensor logits = at::linear(t[0], t[1], t[2]);
+            if (cap > 0) logits = (logits / cap).tanh() * cap;
+            const at::Tensor log_total = at::logsumexp(logits, {1}) * counted;
+            const at::Tensor loss = at::cross_entropy_loss(logits, targets, {}, 2 /* sum */, -1);
+            return (loss + z * log_total.square().sum()).unsqueeze(0);
+        };
+        const auto ours = [&](const Tensors& t) {
+            return model::head_loss(t[0], {t[1], t[2], cap}, targets, {z, 7}).sum.unsqueeze(0);
+        };
+        const Tensors values{2.0 * numbers({50, 20}, 0.1), numbers({33, 20}, 0.2), numbers({33}, 0.3)};
+        compare(ours, theirs, values, 50, 10.0);
+        const Tensors wide = leaves(values, at::kDouble);
+        for (std::size_t i = 0; i < 3; ++i)
+            check_near(run(ours, wide).gradients[i], run(theirs, wide).gradients[i], 1e-12, "float64");
+        check_differences(ours, values);
     }
 }
 
 TEST_CASE("the loss refuses targets and shapes that do not fit", "[head_loss]") {
     const at::Tensor hidden = numbers({4, 3}, 0.1), head = numbers({5, 3}, 0.2);
     const at::Tensor targets = at::arange(4, at::kLong);
-    CHECK_THROWS_AS(model::head_loss(hidden, head, targets + 2), Error);
-    CHECK_THROWS_AS(model::head_loss(hidden, head, targets - 2), Error);
-    CHECK_THROWS_AS(model::head_loss(hidden, head, targets.narrow(0, 0, 3)), Error);
-    CHECK_THROWS_AS(model::head_loss(hidden, numbers({5, 4}, 0.2), targets), Error);
-    CHECK_THROWS_AS(model::head_loss(hidden.to(at::kFloat), head, targets), Error);
-    CHECK_NOTHROW(model::head_loss(hidden, head, targets));
+    CHECK_THROWS_AS(model::head_loss(hidden, {head}, targets + 2), Error);
+    CHECK_THROWS_AS(model::head_loss(hidden, {head}, targets - 2), Error);
+    CHECK_THROWS_AS(model::head_loss(hidden, {head}, targets.narrow(0, 0, 3)), Error);
+    CHECK_THROWS_AS(model::head_loss(hidden, {head, numbers({4}, 0.2)}, targets), Error);
+    CHECK_THROWS_AS(model::head_loss(hidden, {numbers({5, 4}, 0.2)}, targets), Error);
+    CHECK_THROWS_AS(model::head_loss(hidden.to(at::kFloat), {head}, targets), Error);
+    CHECK_NOTHROW(model::head_loss(hidden, {head}, targets));
 }
 
 TEST_CASE("gradients have the same bits for every thread count", "[training_ops]") {
@@ -299,7 +343,7 @@ TEST_CASE("gradients have the same bits for every thread count", "[training_ops]
         const at::Tensor x = model::trained_rms_norm(model::trained_embedding(t[0], ids), t[1], 1e-5, 0.0);
         const at::Tensor y =
             model::trained_linear(model::trained_gated_silu(model::trained_linear(x, t[2], {})), t[3], {});
-        return model::head_loss((x + y).view({90, 48}), t[0], targets, {}).sum.unsqueeze(0);
+        return model::head_loss((x + y).view({90, 48}), {t[0]}, targets, {}).sum.unsqueeze(0);
     };
     Outcome first;
     for (const int threads : {1, 2, 5}) {

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// CLI11's member templates, instantiated once (options.cpp): each costs a command's file seconds. A type that is
+// missing there fails to link.
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+namespace headscope::app {
+
+/// As CLI::App::add_option. Types: string, int, 32 and 64 bit integers, double; vectors and optionals of some.
+template <class T>
+CLI::Option* add_option(CLI::App& command, const std::string& name, T& value, const std::string& help);
+
+/// As CLI::App::add_flag.
+CLI::Option* add_flag(CLI::App& command, const std::string& name, bool& value, const std::string& help);
+
+/// As CLI::Range and CLI::IsMember.
+template <class T>
+CLI::Validator in_range(T lowest, T highest);
+CLI::Validator one_of(const std::vector<std::string>& values);
+
+}  // namespace headscope::app

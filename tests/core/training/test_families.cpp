@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Every decoder family that opens trains, on the loss that evaluation reports: through its own head (scale, projection,
+// bias, soft cap), with its own attention.
+#include "tests/catch_with_torch.h"
+
+#include <cmath>
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+
+#include "core/checkpoint/checkpoint.h"
+#include "core/data/data_set.h"
+#include "core/evaluation/score.h"
+#include "core/model/trainable.h"
+#include "core/training/run_folder.h"
+#include "tests/core/model/tiny_checkpoint.h"
+#include "tests/core/training/training_run.h"
+
+using namespace headscope;
+using namespace headscope::training;
+using namespace headscope::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Of tests/golden/models: each decoder family, and what its heads, layouts and files do of their own.
+const std::vector<std::string> kDecoders{
+    "gpt2",
+    "gpt2-old-file",
+    "llama",
+    "llama-tied-bf16-sharded",
+    "qwen2",
+    "qwen2-windows",
+    "opt",
+    "opt-old-file",
+    "opt-plain-norms",
+    "opt-small-embedding-post-norm",
+    "bloom",
+    "bloom-old-file",
+    "neox",
+    "neox-serial-old",
+    "neox-plain-tied",
+    "mistral",
+    "mistral-no-window-old",
+    "qwen3",
+    "qwen3-windows-biases",
+    "gemma2",
+    "gemma2-uncapped-old",
+    "phi",
+    "phi-key-norm-old",
+    "gptj",
+    "gptj-tied-old",
+    "olmo2",
+    "olmo2-biases-old",
+    "gpt-oss",
+    "gpt-oss-limit-old",
+    "gpt-oss-packed",
+    "native-standard",
+    "native-all-mixers",
+};
+
+constexpr std::int64_t kLength = 12;
+
+JobFile job_from(const fs::path& checkpoint) {
+    JobFile job = read_job("[data]\ngenerator = { name = \"markov\", symbols = 8 }\n", "job");
+    for (const std::string& line :
+         {"model.from=" + checkpoint.string(), std::string("data.sequence_length=12"), std::string("training.steps=2"),
+          std::string("training.batch=4"), std::string("training.threads=1"), std::string("evaluation.batches=2"),
+          std::string("optimizer.learning_rate=1e-2"), std::string("probe.sequences=1"), std::string("probe.length=8"),
+          std::string("sample.tokens=2"), std::string("snapshots.every=2")})
+        set_key(job, line);
+    return job;
+}
+
+/// What `evaluate` says of the sequences that a validation reads.
+double evaluated(const JobFile& job, const fs::path& folder) {
+    NoProgress progress;
+    const Cancellation cancellation;
+    const auto data = data::DataSet::prepare(job.data, {job.base, {}}, progress, cancellation);
+    const auto source = data->source(data::Split::validation, static_cast<std::uint64_t>(job.seed));
+    const auto model = model::Model::build(*checkpoint::Checkpoint::open(folder), checkpoint::LoadAs::float32);
+    return evaluation::score_source(*model, *source, 8, {}).loss();
+}
+
+}  // namespace
+
+TEST_CASE("The first and the last validation of a run from any decoder are what evaluation says of the same tokens",
+          "[training][families]") {
+    for (const std::string& name : kDecoders) {
+        DYNAMIC_SECTION(name) {
+            const TemporaryFolder folder;
+            const fs::path source = folder / "model";
+            fs::create_directory(source);
+            golden_model(name).checkpoint.write(source);
+            const JobFile job = job_from(source);
+            const Told told = run(fresh(job, folder / "run"));
+            CHECK(told.outcome.state == RunState::finished);
+            const auto validations = told.all<Validation>();
+            REQUIRE(validations.size() >= 2);
+            // Both sum float32 logits of the same weights; the order of sums in products differs.
+            const double before = evaluated(job, source);
+            CHECK(validations.front().step == 0);
+            CHECK(validations.front().tokens == 8 * kLength);
+            CHECK(std::abs(validations.front().loss - before) < kFloatError * std::max(1.0, before));
+
+            const fs::path snapshot = RunFolder{folder / "run"}.snapshots() / snapshot_name(2);
+            const double after = evaluated(job, snapshot);
+            CHECK(validations.back().step == 2);
+            CHECK(std::abs(validations.back().loss - after) < kFloatError * std::max(1.0, after));
+            CHECK(std::abs(after - before) > 1e-3);
+        }
+    }
+}
+
+TEST_CASE("Gradients of every decoder family agree with finite differences", "[training][families]") {
+    for (const std::string& name : kDecoders) {
+        DYNAMIC_SECTION(name) {
+            const TemporaryFolder folder;
+            fs::create_directory(folder / "model");
+            golden_model(name).checkpoint.write(folder / "model");
+            const auto file = checkpoint::Checkpoint::open(folder / "model");
+            const auto model = model::Trainable::open(*file, at::kDouble);
+            const at::Tensor count = at::arange(2 * kLength, at::kLong);
+            const model::Batch batch{((count * 7 + count.square()) % 17).view({2, kLength}), {}, {}};
+            const at::Tensor targets = (count * 5 + 3) % 17;
+            const auto loss = [&] { return model->loss(model->forward(batch).flatten(0, 1), targets).sum; };
+            loss().backward();
+            const at::Tensor gradient = model->gradients().clone();
+            double* weights = model->weights().mutable_data_ptr<double>();
+            constexpr double step = 1e-5;
+            double largest = 0;
+            // Three numbers of each tensor, so that no part is left out.
+            for (const at::Tensor& leaf : model->leaves()) {
+                const std::int64_t first = leaf.storage_offset(), size = leaf.numel();
+                for (const std::int64_t i : {first, first + size / 3, first + size - 1}) {
+                    const double here = weights[i];
+                    weights[i] = here + step;
+                    const double above = loss().item<double>();
+                    weights[i] = here - step;
+                    const double below = loss().item<double>();
+                    weights[i] = here;
+                    const double expected = (above - below) / (2 * step);
+                    const double found = gradient[i].item<double>();
+                    INFO("element " << i);
+                    CHECK(found == Approx(expected).epsilon(1e-4).margin(1e-6));
+                    largest = std::max(largest, std::abs(found));
+                }
+            }
+            CHECK(largest > 1e-2);
+        }
+    }
+}
