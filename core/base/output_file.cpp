@@ -68,7 +68,8 @@ void OutputFile::check_target(const fs::path& target, std::span<const fs::path> 
         if (::access(target.c_str(), W_OK) != 0) throw os_error(errno, target, "expected a file that may be replaced");
     } else if (errno != ENOENT) {
         throw os_error(errno, target, wanted);
-    } else if (::lstat(target.c_str(), &status) == 0) {
+    } else if (::lstat(target.c_str(), &status) == 0 && S_ISLNK(status.st_mode)) {
+        // Anything else appeared between the two calls: another process just finished the same output.
         throw Error(ErrorCode::usage, shown(target), wanted, "found a symbolic link that leads nowhere");
     }
     const fs::path folder = folder_of(target);

@@ -53,6 +53,8 @@ void OutputFolder::check_target(const fs::path& destination, std::span<const fs:
     }
     if (errno != ENOENT) throw os_error(errno, destination, wanted);
     if (::lstat(destination.c_str(), &status) == 0) {
+        // A folder that appeared between the two calls, made by another process, is judged as one.
+        if (!S_ISLNK(status.st_mode)) return check_target(destination, inputs);
         throw Error(ErrorCode::usage, shown(destination), wanted, "found a symbolic link that leads nowhere");
     }
     const fs::path parent = resolved(destination).parent_path();

@@ -4,7 +4,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
+#include <fstream>
+#include <thread>
 
 #include "core/base/output_file.h"
 #include "core/base/output_folder.h"
@@ -87,6 +90,31 @@ TEST_CASE("Two writers of one output do not mix; the last to publish wins", "[ba
     first.publish();
     REQUIRE(read_file(folder / "a") == "first");
     REQUIRE(folder.names() == std::vector<std::string>{"a"});
+}
+
+TEST_CASE("A target that appears while it is checked is no link that leads nowhere", "[base][output]") {
+    const TemporaryFolder folder;
+    const auto target = folder / "x.h5";
+    std::atomic<bool> done = false;
+    std::thread other([&] {
+        while (!done) {
+            std::ofstream(target.string() + ".other") << "other";
+            std::filesystem::rename(target.string() + ".other", target);
+            std::filesystem::remove(target);
+        }
+    });
+    std::string fault;
+    for (int round = 0; round < 20000 && fault.empty(); ++round) {
+        try {
+            OutputFile::check_target(target, {});
+        } catch (const Error& error) {
+            // Gone between stat and access is the operating system's word, and true.
+            if (std::string(error.what()).find("symbolic link") != std::string::npos) fault = error.what();
+        }
+    }
+    done = true;
+    other.join();
+    CHECK(fault == "");
 }
 
 TEST_CASE("A temporary file left by a killed job is neither used nor removed", "[base][output]") {
