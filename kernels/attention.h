@@ -52,9 +52,9 @@ enum class BeyondTable : std::uint8_t { zero, clamp };
 /// Visibility by key block, as NAtS-L needs it: keys of an earlier block are seen when `visible` says so; keys of the
 /// query's own block are always seen (subject to the causal mask). One row per query head.
 struct BlockVisibility {
-    std::int64_t block_size = 0;         ///< 0: no such rule
-    std::int64_t blocks = 0;             ///< per head
-    std::vector<std::uint8_t> visible;   ///< [batch, heads, blocks]
+    std::int64_t block_size = 0;        ///< 0: no such rule
+    std::int64_t blocks = 0;            ///< per head
+    std::vector<std::uint8_t> visible;  ///< [batch, heads, blocks]
 };
 
 /// Everything that says how s_ij comes about from q_i and k_j and which pairs are allowed. Values only, so that it can
@@ -63,29 +63,32 @@ struct BlockVisibility {
 ///   s = scale q.k;  s -= slope_h (i' - j);  s += bias_h[j - i'];  s = cap tanh(s / cap)
 ///
 /// with i' = i + query_offset, the query's absolute position (keys start at 0). Pair (i, j) is allowed when
-///   causal: j <= i';  window_left >= 0: i' - j <= window_left, or j < first_keys;  window_right >= 0: j - i' <= window_right;
-///   block visibility as above;  key_begin[b] <= j < key_length[b];  i < query_length[b].
+///   causal: j <= i';  window_left >= 0: i' - j <= window_left, or j < first_keys;  window_right >= 0: j - i' <=
+///   window_right; block visibility as above;  key_begin[b] <= j < key_length[b];  i < query_length[b].
 /// A causal sliding window W of the model zoo (keys with i - j < W) is window_left = W - 1.
 struct ScoreRule {
     double scale = 1.0;
-    double soft_cap = 0.0;               ///< 0: none
+    double soft_cap = 0.0;  ///< 0: none
     bool causal = true;
     std::int64_t query_offset = 0;
-    std::int64_t window_left = -1;       ///< -1: no limit
-    std::int64_t window_right = -1;      ///< -1: no limit
-    std::int64_t first_keys = 0;         ///< always visible beside the window (StreamingLLM)
-    std::vector<float> slopes;           ///< [heads] or empty (ALiBi)
-    std::vector<float> distance_bias;    ///< [heads, bias_length] or empty, by relative position j - i'
+    std::int64_t window_left = -1;     ///< -1: no limit
+    std::int64_t window_right = -1;    ///< -1: no limit
+    std::int64_t first_keys = 0;       ///< always visible beside the window (StreamingLLM)
+    std::vector<float> slopes;         ///< [heads] or empty (ALiBi)
+    std::vector<float> distance_bias;  ///< [heads, bias_length] or empty, by relative position j - i'
     std::int64_t bias_length = 0;
-    std::int64_t bias_origin = 0;        ///< column of relative position 0: bias_h[j - i' + bias_origin]
+    std::int64_t bias_origin = 0;  ///< column of relative position 0: bias_h[j - i' + bias_origin]
     BeyondTable beyond_table = BeyondTable::clamp;
-    std::vector<float> sink_logits;      ///< [heads] or empty: a logit without a value in each row's denominator
+    std::vector<float> sink_logits;  ///< [heads] or empty: a logit without a value in each row's denominator
     BlockVisibility blocks;
     Normaliser normaliser = Normaliser::softmax;
     std::vector<std::int64_t> query_length;  ///< [batch] or empty: all
     std::vector<std::int64_t> key_begin;     ///< [batch] or empty: 0 (left padding)
     std::vector<std::int64_t> key_length;    ///< [batch] or empty: all (end of the real keys)
 };
+
+/// T5's bucket of each column of the table that set_bucketed_bias makes: which row of `table` it is filled from.
+std::vector<std::int64_t> bucket_columns(std::int64_t buckets, std::int64_t max_distance, bool bidirectional);
 
 /// T5's bucketed bias as a table by relative position for ScoreRule. `table` is [buckets, heads] as T5 stores it.
 void set_bucketed_bias(ScoreRule& rule, std::span<const float> table, std::int64_t buckets, std::int64_t heads,
@@ -102,10 +105,10 @@ struct StatisticsRequest {
     std::int64_t histogram_row_step = 0;
     std::int64_t thumbnail_size = 128;
     bool histogram = true;
-    bool head_diversity = true;   ///< causal: divisor L(L+1)/2; else Lq * Lk
+    bool head_diversity = true;  ///< causal: divisor L(L+1)/2; else Lq * Lk
     bool column_mass = true;
     bool thumbnails = true;
-    bool per_query = false;       ///< fills the [B, H, Lq] vectors of Statistics
+    bool per_query = false;  ///< fills the [B, H, Lq] vectors of Statistics
     /// Queries and keys are of different sequences (the rule is not causal): there are no local distances, so local
     /// focus is NaN, and no tokens.
     bool cross = false;
@@ -122,7 +125,7 @@ struct Statistics {
     std::vector<double> entropy_row_mean;  ///< [B, H] nats per query
     std::vector<double> concentration;     ///< [B, H] Frobenius norm
     std::vector<double> sink;              ///< [B, H]
-    std::vector<double> local_focus;       ///< [B, H, distances]; NaN where no query has such a key, and for cross-attention
+    std::vector<double> local_focus;  ///< [B, H, distances]; NaN where no query has such a key, and for cross-attention
     std::vector<double> head_diversity;    ///< [B]; divisor H - 1; 0 when H = 1
     std::vector<double> density;           ///< [B, H] mean mass on keys other than the first
     std::vector<double> sparsity;          ///< [B, H] 1 - density - sink
@@ -134,8 +137,9 @@ struct Statistics {
     std::vector<float> column_mass;        ///< [B, H, Lk]
     std::vector<std::uint64_t> histogram;  ///< [B, H, kHistogramBins]
     std::int64_t histogram_row_step = 0;   ///< what was used
-    std::vector<double> score_minimum, score_maximum, score_mean, score_variance;  ///< [B, H] exact over all allowed pairs
-    std::vector<std::uint64_t> score_above;  ///< [B, H, 3]: |s| > 10, 100, 1000
+    std::vector<double> score_minimum, score_maximum, score_mean,
+        score_variance;                                      ///< [B, H] exact over all allowed pairs
+    std::vector<std::uint64_t> score_above;                  ///< [B, H, 3]: |s| > 10, 100, 1000
     std::int64_t thumbnail_rows = 0, thumbnail_columns = 0;  ///< min(size, Lq), min(size, Lk)
     /// [B, H, rows, columns]: mean and maximum over the cells of a block, masked cells counting as 0. Cell (i, j)
     /// belongs to block (i * rows / Lq, j * columns / Lk), integer division. Padding shares the sequence's own length.

@@ -9,6 +9,7 @@
 #include "kernels/cpu/attention.h"
 #include "kernels/cpu/backward.h"
 #include "kernels/dispatch.h"
+#include "kernels/normaliser.h"
 #include "kernels/reference/attention_backward.h"
 #include "kernels/score_rule.h"
 
@@ -17,8 +18,10 @@ namespace {
 
 void check(const AttentionInput& input, const SoftmaxRows& rows) {
     check_attention(input);
-    if (input.rule->normaliser != Normaliser::softmax && input.rule->normaliser != Normaliser::taylor)
-        throw Error("normaliser", "softmax or taylor: the others have no fused backward pass", "another");
+    const Normaliser normaliser = input.rule->normaliser;
+    if (!traits_of(normaliser).trains())
+        throw Error("normaliser", normaliser_list(/*training=*/true) + ": the others have no fused backward pass",
+                    normaliser_name(normaliser));
     if (rows.shift == nullptr || rows.factor == nullptr) throw Error("rows", "room for two numbers a row", "null");
 }
 
@@ -55,6 +58,10 @@ void attention_backward(const AttentionInput& input, const TensorView& output, c
     check(input, rows);
     check_like_output(input, output, "output");
     check_like_output(input, output_gradient, "output gradient");
+    if (gradients.sinks != nullptr && input.rule->sink_logits.empty())
+        throw Error("sinks", "a rule with sink logits where their gradient is wanted", "one without");
+    if (gradients.distance_bias != nullptr && input.rule->bias_length == 0)
+        throw Error("distance_bias", "a rule with biases by distance where their gradient is wanted", "one without");
     check_own_memory(input, "gradients", {gradients.query.data, gradients.key.data, gradients.value.data});
     if (chosen_backend() == Backend::reference) {
         attention_backward_reference(input, output_gradient, gradients);

@@ -6,8 +6,8 @@
 //
 // Shapes, rule and threads as in kernels/attention.h; inputs, O and gradients are float32 or bfloat16, arithmetic is
 // float32. The result has the same bits for every thread count: a tile of gradients has one owner, who adds in a fixed
-// order. Normalisers: softmax (with windows, first keys, blocks, padding, slopes, distance biases, soft cap and sink
-// logits; gradients are of q, k and v alone) and taylor. Errors: kernels::Error before any work; kernels::Cancelled
+// order. Normalisers: those whose traits say so (kernels/normaliser.h), with all that a rule may hold beside them;
+// gradients are of q, k, v, sink logits and distance biases. Errors: kernels::Error before any work; kernels::Cancelled
 // between tiles.
 
 #include <cstdint>
@@ -24,9 +24,11 @@ struct MutableView {
     std::int64_t batch_stride = 0, head_stride = 0, row_stride = 0;
 };
 
-/// What turns scores into weights again, [B, H, Lq] each: A = 2^(s log2(e) - shift) * factor. Two numbers, because one
-/// float32 log normaliser near +-1000 would cost four digits. Of Taylor weights: A = (1 + s + s^2 / 2) * factor. A row
-/// that sees no key has factor 0.
+/// What turns scores into weights again, [B, H, Lq] each; with t = s log2(e)
+///   softmax: A = 2^(t - shift) * factor; sparsemax: A = ln 2 * max(t - shift - factor, 0);
+///   Taylor:  A = (1 + s + s^2 / 2) * factor.
+/// Two numbers, because one float32 log normaliser near +-1000 would cost four digits. Weights of a row that sees no
+/// key are 0.
 struct SoftmaxRows {
     float* shift = nullptr;
     float* factor = nullptr;
@@ -39,10 +41,14 @@ void attention_forward(const AttentionInput& input, const MutableView& output, c
 /// padding hides have gradients of 0.
 struct AttentionGradients {
     MutableView query, key, value;
+    // Of rules that have these; null: not wanted.
+    float* sinks = nullptr;          ///< [H] d loss / d sink logit
+    float* distance_bias = nullptr;  ///< [H, bias_length] d loss / d distance bias
 };
 
 /// output: O of attention_forward; output_gradient: d loss / d O, both [B, H, Lq, dv].
 ///
+/// Threshold normalisers (sparsemax) take the products S and dA twice: the mean that is subtracted is one of slopes.
 /// Memory: float32 copies of one head's q, dO, k and v and their gradients a thread; where there are few heads, also
 /// partial gradients of the queries.
 void attention_backward(const AttentionInput& input, const TensorView& output, const TensorView& output_gradient,

@@ -86,14 +86,14 @@ void check_blocks(const BlockVisibility& blocks, std::int64_t batch, std::int64_
 
 void check_normaliser(const ScoreRule& rule) {
     const std::string name = normaliser_name(rule.normaliser);
-    expect(!name.empty(), "normaliser", normaliser_list(),
+    expect(is_known(rule.normaliser), "normaliser", normaliser_list(),
            "number " + std::to_string(static_cast<int>(rule.normaliser)));
-    if (is_taylor(rule.normaliser)) {
+    if (!traits_of(rule.normaliser).takes_sinks_and_blocks()) {
         expect(rule.sink_logits.empty(), "sink_logits", "none beside " + name, "some");
         expect(rule.blocks.block_size == 0, "block size", "none beside " + name,
                std::to_string(rule.blocks.block_size));
     }
-    if (is_signed(rule.normaliser)) {
+    if (traits_of(rule.normaliser).is_signed()) {
         const bool plain = rule.window_left < 0 && rule.window_right < 0 && rule.slopes.empty() &&
                            rule.bias_length == 0 && rule.soft_cap == 0.0;
         expect(plain, "normaliser", "no window, bias or cap beside " + name, "some");

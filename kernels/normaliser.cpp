@@ -1,27 +1,26 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "kernels/normaliser.h"
 
+#include <vector>
+
 namespace headscope::kernels {
 
-const char* normaliser_name(Normaliser normaliser) {
-    for (const auto& [name, value] : kNormalisers) {
-        if (value == normaliser) return name;
-    }
-    return "";
-}
-
 std::optional<Normaliser> find_normaliser(std::string_view name) {
-    for (const auto& [known, value] : kNormalisers) {
-        if (name == known) return value;
+    for (const NormaliserTraits& traits : kNormalisers) {
+        if (name == traits.name) return traits.normaliser;
     }
     return std::nullopt;
 }
 
-std::string normaliser_list() {
+std::string normaliser_list(bool training) {
+    std::vector<const char*> names;
+    for (const NormaliserTraits& traits : kNormalisers) {
+        if (!training || traits.trains()) names.push_back(traits.name);
+    }
     std::string list;
-    for (const auto& [name, value] : kNormalisers) {
-        list += list.empty() ? "" : value == kNormalisers.back().second ? " or " : ", ";
-        list += name;
+    for (std::size_t n = 0; n < names.size(); ++n) {
+        list += n == 0 ? "" : n + 1 == names.size() ? " or " : ", ";
+        list += names[n];
     }
     return list;
 }

@@ -1,46 +1,88 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What a Normaliser is called in files and in Python, and the families among them.
+// The one table of normalisers: what forward and backward passes, maps, the reference, files and Python know of each.
+// HACKING ("Add a normaliser") says what else a new one consists of.
 
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "kernels/attention.h"
 
 namespace headscope::kernels {
 
-inline constexpr std::array<std::pair<const char*, Normaliser>, 6> kNormalisers{{
-    {"softmax", Normaliser::softmax},
-    {"sparsemax", Normaliser::sparsemax},
-    {"taylor", Normaliser::taylor},
-    {"taylor_diagonal", Normaliser::taylor_diagonal},
-    {"taylor_per_order", Normaliser::taylor_per_order},
-    {"taylor_diagonal_per_order", Normaliser::taylor_diagonal_per_order},
+/// How the constants of a row are found from its scores.
+enum class Sweep : std::uint8_t {
+    online,  ///< sums over key blocks that move with the row's maximum
+    sums,    ///< sums over key blocks that do not depend on it
+    panel    ///< a search on the whole row of scores
+};
+
+/// What the backward pass subtracts from d loss / d A, before it multiplies by the slope:
+/// d loss / d s_j = slope_j (dA_j - mean).
+enum class RowMean : std::uint8_t {
+    none,    ///< there is no fused backward pass
+    output,  ///< sum of A dA = O . dO; A is a term of s over the sum of the terms. Slope: d term / d s over the sum
+    slopes   ///< sum of slope dA / sum of slope; A = f(s - threshold), and rows sum to 1. Slope: f'
+};
+
+enum class Terms : std::uint8_t { exponential, threshold, taylor };
+
+struct NormaliserTraits {
+    Normaliser normaliser;
+    const char* name;  ///< in files and in Python
+    Terms terms;
+    Sweep sweep;
+    RowMean row_mean;
+    /// The second order has scores of its own; each order has a denominator of its own (Taylor weights).
+    bool diagonal = false, per_order = false;
+    double row_sum = 1.0;  ///< of a row that sees a key, without sink logits
+
+    /// Weights can be negative. Such rules know no windows, biases and caps: which keys a row sees must be one range
+    /// from the first key on, and a score the dot product alone.
+    constexpr bool is_signed() const { return diagonal || per_order; }
+    /// Sink logits and block visibility can be joined with it.
+    constexpr bool takes_sinks_and_blocks() const { return terms != Terms::taylor; }
+    /// O is found in one pass, without row constants beforehand.
+    constexpr bool one_pass() const { return sweep != Sweep::panel && !is_signed(); }
+    constexpr bool trains() const { return row_mean != RowMean::none; }
+};
+
+inline constexpr std::array<NormaliserTraits, 6> kNormalisers{{
+    {Normaliser::softmax, "softmax", Terms::exponential, Sweep::online, RowMean::output},
+    {Normaliser::sparsemax, "sparsemax", Terms::threshold, Sweep::panel, RowMean::slopes},
+    {Normaliser::taylor, "taylor", Terms::taylor, Sweep::sums, RowMean::output},
+    {Normaliser::taylor_diagonal, "taylor_diagonal", Terms::taylor, Sweep::sums, RowMean::none, true, false},
+    {Normaliser::taylor_per_order, "taylor_per_order", Terms::taylor, Sweep::sums, RowMean::none, false, true, 3.0},
+    {Normaliser::taylor_diagonal_per_order, "taylor_diagonal_per_order", Terms::taylor, Sweep::sums, RowMean::none,
+     true, true, 3.0},
 }};
 
-const char* normaliser_name(Normaliser normaliser);
-std::optional<Normaliser> find_normaliser(std::string_view name);
-/// "softmax, sparsemax, ... or taylor_diagonal_per_order", for error texts.
-std::string normaliser_list();
+/// Of a value that the table has: checks of rules refuse others (find_normaliser, check_attention).
+constexpr const NormaliserTraits& traits_of(Normaliser normaliser) {
+    return kNormalisers[static_cast<std::size_t>(normaliser)];
+}
+static_assert([] {
+    for (std::size_t n = 0; n < kNormalisers.size(); ++n)
+        if (static_cast<std::size_t>(kNormalisers[n].normaliser) != n) return false;
+    return true;
+}());
 
-constexpr bool is_diagonal(Normaliser n) {
-    return n == Normaliser::taylor_diagonal || n == Normaliser::taylor_diagonal_per_order;
+constexpr bool is_known(Normaliser normaliser) {
+    return static_cast<std::size_t>(normaliser) < kNormalisers.size();
 }
-constexpr bool is_per_order(Normaliser n) {
-    return n == Normaliser::taylor_per_order || n == Normaliser::taylor_diagonal_per_order;
+std::optional<Normaliser> find_normaliser(std::string_view name);
+/// "softmax, sparsemax, ... or taylor_diagonal_per_order", for error texts. `training`: those with a backward pass.
+std::string normaliser_list(bool training = false);
+
+constexpr const char* normaliser_name(Normaliser normaliser) {
+    return is_known(normaliser) ? traits_of(normaliser).name : "";
 }
-/// Sink logits and block visibility are not for these.
 constexpr bool is_taylor(Normaliser n) {
-    return n == Normaliser::taylor || is_diagonal(n) || is_per_order(n);
-}
-/// Whether weights can be negative. Such rules know no windows, biases and caps either: which keys a row sees must be
-/// one range from the first key on, and a score the dot product alone.
-constexpr bool is_signed(Normaliser n) {
-    return is_diagonal(n) || is_per_order(n);
+    return traits_of(n).terms == Terms::taylor;
 }
 
 }  // namespace headscope::kernels

@@ -113,6 +113,14 @@ std::int64_t t5_bucket(std::int64_t relative, std::int64_t buckets, std::int64_t
 
 }  // namespace
 
+// At max_distance and beyond the bucket is the last one, so a clamped table of that reach holds for every length.
+std::vector<std::int64_t> bucket_columns(std::int64_t buckets, std::int64_t max_distance, bool bidirectional) {
+    std::vector<std::int64_t> columns;
+    for (std::int64_t relative = -max_distance; relative <= (bidirectional ? max_distance : 0); ++relative)
+        columns.push_back(t5_bucket(relative, buckets, max_distance, bidirectional));
+    return columns;
+}
+
 void set_bucketed_bias(ScoreRule& rule, std::span<const float> table, std::int64_t buckets, std::int64_t heads,
                        std::int64_t max_distance, bool bidirectional, std::int64_t /*queries*/, std::int64_t /*keys*/) {
     const std::string where = "bucketed bias";
@@ -129,18 +137,15 @@ void set_bucketed_bias(ScoreRule& rule, std::span<const float> table, std::int64
     if (static_cast<std::int64_t>(table.size()) != buckets * heads) {
         throw Error(where, std::to_string(buckets * heads) + " values [buckets, heads]", std::to_string(table.size()));
     }
-    // At max_distance and beyond the bucket is the last one, so a clamped table of that reach holds for every length.
-    const std::int64_t right = bidirectional ? max_distance : 0;
+    const std::vector<std::int64_t> columns = bucket_columns(buckets, max_distance, bidirectional);
     rule.bias_origin = max_distance;
-    rule.bias_length = max_distance + right + 1;
+    rule.bias_length = static_cast<std::int64_t>(columns.size());
     rule.beyond_table = BeyondTable::clamp;
-    rule.distance_bias.resize(static_cast<std::size_t>(heads * rule.bias_length));
-    for (std::int64_t relative = -max_distance; relative <= right; ++relative) {
-        const std::int64_t bucket = t5_bucket(relative, buckets, max_distance, bidirectional);
-        for (std::int64_t h = 0; h < heads; ++h) {
-            rule.distance_bias[static_cast<std::size_t>(h * rule.bias_length + relative + rule.bias_origin)] =
-                table[static_cast<std::size_t>(bucket * heads + h)];
-        }
+    rule.distance_bias.clear();
+    rule.distance_bias.reserve(static_cast<std::size_t>(heads) * columns.size());
+    for (std::int64_t h = 0; h < heads; ++h) {
+        for (const std::int64_t bucket : columns)
+            rule.distance_bias.push_back(table[static_cast<std::size_t>(bucket * heads + h)]);
     }
 }
 

@@ -22,7 +22,8 @@ void check(const TaylorInput& input, const MutableView& output) {
     rule.scale = input.scale;
     rule.normaliser = input.normaliser;
     check_attention({input.query, input.key, input.value, &rule, nullptr});
-    if (!is_taylor(input.normaliser)) throw Error("normaliser", "Taylor weights", normaliser_name(input.normaliser));
+    if (!is_known(input.normaliser) || !is_taylor(input.normaliser))
+        throw Error("normaliser", "Taylor weights", normaliser_name(input.normaliser));
     if (input.key.length != input.query.length) throw Error("key", "as many as queries", "another number");
     if (output.data == nullptr) throw Error("output", "a place for it", "null");
 }
@@ -34,14 +35,14 @@ void check_cancelled(const TaylorInput& input) {
 }  // namespace
 
 std::int64_t taylor_features(Normaliser normaliser, std::int64_t key_size) {
-    return 1 + key_size + (is_diagonal(normaliser) ? key_size : key_size * (key_size + 1) / 2);
+    return 1 + key_size + (traits_of(normaliser).diagonal ? key_size : key_size * (key_size + 1) / 2);
 }
 
 bool taylor_prefers_state(Normaliser normaliser, std::int64_t length, std::int64_t heads, std::int64_t key_heads,
                           std::int64_t key_size, std::int64_t value_size) {
     const auto number = [](std::int64_t x) { return static_cast<double>(x); };
     // A token's products: with half of all keys in the mean; with the state, once for each query and once to add.
-    const double of_pair = number(key_size) * (is_diagonal(normaliser) ? 2.0 : 1.0) + number(value_size);
+    const double of_pair = number(key_size) * (traits_of(normaliser).diagonal ? 2.0 : 1.0) + number(value_size);
     const double pairs = 0.5 * number(length) * of_pair;
     const double within = 0.5 * number(cpu::kTaylorChunk) * of_pair;
     const double share = 1.0 + number(key_heads) / number(heads);

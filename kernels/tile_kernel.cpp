@@ -11,6 +11,7 @@
 #include <limits>
 #include <vector>
 
+#include "kernels/cpu/sequence.h"
 #include "kernels/normaliser.h"
 #include "kernels/score_rule.h"
 
@@ -20,6 +21,8 @@
 // After foreach_target.h, as Highway asks.
 #include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
+
+#include "kernels/cpu/normalisers-inl.h"
 
 #ifndef HEADSCOPE_TILE_KERNEL_ONCE
 #define HEADSCOPE_TILE_KERNEL_ONCE
@@ -104,7 +107,7 @@ class TaylorRows {
 public:
     explicit TaylorRows(const Context& context)
         : context_(context),
-          sum_(is_per_order(context.rule.normaliser) ? static_cast<std::size_t>(context.dk) : 0),
+          sum_(traits_of(context.rule.normaliser).per_order ? static_cast<std::size_t>(context.dk) : 0),
           row_(sum_.size()) {}
 
     TaylorConstants constants(std::int64_t i) {
@@ -196,16 +199,35 @@ HWY_INLINE void each_vector(KeyRange range, float* row, const Step& step) {
     }
 }
 
-/// Scores become Taylor weights, in place. `squares`: the second order's own scores, or null.
-void weigh_taylor(const tile::TaylorConstants& constants, KeyRange range, const float* squares, float* row) {
-    const D d;
-    const auto zeroth = hn::Set(d, constants.zeroth), first = hn::Set(d, constants.first);
-    const auto second = hn::Set(d, constants.second), half = hn::Set(d, 0.5F);
-    each_vector(range, row, [&](auto s, std::int64_t j) {
-        const auto order = squares != nullptr ? hn::Load(d, squares + j) : hn::Mul(hn::Mul(half, s), s);
-        return hn::MulAdd(order, second, hn::MulAdd(s, first, zeroth));
-    });
-}
+/// The scores of one row that become its weights.
+struct ScoredRow {
+    const tile::Context& context;
+    std::int64_t i;
+    KeyRange range;
+    const float* squares;  ///< the second order's own scores, or null
+    tile::TaylorRows& taylor;
+    float* row;
+    Normaliser normaliser = context.rule.normaliser;
+};
+
+template <class N>
+struct WeighRow {
+    static void Run(const ScoredRow& scored) {
+        const D d;
+        if constexpr (N::kTraits.terms == Terms::taylor) {
+            const tile::TaylorConstants constants = scored.taylor.constants(scored.i);
+            const auto zeroth = hn::Set(d, constants.zeroth), first = hn::Set(d, constants.first);
+            const auto second = hn::Set(d, constants.second), half = hn::Set(d, 0.5F);
+            each_vector(scored.range, scored.row, [&](auto s, std::int64_t j) {
+                const auto order = N::kTraits.diagonal ? hn::Load(d, scored.squares + j) : hn::Mul(hn::Mul(half, s), s);
+                return N::OfConstants(d, s, order, zeroth, first, second);
+            });
+        } else {
+            const auto constant = hn::Set(d, scored.context.job.row_constant[scored.i]);
+            each_vector(scored.range, scored.row, [&](auto s, std::int64_t) { return N::OfConstant(d, s, constant); });
+        }
+    }
+};
 
 /// Turns the dot products of row i into scores or weights, in place. `squares`, `taylor`: for Taylor weights only.
 void finish_row(const tile::Context& context, std::int64_t i, KeyRange range, float* additive, const float* squares,
@@ -226,23 +248,7 @@ void finish_row(const tile::Context& context, std::int64_t i, KeyRange range, fl
         context.mask(i, range, -std::numeric_limits<float>::infinity(), row);
         return;
     }
-    const auto constant = hn::Set(d, context.job.row_constant[i]);
-    const auto zero = hn::Zero(d);
-    if (rule.normaliser == Normaliser::softmax) {
-        // No weight exceeds 1: what rounding adds is cut off. A score that is no number stays none, though neither
-        // minimum nor exponential would keep it.
-        each_vector(range, row, [&](auto s, std::int64_t) {
-            const auto x = hn::Sub(s, constant);
-            return hn::IfThenElse(hn::Eq(x, x), hn::Exp(d, hn::Min(x, zero)), x);
-        });
-    } else if (rule.normaliser == Normaliser::sparsemax) {
-        each_vector(range, row, [&](auto s, std::int64_t) {
-            const auto x = hn::Sub(s, constant);
-            return hn::IfThenElse(hn::Eq(x, x), hn::Max(x, zero), x);
-        });
-    } else {
-        weigh_taylor(taylor.constants(i), range, squares, row);
-    }
+    cpu::HWY_NAMESPACE::RunNormaliser<WeighRow>(ScoredRow{context, i, range, squares, taylor, row});
     context.mask(i, range, 0.0F, row);
 }
 
@@ -258,7 +264,7 @@ void compute_tile_on(const TileJob& job) {
     std::fill(additive, additive + padded, 0.0F);
     pack_keys(job, width, panels.get(), one.get());
     // The second order's own scores are dot products of squares.
-    const bool diagonal = job.row_constant != nullptr && is_diagonal(context.rule.normaliser);
+    const bool diagonal = job.row_constant != nullptr && traits_of(context.rule.normaliser).diagonal;
     const auto panels_of_squares = tile::buffer(diagonal ? padded * dk : 1);
     const auto squared = tile::buffer(diagonal ? kRows * dk : 1), rows_of_squares = tile::buffer(kRows * padded);
     for (std::int64_t x = 0; diagonal && x < padded * dk; ++x) panels_of_squares[x] = panels[x] * panels[x];

@@ -19,6 +19,7 @@
 
 #include "kernels/attention_backward.h"
 #include "kernels/backend.h"
+#include "kernels/normaliser.h"
 #include "kernels/torch_arguments.h"
 
 namespace headscope::kernels {
@@ -153,8 +154,10 @@ void attention_under_autograd(const c10::OperatorHandle& op, c10::DispatchKeySet
     }
     at::Tensor output;
     if (wants("query") || wants("key") || wants("value")) {
-        TORCH_CHECK_NOT_IMPLEMENTED(a.word("normaliser") == "softmax" || a.word("normaliser") == "taylor",
-                                    "[normaliser] expected softmax or taylor where a gradient is wanted; found ",
+        // An unknown name is refused with all the others below.
+        const auto normaliser = find_normaliser(a.word("normaliser"));
+        TORCH_CHECK_NOT_IMPLEMENTED(!normaliser || traits_of(*normaliser).trains(), "[normaliser] expected ",
+                                    normaliser_list(/*training=*/true), " where a gradient is wanted; found ",
                                     a.word("normaliser"));
         std::vector<c10::IValue> rule;
         const auto& schema =

@@ -13,7 +13,7 @@
 #include "core/evaluation/tasks.h"
 #include "core/figures/figure.h"
 #include "core/figures/figure_style.h"
-#include "core/mixers/mixer.h"
+#include "core/mixers/types/type.h"
 #include "core/model/presets.h"
 #include "core/model/recipe.h"
 #include "core/training/job_keys.h"
@@ -56,7 +56,7 @@ Rows rows_of(const std::string& what) {
     if (what == "families")
         for (const auto* family : model::families()) rows.push_back({family->name, family->summary});
     if (what == "mixers")
-        for (const auto& mixer : mixers::known_mixers()) rows.push_back({mixer.name, mixer.summary});
+        for (const auto* type : mixers::known_types()) rows.push_back({type->name, type->summary});
     if (what == "presets") rows = preset_rows();
     if (what == "datasets") {
         for (const auto& set : data::datasets())

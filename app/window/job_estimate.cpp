@@ -8,7 +8,7 @@
 #include "core/checkpoint/checkpoint.h"
 #include "core/cost/mixer_cost.h"
 #include "core/data/catalog.h"
-#include "core/mixers/mixer.h"
+#include "core/mixers/types/type.h"
 #include "core/model/presets.h"
 #include "core/training/job_keys.h"
 #include "core/training/job_model.h"
@@ -130,10 +130,8 @@ widgets::JobChoices job_choices() {
               text(preset.summary)},
              preset.hidden,
              preset.heads});
-    for (const auto& mixer : mixers::known_mixers()) {
-        if (!cost::has_cost(mixer.name)) continue;  // those of encoder-decoders are no choice for a decoder
-        choices.mixers.push_back({text(mixer.name), widgets::mixer_title(mixer.name), text(mixer.summary)});
-    }
+    for (const auto* mixer : mixers::known_types())
+        choices.mixers.push_back({text(mixer->name), widgets::mixer_title(mixer->name), text(mixer->summary)});
     for (const auto& layout : model::layouts()) {
         const std::string name = layout.name;
         choices.layouts.push_back({text(name), QObject::tr("Standard layers: %1").arg(text(layout.standard_layers)),

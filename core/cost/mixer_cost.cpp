@@ -4,31 +4,17 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/mixers/types/type.h"
 
 namespace headscope::cost {
 namespace {
 
-// What several mixers share.
-constexpr const char* kQuadratic = "B L^2 d + B L d^2";
-constexpr const char* kLinear = "B L d^2";
-constexpr const char* kProjections = "6 B L d^2";
-constexpr const char* kProjectionsOfOne = "6 B d^2";
-constexpr const char* kMatrices = "4 B L^2 d + 6 B L d^2";
-constexpr const char* kMatricesOfOne = "6 B d^2 + 4 B L d";
-constexpr const char* kKept = "(8 B L d + 2 B L^2 h) / t";
-constexpr const char* kKeysValues = "4 B L d";
-
-/// Maps that depend on no text: RndEmbQK and FixedSeqQK. The last entry is printed without B (Appendix F).
-MixerCost fixed_maps(const char* mixer, const char* label) {
-    return {mixer,
-            label,
-            kQuadratic,
-            "2 L^2 d + 2 B L^2 d + 6 B L d^2",
-            "2 L d + 2 B L d + 6 B d^2",
-            "(4 B L d + 8 L d + 2 L^2 h) / t",
-            "2 (B + 1) L d",
-            "2 L^2 d + 2 B L d^2",
-            "2 B L d + 2 d^2"};
+MixerCost cost_of(const mixers::MixerType& type) {
+    const mixers::MixerCostText& text = type.cost;
+    MixerCost cost{type.name, text.label, text.time, text.prefill, text.decode, text.activation, text.cache, {}, {}};
+    if (*text.precomputed_prefill != '\0') cost.precomputed_prefill = Formula(text.precomputed_prefill);
+    if (*text.precomputed_decode != '\0') cost.precomputed_decode = Formula(text.precomputed_decode);
+    return cost;
 }
 
 }  // namespace
@@ -42,30 +28,13 @@ Letters CostSetting::letters() const {
 }
 
 const std::vector<MixerCost>& mixer_costs() {
-    static const std::vector<MixerCost> costs{
-        {"standard", "Standard", kQuadratic, kMatrices, kMatricesOfOne, kKept, kKeysValues, {}, {}},
-        {"mlp", "MLP", kLinear, kProjections, kProjectionsOfOne, "8 B L d / t", "0", {}, {}},
-        {"approximate",
-         "Approximate",
-         kLinear,
-         "14 B L d^2",
-         "10 B d^2",
-         "11 B L d / t + 3 B d^2 / (h t)",
-         "6 B d + 4 B d^2 / h",
-         {},
-         {}},
-        {"non_approximate",
-         "Non-approximate",
-         kLinear,
-         kProjections,
-         kProjectionsOfOne,
-         "(8 B L d + 4 B L h) / t",
-         "2 B d + 4 B h",
-         {},
-         {}},
-        fixed_maps("rnd_emb_qk", "RndEmbQK"),
-        fixed_maps("fixed_seq_qk", "FixedSeqQK"),
-        {"static_emb_qk", "StaticEmbQK", kQuadratic, kMatrices, kMatricesOfOne, kKept, kKeysValues, {}, {}}};
+    static const std::vector<MixerCost> costs = [] {
+        std::vector<MixerCost> all;
+        for (const mixers::MixerType* type : mixers::known_types()) {
+            if (*type->cost.time != '\0') all.push_back(cost_of(*type));
+        }
+        return all;
+    }();
     return costs;
 }
 

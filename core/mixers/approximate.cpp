@@ -12,10 +12,9 @@
 namespace headscope::mixers {
 namespace {
 
-kernels::Normaliser normaliser_of(const model::ApproximateOptions& options) {
-    using Options = model::ApproximateOptions;
-    const bool per_order = options.normalisation == Options::Normalisation::per_order;
-    if (options.second_order == Options::SecondOrder::diagonal)
+kernels::Normaliser normaliser_of(const MixerOptions& options) {
+    const bool per_order = options.get<std::string>(kApproximate, "normalisation") == "per_order";
+    if (options.get<std::string>(kApproximate, "second_order") == "diagonal")
         return per_order ? kernels::Normaliser::taylor_diagonal_per_order : kernels::Normaliser::taylor_diagonal;
     return per_order ? kernels::Normaliser::taylor_per_order : kernels::Normaliser::taylor;
 }
@@ -24,7 +23,7 @@ kernels::Normaliser normaliser_of(const model::ApproximateOptions& options) {
 
 ApproximateMixer::ApproximateMixer(const model::ModelConfig& config, std::int64_t) : maps_(config) {
     rule_.scale = 1.0 / std::sqrt(static_cast<double>(config.head_size));
-    rule_.normaliser = normaliser_of(config.mixer_options.approximate);
+    rule_.normaliser = normaliser_of(config.mixer_options);
 }
 
 bool ApproximateMixer::by_pairs(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,

@@ -3,18 +3,19 @@
 
 #include "core/mixers/mixer.h"
 #include "core/mixers/projections.h"
+#include "core/mixers/types/approximate.h"
 #include "kernels/attention.h"
 
 namespace headscope::mixers {
 
 /// Deconstructing Attention's Approximate: t(s) = 1 + s + s^2 / 2 in the place of the exponential
-/// (ModelConfig::mixer_options.approximate). Short texts, training and whatever is measured go pair by pair through
+/// (kApproximate). Short texts, training and whatever is measured go pair by pair through
 /// attend(); long ones and everything with a cache in linear time, from a state of constant size.
 class ApproximateMixer final : public Mixer {
 public:
     ApproximateMixer(const model::ModelConfig& config, std::int64_t layer);
 
-    std::string name() const override { return "approximate"; }
+    const MixerType& type() const override { return kApproximate; }
     void declare(model::TensorPlan& plan, const model::TensorNames& names) override { maps_.declare(plan, names); }
     std::vector<Site> sites() const override { return {maps_.site(true)}; }
     std::int64_t output_size() const override { return maps_.output_size(); }

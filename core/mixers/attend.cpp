@@ -6,7 +6,6 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/ones.h>
-#include <ATen/ops/ones_like.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/ops/tensor.h>
 
@@ -17,6 +16,7 @@
 #include "core/mixers/without_heads.h"
 #include "kernels/backend.h"
 #include "kernels/normaliser.h"
+#include "kernels/reference/dense.h"
 
 namespace headscope::mixers {
 namespace {
@@ -75,9 +75,10 @@ at::Tensor library_attention(const at::Tensor& query, const at::Tensor& key, con
 }
 
 /// The table's values at `relative` [Lq, Lk] = key - query -> [H, Lq, Lk].
-at::Tensor distance_biases(const kernels::ScoreRule& rule, const at::Tensor& relative,
+at::Tensor distance_biases(const kernels::ScoreRule& rule, const at::Tensor& relative, const at::Tensor& recorded,
                            const at::TensorOptions& options) {
-    const at::Tensor table = at::tensor(rule.distance_bias, options).view({-1, rule.bias_length});
+    const at::Tensor table =
+        recorded.defined() ? recorded : at::tensor(rule.distance_bias, options).view({-1, rule.bias_length});
     const at::Tensor column = relative + rule.bias_origin;
     const at::Tensor inside = column.clamp(0, rule.bias_length - 1);
     at::Tensor bias = table.index_select(1, inside.flatten()).view({table.size(0), relative.size(0), relative.size(1)});
@@ -85,13 +86,13 @@ at::Tensor distance_biases(const kernels::ScoreRule& rule, const at::Tensor& rel
 }
 
 at::Tensor unmeasured(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
-                      const kernels::ScoreRule& rule, const at::Tensor& sinks, const Cancellation* cancellation) {
-    if (trains_fused(query, key, value, rule)) return trained_attention(query, key, value, rule, sinks, cancellation);
+                      const kernels::ScoreRule& rule, const RuleTensors& tensors, const Cancellation* cancellation) {
+    if (trains_fused(query, key, value, rule)) return trained_attention(query, key, value, rule, tensors, cancellation);
     if (const at::Tensor output = library_attention(query, key, value, rule); output.defined())
         return side_by_side(output);
     const bool recorded =
         at::GradMode::is_enabled() && (query.requires_grad() || key.requires_grad() || value.requires_grad());
-    if (query.scalar_type() == at::kDouble) return side_by_side(dense_attention(query, key, value, rule, sinks));
+    if (query.scalar_type() == at::kDouble) return side_by_side(dense_attention(query, key, value, rule, tensors));
     if (recorded) return block_attention(query, key, value, rule);
     at::Tensor output =
         at::empty({query.size(0), query.size(2), query.size(1) * value.size(3)}, query.options().dtype(at::kFloat));
@@ -116,11 +117,11 @@ at::Tensor measured(const at::Tensor& query, const at::Tensor& key, const at::Te
 
 at::Tensor attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                   const kernels::ScoreRule& rule, SiteIndex site, const StackContext& context,
-                  const at::Tensor& sinks) {
+                  const RuleTensors& tensors) {
     if (context.cancellation) context.cancellation->check();
     const kernels::StatisticsRequest* request = context.probe ? context.probe->request(site) : nullptr;
     if (!request) {
-        return finish_attention(unmeasured(query, key, value, rule, sinks, context.cancellation),
+        return finish_attention(unmeasured(query, key, value, rule, tensors, context.cancellation),
                                 {query, key, value, rule}, nullptr, site, context);
     }
     kernels::Statistics statistics;
@@ -143,34 +144,11 @@ at::Tensor finish_attention(const at::Tensor& output, const Attended& what, cons
     return without_heads(output, heads, site, *context.switched_off, what.rule.query_length);
 }
 
-namespace {
-
-/// Weights of Taylor rules from all pairs' scores and those that are forbidden.
-at::Tensor taylor_weights(const at::Tensor& query, const at::Tensor& key, const at::Tensor& scores,
-                          const at::Tensor& forbidden, const kernels::ScoreRule& rule) {
-    const at::Tensor first = scores.masked_fill(forbidden, 0);
-    at::Tensor second = first * first * 0.5;
-    if (kernels::is_diagonal(rule.normaliser)) {
-        second = (query * query).matmul((key * key).transpose(-1, -2)) * (0.5 * rule.scale * rule.scale);
-        second = second.masked_fill(forbidden, 0);
-    }
-    const at::Tensor ones = at::ones_like(first).masked_fill(forbidden, 0);
-    // A row that sees no key has sums of 0 and weights of 0.
-    const auto over_sum = [&](const at::Tensor& terms) {
-        const at::Tensor sum = terms.sum(-1, true);
-        return terms / sum.masked_fill(forbidden.all(-1, true), 1);
-    };
-    if (kernels::is_per_order(rule.normaliser)) return over_sum(ones) + over_sum(first) + over_sum(second);
-    return over_sum(ones + first + second);
-}
-
-}  // namespace
-
 at::Tensor dense_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
-                           const kernels::ScoreRule& rule, const at::Tensor& sinks) {
-    if (rule.blocks.block_size != 0 || rule.normaliser == kernels::Normaliser::sparsemax) {
+                           const kernels::ScoreRule& rule, const RuleTensors& tensors) {
+    if (rule.blocks.block_size != 0) {
         throw Error(ErrorCode::unsupported, "attention", "expected weights of scale, cap, biases and windows",
-                    "found a rule that only the fused operator knows");
+                    "found block visibility, which only the fused operator knows");
     }
     const std::int64_t heads = query.size(1), groups = key.size(1), queries = query.size(2), keys = key.size(2);
     const at::Tensor k = groups == heads ? key : key.repeat_interleave(heads / groups, 1);
@@ -182,7 +160,7 @@ at::Tensor dense_attention(const at::Tensor& query, const at::Tensor& key, const
         const at::Tensor slopes = at::tensor(rule.slopes, query.options()).view({heads, 1, 1});
         scores = scores - slopes * (i - j).to(query.scalar_type());
     }
-    if (rule.bias_length > 0) scores = scores + distance_biases(rule, j - i, query.options());
+    if (rule.bias_length > 0) scores = scores + distance_biases(rule, j - i, tensors.distance_bias, query.options());
     if (rule.soft_cap > 0) scores = (scores / rule.soft_cap).tanh() * rule.soft_cap;
 
     at::Tensor allowed = at::ones({queries, keys}, at::kBool);
@@ -195,20 +173,15 @@ at::Tensor dense_attention(const at::Tensor& query, const at::Tensor& key, const
         const auto batch = static_cast<std::int64_t>(rule.key_begin.size());
         allowed = allowed.logical_and(j >= at::tensor(rule.key_begin, at::kLong).view({batch, 1, 1, 1}));
     }
-    // A finite floor instead of -inf: a row that sees no key gives numbers, and is then set to 0.
-    const at::Tensor forbidden = allowed.logical_not();
-    if (kernels::is_taylor(rule.normaliser)) return taylor_weights(query, k, scores, forbidden, rule).matmul(v);
-    scores = scores.masked_fill(forbidden, -1e30);
-    at::Tensor largest = scores.amax(-1, true);
-    at::Tensor extra;
-    if (!rule.sink_logits.empty()) {
-        extra = (sinks.defined() ? sinks : at::tensor(rule.sink_logits, query.options())).view({heads, 1, 1});
-        largest = largest.maximum(extra);
-    }
-    at::Tensor weights = (scores - largest).exp().masked_fill(forbidden, 0);
-    at::Tensor total = weights.sum(-1, true);
-    if (extra.defined()) total = total + (extra - largest).exp();
-    return (weights / total.clamp_min(1e-30)).matmul(v);
+    // A finite floor instead of -inf: the gradients of a row that sees no key are numbers, too.
+    scores = scores.masked_fill(allowed.logical_not(), -1e30);
+    at::Tensor logits, second;
+    if (!rule.sink_logits.empty())
+        logits = (tensors.sink_logits.defined() ? tensors.sink_logits : at::tensor(rule.sink_logits, query.options()))
+                     .view({heads, 1, 1});
+    if (kernels::traits_of(rule.normaliser).diagonal)
+        second = (query * query).matmul((k * k).transpose(-1, -2)) * (0.5 * rule.scale * rule.scale);
+    return kernels::reference::normalise(rule.normaliser, scores, allowed, logits, second).weight.matmul(v);
 }
 
 }  // namespace headscope::mixers

@@ -11,6 +11,12 @@
 
 namespace headscope::mixers {
 
+/// What of a rule a gradient may reach, as tensors; undefined: the rule's numbers are constants.
+struct RuleTensors {
+    at::Tensor sink_logits;    ///< [H], what rule.sink_logits was copied from
+    at::Tensor distance_bias;  ///< [H, bias_length], what rule.distance_bias was copied from
+};
+
 /// One attention: query [B, H, Lq, dk], key [B, G, Lk, dk], value [B, G, Lk, dv] (any strides with unit stride in the
 /// last dimension) -> [B, Lq, H * dv] in the type of the query, heads side by side as the output projection reads them.
 ///
@@ -23,11 +29,10 @@ namespace headscope::mixers {
 /// Heads that are switched off (StackContext::switched_off) are announced and measured as they would be; what is
 /// returned has them replaced.
 ///
-/// `rule` has the layer's constants; query offset and lengths are this call's. `sinks` [H], where given, is what
-/// rule.sink_logits was copied from: autograd's gradients reach it. Throws Stopped when cancelled.
+/// `rule` has the layer's constants; query offset and lengths are this call's. Throws Stopped when cancelled.
 at::Tensor attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                   const kernels::ScoreRule& rule, SiteIndex site, const StackContext& context,
-                  const at::Tensor& sinks = {});
+                  const RuleTensors& tensors = {});
 
 /// What one attention read, for what is told of it.
 struct Attended {
@@ -41,8 +46,8 @@ at::Tensor finish_attention(const at::Tensor& output, const Attended& what, cons
                             SiteIndex site, const StackContext& context);
 
 /// The same by the book: builds the matrix, in the inputs' type, out of operators that autograd knows. Everything of a
-/// ScoreRule but sparsemax and block visibility (Error(unsupported)). Returns [B, H, Lq, dv].
+/// ScoreRule but block visibility (Error(unsupported)). Returns [B, H, Lq, dv].
 at::Tensor dense_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
-                           const kernels::ScoreRule& rule, const at::Tensor& sinks = {});
+                           const kernels::ScoreRule& rule, const RuleTensors& tensors = {});
 
 }  // namespace headscope::mixers

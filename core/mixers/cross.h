@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/mixers/mixer.h"
+#include "core/mixers/types/cross.h"
 #include "core/model/blocks.h"
 #include "kernels/attention.h"
 
@@ -15,7 +16,7 @@ public:
     /// `config` is the decoder's.
     explicit CrossMixer(const model::ModelConfig& config);
 
-    std::string name() const override { return "cross"; }
+    const MixerType& type() const override { return kCross; }
     void declare(model::TensorPlan& plan, const model::TensorNames& names) override;
     std::vector<Site> sites() const override;
     std::int64_t output_size() const override { return heads_ * head_size_; }

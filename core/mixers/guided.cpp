@@ -9,7 +9,7 @@
 
 namespace headscope::mixers {
 
-GuidedMixer::GuidedMixer(const model::ModelConfig& config) : maps_(config) {
+GuidedMixer::GuidedMixer(const MixerType& type, const model::ModelConfig& config) : type_(type), maps_(config) {
     rule_.scale = 1.0 / std::sqrt(static_cast<double>(config.head_size));
 }
 

@@ -10,10 +10,11 @@ namespace headscope::mixers {
 /// What RndEmbQK and FixedSeqQK share: softmax attention whose queries and keys are a guide stream's, the same for
 /// every text, and whose values are the text's own. The stack runs the guide (StackContext::guide); a text that is
 /// generated computes no query and no key, and only its values are cached.
-class GuidedMixer : public Mixer {
+class GuidedMixer final : public Mixer {
 public:
-    explicit GuidedMixer(const model::ModelConfig& config);
+    GuidedMixer(const MixerType& type, const model::ModelConfig& config);
 
+    const MixerType& type() const override { return type_; }
     void declare(model::TensorPlan& plan, const model::TensorNames& names) override { maps_.declare(plan, names); }
     std::vector<Site> sites() const override { return {maps_.site(true)}; }
     std::int64_t output_size() const override { return maps_.output_size(); }
@@ -25,6 +26,7 @@ private:
     at::Tensor attend_together(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                                const kernels::ScoreRule& rule, const StackContext& context) const;
 
+    const MixerType& type_;
     Projections maps_;
     kernels::ScoreRule rule_;
 };

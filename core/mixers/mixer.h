@@ -16,6 +16,7 @@
 #include "core/base/indices.h"
 #include "core/base/progress.h"
 #include "core/base/site.h"
+#include "core/mixers/types/type.h"
 #include "core/model/config.h"
 #include "core/model/probe.h"
 #include "core/model/rotary.h"
@@ -35,14 +36,6 @@ public:
     virtual ~MixerCache() = default;
     virtual std::int64_t bytes() const = 0;
     virtual std::unique_ptr<MixerCache> clone() const = 0;
-};
-
-/// What a mixer's query and key are made of.
-enum class QueryKeySource {
-    own,           ///< the layer's input
-    embedding,     ///< what the first layer read
-    random_guide,  ///< a guide stream: noise that goes through the stack as one more sequence
-    fixed_guide    ///< the same of fixed tokens
 };
 
 /// Query and key of a guide stream at one layer, from position 0 on, the same for every text: [1, Lg, heads +
@@ -67,6 +60,7 @@ struct StackContext {
     at::Tensor memory;                 ///< [B, Lk, d] the encoder's output (cross-attention), or undefined
     const std::vector<std::int64_t>* memory_lengths = nullptr;
     const kernels::ScoreRule* shared_bias = nullptr;  ///< its distance bias is every self-attention's of the tower (T5)
+    at::Tensor shared_bias_table;  ///< the same [heads, bias_length] where autograd records it, or undefined
     const std::vector<model::SwitchedOff>* switched_off = nullptr;  ///< of all sites; null: none
     const model::TrainingForward* training = nullptr;               ///< null: not recorded by autograd
     model::Probe* probe = nullptr;
@@ -82,7 +76,8 @@ class Mixer {
 public:
     virtual ~Mixer() = default;
 
-    virtual std::string name() const = 0;
+    virtual const MixerType& type() const = 0;
+    std::string name() const { return type().name; }
     /// Says which tensors of the file it wants, and where they go.
     virtual void declare(model::TensorPlan& plan, const model::TensorNames& names) = 0;
     /// Its attention sites, in the order in which they are announced; Site::layer is filled in by the stack.
@@ -93,19 +88,11 @@ public:
     virtual at::Tensor forward(const at::Tensor& normed, const StackContext& context, MixerCache* cache) const = 0;
     virtual std::unique_ptr<MixerCache> new_cache() const = 0;
 
-    virtual QueryKeySource query_key_source() const { return QueryKeySource::own; }
     /// Of mixers that read a guide stream: its maps, from what it is at this layer after the input norm, [1, Lg, d].
     virtual GuideMaps guide_maps(const at::Tensor& normed, const StackContext& context) const;
 };
 
 /// A mixer by name for layer `layer` of a model; throws Error(unsupported) that lists the known names.
 std::unique_ptr<Mixer> make_mixer(std::string_view name, const model::ModelConfig& config, std::int64_t layer);
-
-/// What a mixer is called and a line about it, for `list mixers`.
-struct MixerDescription {
-    std::string name;
-    std::string summary;
-};
-std::vector<MixerDescription> known_mixers();
 
 }  // namespace headscope::mixers

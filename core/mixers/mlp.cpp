@@ -6,6 +6,9 @@
 namespace headscope::mixers {
 namespace {
 
+// In place of query, key and value.
+constexpr const char *kGate = "self_attn.gate_proj", *kUp = "self_attn.up_proj", *kDown = "self_attn.down_proj";
+
 /// A token needs no other one.
 class NoCache final : public MixerCache {
 public:
@@ -22,21 +25,18 @@ void MlpMixer::declare(model::TensorPlan& plan, const model::TensorNames& names)
     const model::SizeKeys& keys = plan.keys();
     const model::Dimension hidden{plan.config().hidden, keys.hidden};
     const model::Dimension inner{output_size(), keys.heads + " * " + keys.head_size};
-    const model::LayerNames& in_layer = names.in_layer;
     maps_.activation = model::Activation::silu;
     maps_.gated = true;
-    plan.want_rows(&maps_.up.weight, names.layer_stem + in_layer.mixer_gate + ".weight", {inner, hidden}, 0,
-                   2 * inner.size);
-    plan.want_rows(&maps_.up.weight, names.layer_stem + in_layer.mixer_up + ".weight", {inner, hidden}, inner.size,
-                   2 * inner.size);
-    maps_.down.declare(plan, names.layer_stem + in_layer.mixer_down, inner, inner, false);
+    plan.want_rows(&maps_.up.weight, names.layer_stem + kGate + ".weight", {inner, hidden}, 0, 2 * inner.size);
+    plan.want_rows(&maps_.up.weight, names.layer_stem + kUp + ".weight", {inner, hidden}, inner.size, 2 * inner.size);
+    maps_.down.declare(plan, names.layer_stem + kDown, inner, inner, false);
 }
 
 std::vector<Site> MlpMixer::sites() const {
     Site site;
     site.heads = site.key_value_heads = static_cast<std::int32_t>(heads_);
     site.key_size = site.value_size = static_cast<std::int32_t>(head_size_);
-    site.has_matrix = false;
+    site.has_matrix = type().has_matrix;
     return {site};
 }
 

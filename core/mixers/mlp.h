@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/mixers/mixer.h"
+#include "core/mixers/types/mlp.h"
 #include "core/model/blocks.h"
 
 namespace headscope::mixers {
@@ -12,7 +13,7 @@ class MlpMixer final : public Mixer {
 public:
     MlpMixer(const model::ModelConfig& config, std::int64_t layer);
 
-    std::string name() const override { return "mlp"; }
+    const MixerType& type() const override { return kMlp; }
     void declare(model::TensorPlan& plan, const model::TensorNames& names) override;
     std::vector<Site> sites() const override;
     std::int64_t output_size() const override { return heads_ * head_size_; }

@@ -3,6 +3,7 @@
 
 #include "core/mixers/mixer.h"
 #include "core/mixers/projections.h"
+#include "core/mixers/types/non_approximate.h"
 
 namespace headscope::mixers {
 
@@ -15,7 +16,7 @@ class NonApproximateMixer final : public Mixer {
 public:
     NonApproximateMixer(const model::ModelConfig& config, std::int64_t layer);
 
-    std::string name() const override { return "non_approximate"; }
+    const MixerType& type() const override { return kNonApproximate; }
     void declare(model::TensorPlan& plan, const model::TensorNames& names) override { maps_.declare(plan, names); }
     std::vector<Site> sites() const override;
     std::int64_t output_size() const override { return maps_.output_size(); }

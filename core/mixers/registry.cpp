@@ -2,39 +2,42 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/mixers/approximate.h"
-#include "core/mixers/fixed_seq_qk.h"
+#include "core/mixers/guided.h"
 #include "core/mixers/mixer.h"
 #include "core/mixers/mlp.h"
 #include "core/mixers/non_approximate.h"
-#include "core/mixers/rnd_emb_qk.h"
 #include "core/mixers/standard.h"
 #include "core/mixers/static_emb_qk.h"
+#include "core/mixers/types/guided.h"
 
 namespace headscope::mixers {
 namespace {
 
-struct Entry {
-    const char* name;
-    const char* summary;
-    std::unique_ptr<Mixer> (*make)(const model::ModelConfig&, std::int64_t layer);
-};
+using Made = std::unique_ptr<Mixer>;
 
 template <class M>
-std::unique_ptr<Mixer> make(const model::ModelConfig& config, std::int64_t layer) {
+Made make(const MixerType&, const model::ModelConfig& config, std::int64_t layer) {
     return std::make_unique<M>(config, layer);
 }
 
-// A new mixer is its file beside this one and its line here.
+Made make_guided(const MixerType& type, const model::ModelConfig& config, std::int64_t) {
+    return std::make_unique<GuidedMixer>(type, config);
+}
+
+struct Entry {
+    const MixerType* type;
+    Made (*make)(const MixerType&, const model::ModelConfig&, std::int64_t layer);
+};
+
+// One for each line of core/mixers/types/list.cpp.
 const Entry kMixers[] = {
-    {"standard", "softmax attention, with grouped heads, windows and rotary positions", make<StandardMixer>},
-    {"mlp", "no token mixing: a gated feed-forward of each token", make<MlpMixer>},
-    {"approximate", "a Taylor series of the second order in the place of the exponential, in linear time",
-     make<ApproximateMixer>},
-    {"non_approximate", "one score per key for all queries, in linear time", make<NonApproximateMixer>},
-    {"rnd_emb_qk", "query and key from noise that goes through the stack, the same for every text",
-     make<RandomGuideMixer>},
-    {"fixed_seq_qk", "query and key from a fixed text that goes through the stack", make<FixedGuideMixer>},
-    {"static_emb_qk", "query and key from the tokens' embeddings in every layer", make<StaticEmbeddingMixer>},
+    {&kStandard, make<StandardMixer>},
+    {&kMlp, make<MlpMixer>},
+    {&kApproximate, make<ApproximateMixer>},
+    {&kNonApproximate, make<NonApproximateMixer>},
+    {&kRandomGuide, make_guided},
+    {&kFixedGuide, make_guided},
+    {&kStaticEmbedding, make<StaticEmbeddingMixer>},
 };
 
 }  // namespace
@@ -44,18 +47,11 @@ GuideMaps Mixer::guide_maps(const at::Tensor&, const StackContext&) const {
 }
 
 std::unique_ptr<Mixer> make_mixer(std::string_view name, const model::ModelConfig& config, std::int64_t layer) {
-    std::string known;
     for (const Entry& entry : kMixers) {
-        if (name == entry.name) return entry.make(config, layer);
-        known += (known.empty() ? "" : ", ") + std::string(entry.name);
+        if (name == entry.type->name) return entry.make(*entry.type, config, layer);
     }
-    throw Error(ErrorCode::unsupported, "mixer", "expected one of " + known, "found " + escaped(name));
-}
-
-std::vector<MixerDescription> known_mixers() {
-    std::vector<MixerDescription> list;
-    for (const Entry& entry : kMixers) list.push_back({entry.name, entry.summary});
-    return list;
+    throw Error(ErrorCode::unsupported, "mixer", "expected one of " + list_text(known_names(), 40),
+                "found " + escaped(name));
 }
 
 }  // namespace headscope::mixers

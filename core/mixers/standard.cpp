@@ -8,6 +8,7 @@
 #include "core/mixers/key_value_cache.h"
 #include "core/model/tensor_plan.h"
 #include "core/model/training_ops.h"
+#include "kernels/normaliser.h"
 
 namespace headscope::mixers {
 namespace {
@@ -34,6 +35,7 @@ StandardMixer::StandardMixer(const model::ModelConfig& config, std::int64_t laye
         config.attention_scale > 0 ? config.attention_scale : 1.0 / std::sqrt(static_cast<double>(config.head_size));
     if (config.scale_by_inverse_layer) rule_.scale /= static_cast<double>(layer + 1);
     rule_.soft_cap = config.soft_cap;
+    rule_.normaliser = *kernels::find_normaliser(config.mixer_options.get<std::string>(kStandard, "normaliser"));
     rule_.causal = config.causal;
     const std::int64_t window = config.windows.empty() ? 0 : config.windows.at(static_cast<std::size_t>(layer));
     if (window > 0) rule_.window_left = window - 1;
@@ -82,7 +84,8 @@ at::Tensor StandardMixer::forward(const at::Tensor& normed, const StackContext& 
         rule.beyond_table = context.shared_bias->beyond_table;
     }
     if (context.lengths) rule.query_length = rule.key_length = *context.lengths;
-    return attend(queries.transpose(1, 2), key, value, rule, context.site, context, sinks_);
+    return attend(queries.transpose(1, 2), key, value, rule, context.site, context,
+                  {sinks_, context.shared_bias ? context.shared_bias_table : at::Tensor()});
 }
 
 std::unique_ptr<MixerCache> StandardMixer::new_cache() const {

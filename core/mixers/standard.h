@@ -3,6 +3,7 @@
 
 #include "core/mixers/mixer.h"
 #include "core/mixers/projections.h"
+#include "core/mixers/types/standard.h"
 #include "kernels/attention.h"
 
 namespace headscope::mixers {
@@ -14,7 +15,7 @@ class StandardMixer final : public Mixer {
 public:
     StandardMixer(const model::ModelConfig& config, std::int64_t layer);
 
-    std::string name() const override { return "standard"; }
+    const MixerType& type() const override { return kStandard; }
     void declare(model::TensorPlan& plan, const model::TensorNames& names) override;
     std::vector<Site> sites() const override { return {maps_.site(rule_.causal)}; }
     std::int64_t output_size() const override { return maps_.output_size(); }

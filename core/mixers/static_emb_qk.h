@@ -3,6 +3,7 @@
 
 #include "core/mixers/mixer.h"
 #include "core/mixers/projections.h"
+#include "core/mixers/types/static_emb_qk.h"
 #include "kernels/attention.h"
 
 namespace headscope::mixers {
@@ -13,11 +14,10 @@ class StaticEmbeddingMixer final : public Mixer {
 public:
     StaticEmbeddingMixer(const model::ModelConfig& config, std::int64_t layer);
 
-    std::string name() const override { return "static_emb_qk"; }
+    const MixerType& type() const override { return kStaticEmbedding; }
     void declare(model::TensorPlan& plan, const model::TensorNames& names) override { maps_.declare(plan, names); }
     std::vector<Site> sites() const override { return {maps_.site(true)}; }
     std::int64_t output_size() const override { return maps_.output_size(); }
-    QueryKeySource query_key_source() const override { return QueryKeySource::embedding; }
     at::Tensor forward(const at::Tensor& normed, const StackContext& context, MixerCache* cache) const override;
     std::unique_ptr<MixerCache> new_cache() const override;
 

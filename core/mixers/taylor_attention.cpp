@@ -54,7 +54,7 @@ std::vector<at::Tensor> counts(const at::Tensor& like, std::int64_t size, bool d
 /// [B, H, L, dv] from tokens that all lie in one chunk, and `state`, which they join.
 at::Tensor exact_chunk(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                        const kernels::ScoreRule& rule, const at::Tensor& state) {
-    const bool diagonal = kernels::is_diagonal(rule.normaliser);
+    const bool diagonal = kernels::traits_of(rule.normaliser).diagonal;
     const std::int64_t share = query.size(1) / key.size(1);
     const auto of_heads = [share](const at::Tensor& groups) { return groups.repeat_interleave(share, 1); };
     const at::Tensor with_ones = at::cat({value, at::ones_like(value.narrow(3, 0, 1))}, 3);
@@ -68,9 +68,9 @@ at::Tensor exact_chunk(const at::Tensor& query, const at::Tensor& key, const at:
         const at::Tensor counted = of_query[order] * count[order];
         const at::Tensor pairs = counted.matmul(of_heads(of_key[order]).transpose(2, 3)).tril();
         const at::Tensor own = counted.matmul(before.narrow(2, first, number)) + pairs.matmul(values);
-        sums = order == 0 || kernels::is_per_order(rule.normaliser) ? own : sums + own;
+        sums = order == 0 || kernels::traits_of(rule.normaliser).per_order ? own : sums + own;
         const at::Tensor quotient = sums.narrow(3, 0, value.size(3)) / sums.narrow(3, value.size(3), 1);
-        result = order > 0 && kernels::is_per_order(rule.normaliser) ? result + quotient : quotient;
+        result = order > 0 && kernels::traits_of(rule.normaliser).per_order ? result + quotient : quotient;
         first += number;
     }
     at::Tensor held = state;

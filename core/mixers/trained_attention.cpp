@@ -12,6 +12,7 @@
 #include "core/model/training_ops.h"
 #include "kernels/attention_backward.h"
 #include "kernels/backend.h"
+#include "kernels/normaliser.h"
 
 namespace headscope::mixers {
 namespace {
@@ -50,21 +51,12 @@ Gradients new_gradients(const at::Tensor& q, const at::Tensor& k, const at::Tens
     return {all.narrow(1, 0, heads), all.narrow(1, heads, groups), all.narrow(1, heads + groups, groups)};
 }
 
-/// A sink is a key whose value is 0: d loss / d sink = - sum over rows of its weight * (O . dO). -> [H]
-at::Tensor sink_gradient(const at::Tensor& sinks, const at::Tensor& constants, const at::Tensor& output,
-                         const at::Tensor& outer) {
-    constexpr double log2_e = 1.4426950408889634;
-    const at::Tensor logits = sinks.to(at::kFloat).view({1, -1, 1});
-    const at::Tensor weights = (logits * log2_e - constants.select(0, 0)).exp2() * constants.select(0, 1);
-    const at::Tensor products = (output.to(at::kFloat) * outer.to(at::kFloat)).sum(-1);
-    return (weights * products).sum(at::IntArrayRef{0, 2}).neg().to(sinks.scalar_type());
-}
-
 class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
 public:
     static at::Tensor forward(AutogradContext* context, const at::Tensor& query, const at::Tensor& key,
                               const at::Tensor& value, const std::optional<at::Tensor>& sinks,
-                              const kernels::ScoreRule& rule, const Cancellation* cancellation) {
+                              const std::optional<at::Tensor>& bias, const kernels::ScoreRule& rule,
+                              const Cancellation* cancellation) {
         const at::Tensor q = unit_stride(query), k = unit_stride(key), v = unit_stride(value);
         const std::int64_t heads = q.size(1), length = q.size(2);
         const at::Tensor output = at::empty({q.size(0), length, heads * v.size(3)}, q.options());
@@ -78,7 +70,8 @@ public:
         } catch (const kernels::Cancelled&) {
             throw Stopped();
         }
-        context->save_for_backward({q, k, v, output, constants, sinks.value_or(at::Tensor())});
+        context->save_for_backward(
+            {q, k, v, output, constants, sinks.value_or(at::Tensor()), bias.value_or(at::Tensor())});
         context->saved_data["rule"] = c10::IValue::make_capsule(kept);
         return output;
     }
@@ -95,13 +88,23 @@ public:
         if (!context->needs_input_grad(0)) gradients.query.reset();
         if (!context->needs_input_grad(1)) gradients.key.reset();
         if (!context->needs_input_grad(2)) gradients.value.reset();
+        // Tensors that are not there have no number among the inputs.
+        std::size_t input = 3;
+        const auto room = [&](const at::Tensor& of) {
+            const bool wanted = of.defined() && context->needs_input_grad(input++);
+            return wanted ? at::empty(of.sizes(), of.options().dtype(at::kFloat)) : at::Tensor();
+        };
+        const at::Tensor sinks = room(saved.at(5)), bias = room(saved.at(6));
+        const auto floats = [](const at::Tensor& t) { return t.defined() ? t.mutable_data_ptr<float>() : nullptr; };
         kernels::attention_backward({view_of(q), view_of(k), view_of(v), &kept->value, nullptr},
                                     view_of(by_head(output)), view_of(outer_by_head), rows_of(saved.at(4)),
-                                    {target_of(gradients.query), target_of(gradients.key), target_of(gradients.value)});
-        at::Tensor sinks;
-        if (saved.at(5).defined() && context->needs_input_grad(3))
-            sinks = sink_gradient(saved.at(5), saved.at(4), by_head(output), outer_by_head);
-        return {gradients.query, gradients.key, gradients.value, sinks, {}, {}};
+                                    {target_of(gradients.query), target_of(gradients.key), target_of(gradients.value),
+                                     floats(sinks), floats(bias)});
+        const auto of_type = [](const at::Tensor& t, const at::Tensor& of) {
+            return t.defined() ? t.to(of.scalar_type()) : t;
+        };
+        return {
+            gradients.query, gradients.key, gradients.value, of_type(sinks, saved[5]), of_type(bias, saved[6]), {}, {}};
     }
 };
 
@@ -110,13 +113,14 @@ public:
 bool trains_fused(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                   const kernels::ScoreRule& rule) {
     return (model::fused(query) || model::fused(key) || model::fused(value)) &&
-           (rule.normaliser == kernels::Normaliser::softmax || rule.normaliser == kernels::Normaliser::taylor);
+           kernels::traits_of(rule.normaliser).trains();
 }
 
 at::Tensor trained_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
-                             const kernels::ScoreRule& rule, const at::Tensor& sinks,
+                             const kernels::ScoreRule& rule, const RuleTensors& tensors,
                              const Cancellation* cancellation) {
-    return AttentionFunction::apply(query, key, value, std::optional<at::Tensor>(sinks), rule, cancellation);
+    return AttentionFunction::apply(query, key, value, std::optional<at::Tensor>(tensors.sink_logits),
+                                    std::optional<at::Tensor>(tensors.distance_bias), rule, cancellation);
 }
 
 }  // namespace headscope::mixers

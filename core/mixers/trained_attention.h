@@ -7,19 +7,20 @@
 #include <ATen/core/Tensor.h>
 
 #include "core/base/progress.h"
+#include "core/mixers/attend.h"
 #include "kernels/attention.h"
 
 namespace headscope::mixers {
 
-/// Whether autograd records one of the three and trained_attention() knows the rule and the type (softmax and taylor;
-/// float32 or bfloat16).
+/// Whether autograd records one of the three and trained_attention() knows the normaliser (its traits say so) and the
+/// type (float32 or bfloat16).
 bool trains_fused(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                   const kernels::ScoreRule& rule);
 
-/// query [B, H, Lq, dk], key [B, G, Lk, dk], value [B, G, Lk, dv] -> [B, Lq, H * dv] in the type of the query. Slopes
-/// and biases of the rule are constants: no gradient reaches them. `sinks` [H], or undefined, are the rule's sink
-/// logits as a tensor that gets gradients. Throws Stopped when cancelled.
+/// query [B, H, Lq, dk], key [B, G, Lk, dk], value [B, G, Lk, dv] -> [B, Lq, H * dv] in the type of the query.
+/// Gradients reach `tensors`, too, not the slopes. Throws Stopped when cancelled.
 at::Tensor trained_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
-                             const kernels::ScoreRule& rule, const at::Tensor& sinks, const Cancellation* cancellation);
+                             const kernels::ScoreRule& rule, const RuleTensors& tensors,
+                             const Cancellation* cancellation);
 
 }  // namespace headscope::mixers

@@ -20,6 +20,9 @@ struct Batch {
     at::Tensor target{};
     std::vector<std::int64_t> target_lengths{};  ///< [B] or empty: all Lt
 
+    /// What an objective compares with (objective.h): for each of predicted() a token, or -1: not counted.
+    at::Tensor labels{};
+
     bool padded() const { return shorter(lengths, ids); }
     bool target_padded() const { return shorter(target_lengths, target); }
 

@@ -181,6 +181,8 @@ void Embedding::declare(TensorPlan& plan, const TensorNames& names) {
     std::vector<std::string> tables{names.prefix + names.token_embedding + ".weight"};
     if (!names.shared_embedding.empty()) tables.push_back(names.prefix + names.shared_embedding + ".weight");
     if (!names.lone_embedding.empty()) tables.push_back(names.lone_embedding);
+    // Without a file every name is there: two towers have one table.
+    if (!plan.from_file() && !names.shared_embedding.empty()) std::swap(tables[0], tables[1]);
     plan.want(&tokens, tables, {{config.vocabulary, plan.keys().vocabulary}, entry});
     if (config.positions == PositionKind::learned) {
         plan.want(&positions, {names.prefix + names.position_embedding + ".weight"},

@@ -8,7 +8,6 @@
 
 #include "core/base/error.h"
 #include "core/base/json.h"
-#include "core/model/encoder_decoder.h"
 #include "core/model/model.h"
 #include "core/model/presets.h"
 #include "core/model/stack.h"
@@ -153,10 +152,7 @@ void expect_config(const checkpoint::Checkpoint& file) {
 std::shared_ptr<Model> make_model(const checkpoint::Checkpoint& file, std::optional<checkpoint::LoadAs> precision,
                                   Progress* progress, const Cancellation* cancellation) {
     expect_config(file);
-    Blueprint blueprint = make_blueprint(file);
-    if (blueprint.encoder_names)
-        return std::make_shared<EncoderDecoder>(std::move(blueprint), file, precision, progress, cancellation);
-    return std::make_shared<Stack>(std::move(blueprint), file, precision, progress, cancellation);
+    return std::make_shared<Stack>(make_blueprint(file), file, precision, progress, cancellation);
 }
 
 }  // namespace
@@ -230,10 +226,6 @@ Inspection inspect(const checkpoint::Checkpoint& checkpoint) {
 Inspection inspect_config(const std::string& config_json) {
     try {
         Blueprint blueprint = make_blueprint(parse_json(config_json, "config.json"), nullptr);
-        if (blueprint.encoder_names) {
-            throw Error(ErrorCode::unsupported, "config.json: model_type", "expected a plain model without a file",
-                        "found an encoder-decoder");
-        }
         const Stack model(std::move(blueprint), TensorPlan(), [](TensorPlan&) {});
         return {model.config(), model.sites(), model.report(), model.parameters(), model.has_head()};
     } catch (...) {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/model/mixer_options.h"
+#include "core/mixers/types/options.h"
 
 namespace headscope::model {
 
@@ -98,7 +98,7 @@ struct ModelConfig {
     double attention_scale = 0;           ///< 0: 1 / sqrt(head_size)
     bool scale_by_inverse_layer = false;  ///< layer l (from 0) divides its scores by l + 1
     std::vector<std::string> mixers;      ///< per layer; empty: "standard" everywhere
-    MixerOptions mixer_options;           ///< of those that have any
+    mixers::MixerOptions mixer_options;   ///< of those that have any
     double initializer_range = 0.02;      ///< deviation of fresh matrices, embeddings and guide noise
     double soft_cap = 0, final_soft_cap = 0;
     /// PositionKind::bucketed (T5): a bias of the scores by distance, one table for all layers of a tower; distances

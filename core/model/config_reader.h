@@ -54,9 +54,10 @@ Activation read_activation(const ConfigReader& reader, const std::string& key, c
 Activation activation_named(const std::string& name, const ConfigReader& reader, const std::string& key);
 
 /// "mixers" of a whole native configuration. Unknown mixers and options are refused, with what is known.
-MixerOptions read_mixer_options(const ConfigReader& reader);
-/// Every option of those of `mixers` that have any, written out; an empty object when none has.
-nlohmann::json mixer_options_json(const MixerOptions& options, const std::vector<std::string>& mixers);
+mixers::MixerOptions read_mixer_options(const ConfigReader& reader);
+/// Every option of those of `mixers` that have any, written out (of `standard`, where one is not its default); an empty
+/// object when none has.
+nlohmann::json mixer_options_json(const mixers::MixerOptions& options, const std::vector<std::string>& mixers);
 
 /// What a family calls the two numbers beside rope_scaling, and what they are where the file has none.
 struct RopeDefaults {

@@ -47,6 +47,14 @@ std::vector<FlatWeights::Destination> FlatWeights::destinations(const TensorPlan
     for (const TensorPlan::Want& want : plan.wants()) {
         if (want.into == nullptr) continue;  // scales of packed numbers: read with these
         if (!names.insert(want.tensor).second) {
+            const auto first = std::find_if(all.begin(), all.end(), [&](const Destination& one) {
+                return one.wants.front()->tensor == want.tensor && want.row < 0 && one.wants.front()->row < 0 &&
+                       one.wants.front()->sizes() == want.sizes();
+            });
+            if (first != all.end()) {
+                first->others.push_back(want.into);
+                continue;
+            }
             throw Error(ErrorCode::unsupported, escaped(want.tensor), "expected a tensor of its own to train",
                         "found one that is shared");
         }
@@ -92,6 +100,7 @@ void FlatWeights::place(const Destination& destination, at::ScalarType type) {
         leaf.set_requires_grad(true);
         leaf.mutable_grad() = first.transposed ? gradient.t() : gradient;
         *first.into = leaf;
+        for (at::Tensor* other : destination.others) *other = leaf;
         leaves_.push_back(leaf);
     } else {
         stored = at::empty(destination.shape, first.initial == Initial::ids ? at::kLong : type);
@@ -104,6 +113,13 @@ void FlatWeights::place(const Destination& destination, at::ScalarType type) {
         if (want->heads > 0) value = value.unflatten(0, {want->parts, want->heads, -1}).transpose(0, 1);
         parameters_.push_back({want->unpacked_name(), value, shape, destination.decays, destination.trained});
     }
+}
+
+at::Tensor FlatWeights::stored(const TensorPlan& plan, const TensorPlan::Want& want, const checkpoint::Checkpoint& file,
+                               const Cancellation* cancellation) const {
+    const checkpoint::LoadAs as = load_as(weights_.scalar_type());
+    if (want.packed) return plan.unpack(want, as, cancellation);
+    return cancellation ? file.load(want.tensor, as, *cancellation) : file.load(want.tensor, as);
 }
 
 void FlatWeights::fill(const TensorPlan& plan, const checkpoint::Checkpoint* file, std::uint64_t seed,
@@ -119,20 +135,13 @@ void FlatWeights::fill(const TensorPlan& plan, const checkpoint::Checkpoint* fil
         if (progress) progress->advance(done, all, "load " + escaped(want.tensor));
         done += static_cast<double>(value.numel());
         if (!want.fresh) {
-            const checkpoint::LoadAs as = load_as(weights_.scalar_type());
-            const at::Tensor stored = want.packed    ? plan.unpack(want, as, cancellation)
-                                      : cancellation ? file->load(want.tensor, as, *cancellation)
-                                                     : file->load(want.tensor, as);
-            value.copy_(stored.reshape(value.sizes()));
+            value.copy_(stored(plan, want, *file, cancellation).reshape(value.sizes()));
             continue;
         }
-        if (value.is_contiguous()) {
-            fill_fresh(want, plan.config(), seed, value);
-            continue;
-        }
-        const at::Tensor whole = at::empty(want.sizes(), value.options());
+        // Regrouped heads are drawn in the file's order.
+        const at::Tensor whole = value.is_contiguous() ? value : at::empty(want.sizes(), value.options());
         fill_fresh(want, plan.config(), seed, whole);
-        value.copy_(whole.view(value.sizes()));
+        if (!value.is_contiguous()) value.copy_(whole.view(value.sizes()));
     }
 }
 

@@ -19,7 +19,8 @@ class FlatWeights {
 public:
     /// Lays out and fills every tensor of a plan that has been checked: those that are fresh at random from `seed`, the
     /// others from `file`. Heads that a file keeps together are regrouped, packed numbers unpacked; parameters() are as
-    /// they are written. Errors: unsupported for a tensor that is wanted twice.
+    /// they are written. A whole tensor that is wanted twice (the table of two towers) is one leaf; errors: unsupported
+    /// for a part of one.
     FlatWeights(const TensorPlan& plan, const checkpoint::Checkpoint* file, at::ScalarType type, std::uint64_t seed,
                 Progress* progress, const Cancellation* cancellation);
 
@@ -33,6 +34,7 @@ private:
     /// One tensor of the model: one of the file, or several as rows of one.
     struct Destination {
         std::vector<const TensorPlan::Want*> wants;
+        std::vector<at::Tensor*> others;  ///< who else wants it
         std::vector<std::int64_t> shape;
         bool trained = true, decays = true;
         std::int64_t offset = 0;
@@ -40,6 +42,8 @@ private:
     static std::vector<Destination> destinations(const TensorPlan& plan);
     void lay_out(std::vector<Destination>& all, at::ScalarType type);
     void place(const Destination& destination, at::ScalarType type);
+    at::Tensor stored(const TensorPlan& plan, const TensorPlan::Want& want, const checkpoint::Checkpoint& file,
+                      const Cancellation* cancellation) const;
     void fill(const TensorPlan& plan, const checkpoint::Checkpoint* file, std::uint64_t seed, Progress* progress,
               const Cancellation* cancellation) const;
 

@@ -1,59 +1,85 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/model/mixer_options.h"
-
+// "mixers" of a native configuration, by what each mixer's type says of its options.
 #include <algorithm>
 
 #include <nlohmann/json.hpp>
 
-#include "core/mixers/mixer.h"
+#include "core/base/text.h"
 #include "core/model/config_reader.h"
 
 namespace headscope::model {
 namespace {
 
-/// Index of the option's value in `names`; the first one where there is none.
-std::size_t choice(const ConfigReader& reader, const std::string& key, const std::vector<std::string>& names) {
-    const auto found = std::find(names.begin(), names.end(), reader.text(key, names.front()));
-    if (found == names.end()) {
-        std::string list;
-        for (const std::string& name : names) list += (list.empty() ? "" : " or ") + name;
-        reader.refuse(key, list);
-    }
-    return static_cast<std::size_t>(found - names.begin());
+using mixers::MixerOption;
+using mixers::OptionValue;
+
+std::string text_of(double number) {
+    return nlohmann::json(number).dump();
 }
 
-const std::vector<std::string> kSecondOrders{"full", "diagonal"};
-const std::vector<std::string> kNormalisations{"joint", "per_order"};
+std::string choice_of(const ConfigReader& reader, const MixerOption& option, const std::string& standard) {
+    std::string text = reader.text(option.key, standard);
+    const auto& choices = option.choices;
+    if (!choices.empty() && std::find(choices.begin(), choices.end(), text) == choices.end()) {
+        std::string list;
+        for (const std::string& choice : choices) list += (list.empty() ? "" : " or ") + choice;
+        reader.refuse(option.key, list);
+    }
+    return text;
+}
+
+double number_of(const ConfigReader& reader, const MixerOption& option, double standard) {
+    const double number = reader.number(option.key, standard);
+    if (number < option.least || number > option.most) {
+        reader.refuse(option.key, "a number from " + text_of(option.least) + " to " + text_of(option.most));
+    }
+    return number;
+}
+
+std::int64_t whole_of(const ConfigReader& reader, const MixerOption& option, std::int64_t standard) {
+    const std::int64_t number = reader.count(option.key, standard);
+    const auto value = static_cast<double>(number);
+    if (value < option.least || value > option.most) {
+        reader.refuse(option.key, "a whole number from " + text_of(option.least) + " to " + text_of(option.most));
+    }
+    return number;
+}
+
+OptionValue value_of(const ConfigReader& reader, const MixerOption& option) {
+    if (const auto* text = std::get_if<std::string>(&option.standard)) return choice_of(reader, option, *text);
+    if (const auto* flag = std::get_if<bool>(&option.standard)) return reader.boolean(option.key, *flag);
+    if (const auto* number = std::get_if<double>(&option.standard)) return number_of(reader, option, *number);
+    return whole_of(reader, option, std::get<std::int64_t>(option.standard));
+}
 
 }  // namespace
 
-MixerOptions read_mixer_options(const ConfigReader& reader) {
-    MixerOptions options;
+mixers::MixerOptions read_mixer_options(const ConfigReader& reader) {
+    mixers::MixerOptions options;
     const auto all = reader.object("mixers");
     if (!all) return options;
-    std::vector<std::string> known;
-    for (const auto& mixer : mixers::known_mixers()) known.push_back(mixer.name);
-    all->expect_keys(known);
-    for (const std::string& name : known) {
-        const auto own = name == "approximate" ? std::nullopt : all->object(name);
-        if (own) own->expect_keys({});  // a mixer without options may say so
-    }
-    if (const auto own = all->object("approximate")) {
-        own->expect_keys({"second_order", "normalisation"});
-        options.approximate.second_order =
-            static_cast<ApproximateOptions::SecondOrder>(choice(*own, "second_order", kSecondOrders));
-        options.approximate.normalisation =
-            static_cast<ApproximateOptions::Normalisation>(choice(*own, "normalisation", kNormalisations));
+    all->expect_keys(mixers::known_names());
+    for (const mixers::MixerType* type : mixers::known_types()) {
+        const auto own = all->object(type->name);
+        if (!own) continue;
+        std::vector<std::string> keys;
+        for (const MixerOption& option : type->options) keys.emplace_back(option.key);
+        own->expect_keys(keys);  // a mixer without options may say so
+        for (const MixerOption& option : type->options) options.set(*type, option.key, value_of(*own, option));
     }
     return options;
 }
 
-nlohmann::json mixer_options_json(const MixerOptions& options, const std::vector<std::string>& mixers) {
+nlohmann::json mixer_options_json(const mixers::MixerOptions& options, const std::vector<std::string>& mixers) {
     nlohmann::json json = nlohmann::json::object();
-    if (std::find(mixers.begin(), mixers.end(), "approximate") != mixers.end()) {
-        const ApproximateOptions& own = options.approximate;
-        json["approximate"] = {{"second_order", kSecondOrders[static_cast<std::size_t>(own.second_order)]},
-                               {"normalisation", kNormalisations[static_cast<std::size_t>(own.normalisation)]}};
+    for (const mixers::MixerType* type : mixers::known_types()) {
+        const bool used = std::find(mixers.begin(), mixers.end(), type->name) != mixers.end();
+        if (!used || type->options.empty()) continue;
+        // What transformers has a class for stays as it is without options.
+        if (type->in_transformers && options.are_standard(*type)) continue;
+        nlohmann::json& own = json[type->name];
+        for (const MixerOption& option : type->options)
+            std::visit([&](const auto& value) { own[option.key] = value; }, options.value(*type, option));
     }
     return json;
 }

@@ -14,9 +14,12 @@ namespace {
 
 constexpr const char* kNative = "headscope";
 
-bool all_standard(const ModelConfig& config) {
-    return std::all_of(config.mixers.begin(), config.mixers.end(),
-                       [](const std::string& mixer) { return mixer == "standard"; });
+/// Whether transformers has a class for every layer's mixer.
+bool in_transformers(const ModelConfig& config) {
+    return std::all_of(config.mixers.begin(), config.mixers.end(), [&config](const std::string& mixer) {
+        const mixers::MixerType* type = mixers::find_type(mixer);
+        return type != nullptr && type->in_transformers && config.mixer_options.are_standard(*type);
+    });
 }
 
 std::string activation_name(Activation activation) {
@@ -126,8 +129,9 @@ void name_classes(nlohmann::json& json) {
 
 std::string transformers_type(const ModelConfig& config) {
     const bool biases = config.query_key_value_bias, norms = config.query_key_norm == QueryKeyNorm::each_head;
-    const bool plain = config.family == kNative && all_standard(config) && config.positions == PositionKind::rotary &&
-                       !config.output_bias && !config.feed_forward_bias && !(biases && norms);
+    const bool plain = config.family == kNative && in_transformers(config) &&
+                       config.positions == PositionKind::rotary && !config.output_bias && !config.feed_forward_bias &&
+                       !(biases && norms);
     if (!plain) return "";
     if (biases || norms) return biases ? "qwen2" : "qwen3";
     // transformers' Llama wants heads that divide the hidden size, whatever head_dim says; Mistral is it without that.
@@ -157,7 +161,8 @@ nlohmann::json saved_json(const ModelConfig& config, at::ScalarType type) {
     nlohmann::json json;
     if (config.family != kNative) {
         json = original(config);
-        json["tie_word_embeddings"] = config.tied_head;
+        // Of two towers the key says more than that (T5 scales by it), and they are trained as they are.
+        if (!config.encoder) json["tie_word_embeddings"] = config.tied_head;
         json.erase("quantization_config");  // packed experts are written unpacked
     } else if (const std::string other = transformers_type(config); !other.empty()) {
         json = transformers_json(config, other);

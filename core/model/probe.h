@@ -30,12 +30,13 @@ struct AttentionRecord {
 /// Names announced (layer = -1 where there is none): "embedding" [B, L, d]; per layer: "input_norm" (what the mixer
 /// reads: of a post-norm block its plain input), "query", "key", "value" (before rotary, [B, heads, L, size]),
 /// "query_rotated", "key_rotated" (with rotary positions only), "head_output" [B, H, L, dv] (of heads that are switched
-/// off: what they would say), "mixer_output" (what the output projection reads, [B, L, output size]), "attention_output"
-/// (after the output projection, before the residual sum), "feed_forward_output" (likewise), "hidden" (the block's output)
-/// [B, L, d]; "final_norm" (what forward() returns, also where a family has no norm there); "logits" (rows of the
-/// vocabulary, in chunks; see Model::logits). An encoder-decoder's encoder comes first, its ends being
-/// "encoder_embedding" and "encoder_final_norm". A decoder's layer with cross-attention announces "cross_input_norm",
-/// that site's "query", "key", "value" and "head_output", and "cross_output" after what its own tokens' site did.
+/// off: what they would say), "mixer_output" (what the output projection reads, [B, L, output size]),
+/// "attention_output" (after the output projection, before the residual sum), "feed_forward_output" (likewise),
+/// "hidden" (the block's output) [B, L, d]; "final_norm" (what forward() returns, also where a family has no norm
+/// there); "logits" (rows of the vocabulary, in chunks; see Model::logits). An encoder-decoder's encoder comes first,
+/// its ends being "encoder_embedding" and "encoder_final_norm". A decoder's layer with cross-attention announces
+/// "cross_input_norm", that site's "query", "key", "value" and "head_output", and "cross_output" after what its own
+/// tokens' site did.
 ///
 /// Values of padded positions (beyond a sequence's length) are finite and mean nothing.
 class Probe {

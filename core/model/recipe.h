@@ -47,7 +47,6 @@ struct LayerNames {
     std::string query, key, value;      ///< three parts, or
     std::string query_key_value;        ///< one
     FusedLayout fused_layout = FusedLayout::concatenated;
-    std::string mixer_gate, mixer_up, mixer_down;  ///< of the mixer `mlp`, in place of query, key and value
     std::string output;
     std::string feed_forward_norm;
     std::string gate, up, down;  ///< gate: gated feed-forwards only

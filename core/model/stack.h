@@ -15,7 +15,12 @@
 
 namespace headscope::model {
 
-/// What every plain family is computed by: a tower and a head.
+/// What every family is computed by: one tower, or one that reads the source and one that reads the target and looks at
+/// what the first returned (T5, BART); and a head on the last. config() is the last tower's, with the encoder's inside.
+/// Layers are numbered through, the encoder's first.
+///
+/// Of two towers with a cache, the first batch has `ids` and `target`, those that follow a further piece of `target`
+/// alone.
 class Stack final : public Model {
 public:
     /// Checks the whole file against the blueprint, then reads it; without a precision it reads no weight, and only the
@@ -30,15 +35,15 @@ public:
     std::vector<std::string> mixers() const override;
     const LoadReport& report() const override { return report_; }
     std::int64_t parameters() const override { return parameters_; }
-    bool causal() const override { return config_.causal; }
+    bool causal() const override { return config_.causal || encoder_; }
     bool has_head() const override { return head_.there; }
     at::Tensor forward(const Batch& batch, const ForwardOptions& options) override;
     at::Tensor logits(const at::Tensor& hidden_rows, Probe* probe) override;
     std::unique_ptr<Cache> new_cache() const override;
     /// What was computed ahead of the weights holds no more.
-    void forget() { text_.forget(); }
+    void forget() { last_.forget(); }
     /// Tower::expect().
-    void expect(std::int64_t tokens) { text_.expect(tokens); }
+    void expect(std::int64_t tokens) { last_.expect(tokens); }
     /// Of the head's logits for hidden rows [N, d]; autograd records it where it records them.
     LossSum loss(const at::Tensor& hidden_rows, const at::Tensor& targets, const HeadLossOptions& options) const {
         return head_.loss(hidden_rows, targets, options);
@@ -46,8 +51,11 @@ public:
     const at::Tensor& head_weight() const { return head_.vocabulary.weight; }
 
 private:
+    at::Tensor run(const Batch& batch, const ForwardOptions& options);
+
     ModelConfig config_;
-    Tower text_;
+    std::optional<Tower> encoder_;
+    Tower last_;
     Head head_;
     std::vector<Site> sites_;
     LoadReport report_;

@@ -89,7 +89,9 @@ bool TensorPlan::has(const std::string& tensor) const {
 void TensorPlan::want(at::Tensor* into, const std::vector<std::string>& names, std::vector<Dimension> shape,
                       Initial initial) {
     const auto there = std::find_if(names.begin(), names.end(), [this](const std::string& name) { return has(name); });
-    Want want{into, there == names.end() ? names.front() : *there, std::move(shape)};
+    std::string name = there == names.end() ? names.front() : *there;
+    if (const auto shared = shared_.find(name); shared != shared_.end()) name = shared->second;
+    Want want{into, std::move(name), std::move(shape)};
     want.initial = initial;
     wants_.push_back(std::move(want));
 }

@@ -76,6 +76,9 @@ public:
     void share_tied_head() { shares_tied_head_ = true; }
     bool shares_tied_head() const { return shares_tied_head_ || !file_; }
 
+    /// What is wanted as `copy` is `original`, whose numbers are the same: one tensor for all who want either.
+    void share(const std::string& copy, const std::string& original) { shared_[copy] = original; }
+
     /// The tensor under the first of `names` that the file has goes into `into`, which must stay where it is until
     /// load.
     void want(at::Tensor* into, const std::vector<std::string>& names, std::vector<Dimension> shape,
@@ -130,6 +133,7 @@ private:
     SizeKeys keys_;
     bool transposed_ = false;
     bool shares_tied_head_ = false;
+    std::map<std::string, std::string> shared_;
     std::vector<TowerLayers> towers_;
     std::vector<std::string> buffers_;
     std::vector<Want> wants_;

@@ -2,6 +2,7 @@
 #include "core/model/tower.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/tensor.h>
 
 #include "core/mixers/cross.h"
 #include "core/model/cache.h"
@@ -137,11 +138,16 @@ at::Tensor Tower::run(const Batch& batch, const ForwardOptions& options, mixers:
                                    table.size(0), table.size(1), config_->farthest_bucket, !config_->causal, length,
                                    held + length);
         context.shared_bias = &bias;
+        if (options.training) {
+            const auto columns =
+                kernels::bucket_columns(bucket_bias_.size(0), config_->farthest_bucket, !config_->causal);
+            context.shared_bias_table = bucket_bias_.index_select(0, at::tensor(columns, at::kLong)).t().contiguous();
+        }
     }
 
     at::Tensor hidden = embedding_(batch, held);
     context.training = options.training;
-    hidden = dropped(hidden, context, "embedding");
+    hidden = dropped(hidden, context, place_.stack == "encoder" ? "encoder embedding" : "embedding");
     const at::Tensor embedding = hidden;
     std::vector<mixers::GuideMaps> recorded;
     const std::vector<mixers::GuideMaps>* guides = nullptr;
@@ -179,7 +185,7 @@ at::Tensor Tower::run(const Batch& batch, const ForwardOptions& options, mixers:
 }
 
 at::Tensor Tower::embedding_for(const Layer& layer, const at::Tensor& embedding) const {
-    if (layer.mixer->query_key_source() != mixers::QueryKeySource::embedding) return {};
+    if (layer.mixer->type().query_key_source != mixers::QueryKeySource::embedding) return {};
     return config_->pre_norm ? layer.input_norm(embedding) : embedding;
 }
 

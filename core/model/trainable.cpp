@@ -18,28 +18,36 @@
 namespace headscope::model {
 namespace {
 
-/// Refuses what has parts that no gradient reaches, or that is not trained by its next token.
-void check_trainable(const Blueprint& blueprint) {
-    const ModelConfig& config = blueprint.config;
-    const auto refuse = [&](const char* found) {
-        throw Error(ErrorCode::unsupported, escaped(config.name),
-                    "expected a plain decoder to train (headscope, Llama, Qwen and their kin)", found);
-    };
-    if (config.encoder) refuse("found an encoder-decoder");
-    if (!config.causal) refuse("found an encoder");
-    if (config.positions == PositionKind::bucketed) refuse("found distances in buckets");
+bool has_same(const checkpoint::Checkpoint& file, const std::string& one, const std::string& other) {
+    const auto& tensors = file.tensors();
+    return tensors.at(one).shape == tensors.at(other).shape && at::equal(file.load(one), file.load(other));
 }
 
-/// A file may hold a copy of a tied head. Where it is one, it is left out, so that both go on as one; where the two
-/// differ, both are meant, and trained.
-void settle_head(const checkpoint::Checkpoint& file, Swapped& model) {
+/// A file may hold copies of a table that is the embedding of both towers, or of a tied head. Where they are copies
+/// they are left out, so that all go on as one; where a head differs, both are meant, and trained.
+void settle_shared(const checkpoint::Checkpoint& file, Swapped& model) {
     ModelConfig& config = model.blueprint.config;
     const TensorNames& names = model.blueprint.names;
-    const std::string head = names.head + ".weight", table = names.prefix + names.token_embedding + ".weight";
-    const auto& tensors = file.tensors();
-    if (!config.tied_head || tensors.count(head) == 0 || tensors.count(table) == 0) return;
-    if (tensors.at(head).shape == tensors.at(table).shape && at::equal(file.load(head), file.load(table))) {
+    std::vector<std::string> tables;
+    const auto add = [&](const std::string& prefix, const std::string& name) {
+        const std::string table = prefix + name + ".weight";
+        if (!name.empty() && file.tensors().count(table) > 0) tables.push_back(table);
+    };
+    if (model.blueprint.encoder_names) add(names.prefix, names.shared_embedding);
+    add(names.prefix, names.token_embedding);
+    if (model.blueprint.encoder_names)
+        add(model.blueprint.encoder_names->prefix, model.blueprint.encoder_names->token_embedding);
+    if (tables.empty()) return;
+    const std::string& table = tables.front();
+    for (std::size_t n = 1; n < tables.size(); ++n)
+        if (has_same(file, tables[n], table)) model.plan.share(tables[n], table);
+    const std::string head = names.head + ".weight";
+    if (!config.tied_head || file.tensors().count(head) == 0 || head == table) return;
+    if (has_same(file, head, table)) {
         model.plan.share_tied_head();
+    } else if (config.encoder && file.config().value("tie_word_embeddings", true)) {
+        throw Error(ErrorCode::unsupported, escaped(head),
+                    "expected the embedding's numbers to train, as tie_word_embeddings says", "found others");
     } else {
         config.tied_head = false;
     }
@@ -52,7 +60,6 @@ struct Built {
 
 Built build(Blueprint blueprint, TensorPlan plan, const checkpoint::Checkpoint* file, at::ScalarType type,
             std::uint64_t seed, Progress* progress, const Cancellation* cancellation) {
-    check_trainable(blueprint);
     Built built;
     built.stack = std::make_shared<Stack>(std::move(blueprint), std::move(plan), [&](TensorPlan& wanted) {
         built.weights = std::make_unique<FlatWeights>(wanted, file, type, seed, progress, cancellation);
@@ -89,7 +96,7 @@ std::unique_ptr<Trainable> Trainable::open(const checkpoint::Checkpoint& checkpo
                         "expected config.json beside the weights", "found none");
         }
         Swapped swapped = swap_mixers(checkpoint, swap);
-        settle_head(checkpoint, swapped);
+        settle_shared(checkpoint, swapped);
         Built built = build(std::move(swapped.blueprint), std::move(swapped.plan), &checkpoint, type, seed, progress,
                             cancellation);
         return std::unique_ptr<Trainable>(new Trainable(std::move(built.stack), std::move(built.weights)));

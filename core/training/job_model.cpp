@@ -11,7 +11,8 @@
 #include "core/base/nearest_word.h"
 #include "core/base/sha256.h"
 #include "core/base/text.h"
-#include "core/mixers/mixer.h"
+#include "core/mixers/types/type.h"
+#include "core/model/objective.h"
 #include "core/model/presets.h"
 #include "core/tokenizer/tokenizer.h"
 
@@ -21,8 +22,7 @@ namespace {
 using nlohmann::json;
 
 void check_mixer(const JobFile& job, const std::string& key, const std::string& name) {
-    std::vector<std::string> known;
-    for (const auto& mixer : mixers::known_mixers()) known.push_back(mixer.name);
+    const std::vector<std::string> known = mixers::known_names();
     if (std::find(known.begin(), known.end(), name) != known.end()) return;
     const std::string near = nearest_word(name, known);
     throw error_at_key(job, key,
@@ -188,6 +188,7 @@ std::unique_ptr<model::Trainable> make_model(const JobFile& job, std::int64_t vo
     std::unique_ptr<model::Trainable> model;
     try {
         model = open_model(job, progress, cancellation);
+        model::next_token()->check(std::as_const(*model).model().config());
     } catch (const Error& error) {
         throw error_at_key(job, "model.from", error);
     }

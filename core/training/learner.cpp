@@ -31,6 +31,19 @@ at::Tensor tensor_of(const std::vector<std::int64_t>& values) {
     return tensor;
 }
 
+model::Batch batch_of(const data::DataBatch& batch) {
+    model::Batch made;
+    made.ids = ids_of(batch);
+    made.labels = tensor_of(batch.targets).view({batch.sequences, batch.length});
+    return made;
+}
+
+at::Tensor sum_of(const std::vector<model::NamedLoss>& losses) {
+    at::Tensor sum = losses.front().loss.sum;
+    for (std::size_t n = 1; n < losses.size(); ++n) sum = sum + losses[n].loss.sum;
+    return sum;
+}
+
 void read_into(at::Tensor& to, const checkpoint::Checkpoint& file, const std::string& name) {
     const at::Tensor stored = file.load(name, checkpoint::LoadAs::float32);
     if (stored.numel() != to.numel())
@@ -46,7 +59,14 @@ at::Tensor ids_of(const data::DataBatch& batch) {
     return tensor_of(batch.ids).view({batch.sequences, batch.length});
 }
 
-Learner::Learner(std::unique_ptr<model::Trainable> model, const JobFile& job) : model_(std::move(model)), job_(job) {
+void Loss::add(const std::vector<model::NamedLoss>& losses) {
+    sum += losses.front().loss.cross_entropy;
+    counted += losses.front().loss.rows;
+}
+
+Learner::Learner(std::unique_ptr<model::Trainable> model, const JobFile& job)
+    : model_(std::move(model)), objective_(model::next_token()), job_(job) {
+    objective_->check(std::as_const(*model_).model().config());
     const at::Tensor weights = model_->weights();
     first_ = at::zeros({weights.numel()}, at::kFloat);
     second_ = at::zeros({weights.numel()}, at::kFloat);
@@ -75,15 +95,13 @@ Loss Learner::gradients(const std::vector<data::DataBatch>& parts, std::int64_t 
         training.dropout = job_.training.dropout;
         training.dropout_seed = mixed(static_cast<std::uint64_t>(job_.seed), static_cast<std::uint64_t>(step), i);
         training.first_sequence = rank * part.sequences;
-        const at::Tensor hidden = model_->forward(model::Batch{ids_of(part), {}, {}}, training);
         model::HeadLossOptions options;
         options.z_loss = job_.training.z_loss;
-        const model::LossSum found = model_->loss(hidden.flatten(0, 1), tensor_of(part.targets), options);
+        const auto losses = objective_->losses(*model_, batch_of(part), options, &training);
         if (exchange_ && !sums_.defined() && i + 1 == parts.size()) exchange_->arm();
-        found.sum.mul(scale).backward();
+        sum_of(losses).mul(scale).backward();
         if (sums_.defined()) i == 0 ? sums_.copy_(own) : sums_.add_(own);
-        loss.sum += found.cross_entropy;
-        loss.counted += found.rows;
+        loss.add(losses);
     }
     if (!exchange_) return loss;
     if (sums_.defined())
@@ -125,10 +143,9 @@ void Learner::update(double rate, double norm, std::int64_t update) {
 }
 
 Loss Learner::evaluate(const data::DataBatch& batch) {
-    const at::NoGradGuard no_gradient;
-    const at::Tensor hidden = model_->model().forward(model::Batch{ids_of(batch), {}, {}});
-    const model::LossSum found = model_->loss(hidden.flatten(0, 1), tensor_of(batch.targets));
-    return {found.cross_entropy, found.rows};
+    Loss loss;
+    loss.add(objective_->losses(*model_, batch_of(batch), {}, nullptr));
+    return loss;
 }
 
 bool Learner::weights_finite() const {

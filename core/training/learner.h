@@ -12,6 +12,7 @@
 
 #include "core/checkpoint/save.h"
 #include "core/data/batch_source.h"
+#include "core/model/objective.h"
 #include "core/model/trainable.h"
 #include "core/training/gradient_exchange.h"
 #include "core/training/job.h"
@@ -20,8 +21,9 @@ namespace headscope::training {
 
 /// What a pass over some sequences found.
 struct Loss {
-    double sum = 0;            ///< cross-entropy, nats
+    double sum = 0;            ///< cross-entropy of the objective's first loss, nats
     std::int64_t counted = 0;  ///< targets
+    void add(const std::vector<model::NamedLoss>& losses);
     double mean() const { return counted > 0 ? sum / static_cast<double>(counted) : 0; }
 };
 
@@ -30,6 +32,7 @@ at::Tensor ids_of(const data::DataBatch& batch);
 
 class Learner {
 public:
+    /// Throws Error(unsupported) for a model that cannot be trained for the job's objective.
     Learner(std::unique_ptr<model::Trainable> model, const JobFile& job);
 
     model::Trainable& model() { return *model_; }
@@ -63,6 +66,7 @@ public:
 
 private:
     std::unique_ptr<model::Trainable> model_;
+    std::unique_ptr<model::Objective> objective_;
     std::unique_ptr<GradientExchange> exchange_;  ///< null: alone
     JobFile job_;
     at::Tensor first_, second_, master_;

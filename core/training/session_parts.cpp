@@ -11,6 +11,7 @@
 #include "core/base/os_error.h"
 #include "core/base/output_file.h"
 #include "core/data/token_file.h"
+#include "core/mixers/types/type.h"
 #include "core/training/job_model.h"
 #include "core/training/run_end.h"
 
@@ -20,14 +21,17 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// What a stack with fixed_seq_qk layers reads as its guide: the begin of the training text. A checkpoint that was
-/// trained with one keeps it.
+/// What a stack with layers of a fixed guide (fixed_seq_qk) reads as it: the begin of the training text. A checkpoint
+/// that was trained with one keeps it.
 void set_guide(Session& session) {
     model::Trainable& model = session.learner->model();
     const ModelSettings& settings = session.job.model;
-    constexpr const char* mixer = "fixed_seq_qk";
-    const bool fresh = settings.from.empty() || settings.mixer == mixer ||
-                       std::find(settings.layers.begin(), settings.layers.end(), mixer) != settings.layers.end();
+    const auto reads_tokens = [](const std::string& name) {
+        const mixers::MixerType* type = mixers::find_type(name);
+        return type != nullptr && type->query_key_source == mixers::QueryKeySource::fixed_guide;
+    };
+    const bool fresh = settings.from.empty() || reads_tokens(settings.mixer) ||
+                       std::any_of(settings.layers.begin(), settings.layers.end(), reads_tokens);
     if (!fresh || !model.has_guide_ids()) return;
     const std::int64_t wanted = std::max<std::int64_t>(1, std::as_const(model).model().config().max_positions);
     std::vector<std::int64_t> ids;

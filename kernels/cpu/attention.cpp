@@ -56,8 +56,7 @@ public:
         plan.set_packed_keys(packed_.data(), packed_stride_);
         sequence_ = &plan.sequence();
         pack();
-        const Normaliser normaliser = input_.rule->normaliser;
-        if (request_ == nullptr && (normaliser == Normaliser::softmax || normaliser == Normaliser::taylor)) {
+        if (request_ == nullptr && traits_of(input_.rule->normaliser).one_pass()) {
             plain(b);
             return;
         }
@@ -68,7 +67,7 @@ public:
         const Sequence& s = *sequence_;
         ColumnTotals totals(request_ != nullptr ? heads_ : 0, s.query_end, s.key_begin, s.key_end,
                             std::min(thumbnail_size(), s.queries), std::min(thumbnail_size(), s.keys),
-                            !is_signed(input_.rule->normaliser));
+                            !traits_of(input_.rule->normaliser).is_signed());
         second_pass(b, results, totals);
         if (request_ == nullptr) return;
         summarise(s, *request_, results, totals, minimum_.data(), b, *out_);
@@ -147,7 +146,7 @@ private:
     }
 
     void first_pass(std::int64_t b, SequenceResults& results) {
-        const bool panel = sweep_of(input_.rule->normaliser) == Sweep::panel;
+        const bool panel = traits_of(input_.rule->normaliser).sweep == Sweep::panel;
         const std::int64_t floats = pass_one_scratch(*sequence_, block_rows_, panel);
         // Last blocks first: under a causal mask they are the longest.
         parallel_for(heads_ * blocks_, [&](std::int64_t index, int worker) {

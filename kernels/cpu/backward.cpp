@@ -3,6 +3,7 @@
 #include "kernels/cpu/backward.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "kernels/backend.h"
@@ -10,6 +11,7 @@
 #include "kernels/cpu/flush_denormals.h"
 #include "kernels/cpu/tasks.h"
 #include "kernels/cpu/workspace.h"
+#include "kernels/normaliser.h"
 #include "kernels/parallel.h"
 
 namespace headscope::kernels::cpu {
@@ -65,6 +67,15 @@ std::int64_t parts_of(const AttentionInput& input) {
     return std::clamp<std::int64_t>((input.key.length + kKeysOfPart - 1) / kKeysOfPart, 1, wanted);
 }
 
+template <std::size_t... kIndex>
+void run_backward(Normaliser normaliser, const BackwardTask& task, std::index_sequence<kIndex...>) {
+    const auto run = [&]<std::size_t kOne>() {
+        if constexpr (kNormalisers[kOne].trains())
+            if (normaliser == kNormalisers[kOne].normaliser) backward_pass<kNormalisers[kOne].normaliser>(task);
+    };
+    (run.template operator()<kIndex>(), ...);
+}
+
 class Backward {
 public:
     Backward(const AttentionInput& input, const TensorView& output, const TensorView& output_gradient,
@@ -82,17 +93,36 @@ public:
         const std::vector<SequencePlan> plans = plans_of(input_);
         const std::int64_t groups = input_.key.heads;
         Scratch scratch(backward_scratch(plans.front().sequence(), keys_of_part_));
-        parallel_for(input_.key.batch * groups * parts_, [&](std::int64_t index, int worker) {
+        const auto for_pieces = [&] {
+            parallel_for(input_.key.batch * groups * parts_, [&](std::int64_t index, int worker) {
+                check_cancelled(input_);
+                const FlushDenormals guard;
+                const std::int64_t part = index % parts_, b = index / parts_ / groups;
+                piece(plans[static_cast<std::size_t>(b)].sequence(), b, index / parts_ % groups, part,
+                      scratch.of(worker));
+            });
             check_cancelled(input_);
-            const FlushDenormals guard;
-            const std::int64_t part = index % parts_, b = index / parts_ / groups;
-            piece(plans[static_cast<std::size_t>(b)].sequence(), b, index / parts_ % groups, part, scratch.of(worker));
-        });
-        check_cancelled(input_);
+        };
+        if (traits_of(input_.rule->normaliser).row_mean == RowMean::slopes) {
+            sums_.resize(static_cast<std::size_t>(parts_ * rows()));
+            for_pieces();
+            take_means();
+        }
+        if (gradients_.sinks != nullptr)
+            sinks_.assign(static_cast<std::size_t>(input_.query.batch * input_.query.heads), 0.0);
+        const Sequence& any = plans.front().sequence();
+        if (gradients_.distance_bias != nullptr)
+            relative_.assign(static_cast<std::size_t>(parts_ * input_.query.batch * any.heads * any.relative_length),
+                             0.0);
+        for_pieces();
         if (shares_.data() != nullptr) add_shares();
+        if (gradients_.sinks != nullptr) add_sinks();
+        if (gradients_.distance_bias != nullptr) add_distances(any);
     }
 
 private:
+    std::int64_t rows() const { return input_.query.batch * input_.query.heads * input_.query.length; }
+
     void piece(const Sequence& sequence, std::int64_t b, std::int64_t key_head, std::int64_t part, float* scratch) {
         const TensorView& q = input_.query;
         BackwardTask task;
@@ -112,11 +142,40 @@ private:
             task.query = {shares_.data() + part * part_size_ + b * q.heads * q.length * q.size, ElementType::float32,
                           q.length * q.size, q.size};
         }
+        const std::int64_t first_row = b * q.heads * q.length;
+        if (!sums_.empty()) task.sums = sums_.data() + part * rows() + first_row;
+        if (!means_.empty()) task.means = means_.data() + first_row;
+        if (!sinks_.empty()) task.sinks = sinks_.data() + b * q.heads;
+        if (!relative_.empty()) {
+            task.relative = relative_.data() + (part * q.batch + b) * sequence.heads * sequence.relative_length;
+        }
         task.scratch = scratch;
-        if (input_.rule->normaliser == Normaliser::taylor)
-            taylor_backward(task);
-        else
-            softmax_backward(task);
+        run_backward(input_.rule->normaliser, task, std::make_index_sequence<kNormalisers.size()>());
+    }
+
+    /// From the sums of all parts, added up in their order.
+    void take_means() {
+        means_.resize(static_cast<std::size_t>(rows()));
+        for (std::size_t row = 0; row < means_.size(); ++row) {
+            SlopeSums all;
+            for (std::int64_t part = 0; part < parts_; ++part) {
+                const SlopeSums& one = sums_[row + static_cast<std::size_t>(part * rows())];
+                all.products += one.products;
+                all.slopes += one.slopes;
+            }
+            means_[row] = all.slopes > 0.0 ? static_cast<float>(all.products / all.slopes) : 0.0F;
+        }
+        sums_ = {};
+    }
+
+    void add_sinks() const {
+        const std::int64_t heads = input_.query.heads;
+        for (std::int64_t h = 0; h < heads; ++h) {
+            double sum = 0.0;
+            for (std::int64_t b = 0; b < input_.query.batch; ++b)
+                sum += sinks_[static_cast<std::size_t>(b * heads + h)];
+            gradients_.sinks[h] = static_cast<float>(sum);
+        }
     }
 
     void add_shares() {
@@ -130,13 +189,75 @@ private:
         });
     }
 
+    /// From all parts and sequences, added up in their order, to the table that the rule has.
+    void add_distances(const Sequence& s) const {
+        const ScoreRule& rule = *input_.rule;
+        for (std::int64_t h = 0; h < s.heads; ++h) {
+            std::vector<double> table(static_cast<std::size_t>(rule.bias_length), 0.0);
+            for (std::int64_t n = 0; n < parts_ * input_.query.batch; ++n) {
+                const double* share = relative_.data() + (n * s.heads + h) * s.relative_length;
+                for (std::int64_t x = 0; x < s.relative_length; ++x) {
+                    const std::int64_t column = x - s.relative_zero + rule.bias_origin;
+                    const std::int64_t inside = std::clamp<std::int64_t>(column, 0, rule.bias_length - 1);
+                    if (inside == column || rule.beyond_table == BeyondTable::clamp)
+                        table[static_cast<std::size_t>(inside)] += share[x];
+                }
+            }
+            for (std::size_t x = 0; x < table.size(); ++x)
+                gradients_.distance_bias[h * rule.bias_length + static_cast<std::int64_t>(x)] =
+                    static_cast<float>(table[x]);
+        }
+    }
+
     const AttentionInput& input_;
     const TensorView &output_, &output_gradient_;
     const SoftmaxRows& rows_;
     const AttentionGradients& gradients_;
     std::int64_t parts_ = 1, keys_of_part_ = 0, part_size_ = 0;
     AlignedFloats shares_;
+    std::vector<SlopeSums> sums_;   ///< [parts, batch, heads, queries] in the first of two runs
+    std::vector<float> means_;      ///< [batch, heads, queries]
+    std::vector<double> sinks_;     ///< [batch, heads]
+    std::vector<double> relative_;  ///< [parts, batch, heads, relative_length]
 };
+
+std::int64_t two_pass_scratch(const Sequence& s) {
+    return std::max(pass_one_scratch(s, kForwardRows, /*panel=*/true), pass_two_scratch(s, kForwardRows, 1)) +
+           kForwardRows * s.value_size;
+}
+
+/// Row constants, then O, of one block of queries. constants: of this sequence.
+void two_passes(const Sequence& s, Normaliser normaliser, std::int64_t h, std::int64_t first_row, HeadTarget target,
+                const RowConstants& constants, float* scratch) {
+    const auto count = std::min(kForwardRows, s.queries - first_row);
+    float* output = scratch;
+    PassOneTask one;
+    one.sequence = &s;
+    one.normaliser = normaliser;
+    one.head = h;
+    one.first_row = first_row;
+    one.rows = static_cast<int>(count);
+    one.constants = {constants.shift + h * s.queries, constants.factor + h * s.queries, nullptr};
+    one.scratch = scratch + kForwardRows * s.value_size;
+    pass_one(one);
+    PassTwoTask two;
+    two.sequence = &s;
+    two.normaliser = normaliser;
+    two.head_begin = h;
+    two.head_end = h + 1;
+    two.first_row = first_row;
+    two.rows = one.rows;
+    two.constants = constants;
+    // It writes from the first row and head on; ours begins with this block.
+    two.output.head_stride = 0;
+    two.output.row_stride = s.value_size;
+    two.output.data = output - first_row * s.value_size;
+    two.scratch = one.scratch;
+    pass_two(two);
+    const std::int64_t bytes = target.type == ElementType::float32 ? 4 : 2;
+    target.data = static_cast<char*>(target.data) + (h * target.head_stride + first_row * target.row_stride) * bytes;
+    add_parts({output, 1, 0, count, s.value_size, target});
+}
 
 }  // namespace
 
@@ -154,19 +275,29 @@ void attention_forward_cpu(const AttentionInput& input, const MutableView& outpu
                    packed.data() + b * groups * stride});
     });
     const std::int64_t blocks = (queries + kForwardRows - 1) / kForwardRows;
-    Scratch scratch(plain_scratch(plans.front().sequence(), kForwardRows));
+    const bool one_pass = traits_of(input.rule->normaliser).one_pass();
+    Scratch scratch(one_pass ? plain_scratch(plans.front().sequence(), kForwardRows)
+                             : two_pass_scratch(plans.front().sequence()));
     // Last blocks first: under a causal mask they are the longest.
     parallel_for(input.query.batch * heads * blocks, [&](std::int64_t index, int worker) {
         check_cancelled(input);
         const FlushDenormals guard;
         const std::int64_t h = index % heads, b = index / heads % input.query.batch;
         const HeadTarget target = target_of(output, b);
+        const std::int64_t first_row = (blocks - 1 - index / heads / input.query.batch) * kForwardRows;
+        const Sequence& sequence = plans[static_cast<std::size_t>(b)].sequence();
+        if (!one_pass) {
+            two_passes(sequence, input.rule->normaliser, h, first_row, target,
+                       {rows.shift + b * heads * queries, rows.factor + b * heads * queries, nullptr},
+                       scratch.of(worker));
+            return;
+        }
         PlainTask task;
-        task.sequence = &plans[static_cast<std::size_t>(b)].sequence();
+        task.sequence = &sequence;
         task.normaliser = input.rule->normaliser;
         task.head = h;
-        task.first_row = (blocks - 1 - index / heads / input.query.batch) * kForwardRows;
-        task.rows = static_cast<int>(std::min(kForwardRows, queries - task.first_row));
+        task.first_row = first_row;
+        task.rows = static_cast<int>(std::min(kForwardRows, queries - first_row));
         if (target.type == ElementType::float32)
             task.output = static_cast<float*>(target.data) + h * target.head_stride;
         else

@@ -25,19 +25,39 @@ struct HeadTarget {
     std::int64_t head_stride = 0, row_stride = 0;
 };
 
+/// Of one row: sum of slope dA and sum of slope, over keys.
+struct SlopeSums {
+    double products = 0.0, slopes = 0.0;
+};
+
 struct BackwardTask {
     const Sequence* sequence = nullptr;
     std::int64_t key_head = 0;
     std::int64_t key_first = 0, key_last = 0;  ///< key_first a multiple of kBackwardKeys
     HeadMatrix output, output_gradient;
     const float *shift = nullptr, *factor = nullptr;  ///< [heads, queries] of this sequence
+    /// RowMean::slopes takes two runs: the first adds these up and writes nothing else, the second is given their
+    /// quotients. [heads, queries] of this sequence; the sums are of this task's keys (and, with the first keys, of the
+    /// sink logit).
+    SlopeSums* sums = nullptr;
+    const float* means = nullptr;
+    double* sinks =
+        nullptr;  ///< [heads] d loss / d sink logit of this sequence, from the task with the first keys; null: none
     float scale = 1.0F;
+    double* relative = nullptr;  ///< adds to [heads, relative_length] d loss / d Sequence::relative, base e; null: none
     HeadTarget query, key, value;  ///< the query's has this task's share alone
     float* scratch = nullptr;
 };
 std::int64_t backward_scratch(const Sequence& s, std::int64_t keys);
-void softmax_backward(const BackwardTask& task);
-void taylor_backward(const BackwardTask& task);  ///< Normaliser::taylor
+/// In <normaliser>_backward.cpp, for each that trains().
+template <Normaliser>
+void backward_pass(const BackwardTask& task);
+template <>
+void backward_pass<Normaliser::softmax>(const BackwardTask& task);
+template <>
+void backward_pass<Normaliser::sparsemax>(const BackwardTask& task);
+template <>
+void backward_pass<Normaliser::taylor>(const BackwardTask& task);
 
 /// to (+)= from, [rows, size] of one head, float32 `from` with rows side by side.
 struct AddPartsTask {

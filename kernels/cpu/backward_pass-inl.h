@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Included once per SIMD target. The backward pass of attention for any normaliser whose weights are a function of the
-// score and the row's two constants:
-//   N::Weight(d, t, shift, factor)     A, 0 for a masked score
-//   N::Slope(d, t, weight, factor)     what (dA - sum A dA) is multiplied by to give dS: dA/ds for a fixed denominator
+// score and the row's two constants: dS = N::Slope (dA - mean), the mean as RowMean says (kernels/normaliser.h).
 //
 // Tiles of kBackwardRows queries by kBackwardKeys keys of one head: S and dA (two products over the sizes of keys and
 // values), A and dS by element, then dQ += dS K, dV += A^T dO, dK += dS^T Q.
@@ -15,6 +13,7 @@
 
 #include "kernels/cpu/elements-inl.h"
 #include "kernels/cpu/scores-inl.h"
+#include "kernels/normaliser.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace headscope::kernels::cpu::HWY_NAMESPACE {
@@ -129,6 +128,7 @@ public:
             if (s_.cancel != nullptr && s_.cancel->load(std::memory_order_relaxed)) return;
             Head(h);
         }
+        if (task_.sums != nullptr) return;
         const std::int64_t rows = task_.key_last - first;
         if (task_.key.data != nullptr)
             WriteRows(key_sums_, key_stride_, rows, s_.key_size, task_.scale, task_.key, task_.key_head, first);
@@ -142,13 +142,38 @@ private:
         CopyRows(task_.output_gradient, h, 0, queries_, 0, s_.query_end, s_.value_size, output_rows_, value_stride_);
         TransposeGroups(query_rows_, queries_, key_stride_, s_.key_size, kRows, s_.query_factor, query_groups_);
         TransposeGroups(output_rows_, queries_, value_stride_, s_.value_size, kRows, 1.0f, output_groups_);
-        SumRows(h);
+        if (task_.sums == nullptr) {
+            if constexpr (N::kTraits.row_mean == RowMean::output)
+                SumRows(h);
+            else
+                for (std::int64_t i = 0; i < queries_; ++i)
+                    row_sums_[i] = i < s_.query_end ? task_.means[h * s_.queries + i] : 0.0f;
+        }
+        if (s_.sink_logits != nullptr && task_.key_first == 0) Sink(h);
         SetZero(query_sums_, queries_ * key_stride_);
         for (std::int64_t key = task_.key_first; key < task_.key_last; key += kBackwardKeys) {
             for (std::int64_t row = 0; row < s_.query_end; row += kBackwardRows) Tile(h, row, key);
         }
-        if (task_.query.data != nullptr)
+        if (task_.sums == nullptr && task_.query.data != nullptr)
             WriteRows(query_sums_, key_stride_, s_.queries, s_.key_size, task_.scale, task_.query, h, 0);
+    }
+
+    /// A sink logit is a key whose value is 0, so its dA is 0: its slope enters the rows' sums, or its gradient is
+    /// made.
+    void Sink(std::int64_t h) {
+        const F32 d;
+        const V t = hn::Set(d, s_.sink_logits[h]);
+        double gradient = 0.0;
+        for (std::int64_t i = 0; i < s_.query_end; ++i) {
+            const V shift = hn::Set(d, task_.shift[h * s_.queries + i]);
+            const V factor = hn::Set(d, task_.factor[h * s_.queries + i]);
+            const double slope = double{hn::GetLane(N::Slope(d, t, N::Weight(d, t, shift, factor), factor))};
+            if (task_.sums != nullptr)
+                task_.sums[h * s_.queries + i].slopes += slope;
+            else
+                gradient -= slope * double{row_sums_[i]};
+        }
+        if (task_.sums == nullptr && task_.sinks != nullptr) task_.sinks[h] = gradient;
     }
 
     /// sum over keys of A dA = O . dO, row by row.
@@ -182,6 +207,7 @@ private:
         const std::int64_t end = (columns.end + kRows - 1) / kRows * kRows;
         const int groups = (rows + kRows - 1) / kRows;
         for (int g = 0; g < groups; ++g) Group(h, key, width, g, HWY_MIN(kRows, rows - g * kRows), begin, end);
+        if (task_.sums != nullptr) return;
         const std::int64_t steps = groups * kRows;
         const float* output_rows = output_rows_ + first_row * value_stride_;
         const float* query_rows = query_rows_ + first_row * key_stride_;
@@ -216,7 +242,13 @@ private:
                 MultiplyTwo<1, kRows>(RowIndices(), output_groups_ + i * s_.value_size, values, panel, s_.value_size,
                                       false, slopes + c, kBackwardKeys);
             }
-            for (int r = 0; r < count; ++r) Weigh(h, i + r, columns, weights, slopes, r);
+            if constexpr (N::kTraits.row_mean == RowMean::slopes) {
+                if (task_.sums != nullptr) {
+                    for (int r = 0; r < count; ++r) AddSlopes(h, i + r, columns, weights, slopes, r);
+                    return;
+                }
+            }
+            for (int r = 0; r < count; ++r) Weigh(h, i + r, key, columns, weights, slopes, r);
         }
         for (int r = 0; r < kRows; ++r) {
             const std::int64_t seen_begin = r < count ? columns.begin : end, seen_end = r < count ? columns.end : end;
@@ -234,7 +266,25 @@ private:
         }
     }
 
-    void Weigh(std::int64_t h, std::int64_t i, const Columns& columns, float* weights, float* slopes, int r) {
+    void AddSlopes(std::int64_t h, std::int64_t i, const Columns& columns, const float* scores, const float* products,
+                   int r) {
+        const F32 d;
+        const V shift = hn::Set(d, task_.shift[h * s_.queries + i]);
+        const V factor = hn::Set(d, task_.factor[h * s_.queries + i]);
+        V sum = hn::Zero(d), slopes = hn::Zero(d);
+        for (std::int64_t c = columns.begin; c < columns.end; c += static_cast<std::int64_t>(hn::Lanes(d))) {
+            const V t = hn::Load(d, scores + r * kBackwardKeys + c);
+            const V slope = N::Slope(d, t, N::Weight(d, t, shift, factor), factor);
+            sum = hn::MulAdd(slope, hn::Load(d, products + r * kBackwardKeys + c), sum);
+            slopes = hn::Add(slopes, slope);
+        }
+        SlopeSums& row = task_.sums[h * s_.queries + i];
+        row.products += double{Sum(d, sum)};
+        row.slopes += double{Sum(d, slopes)};
+    }
+
+    void Weigh(std::int64_t h, std::int64_t i, std::int64_t key, const Columns& columns, float* weights, float* slopes,
+               int r) {
         const F32 d;
         const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
         const V shift = hn::Set(d, task_.shift[h * s_.queries + i]);
@@ -254,6 +304,9 @@ private:
             hn::Store(p, d, weight + c);
             hn::Store(ds, d, slope + c);
         }
+        if (task_.relative == nullptr) return;
+        double* by_distance = task_.relative + h * s_.relative_length + key - (i + s_.query_offset) + s_.relative_zero;
+        for (std::int64_t c = columns.begin; c < columns.end; ++c) by_distance[c] += double{slope[c]};
     }
 
     const BackwardTask& task_;

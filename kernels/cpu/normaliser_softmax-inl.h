@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Included once per SIMD target.
 //
-// What a normaliser tells the loops:
-//   kSweep           what the first pass does for its row constants (row_results.h).
-//                    online: sums over key blocks that can be carried on, by Add and Finish;
-//                    sums: the same, where no sum depends on the row's maximum;
-//                    panel: Search on a whole row of scores; none: Finish alone
-//   Weight(t, a, b)  the weight of a score from the row's two constants
-//   MayVanish        a cheap test: false if the weight of that score is certainly above 2^-126
-//   kEntropyOnline   the first pass gives entropy, squares and mass; otherwise the second takes them from the weights
-//   kSigned          weights may be negative, and the second pass writes them over its tiles of scores by SetWeights
-//                    before it calls Weight, which then returns what it is given
-//   kDiagonal        the second order has scores of its own (second_order-inl.h)
+// What a normaliser tells the loops beside its row of kernels/normaliser.h (kTraits). Scores are in base 2, t = s /
+// ln 2.
+//   Add, Finish        sums of a tile, and a row's constants from them (Sweep::online and sums)
+//   Search             a row's constants from all its scores (Sweep::panel)
+//   Weight(d, t, a, b) the weight of a score from the row's two constants
+//   Slope(d, t, w, b)  for the backward pass, w = Weight(d, t, a, b): what RowMean says of it
+//   OfConstant(d, s, c) the weight from a score in base e and Statistics::row_constant (maps); Taylor weights have
+//                      their own, from three constants
+//   MayVanish          a cheap test: false if the weight of that score is certainly above 2^-126
+//   kEntropyOnline     the first pass gives entropy, squares and mass; otherwise the second takes them from the weights
+//   SetWeights         signed ones: the second pass writes weights over its tiles of scores before it calls Weight,
+//                      which then returns what it is given
 #if defined(HEADSCOPE_KERNELS_CPU_NORMALISER_SOFTMAX_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEADSCOPE_KERNELS_CPU_NORMALISER_SOFTMAX_INL_H
 #undef HEADSCOPE_KERNELS_CPU_NORMALISER_SOFTMAX_INL_H
@@ -19,6 +20,7 @@
 #define HEADSCOPE_KERNELS_CPU_NORMALISER_SOFTMAX_INL_H
 #endif
 
+#include "hwy/contrib/math/math-inl.h"
 #include "kernels/cpu/math-inl.h"
 #include "kernels/cpu/row_results.h"
 
@@ -26,11 +28,20 @@ HWY_BEFORE_NAMESPACE();
 namespace headscope::kernels::cpu::HWY_NAMESPACE {
 
 struct Softmax {
-    static constexpr Sweep kSweep = sweep_of(Normaliser::softmax);
-    static constexpr bool kEntropyOnline = true, kSigned = false, kDiagonal = false;
+    static constexpr NormaliserTraits kTraits = traits_of(Normaliser::softmax);
+    static constexpr bool kEntropyOnline = true;
 
     static HWY_INLINE V Weight(F32 d, V t, V shift, V factor) {
         return hn::Mul(PowerOfTwo(d, hn::Sub(t, shift)), factor);
+    }
+
+    static HWY_INLINE V Slope(F32, V, V weight, V) { return weight; }
+
+    /// No weight exceeds 1: what rounding adds is cut off. A score that is no number stays none, though neither
+    /// minimum nor exponential would keep it.
+    static HWY_INLINE V OfConstant(F32 d, V s, V constant) {
+        const V x = hn::Sub(s, constant);
+        return hn::IfThenElse(hn::Eq(x, x), hn::Exp(d, hn::Min(x, hn::Zero(d))), x);
     }
 
     /// A factor is one over a row's sum, so it is above 2^-36 for any row that fits into memory.

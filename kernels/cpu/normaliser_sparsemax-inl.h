@@ -15,12 +15,22 @@ namespace headscope::kernels::cpu::HWY_NAMESPACE {
 
 /// Martins and Astudillo 2016 (arXiv 1602.02068): A = max(s - tau, 0) with tau such that the row sums to 1.
 struct Sparsemax {
-    static constexpr Sweep kSweep = sweep_of(Normaliser::sparsemax);
-    static constexpr bool kEntropyOnline = false, kSigned = false, kDiagonal = false;
+    static constexpr NormaliserTraits kTraits = traits_of(Normaliser::sparsemax);
+    static constexpr bool kEntropyOnline = false;
 
     static HWY_INLINE V Weight(F32 d, V t, V shift, V threshold) {
         const V excess = hn::Sub(hn::Sub(t, shift), threshold);
         return hn::Mul(hn::Max(hn::Zero(d), excess), hn::Set(d, static_cast<float>(kLn2)));
+    }
+
+    /// 1 on the support.
+    static HWY_INLINE V Slope(F32 d, V, V weight, V) {
+        return hn::IfThenElseZero(hn::Gt(weight, hn::Zero(d)), hn::Set(d, 1.0f));
+    }
+
+    static HWY_INLINE V OfConstant(F32 d, V s, V constant) {
+        const V x = hn::Sub(s, constant);
+        return hn::IfThenElse(hn::Eq(x, x), hn::Max(x, hn::Zero(d)), x);
     }
 
     static HWY_INLINE bool MayVanish(float t, float shift, float threshold) {

@@ -15,21 +15,34 @@ namespace headscope::kernels::cpu::HWY_NAMESPACE {
 
 /// 1 + s + t2 in the place of e^s, with t2 = s^2 / 2 (Arora et al. 2024, arXiv 2402.18668) or of squares
 /// (second_order-inl.h), over one denominator or over one for each order. Only the first of the four is never negative.
-template <bool kDiagonalOrder, bool kByOrder>
+template <Normaliser kNormaliser>
 struct TaylorOf {
-    static constexpr Sweep kSweep = Sweep::sums;
-    static constexpr bool kEntropyOnline = false, kSigned = kDiagonalOrder || kByOrder, kDiagonal = kDiagonalOrder;
+    static constexpr NormaliserTraits kTraits = traits_of(kNormaliser);
+    static constexpr bool kEntropyOnline = false;
 
     static HWY_INLINE V Weight(F32 d, V t, V, V factor) {
-        if constexpr (kSigned) return t;
+        if constexpr (kTraits.is_signed()) return t;
         const V sum = hn::MulAdd(hn::MulAdd(t, hn::Set(d, kSecond), hn::Set(d, kFirst)), t, hn::Set(d, 1.0f));
         return hn::IfThenElseZero(Allowed(d, t), hn::Mul(sum, factor));
     }
 
-    /// No weight of a positive rule is below 1/2 over a row's sum.
-    static HWY_INLINE bool MayVanish(float, float, float) { return kSigned; }
+    /// The derivative of 1 + s + s^2 / 2, over the denominator.
+    static HWY_INLINE V Slope(F32 d, V t, V, V factor) {
+        const V slope = hn::MulAdd(t, hn::Set(d, kFirst), hn::Set(d, 1.0f));
+        return hn::IfThenElseZero(Allowed(d, t), hn::Mul(slope, factor));
+    }
 
-    static HWY_INLINE RowResult Finish(const OnlineRow& row, const float*) { return finish_taylor(row, kByOrder); }
+    /// A = zeroth + first s + second t2 of a score in base e.
+    static HWY_INLINE V OfConstants(F32, V s, V second_order, V zeroth, V first, V second) {
+        return hn::MulAdd(second_order, second, hn::MulAdd(s, first, zeroth));
+    }
+
+    /// No weight of a positive rule is below 1/2 over a row's sum.
+    static HWY_INLINE bool MayVanish(float, float, float) { return kTraits.is_signed(); }
+
+    static HWY_INLINE RowResult Finish(const OnlineRow& row, const float*) {
+        return finish_taylor(row, kTraits.per_order);
+    }
 
     /// z: the sum of the terms, t: none; by order, z: the sum of s, t: that of t2. `u`: t2, if it has scores of its
     /// own.
@@ -44,7 +57,7 @@ struct TaylorOf {
             const auto allowed = Allowed(d, x);
             const V s = hn::Mul(x, hn::Set(d, kFirst));
             const V t2 = SecondOrder(d, x, u, c);
-            if constexpr (kByOrder) {
+            if constexpr (kTraits.per_order) {
                 first = hn::Add(first, hn::IfThenElseZero(allowed, s));
                 second = hn::Add(second, hn::IfThenElseZero(allowed, t2));
             } else {
@@ -57,7 +70,7 @@ struct TaylorOf {
         }
         TileSums sums;
         sums.z = Sum(d, first);
-        if constexpr (kByOrder) sums.t = Sum(d, second);
+        if constexpr (kTraits.per_order) sums.t = Sum(d, second);
         if constexpr (kStatistics) sums.squared_deviations = Sum(d, deviations);
         return sums;
     }
@@ -66,8 +79,8 @@ struct TaylorOf {
     static HWY_INLINE void SetWeights(float* HWY_RESTRICT t, const float* HWY_RESTRICT u, std::int64_t begin,
                                       std::int64_t end, std::int64_t keys, float shift, float factor) {
         const F32 d;
-        const V zeroth = hn::Set(d, kByOrder ? 1.0f / static_cast<float>(keys) : factor);
-        const V first = hn::Set(d, kByOrder ? shift : factor), second = hn::Set(d, factor);
+        const V zeroth = hn::Set(d, kTraits.per_order ? 1.0f / static_cast<float>(keys) : factor);
+        const V first = hn::Set(d, kTraits.per_order ? shift : factor), second = hn::Set(d, factor);
         for (std::int64_t c = begin; c < end; c += static_cast<std::int64_t>(hn::Lanes(d))) {
             const V x = hn::Load(d, t + c);
             const V s = hn::Mul(x, hn::Set(d, kFirst));
@@ -81,15 +94,15 @@ private:
     static constexpr float kFirst = static_cast<float>(kLn2), kSecond = static_cast<float>(0.5 * kLn2 * kLn2);
 
     static HWY_INLINE V SecondOrder(F32 d, V x, const float* HWY_RESTRICT u, std::int64_t c) {
-        if constexpr (kDiagonalOrder) return hn::Load(d, u + c);
+        if constexpr (kTraits.diagonal) return hn::Load(d, u + c);
         return hn::Mul(hn::Mul(x, hn::Set(d, kSecond)), x);
     }
 };
 
-using Taylor = TaylorOf<false, false>;
-using TaylorDiagonal = TaylorOf<true, false>;
-using TaylorPerOrder = TaylorOf<false, true>;
-using TaylorDiagonalPerOrder = TaylorOf<true, true>;
+using Taylor = TaylorOf<Normaliser::taylor>;
+using TaylorDiagonal = TaylorOf<Normaliser::taylor_diagonal>;
+using TaylorPerOrder = TaylorOf<Normaliser::taylor_per_order>;
+using TaylorDiagonalPerOrder = TaylorOf<Normaliser::taylor_diagonal_per_order>;
 
 }  // namespace headscope::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

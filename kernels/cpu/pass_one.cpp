@@ -109,19 +109,19 @@ HWY_INLINE void SweepRow(const float* HWY_RESTRICT t, const float* HWY_RESTRICT 
     if (pairs == 0) return;
     const Extremes found = FindExtremes<kMaskedTile, kStatistics>(t, begin, end);
     const float mean = found.sum / static_cast<float>(pairs);
-    if (row.pairs == 0 || (N::kSweep == Sweep::sums && found.maximum > row.maximum))
+    if (row.pairs == 0 || (N::kTraits.sweep == Sweep::sums && found.maximum > row.maximum))
         row.maximum = found.maximum;
     else if (found.maximum > row.maximum)
         raise_maximum(row, found.maximum);
     row.pairs += pairs;
     float squared_deviations = 0.0f;
-    if constexpr (N::kSweep == Sweep::online) {
+    if constexpr (N::kTraits.sweep == Sweep::online) {
         const TileSums sums = N::template Add<kMaskedTile, kStatistics>(t, begin, end, row.maximum, mean);
         row.z += double{sums.z};
         row.t += double{sums.t};
         row.f += double{sums.f};
         squared_deviations = sums.squared_deviations;
-    } else if constexpr (N::kSweep == Sweep::sums) {
+    } else if constexpr (N::kTraits.sweep == Sweep::sums) {
         const TileSums sums = N::template Add<kStatistics>(t, u, begin, end, mean);
         row.z += double{sums.z};
         row.t += double{sums.t};
@@ -148,7 +148,7 @@ public:
         groups_ = (task.rows + kRows - 1) / kRows;
         queries_ = task.scratch;
         scores_ = queries_ + groups_ * kRows * pad_to_line(s_.key_size);
-        stride_ = N::kSweep == Sweep::panel ? (s_.keys + kTileKeys - 1) / kTileKeys * kTileKeys : kTileKeys;
+        stride_ = N::kTraits.sweep == Sweep::panel ? (s_.keys + kTileKeys - 1) / kTileKeys * kTileKeys : kTileKeys;
         second_ = scores_ + kRows * stride_;
     }
 
@@ -159,7 +159,7 @@ public:
             PackQueries(s_, task_.head, task_.first_row + g * kRows, RowsOf(g), QueriesOf(g));
         }
         const std::int64_t first = block_.first_key / kTileKeys * kTileKeys;
-        if constexpr (N::kSweep == Sweep::panel) {
+        if constexpr (N::kTraits.sweep == Sweep::panel) {
             for (int g = 0; g < groups_; ++g) {
                 FillMasked(RowsOf(g));
                 for (std::int64_t key = first; key < block_.last_key; key += kTileKeys) {
@@ -203,7 +203,7 @@ private:
         const Columns columns = RoundToPanels(view);
         std::int64_t pairs[kRows];
         ScoreTile(s_, task_.head, block_, row, count, QueriesOf(g), key, columns, scores, stride_, pairs);
-        if constexpr (N::kDiagonal)
+        if constexpr (N::kTraits.diagonal)
             ScoreSquares(s_, task_.head, QueriesOf(g), key, columns, second_ + kRows * kTileKeys, second_);
         for (int r = 0; r < count; ++r) {
             const float* t = scores + r * stride_;

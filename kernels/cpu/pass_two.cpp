@@ -147,7 +147,7 @@ private:
             } else {
                 continue;
             }
-            if constexpr (N::kSigned) SetWeights(n, h, g, key, columns);
+            if constexpr (N::kTraits.is_signed()) SetWeights(n, h, g, key, columns);
             Weigh(n, h, g, key, columns);
             if (Measures()) MeasureRows(n, h, g, key, columns, pairs, duplicate, induction);
             if (task_.output.data != nullptr && sees) {
@@ -158,7 +158,7 @@ private:
 
     void SetWeights(std::int64_t n, std::int64_t h, int g, std::int64_t key, const Columns& columns) {
         const int row = g * kRows, count = RowsOf(g);
-        if constexpr (N::kDiagonal)
+        if constexpr (N::kTraits.diagonal)
             ScoreSquares(s_, h, QueriesOf(n, g), key, columns, second_ + kRows * kTileKeys, second_);
         for (int r = 0; r < count; ++r) {
             const std::int64_t at = RowOf(h, row + r), keys = block_.end[row + r] - block_.begin[row + r];
@@ -213,7 +213,7 @@ private:
                 if (inside(column)) task_.local[n * task_.distance_count + x] += double{weights[column]};
             }
             const std::int64_t at = RowOf(h, row + r);
-            if (N::kSigned ||
+            if (N::kTraits.is_signed() ||
                 HasZeros<N>(task_.constants.minimum[at], task_.constants.shift[at], task_.constants.factor[at])) {
                 sums.zeros += pairs[r] - CountNormal(weights, columns.begin, columns.end);
             }
@@ -222,7 +222,8 @@ private:
                 RowSums& total = RowTotals(n, row + r);
                 total.mass += found.mass;
                 total.squares += found.squares;
-                total.entropy += N::kSigned && HasNegative(weights, columns.begin, columns.end) ? kNaN : found.entropy;
+                total.entropy +=
+                    N::kTraits.is_signed() && HasNegative(weights, columns.begin, columns.end) ? kNaN : found.entropy;
                 total.distance += found.distance;
             }
         }

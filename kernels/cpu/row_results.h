@@ -7,16 +7,9 @@
 #include <cstdint>
 
 #include "kernels/cpu/sequence.h"
+#include "kernels/normaliser.h"
 
 namespace headscope::kernels::cpu {
-
-/// What the first pass must do to find a normaliser's row constants.
-enum class Sweep : std::uint8_t { online, sums, panel, none };
-
-constexpr Sweep sweep_of(Normaliser normaliser) {
-    if (normaliser == Normaliser::sparsemax) return Sweep::panel;
-    return normaliser == Normaliser::softmax ? Sweep::online : Sweep::sums;
-}
 
 /// Sums over the scores of one row in one tile.
 struct TileSums {

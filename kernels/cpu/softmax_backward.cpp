@@ -8,20 +8,14 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/cpu/backward_pass-inl.h"
+#include "kernels/cpu/normaliser_softmax-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace headscope::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
-struct SoftmaxSlope {
-    static HWY_INLINE V Weight(F32 d, V t, V shift, V factor) {
-        return hn::Mul(PowerOfTwo(d, hn::Sub(t, shift)), factor);
-    }
-    static HWY_INLINE V Slope(F32, V, V weight, V) { return weight; }
-};
-
 void SoftmaxBackward(const BackwardTask& task) {
-    BackwardPass<SoftmaxSlope>(task).Run();
+    BackwardPass<Softmax>(task).Run();
 }
 
 void AddParts(const AddPartsTask& task) {
@@ -50,7 +44,8 @@ namespace headscope::kernels::cpu {
 HWY_EXPORT(SoftmaxBackward);
 HWY_EXPORT(AddParts);
 
-void softmax_backward(const BackwardTask& task) {
+template <>
+void backward_pass<Normaliser::softmax>(const BackwardTask& task) {
     HWY_DYNAMIC_DISPATCH(SoftmaxBackward)(task);
 }
 

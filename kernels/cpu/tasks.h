@@ -48,8 +48,8 @@ struct PlainTask {
     std::int64_t output_stride = 0;
     float* scratch = nullptr;
     // For training:
-    std::uint16_t* rounded = nullptr;               ///< in the place of `output`: bfloat16
-    float *shift = nullptr, *factor = nullptr;      ///< the rows' constants, row 0 of this head; null: not wanted
+    std::uint16_t* rounded = nullptr;           ///< in the place of `output`: bfloat16
+    float *shift = nullptr, *factor = nullptr;  ///< the rows' constants, row 0 of this head; null: not wanted
 };
 
 /// Weights, their statistics and O of a query block, heads [head_begin, head_end) together.

@@ -14,17 +14,8 @@ HWY_BEFORE_NAMESPACE();
 namespace headscope::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
-struct TaylorSlope {
-    static HWY_INLINE V Weight(F32 d, V t, V shift, V factor) { return Taylor::Weight(d, t, shift, factor); }
-    /// The derivative of 1 + s + s^2 / 2, over the denominator.
-    static HWY_INLINE V Slope(F32 d, V t, V, V factor) {
-        const V slope = hn::MulAdd(t, hn::Set(d, static_cast<float>(kLn2)), hn::Set(d, 1.0f));
-        return hn::IfThenElseZero(Allowed(d, t), hn::Mul(slope, factor));
-    }
-};
-
 void TaylorBackward(const BackwardTask& task) {
-    BackwardPass<TaylorSlope>(task).Run();
+    BackwardPass<Taylor>(task).Run();
 }
 
 }  // namespace
@@ -36,7 +27,8 @@ namespace headscope::kernels::cpu {
 
 HWY_EXPORT(TaylorBackward);
 
-void taylor_backward(const BackwardTask& task) {
+template <>
+void backward_pass<Normaliser::taylor>(const BackwardTask& task) {
     HWY_DYNAMIC_DISPATCH(TaylorBackward)(task);
 }
 

@@ -278,8 +278,8 @@ void taylor_forward_task(const TaylorTask& task) {
 
 TaylorFeatures features_of(Normaliser normaliser, std::int64_t key_size, double scale) {
     TaylorFeatures features;
-    features.diagonal = is_diagonal(normaliser);
-    features.per_order = is_per_order(normaliser);
+    features.diagonal = traits_of(normaliser).diagonal;
+    features.per_order = traits_of(normaliser).per_order;
     const auto add = [&](std::int64_t a, std::int64_t b, double factor) {
         features.list.push_back(
             {static_cast<std::int32_t>(a), static_cast<std::int32_t>(b), static_cast<float>(factor)});

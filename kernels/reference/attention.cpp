@@ -4,7 +4,6 @@
 #include "kernels/reference/dense.h"
 
 #include <ATen/ops/arange.h>
-#include <ATen/ops/cat.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/tensor.h>
@@ -70,57 +69,12 @@ at::Tensor all_scores(const AttentionInput& input, const DenseAttention& dense, 
     return s;
 }
 
-/// Threshold of the projection onto the simplex (Martins & Astudillo 2016, algorithm 1), [H, Lq]. z: [H, Lq, n].
-at::Tensor sparsemax_threshold(const at::Tensor& z) {
-    const at::Tensor sorted = std::get<0>(z.sort(-1, /*descending=*/true));
-    const at::Tensor sums = sorted.cumsum(-1);
-    const at::Tensor rank = at::arange(1, z.size(-1) + 1, at::kDouble);
-    const at::Tensor support = (sorted * rank + 1.0 > sums).sum(-1, /*keepdim=*/true).clamp_min(1);
-    return ((sums.gather(-1, support - 1) - 1.0) / support).squeeze(-1);
-}
-
-/// The second order of the Taylor weights of every pair, [H, Lq, Lk].
-at::Tensor second_order(const AttentionInput& input, const DenseAttention& dense, std::int64_t b) {
-    if (!is_diagonal(input.rule->normaliser)) return 0.5 * dense.score * dense.score;
+/// The second order of the Taylor weights of every pair, [H, Lq, Lk]; undefined where it is s^2 / 2.
+at::Tensor second_order(const AttentionInput& input, std::int64_t b) {
+    if (!traits_of(input.rule->normaliser).diagonal) return {};
     const std::int64_t heads = input.query.heads;
     const at::Tensor q = sequence_of(input.query, b, heads), k = sequence_of(input.key, b, heads);
     return at::matmul(q * q, (k * k).transpose(1, 2)) * (0.5 * input.rule->scale * input.rule->scale);
-}
-
-void normalise_taylor(const AttentionInput& input, DenseAttention& dense, std::int64_t b) {
-    const auto seen = [&](const at::Tensor& of_all) { return at::where(dense.allowed, of_all, 0.0); };
-    const at::Tensor first = seen(dense.score), second = seen(second_order(input, dense, b));
-    const at::Tensor ones = dense.allowed.to(at::kDouble);
-    const auto over_row = [](const at::Tensor& terms) { return terms / terms.sum(-1, /*keepdim=*/true); };
-    at::Tensor denominator = second.sum(-1);
-    if (is_per_order(input.rule->normaliser)) {
-        dense.weight = seen(over_row(ones) + over_row(first) + over_row(second));
-    } else {
-        const at::Tensor terms = ones + first + second;
-        dense.weight = seen(over_row(terms));
-        denominator = terms.sum(-1);
-    }
-    dense.row_constant = at::where(dense.allowed.any(-1), denominator, kInfinity);
-    dense.sink_share = at::zeros_like(dense.row_constant);
-}
-
-void normalise(const ScoreRule& rule, DenseAttention& dense) {
-    const at::Tensor sees_a_key = dense.allowed.any(-1);
-    at::Tensor candidates = dense.score;
-    at::Tensor sink;
-    if (!rule.sink_logits.empty()) {
-        sink = per_head(rule.sink_logits).expand({-1, candidates.size(1), 1});
-        candidates = at::cat({candidates, sink}, -1);
-    }
-    const bool softmax = rule.normaliser == Normaliser::softmax;
-    const at::Tensor constant = softmax ? candidates.logsumexp(-1) : sparsemax_threshold(candidates);
-    dense.row_constant = at::where(sees_a_key, constant, kInfinity);
-    const auto weigh = [&](const at::Tensor& s) {
-        const at::Tensor above = s - dense.row_constant.unsqueeze(-1);
-        return softmax ? above.exp() : above.clamp_min(0.0);
-    };
-    dense.weight = at::where(dense.allowed, weigh(dense.score), 0.0);
-    dense.sink_share = sink.defined() ? weigh(sink).squeeze(-1) : at::zeros_like(dense.row_constant);
 }
 
 void write_output(const at::Tensor& result, std::int64_t b, OutputView output) {
@@ -152,10 +106,11 @@ DenseAttention dense_attention(const AttentionInput& input, std::int64_t b) {
     dense.key_position = at::arange(keys, at::kLong).unsqueeze(0);
     dense.allowed = allowed_pairs(rule, dense, b, heads);
     dense.score = at::where(dense.allowed, all_scores(input, dense, b), -kInfinity);
-    if (is_taylor(rule.normaliser))
-        normalise_taylor(input, dense, b);
-    else
-        normalise(rule, dense);
+    const at::Tensor sink = rule.sink_logits.empty() ? at::Tensor() : per_head(rule.sink_logits);
+    const NormalisedScores found = normalise(rule.normaliser, dense.score, dense.allowed, sink, second_order(input, b));
+    dense.weight = found.weight;
+    dense.row_constant = at::where(dense.allowed.any(-1), found.row_constant, kInfinity);
+    dense.sink_share = found.sink_share.defined() ? found.sink_share : at::zeros_like(dense.row_constant);
     return dense;
 }
 

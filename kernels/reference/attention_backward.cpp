@@ -6,13 +6,16 @@
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/isinf.h>
 #include <ATen/ops/matmul.h>
+#include <ATen/ops/tensor.h>
 #include <ATen/ops/where.h>
-#include <ATen/ops/zeros_like.h>
+#include <ATen/ops/zeros.h>
 #include <c10/util/Exception.h>
 
+#include <limits>
 #include <numbers>
 
 #include "kernels/backend.h"
+#include "kernels/normaliser.h"
 
 namespace headscope::kernels {
 namespace {
@@ -31,6 +34,20 @@ at::Tensor by_group(const at::Tensor& heads, std::int64_t groups) {
     return heads.unflatten(0, {groups, heads.size(0) / groups}).sum(1);
 }
 
+/// As RowMean of kernels/normaliser.h says; `weight` is that of `score`.
+at::Tensor slope_of(Normaliser normaliser, const reference::DenseAttention& dense, const at::Tensor& score,
+                    const at::Tensor& weight) {
+    switch (traits_of(normaliser).terms) {
+        case Terms::exponential:
+            return weight;
+        case Terms::threshold:
+            return (weight > 0.0).to(at::kDouble);
+        case Terms::taylor:
+            return (1.0 + score) / dense.row_constant.unsqueeze(-1);
+    }
+    return {};
+}
+
 void backward(const AttentionInput& input, const TensorView& output_gradient, const AttentionGradients& gradients,
               std::int64_t b) {
     const std::int64_t heads = input.query.heads, groups = input.key.heads;
@@ -46,14 +63,38 @@ void backward(const AttentionInput& input, const TensorView& output_gradient, co
     const at::Tensor d_output = at::where(there, reference::sequence_of(output_gradient, b, heads), 0.0);
     const at::Tensor a = at::where(dense.allowed, dense.weight, 0.0);
     const at::Tensor d_weight = at::where(dense.allowed, at::matmul(d_output, v.transpose(1, 2)), 0.0);
-    // What a weight's score moves it by, the denominator left alone.
-    const bool taylor = rule.normaliser == Normaliser::taylor;
-    const at::Tensor slope =
-        taylor ? at::where(dense.allowed, (1.0 + dense.score) / dense.row_constant.unsqueeze(-1), 0.0) : a;
-    at::Tensor d_score = slope * (d_weight - (a * d_weight).sum(-1, true));
+    const at::Tensor slope = slope_of(rule.normaliser, dense, dense.score, a).where(dense.allowed, 0.0);
+    const bool by_slopes = traits_of(rule.normaliser).row_mean == RowMean::slopes;
+    at::Tensor mean = ((by_slopes ? slope : a) * d_weight).sum(-1, true), sink_slope;
+    if (!rule.sink_logits.empty()) {  // a key whose value is 0
+        const at::Tensor logits = at::tensor(at::ArrayRef<float>(rule.sink_logits), at::kDouble).view({-1, 1, 1});
+        const at::Tensor seen = dense.allowed.any(-1, true);
+        sink_slope = at::where(seen, slope_of(rule.normaliser, dense, logits, dense.sink_share.unsqueeze(-1)), 0.0);
+    }
+    if (by_slopes) {
+        at::Tensor slopes = slope.sum(-1, true);
+        if (sink_slope.defined()) slopes = slopes + sink_slope;
+        mean = at::where(slopes > 0.0, mean / slopes, 0.0);
+    }
+    if (sink_slope.defined() && gradients.sinks != nullptr) {
+        const at::Tensor sum = (sink_slope * mean).where(there, 0.0).sum({1, 2});
+        for (std::int64_t h = 0; h < heads; ++h)
+            gradients.sinks[h] = (b > 0 ? gradients.sinks[h] : 0.0F) - sum[h].item<float>();
+    }
+    at::Tensor d_score = slope * (d_weight - mean);
     if (rule.soft_cap > 0.0) {
         const at::Tensor share = at::where(dense.allowed, dense.score / rule.soft_cap, 0.0);
         d_score = d_score * (1.0 - share * share);
+    }
+    if (gradients.distance_bias != nullptr) {
+        const at::Tensor column = dense.key_position - dense.query_position + rule.bias_origin;
+        const at::Tensor inside = column.clamp(0, rule.bias_length - 1);
+        const at::Tensor kept =
+            rule.beyond_table == BeyondTable::zero ? at::where(column == inside, d_score, 0.0) : d_score;
+        const at::Tensor sum =
+            at::zeros({heads, rule.bias_length}, at::kDouble).index_add(1, inside.flatten(), kept.flatten(1));
+        const at::Tensor table = at::from_blob(gradients.distance_bias, sum.sizes(), at::kFloat);
+        b > 0 ? table.add_(sum) : table.copy_(sum);
     }
     write(at::matmul(d_score, k) * rule.scale, b, gradients.query);
     write(by_group(at::matmul(d_score.transpose(1, 2), q), groups) * rule.scale, b, gradients.key);
@@ -76,11 +117,22 @@ void attention_forward_reference(const AttentionInput& input, const MutableView&
             const auto row = [&](float* base) {
                 return at::from_blob(base + b * heads * queries, {heads, queries}, at::kFloat);
             };
-            const bool taylor = input.rule->normaliser == Normaliser::taylor;
             const at::Tensor seen = empty.logical_not().to(at::kDouble);
-            row(rows.shift)
-                .copy_(taylor ? at::zeros_like(constant) : at::where(empty, 0.0, constant * std::numbers::log2e));
-            row(rows.factor).copy_(taylor ? seen / constant : seen);
+            const at::Tensor shift = at::where(empty, 0.0, constant * std::numbers::log2e);
+            switch (traits_of(input.rule->normaliser).terms) {
+                case Terms::exponential:
+                    row(rows.shift).copy_(shift);
+                    row(rows.factor).copy_(seen);
+                    break;
+                case Terms::threshold:
+                    row(rows.shift).copy_(shift);
+                    row(rows.factor).copy_(at::where(empty, double{std::numeric_limits<float>::max()}, 0.0));
+                    break;
+                case Terms::taylor:
+                    row(rows.shift).zero_();
+                    row(rows.factor).copy_(seen / constant);
+                    break;
+            }
         }
     } catch (const c10::Error& error) {
         throw Error("reference attention", "memory for whole float64 matrices", error.what_without_backtrace());

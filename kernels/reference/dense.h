@@ -27,6 +27,17 @@ struct DenseAttention {
     at::Tensor sink_share;      ///< [H, Lq], what the sink logit takes of a row that sees a key; 0 without sink logits
 };
 
+/// From scores [.., H, Lq, Lk] to weights: the formula of each normaliser, differentiable by ATen's autograd.
+struct NormalisedScores {
+    at::Tensor weight;        ///< [.., H, Lq, Lk], 0 where not allowed
+    at::Tensor row_constant;  ///< [.., H, Lq], as Statistics::row_constant; rows that see no key have some number
+    at::Tensor sink_share;    ///< [.., H, Lq]; undefined without sink logits
+};
+/// `score`: where not allowed -inf or, for gradients, a number far below every score. `sink`: [H, 1, 1] or undefined.
+/// `second`: the second order of the Taylor weights, or undefined for s^2 / 2.
+NormalisedScores normalise(Normaliser normaliser, const at::Tensor& score, const at::Tensor& allowed,
+                           const at::Tensor& sink = {}, const at::Tensor& second = {});
+
 /// Builds the matrix of sequence b. input has passed check_attention.
 DenseAttention dense_attention(const AttentionInput& input, std::int64_t b);
 

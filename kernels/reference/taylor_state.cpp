@@ -43,7 +43,7 @@ std::vector<double> row_of(const TensorView& view, std::int64_t b, std::int64_t 
 }  // namespace
 
 void taylor_forward_reference(const TaylorInput& input, const MutableView& output, float* state) {
-    const bool diagonal = is_diagonal(input.normaliser), per_order = is_per_order(input.normaliser);
+    const bool diagonal = traits_of(input.normaliser).diagonal, per_order = traits_of(input.normaliser).per_order;
     const std::int64_t features = taylor_features(input.normaliser, input.key.size), columns = input.value.size + 1;
     const std::int64_t group = input.query.heads / input.key.heads;
     for (std::int64_t b = 0; b < input.key.batch; ++b) {

@@ -48,6 +48,8 @@ def cases():
     for options in random_native.APPROXIMATE[1:]:
         yield case(f"approximate-{'-'.join(options.values()).replace('_', '-')}", ["approximate"], [ids(9, 37)],
                    mixers={"approximate": options}, keep=("logits", "attention"))
+    yield case("standard-sparsemax", ["standard", "standard"], [ids(9, 37), ids(9, 37, 1)],
+               mixers={"standard": {"normaliser": "sparsemax"}}, keep=("logits", "attention"))
     yield case("all-mixers", random_native.MIXERS, [ids(9, 37), ids(9, 37, 1)], keep=("logits", "attention"))
 
 

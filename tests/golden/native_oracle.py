@@ -80,6 +80,8 @@ class Native:
             scores = query @ key.transpose(1, 2) / self.size**0.5
         if mixer != "approximate":
             masked = scores.masked_fill(~allowed, -torch.inf)
+            if mixer == "standard" and self.config.get("mixers", {}).get("standard", {}).get("normaliser") == "sparsemax":
+                return scores, self.sparsemax(masked)
             return scores, torch.softmax(masked, dim=-1)
         options = self.config.get("mixers", {}).get("approximate", {})
         if options.get("second_order", "full") == "full":
@@ -102,6 +104,20 @@ class Native:
             error = error + move / total.abs() + terms.abs() * move.sum(-1, keepdim=True) / total**2
         self.taylor = orders[-1].sum(-1), moved[-1].sum(-1), error
         return scores, weights
+
+    def sparsemax(self, masked):
+        """max(s - t, 0) with t such that a row sums to 1 (Martins & Astudillo 2016): t is what the k largest scores less
+        one have as their mean, for the largest k whose smallest score lies above that."""
+        threshold = torch.empty(masked.shape[:-1], dtype=masked.dtype)
+        for place in torch.cartesian_prod(*(torch.arange(size) for size in masked.shape[:-1])):
+            row = masked[tuple(place)]
+            ordered = sorted((float(score) for score in row if score > -torch.inf), reverse=True)
+            means = [(sum(ordered[:k]) - 1) / k for k in range(1, len(ordered) + 1)]
+            threshold[tuple(place)] = [mean for mean, score in zip(means, ordered) if score > mean][-1]
+        weights = (masked - threshold[..., None]).clamp_min(0)
+        # An error of one in every score moves the threshold by as much, and a weight of the support by twice that.
+        self.taylor = threshold, torch.ones_like(threshold), 2 * (weights > 0).to(weights.dtype)
+        return weights
 
     def rounding(self, terms, total, size):
         """What rounding to float32, half a unit of the `size` of what is added up, does to each weight where a total

@@ -155,6 +155,13 @@ def cases():
         for layout, mixer in zip(layouts, ("rnd_emb_qk", "non_approximate", "static_emb_qk", "mlp", "fixed_seq_qk",
                                            "approximate", "rnd_emb_qk", "non_approximate", "static_emb_qk"))
     ]
+    sparse = {"mixers": {"standard": {"normaliser": "sparsemax"}}}
+    listed += [
+        case("sparsemax", ["standard"] * 2, **sparse),
+        case("sparsemax-loud", ["standard"], (7, 40), gain=20.0, **sparse),
+        case("sparsemax-groups-mlp", ["mlp", "standard"], few, num_key_value_heads=1, qk_norm=True, attention_bias=False,
+             **sparse),
+    ]
     listed += [
         case("all-mixers", list(MIXERS), num_key_value_heads=3),
         case("both-guides", ["rnd_emb_qk", "fixed_seq_qk", "static_emb_qk", "rnd_emb_qk", "fixed_seq_qk"], few),

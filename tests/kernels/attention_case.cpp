@@ -38,7 +38,7 @@ struct Tolerance {
 /// terms cancel, once in the weight's own term and once in the denominator.
 double taylor_amplification(const AttentionCase& c) {
     const Shape& s = c.shape();
-    if (!is_signed(c.rule.normaliser)) return 2.0;
+    if (!traits_of(c.rule.normaliser).is_signed()) return 2.0;
     double worst = 1.0;
     for (std::int64_t b = 0; b < s.batch; ++b) {
         const SequenceBounds bounds = sequence_bounds(c.rule, b, s.queries, s.keys);
@@ -54,8 +54,8 @@ double taylor_amplification(const AttentionCase& c) {
                         first += product;
                         second += 0.5 * product * product;
                     }
-                    if (!is_diagonal(c.rule.normaliser)) second = 0.5 * first * first;
-                    const bool apart = is_per_order(c.rule.normaliser);
+                    if (!traits_of(c.rule.normaliser).diagonal) second = 0.5 * first * first;
+                    const bool apart = traits_of(c.rule.normaliser).per_order;
                     sum += apart ? first : 1.0 + first + second;
                     size += std::abs(first) + (apart ? 0.0 : 1.0 + second);
                     number += 1.0;

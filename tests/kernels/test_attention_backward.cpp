@@ -53,9 +53,10 @@ struct Found {
           key(s.batch, s.key_heads, s.keys, s.key_size),
           value(s.batch, s.key_heads, s.keys, s.value_size),
           shift(static_cast<std::size_t>(s.batch * s.heads * s.queries)),
-          factor(shift.size()) {}
+          factor(shift.size()),
+          sinks(static_cast<std::size_t>(s.heads), kCanary) {}
     Values output, query, key, value;
-    std::vector<float> shift, factor;
+    std::vector<float> shift, factor, sinks, distance_bias;
 };
 
 /// d loss / d O: the numbers of some sine, [batch, heads, queries, value_size].
@@ -69,10 +70,13 @@ Values output_gradient(const Shape& s) {
 Found run(const AttentionCase& c) {
     const Shape& s = c.shape();
     Found found(s);
+    found.distance_bias.assign(c.rule.distance_bias.size(), kCanary);
     const SoftmaxRows rows{found.shift.data(), found.factor.data()};
     attention_forward(c.input(), found.output.view(), rows);
     attention_backward(c.input(), found.output.input(s.batch), output_gradient(s).input(s.batch), rows,
-                       {found.query.view(), found.key.view(), found.value.view()});
+                       {found.query.view(), found.key.view(), found.value.view(),
+                        c.rule.sink_logits.empty() ? nullptr : found.sinks.data(),
+                        c.rule.bias_length == 0 ? nullptr : found.distance_bias.data()});
     return found;
 }
 
@@ -85,6 +89,18 @@ struct Sum {
     }
 };
 
+/// The threshold of sparsemax by bisection: the sum of max(score - threshold, 0) falls with it, and is 1 there.
+double sparsemax_threshold(const std::vector<double>& scores) {
+    double high = *std::max_element(scores.begin(), scores.end()), low = high - 1.0;
+    for (int step = 0; step < 200; ++step) {
+        const double middle = 0.5 * (low + high);
+        double sum = 0.0;
+        for (const double score : scores) sum += std::max(score - middle, 0.0);
+        (sum > 1.0 ? low : high) = middle;
+    }
+    return 0.5 * (low + high);
+}
+
 /// One head by the book.
 class Book {
 public:
@@ -93,7 +109,8 @@ public:
         const SequenceBounds bounds = sequence_bounds(rule, b, s_.queries, s_.keys);
         const std::int64_t g = h / (s_.heads / s_.key_heads);
         weight.assign(static_cast<std::size_t>(s_.queries * s_.keys), 0.0);
-        slope = slope_size = weight;
+        slope = slope_size = weight_size = weight;
+        visible.assign(weight.size(), false);
         const Values gradient = output_gradient(s_);
         for (std::int64_t i = 0; i < s_.queries; ++i) {
             std::vector<double> score(static_cast<std::size_t>(s_.keys), 0.0);
@@ -101,12 +118,17 @@ public:
             double largest = -1e300;
             for (std::int64_t j = 0; j < s_.keys; ++j) {
                 seen[index(j)] = allowed(rule, bounds, b, h, s_.heads, i, j);
+                visible[cell(i, j)] = seen[index(j)];
                 if (!seen[index(j)]) continue;
                 double dot = 0.0;
                 for (std::int64_t x = 0; x < s_.key_size; ++x)
                     dot += double{c.get('q', b, h, i, x)} * double{c.get('k', b, g, j, x)};
                 score[index(j)] = score_of(rule, h, i, j, dot);
                 largest = std::max(largest, score[index(j)]);
+            }
+            if (rule.normaliser == Normaliser::sparsemax) {
+                sparsemax_row(i, score, seen, gradient);
+                continue;
             }
             const bool taylor = rule.normaliser == Normaliser::taylor;
             const auto part = [&](double x) { return taylor ? 1.0 + x + 0.5 * x * x : std::exp(x - largest); };
@@ -122,12 +144,16 @@ public:
             std::vector<Sum> d_weight(score.size());
             for (std::int64_t j = 0; j < s_.keys; ++j) {
                 if (!seen[index(j)]) continue;
-                weight[cell(i, j)] = part(score[index(j)]) / total;
+                weight[cell(i, j)] = weight_size[cell(i, j)] = part(score[index(j)]) / total;
                 for (std::int64_t x = 0; x < s_.value_size; ++x) {
                     const double term = double{gradient.data[gradient.at(b, h, i, x)]} * double{c.get('v', b, g, j, x)};
                     d_weight[index(j)].add(term, std::abs(term));
                 }
                 mean.add(weight[cell(i, j)] * d_weight[index(j)].value, weight[cell(i, j)] * d_weight[index(j)].size);
+            }
+            if (sink && std::find(seen.begin(), seen.end(), true) != seen.end()) {
+                const double own = std::exp(double{rule.sink_logits[index(h)]} - largest) / total;
+                d_sink.add(-own * mean.value, own * mean.size);
             }
             for (std::int64_t j = 0; j < s_.keys; ++j) {
                 if (!seen[index(j)]) continue;
@@ -141,9 +167,63 @@ public:
         }
     }
     std::size_t cell(std::int64_t i, std::int64_t j) const { return index(i * s_.keys + j); }
-    std::vector<double> weight, slope, slope_size;
+    std::vector<double> weight, weight_size, slope, slope_size;
+    std::vector<bool> visible;
+    Sum d_sink;
+    int undecided = 0;  ///< rows with a score that rounding may put on either side of the threshold
 
 private:
+    /// d score = (dA - its mean over the support) on the support, where the sink logit counts with a dA of 0.
+    void sparsemax_row(std::int64_t i, const std::vector<double>& score, const std::vector<bool>& seen,
+                       const Values& gradient) {
+        const ScoreRule& rule = c_.rule;
+        const std::int64_t g = h_ / (s_.heads / s_.key_heads);
+        std::vector<double> candidates;
+        double largest = 0.0;
+        for (std::int64_t j = 0; j < s_.keys; ++j) {
+            if (!seen[index(j)]) continue;
+            candidates.push_back(score[index(j)]);
+            largest = std::max(largest, std::abs(score[index(j)]));
+        }
+        if (candidates.empty()) return;
+        const bool sink = !rule.sink_logits.empty();
+        if (sink) candidates.push_back(double{rule.sink_logits[index(h_)]});
+        const double threshold = sparsemax_threshold(candidates);
+        const double doubt = 16.0 * kEpsilon * (largest + 1.0) * std::sqrt(static_cast<double>(s_.key_size));
+        double support = 0.0;
+        bool doubtful = false;
+        for (const double one : candidates) {
+            support += one > threshold ? 1.0 : 0.0;
+            doubtful = doubtful || std::abs(one - threshold) < doubt;
+        }
+        undecided += doubtful ? 1 : 0;
+        Sum mean;
+        std::vector<Sum> d_weight(score.size());
+        for (std::int64_t j = 0; j < s_.keys; ++j) {
+            if (!seen[index(j)]) continue;
+            weight[cell(i, j)] = std::max(score[index(j)] - threshold, 0.0);
+            for (std::int64_t x = 0; x < s_.value_size; ++x) {
+                const double term = double{gradient.data[gradient.at(b_, h_, i, x)]} * double{c_.get('v', b_, g, j, x)};
+                d_weight[index(j)].add(term, std::abs(term));
+            }
+            if (weight[cell(i, j)] > 0.0)
+                mean.add(d_weight[index(j)].value / support, d_weight[index(j)].size / support);
+        }
+        if (sink && candidates.back() > threshold) d_sink.add(-mean.value, doubtful ? 1e30 : mean.size);
+        for (std::int64_t j = 0; j < s_.keys; ++j) {
+            const std::size_t at = cell(i, j);
+            if (!seen[index(j)]) continue;
+            // A weight is as wrong as the score, however small it is.
+            if (doubtful || weight[at] > 0.0) weight_size[at] = weight[at] + 1.0;
+            if (doubtful) slope_size[at] = 1e30;
+            if (weight[at] == 0.0) continue;
+            const double share = rule.soft_cap > 0.0 ? score[index(j)] / rule.soft_cap : 0.0;
+            const double factor = rule.scale * (1.0 - share * share);
+            slope[at] = factor * (d_weight[index(j)].value - mean.value);
+            if (!doubtful) slope_size[at] = factor * (d_weight[index(j)].size + mean.size);
+        }
+    }
+
     static std::size_t index(std::int64_t n) { return static_cast<std::size_t>(n); }
     const AttentionCase& c_;
     const Shape s_;
@@ -183,10 +263,11 @@ void check(const AttentionCase& c) {
     const Values gradient = output_gradient(s);
     const double error = weight_error(c);
     const std::int64_t group = s.heads / s.key_heads;
+    std::vector<std::vector<Book>> all_books;
     INFO(c.name << ", L " << s.queries << " x " << s.keys << ", H " << s.heads << " / " << s.key_heads << ", d "
                 << s.key_size << " / " << s.value_size);
     for (std::int64_t b = 0; b < s.batch; ++b) {
-        std::vector<Book> books;
+        std::vector<Book>& books = all_books.emplace_back();
         for (std::int64_t h = 0; h < s.heads; ++h) books.emplace_back(c, b, h);
         for (std::int64_t h = 0; h < s.heads; ++h) {
             const Book& book = books[static_cast<std::size_t>(h)];
@@ -195,14 +276,14 @@ void check(const AttentionCase& c) {
                 return [&, which](std::int64_t i, std::int64_t x) {
                     Sum sum;
                     for (std::int64_t j = 0; j < s.keys; ++j) {
-                        const bool seen = book.weight[book.cell(i, j)] != 0.0;
+                        const bool seen = book.visible[book.cell(i, j)];
                         const double y = seen ? double{c.get(which, b, h / group, j, x)} : 0.0;
                         sum.add(values[book.cell(i, j)] * y, sizes[book.cell(i, j)] * std::abs(y));
                     }
                     return sum;
                 };
             };
-            compare("O", found.output, b, h, over_keys(book.weight, book.weight, 'v'), error);
+            compare("O", found.output, b, h, over_keys(book.weight, book.weight_size, 'v'), error);
             compare("dQ", found.query, b, h, over_keys(book.slope, book.slope_size, 'k'), error);
         }
         for (std::int64_t g = 0; g < s.key_heads; ++g) {
@@ -213,13 +294,13 @@ void check(const AttentionCase& c) {
                         const Book& book = books[static_cast<std::size_t>(h)];
                         for (std::int64_t i = 0; i < s.queries; ++i) {
                             const std::size_t at = book.cell(i, j);
-                            if (book.weight[at] == 0.0) continue;
+                            if (!book.visible[at]) continue;
                             if (key)
                                 sum.add(book.slope[at] * double{c.get('q', b, h, i, x)},
                                         book.slope_size[at] * std::abs(double{c.get('q', b, h, i, x)}));
                             else
                                 sum.add(book.weight[at] * double{gradient.data[gradient.at(b, h, i, x)]},
-                                        book.weight[at]);
+                                        book.weight_size[at]);
                         }
                     }
                     return sum;
@@ -227,6 +308,42 @@ void check(const AttentionCase& c) {
             };
             compare("dK", found.key, b, g, over_queries(true), error);
             compare("dV", found.value, b, g, over_queries(false), error);
+        }
+    }
+    for (std::int64_t h = 0; h < s.heads; ++h) {
+        Sum sink;
+        int undecided = 0;
+        for (const auto& books : all_books) {
+            const Book& book = books[static_cast<std::size_t>(h)];
+            sink.add(book.d_sink.value, book.d_sink.size);
+            undecided += book.undecided;
+        }
+        REQUIRE(undecided <= 1 + s.batch * s.queries / 100);
+        const double d_sink = double{found.sinks[static_cast<std::size_t>(h)]};
+        if (c.rule.sink_logits.empty())
+            REQUIRE(d_sink == double{kCanary});
+        else
+            REQUIRE(std::abs(d_sink - sink.value) <= error * sink.size + 1e-30);
+    }
+    for (std::int64_t h = 0; h < s.heads; ++h) {
+        std::vector<Sum> table(static_cast<std::size_t>(c.rule.bias_length));
+        for (const auto& books : all_books) {
+            const Book& book = books[static_cast<std::size_t>(h)];
+            for (std::int64_t i = 0; i < s.queries && !table.empty(); ++i) {
+                for (std::int64_t j = 0; j < s.keys; ++j) {
+                    const std::int64_t column = j - i - c.rule.query_offset + c.rule.bias_origin;
+                    const std::int64_t inside = std::clamp<std::int64_t>(column, 0, c.rule.bias_length - 1);
+                    if (column != inside && c.rule.beyond_table == BeyondTable::zero) continue;
+                    const std::size_t at = book.cell(i, j);
+                    table[static_cast<std::size_t>(inside)].add(book.slope[at] / c.rule.scale,
+                                                                book.slope_size[at] / c.rule.scale);
+                }
+            }
+        }
+        for (std::size_t x = 0; x < table.size(); ++x) {
+            const double d_bias = double{found.distance_bias[static_cast<std::size_t>(h) * table.size() + x]};
+            INFO("distance bias " << x << " of head " << h << ": found " << d_bias << ", expected " << table[x].value);
+            REQUIRE(std::abs(d_bias - table[x].value) <= error * table[x].size + 1e-30);
         }
     }
 }
@@ -268,10 +385,64 @@ std::vector<Option> options() {
              c.rule.window_left = 17;
              c.rule.soft_cap = 2.5;
          }},
+        {"sparsemax", [](AttentionCase& c) { c.rule.normaliser = Normaliser::sparsemax; }},
+        {"sharp sparsemax, everything visible, soft cap",
+         [](AttentionCase& c) {
+             c.rule.normaliser = Normaliser::sparsemax;
+             c.rule.causal = false;
+             c.rule.scale *= 8.0;
+             c.rule.soft_cap = 2.5;
+         }},
+        {"sparsemax with sink logits and a window",
+         [](AttentionCase& c) {
+             c.rule.normaliser = Normaliser::sparsemax;
+             c.rule.window_left = 17;
+             for (std::int64_t h = 0; h < c.shape().heads; ++h)
+                 c.rule.sink_logits.push_back(static_cast<float>(h) * 0.5F - 0.5F);
+         }},
+        {"sparsemax with visible blocks",
+         [](AttentionCase& c) {
+             c.rule.normaliser = Normaliser::sparsemax;
+             auto& blocks = c.rule.blocks;
+             blocks.block_size = 20;
+             blocks.blocks = (c.shape().keys + 19) / 20;
+             for (std::int64_t n = 0; n < c.shape().batch * c.shape().heads * blocks.blocks; ++n)
+                 blocks.visible.push_back(n % 3 == 1);
+         }},
+        {"sparsemax, padding that holds NaN",
+         [](AttentionCase& c) {
+             c.rule.normaliser = Normaliser::sparsemax;
+             const Shape& s = c.shape();
+             for (std::int64_t b = 0; b < s.batch; ++b) {
+                 c.rule.query_length.push_back(s.queries - s.queries / 3 * b);
+                 c.rule.key_begin.push_back(s.keys / 5 * b);
+                 c.rule.key_length.push_back(s.keys - s.keys / 4 * b);
+                 const float nan = std::numeric_limits<float>::quiet_NaN();
+                 if (c.rule.key_length.back() < s.keys) c.set('v', b, 0, s.keys - 1, 0, nan);
+                 if (c.rule.key_begin.back() > 0) c.set('k', b, 0, 0, 0, nan);
+             }
+         }},
         {"slopes",
          [](AttentionCase& c) {
              for (std::int64_t h = 0; h < c.shape().heads; ++h)
                  c.rule.slopes.push_back(0.25F / static_cast<float>(h + 1));
+         }},
+        {"distance biases, clamped beyond a short table",
+         [](AttentionCase& c) {
+             c.rule.bias_length = 21;
+             c.rule.bias_origin = 17;
+             for (std::int64_t x = 0; x < c.shape().heads * 21; ++x)
+                 c.rule.distance_bias.push_back(static_cast<float>(std::sin(static_cast<double>(x))));
+             c.rule.soft_cap = 3.0;
+         }},
+        {"distance biases, none beyond the table, both ways",
+         [](AttentionCase& c) {
+             c.rule.causal = false;
+             c.rule.beyond_table = BeyondTable::zero;
+             c.rule.bias_length = 31;
+             c.rule.bias_origin = 15;
+             for (std::int64_t x = 0; x < c.shape().heads * 31; ++x)
+                 c.rule.distance_bias.push_back(static_cast<float>(std::cos(static_cast<double>(x))));
          }},
         {"soft cap",
          [](AttentionCase& c) {
@@ -381,9 +552,24 @@ TEST_CASE("every SIMD target and the reference give the gradients", "[backward][
     }
 }
 
+TEST_CASE("sparsemax gradients agree where keys are shared out, for odd lengths and in bfloat16", "[backward]") {
+    const std::vector<Option> all = options();
+    const auto sparsemax =
+        std::find_if(all.begin(), all.end(), [](const Option& option) { return option.first == "sparsemax"; });
+    REQUIRE(sparsemax != all.end());
+    for (const std::int64_t length : {1, 2, 63, 64, 65, 200})
+        check(make({2, 6, 3, length, length, 20, 12}, *sparsemax));
+    check(make({1, 2, 1, 65, 1700, 8, 8}, *(sparsemax + 1)));
+    check(make({2, 4, 2, 129, 129, 20, 20}, *sparsemax, ElementType::bfloat16));
+}
+
 TEST_CASE("gradients have the same bits for every thread count, also where keys are shared out", "[backward]") {
     for (const Shape& shape : {Shape{2, 4, 2, 150, 150, 16, 16}, Shape{1, 2, 1, 900, 1700, 8, 8}}) {
         AttentionCase c = make(shape, options()[1]);
+        c.rule.bias_length = 9;
+        c.rule.bias_origin = 4;
+        c.rule.distance_bias.assign(static_cast<std::size_t>(shape.heads * 9), 0.25F);
+        c.rule.sink_logits.assign(static_cast<std::size_t>(shape.heads), 0.5F);
         set_threads(1);
         const Found one = run(c);
         for (const int number : {2, 5}) {
@@ -393,6 +579,8 @@ TEST_CASE("gradients have the same bits for every thread count, also where keys 
             CHECK(same(more.query.data, one.query.data));
             CHECK(same(more.key.data, one.key.data));
             CHECK(same(more.value.data, one.value.data));
+            CHECK(same(more.distance_bias, one.distance_bias));
+            CHECK(same(more.sinks, one.sinks));
         }
         set_threads(0);
         if (shape.keys > 1000) check(c);
@@ -407,6 +595,11 @@ TEST_CASE("the training passes refuse what they do not know", "[backward]") {
     CHECK_THROWS_AS(attention_forward(c.input(), MutableView{}, rows), Error);
     const Values wrong(1, 1, 5, 8);
     CHECK_THROWS_AS(attention_backward(c.input(), wrong.input(1), wrong.input(1), rows, {}), Error);
-    c.rule.normaliser = Normaliser::sparsemax;
-    CHECK_THROWS_AS(attention_forward(c.input(), found.output.view(), rows), Error);
+    CHECK_THROWS_WITH(attention_backward(c.input(), found.output.input(1), found.output.input(1), rows,
+                                         {{}, {}, {}, found.sinks.data()}),
+                      Catch::Contains("[sinks] expected a rule with sink logits"));
+    c.rule.normaliser = Normaliser::taylor_diagonal;
+    CHECK_THROWS_WITH(attention_forward(c.input(), found.output.view(), rows),
+                      Catch::Contains("[normaliser] expected softmax, sparsemax or taylor: ") &&
+                          Catch::Contains("found taylor_diagonal"));
 }

@@ -73,7 +73,7 @@ Weight taylor_weight_at(const AttentionInput& input, std::int64_t b, std::int64_
         if (!allowed(rule, bounds, b, h, input.query.heads, i, other)) continue;
         const Score score = score_at(input, b, h, i, other);
         double second = 0.5 * score.value * score.value;
-        if (is_diagonal(rule.normaliser)) {
+        if (traits_of(rule.normaliser).diagonal) {
             second = 0.0;
             for (std::int64_t c = 0; c < input.query.size; ++c) {
                 second +=
@@ -90,7 +90,7 @@ Weight taylor_weight_at(const AttentionInput& input, std::int64_t b, std::int64_
         }
         error += score.error * (2.0 + std::abs(score.value) + second);
     }
-    if (is_per_order(rule.normaliser)) {
+    if (traits_of(rule.normaliser).per_order) {
         const double least = std::min(std::abs(sums[0]), std::abs(sums[1]));
         const double most = 1.0 + sizes[0] / std::abs(sums[0]) + sizes[1] / std::abs(sums[1]);
         return {1.0 / number + own[0] / sums[0] + own[1] / sums[1], 4.0 * most * (error / least + kEpsilon)};

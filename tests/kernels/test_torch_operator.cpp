@@ -181,7 +181,7 @@ TEST_CASE("the torch operator gives autograd what the training passes give", "[t
     const auto golden = load_golden();
     const GoldenCase& c = golden.cases.at(1);
     const auto leaf = [](const TensorView& from) { return tensor_of(from).clone().set_requires_grad(true); };
-    for (const char* normaliser : {"softmax", "taylor"}) {
+    for (const char* normaliser : {"softmax", "sparsemax", "taylor"}) {
         INFO(normaliser);
         const at::Tensor q = leaf(c.query), k = leaf(c.key), v = leaf(c.value);
         for (const bool statistics : {false, true}) {
@@ -201,11 +201,12 @@ TEST_CASE("the torch operator gives autograd what the training passes give", "[t
 
 TEST_CASE("where a gradient is wanted the torch operator says what it has none for", "[torch][errors]") {
     const at::Tensor q = at::zeros({1, 1, 3, 2}, at::kFloat), k = q.clone(), v = q.clone().set_requires_grad(true);
-    CHECK_THROWS_WITH(call(q, k, v, {{"normaliser", "sparsemax"}}), Catch::Contains("expected softmax"));
+    CHECK_THROWS_WITH(call(q, k, v, {{"normaliser", "taylor_diagonal"}}),
+                      Catch::Contains("expected softmax, sparsemax or taylor where a gradient is wanted"));
     const at::Tensor slopes = at::zeros({1}).set_requires_grad(true);
     CHECK_THROWS_WITH(call(q, k, k, {{"slopes", slopes}}), Catch::Contains("[slopes]"));
     const at::NoGradGuard no_gradient;
-    CHECK_NOTHROW(call(q, k, v, {{"normaliser", "sparsemax"}}));
+    CHECK_NOTHROW(call(q, k, v, {{"normaliser", "taylor_diagonal"}}));
     CHECK_NOTHROW(call(q, k, v, {{"slopes", slopes}}));
 }
 

@@ -9,7 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/checkpoint/checkpoint.h"
-#include "core/mixers/mixer.h"
+#include "core/mixers/types/type.h"
 #include "core/model/families/families.h"
 
 namespace headscope::model {
@@ -20,12 +20,10 @@ std::vector<std::string> read_layers(const ConfigReader& reader, std::int64_t la
     std::vector<std::string> mixers = reader.texts("layers");
     if (static_cast<std::int64_t>(mixers.size()) != layers)
         reader.refuse("layers", "the mixers of " + std::to_string(layers) + " layers");
-    std::vector<std::string> known;
-    for (const auto& mixer : mixers::known_mixers()) known.push_back(mixer.name);
     for (const std::string& mixer : mixers) {
-        if (std::find(known.begin(), known.end(), mixer) != known.end()) continue;
+        if (mixers::find_type(mixer) != nullptr) continue;
         throw Error(ErrorCode::unsupported, reader.where("layers"),
-                    "expected of each layer one of " + list_text(known, 40), "found " + escaped(mixer));
+                    "expected of each layer one of " + list_text(mixers::known_names(), 40), "found " + escaped(mixer));
     }
     return mixers;
 }
@@ -42,7 +40,7 @@ ModelConfig read(const ConfigReader& reader) {
     // Guides are as long as the model's positions, and no longer.
     config.positions_are_a_table =
         std::any_of(config.mixers.begin(), config.mixers.end(),
-                    [](const std::string& mixer) { return mixer == "rnd_emb_qk" || mixer == "fixed_seq_qk"; });
+                    [](const std::string& mixer) { return mixers::find_type(mixer)->reads_guide(); });
     return config;
 }
 
@@ -64,9 +62,6 @@ TensorNames names(const ModelConfig& config) {
     TensorNames names = llama_names(config);
     names.in_layer.query_norm = "self_attn.q_norm";
     names.in_layer.key_norm = "self_attn.k_norm";
-    names.in_layer.mixer_gate = "self_attn.gate_proj";
-    names.in_layer.mixer_up = "self_attn.up_proj";
-    names.in_layer.mixer_down = "self_attn.down_proj";
     names.guide = "guide";
     names.guide_ids = "guide_ids";
     return names;

@@ -57,10 +57,7 @@ GoldenPair golden_pair(const std::string& name) {
     REQUIRE(file.good());
     GoldenPair golden;
     golden.json = nlohmann::json::parse(file);
-    golden.checkpoint.config = golden.json.at("config");
-    golden.checkpoint.tensors = golden.json.at("tensors").get<std::map<std::string, std::vector<std::int64_t>>>();
-    golden.checkpoint.file_type = golden.json.at("file_type");
-    golden.checkpoint.shards = golden.json.at("shards");
+    golden.checkpoint = test::golden_checkpoint(name);
     golden.batch.ids = rows_of(golden.json.at("ids"));
     golden.batch.lengths = golden.json.value("lengths", std::vector<std::int64_t>());
     if (golden.json.contains("target")) golden.batch.target = rows_of(golden.json["target"]);

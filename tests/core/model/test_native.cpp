@@ -26,13 +26,14 @@ namespace {
 
 std::vector<std::string> all_mixers() {
     std::vector<std::string> names;
-    for (const auto& mixer : mixers::known_mixers()) names.push_back(mixer.name);
+    for (const auto* type : mixers::known_types()) names.emplace_back(type->name);
     return names;
 }
 
 const std::vector<std::pair<std::string, nlohmann::json>> kOptions{
     {"biases", {{"attention_bias", true}}},
     {"one key head, norms", {{"attention_bias", false}, {"qk_norm", true}, {"num_key_value_heads", 1}}},
+    {"sparsemax", {{"mixers", {{"standard", {{"normaliser", "sparsemax"}}}}}}},
     {"no rotary positions, tied", {{"rotary", false}, {"tie_word_embeddings", true}}},
 };
 
@@ -43,6 +44,7 @@ void for_every_stack(F f) {
         for (const auto& layers : {std::vector<std::string>{mixer, mixer}, {mixer, "standard", mixer}}) {
             for (const auto& [name, options] : kOptions) {
                 if (layers.size() == 3 && name == kOptions.back().first) continue;
+                if (options.contains("mixers") && mixer != "standard") continue;  // the standard mixer's own
                 const std::string what = mixer + ", " + std::to_string(layers.size()) + " layers, " + name;
                 INFO(what);
                 f(native_config(layers, options));
@@ -100,6 +102,7 @@ TEST_CASE("Native models of every mixer are what the oracle says", "[native][gol
         compare("native-" + mixer);
         compare("native-" + mixer + "-norms");
     }
+    compare("native-standard-sparsemax");
 }
 
 TEST_CASE("A text read in pieces is the text read at once, for every mixer and option", "[native][decoding]") {

@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/checkpoint/checkpoint.h"
+#include "core/model/objective.h"
 #include "core/model/training_forward.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/model/native_model.h"
@@ -168,7 +169,9 @@ TEST_CASE("Biases of experts begin at zero and take no weight decay", "[trainabl
 
 TEST_CASE("What cannot be trained is refused by name", "[trainable]") {
     nlohmann::json config;
-    CHECK_THROWS_AS(Trainable::create(tiny("bert").dump(), 1, at::kFloat), Error);
+    const auto encoder = Trainable::create(tiny("bert").dump(), 1, at::kFloat);
+    CHECK_THROWS_WITH(model::next_token()->check(std::as_const(*encoder).model().config()),
+                      Catch::Contains("found an encoder"));
     CHECK_THROWS_AS(Trainable::create(R"({"model_type": "t5"})", 1, at::kFloat), Error);
     CHECK_THROWS_AS(Trainable::create("[", 1, at::kFloat), Error);
     CHECK_THROWS_AS(Trainable::create(tiny("llama").dump(), 1, at::kHalf), Error);

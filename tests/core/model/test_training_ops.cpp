@@ -240,21 +240,34 @@ TEST_CASE("attention that is trained agrees with LibTorch's autograd of the whol
     }
 }
 
-TEST_CASE("sink logits that are trained agree with LibTorch's autograd of the whole matrix", "[training_ops]") {
-    for (const std::int64_t length : {1, 65, 130}) {
-        const auto attend = [](bool fused) {
+TEST_CASE("sink logits and distance biases that are trained agree with LibTorch's autograd", "[training_ops]") {
+    for (const auto& [length, normaliser] :
+         {std::pair{1, kernels::Normaliser::softmax}, std::pair{65, kernels::Normaliser::softmax},
+          std::pair{130, kernels::Normaliser::softmax}, std::pair{65, kernels::Normaliser::sparsemax}}) {
+        const auto attend = [normaliser = normaliser](bool fused) {
             return [=](const Tensors& t) {
                 const auto part = [&](std::int64_t first, std::int64_t count) {
                     return t[0].narrow(2, first, count).transpose(1, 2);
                 };
-                const at::Tensor q = part(0, 4), k = part(4, 2), v = part(6, 2), sinks = t[1].to(at::kFloat);
+                const at::Tensor q = part(0, 4), k = part(4, 2), v = part(6, 2);
+                const at::Tensor sinks = t[1].to(at::kFloat), biases = t[2].to(at::kFloat).contiguous();
                 kernels::ScoreRule rule = rule_for(q);
+                rule.normaliser = normaliser;
                 rule.sink_logits.assign(sinks.const_data_ptr<float>(), sinks.const_data_ptr<float>() + 4);
-                if (!fused) return mixers::dense_attention(q, k, v, rule, t[1]).transpose(1, 2).flatten(2);
-                return mixers::trained_attention(q, k, v, rule, t[1], nullptr);
+                rule.bias_length = biases.size(1);
+                rule.bias_origin = biases.size(1) - 1;
+                rule.distance_bias.assign(biases.const_data_ptr<float>(),
+                                          biases.const_data_ptr<float>() + biases.numel());
+                const mixers::RuleTensors tensors{t[1], t[2]};
+                if (!fused) return mixers::dense_attention(q, k, v, rule, tensors).transpose(1, 2).flatten(2);
+                REQUIRE(mixers::trains_fused(q, k, v, rule));
+                return mixers::trained_attention(q, k, v, rule, tensors, nullptr);
             };
         };
-        compare(attend(true), attend(false), {2.0 * numbers({2, length, 8, 24}, 0.1), 2.0 * numbers({4}, 0.3)}, length);
+        compare(attend(true), attend(false),
+                {2.0 * numbers({2, length, 8, 24}, 0.1), 2.0 * numbers({4}, 0.3), numbers({4, 11}, 0.2)},
+                // A bias adds up, over all rows, what all but cancels within each; scores reach 10.
+                8.0 * length, 8.0);
     }
 }
 

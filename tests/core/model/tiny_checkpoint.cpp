@@ -148,14 +148,32 @@ std::shared_ptr<model::Model> TinyCheckpoint::build(checkpoint::LoadAs precision
     return model::Model::build(*checkpoint::Checkpoint::open(folder.path()), precision);
 }
 
-GoldenModel golden_model(const std::string& name) {
+namespace {
+
+nlohmann::json golden_json(const std::string& name) {
     std::ifstream file(std::string(HEADSCOPE_SOURCE_DIR) + "/tests/golden/models/" + name + ".json");
-    const nlohmann::json json = nlohmann::json::parse(file);
+    return nlohmann::json::parse(file);
+}
+
+TinyCheckpoint checkpoint_of(const nlohmann::json& json) {
+    TinyCheckpoint checkpoint;
+    checkpoint.config = json.at("config");
+    checkpoint.tensors = json.at("tensors").get<Tensors>();
+    checkpoint.file_type = json.at("file_type").get<std::string>();
+    checkpoint.shards = json.at("shards").get<int>();
+    return checkpoint;
+}
+
+}  // namespace
+
+TinyCheckpoint golden_checkpoint(const std::string& name) {
+    return checkpoint_of(golden_json(name));
+}
+
+GoldenModel golden_model(const std::string& name) {
+    const nlohmann::json json = golden_json(name);
     GoldenModel golden;
-    golden.checkpoint.config = json.at("config");
-    golden.checkpoint.tensors = json.at("tensors").get<Tensors>();
-    golden.checkpoint.file_type = json.at("file_type").get<std::string>();
-    golden.checkpoint.shards = json.at("shards").get<int>();
+    golden.checkpoint = checkpoint_of(json);
     golden.batch.ids = whole_numbers(json.at("ids"));
     if (json.contains("token_types")) golden.batch.token_types = whole_numbers(json.at("token_types"));
     if (json.contains("lengths")) golden.batch.lengths = json.at("lengths").get<std::vector<std::int64_t>>();

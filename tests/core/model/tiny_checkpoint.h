@@ -43,6 +43,8 @@ struct GoldenModel {
     std::vector<at::Tensor> attention;  ///< per layer, [B, H, L, L]; or empty
 };
 GoldenModel golden_model(const std::string& name);
+/// Its checkpoint alone: of every kind of model.
+TinyCheckpoint golden_checkpoint(const std::string& name);
 
 /// The largest |a - b| over the real positions of a batch (all without lengths). Shapes [B, L, ..]; NaN gives infinity.
 double largest_difference(const at::Tensor& a, const at::Tensor& b, const std::vector<std::int64_t>& lengths = {});

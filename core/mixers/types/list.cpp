@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/mixers/types/approximate.h"
+#include "core/mixers/types/guided.h"
+#include "core/mixers/types/mlp.h"
+#include "core/mixers/types/non_approximate.h"
+#include "core/mixers/types/standard.h"
+#include "core/mixers/types/static_emb_qk.h"
+
+namespace headscope::mixers {
+
+// A new mixer's line; what computes has its own in core/mixers/registry.cpp.
+const std::vector<const MixerType*>& known_types() {
+    static const std::vector<const MixerType*> types{&kStandard,    &kMlp,        &kApproximate,    &kNonApproximate,
+                                                     &kRandomGuide, &kFixedGuide, &kStaticEmbedding};
+    return types;
+}
+
+const MixerType* find_type(std::string_view name) {
+    for (const MixerType* type : known_types()) {
+        if (name == type->name) return type;
+    }
+    return nullptr;
+}
+
+std::vector<std::string> known_names() {
+    std::vector<std::string> names;
+    for (const MixerType* type : known_types()) names.emplace_back(type->name);
+    return names;
+}
+
+}  // namespace headscope::mixers

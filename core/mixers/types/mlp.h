@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/mixers/types/type.h"
+
+namespace headscope::mixers {
+
+inline const MixerType kMlp{.name = "mlp",
+                            .summary = "no token mixing: a gated feed-forward of each token",
+                            .has_matrix = false,
+                            .cost = {"MLP", kLinear, kProjections, kProjectionsOfOne, "8 B L d / t", "0"}};
+
+}  // namespace headscope::mixers

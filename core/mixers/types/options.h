@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// What "mixers" of a native configuration holds: the options of mixers by name, those that were said.
+
+#include <map>
+#include <string>
+
+#include "core/mixers/types/type.h"
+
+namespace headscope::mixers {
+
+class MixerOptions {
+public:
+    void set(const MixerType& type, const std::string& key, OptionValue value) {
+        said_[type.name][key] = std::move(value);
+    }
+
+    /// The option's value, said or by default. `key` must be an option of the type, T its type.
+    template <class T>
+    T get(const MixerType& type, std::string_view key) const {
+        for (const MixerOption& option : type.options) {
+            if (key == option.key) return std::get<T>(value(type, option));
+        }
+        throw std::bad_variant_access();
+    }
+
+    const OptionValue& value(const MixerType& type, const MixerOption& option) const {
+        const auto own = said_.find(type.name);
+        if (own == said_.end()) return option.standard;
+        const auto found = own->second.find(option.key);
+        return found == own->second.end() ? option.standard : found->second;
+    }
+
+    /// Whether every option is what it would be if nothing were said.
+    bool are_standard(const MixerType& type) const {
+        for (const MixerOption& option : type.options) {
+            if (value(type, option) != option.standard) return false;
+        }
+        return true;
+    }
+
+private:
+    std::map<std::string, std::map<std::string, OptionValue>> said_;
+};
+
+}  // namespace headscope::mixers

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// What is known of a token mixer before any model has it: its name, its options, what it is, what the papers say that
+// it costs. One header a mixer in this folder; core/mixers has what computes. Knows no tensor. Threads: any.
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace headscope::mixers {
+
+/// What a mixer's query and key are made of.
+enum class QueryKeySource : std::uint8_t {
+    own,           ///< the layer's input
+    embedding,     ///< what the first layer read
+    random_guide,  ///< a guide stream: noise that goes through the stack as one more sequence
+    fixed_guide    ///< the same of fixed tokens
+};
+
+using OptionValue = std::variant<bool, std::int64_t, double, std::string>;
+
+/// One option of "mixers" in a native configuration. The default's type is the option's.
+struct MixerOption {
+    const char* key;
+    OptionValue standard;                ///< what it is where nothing is said
+    std::vector<std::string> choices{};  ///< of a text
+    double least = std::numeric_limits<double>::lowest(), most = std::numeric_limits<double>::max();  ///< of a number
+};
+
+/// Table 5-8 of "Deconstructing Attention", or what a later paper says in their letters (core/cost/mixer_cost.h);
+/// an empty `time`: the mixer has no such row.
+struct MixerCostText {
+    const char* label = "";  ///< as the paper calls it
+    const char *time = "", *prefill = "", *decode = "", *activation = "", *cache = "";
+    const char *precomputed_prefill = "", *precomputed_decode = "";
+};
+
+struct MixerType {
+    const char* name;     ///< in files
+    const char* summary;  ///< a line for people
+    QueryKeySource query_key_source = QueryKeySource::own;
+    bool has_matrix = true;        ///< there are weights of each query and key
+    bool in_transformers = false;  ///< with its default options, transformers has a class for it
+    std::vector<MixerOption> options{};
+    MixerCostText cost{};
+
+    bool reads_guide() const {
+        return query_key_source == QueryKeySource::random_guide || query_key_source == QueryKeySource::fixed_guide;
+    }
+};
+
+/// In the order of `headscope list mixers`.
+const std::vector<const MixerType*>& known_types();
+const MixerType* find_type(std::string_view name);
+std::vector<std::string> known_names();
+
+// What several cost rows share.
+inline constexpr const char* kQuadratic = "B L^2 d + B L d^2";
+inline constexpr const char* kLinear = "B L d^2";
+inline constexpr const char* kProjections = "6 B L d^2";
+inline constexpr const char* kProjectionsOfOne = "6 B d^2";
+
+}  // namespace headscope::mixers
