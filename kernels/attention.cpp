@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Checks, then the backend that kernels/backend.h has chosen.
+// Checks, then the operator's row of kernels/operators.h.
 #include "kernels/attention.h"
 
 #include "kernels/backend.h"
-#include "kernels/cpu/attention.h"
-#include "kernels/dispatch.h"
-#include "kernels/reference/attention.h"
+#include "kernels/operators.h"
 #include "kernels/score_rule.h"
 
 namespace headscope::kernels {
@@ -28,13 +26,7 @@ void attention(const AttentionInput& input, OutputView output, const StatisticsR
                     request == nullptr ? "no request" : "no place");
     }
     if (request != nullptr) check_statistics(input, *request);
-    if (chosen_backend() == Backend::reference) {
-        attention_reference(input, output, request, statistics);
-        note_backend("reference");
-    } else {
-        attention_cpu(input, output, request, statistics);
-        note_backend(cpu::last_target());
-    }
+    kAttention(input.query.device, input, output, request, statistics);
 }
 
 }  // namespace headscope::kernels

@@ -20,6 +20,8 @@
 namespace headscope::kernels {
 
 enum class ElementType : std::uint8_t { float32, bfloat16 };
+/// Whose memory a view points into; all views of a call are of one.
+enum class Device : std::uint8_t { cpu, gpu };
 
 /// A strided view of [batch, heads, length, size]; the stride of the last dimension is 1, the others are in elements.
 struct TensorView {
@@ -27,6 +29,7 @@ struct TensorView {
     ElementType type = ElementType::float32;
     std::int64_t batch = 0, heads = 0, length = 0, size = 0;
     std::int64_t batch_stride = 0, head_stride = 0, row_stride = 0;
+    Device device = Device::cpu;
 };
 
 /// Where O goes: float32, [B, H, Lq, dv] with unit stride in dv. May not overlap an input. data may be null: no output.
@@ -159,8 +162,8 @@ struct AttentionInput {
     const std::atomic<bool>* cancel = nullptr;  ///< may be null
 };
 
-/// Computes O into `output` and, where `request` is given, everything of Statistics. Dispatches to the backend of
-/// kernels/backend.h. `statistics` must be given exactly when `request` is.
+/// Computes O into `output` and, where `request` is given, everything of Statistics. Dispatches by the views'
+/// device and kernels/backend.h. `statistics` must be given exactly when `request` is.
 void attention(const AttentionInput& input, OutputView output, const StatisticsRequest* request = nullptr,
                Statistics* statistics = nullptr);
 

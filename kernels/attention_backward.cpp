@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Checks, then the backend that kernels/backend.h has chosen.
+// Checks, then the operators' rows of kernels/operators.h.
 #include "kernels/attention_backward.h"
 
 #include <initializer_list>
 #include <string>
 
 #include "kernels/backend.h"
-#include "kernels/cpu/attention.h"
-#include "kernels/cpu/backward.h"
-#include "kernels/dispatch.h"
 #include "kernels/normaliser.h"
-#include "kernels/reference/attention_backward.h"
+#include "kernels/operators.h"
 #include "kernels/score_rule.h"
 
 namespace headscope::kernels {
@@ -44,13 +41,7 @@ void attention_forward(const AttentionInput& input, const MutableView& output, c
     check(input, rows);
     check_own_memory(input, "output", {output.data});
     if (output.data == nullptr) throw Error("output", "a place for it", "null");
-    if (chosen_backend() == Backend::reference) {
-        attention_forward_reference(input, output, rows);
-        note_backend("reference");
-    } else {
-        cpu::attention_forward_cpu(input, output, rows);
-        note_backend(cpu::last_target());
-    }
+    kAttentionForward(input.query.device, input, output, rows);
 }
 
 void attention_backward(const AttentionInput& input, const TensorView& output, const TensorView& output_gradient,
@@ -63,13 +54,7 @@ void attention_backward(const AttentionInput& input, const TensorView& output, c
     if (gradients.distance_bias != nullptr && input.rule->bias_length == 0)
         throw Error("distance_bias", "a rule with biases by distance where their gradient is wanted", "one without");
     check_own_memory(input, "gradients", {gradients.query.data, gradients.key.data, gradients.value.data});
-    if (chosen_backend() == Backend::reference) {
-        attention_backward_reference(input, output_gradient, gradients);
-        note_backend("reference");
-    } else {
-        cpu::attention_backward_cpu(input, output, output_gradient, rows, gradients);
-        note_backend(cpu::last_target());
-    }
+    kAttentionBackward(input.query.device, input, output, output_gradient, rows, gradients);
 }
 
 }  // namespace headscope::kernels

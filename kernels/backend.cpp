@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "kernels/cpu/attention.h"
-#include "kernels/dispatch.h"
+#include "kernels/operators.h"
 
 namespace headscope::kernels {
 namespace {
@@ -78,12 +78,14 @@ std::string last_backend() {
     return last_backend_name;
 }
 
-Backend chosen_backend() {
-    return choice().get();
+Backend backend_for(Device device) {
+    return device == Device::gpu ? Backend::gpu : choice().get();
 }
 
-void note_backend(const std::string& name) {
-    last_backend_name = name;
+void note_backend(Backend backend) {
+    last_backend_name = backend == Backend::reference ? "reference"
+                        : backend == Backend::cpu     ? cpu::last_target()
+                                                      : std::string("gpu");
 }
 
 }  // namespace headscope::kernels

@@ -108,6 +108,7 @@ void check_attention(const AttentionInput& input, bool with_value) {
     check_view(q, "query");
     check_view(k, "key");
     expect(q.batch == k.batch, "key", "the batch of the query, " + shape_of(q), shape_of(k));
+    expect(q.device == k.device && (!with_value || q.device == v.device), "device", "one for all views", "several");
     expect(q.size == k.size, "key", "the size of the query, " + shape_of(q), shape_of(k));
     expect(q.heads % k.heads == 0, "key", "heads that divide the query's, " + shape_of(q), shape_of(k));
     if (with_value) {

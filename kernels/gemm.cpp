@@ -10,7 +10,7 @@
 #include "kernels/cpu/gemm.h"
 #include "kernels/cpu/tasks.h"
 #include "kernels/cpu/workspace.h"
-#include "kernels/dispatch.h"
+#include "kernels/operators.h"
 #include "kernels/parallel.h"
 
 namespace headscope::kernels {
@@ -48,7 +48,7 @@ struct PackedRight::Memory {
 
 PackedRight::PackedRight(const MatrixView& right) : rows_(right.rows), columns_(right.columns) {
     check(right, "right factor");
-    chosen_backend();  // HEADSCOPE_KERNELS is heard before the first SIMD call
+    backend_for(Device::cpu);  // HEADSCOPE_KERNELS is heard before the first SIMD call
     const std::int64_t panels = divide_up(columns_, panel_width());
     memory_ = std::make_unique<Memory>(panels * panel_width() * rows_);
     // Either way a task reads whole lines of memory.

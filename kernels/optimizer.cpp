@@ -9,7 +9,7 @@
 #include "kernels/backend.h"
 #include "kernels/cpu/flush_denormals.h"
 #include "kernels/cpu/optimizer.h"
-#include "kernels/dispatch.h"
+#include "kernels/operators.h"
 #include "kernels/parallel.h"
 
 namespace headscope::kernels {
@@ -50,7 +50,7 @@ std::int64_t pieces_of(std::int64_t size) {
 
 void adamw_step(const FlatParameters& parameters, const AdamWSettings& settings) {
     check(parameters, settings);
-    chosen_backend();  // HEADSCOPE_KERNELS is heard before the first SIMD call
+    backend_for(Device::cpu);  // HEADSCOPE_KERNELS is heard before the first SIMD call
     const AdamWSettings& s = settings;
     const auto steps = static_cast<double>(s.step);
     const double first_correction = 1.0 - std::pow(s.beta1, steps);
@@ -73,7 +73,7 @@ void adamw_step(const FlatParameters& parameters, const AdamWSettings& settings)
 
 double squared_norm(const void* values, ElementType type, std::int64_t size) {
     expect(size >= 0 && (size == 0 || values != nullptr), "values", "a size and data", std::to_string(size));
-    chosen_backend();
+    backend_for(Device::cpu);
     std::vector<double> sums(static_cast<std::size_t>(pieces_of(size)));
     parallel_for(pieces_of(size), [&](std::int64_t n, int) {
         const cpu::FlushDenormals guard;

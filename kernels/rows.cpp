@@ -9,7 +9,7 @@
 #include "kernels/cpu/flush_denormals.h"
 #include "kernels/cpu/rows.h"
 #include "kernels/cpu/workspace.h"
-#include "kernels/dispatch.h"
+#include "kernels/operators.h"
 #include "kernels/parallel.h"
 
 namespace headscope::kernels {
@@ -24,7 +24,7 @@ std::int64_t rows_of_piece(std::int64_t size) {
 /// body(piece, begin, end, worker) for pieces of rows of `size` elements.
 template <class Body>
 void by_pieces(std::int64_t rows, std::int64_t size, const Body& body) {
-    chosen_backend();  // HEADSCOPE_KERNELS is heard before the first SIMD call
+    backend_for(Device::cpu);  // HEADSCOPE_KERNELS is heard before the first SIMD call
     const std::int64_t step = rows_of_piece(size);
     parallel_for((rows + step - 1) / step, [&](std::int64_t piece, int worker) {
         const cpu::FlushDenormals guard;

@@ -12,6 +12,11 @@
 
 namespace headscope::kernels::cpu {
 
+void running_forward_cpu(const RunningInput& input, const MutableView& output, const RunningRows& rows,
+                         const RunningState& state);
+void running_backward_cpu(const RunningInput& input, const RunningRows& rows, const TensorView& output,
+                          const TensorView& output_gradient, const AttentionGradients& gradients);
+
 inline constexpr std::int64_t kRunningChunk = 64;  ///< tokens that are read together
 
 struct RunningTask {

@@ -9,8 +9,11 @@
 
 #include "kernels/cpu/backward.h"
 #include "kernels/cpu/sequence.h"
+#include "kernels/taylor_state.h"
 
 namespace headscope::kernels::cpu {
+
+void taylor_forward_cpu(const TaylorInput& input, const MutableView& output, float* state);
 
 inline constexpr std::int64_t kTaylorChunk = 96;  ///< tokens; a multiple of every target's rows and panels
 

@@ -139,8 +139,8 @@ void attention_forward_reference(const AttentionInput& input, const MutableView&
     }
 }
 
-void attention_backward_reference(const AttentionInput& input, const TensorView& output_gradient,
-                                  const AttentionGradients& gradients) {
+void attention_backward_reference(const AttentionInput& input, const TensorView&, const TensorView& output_gradient,
+                                  const SoftmaxRows&, const AttentionGradients& gradients) {
     try {
         for (std::int64_t b = 0; b < input.query.batch; ++b) backward(input, output_gradient, gradients, b);
     } catch (const c10::Error& error) {

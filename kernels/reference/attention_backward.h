@@ -12,7 +12,9 @@
 namespace headscope::kernels {
 
 void attention_forward_reference(const AttentionInput& input, const MutableView& output, const SoftmaxRows& rows);
-void attention_backward_reference(const AttentionInput& input, const TensorView& output_gradient,
+/// `output` and `rows` are not read.
+void attention_backward_reference(const AttentionInput& input, const TensorView& output,
+                                  const TensorView& output_gradient, const SoftmaxRows& rows,
                                   const AttentionGradients& gradients);
 
 }  // namespace headscope::kernels

@@ -104,8 +104,8 @@ void running_forward_reference(const RunningInput& input, const MutableView& out
     });
 }
 
-void running_backward_reference(const RunningInput& input, const TensorView& output_gradient,
-                                const AttentionGradients& gradients) {
+void running_backward_reference(const RunningInput& input, const RunningRows&, const TensorView&,
+                                const TensorView& output_gradient, const AttentionGradients& gradients) {
     const std::int64_t keys = input.key.heads, length = input.query.length;
     const std::int64_t size = input.value.size, key_size = input.query.size;
     const auto of_keys = [&](std::int64_t columns) {

@@ -9,7 +9,8 @@ namespace headscope::kernels {
 
 void running_forward_reference(const RunningInput& input, const MutableView& output, const RunningRows& rows,
                                const RunningState& state);
-void running_backward_reference(const RunningInput& input, const TensorView& output_gradient,
-                                const AttentionGradients& gradients);
+/// `rows` and `output` are not read.
+void running_backward_reference(const RunningInput& input, const RunningRows& rows, const TensorView& output,
+                                const TensorView& output_gradient, const AttentionGradients& gradients);
 
 }  // namespace headscope::kernels

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// The operators on a GPU (kernels/operators.h). In a build without a GPU compiler stubs.cpp stands in, and throws
+// Error.
+
+#include "kernels/attention.h"
+#include "kernels/attention_backward.h"
+#include "kernels/running.h"
+#include "kernels/taylor_state.h"
+
+namespace headscope::kernels {
+
+void attention_gpu(const AttentionInput& input, OutputView output, const StatisticsRequest* request,
+                   Statistics* statistics);
+void attention_forward_gpu(const AttentionInput& input, const MutableView& output, const SoftmaxRows& rows);
+void attention_backward_gpu(const AttentionInput& input, const TensorView& output, const TensorView& output_gradient,
+                            const SoftmaxRows& rows, const AttentionGradients& gradients);
+void running_forward_gpu(const RunningInput& input, const MutableView& output, const RunningRows& rows,
+                         const RunningState& state);
+void running_backward_gpu(const RunningInput& input, const RunningRows& rows, const TensorView& output,
+                          const TensorView& output_gradient, const AttentionGradients& gradients);
+void taylor_forward_gpu(const TaylorInput& input, const MutableView& output, float* state);
+
+}  // namespace headscope::kernels

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// The table of operators: for each, what runs it in float64 by the formula (reference), on the processor's SIMD units
+// (cpu) and on a GPU. A new operator is a row here and three functions of one signature; where one is not written, a
+// stub that throws (gpu/stubs.cpp), so that a gap fails to link and not at a user's. Row operators, matrix products and
+// the optimiser (rows.h, gemm.h, optimizer.h) work on plain memory of the processor and have no rows.
+
+#include <cstdint>
+#include <string>
+
+#include "kernels/cpu/attention.h"
+#include "kernels/cpu/backward.h"
+#include "kernels/cpu/running.h"
+#include "kernels/cpu/taylor_state.h"
+#include "kernels/gpu/operators.h"
+#include "kernels/reference/attention.h"
+#include "kernels/reference/attention_backward.h"
+#include "kernels/reference/running.h"
+#include "kernels/reference/taylor_state.h"
+
+namespace headscope::kernels {
+
+enum class Backend : std::uint8_t { reference, cpu, gpu };
+
+/// Of memory on the processor what force_backend, or HEADSCOPE_KERNELS at the first use, asked for; gpu of a GPU's.
+Backend backend_for(Device device);
+/// Remembers for last_backend() what ran on this thread, in the backend's own words.
+void note_backend(Backend backend);
+
+template <class Function>
+struct Operator {
+    Function *reference, *cpu, *gpu;
+
+    template <class... Arguments>
+    void operator()(Device device, const Arguments&... arguments) const {
+        const Backend backend = backend_for(device);
+        (backend == Backend::reference ? reference : backend == Backend::cpu ? cpu : gpu)(arguments...);
+        note_backend(backend);
+    }
+};
+
+inline constexpr Operator kAttention{&attention_reference, &attention_cpu, &attention_gpu};
+inline constexpr Operator kAttentionForward{&attention_forward_reference, &cpu::attention_forward_cpu,
+                                            &attention_forward_gpu};
+inline constexpr Operator kAttentionBackward{&attention_backward_reference, &cpu::attention_backward_cpu,
+                                             &attention_backward_gpu};
+inline constexpr Operator kRunningForward{&running_forward_reference, &cpu::running_forward_cpu, &running_forward_gpu};
+inline constexpr Operator kRunningBackward{&running_backward_reference, &cpu::running_backward_cpu,
+                                           &running_backward_gpu};
+inline constexpr Operator kTaylorForward{&taylor_forward_reference, &cpu::taylor_forward_cpu, &taylor_forward_gpu};
+
+}  // namespace headscope::kernels
