@@ -11,8 +11,8 @@
 #include <CLI/CLI.hpp>
 
 #include "app/child.h"
-#include "app/console.h"
-#include "app/context.h"
+#include "app/commands/console.h"
+#include "app/commands/context.h"
 #include "app/version.h"
 #ifdef HEADSCOPE_WITH_WINDOW
 #include "app/window/run_window.h"

@@ -5,6 +5,9 @@
 #include <algorithm>
 
 #include "app/command_line.h"
+#ifdef HEADSCOPE_WITH_RIG
+#include "tests/rig/rig.h"
+#endif
 
 namespace {
 
@@ -25,5 +28,8 @@ int main(int argc, char** argv) {
     mallopt(M_MMAP_THRESHOLD, 1 << 30);
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
     allow_many_files();
+#ifdef HEADSCOPE_WITH_RIG
+    headscope::app::install_rig();
+#endif
     return headscope::app::run_command_line(argc, argv);
 }

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "kernels/processors.h"
+#include "core/base/machine/processors.h"
 
 namespace headscope::kernels {
 namespace {

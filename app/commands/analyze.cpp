@@ -9,15 +9,16 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "app/console.h"
-#include "app/context.h"
-#include "app/layer_list.h"
-#include "app/loading.h"
-#include "app/options.h"
+#include "app/commands/console.h"
+#include "app/commands/context.h"
+#include "app/commands/layer_list.h"
+#include "app/commands/loading.h"
+#include "app/commands/options.h"
 #include "app/resources.h"
 #include "core/analysis/estimate.h"
 #include "core/analysis/input.h"
 #include "core/analysis/request.h"
+#include "core/analysis/settings.h"
 #include "core/analysis/summary.h"
 #include "core/analysis/switched_heads.h"
 #include "core/analysis/targets.h"
@@ -25,10 +26,10 @@
 #include "core/base/free_space.h"
 #include "core/base/output_file.h"
 #include "core/base/text.h"
-#include "core/model/check_batch.h"
 #include "core/model/model.h"
+#include "core/model/towers/check_batch.h"
 #include "core/store/analysis_file.h"
-#include "core/training/job_name.h"
+#include "core/training/job/job_name.h"
 #include "kernels/backend.h"
 
 namespace headscope::app {
@@ -122,32 +123,32 @@ std::string target_note(const Options& options, const analysis::AnalysisRequest&
     return "the decoder read " + std::to_string(tokens) + " tokens, the start token first in each sequence";
 }
 
-json settings(const Options& options, const std::string& model, const analysis::Input& input) {
-    return {{"model", model},
-            {"texts", options.texts.size()},
-            {"files", options.files},
-            {"tokens", options.tokens},
-            {"examples", options.examples},
-            {"targets", options.targets.size()},
-            {"target_tokens", options.target_tokens},
-            {"maps_float16", options.maps_float16},
-            {"record", options.record},
-            {"layers", options.layers},
-            {"skip", options.skip},
-            {"switch_off", options.switch_off},
-            {"switch_off_how", options.switch_off_how},
-            {"dtype", options.dtype},
-            {"device", "cpu"},
-            {"kernels", options.kernels},
-            {"threads", compute_threads()},
-            {"bos", options.bos},
-            {"first_token", input.first_token.empty() ? "as given" : input.first_token},
-            {"length", options.length},
-            {"windows", options.windows},
-            {"repeat_token", options.repeat_token},
-            {"chat", options.chat},
-            {"beyond_positions", options.beyond_positions},
-            {"all_rows", options.all_rows}};
+analysis::Settings settings_of(const Options& options, const std::string& model) {
+    analysis::Settings settings;
+    settings.model = model;
+    settings.texts = options.texts.size();
+    settings.files = options.files;
+    settings.tokens = options.tokens;
+    settings.examples = options.examples;
+    settings.targets = options.targets.size();
+    settings.target_tokens = options.target_tokens;
+    settings.maps_float16 = options.maps_float16;
+    settings.record = options.record;
+    settings.layers = options.layers;
+    settings.skip = options.skip;
+    settings.switch_off = options.switch_off;
+    settings.switch_off_how = options.switch_off_how;
+    settings.dtype = options.dtype;
+    settings.kernels = options.kernels;
+    settings.threads = compute_threads();
+    settings.bos = options.bos;
+    settings.length = options.length;
+    settings.windows = options.windows;
+    settings.repeat_token = options.repeat_token;
+    settings.chat = options.chat;
+    settings.beyond_positions = options.beyond_positions;
+    settings.all_rows = options.all_rows;
+    return settings;
 }
 
 struct Done {
@@ -218,14 +219,14 @@ Done analyse_one(const Options& options, const std::string& path,
     const auto model = model::Model::build(
         *checkpoint, options.dtype == "bfloat16" ? checkpoint::LoadAs::bfloat16 : checkpoint::LoadAs::float32,
         &progress, &cancellation);
-    Done done{output, checkpoint->display_name(),   {}, settings(options, path, input), request.sequences.size(),
+    request.settings_json = settings_of(options, path).json(input);
+    Done done{output, checkpoint->display_name(),   {}, json::parse(request.settings_json), request.sequences.size(),
               0,      loading_note(model->report())};
     for (const auto& sequence : request.sequences) done.tokens += sequence.ids.size();
     done.target = target_note(options, request);
     request.model_name = training::snapshot_title(path);
     request.model_sha256 = checkpoint->fingerprint(cancellation);
     request.config_json = model->config().to_json();
-    request.settings_json = done.settings.dump();
     analysis::run(*model, request, output, inputs, progress, cancellation);
     done.summary = analysis::summarise(*store::AnalysisFile::open(output));
     return done;

@@ -8,13 +8,13 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "app/console.h"
-#include "app/context.h"
-#include "app/options.h"
+#include "app/commands/console.h"
+#include "app/commands/context.h"
+#include "app/commands/options.h"
 #include "core/base/error.h"
 #include "core/base/os_error.h"
-#include "core/training/control.h"
-#include "core/training/journal_reader.h"
+#include "core/run/control.h"
+#include "core/run/journal_reader.h"
 
 namespace headscope::app {
 namespace {

@@ -4,10 +4,10 @@
 
 #include <CLI/CLI.hpp>
 
-#include "app/console.h"
-#include "app/context.h"
-#include "app/layer_list.h"
-#include "app/options.h"
+#include "app/commands/console.h"
+#include "app/commands/context.h"
+#include "app/commands/layer_list.h"
+#include "app/commands/options.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/checkpoint/checkpoint.h"

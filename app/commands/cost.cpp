@@ -6,11 +6,11 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "app/console.h"
-#include "app/context.h"
-#include "app/layer_list.h"
-#include "app/loading.h"
-#include "app/options.h"
+#include "app/commands/console.h"
+#include "app/commands/context.h"
+#include "app/commands/layer_list.h"
+#include "app/commands/loading.h"
+#include "app/commands/options.h"
 #include "core/base/error.h"
 #include "core/base/json.h"
 #include "core/base/output_file.h"

@@ -6,19 +6,19 @@
 #include <CLI/CLI.hpp>
 
 #include "app/child.h"
-#include "app/console.h"
-#include "app/context.h"
-#include "app/figure_flags.h"
-#include "app/figure_inputs.h"
-#include "app/loading.h"
-#include "app/options.h"
+#include "app/commands/console.h"
+#include "app/commands/context.h"
+#include "app/commands/figure_flags.h"
+#include "app/commands/figure_inputs.h"
+#include "app/commands/loading.h"
+#include "app/commands/options.h"
 #include "core/base/error.h"
 #include "core/base/output_file.h"
 #include "core/figures/figure.h"
-#include "core/figures/figure_options.h"
+#include "core/figures/options/figure_options.h"
 #ifdef HEADSCOPE_WITH_WINDOW
-#include "widgets/figure_painter.h"
-#include "widgets/offscreen.h"
+#include "widgets/plots/figure_painter.h"
+#include "widgets/plots/offscreen.h"
 #endif
 
 namespace headscope::app {

@@ -8,23 +8,23 @@
 #include <nlohmann/json.hpp>
 
 #include "app/child.h"
-#include "app/console.h"
-#include "app/context.h"
-#include "app/loading.h"
-#include "app/options.h"
-#include "app/run_description.h"
-#include "app/tensor_list.h"
+#include "app/commands/console.h"
+#include "app/commands/context.h"
+#include "app/commands/loading.h"
+#include "app/commands/options.h"
+#include "app/commands/run_description.h"
+#include "app/commands/tensor_list.h"
 #include "core/base/error.h"
 #include "core/base/input_file.h"
 #include "core/base/text.h"
 #include "core/model/model.h"
 #include "core/model/presets.h"
+#include "core/run/journal.h"
+#include "core/run/run_history.h"
 #include "core/store/analysis_file.h"
 #include "core/store/evaluation_file.h"
 #include "core/store/file_format.h"
 #include "core/store/run_file.h"
-#include "core/training/journal.h"
-#include "core/training/run_history.h"
 
 namespace headscope::app {
 namespace {

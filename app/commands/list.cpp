@@ -4,9 +4,9 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "app/console.h"
-#include "app/context.h"
-#include "app/options.h"
+#include "app/commands/console.h"
+#include "app/commands/context.h"
+#include "app/commands/options.h"
 #include "app/resources.h"
 #include "core/analysis/input.h"
 #include "core/data/catalog.h"
@@ -16,7 +16,7 @@
 #include "core/mixers/types/type.h"
 #include "core/model/presets.h"
 #include "core/model/recipe.h"
-#include "core/training/job_keys.h"
+#include "core/training/job/job_keys.h"
 #include "kernels/backend.h"
 
 namespace headscope::app {

@@ -7,12 +7,12 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "app/console.h"
-#include "app/context.h"
-#include "app/options.h"
-#include "app/reproduction.h"
-#include "core/figures/figure_arguments.h"
-#include "kernels/processors.h"
+#include "app/commands/console.h"
+#include "app/commands/context.h"
+#include "app/commands/options.h"
+#include "app/commands/reproduction.h"
+#include "core/base/machine/processors.h"
+#include "core/figures/options/figure_arguments.h"
 
 namespace headscope::app {
 namespace {
@@ -33,7 +33,7 @@ void run(const Options& options, Context& context) {
     std::istringstream words(options.launch);
     for (std::string word; words >> word;) wanted.launch.push_back(word);
     // Small models train faster side by side with a thread each than one after the other with all threads.
-    const std::int64_t processors = kernels::usable_processors();
+    const std::int64_t processors = usable_processors();
     wanted.settings.workers =
         wanted.launch.empty() ? std::max<std::int64_t>(1, processors / wanted.settings.threads) : 1;
     ConsoleProgress progress;

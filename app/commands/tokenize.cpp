@@ -6,10 +6,10 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "app/console.h"
-#include "app/context.h"
-#include "app/loading.h"
-#include "app/options.h"
+#include "app/commands/console.h"
+#include "app/commands/context.h"
+#include "app/commands/loading.h"
+#include "app/commands/options.h"
 #include "core/analysis/input.h"
 #include "core/base/error.h"
 #include "core/tokenizer/token_record.h"

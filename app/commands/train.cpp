@@ -11,20 +11,20 @@
 #include <nlohmann/json.hpp>
 
 #include "app/child.h"
-#include "app/console.h"
-#include "app/context.h"
-#include "app/loading.h"
-#include "app/options.h"
+#include "app/commands/console.h"
+#include "app/commands/context.h"
+#include "app/commands/loading.h"
+#include "app/commands/options.h"
 #include "app/version.h"
 #include "core/base/error.h"
+#include "core/base/machine/process.h"
+#include "core/base/machine/processors.h"
 #include "core/base/threads.h"
-#include "core/figures/figure_arguments.h"
-#include "core/training/crew.h"
-#include "core/training/job.h"
-#include "core/training/run_folder.h"
-#include "core/training/trainer.h"
-#include "kernels/process.h"
-#include "kernels/processors.h"
+#include "core/figures/options/figure_arguments.h"
+#include "core/run/run_folder.h"
+#include "core/training/job/job.h"
+#include "core/training/trainer/crew.h"
+#include "core/training/trainer/trainer.h"
 
 namespace headscope::app {
 namespace {
@@ -157,7 +157,7 @@ void report(const TrainOptions& options, const training::TrainOutcome& outcome) 
 /// Processes of one machine share its processors.
 int threads_for(const JobFile& job, const training::Processes* processes) {
     if (job.training.threads > 0 || processes == nullptr) return static_cast<int>(job.training.threads);
-    return std::max(1, kernels::usable_processors() / processes->on_this_machine());
+    return std::max(1, usable_processors() / processes->on_this_machine());
 }
 
 /// One of several processes that is not the first: it computes, and the first one tells.
@@ -177,7 +177,7 @@ void run(const TrainOptions& options, Context& context) {
     const TrainRequest plain = make_request(options);
     if (options.nice > 0) make_nice(0, options.nice);  // before the first thread, which inherit it
     const auto processes = training::connect_processes();
-    kernels::keep_freed_memory();  // before the first tensor
+    keep_freed_memory();  // before the first tensor
     configure_compute(threads_for(plain.job, processes.get()), "auto", "cpu");
     ConsoleProgress progress;
     if (processes && processes->rank() > 0) return follow_leader(*processes, progress);

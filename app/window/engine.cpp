@@ -7,10 +7,10 @@
 #include <chrono>
 #include <cmath>
 
-#include "app/loading.h"
+#include "app/commands/loading.h"
 #include "app/resources.h"
-#include "app/window/calibration.h"
 #include "app/window/text_job.h"
+#include "app/window/training/calibration.h"
 #include "core/base/error.h"
 #include "core/workspace/token_display.h"
 #include "kernels/parallel.h"

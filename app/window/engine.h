@@ -14,10 +14,10 @@
 #include <set>
 #include <vector>
 
-#include "app/window/run_progress.h"
+#include "app/window/training/run_progress.h"
 #include "core/base/worker.h"
 #include "widgets/desk/desk.h"
-#include "widgets/desk/mailbox.h"
+#include "widgets/mailbox.h"
 #include "widgets/panels/text_choice.h"
 
 namespace headscope::app {

@@ -17,9 +17,9 @@
 
 #include "core/base/error.h"
 #include "core/base/output_file.h"
-#include "core/training/job_keys.h"
-#include "core/training/journal_reader.h"
-#include "core/training/run_folder.h"
+#include "core/run/journal_reader.h"
+#include "core/run/run_folder.h"
+#include "core/training/job/job_keys.h"
 #include "widgets/desk/error_words.h"
 
 namespace headscope::app {

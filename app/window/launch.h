@@ -13,8 +13,8 @@
 
 #include "core/base/progress.h"
 #include "core/base/spawned.h"
-#include "core/training/job.h"
-#include "widgets/training/job_draft.h"
+#include "core/training/job/job.h"
+#include "widgets/desk/job_draft.h"
 
 namespace headscope::app {
 

@@ -10,20 +10,20 @@
 #include <optional>
 #include <vector>
 
-#include "app/window/cost_service.h"
 #include "app/window/engine.h"
-#include "app/window/evaluation_service.h"
-#include "app/window/opener.h"
-#include "app/window/path_states.h"
-#include "app/window/run_service.h"
-#include "app/window/session.h"
-#include "app/window/session_keeper.h"
-#include "app/window/tensor_service.h"
+#include "app/window/files/opener.h"
+#include "app/window/files/path_states.h"
+#include "app/window/pages/cost_service.h"
+#include "app/window/pages/tensor_service.h"
+#include "app/window/session/session.h"
+#include "app/window/session/session_keeper.h"
+#include "app/window/training/evaluation_service.h"
+#include "app/window/training/run_service.h"
 #include "app/window/watchdog.h"
 #include "widgets/desk/desk.h"
+#include "widgets/desk/evaluation_shelf.h"
 #include "widgets/desk/history.h"
 #include "widgets/desk/view.h"
-#include "widgets/training/evaluation_shelf.h"
 
 class QDockWidget;
 class QLabel;

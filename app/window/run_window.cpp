@@ -22,13 +22,12 @@
 #include <thread>
 
 #include "app/version.h"
-#include "app/window/driver.h"
 #include "app/window/main_window.h"
-#include "app/window/monkey.h"
+#include "app/window/rig_hooks.h"
 #include "core/base/error.h"
 #include "core/base/threads.h"
 #include "widgets/desk/style.h"
-#include "widgets/painting_thread.h"
+#include "widgets/plots/painting_thread.h"
 #include "widgets/quiet_qt.h"
 
 namespace headscope::app {
@@ -147,6 +146,11 @@ bool wants_window(int argc, char** argv, const std::vector<std::string>& command
     return true;
 }
 
+RigHooks& rig_hooks() {
+    static RigHooks hooks;
+    return hooks;
+}
+
 int run_window(int argc, char** argv) {
     MainWindow::Options options;
     CLI::App parser("Headscope: the window.", "headscope");
@@ -158,9 +162,11 @@ int run_window(int argc, char** argv) {
     bool drive = false;
     double monkey = 0;
     std::uint64_t seed = 1;
-    parser.add_flag("--drive", drive)->group("");  // for tests
-    parser.add_option("--monkey", monkey)->group("");
-    parser.add_option("--seed", seed)->group("");
+    if (rig_hooks().drive != nullptr) {
+        parser.add_flag("--drive", drive)->group("");
+        parser.add_option("--monkey", monkey)->group("");
+        parser.add_option("--seed", seed)->group("");
+    }
     try {
         parser.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
@@ -207,8 +213,8 @@ int run_window(int argc, char** argv) {
         });
         signals_seen.start(200);
         window.show();
-        if (drive) new Driver(&window);
-        if (monkey > 0) new Monkey(&window, monkey, seed);
+        if (drive) rig_hooks().drive(&window);
+        if (monkey > 0) rig_hooks().monkey(&window, monkey, seed);
         const int status = QApplication::exec();
         window.let_go();
         guard.begin(status);

@@ -2,14 +2,14 @@
 #include "app/window/text_job.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
-#include "app/loading.h"
+#include "app/commands/loading.h"
+#include "core/analysis/settings.h"
 #include "core/analysis/switched_heads.h"
 #include "core/analysis/targets.h"
 #include "core/base/error.h"
-#include "core/model/check_batch.h"
-#include "core/training/job_name.h"
+#include "core/model/towers/check_batch.h"
+#include "core/training/job/job_name.h"
 #include "core/workspace/token_display.h"
 
 namespace headscope::app {
@@ -18,7 +18,6 @@ namespace {
 /// Of all sequences of a preview: the window takes them over, and frees them, in one go.
 constexpr std::int64_t kMostChips = 60'000;
 
-using nlohmann::json;
 using widgets::TextChoice;
 using widgets::TextSource;
 
@@ -27,40 +26,30 @@ const char* name_of(TextChoice::First first) {
 }
 
 std::string settings_of(const OpenModel& model, const TextChoice& choice, const analysis::Input& input) {
-    json texts = 0, files = json::array(), examples = json::array(), record = json::array();
-    int typed = 0;
+    analysis::Settings settings;
+    settings.model = model.file->path().string();
     for (const TextSource& source : choice.sources) {
         if (!source.used) continue;
         if (source.kind == TextSource::Kind::text)
-            ++typed;
+            ++settings.texts;
         else
-            (source.kind == TextSource::Kind::file ? files : examples).push_back(source.value.toStdString());
+            (source.kind == TextSource::Kind::file ? settings.files : settings.examples)
+                .push_back(source.value.toStdString());
     }
-    texts = typed;
-    if (choice.maps) record.push_back("maps");
-    if (choice.states) record.push_back("states");
-    if (choice.logits) record.push_back("logits");
-    return json{{"model", model.file->path().string()},
-                {"texts", texts},
-                {"files", files},
-                {"examples", examples},
-                {"targets", choice.target.isEmpty() ? 0 : 1},
-                {"record", record},
-                {"dtype", "float32"},
-                {"device", "cpu"},
-                {"kernels", "auto"},
-                {"threads", compute_threads()},
-                {"bos", name_of(choice.first)},
-                {"first_token", input.first_token.empty() ? "as given" : input.first_token},
-                {"length", choice.length},
-                {"windows", choice.windows},
-                {"chat", choice.chat},
-                {"switch_off", choice.switch_off.toStdString()},
-                {"switch_off_how", choice.mean ? "mean" : "zero"},
-                {"repeat_token", choice.repeat_token},
-                {"beyond_positions", choice.beyond_positions},
-                {"all_rows", false}}
-        .dump();
+    settings.targets = choice.target.isEmpty() ? 0 : 1;
+    if (choice.maps) settings.record.emplace_back("maps");
+    if (choice.states) settings.record.emplace_back("states");
+    if (choice.logits) settings.record.emplace_back("logits");
+    settings.threads = compute_threads();
+    settings.bos = name_of(choice.first);
+    settings.length = choice.length;
+    settings.windows = choice.windows;
+    settings.chat = choice.chat;
+    settings.switch_off = choice.switch_off.toStdString();
+    settings.switch_off_how = choice.mean ? "mean" : "zero";
+    settings.repeat_token = choice.repeat_token;
+    settings.beyond_positions = choice.beyond_positions;
+    return settings.json(input);
 }
 
 /// Chips of one sequence, `most` of them: parts of one character are joined, and show it once.

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "app/window/pace.h"
-#include "widgets/desk/mailbox.h"
+#include "widgets/mailbox.h"
 
 namespace headscope::app {
 

@@ -9,8 +9,8 @@
 #include "core/analysis/request.h"
 #include "core/analysis/work_plan.h"
 #include "core/base/error.h"
-#include "core/model/check_batch.h"
 #include "core/model/model.h"
+#include "core/model/towers/check_batch.h"
 #include "core/store/analysis_writer.h"
 #include "kernels/backend.h"
 

@@ -13,8 +13,8 @@
 #include "core/base/error.h"
 #include "core/base/json.h"
 #include "core/cost/work_meter.h"
-#include "core/model/cache.h"
-#include "core/model/head_loss.h"
+#include "core/model/heads/head_loss.h"
+#include "core/model/towers/cache.h"
 
 namespace headscope::cost {
 namespace {

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/base/machine/processors.h"
 #include "core/tokenizer/tokenizer.h"
-#include "kernels/processors.h"
 
 namespace headscope::data {
 namespace {
@@ -18,7 +18,7 @@ constexpr int most_threads = 16;
 Tokeniser::Tokeniser(const tokenizer::Tokenizer& with, TokenWriter& writer, const Cancellation& cancellation,
                      int threads)
     : tokenizer_(with), writer_(writer), cancellation_(cancellation) {
-    if (threads <= 0) threads = kernels::usable_processors();
+    if (threads <= 0) threads = usable_processors();
     for (int i = 0; i < std::clamp(threads, 1, most_threads); ++i) {
         try {
             workers_.push_back(std::make_unique<Worker>());

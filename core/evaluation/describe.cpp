@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "core/model/presets.h"
-#include "core/training/run_folder.h"
+#include "core/run/run_folder.h"
 
 namespace headscope::evaluation {
 

@@ -11,7 +11,7 @@
 #include "core/checkpoint/checkpoint.h"
 #include "core/model/model.h"
 #include "core/store/evaluation_file.h"
-#include "core/training/job.h"
+#include "core/training/job/job.h"
 
 namespace headscope::evaluation {
 

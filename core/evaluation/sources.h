@@ -8,7 +8,7 @@
 
 #include "core/base/progress.h"
 #include "core/evaluation/documents.h"
-#include "core/training/job.h"
+#include "core/training/job/job.h"
 
 namespace headscope::evaluation {
 

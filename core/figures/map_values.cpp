@@ -62,11 +62,11 @@ std::vector<float> pooled_values(const store::AnalysisFile::Map& map, std::int64
                         [&](const Region& band) { return exact_values(map, head, band, MapValues::logits); });
 }
 
-std::vector<float> pooled_values(const tiles::MeanMap& map, const Region& region, std::int64_t rows,
+std::vector<float> pooled_values(const maps::MeanMap& map, const Region& region, std::int64_t rows,
                                  std::int64_t columns, MapValues values, Pooling pooling) {
     const bool weights = values == MapValues::weights;
     const auto read = [&](const Region& band) {
-        const tiles::Cells cells{band.first_query, band.end_query, band.first_key, band.end_key};
+        const maps::Cells cells{band.first_query, band.end_query, band.first_key, band.end_key};
         return weights ? map.values(cells) : map.scores(cells);
     };
     return pooled_bands(region, rows, columns, pooling == Pooling::mean, read, weights);

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/figures/head_weights.h"
-#include "core/tiles/mean_map.h"
+#include "core/maps/mean_map.h"
 
 namespace headscope::figures {
 
@@ -30,7 +30,7 @@ std::vector<float> pooled_bands(const Region& region, std::int64_t rows, std::in
                                 bool absent_as_zero = false);
 
 /// The same of a head in the mean over sequences.
-std::vector<float> pooled_values(const tiles::MeanMap& map, const Region& region, std::int64_t rows,
+std::vector<float> pooled_values(const maps::MeanMap& map, const Region& region, std::int64_t rows,
                                  std::int64_t columns, MapValues values, Pooling pooling);
 
 /// The greatest magnitude of a head's logits, as the analysis measured it; 0: there are none.

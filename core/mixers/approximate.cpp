@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "core/base/error.h"
-#include "core/mixers/attend.h"
-#include "core/mixers/taylor_attention.h"
+#include "core/mixers/shared/attend.h"
+#include "core/mixers/shared/taylor_attention.h"
 #include "core/model/training_ops.h"
 #include "kernels/taylor_state.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/mixers/mixer.h"
-#include "core/mixers/projections.h"
+#include "core/mixers/shared/projections.h"
 #include "kernels/attention.h"
 
 namespace headscope::mixers {

@@ -8,9 +8,9 @@
 #include <ATen/ops/silu.h>
 
 #include "core/base/error.h"
-#include "core/mixers/attend.h"
-#include "core/mixers/running_attention.h"
-#include "core/mixers/tensor_views.h"
+#include "core/mixers/shared/attend.h"
+#include "core/mixers/shared/running_attention.h"
+#include "core/mixers/shared/tensor_views.h"
 #include "core/model/training_ops.h"
 #include "kernels/backend.h"
 

@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "core/mixers/attend.h"
-#include "core/mixers/key_value_cache.h"
+#include "core/mixers/shared/attend.h"
+#include "core/mixers/shared/key_value_cache.h"
 
 namespace headscope::mixers {
 

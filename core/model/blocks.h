@@ -12,7 +12,7 @@
 
 #include "core/model/config.h"
 #include "core/model/experts.h"
-#include "core/model/head_loss.h"
+#include "core/model/heads/head_loss.h"
 #include "core/model/recipe.h"
 #include "core/model/tensor_plan.h"
 

@@ -10,7 +10,7 @@
 #include "core/base/json.h"
 #include "core/model/model.h"
 #include "core/model/presets.h"
-#include "core/model/stack.h"
+#include "core/model/towers/stack.h"
 
 namespace headscope::model {
 namespace {

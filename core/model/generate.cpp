@@ -8,11 +8,11 @@
 
 #include "core/base/error.h"
 #include "core/base/json.h"
-#include "core/model/cache.h"
-#include "core/model/check_batch.h"
 #include "core/model/model.h"
 #include "core/model/sampling.h"
-#include "core/model/stack.h"
+#include "core/model/towers/cache.h"
+#include "core/model/towers/check_batch.h"
+#include "core/model/towers/stack.h"
 
 namespace headscope::model {
 namespace {

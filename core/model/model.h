@@ -23,7 +23,7 @@
 namespace headscope::model {
 
 struct TrainingForward;  // core/model/training_forward.h
-class Cache;             // core/model/cache.h: one opaque mixer cache per layer
+class Cache;             // core/model/towers/cache.h: one opaque mixer cache per layer
 
 /// What matched between the family's recipe and the file.
 struct LoadReport {

@@ -15,7 +15,7 @@
 #include "core/checkpoint/torch_types.h"
 #include "core/model/fresh_weights.h"
 #include "core/model/native_config.h"
-#include "core/model/stack.h"
+#include "core/model/towers/stack.h"
 
 namespace headscope::model {
 namespace {

@@ -12,8 +12,8 @@
 #include "core/base/json.h"
 #include "core/model/flat_weights.h"
 #include "core/model/native_config.h"
-#include "core/model/stack.h"
 #include "core/model/swap.h"
+#include "core/model/towers/stack.h"
 
 namespace headscope::model {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "core/training/job.h"
+#include "core/training/job/job.h"
 
 namespace headscope::reproduce {
 

@@ -10,7 +10,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/reproduce/paper.h"
-#include "core/training/number_text.h"
+#include "core/training/job/number_text.h"
 
 namespace headscope::reproduce {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 // `run.h5` of a run folder (docs/file-formats.md, "Run folders"): a training run's numbers for h5py, xarray and us. It
-// is made of the run's journal (core/training/run_history.h), whole each time, and can always be made again. Threads:
+// is made of the run's journal (core/run/run_history.h), whole each time, and can always be made again. Threads:
 // any, under Hdf5Lock.
 
 #include <filesystem>

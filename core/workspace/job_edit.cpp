@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/training/job_keys.h"
+#include "core/training/job/job_keys.h"
 
 namespace headscope::workspace {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/training/job.h"
+#include "core/training/job/job.h"
 
 namespace headscope::workspace {
 

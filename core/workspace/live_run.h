@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "core/training/events.h"
-#include "core/training/run_story.h"
+#include "core/run/events.h"
+#include "core/run/run_story.h"
 
 namespace headscope::workspace {
 

@@ -12,7 +12,7 @@
 #include "app/window/text_job.h"
 #include "tests/catch_with_torch.h"
 #include "tests/core/base/temporary_folder.h"
-#include "widgets/offscreen.h"
+#include "widgets/plots/offscreen.h"
 
 using namespace headscope;
 using namespace headscope::app;

@@ -3,9 +3,9 @@
 #include <CLI/CLI.hpp>
 #include <catch2/catch.hpp>
 
-#include "app/context.h"
-#include "app/figure_flags.h"
-#include "core/figures/figure_arguments.h"
+#include "app/commands/context.h"
+#include "app/commands/figure_flags.h"
+#include "core/figures/options/figure_arguments.h"
 
 using namespace headscope;
 using namespace headscope::figures;

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "core/data/catalog.h"
-#include "core/training/run_history.h"
+#include "core/run/run_history.h"
 #include "expectations.h"
 #include "files.h"
 #include "program.h"

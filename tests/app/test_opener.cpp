@@ -11,12 +11,12 @@
 #include <iterator>
 #include <thread>
 
-#include "app/window/opener.h"
+#include "app/window/files/opener.h"
 #include "core/base/file_identity.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/store/synthetic_analysis.h"
 #include "tests/widgets/desk_fixture.h"
-#include "widgets/offscreen.h"
+#include "widgets/plots/offscreen.h"
 
 using namespace headscope;
 using namespace headscope::widgets;

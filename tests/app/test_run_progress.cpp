@@ -2,7 +2,7 @@
 // What the text panel says of a run: rate and time left, between the ends of layers too.
 #include <catch2/catch.hpp>
 
-#include "app/window/run_progress.h"
+#include "app/window/training/run_progress.h"
 
 using namespace headscope::app;
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <sstream>
 
-#include "core/training/journal.h"
+#include "core/run/journal.h"
 #include "expectations.h"
 #include "files.h"
 #include "program.h"

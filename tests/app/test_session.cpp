@@ -4,13 +4,13 @@
 #include <catch2/catch.hpp>
 #include <csignal>
 
-#include "app/window/session.h"
-#include "app/window/session_lock.h"
+#include "app/window/session/session.h"
+#include "app/window/session/session_lock.h"
 #include "core/base/error.h"
 #include "core/base/spawned.h"
 #include "tests/core/base/temporary_folder.h"
+#include "widgets/desk/job_draft.h"
 #include "widgets/panels/text_choice.h"
-#include "widgets/training/job_draft.h"
 
 using namespace headscope;
 using namespace headscope::app;

@@ -4,8 +4,8 @@
 #include <future>
 #include <memory>
 
-#include "app/window/path_states.h"
-#include "app/window/session_keeper.h"
+#include "app/window/files/path_states.h"
+#include "app/window/session/session_keeper.h"
 #include "core/base/ask_aside.h"
 #include "core/base/error.h"
 #include "tests/catch_with_torch.h"

@@ -5,8 +5,8 @@
 #include <csignal>
 #include <thread>
 
-#include "core/training/journal_reader.h"
-#include "core/training/run_history.h"
+#include "core/run/journal_reader.h"
+#include "core/run/run_history.h"
 #include "expectations.h"
 #include "files.h"
 #include "program.h"

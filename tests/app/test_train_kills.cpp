@@ -8,7 +8,7 @@
 #include <random>
 #include <thread>
 
-#include "core/training/run_history.h"
+#include "core/run/run_history.h"
 #include "expectations.h"
 #include "files.h"
 #include "program.h"

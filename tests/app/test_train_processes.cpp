@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "core/training/run_history.h"
+#include "core/run/run_history.h"
 #include "expectations.h"
 #include "files.h"
 #include "program.h"

@@ -25,11 +25,11 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/zeros.h>
 
-#include "core/model/head_loss.h"
+#include "core/base/machine/process.h"
+#include "core/model/heads/head_loss.h"
 #include "core/model/trainable.h"
 #include "kernels/optimizer.h"
 #include "kernels/parallel.h"
-#include "kernels/process.h"
 
 using namespace headscope;
 
@@ -157,7 +157,7 @@ double seconds_of(Training& training, double* loss) {
 
 int main(int count, char** words) {
     const Options options = read(count, words);
-    if (options.keep_memory) kernels::keep_freed_memory();
+    if (options.keep_memory) keep_freed_memory();
     kernels::set_threads(static_cast<int>(options.threads));
     at::set_num_threads(static_cast<int>(options.threads));
     Training training(options);

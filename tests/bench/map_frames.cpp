@@ -31,10 +31,10 @@
 #include <vector>
 
 #include "tests/widgets/desk_fixture.h"
-#include "widgets/map_plot.h"
-#include "widgets/offscreen.h"
-#include "widgets/painting_thread.h"
-#include "widgets/views/map.h"
+#include "widgets/plots/map_plot.h"
+#include "widgets/plots/offscreen.h"
+#include "widgets/plots/painting_thread.h"
+#include "widgets/views/map/map.h"
 
 namespace {
 

@@ -26,8 +26,8 @@ const std::vector<Target>& targets() {
         {"training_text", "core/data/text_parts.cpp core/data/json_lines.cpp core/data/bible.cpp core/data/lzw.cpp",
          run_training_text, 4096},
         {"journal",
-         "core/training/events.cpp core/training/journal_reader.cpp core/training/run_history.cpp "
-         "core/training/run_story.cpp",
+         "core/run/events.cpp core/run/journal_reader.cpp core/run/run_history.cpp "
+         "core/run/run_story.cpp",
          run_journal, 4096},
         {"analysis", "core/store", run_analysis, 256},
         {"run_file", "core/store/run_file_read.cpp core/store/run_layout.cpp core/store/hdf5_dataset.cpp", run_run_file,

@@ -8,7 +8,7 @@
 
 #include "kernels/attention.h"
 #include "kernels/backend.h"
-#include "kernels/gpu/attention.h"
+#include "kernels/gpu/operators.h"
 #include "tests/kernels/attention_case.h"
 
 using namespace headscope::kernels;
@@ -43,6 +43,12 @@ TEST_CASE("an unknown backend is refused with the names that exist", "[backend]"
 TEST_CASE("the GPU stub says that there is no GPU backend", "[backend]") {
     const AttentionCase c({1, 1, 1, 4, 4, 8, 8}, 1);
     REQUIRE_THROWS_AS(run(c, attention_gpu), Error);
+    // Views choose: memory of a GPU never reaches a loop of the processor, whatever backend is forced.
+    AttentionInput input = c.input();
+    input.key.device = Device::gpu;
+    REQUIRE_THROWS_WITH(attention(input, {}), Catch::Contains("[device] expected one for all views"));
+    input.query.device = input.value.device = Device::gpu;
+    REQUIRE_THROWS_WITH(attention(input, {}), Catch::Contains("expected a build with a GPU backend"));
 }
 
 TEST_CASE("shapes and options that do not fit are refused before any work", "[attention]") {

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "kernels/memory_room.h"
-#include "kernels/processors.h"
+#include "core/base/machine/memory_room.h"
+#include "core/base/machine/processors.h"
 #include "tests/core/base/temporary_folder.h"
 
 using namespace headscope;
@@ -25,7 +25,7 @@ void put(const fs::path& file, const std::string& text) {
 TEST_CASE("The processors of a container are those that its control groups give time for", "[processors]") {
     const TemporaryFolder folder;
     const fs::path mount = folder.path();
-    const auto limit = [&](const std::string& groups) { return kernels::processor_limit(groups, mount.string()); };
+    const auto limit = [&](const std::string& groups) { return processor_limit(groups, mount.string()); };
 
     CHECK(std::isinf(limit("")));
     CHECK(std::isinf(limit("0::/\n")));  // nothing is told
@@ -69,17 +69,17 @@ TEST_CASE("The processors of a container are those that its control groups give 
 }
 
 TEST_CASE("There is always a processor to use", "[processors]") {
-    CHECK(kernels::usable_processors() >= 1);
+    CHECK(usable_processors() >= 1);
 }
 
 TEST_CASE("Memory is what the machine has available, and no more than control groups leave", "[processors][memory]") {
     const TemporaryFolder folder;
     const fs::path mount = folder.path();
     const std::string meminfo = "MemTotal:  8000 kB\nMemFree:  1000 kB\nMemAvailable:   4000 kB\n";
-    const auto room = [&](const std::string& groups) { return kernels::memory_room(meminfo, groups, mount.string()); };
+    const auto room = [&](const std::string& groups) { return memory_room(meminfo, groups, mount.string()); };
     constexpr double machine = 4000 * 1024;
     CHECK(room("") == machine);
-    CHECK(kernels::memory_room("", "", mount.string()) == 0);  // nobody says
+    CHECK(memory_room("", "", mount.string()) == 0);  // nobody says
 
     SECTION("version 2: a limit less what is used and could not be had back") {
         put(mount / "a/memory.max", "max\n");
@@ -106,10 +106,10 @@ TEST_CASE("Memory is what the machine has available, and no more than control gr
     SECTION("without the machine's own word the group's limit is all that is known") {
         put(mount / "memory.max", "700000\n");
         put(mount / "memory.current", "200000\n");
-        CHECK(kernels::memory_room("", "0::/\n", mount.string()) == 500'000);
+        CHECK(memory_room("", "0::/\n", mount.string()) == 500'000);
     }
 }
 
 TEST_CASE("This machine has memory to give", "[processors][memory]") {
-    CHECK(kernels::memory_room() > 0);
+    CHECK(memory_room() > 0);
 }

@@ -17,11 +17,11 @@
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/store/synthetic_analysis.h"
 #include "tests/widgets/desk_fixture.h"
-#include "widgets/compare/maps_page.h"
-#include "widgets/map_plot.h"
-#include "widgets/offscreen.h"
+#include "widgets/plots/map_plot.h"
+#include "widgets/plots/offscreen.h"
 #include "widgets/text/banner.h"
-#include "widgets/views/compare.h"
+#include "widgets/views/compare/compare.h"
+#include "widgets/views/compare/maps_page.h"
 
 namespace headscope::tests {
 

@@ -7,7 +7,7 @@
 #include <future>
 #include <stdexcept>
 
-#include "widgets/figure_view.h"
+#include "widgets/plots/figure_view.h"
 #include "widgets/turns.h"
 
 namespace headscope::tests {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "widgets/tensors/tensor_source.h"
+#include "widgets/views/tensors/tensor_source.h"
 
 namespace headscope::tests {
 

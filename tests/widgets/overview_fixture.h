@@ -12,10 +12,10 @@
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/store/synthetic_analysis.h"
 #include "tests/widgets/desk_fixture.h"
-#include "widgets/offscreen.h"
-#include "widgets/views/overview.h"
-#include "widgets/views/overview_grid.h"
-#include "widgets/views/overview_panel.h"
+#include "widgets/plots/offscreen.h"
+#include "widgets/views/overview/overview.h"
+#include "widgets/views/overview/overview_grid.h"
+#include "widgets/views/overview/overview_panel.h"
 
 namespace headscope::tests {
 

@@ -4,10 +4,10 @@
 #include <memory>
 #include <vector>
 
-#include "core/training/events.h"
+#include "core/run/events.h"
 #include "core/workspace/live_run.h"
-#include "widgets/training/job_draft.h"
-#include "widgets/training/run_shelf.h"
+#include "widgets/desk/job_draft.h"
+#include "widgets/desk/run_shelf.h"
 
 namespace headscope::tests {
 

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "widgets/cell_image.h"
+#include "widgets/plots/cell_image.h"
 
 using namespace headscope;
 using namespace headscope::widgets;

@@ -4,9 +4,9 @@
 #include <limits>
 
 #include "core/figures/figure_style.h"
-#include "widgets/colour_map.h"
+#include "widgets/plots/colour_map.h"
+#include "widgets/plots/ticks.h"
 #include "widgets/theme.h"
-#include "widgets/ticks.h"
 
 using namespace headscope;
 using namespace headscope::widgets;

@@ -4,9 +4,9 @@
 
 #include "core/figures/figure.h"
 #include "tests/widgets/compare_fixture.h"
-#include "widgets/compare/heads_page.h"
 #include "widgets/panels/export_dialog.h"
-#include "widgets/views/overview_grid.h"
+#include "widgets/views/compare/heads_page.h"
+#include "widgets/views/overview/overview_grid.h"
 
 using namespace headscope;
 using namespace headscope::widgets;

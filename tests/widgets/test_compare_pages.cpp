@@ -5,11 +5,11 @@
 #include <cmath>
 
 #include "tests/widgets/compare_fixture.h"
-#include "widgets/compare/changes_table.h"
-#include "widgets/compare/heads_page.h"
-#include "widgets/compare/link_marks.h"
-#include "widgets/compare/text_page.h"
-#include "widgets/views/overview_grid.h"
+#include "widgets/views/compare/changes_table.h"
+#include "widgets/views/compare/heads_page.h"
+#include "widgets/views/compare/link_marks.h"
+#include "widgets/views/compare/text_page.h"
+#include "widgets/views/overview/overview_grid.h"
 
 using namespace headscope;
 using namespace headscope::widgets;

@@ -15,7 +15,7 @@
 #include "tests/core/store/synthetic_analysis.h"
 #include "tests/widgets/desk_fixture.h"
 #include "widgets/desk/error_words.h"
-#include "widgets/offscreen.h"
+#include "widgets/plots/offscreen.h"
 #include "widgets/turns.h"
 
 using namespace headscope;

@@ -6,7 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include "widgets/file_dialog.h"
-#include "widgets/offscreen.h"
+#include "widgets/plots/offscreen.h"
 
 using namespace headscope::widgets;
 

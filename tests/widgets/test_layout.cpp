@@ -8,11 +8,11 @@
 #include "tests/core/figures/sample_records.h"
 #include "tests/core/figures/sample_tensors.h"
 #include "tests/widgets/sample_figures.h"
-#include "widgets/axis_layout.h"
-#include "widgets/figure_layout.h"
 #include "widgets/fonts.h"
-#include "widgets/line_plottables.h"
-#include "widgets/offscreen.h"
+#include "widgets/plots/axis_layout.h"
+#include "widgets/plots/figure_layout.h"
+#include "widgets/plots/line_plottables.h"
+#include "widgets/plots/offscreen.h"
 
 using namespace headscope;
 using namespace headscope::widgets;

@@ -10,13 +10,13 @@
 #include <cmath>
 #include <limits>
 
-#include "core/tiles/head_map.h"
-#include "core/tiles/logit_source.h"
-#include "core/tiles/rank_source.h"
-#include "widgets/colour_lookup.h"
-#include "widgets/colour_map.h"
-#include "widgets/map_plot.h"
-#include "widgets/offscreen.h"
+#include "core/maps/head_map.h"
+#include "core/maps/logit_source.h"
+#include "core/maps/rank_source.h"
+#include "widgets/plots/colour_lookup.h"
+#include "widgets/plots/colour_map.h"
+#include "widgets/plots/map_plot.h"
+#include "widgets/plots/offscreen.h"
 
 using namespace headscope;
 using namespace headscope::widgets;
@@ -26,14 +26,14 @@ namespace {
 constexpr std::int64_t kLength = 16384;
 
 /// A causal map of two lines: weight 0.5 on the first key, 0.5 on the query's own.
-class TwoLines final : public tiles::TileSource {
+class TwoLines final : public maps::TileSource {
 public:
     std::int64_t queries() const override { return kLength; }
     std::int64_t keys() const override { return kLength; }
-    void pool(const tiles::Cells& cells, int level, std::int64_t stride, float* mean, float* extreme,
+    void pool(const maps::Cells& cells, int level, std::int64_t stride, float* mean, float* extreme,
               const std::atomic<bool>&) const override {
-        for (std::int64_t r = 0; r < tiles::pixels(cells.queries(), level); ++r) {
-            for (std::int64_t c = 0; c < tiles::pixels(cells.keys(), level); ++c) {
+        for (std::int64_t r = 0; r < maps::pixels(cells.queries(), level); ++r) {
+            for (std::int64_t c = 0; c < maps::pixels(cells.keys(), level); ++c) {
                 const std::int64_t q = cells.q_begin + (r << level), k = cells.k_begin + (c << level);
                 const bool future = k > q + (std::int64_t{1} << level) - 1;
                 const float weight = k == 0 || q == k ? 0.5F : 0.0F;
@@ -42,7 +42,7 @@ public:
             }
         }
     }
-    std::vector<float> values(const tiles::Cells&) const override { return {}; }
+    std::vector<float> values(const maps::Cells&) const override { return {}; }
 };
 
 struct Shown {
@@ -248,7 +248,7 @@ TEST_CASE("Scores and ranks lose neither diagonal nor sink column at any zoom", 
     }
     kernels::ScoreRule rule;
     rule.scale = 0.2;  // 12.8 for the token itself, 15 for the first, about 0 +- 1.6 for others
-    const auto head = std::make_shared<const tiles::HeadMap>(
+    const auto head = std::make_shared<const maps::HeadMap>(
         query, key, std::vector<float>(static_cast<std::size_t>(kTokens), 16.0F), kDepth, rule);
     TileService service;
     MapPlot plot(&service);
@@ -260,9 +260,9 @@ TEST_CASE("Scores and ranks lose neither diagonal nor sink column at any zoom", 
         if (logits) {
             scale.map = figures::ColourMap::diverging;
             scale.minimum = -(scale.maximum = 16);
-            content.map = service.add(std::make_shared<tiles::LogitSource>(head));
+            content.map = service.add(std::make_shared<maps::LogitSource>(head));
         } else {
-            content.map = service.add(std::make_shared<tiles::RankSource>(head));
+            content.map = service.add(std::make_shared<maps::RankSource>(head));
         }
         plot.set_content(content);
         plot.set_colours(scale, figures::Pooling::maximum);

@@ -12,8 +12,8 @@
 
 #include "tests/widgets/overview_fixture.h"
 #include "widgets/desk/head_set_store.h"
-#include "widgets/views/overview_files.h"
-#include "widgets/views/overview_sets.h"
+#include "widgets/views/overview/overview_files.h"
+#include "widgets/views/overview/overview_sets.h"
 
 using namespace headscope;
 using namespace headscope::widgets;

@@ -23,9 +23,9 @@
 #include "core/base/error.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/widgets/sample_figures.h"
-#include "widgets/few_lines.h"
-#include "widgets/figure_painter.h"
-#include "widgets/offscreen.h"
+#include "widgets/plots/few_lines.h"
+#include "widgets/plots/figure_painter.h"
+#include "widgets/plots/offscreen.h"
 
 using namespace headscope;
 using namespace headscope::widgets;

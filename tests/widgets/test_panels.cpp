@@ -19,11 +19,10 @@
 #include <filesystem>
 
 #include "core/base/worker.h"
-#include "core/figures/figure_arguments.h"
+#include "core/figures/options/figure_arguments.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/widgets/child.h"
 #include "widgets/desk/history.h"
-#include "widgets/offscreen.h"
 #include "widgets/panels/command_palette.h"
 #include "widgets/panels/figure_form.h"
 #include "widgets/panels/figure_maker.h"
@@ -31,6 +30,7 @@
 #include "widgets/panels/text_panel.h"
 #include "widgets/panels/token_chips.h"
 #include "widgets/plain_edit.h"
+#include "widgets/plots/offscreen.h"
 
 using namespace headscope;
 using namespace headscope::widgets;

@@ -5,12 +5,12 @@
 #include <set>
 
 #include "tests/widgets/sample_figures.h"
-#include "widgets/figure_layout.h"
-#include "widgets/figure_painter.h"
 #include "widgets/fonts.h"
-#include "widgets/link_lines.h"
-#include "widgets/offscreen.h"
-#include "widgets/text_chips.h"
+#include "widgets/plots/figure_layout.h"
+#include "widgets/plots/figure_painter.h"
+#include "widgets/plots/link_lines.h"
+#include "widgets/plots/offscreen.h"
+#include "widgets/plots/text_chips.h"
 
 using namespace headscope;
 using namespace headscope::widgets;

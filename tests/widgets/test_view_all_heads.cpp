@@ -16,9 +16,9 @@
 #include "tests/core/store/synthetic_analysis.h"
 #include "tests/widgets/desk_fixture.h"
 #include "widgets/desk/head_set_store.h"
-#include "widgets/offscreen.h"
-#include "widgets/views/all_heads.h"
-#include "widgets/views/head_wall.h"
+#include "widgets/plots/offscreen.h"
+#include "widgets/views/all_heads/all_heads.h"
+#include "widgets/views/all_heads/head_wall.h"
 
 using namespace headscope;
 using namespace headscope::widgets;

@@ -12,8 +12,8 @@
 #include "tests/core/store/synthetic_analysis.h"
 #include "tests/widgets/desk_fixture.h"
 #include "widgets/desk/head_set_store.h"
-#include "widgets/offscreen.h"
 #include "widgets/panels/command_palette.h"
+#include "widgets/plots/offscreen.h"
 
 using namespace headscope;
 using namespace headscope::widgets;

@@ -19,12 +19,12 @@
 #include "tests/widgets/child.h"
 #include "tests/widgets/desk_fixture.h"
 #include "tests/widgets/run_fixture.h"
-#include "widgets/figure_view.h"
-#include "widgets/offscreen.h"
+#include "widgets/desk/evaluation_shelf.h"
 #include "widgets/panels/export_dialog.h"
 #include "widgets/panels/project_tree.h"
+#include "widgets/plots/figure_view.h"
+#include "widgets/plots/offscreen.h"
 #include "widgets/text/banner.h"
-#include "widgets/training/evaluation_shelf.h"
 #include "widgets/training/number_table.h"
 
 using namespace headscope;

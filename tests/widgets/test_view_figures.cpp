@@ -13,8 +13,8 @@
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/store/synthetic_analysis.h"
 #include "tests/widgets/desk_fixture.h"
-#include "widgets/figure_view.h"
-#include "widgets/offscreen.h"
+#include "widgets/plots/figure_view.h"
+#include "widgets/plots/offscreen.h"
 #include "widgets/text/banner.h"
 
 using namespace headscope;

@@ -12,9 +12,9 @@
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/store/synthetic_analysis.h"
 #include "tests/widgets/desk_fixture.h"
-#include "widgets/lines/head_chips.h"
-#include "widgets/lines/lines_canvas.h"
-#include "widgets/offscreen.h"
+#include "widgets/plots/offscreen.h"
+#include "widgets/views/lines/head_chips.h"
+#include "widgets/views/lines/lines_canvas.h"
 
 using namespace headscope;
 using namespace headscope::widgets;

@@ -13,12 +13,12 @@
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/store/synthetic_analysis.h"
 #include "tests/widgets/desk_fixture.h"
-#include "widgets/loss/loss_curve.h"
-#include "widgets/loss/predictions.h"
-#include "widgets/offscreen.h"
+#include "widgets/plots/offscreen.h"
 #include "widgets/text/banner.h"
 #include "widgets/text/text_area.h"
 #include "widgets/text/token_table.h"
+#include "widgets/views/loss/loss_curve.h"
+#include "widgets/views/loss/predictions.h"
 
 using namespace headscope;
 using namespace headscope::widgets;

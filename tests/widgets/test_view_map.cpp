@@ -20,11 +20,11 @@
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/store/synthetic_analysis.h"
 #include "tests/widgets/desk_fixture.h"
-#include "widgets/map_plot.h"
-#include "widgets/map_profiles.h"
-#include "widgets/offscreen.h"
-#include "widgets/views/map.h"
-#include "widgets/views/map_words.h"
+#include "widgets/plots/map_plot.h"
+#include "widgets/plots/map_profiles.h"
+#include "widgets/plots/offscreen.h"
+#include "widgets/views/map/map.h"
+#include "widgets/views/map/map_words.h"
 
 using namespace headscope;
 using namespace headscope::widgets;
@@ -191,7 +191,7 @@ TEST_CASE("A region is dragged with Shift, its mass summed, and Esc forgets it",
     Opened opened;
     opened.drag(opened.place(8.5, 0.5), opened.place(15.5, 4.5), Qt::ShiftModifier);
     REQUIRE(opened.plot().region());
-    const tiles::Cells region = *opened.plot().region();
+    const maps::Cells region = *opened.plot().region();
     CHECK(region.q_begin == 8);
     CHECK(region.q_end == 16);
     CHECK(region.k_begin == 0);
@@ -202,7 +202,7 @@ TEST_CASE("A region is dragged with Shift, its mass summed, and Esc forgets it",
     double mass = 0;
     for (std::size_t q = 8; q < 16; ++q)
         for (std::size_t k = 0; k < 5; ++k) mass += double{weights[q * 24 + k]};
-    tiles::RegionMass expected;
+    maps::RegionMass expected;
     expected.mass = mass;
     expected.share = mass / 8;
     expected.queries = 8;
@@ -234,7 +234,7 @@ TEST_CASE("Pairs and regions are chosen by keys as well", "[view][map]") {
         tests::settle(opened.desk);
     };
     const auto region = [&] {
-        const tiles::Cells cells = opened.plot().region().value_or(tiles::Cells{});
+        const maps::Cells cells = opened.plot().region().value_or(maps::Cells{});
         return std::array{cells.q_begin, cells.q_end, cells.k_begin, cells.k_end};
     };
     press(Qt::Key_Right, Qt::ControlModifier);  // there is no pair to go on from: the middle
@@ -263,7 +263,7 @@ TEST_CASE("Pairs and regions are chosen by keys as well", "[view][map]") {
     press(Qt::Key_Escape, {});
     opened.plot().show_cells({4, 10, 2, 8});
     press(Qt::Key_R, {});
-    const tiles::Cells shown = opened.plot().shown();
+    const maps::Cells shown = opened.plot().shown();
     CHECK(region() == std::array{shown.q_begin, shown.q_end, shown.k_begin, shown.k_end});
     press(Qt::Key_R, Qt::ShiftModifier);
     CHECK_FALSE(opened.plot().region());
@@ -415,8 +415,8 @@ TEST_CASE("All sequences are one map, their mean, with the deviation at a cell",
     CHECK(opened.plot().content().queries == 30);
     CHECK(opened.plot().content().query_labels.empty());
     REQUIRE(Opened::becomes([&] { return opened.words("map_cell").contains("2 of 2 sequences"); }));
-    const tiles::PairReading expected{static_cast<float>((first + second) / 2), 0,
-                                      static_cast<float>(std::abs(first - second) / std::sqrt(2)), 0, 2};
+    const maps::PairReading expected{static_cast<float>((first + second) / 2), 0,
+                                     static_cast<float>(std::abs(first - second) / std::sqrt(2)), 0, 2};
     const QString weight_words = opened.words("map_cell").section(QStringLiteral("weight "), 1).section(' ', 0, 2);
     const QStringList parts = weight_words.split(QStringLiteral(" ± "));
     REQUIRE(parts.size() == 2);

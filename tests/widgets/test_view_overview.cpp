@@ -7,8 +7,8 @@
 
 #include "core/base/output_file.h"
 #include "tests/widgets/overview_fixture.h"
-#include "widgets/views/overview_sets.h"
-#include "widgets/views/overview_words.h"
+#include "widgets/views/overview/overview_sets.h"
+#include "widgets/views/overview/overview_words.h"
 
 using namespace headscope;
 using namespace headscope::widgets;

@@ -16,8 +16,8 @@
 
 #include "tests/widgets/desk_fixture.h"
 #include "tests/widgets/made_tensors.h"
-#include "widgets/offscreen.h"
-#include "widgets/tensors/tensor_model.h"
+#include "widgets/plots/offscreen.h"
+#include "widgets/views/tensors/tensor_model.h"
 
 using namespace headscope;
 using namespace headscope::widgets;

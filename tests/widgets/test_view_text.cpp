@@ -13,11 +13,11 @@
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/store/synthetic_analysis.h"
 #include "tests/widgets/desk_fixture.h"
-#include "widgets/offscreen.h"
+#include "widgets/panels/token_weights.h"
+#include "widgets/plots/offscreen.h"
 #include "widgets/text/banner.h"
 #include "widgets/text/text_area.h"
 #include "widgets/text/token_table.h"
-#include "widgets/text/token_weights.h"
 
 using namespace headscope;
 using namespace headscope::widgets;

@@ -19,18 +19,18 @@
 #include <string>
 #include <vector>
 
+#include "core/run/journal_reader.h"
+#include "core/run/run_folder.h"
 #include "core/store/evaluation_file.h"
-#include "core/training/journal_reader.h"
-#include "core/training/run_folder.h"
 #include "tests/core/figures/sample_records.h"
 #include "tests/widgets/desk_fixture.h"
 #include "tests/widgets/made_tensors.h"
 #include "tests/widgets/run_fixture.h"
+#include "widgets/desk/evaluation_shelf.h"
 #include "widgets/desk/palette.h"
 #include "widgets/desk/style.h"
 #include "widgets/desk/view.h"
-#include "widgets/offscreen.h"
-#include "widgets/training/evaluation_shelf.h"
+#include "widgets/plots/offscreen.h"
 
 using namespace headscope;
 

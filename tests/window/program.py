@@ -59,7 +59,7 @@ class Program:
         Program.started.append(self)
 
     def ask(self, request, seconds=PATIENCE):
-        """One request, one answer (app/window/driver.h)."""
+        """One request, one answer (tests/rig/driver.h)."""
         try:
             self.process.stdin.write(json.dumps(request).encode() + b"\n")
             self.process.stdin.flush()

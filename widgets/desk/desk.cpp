@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <chrono>
 
+#include "widgets/desk/evaluation_shelf.h"
 #include "widgets/desk/head_set_store.h"
-#include "widgets/training/evaluation_shelf.h"
-#include "widgets/training/run_shelf.h"
+#include "widgets/desk/run_shelf.h"
 
 namespace headscope::widgets {
 namespace {

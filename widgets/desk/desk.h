@@ -15,8 +15,8 @@
 #include "core/figures/figure.h"
 #include "widgets/desk/selection.h"
 #include "widgets/desk/study.h"
+#include "widgets/plots/tile_service.h"
 #include "widgets/theme.h"
-#include "widgets/tile_service.h"
 
 namespace headscope::widgets {
 

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/figures/figure_arguments.h"
+#include "core/figures/options/figure_arguments.h"
 #include "core/figures/token_text.h"
-#include "core/tiles/map_reader.h"
+#include "core/maps/map_reader.h"
 #include "widgets/turns.h"
 
 namespace headscope::widgets {
@@ -161,17 +161,17 @@ Reply<store::Values> Study::loss(std::int64_t sequence) {
     });
 }
 
-Reply<tiles::HeadMap> Study::map(std::int64_t sequence, std::int64_t site, std::int64_t head) {
-    return ask<tiles::HeadMap>(key_of("map", {sequence, site, head}), sequence, site,
-                               [sequence, site, head](const store::AnalysisFile& file) {
-                                   return tiles::read_head_map(file, sequence, site, head);
-                               });
+Reply<maps::HeadMap> Study::map(std::int64_t sequence, std::int64_t site, std::int64_t head) {
+    return ask<maps::HeadMap>(key_of("map", {sequence, site, head}), sequence, site,
+                              [sequence, site, head](const store::AnalysisFile& file) {
+                                  return maps::read_head_map(file, sequence, site, head);
+                              });
 }
 
-Reply<tiles::MeanMap> Study::mean_map(std::int64_t site, std::int64_t head) {
-    return ask<tiles::MeanMap>(
+Reply<maps::MeanMap> Study::mean_map(std::int64_t site, std::int64_t head) {
+    return ask<maps::MeanMap>(
         key_of("mean map", {site, head}), -1, site,
-        [site, head](const store::AnalysisFile& file) { return tiles::read_mean_map(file, site, head); });
+        [site, head](const store::AnalysisFile& file) { return maps::read_mean_map(file, site, head); });
 }
 
 Reply<Profile> Study::row(std::int64_t sequence, std::int64_t site, std::int64_t head, std::int64_t query) {
@@ -179,7 +179,7 @@ Reply<Profile> Study::row(std::int64_t sequence, std::int64_t site, std::int64_t
     return ask<Profile>(key_of("row", {sequence, site, head, query, map ? 1 : 0}), sequence, site,
                         [map = map.value, query](const store::AnalysisFile&) -> std::shared_ptr<const Profile> {
                             if (!map || query >= map->queries()) return nullptr;
-                            const tiles::Cells cells{query, query + 1, 0, map->keys()};
+                            const maps::Cells cells{query, query + 1, 0, map->keys()};
                             return std::make_shared<const Profile>(Profile{map->values(cells), map->scores(cells)});
                         });
 }
@@ -189,7 +189,7 @@ Reply<Profile> Study::column(std::int64_t sequence, std::int64_t site, std::int6
     return ask<Profile>(key_of("column", {sequence, site, head, key, map ? 1 : 0}), sequence, site,
                         [map = map.value, key](const store::AnalysisFile&) -> std::shared_ptr<const Profile> {
                             if (!map || key >= map->keys()) return nullptr;
-                            const tiles::Cells cells{0, map->queries(), key, key + 1};
+                            const maps::Cells cells{0, map->queries(), key, key + 1};
                             return std::make_shared<const Profile>(Profile{map->values(cells), map->scores(cells)});
                         });
 }

@@ -20,11 +20,11 @@
 #include "core/base/file_identity.h"
 #include "core/base/worker.h"
 #include "core/figures/figure.h"
+#include "core/maps/mean_map.h"
 #include "core/store/analysis_file.h"
-#include "core/tiles/mean_map.h"
 #include "core/workspace/head_table.h"
-#include "widgets/desk/mailbox.h"
 #include "widgets/desk/value_budget.h"
+#include "widgets/mailbox.h"
 
 namespace headscope::widgets {
 
@@ -54,10 +54,10 @@ std::int64_t bytes_of(const T&) {
 inline std::int64_t bytes_of(const store::Values& values) {
     return static_cast<std::int64_t>(values.data.size() * sizeof(double));
 }
-inline std::int64_t bytes_of(const tiles::HeadMap& map) {
+inline std::int64_t bytes_of(const maps::HeadMap& map) {
     return map.bytes();
 }
-inline std::int64_t bytes_of(const tiles::MeanMap& map) {
+inline std::int64_t bytes_of(const maps::MeanMap& map) {
     return map.bytes();
 }
 inline std::int64_t bytes_of(const std::vector<QString>& labels) {
@@ -119,9 +119,9 @@ public:
     Reply<store::Values> column_mass(std::int64_t sequence, std::int64_t site);  ///< [H, L]
     Reply<store::Values> loss(std::int64_t sequence);                            ///< [L]
     /// Null value without failure: the file has no maps of this site.
-    Reply<tiles::HeadMap> map(std::int64_t sequence, std::int64_t site, std::int64_t head);
+    Reply<maps::HeadMap> map(std::int64_t sequence, std::int64_t site, std::int64_t head);
     /// The same in the mean over the sequences that are done.
-    Reply<tiles::MeanMap> mean_map(std::int64_t site, std::int64_t head);
+    Reply<maps::MeanMap> mean_map(std::int64_t site, std::int64_t head);
     Reply<Profile> row(std::int64_t sequence, std::int64_t site, std::int64_t head, std::int64_t query);
     Reply<Profile> column(std::int64_t sequence, std::int64_t site, std::int64_t head, std::int64_t key);
     /// Labels of all tokens of a stream, as figures::visible_token() makes them.

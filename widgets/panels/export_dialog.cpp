@@ -16,12 +16,12 @@
 #include <QSplitter>
 #include <QVBoxLayout>
 
-#include "core/figures/figure_arguments.h"
+#include "core/figures/options/figure_arguments.h"
+#include "widgets/desk/evaluation_shelf.h"
+#include "widgets/desk/run_shelf.h"
 #include "widgets/file_dialog.h"
 #include "widgets/panels/figure_form.h"
-#include "widgets/tensors/tensor_source.h"
-#include "widgets/training/evaluation_shelf.h"
-#include "widgets/training/run_shelf.h"
+#include "widgets/views/tensors/tensor_source.h"
 
 namespace headscope::widgets {
 namespace {

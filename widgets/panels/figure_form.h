@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/figures/figure_options.h"
+#include "core/figures/options/figure_options.h"
 
 class QFormLayout;
 class QLabel;

@@ -7,7 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/base/spawned.h"
-#include "core/figures/figure_arguments.h"
+#include "core/figures/options/figure_arguments.h"
 #include "widgets/desk/error_words.h"
 
 namespace headscope::widgets {

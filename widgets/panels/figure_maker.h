@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "core/base/worker.h"
-#include "core/figures/figure_options.h"
-#include "widgets/desk/mailbox.h"
+#include "core/figures/options/figure_options.h"
+#include "widgets/mailbox.h"
 
 namespace headscope {
 class Spawned;

@@ -6,9 +6,9 @@
 #include <QMenu>
 #include <algorithm>
 
-#include "widgets/training/evaluation_shelf.h"
+#include "widgets/desk/evaluation_shelf.h"
+#include "widgets/desk/run_shelf.h"
 #include "widgets/training/facts.h"
-#include "widgets/training/run_shelf.h"
 
 namespace headscope::widgets {
 namespace {

@@ -4,8 +4,8 @@
 #include <QPainter>
 #include <algorithm>
 
-#include "widgets/colour_map.h"
-#include "widgets/ticks.h"
+#include "widgets/plots/colour_map.h"
+#include "widgets/plots/ticks.h"
 
 namespace headscope::widgets {
 namespace {

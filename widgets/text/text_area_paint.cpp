@@ -6,9 +6,9 @@
 #include <cmath>
 #include <map>
 
-#include "widgets/colour_map.h"
+#include "widgets/plots/colour_map.h"
+#include "widgets/plots/ticks.h"
 #include "widgets/text/text_area.h"
-#include "widgets/ticks.h"
 
 namespace headscope::widgets {
 

@@ -8,7 +8,7 @@
 
 #include "core/base/worker.h"
 #include "core/workspace/run_curves.h"
-#include "widgets/desk/mailbox.h"
+#include "widgets/mailbox.h"
 #include "widgets/training/curve_plot.h"
 
 namespace headscope::widgets {

@@ -9,8 +9,8 @@
 #include <cmath>
 #include <limits>
 
-#include "widgets/figure_spots.h"
-#include "widgets/ticks.h"
+#include "widgets/plots/figure_spots.h"
+#include "widgets/plots/ticks.h"
 
 namespace headscope::widgets {
 namespace {

@@ -8,8 +8,8 @@
 #include <numeric>
 #include <vector>
 
-#include "widgets/few_lines.h"
-#include "widgets/ticks.h"
+#include "widgets/plots/few_lines.h"
+#include "widgets/plots/ticks.h"
 #include "widgets/training/curve_plot.h"
 
 namespace headscope::widgets {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
-#include "core/figures/evaluation_groups.h"
+#include "core/figures/recipes/evaluation_groups.h"
 
 namespace headscope::widgets {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "core/base/worker.h"
 #include "core/figures/figure.h"
-#include "widgets/desk/mailbox.h"
+#include "widgets/mailbox.h"
 
 namespace headscope::widgets {
 

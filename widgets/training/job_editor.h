@@ -3,9 +3,9 @@
 
 #include <QTimer>
 
+#include "widgets/desk/job_draft.h"
 #include "widgets/plain_edit.h"
 #include "widgets/theme.h"
-#include "widgets/training/job_draft.h"
 
 class QLabel;
 

@@ -3,9 +3,9 @@
 
 #include <QWidget>
 
-#include "core/training/job_keys.h"
+#include "core/training/job/job_keys.h"
+#include "widgets/desk/job_draft.h"
 #include "widgets/theme.h"
-#include "widgets/training/job_draft.h"
 
 class QComboBox;
 class QLabel;

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "core/training/job_keys.h"
+#include "core/training/job/job_keys.h"
+#include "widgets/desk/job_draft.h"
 #include "widgets/theme.h"
-#include "widgets/training/job_draft.h"
 
 class QCheckBox;
 class QLabel;

@@ -6,8 +6,8 @@
 #include <limits>
 #include <utility>
 
-#include "widgets/cell_image.h"
-#include "widgets/views/head_thumbnails.h"
+#include "widgets/plots/cell_image.h"
+#include "widgets/plots/head_thumbnails.h"
 
 namespace headscope::widgets {
 namespace {

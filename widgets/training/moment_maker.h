@@ -9,7 +9,7 @@
 #include "core/base/worker.h"
 #include "core/figures/figure.h"
 #include "core/workspace/probe_series.h"
-#include "widgets/desk/mailbox.h"
+#include "widgets/mailbox.h"
 #include "widgets/theme.h"
 #include "widgets/training/curve_plot.h"
 

@@ -13,9 +13,9 @@
 #include <QVBoxLayout>
 #include <cmath>
 
-#include "core/training/job.h"
+#include "core/training/job/job.h"
+#include "widgets/plots/ticks.h"
 #include "widgets/text/flow_layout.h"
-#include "widgets/ticks.h"
 #include "widgets/training/facts.h"
 
 namespace headscope::widgets {

@@ -4,8 +4,8 @@
 #include <QWidget>
 #include <vector>
 
+#include "widgets/desk/run_shelf.h"
 #include "widgets/theme.h"
-#include "widgets/training/run_shelf.h"
 
 class QCheckBox;
 class QLabel;

@@ -11,8 +11,8 @@
 #include <array>
 #include <cmath>
 
+#include "widgets/plots/ticks.h"
 #include "widgets/text/flow_layout.h"
-#include "widgets/ticks.h"
 #include "widgets/training/facts.h"
 
 namespace headscope::widgets {

@@ -6,9 +6,9 @@
 #include <QWidget>
 #include <vector>
 
+#include "widgets/desk/run_shelf.h"
 #include "widgets/training/curve_maker.h"
 #include "widgets/training/curve_plot.h"
-#include "widgets/training/run_shelf.h"
 
 class QCheckBox;
 class QComboBox;

@@ -3,8 +3,8 @@
 
 #include <QTabWidget>
 
+#include "widgets/desk/run_shelf.h"
 #include "widgets/theme.h"
-#include "widgets/training/run_shelf.h"
 
 class QPlainTextEdit;
 class QTableWidget;

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "core/cost/cost_table.h"
+#include "widgets/desk/run_shelf.h"
 #include "widgets/desk/view.h"
-#include "widgets/training/run_shelf.h"
 
 class QComboBox;
 class QLabel;

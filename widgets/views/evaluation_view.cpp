@@ -10,12 +10,12 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
-#include "widgets/figure_view.h"
+#include "widgets/desk/evaluation_shelf.h"
+#include "widgets/desk/run_shelf.h"
+#include "widgets/plots/figure_view.h"
 #include "widgets/text/banner.h"
 #include "widgets/text/flow_layout.h"
-#include "widgets/training/evaluation_shelf.h"
 #include "widgets/training/number_table.h"
-#include "widgets/training/run_shelf.h"
 
 namespace headscope::widgets {
 namespace {

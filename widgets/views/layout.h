@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "widgets/desk/run_shelf.h"
 #include "widgets/desk/view.h"
-#include "widgets/training/run_shelf.h"
 
 class QLabel;
 class QListWidget;

@@ -13,13 +13,13 @@
 #include <utility>
 
 #include "core/figures/recipe.h"
+#include "widgets/plots/ticks.h"
 #include "widgets/text/banner.h"
 #include "widgets/text/colour_key.h"
 #include "widgets/text/flow_layout.h"
 #include "widgets/text/share_out.h"
 #include "widgets/text/text_area.h"
 #include "widgets/text/token_table.h"
-#include "widgets/ticks.h"
 
 namespace headscope::widgets {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "widgets/desk/view.h"
-#include "widgets/text/token_weights.h"
+#include "widgets/panels/token_weights.h"
 
 class QComboBox;
 class QLabel;

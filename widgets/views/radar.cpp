@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "core/figures/radar_rule.h"
+#include "core/figures/recipes/radar_rule.h"
 #include "core/workspace/measures.h"
 
 namespace headscope::widgets {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "widgets/desk/view.h"
-#include "widgets/figure_view.h"
+#include "widgets/plots/figure_view.h"
 
 class QCheckBox;
 class QComboBox;

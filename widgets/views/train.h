@@ -3,8 +3,8 @@
 
 #include <QTimer>
 
+#include "widgets/desk/run_shelf.h"
 #include "widgets/desk/view.h"
-#include "widgets/training/run_shelf.h"
 
 class QCheckBox;
 class QLabel;

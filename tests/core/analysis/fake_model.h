@@ -13,8 +13,8 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/randn.h>
 
-#include "core/model/cache.h"
 #include "core/model/model.h"
+#include "core/model/towers/cache.h"
 #include "kernels/attention.h"
 
 namespace headscope::tests {

@@ -12,7 +12,7 @@
 #include <c10/core/InferenceMode.h>
 
 #include "core/cost/work_meter.h"
-#include "core/mixers/attend.h"
+#include "core/mixers/shared/attend.h"
 #include "kernels/attention.h"
 #include "kernels/backend.h"
 

@@ -9,8 +9,8 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/zeros.h>
 
-#include "core/model/cache.h"
 #include "core/model/model.h"
+#include "core/model/towers/cache.h"
 
 namespace headscope::test {
 

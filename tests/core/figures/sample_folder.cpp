@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/core/figures/sample_folder.h"
 
+#include "core/run/journal.h"
+#include "core/run/run_history.h"
 #include "core/store/half.h"
-#include "core/training/journal.h"
-#include "core/training/run_history.h"
 
 namespace headscope::test {
 

@@ -6,8 +6,8 @@
 #include <random>
 
 #include "core/base/error.h"
-#include "core/figures/figure_arguments.h"
-#include "core/figures/figure_options.h"
+#include "core/figures/options/figure_arguments.h"
+#include "core/figures/options/figure_options.h"
 
 using namespace headscope;
 using namespace headscope::figures;

@@ -4,8 +4,8 @@
 #include <set>
 
 #include "core/cost/cost_table.h"
-#include "core/figures/evaluation_groups.h"
-#include "core/figures/run_series.h"
+#include "core/figures/recipes/evaluation_groups.h"
+#include "core/figures/recipes/run_series.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/figures/sample_records.h"
 

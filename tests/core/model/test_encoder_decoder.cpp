@@ -11,9 +11,9 @@
 #include <ATen/ops/eye.h>
 #include <ATen/ops/tensor.h>
 
-#include "core/mixers/attend.h"
-#include "core/model/cache.h"
+#include "core/mixers/shared/attend.h"
 #include "core/model/generate.h"
+#include "core/model/towers/cache.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/model/recording_probe.h"
 #include "tests/core/model/tiny_checkpoint.h"

@@ -7,8 +7,8 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/tensor.h>
 
-#include "core/model/cache.h"
 #include "core/model/generate.h"
+#include "core/model/towers/cache.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/model/tiny_checkpoint.h"
 

@@ -4,7 +4,7 @@
 
 #include <ATen/ops/eye.h>
 
-#include "core/mixers/attend.h"
+#include "core/mixers/shared/attend.h"
 #include "tests/core/model/recording_probe.h"
 #include "tests/core/model/tiny_checkpoint.h"
 

@@ -5,7 +5,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/zeros.h>
 
-#include "core/model/cache.h"
+#include "core/model/towers/cache.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/model/tiny_checkpoint.h"
 

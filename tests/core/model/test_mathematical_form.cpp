@@ -9,11 +9,11 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "core/base/machine.h"
-#include "core/mixers/attend.h"
-#include "core/mixers/block_attention.h"
-#include "core/mixers/running_attention.h"
-#include "core/mixers/tensor_views.h"
-#include "core/model/cache.h"
+#include "core/mixers/shared/attend.h"
+#include "core/mixers/shared/block_attention.h"
+#include "core/mixers/shared/running_attention.h"
+#include "core/mixers/shared/tensor_views.h"
+#include "core/model/towers/cache.h"
 #include "kernels/reference/attention.h"
 #include "kernels/taylor_state.h"
 #include "tests/core/base/error_matcher.h"

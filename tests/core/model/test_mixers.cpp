@@ -8,8 +8,8 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/randn.h>
 
-#include "core/mixers/attend.h"
-#include "core/mixers/key_value_cache.h"
+#include "core/mixers/shared/attend.h"
+#include "core/mixers/shared/key_value_cache.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/model/recording_probe.h"
 #include "tests/core/model/tiny_checkpoint.h"

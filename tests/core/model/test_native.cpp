@@ -7,9 +7,9 @@
 #include <ATen/ops/full.h>
 
 #include "core/base/error.h"
-#include "core/mixers/attend.h"
-#include "core/model/cache.h"
+#include "core/mixers/shared/attend.h"
 #include "core/model/presets.h"
+#include "core/model/towers/cache.h"
 #include "tests/core/model/native_model.h"
 #include "tests/core/model/recording_probe.h"
 #include "tests/core/model/tiny_checkpoint.h"

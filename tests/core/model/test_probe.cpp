@@ -9,7 +9,7 @@
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/linear.h>
 
-#include "core/mixers/attend.h"
+#include "core/mixers/shared/attend.h"
 #include "tests/core/model/recording_probe.h"
 #include "tests/core/model/tiny_checkpoint.h"
 

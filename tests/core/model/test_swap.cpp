@@ -5,8 +5,8 @@
 #include <ATen/ops/equal.h>
 
 #include "core/base/error.h"
-#include "core/model/stack.h"
 #include "core/model/swap.h"
+#include "core/model/towers/stack.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/model/native_model.h"

@@ -13,8 +13,8 @@
 #include <ATen/ops/tensor.h>
 #include <c10/core/InferenceMode.h>
 
-#include "core/mixers/without_heads.h"
-#include "core/model/cache.h"
+#include "core/mixers/shared/without_heads.h"
+#include "core/model/towers/cache.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/model/recording_probe.h"
 #include "tests/core/model/tiny_checkpoint.h"

@@ -8,7 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/checkpoint/checkpoint.h"
-#include "core/model/objective.h"
+#include "core/model/objectives/objective.h"
 #include "core/model/training_forward.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/model/native_model.h"

@@ -23,9 +23,9 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "core/base/error.h"
-#include "core/mixers/attend.h"
-#include "core/mixers/trained_attention.h"
-#include "core/model/head_loss.h"
+#include "core/mixers/shared/attend.h"
+#include "core/mixers/shared/trained_attention.h"
+#include "core/model/heads/head_loss.h"
 #include "core/model/training_ops.h"
 #include "kernels/parallel.h"
 

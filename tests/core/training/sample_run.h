@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/training/events.h"
+#include "core/run/events.h"
 
 namespace headscope::test {
 

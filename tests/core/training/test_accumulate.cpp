@@ -8,8 +8,8 @@
 
 #include <cmath>
 
-#include "core/training/job_model.h"
-#include "core/training/learner.h"
+#include "core/training/trainer/job_model.h"
+#include "core/training/trainer/learner.h"
 #include "tests/core/base/error_matcher.h"
 
 using namespace headscope;

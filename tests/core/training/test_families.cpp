@@ -14,9 +14,9 @@
 #include "core/checkpoint/checkpoint.h"
 #include "core/data/data_set.h"
 #include "core/evaluation/score.h"
-#include "core/model/objective.h"
+#include "core/model/objectives/objective.h"
 #include "core/model/trainable.h"
-#include "core/training/run_folder.h"
+#include "core/run/run_folder.h"
 #include "tests/core/model/tiny_checkpoint.h"
 #include "tests/core/training/training_run.h"
 

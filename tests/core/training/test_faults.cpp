@@ -5,10 +5,10 @@
 #include <limits>
 
 #include "core/base/error.h"
-#include "core/training/control.h"
-#include "core/training/run_folder.h"
-#include "core/training/run_history.h"
-#include "core/training/trainer_session.h"
+#include "core/run/control.h"
+#include "core/run/run_folder.h"
+#include "core/run/run_history.h"
+#include "core/training/trainer/trainer_session.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/file_size_limit.h"
 #include "tests/core/training/training_run.h"

@@ -5,11 +5,11 @@
 #include <fstream>
 
 #include "core/base/nearest_word.h"
-#include "core/training/job.h"
-#include "core/training/job_keys.h"
-#include "core/training/job_name.h"
-#include "core/training/run_folder.h"
-#include "core/training/schedule.h"
+#include "core/run/run_folder.h"
+#include "core/training/job/job.h"
+#include "core/training/job/job_keys.h"
+#include "core/training/job/job_name.h"
+#include "core/training/job/schedule.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
 

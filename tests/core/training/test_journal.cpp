@@ -13,8 +13,8 @@
 
 #include "core/base/cancellation_scope.h"
 #include "core/base/crc32c.h"
-#include "core/training/journal.h"
-#include "core/training/journal_reader.h"
+#include "core/run/journal.h"
+#include "core/run/journal_reader.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
 

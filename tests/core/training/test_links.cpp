@@ -14,8 +14,8 @@
 #include <iterator>
 
 #include "core/base/error.h"
-#include "core/training/run_folder.h"
-#include "core/training/snapshots.h"
+#include "core/run/run_folder.h"
+#include "core/training/trainer/snapshots.h"
 #include "tests/core/base/error_matcher.h"
 
 using namespace headscope;

@@ -2,9 +2,9 @@
 // Runs that end too early and go on: the same weights to the bit, whatever was interrupted, damaged or asked for.
 // A run folder that is copied while the run works is what a kill at that moment leaves.
 #include "core/base/error.h"
-#include "core/training/control.h"
-#include "core/training/run_folder.h"
-#include "core/training/run_history.h"
+#include "core/run/control.h"
+#include "core/run/run_folder.h"
+#include "core/run/run_history.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/training/training_run.h"
 

@@ -5,12 +5,12 @@
 
 #include "core/base/error.h"
 #include "core/base/json.h"
-#include "core/training/control.h"
-#include "core/training/journal.h"
-#include "core/training/journal_reader.h"
-#include "core/training/run_folder.h"
-#include "core/training/run_history.h"
-#include "core/training/training_state.h"
+#include "core/run/control.h"
+#include "core/run/journal.h"
+#include "core/run/journal_reader.h"
+#include "core/run/run_folder.h"
+#include "core/run/run_history.h"
+#include "core/training/trainer/training_state.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/training/training_run.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <catch2/catch.hpp>
 
+#include "core/run/journal.h"
+#include "core/run/run_history.h"
 #include "core/store/half.h"
 #include "core/store/run_file.h"
-#include "core/training/journal.h"
-#include "core/training/run_history.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/training/sample_run.h"

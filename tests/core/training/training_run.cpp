@@ -3,7 +3,7 @@
 
 #include <ATen/Parallel.h>
 
-#include "core/training/run_folder.h"
+#include "core/run/run_folder.h"
 #include "kernels/parallel.h"
 
 namespace headscope::test {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "core/training/events.h"
-#include "core/training/trainer.h"
+#include "core/run/events.h"
+#include "core/training/trainer/trainer.h"
 #include "tests/core/base/temporary_folder.h"
 
 namespace headscope::test {

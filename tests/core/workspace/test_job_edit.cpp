@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "core/base/error.h"
-#include "core/training/job_keys.h"
+#include "core/training/job/job_keys.h"
 #include "core/workspace/job_edit.h"
 
 using namespace headscope;

@@ -7,9 +7,9 @@
 #include <cstring>
 #include <fstream>
 
-#include "core/training/journal.h"
-#include "core/training/journal_reader.h"
-#include "core/training/run_history.h"
+#include "core/run/journal.h"
+#include "core/run/journal_reader.h"
+#include "core/run/run_history.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/fuzz/check.h"
 #include "tests/fuzz/memory_file.h"

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/commands/loading.h"
+
+#include <cstdlib>
+#include <map>
+#include <mutex>
+
+#include <ATen/Parallel.h>
+
+#include "app/commands/context.h"
+#include "core/base/error.h"
+#include "core/base/input_file.h"
+#include "core/base/sha256.h"
+#include "kernels/backend.h"
+#include "kernels/parallel.h"
+
+namespace headscope::app {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::uint64_t kMostShared = std::uint64_t{256} << 20U;  ///< bytes of a tokenizer.json
+
+/// `path` itself, or the folder that it lies in.
+fs::path folder_of(const fs::path& path) {
+    std::error_code ignored;
+    if (fs::is_directory(path, ignored)) return path;
+    return path.has_parent_path() ? path.parent_path() : fs::path(".");
+}
+
+}  // namespace
+
+std::shared_ptr<const tokenizer::Tokenizer> load_tokenizer(const fs::path& path) {
+    const fs::path folder = folder_of(path);
+    if (folder == path) return tokenizer::Tokenizer::from_folder(path);
+    for (const char* name : {"config.json", "vocab.json", "merges.txt", "vocab.txt"})
+        if (path.filename() == name) return tokenizer::Tokenizer::from_folder(folder);
+    for (const char* end : {".safetensors", ".index.json", ".bin", ".pt", ".pth"})
+        if (path.string().ends_with(end)) return tokenizer::Tokenizer::from_folder(folder);
+    return tokenizer::Tokenizer::from_file(path);
+}
+
+std::shared_ptr<const tokenizer::Tokenizer> tokenizer_of(const checkpoint::Checkpoint& checkpoint) {
+    const fs::path folder = folder_of(checkpoint.path());
+    return tokenizer::Tokenizer::is_in(folder) ? tokenizer::Tokenizer::from_folder(folder) : nullptr;
+}
+
+std::shared_ptr<const tokenizer::Tokenizer> shared_tokenizer_of(const checkpoint::Checkpoint& checkpoint) {
+    // Beside this file no other is read.
+    const fs::path file = folder_of(checkpoint.path()) / "tokenizer.json";
+    if (!ends_at_regular_file(file)) return tokenizer_of(checkpoint);
+    static std::mutex mutex;
+    static std::map<std::string, std::weak_ptr<const tokenizer::Tokenizer>> known;
+    const InputFile input(file, "tokenizer");
+    if (input.size() > kMostShared) return tokenizer_of(checkpoint);
+    const std::string content = sha256_hex(input, Cancellation());
+    const std::lock_guard lock(mutex);
+    std::erase_if(known, [](const auto& one) { return one.second.expired(); });
+    if (const auto place = known.find(content); place != known.end())
+        if (auto there = place->second.lock()) return there;
+    auto read = tokenizer_of(checkpoint);
+    known[content] = read;
+    return read;
+}
+
+tokenizer::ChatTemplate load_chat_template(const fs::path& path) {
+    auto chat = tokenizer::find_chat_template(folder_of(path));
+    if (!chat)
+        throw Error(ErrorCode::usage, "--chat",
+                    "expected a checkpoint with a chat template (chat_template.jinja, or in tokenizer_config.json)",
+                    "found none");
+    return *std::move(chat);
+}
+
+std::optional<tokenizer::ChatTemplate> chat_template_of(const checkpoint::Checkpoint& checkpoint) {
+    return tokenizer::find_chat_template(folder_of(checkpoint.path()));
+}
+
+void check_kernel_environment() {
+    const char* wish = std::getenv("HEADSCOPE_KERNELS");
+    if (wish == nullptr) return;
+    try {
+        kernels::force_backend(wish);
+    } catch (const kernels::Error& error) {
+        throw Error(ErrorCode::usage, "HEADSCOPE_KERNELS", "expected " + error.expected(),
+                    "found " + escaped(error.found()));
+    }
+}
+
+void configure_compute(int threads, const std::string& kernels, const std::string& device) {
+    if (device == "cuda")
+        throw Error(ErrorCode::unsupported, "--device", "expected cpu, for this build has no GPU backend",
+                    "found cuda");
+    // LibTorch and our kernels share one OpenMP team on this thread: they must agree on its size.
+    kernels::set_threads(threads);
+    const int given = kernels::startable_threads(kernels::threads());
+    if (given < kernels::threads()) kernels::set_threads(given);
+    // The team lives from here on: refused later, its threads would be the end of the program.
+    kernels::parallel_for(kernels::threads(), [](std::int64_t, int) {});
+    at::set_num_threads(kernels::threads());
+    check_kernel_environment();
+    if (kernels == "auto") return;
+    try {
+        kernels::force_backend(kernels);
+    } catch (const kernels::Error& error) {
+        throw UsageError("--kernels: expected " + error.expected() + "; found " + escaped(error.found()));
+    }
+}
+
+int compute_threads() {
+    return kernels::threads();
+}
+
+}  // namespace headscope::app

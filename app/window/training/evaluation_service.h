@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QObject>
+#include <QStringList>
+#include <deque>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "core/base/worker.h"
+#include "core/workspace/live_run.h"
+#include "widgets/desk/desk.h"
+#include "widgets/mailbox.h"
+
+namespace headscope {
+class Spawned;
+}
+namespace headscope::app {
+
+/// A run that is to be evaluated.
+struct EvaluatedRun {
+    QString folder, name;
+    std::shared_ptr<const workspace::LiveRun> record;
+};
+
+/// One `headscope evaluate`: runs that can be asked the same.
+struct EvaluationPlan {
+    QStringList folders, names;
+    std::string generator;      ///< the task; empty: perplexity and accuracy on the text that was held out
+    std::int64_t length = 0;    ///< tokens of the shortest training sequence among them
+    QString file_name;          ///< of the results, without its ending
+    QStringList words() const;  ///< of the command line, without -o
+};
+/// Runs on text together, those on each generator together. Throws Error for a job that cannot be read.
+std::deque<EvaluationPlan> evaluation_plans(const std::vector<EvaluatedRun>& runs);
+
+/// Evaluates the best snapshots of the open runs, one `headscope evaluate` after the other as a child at a low
+/// priority, into files of the user's folder.
+class EvaluationService : public QObject {
+    Q_OBJECT
+public:
+    EvaluationService(widgets::Desk* desk, std::string program, QObject* parent = nullptr);
+    ~EvaluationService() override;
+    void set_folder(const std::filesystem::path& folder) { folder_ = folder; }
+    void evaluate();
+    void stop();
+
+Q_SIGNALS:
+    void written(const QString& path);
+    void failed(const QString& message);
+
+private:
+    void next();
+    void start(const EvaluationPlan& plan, const QString& output);
+    void ended(const QString& output);
+    void end(const QString& problem = {});
+
+    widgets::Desk* desk_;
+    std::string program_;
+    std::filesystem::path folder_;
+    std::deque<EvaluationPlan> plans_;
+    std::shared_ptr<Spawned> process_;
+    bool busy_ = false, stopped_ = false;
+    widgets::Mailbox mailbox_{this};
+    Worker files_;
+};
+
+}  // namespace headscope::app

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QStringList>
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/progress.h"
+#include "core/run/control.h"
+#include "core/run/journal_reader.h"
+#include "core/workspace/live_run.h"
+
+namespace headscope::app {
+
+/// A run's folder as it is read while it grows. One thread at a time.
+class FollowedRun {
+public:
+    /// Throws Error (usage) for a folder without a run.
+    explicit FollowedRun(std::filesystem::path folder);
+
+    /// What came since. True: its process went, perhaps without having made run.h5 (training::mend_run_file()). Throws
+    /// Error, Stopped within a CancellationScope; the next call goes on where this one ended.
+    bool read();
+    /// Something came that publish() has not told, and it is time: a long run, of which a copy is dear, is told of less
+    /// often, but at once when it begins, pauses or ends.
+    bool due() const;
+    /// What is known, as a value for others. The one before the last is let go of here, so that it is freed on this
+    /// thread where others had time to take the last one.
+    std::shared_ptr<const workspace::LiveRun> publish();
+    const std::filesystem::path& folder() const { return folder_.path; }
+    /// The job's name, else the folder's.
+    std::string name() const;
+
+    /// Throws Error.
+    void ask(training::ControlAction action, const std::string& value);
+    /// Wishes that were written here and that the journal does not answer yet.
+    QStringList waiting();
+
+private:
+    training::RunFolder folder_;
+    std::optional<training::JournalReader> reader_;  ///< always there
+    workspace::LiveRun record_;
+    bool news_ = true;  ///< since published_
+    std::chrono::steady_clock::time_point told_;
+    std::shared_ptr<const workspace::LiveRun> published_, before_;
+    struct Wish {
+        std::string id;
+        QString action;
+    };
+    std::vector<Wish> wishes_;
+};
+
+/// Folders below `runs` whose process died before it was done. Looks at the ends of journals alone. Never throws but
+/// Stopped.
+std::vector<std::filesystem::path> interrupted_runs(const std::filesystem::path& runs,
+                                                    const Cancellation& cancellation);
+
+}  // namespace headscope::app

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/analysis/settings.h"
+
+#include <nlohmann/json.hpp>
+
+namespace headscope::analysis {
+
+std::string Settings::json(const Input& input) const {
+    return nlohmann::json{{"model", model},
+                          {"texts", texts},
+                          {"files", files},
+                          {"tokens", tokens},
+                          {"examples", examples},
+                          {"targets", targets},
+                          {"target_tokens", target_tokens},
+                          {"maps_float16", maps_float16},
+                          {"record", record},
+                          {"layers", layers},
+                          {"skip", skip},
+                          {"switch_off", switch_off},
+                          {"switch_off_how", switch_off_how},
+                          {"dtype", dtype},
+                          {"device", "cpu"},
+                          {"kernels", kernels},
+                          {"threads", threads},
+                          {"bos", bos},
+                          {"first_token", input.first_token.empty() ? "as given" : input.first_token},
+                          {"length", length},
+                          {"windows", windows},
+                          {"repeat_token", repeat_token},
+                          {"chat", chat},
+                          {"beyond_positions", beyond_positions},
+                          {"all_rows", all_rows}}
+        .dump();
+}
+
+}  // namespace headscope::analysis

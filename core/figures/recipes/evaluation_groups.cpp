@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/figures/recipes/evaluation_groups.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <tuple>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/cost/mixer_cost.h"
+#include "core/figures/recipe.h"
+
+namespace headscope::figures {
+namespace {
+
+constexpr std::array<const char*, 11> kLayouts{"uniform", "even",  "odd",  "top",       "middle", "bottom",
+                                               "quarter", "first", "last", "bilateral", "custom"};
+/// A figure's numbers stand in many columns; a file of millions of rows is no evaluation of ours.
+constexpr std::size_t kMostResults = 1'000'000;
+/// Nor is one of so many tasks with their metrics, lengths, models, or panels of them.
+constexpr std::size_t kMostMeasured = 200, kMostLengths = 1000, kMostGroups = 2000, kMostPanels = 400;
+
+void check_most(const char* what, std::size_t count, std::size_t most) {
+    if (count <= most) return;
+    throw Error(ErrorCode::limit, "evaluations", "expected at most " + std::to_string(most) + " " + what, "found more");
+}
+
+std::size_t mixer_rank(const std::string& mixer) {
+    const auto& known = cost::mixer_costs();
+    const auto it = std::find_if(known.begin(), known.end(), [&](const auto& cost) { return cost.mixer == mixer; });
+    return static_cast<std::size_t>(it - known.begin());
+}
+
+std::string group_label(const store::EvaluatedModel& model) {
+    if (model.mixer == "standard") return model.skipped.empty() ? "Standard" : "Standard, skipped";
+    return mixer_label(model.mixer) + " " + model.layout + (model.skipped.empty() ? "" : ", skipped");
+}
+
+/// What models of one group have in common: everything but the seed.
+auto key_of(const store::EvaluatedModel& model) {
+    return std::tuple(model.mixer == "standard" ? std::size_t{0} : mixer_rank(model.mixer) + 1, model.mixer,
+                      layout_rank(model.layout), model.layer_mixers, model.skipped, model.parameters);
+}
+
+}  // namespace
+
+void check_panels(std::size_t count) {
+    check_most("panels: choose a task", count, kMostPanels);
+}
+
+std::string mixer_label(const std::string& mixer) {
+    return cost::has_cost(mixer) ? cost::mixer_cost(mixer).label : mixer;
+}
+
+std::size_t layout_rank(const std::string& layout) {
+    return static_cast<std::size_t>(std::find(kLayouts.begin(), kLayouts.end(), layout) - kLayouts.begin());
+}
+
+bool lower_is_better(const std::string& metric) {
+    return metric == "loss" || metric.find("perplexity") != std::string::npos || metric == "bits_per_byte";
+}
+
+std::string measured_title(const Measured& what) {
+    std::string metric = what.metric;
+    std::replace(metric.begin(), metric.end(), '_', ' ');
+    if (what.task == "perplexity") return metric;
+    std::string task = what.task;
+    std::replace(task.begin(), task.end(), '_', ' ');
+    return task.ends_with(metric) ? task : task + ", " + metric;
+}
+
+std::vector<std::int64_t> model_sizes(const std::vector<EvaluationGroup>& groups) {
+    std::set<std::int64_t> all;
+    for (const auto& group : groups) all.insert(group.parameters);
+    std::vector<std::int64_t> sizes;
+    for (const auto parameters : all) {
+        const bool same = !sizes.empty() && static_cast<double>(parameters) <= 1.25 * static_cast<double>(sizes.back());
+        if (same)
+            sizes.back() = parameters;
+        else
+            sizes.push_back(parameters);
+    }
+    return sizes;
+}
+
+std::size_t size_index(const std::vector<std::int64_t>& sizes, std::int64_t parameters) {
+    const auto it = std::lower_bound(sizes.begin(), sizes.end(), parameters);
+    return static_cast<std::size_t>(std::min(it - sizes.begin(), std::ssize(sizes) - 1));
+}
+
+ScaleKind scale_for(const std::vector<double>& values) {
+    double low = std::numeric_limits<double>::infinity(), high = 0;
+    for (const double value : values) {
+        if (!std::isfinite(value)) continue;
+        if (value <= 0) return ScaleKind::linear;
+        low = std::min(low, value);
+        high = std::max(high, value);
+    }
+    return high > 10 * low ? ScaleKind::logarithmic : ScaleKind::linear;
+}
+
+void add_reach(std::vector<double>& reach, const EvaluationValue& value, ScaleKind scale) {
+    reach.push_back(value.mean);
+    if (!std::isfinite(value.error)) return;
+    reach.push_back(value.mean + value.error);
+    if (scale != ScaleKind::logarithmic || value.mean > value.error) reach.push_back(value.mean - value.error);
+}
+
+std::pair<double, double> padded_range(const std::vector<double>& values, ScaleKind scale) {
+    double low = std::numeric_limits<double>::infinity(), high = -low;
+    for (const double value : values) {
+        if (!std::isfinite(value)) continue;
+        low = std::min(low, value);
+        high = std::max(high, value);
+    }
+    if (!(low <= high)) return {0, 1};
+    constexpr double share = 0.07;
+    if (scale == ScaleKind::logarithmic) {
+        const double room = std::max(1.02, std::pow(high / low, share));
+        return {low / room, high * room};
+    }
+    const double room = high > low ? share * (high - low) : std::max(0.05, share * std::abs(high));
+    return {low - room, high + room};
+}
+
+double size_dot(const std::vector<std::int64_t>& sizes, std::int64_t parameters) {
+    constexpr double smallest = 0.6, largest = 1.7;
+    if (sizes.size() < 2) return 1;
+    const auto rank = static_cast<double>(size_index(sizes, parameters));
+    return smallest + (largest - smallest) * rank / static_cast<double>(sizes.size() - 1);
+}
+
+Axis label_axis(const std::vector<std::string>& labels) {
+    Axis axis;
+    const auto rows = static_cast<double>(labels.size());
+    for (std::size_t i = 0; i < labels.size(); ++i)
+        axis.ticks.push_back({rows - 1 - static_cast<double>(i), labels[i]});
+    axis.range = std::pair(-0.6, rows - 0.4);
+    return axis;
+}
+
+const EvaluationValue* EvaluationGroup::find(const Measured& what, std::int64_t length) const {
+    const auto measured = values.find(what);
+    if (measured == values.end()) return nullptr;
+    const auto at = measured->second.find(length);
+    return at == measured->second.end() ? nullptr : &at->second;
+}
+
+EvaluationGroups::EvaluationGroups(Evaluations evaluations) {
+    std::size_t results = 0;
+    for (const auto& evaluation : evaluations) results += evaluation->results.size();
+    if (results > kMostResults) {
+        throw Error(ErrorCode::limit, "evaluations", "expected at most " + std::to_string(kMostResults) + " results",
+                    "found " + std::to_string(results));
+    }
+    std::map<decltype(key_of({})), EvaluationGroup> groups;
+    for (const auto& evaluation : evaluations) {
+        for (const auto& result : evaluation->results) {
+            if (!std::isfinite(result.value)) continue;
+            const auto& model = evaluation->models[static_cast<std::size_t>(result.model)];
+            EvaluationGroup& group = groups[key_of(model)];
+            check_most("models in a figure", groups.size(), kMostGroups);
+            group.mixer = model.mixer;
+            group.layout = model.layout;
+            group.skipped = !model.skipped.empty();
+            group.parameters = model.parameters;
+            group.layers = model.layers;
+            group.training_length = model.training_length;
+            group.label = group_label(model);
+            const Measured what{result.task, result.metric};
+            if (std::find(all_.begin(), all_.end(), what) == all_.end()) all_.push_back(what);
+            check_most("tasks with their metrics", all_.size(), kMostMeasured);
+            EvaluationValue& value = group.values[what][result.length];
+            value.each.push_back(result.value);
+            value.error = result.error;
+        }
+    }
+    for (auto& [key, group] : groups) {
+        for (auto& [what, by_length] : group.values) {
+            for (auto& [length, value] : by_length) {
+                const Moments over = moments(value.each);
+                value.mean = over.mean;
+                if (value.each.size() > 1) value.error = over.deviation;
+                most_seeds_ = std::max(most_seeds_, value.each.size());
+                some_have_one_ |= value.each.size() == 1;
+            }
+        }
+        groups_.push_back(std::move(group));
+    }
+    for (const Measured& what : all_) check_most("lengths of a task", lengths(what).size(), kMostLengths);
+    if (groups_.empty()) throw Error(ErrorCode::usage, "evaluations", "expected results in these files", "found none");
+}
+
+std::vector<Measured> EvaluationGroups::chosen(const FigureOptions& options) const {
+    std::vector<Measured> some;
+    for (const Measured& what : all_) {
+        if (!options.task.empty() && what.task != options.task) continue;
+        if (!options.metric.empty() && what.metric != options.metric) continue;
+        const bool again =
+            std::any_of(some.begin(), some.end(), [&](const Measured& m) { return m.task == what.task; });
+        if (!again) some.push_back(what);
+    }
+    if (!some.empty()) return some;
+    std::vector<std::string> known;
+    for (const Measured& what : all_) known.push_back(what.task + " " + what.metric);
+    throw Error(ErrorCode::usage, options.task.empty() ? "--metric" : "--task",
+                "expected a task and metric of these files: " + list_text(known, 20),
+                "found " + escaped(options.task + " " + options.metric));
+}
+
+std::set<std::int64_t> EvaluationGroups::lengths(const Measured& what) const {
+    std::set<std::int64_t> lengths;
+    for (const auto& group : groups_) {
+        const auto measured = group.values.find(what);
+        if (measured == group.values.end()) continue;
+        for (const auto& [length, value] : measured->second) lengths.insert(length);
+    }
+    return lengths;
+}
+
+std::int64_t EvaluationGroups::chosen_length(const Measured& what, const FigureOptions& options) const {
+    const std::set<std::int64_t> lengths = this->lengths(what);
+    std::int64_t trained = 0;
+    for (const auto& group : groups_) {
+        if (!group.values.contains(what)) continue;
+        if (group.training_length > 0)
+            trained = trained > 0 ? std::min(trained, group.training_length) : group.training_length;
+    }
+    if (options.length) {
+        if (lengths.contains(*options.length)) return *options.length;
+        std::string known;
+        for (const auto length : lengths) known += (known.empty() ? "" : ", ") + std::to_string(length);
+        throw Error(ErrorCode::usage, "--length", "expected a length that was evaluated: " + known,
+                    "found " + std::to_string(*options.length));
+    }
+    const auto beyond = trained > 0 ? lengths.upper_bound(trained) : lengths.end();
+    return beyond == lengths.begin() ? *lengths.begin() : *std::prev(beyond);
+}
+
+std::string EvaluationGroups::error_note() const {
+    if (most_seeds_ <= 1) return "One seed each; bars: standard error of the mean over the text.";
+    return "Bars: standard deviation over " + std::to_string(most_seeds_) + " seeds" +
+           (some_have_one_ ? "; where there is one, standard error of the mean over the text." : ".");
+}
+
+FigureData rows_figure(const EvaluationGroups& evaluations, const std::vector<Measured>& chosen, std::size_t rows,
+                       const std::function<Panel(const Measured&)>& panel) {
+    check_panels(chosen.size());
+    FigureData figure;
+    for (const auto& what : chosen) figure.panels.push_back(panel(what));
+    figure.columns = std::min<std::int64_t>(3, std::ssize(figure.panels));
+    figure.reflow = true;
+    figure.narrowest_mm = 24;
+    figure.share_y = true;
+    figure.panel_height_mm = 12 + 6.0 * static_cast<double>(rows);
+    figure.table = [table = evaluation_table(evaluations.groups(), chosen)] { return table; };
+    return figure;
+}
+
+std::vector<std::string> reading_notes(const EvaluationGroups& evaluations, const std::vector<Measured>& chosen,
+                                       const FigureOptions& options) {
+    std::vector<std::string> notes;
+    for (const auto& what : chosen) {
+        notes.push_back(measured_title(what) + ": at " + std::to_string(evaluations.chosen_length(what, options)) +
+                        " tokens, " + (lower_is_better(what.metric) ? "lower" : "higher") + " is better.");
+    }
+    return notes;
+}
+
+Table evaluation_table(const std::vector<EvaluationGroup>& groups, const std::vector<Measured>& chosen) {
+    std::vector<std::string> task, metric, mixer, layout, skipped;
+    std::vector<std::int64_t> parameters, length, seeds;
+    std::vector<double> value, error;
+    for (const Measured& what : chosen) {
+        for (const auto& group : groups) {
+            const auto measured = group.values.find(what);
+            if (measured == group.values.end()) continue;
+            for (const auto& [at, one] : measured->second) {
+                task.push_back(what.task);
+                metric.push_back(what.metric);
+                mixer.push_back(group.mixer);
+                layout.push_back(group.layout);
+                skipped.emplace_back(group.skipped ? "yes" : "no");
+                parameters.push_back(group.parameters);
+                length.push_back(at);
+                value.push_back(one.mean);
+                error.push_back(one.error);
+                seeds.push_back(std::ssize(one.each));
+            }
+        }
+    }
+    return {{{"task", std::move(task)},
+             {"metric", std::move(metric)},
+             {"mixer", std::move(mixer)},
+             {"layout", std::move(layout)},
+             {"skipped", std::move(skipped)},
+             {"parameters", std::move(parameters)},
+             {"length", std::move(length)},
+             {"value", std::move(value)},
+             {"error", std::move(error)},
+             {"seeds", std::move(seeds)}}};
+}
+
+}  // namespace headscope::figures

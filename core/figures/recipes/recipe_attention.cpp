@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Attention maps from recorded queries and keys, weights or logits: exact cells of a short text, pooled cells of a long
+// one, by maximum unless the mean is asked for, so that a diagonal or a sink column one key wide never vanishes.
+// Several files stand side by side (Lazy Attention, Fig. 3: natural text and the repeated-token probe).
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <optional>
+
+#include "core/figures/head_weights.h"
+#include "core/figures/map_values.h"
+#include "core/figures/recipe.h"
+#include "core/figures/token_text.h"
+#include "core/maps/map_reader.h"
+
+namespace headscope::figures {
+namespace {
+
+constexpr std::int64_t kMostLabels = 400;  ///< no page has room for more tokens along a side
+constexpr std::int64_t kShort = 256;       ///< up to here a square-root scale; the weights of longer texts need decades
+constexpr double kLeastLogits = 1e-3;      ///< a head without scores has a scale all the same
+
+struct Map {
+    std::string model, site;
+    bool cross = false;
+    std::int64_t layer = 0, head = 0, rows = 0, columns = 0;
+    Region region;
+    std::vector<std::string> query_tokens, key_tokens;  ///< of the whole text, as read; empty for other streams
+    std::vector<float> values;                          ///< [rows, columns]; NaN: not allowed
+    std::vector<float> ranks;                           ///< instead of them drawn; may be empty
+    CellScale scale = CellScale::linear;
+    MapValues kind = MapValues::weights;
+    Pooling pooling = Pooling::maximum;
+    std::vector<double> deviation;  ///< over sequences, of exact means; else empty
+    double largest = 0;             ///< magnitude of the head's logits
+    std::int64_t sequences = 1;     ///< more: means over them, of positions that hold other tokens in each
+    std::int64_t limit = 0;         ///< trained positions; 0: none, or not passed
+
+    bool exact() const { return rows == region.queries() && columns == region.keys(); }
+    bool logits() const { return kind == MapValues::logits; }
+};
+
+Axis axis(const char* name, const std::vector<std::string>& tokens, std::int64_t first, std::int64_t end,
+          std::int64_t cells) {
+    Axis axis;
+    axis.label = name;
+    axis.first_cell = first;
+    axis.cells_per_value = static_cast<double>(cells) / static_cast<double>(end - first);
+    if (cells != end - first || cells > kMostLabels || end > std::ssize(tokens)) return axis;
+    for (std::int64_t i = first; i < end; ++i)
+        axis.cell_labels.push_back(visible_token(tokens[static_cast<std::size_t>(i)]));
+    return axis;
+}
+
+/// `largest`: magnitude of the logits of all maps.
+ColourScale colours(const Map& map, double largest) {
+    ColourScale colours;
+    const std::string name = values_label(map.kind);
+    colours.label = map.pooling == Pooling::mean && !map.exact() ? "mean " + name : name;
+    if (map.scale == CellScale::row_rank) {
+        colours.label = std::string("rank of the ") + (map.logits() ? "logit" : "weight") + " in its row";
+        return colours;
+    }
+    if (map.scale == CellScale::square_root) colours.scale = ScaleKind::square_root;
+    if (map.logits()) {
+        colours.map = ColourMap::diverging;
+        colours.maximum = std::max(largest, kLeastLogits);
+        colours.minimum = -colours.maximum;
+        if (map.scale == CellScale::logarithmic) colours.scale = ScaleKind::symmetric_log;
+    } else if (map.scale == CellScale::logarithmic) {
+        colours.scale = ScaleKind::logarithmic;
+        colours.minimum = 1e-4;
+    }
+    return colours;
+}
+
+Panel panel(const Map& map, const std::string& title, double largest) {
+    Panel drawn;
+    drawn.title = title;
+    const Region& part = map.region;
+    drawn.x = axis(map.cross ? "key (source)" : "key", map.key_tokens, part.first_key, part.end_key, map.columns);
+    drawn.y =
+        axis(map.cross ? "query (target)" : "query", map.query_tokens, part.first_query, part.end_query, map.rows);
+    HeatMap cells;
+    cells.rows = map.rows;
+    cells.columns = map.columns;
+    cells.values = map.ranks.empty() ? map.values : map.ranks;
+    cells.colours = colours(map, largest);
+    cells.pooling = map.pooling == Pooling::mean ? Pooling::mean : map.logits() ? Pooling::extreme : Pooling::maximum;
+    drawn.content = std::move(cells);
+    if (map.limit > part.first_key && map.limit < part.end_key)
+        drawn.markers.push_back({true, static_cast<double>(map.limit), "trained to " + std::to_string(map.limit)});
+    if (map.limit > part.first_query && map.limit < part.end_query)
+        drawn.markers.push_back({false, static_cast<double>(map.limit), ""});
+    return drawn;
+}
+
+Table attention_table(const std::vector<Map>& maps) {
+    std::vector<std::string> model, site, query_token, key_token;
+    std::vector<std::int64_t> layer, head, query, key;
+    std::vector<double> number, rank, deviation;
+    const auto token = [](const std::vector<std::string>& tokens, std::int64_t at, bool exact) {
+        return exact && at < std::ssize(tokens) ? visible_token(tokens[static_cast<std::size_t>(at)]) : std::string();
+    };
+    bool pooled = false, ranked = false, spread = false;
+    for (const auto& map : maps) {
+        const bool exact = map.exact();
+        pooled |= !exact;
+        ranked |= !map.ranks.empty();
+        spread |= !map.deviation.empty();
+        for (std::int64_t r = 0; r < map.rows; ++r) {
+            for (std::int64_t c = 0; c < map.columns; ++c) {
+                const auto at = static_cast<std::size_t>(r * map.columns + c);
+                const float value = map.values[at];
+                if (std::isnan(value)) continue;
+                model.push_back(map.model);
+                layer.push_back(map.layer);
+                site.push_back(map.site);
+                head.push_back(map.head);
+                const std::int64_t q = map.region.query_of(r, map.rows), k = map.region.key_of(c, map.columns);
+                query.push_back(q);
+                key.push_back(k);
+                query_token.push_back(token(map.query_tokens, q, exact));
+                key_token.push_back(token(map.key_tokens, k, exact));
+                number.push_back(value);
+                if (!map.ranks.empty()) rank.push_back(map.ranks[at]);
+                deviation.push_back(map.deviation.empty() ? std::numeric_limits<double>::quiet_NaN()
+                                                          : map.deviation[at]);
+            }
+        }
+    }
+    Table table{{{"model", std::move(model)},
+                 {"layer", std::move(layer)},
+                 {"site", std::move(site)},
+                 {"head", std::move(head)},
+                 {pooled ? "first_query" : "query", std::move(query)},
+                 {pooled ? "first_key" : "key", std::move(key)},
+                 {"query_token", std::move(query_token)},
+                 {"key_token", std::move(key_token)},
+                 {values_column(maps.front().kind, maps.front().pooling, pooled), std::move(number)}}};
+    if (ranked) table.columns.push_back({"row_rank", std::move(rank)});
+    if (spread) table.columns.push_back({"deviation", std::move(deviation)});
+    return table;
+}
+
+/// Cells along a side: fewer for each of many maps.
+std::int64_t side(std::int64_t positions, std::int64_t maps, std::int64_t most) {
+    const std::int64_t share =
+        maps <= 1 ? most : std::max<std::int64_t>(128, most / (maps <= 4 ? 2 : (maps <= 16 ? 4 : 8)));
+    return std::min(positions, std::max<std::int64_t>(1, share));
+}
+
+std::string part_note(const std::vector<Map>& maps) {
+    const Region& part = maps.front().region;
+    const auto span = [](std::int64_t first, std::int64_t end, bool same) {
+        return std::to_string(first) + (same ? " to " + std::to_string(end - 1) : " on");
+    };
+    // Texts of other lengths end elsewhere where no end was asked for.
+    const bool queries =
+        std::all_of(maps.begin(), maps.end(), [&](const Map& map) { return map.region.end_query == part.end_query; });
+    const bool keys =
+        std::all_of(maps.begin(), maps.end(), [&](const Map& map) { return map.region.end_key == part.end_key; });
+    return "Queries " + span(part.first_query, part.end_query, queries) + ", keys " +
+           span(part.first_key, part.end_key, keys) + ".";
+}
+
+/// What cells of several pairs show.
+std::string pooling_note(const Map& map) {
+    if (map.pooling == Pooling::mean)
+        return map.logits() ? " Each cell shows the mean logit of the allowed pairs under it."
+                            : " Each cell shows the mean weight of the pairs under it; forbidden pairs count as 0.";
+    return map.logits() ? " Each cell shows the logit of greatest magnitude under it."
+                        : " Each cell shows the largest weight of the pairs under it.";
+}
+
+std::string logit_scale(CellScale scale) {
+    const std::string how = scale == CellScale::square_root   ? "by square root"
+                            : scale == CellScale::logarithmic ? "logarithmic beyond ±1"
+                                                              : "linear";
+    return "Logits: scores before the normaliser, coloured from minus to plus the greatest magnitude, " + how + ".";
+}
+
+/// What the colours of all maps mean.
+std::string scale_note(const std::vector<Map>& maps) {
+    const auto some = [&](CellScale scale) {
+        return std::any_of(maps.begin(), maps.end(), [scale](const Map& map) { return map.scale == scale; });
+    };
+    const bool logits = maps.front().logits();
+    const bool logarithmic = some(CellScale::logarithmic), square_root = some(CellScale::square_root);
+    std::string how;
+    if (some(CellScale::row_rank)) {
+        how = std::string("Colour by the rank of each ") + (logits ? "logit" : "weight") +
+              " among those shown of its query, from 0 (the least) to 1; ties in the middle.";
+    } else if (logits) {
+        how = logit_scale(maps.front().scale);
+    } else {
+        if (some(CellScale::linear)) how = "Linear colour scale.";
+        if (square_root) {
+            how = "Colour by the square root of the weight" +
+                  (logarithmic ? " up to " + std::to_string(kShort) + " tokens. " : std::string("."));
+        }
+        if (logarithmic)
+            how += square_root ? "Beyond, logarithmic; smaller weights than the scale's end are drawn as its end."
+                               : "Logarithmic colour scale; smaller weights than its end are drawn as its end.";
+    }
+    how += " Grey: not allowed by the mask.";
+    if (std::any_of(maps.begin(), maps.end(), [](const Map& map) { return !map.exact(); }))
+        how += pooling_note(maps.front());
+    return how;
+}
+
+/// by_length resolved.
+CellScale scale_of(const Map& map, CellScale asked) {
+    if (asked != CellScale::by_length) return asked;
+    if (map.logits()) return CellScale::linear;
+    const bool is_long = std::max(map.region.queries(), map.region.keys()) > kShort;
+    return is_long ? CellScale::logarithmic : CellScale::square_root;
+}
+
+/// The recorded maps of one site: of one sequence, all heads at once, or of all sequences, head by head.
+class Source {
+public:
+    Source(const store::AnalysisFile& file, std::int64_t site, const FigureOptions& options)
+        : file_(file), site_(site), mean_(options.all_sequences && file.header().sequences.size() > 1) {
+        sequence_ = options.all_sequences ? 0 : chosen_sequence(file, options);
+        if (mean_)
+            check_recorded(file, sequence_, site, "attention");
+        else
+            recorded_ = recorded_map(file, sequence_, site, "attention");
+    }
+
+    /// The numbers of map.head and what they are about; `side`: cells for so many positions.
+    void fill(Map& map, const FigureOptions& options, const std::function<std::int64_t(std::int64_t)>& side) const {
+        const auto& about = file_.header().sites[static_cast<std::size_t>(site_)];
+        const auto mean = mean_ ? maps::read_mean_map(file_, site_, map.head) : nullptr;
+        const std::int64_t queries = mean ? mean->queries() : recorded_->queries;
+        const std::int64_t keys = mean ? mean->keys() : recorded_->keys;
+        map.region = chosen_region(options, queries, keys);
+        map.rows = side(map.region.queries());
+        map.columns = side(map.region.keys());
+        if (mean) {
+            map.sequences = mean->sequences();
+            fill_mean(map, *mean);
+        } else {
+            map.query_tokens = stream_pieces(file_.header(), sequence_, about.query_stream);
+            map.key_tokens = stream_pieces(file_.header(), sequence_, about.key_stream);
+            map.values = map.exact() ? exact_values(*recorded_, map.head, map.region, map.kind)
+                                     : pooled_values(*recorded_, map.head, map.region, map.rows, map.columns, map.kind,
+                                                     map.pooling);
+        }
+        if (map.logits()) {
+            for (const std::int64_t s : mean_ ? chosen_sequences(file_, options) : std::vector{sequence_})
+                map.largest = std::max(map.largest, largest_logit(file_, s, site_, map.head));
+        }
+        const std::int64_t limit = file_.header().max_positions;
+        if (limit > 0 && std::max(queries, keys) > limit) map.limit = limit;
+    }
+
+private:
+    static void fill_mean(Map& map, const maps::MeanMap& mean) {
+        if (!map.exact()) {
+            map.values = pooled_values(mean, map.region, map.rows, map.columns, map.kind, map.pooling);
+            return;
+        }
+        const Region& part = map.region;
+        for (const maps::PairReading& pair :
+             mean.read({part.first_query, part.end_query, part.first_key, part.end_key})) {
+            map.values.push_back(map.logits() ? pair.logit : pair.weight);
+            map.deviation.push_back(static_cast<double>(map.logits() ? pair.logit_deviation : pair.weight_deviation));
+        }
+    }
+
+    const store::AnalysisFile& file_;
+    std::int64_t site_, sequence_ = 0;
+    bool mean_;
+    std::optional<store::AnalysisFile::Map> recorded_;
+};
+
+}  // namespace
+
+FigureData attention(Files files, const FigureOptions& options) {
+    FigureOptions chosen = options;
+    const auto names = file_labels(files);
+    std::vector<Map> maps;
+    std::vector<std::string> titles;
+    std::int64_t expected = 0;
+    for (const auto& file : files) {
+        if (!chosen.layer) chosen.layer = first_layer_with_matrix(*file, chosen);
+        for (const auto site : chosen_sites(*file, chosen)) {
+            check_head(*file, site, chosen);
+            expected += chosen.head ? 1 : file->header().sites[static_cast<std::size_t>(site)].heads;
+        }
+    }
+    for (std::size_t f = 0; f < files.size(); ++f) {
+        const auto& file = *files[f];
+        const auto sites = chosen_sites(file, chosen);
+        for (const auto site : sites) {
+            const auto& about = file.header().sites[static_cast<std::size_t>(site)];
+            const Source source(file, site, chosen);
+            for (std::int64_t h = 0; h < about.heads; ++h) {
+                if (chosen.head && *chosen.head != h) continue;
+                Map map;
+                map.model = names[f];
+                map.site = site_label(file, site);
+                map.cross = about.kind == "cross";
+                map.layer = about.layer;
+                map.head = h;
+                map.kind = options.values;
+                map.pooling = options.pooling;
+                source.fill(map, options,
+                            [&](std::int64_t positions) { return side(positions, expected, options.pixels); });
+                map.scale = scale_of(map, options.scale);
+                if (map.scale == CellScale::row_rank) map.ranks = row_ranks(map.values, map.rows, map.columns);
+                std::string title = files.size() > 1 ? names[f] : "";
+                // All of one layer, which the figure's title names.
+                if (sites.size() > 1)
+                    title += (title.empty() ? "" : ", ") + (about.branch.empty() ? about.kind : about.branch);
+                if (!chosen.head) title += (title.empty() ? "" : ", ") + ("head " + std::to_string(h));
+                titles.push_back(title);
+                maps.push_back(std::move(map));
+            }
+        }
+    }
+
+    FigureData figure;
+    figure.title = std::string(options.values == MapValues::logits ? "Attention logits" : "Attention") + ", layer " +
+                   std::to_string(*chosen.layer) + (chosen.head ? ", head " + std::to_string(*chosen.head) : "");
+    double largest = 0;
+    for (const auto& map : maps) largest = std::max(largest, map.largest);
+    for (std::size_t i = 0; i < maps.size(); ++i) figure.panels.push_back(panel(maps[i], titles[i], largest));
+    const auto count = std::ssize(maps);
+    figure.columns = count <= 3 ? count : (count <= 16 ? 4 : 8);
+    figure.reflow = true;
+    figure.narrowest_mm = count <= 3 ? 50 : (count <= 16 ? 26 : 18);
+    // Labels of one map serve another only where both show the same text in the same cells.
+    figure.share_x = figure.share_y =
+        count > 3 && std::all_of(maps.begin(), maps.end(), [&](const Map& map) {
+            const Map& first = maps.front();
+            return map.cross == first.cross && map.region.queries() == first.region.queries() &&
+                   map.region.keys() == first.region.keys() && map.rows == first.rows && map.columns == first.columns &&
+                   map.query_tokens == first.query_tokens && map.key_tokens == first.key_tokens;
+        });
+    figure.panel_aspect = std::clamp(
+        static_cast<double>(maps.front().region.queries()) / static_cast<double>(maps.front().region.keys()), 0.3, 2.0);
+    if (count == 1) figure.widest_mm = 150;
+    // One scale serves all only where all have it: a short and a long text do not.
+    figure.shared_colours = std::all_of(figure.panels.begin(), figure.panels.end(), [&](const Panel& p) {
+        return std::get<HeatMap>(p.content).colours.scale ==
+               std::get<HeatMap>(figure.panels.front().content).colours.scale;
+    });
+    figure.notes = source_notes(files, options);
+    if (asks_for_part(options)) figure.notes.push_back(part_note(maps));
+    if (std::any_of(maps.begin(), maps.end(), [](const Map& map) { return map.sequences > 1; }))
+        figure.notes.push_back(
+            "Mean over sequences, position by position: each pair's over those that are long enough.");
+    figure.notes.push_back(scale_note(maps));
+    figure.table = [maps = std::move(maps)] { return attention_table(maps); };
+    return figure;
+}
+
+}  // namespace headscope::figures

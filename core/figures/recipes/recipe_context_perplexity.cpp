@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Perplexity (or another metric) against the length of the context (Deconstructing Attention, Table 4; Lazy Attention,
+// Fig. 6): a line a mixer, a panel a layout with Standard in each, a logarithmic axis, the training length marked.
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <set>
+
+#include "core/base/error.h"
+#include "core/figures/recipe.h"
+#include "core/figures/recipes/evaluation_groups.h"
+
+namespace headscope::figures {
+namespace {
+
+/// What a panel is of: a layout, apart where blocks were skipped.
+std::string part_of(const EvaluationGroup& group) {
+    return group.layout + (group.skipped ? ", skipped" : "");
+}
+
+class Maker {
+public:
+    Maker(const EvaluationGroups& evaluations, const FigureOptions& options) : evaluations_(evaluations) {
+        sizes_ = model_sizes(evaluations.groups());
+        for (const auto& what : evaluations.chosen(options)) {
+            if (has_lengths(what)) drawn_.push_back(what);
+        }
+        if (drawn_.empty()) {
+            throw Error(ErrorCode::usage, "figure context-perplexity",
+                        "expected results at two lengths at least: evaluate --length N,N,...", "found one");
+        }
+        std::vector<std::pair<std::size_t, std::string>> parts;
+        for (const auto& group : evaluations.groups()) {
+            if (std::find(mixers_.begin(), mixers_.end(), group.mixer) == mixers_.end()) mixers_.push_back(group.mixer);
+            if (group.standard()) continue;
+            const std::pair part(2 * layout_rank(group.layout) + (group.skipped ? 1 : 0), part_of(group));
+            if (std::find(parts.begin(), parts.end(), part) == parts.end()) parts.push_back(part);
+        }
+        std::sort(parts.begin(), parts.end());
+        for (auto& part : parts) parts_.push_back(std::move(part.second));
+        if (parts_.empty()) parts_.emplace_back();
+        check_panels(parts_.size() * drawn_.size());
+    }
+
+    FigureData make() {
+        FigureData figure;
+        figure.title =
+            drawn_.size() == 1 ? measured_title(drawn_[0]) + " by context length" : "Results by context length";
+        figure.title[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(figure.title[0])));
+        for (const auto& what : drawn_) {
+            const std::size_t first = figure.panels.size();
+            std::vector<EvaluationValue> values;
+            for (const auto& part : parts_) figure.panels.push_back(panel(what, part, values));
+            std::vector<double> means, reach;
+            for (const auto& value : values) means.push_back(value.mean);
+            const ScaleKind scale = scale_for(means);
+            for (const auto& value : values) add_reach(reach, value, scale);
+            for (std::size_t i = first; i < figure.panels.size(); ++i) {
+                figure.panels[i].y.scale = scale;
+                figure.panels[i].y.range = padded_range(reach, scale);
+            }
+        }
+        figure.columns = parts_.size() > 1 ? std::ssize(parts_) : std::min<std::int64_t>(3, std::ssize(drawn_));
+        figure.reflow = true;
+        figure.narrowest_mm = 24;
+        figure.share_y = parts_.size() > 1;
+        figure.panel_aspect = figure.panels.size() == 1 ? 0.6 : 0.9;
+        for (std::size_t i = 0; i < mixers_.size(); ++i) {
+            Curve coloured;
+            colour_member(coloured, i, mixers_.size());
+            figure.legend.push_back({mixer_label(mixers_[i]), coloured.colour, coloured.shade});
+        }
+        figure.notes.push_back(std::string(sizes_.size() > 1 ? "Larger dots: larger models. " : "") +
+                               evaluations_.error_note());
+        figure.table = [table = evaluation_table(evaluations_.groups(), drawn_)] { return table; };
+        return figure;
+    }
+
+private:
+    bool has_lengths(const Measured& what) const { return evaluations_.lengths(what).size() > 1; }
+
+    Panel panel(const Measured& what, const std::string& part, std::vector<EvaluationValue>& values) const {
+        Panel panel;
+        Curves curves;
+        std::set<std::int64_t> lengths, trained;
+        for (const auto& group : evaluations_.groups()) {
+            const auto measured = group.values.find(what);
+            const bool here = group.standard() ? !group.skipped : part_of(group) == part;
+            if (measured == group.values.end() || !here) continue;
+            Curve line;
+            line.name = group.label;
+            for (const auto& [length, value] : measured->second) {
+                if (length <= 0) continue;
+                line.x.push_back(static_cast<double>(length));
+                line.y.push_back(value.mean);
+                line.error.push_back(value.error);
+                values.push_back(value);
+                lengths.insert(length);
+            }
+            if (group.training_length > 0) trained.insert(group.training_length);
+            const auto place = std::find(mixers_.begin(), mixers_.end(), group.mixer) - mixers_.begin();
+            colour_member(line, static_cast<std::size_t>(place), mixers_.size());
+            Curve dots = line;
+            dots.points = true;
+            dots.dot = 0.85 * size_dot(sizes_, group.parameters);
+            line.error.clear();
+            curves.curves.push_back(std::move(line));
+            curves.curves.push_back(std::move(dots));
+        }
+        panel.title = parts_.size() > 1 ? part : drawn_.size() > 1 ? measured_title(what) : "";
+        panel.y.label = parts_.size() > 1 || drawn_.size() == 1 ? measured_title(what) : "";
+        panel.content = std::move(curves);
+        set_length_axis(panel, lengths, trained);
+        return panel;
+    }
+
+    static void set_length_axis(Panel& panel, const std::set<std::int64_t>& lengths,
+                                const std::set<std::int64_t>& trained) {
+        panel.x.label = "context length (tokens)";
+        panel.x.scale = ScaleKind::logarithmic;
+        if (lengths.empty()) return;
+        std::int64_t high = *lengths.rbegin();
+        for (const auto length : trained) {
+            if (length > 4 * *lengths.rbegin() || length < *lengths.begin()) continue;
+            high = std::max(high, length);
+            panel.markers.push_back({true, static_cast<double>(length), "trained at " + std::to_string(length)});
+        }
+        for (const auto length : lengths)
+            panel.x.ticks.push_back({static_cast<double>(length), std::to_string(length)});
+        panel.x.range = std::pair(static_cast<double>(*lengths.begin()) / 1.15, static_cast<double>(high) * 1.15);
+    }
+
+    const EvaluationGroups& evaluations_;
+    std::vector<Measured> drawn_;
+    std::vector<std::string> mixers_, parts_;
+    std::vector<std::int64_t> sizes_;
+};
+
+}  // namespace
+
+FigureData context_perplexity(const FigureInputs& inputs, const FigureOptions& options) {
+    const EvaluationGroups evaluations(inputs.evaluations);
+    return Maker(evaluations, options).make();
+}
+
+}  // namespace headscope::figures

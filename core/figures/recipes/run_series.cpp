@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/figures/recipes/run_series.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+namespace headscope::figures {
+
+std::vector<std::string> run_labels(Runs runs) {
+    const auto folder = [](const store::RunRecord& run) { return run.name.empty() ? "run" : run.name; };
+    std::map<std::string, int> titles, seen, count;
+    for (const auto& run : runs) ++titles[run->title];
+    std::vector<std::string> labels;
+    for (const auto& run : runs) {
+        const std::string& title = run->title;
+        if (title.empty())
+            labels.push_back(folder(*run));
+        else
+            labels.push_back(titles[title] == 1 || title == run->name ? title : title + " (" + folder(*run) + ")");
+        ++count[labels.back()];
+    }
+    for (std::string& label : labels)
+        if (count[label] > 1) label += " (" + std::to_string(++seen[label]) + ")";
+    return labels;
+}
+
+RunAxis::RunAxis(Runs runs, Against against) : against_(against) {
+    if (against == Against::step) label_ = "step";
+    if (against == Against::tokens) label_ = "tokens";
+    if (against != Against::time) return;
+    double longest = 0;
+    for (const auto& run : runs) {
+        if (!run->training.seconds.empty()) longest = std::max(longest, run->training.seconds.back());
+    }
+    unit_ = longest > 3 * 3600 ? 3600 : longest > 180 ? 60 : 1;
+    label_ = unit_ == 1 ? "training time (s)" : unit_ == 60 ? "training time (min)" : "training time (h)";
+}
+
+double RunAxis::place(const store::RunRecord& run, std::int64_t step) const {
+    if (against_ == Against::step) return static_cast<double>(step);
+    const auto& steps = run.training.step;
+    const auto after = std::upper_bound(steps.begin(), steps.end(), step) - steps.begin();
+    if (after == 0) return 0;
+    const auto at = static_cast<std::size_t>(after - 1);
+    return against_ == Against::tokens ? static_cast<double>(run.training.tokens[at])
+                                       : run.training.seconds[at] / unit_;
+}
+
+std::vector<double> RunAxis::places(const store::RunRecord& run, std::span<const std::int64_t> steps) const {
+    std::vector<double> all;
+    all.reserve(steps.size());
+    for (const auto step : steps) all.push_back(place(run, step));
+    return all;
+}
+
+std::vector<double> running_mean(std::span<const double> values, std::size_t window) {
+    std::vector<double> means;
+    means.reserve(values.size());
+    double sum = 0;
+    std::size_t count = 0;
+    const auto finite = [&](std::size_t i) { return std::isfinite(values[i]); };
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        if (finite(i)) {
+            sum += values[i];
+            ++count;
+        }
+        if (i >= window && finite(i - window)) {
+            sum -= values[i - window];
+            --count;
+        }
+        means.push_back(count > 0 ? sum / static_cast<double>(count) : std::numeric_limits<double>::quiet_NaN());
+    }
+    return means;
+}
+
+Curve known_points(std::span<const double> x, std::span<const double> y) {
+    Curve curve;
+    for (std::size_t i = 0; i < std::min(x.size(), y.size()); ++i) {
+        if (!std::isfinite(y[i])) continue;
+        curve.x.push_back(x[i]);
+        curve.y.push_back(y[i]);
+    }
+    return curve;
+}
+
+}  // namespace headscope::figures

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// Makes the tiles that a view shows, on threads of its own. The latest wish wins: tiles that are no longer wanted are
+// not begun, and given up when they are being made. Coarse tiles, which pool many cells, are shared out over all
+// workers. Finished tiles stay in a cache of limited size, least recently used first to go.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/maps/tile.h"
+
+namespace headscope::maps {
+
+class TileServer {
+public:
+    struct Options {
+        int workers = 0;                         ///< 0: one a processor
+        std::int64_t cache_bytes = 128LL << 20;  ///< of finished tiles
+        std::function<void()> ready;             ///< a tile was finished or failed; called on a worker, must be quick
+    };
+    explicit TileServer(Options options);
+    ~TileServer();  ///< gives up what is being made and waits for the workers
+    TileServer(const TileServer&) = delete;
+    TileServer& operator=(const TileServer&) = delete;
+
+    /// A map to make tiles of; never 0, never reused.
+    std::uint64_t add(std::shared_ptr<const TileSource> source);
+    /// Forgets a map, its tiles and whatever is wanted of it.
+    void remove(std::uint64_t map);
+
+    /// What is wanted from now on, most urgent first, in place of all earlier wishes. Throws Error (internal) for an
+    /// unknown map or a tile that lies outside its map.
+    void want(const std::vector<TileKey>& keys);
+    /// A finished tile, or null.
+    std::shared_ptr<const Tile> find(const TileKey& key);
+
+    /// Why the last tile that failed did; empty: none did since the last call. A failed tile is not tried again until
+    /// it is wanted anew.
+    std::string take_failure();
+    /// Waits until nothing wanted is missing. For tests and for writing a file.
+    void wait();
+
+    struct Counts {
+        std::int64_t made = 0, given_up = 0, held_bytes = 0;
+    };
+    Counts counts() const;
+
+private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace headscope::maps

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/mixers/shared/key_value_cache.h"
+
+#include <algorithm>
+
+#include <ATen/ops/empty.h>
+
+namespace headscope::mixers {
+namespace {
+
+constexpr std::int64_t kFirstCapacity = 64;
+
+void grow(at::Tensor& buffer, const at::Tensor& like, std::int64_t held, std::int64_t needed) {
+    const std::int64_t capacity = buffer.defined() ? buffer.size(2) : 0;
+    if (needed <= capacity) return;
+    const std::int64_t wider = std::max({needed, 2 * capacity, kFirstCapacity});
+    at::Tensor larger = at::empty({like.size(0), like.size(1), wider, like.size(3)}, like.options());
+    if (held > 0) larger.narrow(2, 0, held).copy_(buffer.narrow(2, 0, held));
+    buffer = larger;
+}
+
+}  // namespace
+
+void KeyValueCache::append(const at::Tensor& key, const at::Tensor& value) {
+    const std::int64_t added = key.size(2);
+    grow(keys_, key, held_, held_ + added);
+    grow(values_, value, held_, held_ + added);
+    keys_.narrow(2, held_, added).copy_(key);
+    values_.narrow(2, held_, added).copy_(value);
+    held_ += added;
+}
+
+at::Tensor KeyValueCache::key() const {
+    return keys_.narrow(2, 0, held_);
+}
+at::Tensor KeyValueCache::value() const {
+    return values_.narrow(2, 0, held_);
+}
+
+std::int64_t KeyValueCache::bytes() const {
+    const auto size = [](const at::Tensor& t) { return t.defined() ? static_cast<std::int64_t>(t.nbytes()) : 0; };
+    return size(keys_) + size(values_);
+}
+
+std::unique_ptr<MixerCache> KeyValueCache::clone() const {
+    auto copy = std::make_unique<KeyValueCache>();
+    if (held_ > 0) copy->append(key(), value());
+    return copy;
+}
+
+}  // namespace headscope::mixers

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/mixers/shared/projections.h"
+
+#include <ATen/ops/cat.h>
+
+#include "core/model/tensor_plan.h"
+
+namespace headscope::mixers {
+
+Projections::Projections(const model::ModelConfig& config)
+    : heads_(config.heads),
+      key_value_heads_(config.key_value_heads),
+      head_size_(config.head_size),
+      norms_of_all_heads_(config.query_key_norm == model::QueryKeyNorm::all_heads) {}
+
+void Projections::declare(model::TensorPlan& plan, const model::TensorNames& names) {
+    const model::ModelConfig& config = plan.config();
+    const model::SizeKeys& keys = plan.keys();
+    const model::LayerNames& in_layer = names.in_layer;
+    const model::Dimension hidden{config.hidden, keys.hidden};
+    const std::int64_t query_rows = heads_ * head_size_, key_rows = key_value_heads_ * head_size_;
+    const std::int64_t rows = query_rows + 2 * key_rows;
+    declare_norms(plan, names);
+    if (!in_layer.query_key_value.empty()) {
+        const std::string stem = names.layer_stem + in_layer.query_key_value;
+        const model::Dimension out{rows, "query, key and value of " + keys.heads + " * " + keys.head_size};
+        if (in_layer.fused_layout == model::FusedLayout::concatenated) {
+            all_.declare(plan, stem, out, hidden, config.query_key_value_bias);
+            return;
+        }
+        plan.want_by_head(&all_.weight, stem + ".weight", {out, hidden}, heads_, 3);
+        if (config.query_key_value_bias) plan.want_by_head(&all_.bias, stem + ".bias", {out}, heads_, 3);
+        return;
+    }
+    const auto part = [&](const std::string& name, std::int64_t first, std::int64_t count, const std::string& heads) {
+        const std::string stem = names.layer_stem + name;
+        const model::Dimension out{count, heads + " * " + keys.head_size};
+        plan.want_rows(&all_.weight, stem + ".weight", {out, hidden}, first, rows);
+        if (config.query_key_value_bias) plan.want_rows(&all_.bias, stem + ".bias", {out}, first, rows);
+    };
+    part(in_layer.query, 0, query_rows, keys.heads);
+    part(in_layer.key, query_rows, key_rows, keys.key_value_heads);
+    part(in_layer.value, query_rows + key_rows, key_rows, keys.key_value_heads);
+}
+
+void Projections::declare_norms(model::TensorPlan& plan, const model::TensorNames& names) {
+    const model::ModelConfig& config = plan.config();
+    if (config.query_key_norm == model::QueryKeyNorm::none) return;
+    const model::SizeKeys& keys = plan.keys();
+    const auto size = [&](std::int64_t heads, const std::string& key) {
+        return norms_of_all_heads_ ? model::Dimension{heads * head_size_, key + " * " + keys.head_size}
+                                   : model::Dimension{head_size_, keys.head_size};
+    };
+    query_norm_.declare(plan, names.layer_stem + names.in_layer.query_norm, size(heads_, keys.heads), false);
+    key_norm_.declare(plan, names.layer_stem + names.in_layer.key_norm, size(key_value_heads_, keys.key_value_heads),
+                      false);
+}
+
+Site Projections::site(bool causal) const {
+    Site site;
+    site.heads = static_cast<std::int32_t>(heads_);
+    site.key_value_heads = static_cast<std::int32_t>(key_value_heads_);
+    site.key_size = site.value_size = static_cast<std::int32_t>(head_size_);
+    site.causal = causal;
+    return site;
+}
+
+model::Linear Projections::rows(std::int64_t first, std::int64_t count) const {
+    const std::int64_t begin = first * head_size_, size = count * head_size_;
+    return {all_.weight.narrow(0, begin, size), all_.bias.defined() ? all_.bias.narrow(0, begin, size) : at::Tensor()};
+}
+
+at::Tensor Projections::heads(const at::Tensor& x, const Cancellation* cancellation) const {
+    return all_(x, cancellation).unflatten(2, {heads_ + 2 * key_value_heads_, head_size_});
+}
+
+at::Tensor Projections::query_key(const at::Tensor& x, const Cancellation* cancellation) const {
+    const std::int64_t count = heads_ + key_value_heads_;
+    return rows(0, count)(x, cancellation).unflatten(2, {count, head_size_});
+}
+
+at::Tensor Projections::value(const at::Tensor& x, const Cancellation* cancellation) const {
+    const model::Linear own = rows(heads_ + key_value_heads_, key_value_heads_);
+    return own(x, cancellation).unflatten(2, {key_value_heads_, head_size_}).transpose(1, 2);
+}
+
+at::Tensor Projections::with_norms(const at::Tensor& query_key) const {
+    if (!query_norm_.weight.defined()) return query_key;
+    const auto apply = [this](const model::Norm& norm, const at::Tensor& heads) {
+        return norms_of_all_heads_ ? norm(heads.flatten(2)).reshape(heads.sizes()) : norm(heads);
+    };
+    return at::cat({apply(query_norm_, query_key.narrow(2, 0, heads_)),
+                    apply(key_norm_, query_key.narrow(2, heads_, key_value_heads_))},
+                   2);
+}
+
+at::Tensor announce_and_rotate(const Projections& maps, const at::Tensor& query_key, const at::Tensor& value,
+                               const StackContext& context) {
+    context.announce("query", maps.query_of(query_key));
+    context.announce("key", maps.key_of(query_key));
+    context.announce("value", value);
+    if (!context.rotary) return query_key;
+    const at::Tensor rotated = context.rotary->rotate(query_key, *context.rotation);
+    context.announce("query_rotated", maps.query_of(rotated));
+    context.announce("key_rotated", maps.key_of(rotated));
+    return rotated;
+}
+
+}  // namespace headscope::mixers

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/model/towers/check_batch.h"
+
+#include <string>
+
+#include "core/base/error.h"
+#include "core/model/towers/cache.h"
+
+namespace headscope::model {
+namespace {
+
+[[noreturn]] void refuse(ErrorCode code, const std::string& expected, const std::string& found) {
+    throw Error(code, "batch", expected, found);
+}
+
+/// `values` [B, L] int64, each in [0, limit).
+void check_range(const at::Tensor& values, std::int64_t limit, const std::string& side, const std::string& what,
+                 const std::string& bound) {
+    const at::Tensor plain = values.contiguous();
+    const std::int64_t* data = plain.const_data_ptr<std::int64_t>();
+    const std::int64_t length = plain.size(1);
+    for (std::int64_t i = 0; i < plain.numel(); ++i) {
+        if (data[i] >= 0 && data[i] < limit) continue;
+        throw Error(ErrorCode::limit,
+                    side + "sequence " + std::to_string(i / length) + ", token " + std::to_string(i % length),
+                    "expected " + what + " from 0 to " + std::to_string(limit - 1) + " (" + bound + ")",
+                    "found " + std::to_string(data[i]));
+    }
+}
+
+void check_shape(const at::Tensor& tensor, const std::string& what) {
+    if (!tensor.defined() || tensor.dim() != 2 || tensor.scalar_type() != at::kLong) {
+        refuse(ErrorCode::usage, "expected " + what + " [batch, length] of int64", "found another tensor");
+    }
+}
+
+void check_lengths(const Batch& batch) {
+    if (batch.lengths.empty()) return;
+    if (static_cast<std::int64_t>(batch.lengths.size()) != batch.ids.size(0)) {
+        refuse(ErrorCode::usage, "expected a length for each of " + std::to_string(batch.ids.size(0)) + " sequences",
+               "found " + std::to_string(batch.lengths.size()));
+    }
+    for (const std::int64_t length : batch.lengths) {
+        if (length < 1 || length > batch.ids.size(1)) {
+            refuse(ErrorCode::usage, "expected lengths from 1 to " + std::to_string(batch.ids.size(1)),
+                   "found " + std::to_string(length));
+        }
+    }
+}
+
+void check_positions(std::int64_t total, const ModelConfig& config, bool beyond_positions, const std::string& side) {
+    if (config.max_positions == 0 || total <= config.max_positions) return;
+    const std::string limit =
+        "expected at most " + std::to_string(config.max_positions) + " tokens, the model's positions";
+    const std::string found = "found " + std::to_string(total);
+    if (config.positions_are_a_table) {
+        throw Error(ErrorCode::limit, side + "length", limit + " (a table in the file: there are no more)", found);
+    }
+    if (!beyond_positions) {
+        throw Error(ErrorCode::limit, side + "length", limit, found + " (--beyond-positions runs past the limit)");
+    }
+}
+
+/// One side; `side` begins what errors say of the place, and is empty for plain models.
+void check_side(const Batch& batch, const ModelConfig& config, std::int64_t held, bool beyond_positions,
+                const std::string& side) {
+    check_shape(batch.ids, side + "ids");
+    if (batch.ids.numel() == 0) refuse(ErrorCode::usage, "expected at least one token", "found an empty text");
+    check_lengths(batch);
+    if (batch.token_types.defined()) {
+        check_shape(batch.token_types, "token types");
+        if (config.token_types == 0) refuse(ErrorCode::usage, "expected no token types for this model", "found some");
+        if (batch.token_types.sizes() != batch.ids.sizes()) {
+            refuse(ErrorCode::usage, "expected token types of the shape of the ids", "found another");
+        }
+        check_range(batch.token_types, config.token_types, side, "a token type", "the model's token types");
+    }
+    check_positions(held + batch.ids.size(1), config, beyond_positions, side);
+    check_range(batch.ids, config.vocabulary, side, "an id", "the model's vocabulary");
+}
+
+}  // namespace
+
+void check_length(std::int64_t tokens, const ModelConfig& config, bool beyond_positions) {
+    check_positions(tokens, config.encoder ? *config.encoder : config, beyond_positions, "");
+}
+
+void check_batch(const Batch& batch, const ModelConfig& config, std::int64_t held, bool beyond_positions) {
+    if (!config.encoder) {
+        if (batch.target.defined())
+            refuse(ErrorCode::usage, "expected no target for a model without an encoder", "found one");
+        check_side(batch, config, held, beyond_positions, "");
+        return;
+    }
+    if (!batch.target.defined())
+        refuse(ErrorCode::usage, "expected what the decoder reads beside what the encoder does", "found no target");
+    check_side({batch.target, batch.target_lengths, {}}, config, held, beyond_positions, "target ");
+    if (held > 0) {
+        if (batch.ids.defined()) refuse(ErrorCode::usage, "expected no source beside a cache of it", "found one");
+        return;
+    }
+    check_side(batch, *config.encoder, 0, beyond_positions, "source ");
+    if (batch.ids.size(0) != batch.target.size(0)) {
+        refuse(ErrorCode::usage, "expected a target for each of " + std::to_string(batch.ids.size(0)) + " sources",
+               "found " + std::to_string(batch.target.size(0)));
+    }
+}
+
+void check_cache(const Cache& cache, const ModelConfig& config, const Batch& batch) {
+    const auto refuse_cache = [](const std::string& expected, const std::string& found) {
+        throw Error(ErrorCode::usage, "cache", "expected " + expected, "found " + found);
+    };
+    if (!config.causal) refuse_cache("a causal model", "an encoder");
+    if (cache.spoiled()) refuse_cache("one whose passes all ended", "one that was stopped within");
+    if (!batch.lengths.empty() || !batch.target_lengths.empty())
+        refuse_cache("sequences of equal length", "a padded batch");
+    const std::int64_t sequences = batch.predicted().size(0);
+    if (cache.batch() != 0 && cache.batch() != sequences) {
+        refuse_cache(std::to_string(cache.batch()) + " sequences, as it holds", std::to_string(sequences));
+    }
+}
+
+}  // namespace headscope::model

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/model/towers/stack.h"
+
+#include <ATen/core/grad_mode.h>
+#include <c10/core/InferenceMode.h>
+
+#include "core/base/error.h"
+#include "core/model/heads/head_logits.h"
+#include "core/model/tensor_plan.h"
+#include "core/model/towers/cache.h"
+#include "core/model/towers/check_batch.h"
+
+namespace headscope::model {
+
+Stack::Stack(Blueprint blueprint, const checkpoint::Checkpoint& file, std::optional<checkpoint::LoadAs> precision,
+             Progress* progress, const Cancellation* cancellation)
+    : Stack(std::move(blueprint), TensorPlan(file), [&](TensorPlan& plan) {
+          if (precision) plan.load(choose_precision(file, *precision), progress, cancellation);
+      }) {}
+
+Stack::Stack(Blueprint blueprint, TensorPlan plan, const std::function<void(TensorPlan&)>& fill)
+    : config_(std::move(blueprint.config)) {
+    for (const std::string& note : blueprint.notes) plan.note(note);
+    TowerPlace place;
+    if (config_.encoder) {
+        plan.begin_tower(*config_.encoder, *blueprint.encoder_names);
+        encoder_.emplace().declare(plan, *blueprint.encoder_names, {0, "encoder", "tokens", "tokens"}, sites_);
+        place = {config_.encoder->layers, "decoder", "target", "tokens"};
+    }
+    plan.begin_tower(config_, blueprint.names);
+    last_.declare(plan, blueprint.names, place, sites_);
+    head_.declare(plan, blueprint.names);
+    report_ = plan.check();
+    parameters_ = plan.elements();
+    fill(plan);
+    if (head_.there && !head_.vocabulary.weight.defined()) head_.vocabulary.weight = last_.embedding().tokens;
+}
+
+std::vector<std::string> Stack::mixers() const {
+    std::vector<std::string> names;
+    if (encoder_) encoder_->add_mixers(names);
+    last_.add_mixers(names);
+    return names;
+}
+
+std::unique_ptr<Cache> Stack::new_cache() const {
+    std::vector<std::unique_ptr<mixers::MixerCache>> caches;
+    last_.add_caches(caches);
+    return std::make_unique<Cache>(std::move(caches));
+}
+
+at::Tensor Stack::forward(const Batch& batch, const ForwardOptions& options) {
+    try {
+        std::optional<c10::InferenceMode> inference;
+        if (!options.training) inference.emplace();
+        const at::AutoGradMode recording(options.training != nullptr);
+        check_batch(batch, config_, options.cache ? options.cache->length() : 0, options.beyond_positions);
+        if (options.cache) check_cache(*options.cache, config_, batch);
+        check_switched_off(options.switched_off, sites_, options.cache != nullptr);
+        CachePass pass(options.cache);
+        at::Tensor hidden = run(batch, options);
+        const at::Tensor& read = encoder_ ? batch.target : batch.ids;
+        pass.done(read.size(0), read.size(1));
+        return hidden;
+    } catch (...) {
+        throw current_error("model");
+    }
+}
+
+at::Tensor Stack::run(const Batch& batch, const ForwardOptions& options) {
+    mixers::StackContext context;
+    context.sites = &sites_;
+    context.switched_off = options.switched_off.empty() ? nullptr : &options.switched_off;
+    context.probe = options.probe;
+    context.cancellation = options.cancellation;
+    context.lengths = batch.padded() ? &batch.lengths : nullptr;
+    if (!encoder_) return last_.run(batch, options, context);
+    if (!options.cache || options.cache->length() == 0) {
+        ForwardOptions encode = options;
+        encode.cache = nullptr;
+        context.memory = encoder_->run(batch, encode, context);
+    }
+    context.memory_lengths = context.lengths;
+    context.lengths = batch.target_padded() ? &batch.target_lengths : nullptr;
+    Batch target;
+    target.ids = batch.target;
+    target.lengths = batch.target_lengths;
+    return last_.run(target, options, context);
+}
+
+at::Tensor Stack::logits(const at::Tensor& hidden_rows, Probe* probe) {
+    return head_logits(head_, config_, hidden_rows, probe);
+}
+
+}  // namespace headscope::model

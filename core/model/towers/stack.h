@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/model/blocks.h"
+#include "core/model/build.h"
+#include "core/model/model.h"
+#include "core/model/tensor_plan.h"
+#include "core/model/towers/tower.h"
+
+namespace headscope::model {
+
+/// What every family is computed by: one tower, or one that reads the source and one that reads the target and looks at
+/// what the first returned (T5, BART); and a head on the last. config() is the last tower's, with the encoder's inside.
+/// Layers are numbered through, the encoder's first.
+///
+/// Of two towers with a cache, the first batch has `ids` and `target`, those that follow a further piece of `target`
+/// alone.
+class Stack final : public Model {
+public:
+    /// Checks the whole file against the blueprint, then reads it; without a precision it reads no weight, and only the
+    /// description can be asked for.
+    Stack(Blueprint blueprint, const checkpoint::Checkpoint& file, std::optional<checkpoint::LoadAs> precision,
+          Progress* progress, const Cancellation* cancellation);
+    /// `fill` gives every tensor of the plan, which has been checked, its value.
+    Stack(Blueprint blueprint, TensorPlan plan, const std::function<void(TensorPlan&)>& fill);
+
+    const ModelConfig& config() const override { return config_; }
+    const std::vector<Site>& sites() const override { return sites_; }
+    std::vector<std::string> mixers() const override;
+    const LoadReport& report() const override { return report_; }
+    std::int64_t parameters() const override { return parameters_; }
+    bool causal() const override { return config_.causal || encoder_; }
+    bool has_head() const override { return head_.there; }
+    at::Tensor forward(const Batch& batch, const ForwardOptions& options) override;
+    at::Tensor logits(const at::Tensor& hidden_rows, Probe* probe) override;
+    std::unique_ptr<Cache> new_cache() const override;
+    /// What was computed ahead of the weights holds no more.
+    void forget() { last_.forget(); }
+    /// Tower::expect().
+    void expect(std::int64_t tokens) { last_.expect(tokens); }
+    /// Of the head's logits for hidden rows [N, d]; autograd records it where it records them.
+    LossSum loss(const at::Tensor& hidden_rows, const at::Tensor& targets, const HeadLossOptions& options) const {
+        return head_.loss(hidden_rows, targets, options);
+    }
+    const at::Tensor& head_weight() const { return head_.vocabulary.weight; }
+
+private:
+    at::Tensor run(const Batch& batch, const ForwardOptions& options);
+
+    ModelConfig config_;
+    std::optional<Tower> encoder_;
+    Tower last_;
+    Head head_;
+    std::vector<Site> sites_;
+    LoadReport report_;
+    std::int64_t parameters_ = 0;
+};
+
+}  // namespace headscope::model

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/model/towers/tower.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/tensor.h>
+
+#include "core/mixers/cross.h"
+#include "core/model/random_fill.h"
+#include "core/model/tensor_plan.h"
+#include "core/model/towers/cache.h"
+#include "core/model/training_forward.h"
+
+namespace headscope::model {
+namespace {
+
+constexpr LayerIndex kNoLayer{-1};
+
+void announce(Probe* probe, std::string_view name, LayerIndex layer, const at::Tensor& value) {
+    if (probe && probe->wants(name, layer)) probe->announce(name, layer, value);
+}
+
+/// In training with dropout, `x` without some of its numbers; `where` is the place in the layer.
+at::Tensor dropped(const at::Tensor& x, const mixers::StackContext& context, std::string_view where) {
+    if (!context.training || context.training->dropout <= 0) return x;
+    const std::string place = std::to_string(context.layer.value) + std::string(where);
+    const std::int64_t first = context.training->first_sequence * (x.numel() / x.size(0));
+    return drop(x, context.training->dropout, random_key(context.training->dropout_seed, place), first);
+}
+
+std::string numbered(const std::string& pattern, std::int64_t layer) {
+    std::string name = pattern;
+    return name.replace(name.find("{}"), 2, std::to_string(layer));
+}
+
+}  // namespace
+
+void Tower::declare(TensorPlan& plan, TensorNames names, TowerPlace place, std::vector<Site>& sites) {
+    config_ = &plan.config();
+    place_ = std::move(place);
+    const Dimension hidden{config_->hidden, names.keys.hidden};
+    embedding_.declare(plan, names);
+    if (config_->positions == PositionKind::rotary)
+        rotary_.emplace(config_->rope, config_->head_size, config_->max_positions);
+    if (config_->window_rope) window_rotary_.emplace(*config_->window_rope, config_->head_size, config_->max_positions);
+    if (config_->positions == PositionKind::bucketed) {
+        plan.want(&bucket_bias_, {names.prefix + names.bucket_bias + ".weight"},
+                  {{config_->distance_buckets, names.keys.distance_buckets}, {config_->heads, names.keys.heads}});
+    }
+    const std::vector<std::int64_t>& shared = config_->shared_layers;
+    layers_.resize(shared.empty() ? static_cast<std::size_t>(config_->layers) : names.listed_layers.size());
+    for (std::size_t number = 0; number < layers_.size(); ++number) {
+        names.layer_stem = names.prefix + (shared.empty() ? numbered(names.layer, static_cast<std::int64_t>(number))
+                                                          : names.listed_layers[number]);
+        declare_layer(plan, names, static_cast<std::int64_t>(number));
+    }
+    for (std::int64_t number = 0; number < config_->layers; ++number) {
+        const auto index = static_cast<std::size_t>(number);
+        order_.push_back(shared.empty() ? index : static_cast<std::size_t>(shared.at(index)));
+        first_sites_.push_back(static_cast<std::int64_t>(sites.size()));
+        const Layer& layer = layers_[order_.back()];
+        add_sites(*layer.mixer, number, sites);
+        if (layer.cross) add_sites(*layer.cross, number, sites);
+    }
+    declare_guides(plan, names);
+    if (config_->final_norm) final_norm_.declare(plan, names.prefix + names.final_norm, hidden, names.old_norm_names);
+}
+
+void Tower::add_sites(const mixers::Mixer& mixer, std::int64_t number, std::vector<Site>& sites) const {
+    for (Site site : mixer.sites()) {
+        site.layer = static_cast<std::int32_t>(place_.first_layer + number);
+        site.stack = place_.stack;
+        site.query_stream = place_.stream;
+        site.key_stream = site.kind == "cross" ? place_.memory_stream : place_.stream;
+        sites.push_back(site);
+    }
+}
+
+void Tower::declare_layer(TensorPlan& plan, const TensorNames& names, std::int64_t number) {
+    const Dimension hidden{config_->hidden, names.keys.hidden};
+    Layer& layer = layers_[static_cast<std::size_t>(number)];
+    const auto norm = [&](Norm& into, const std::string& name) {
+        if (!name.empty()) into.declare(plan, names.layer_stem + name, hidden, names.old_norm_names);
+    };
+    layer.mixer = mixers::make_mixer(config_->mixers.at(static_cast<std::size_t>(number)), *config_, number);
+    if (number > 0 || config_->first_input_norm) norm(layer.input_norm, names.in_layer.input_norm);
+    layer.mixer->declare(plan, names);
+    layer.output.declare(plan, names.layer_stem + names.in_layer.output, hidden,
+                         {layer.mixer->output_size(), names.keys.heads + " * " + names.keys.head_size},
+                         config_->output_bias);
+    norm(layer.attention_update_norm, names.in_layer.attention_update_norm);
+    if (config_->encoder) {
+        layer.cross = std::make_unique<mixers::CrossMixer>(*config_);
+        norm(layer.cross_norm, names.in_layer.cross_norm);
+        layer.cross->declare(plan, names);
+        layer.cross_output.declare(plan, names.layer_stem + names.in_layer.cross_output, hidden,
+                                   {layer.cross->output_size(), names.keys.heads + " * " + names.keys.head_size},
+                                   config_->output_bias);
+    }
+    norm(layer.feed_forward_norm, names.in_layer.feed_forward_norm);
+    layer.feed_forward.declare(plan, names);
+    norm(layer.feed_forward_update_norm, names.in_layer.feed_forward_update_norm);
+}
+
+std::vector<const Layer*> Tower::layers() const {
+    std::vector<const Layer*> list;
+    for (const std::size_t index : order_) list.push_back(&layers_[index]);
+    return list;
+}
+
+void Tower::Rotation::enter(mixers::StackContext& context) const {
+    context.rotary = rotary;
+    context.rotation = rotary ? &here : nullptr;
+    context.history_rotation = history.cosine.defined() ? &history : nullptr;
+}
+
+Tower::Rotation Tower::rotation(const std::optional<Rotary>& rotary, std::int64_t held, std::int64_t length,
+                                bool cached) const {
+    Rotation rotation;
+    if (!rotary) return rotation;
+    const at::ScalarType type = embedding_.tokens.scalar_type();
+    rotation.rotary = &*rotary;
+    rotation.here = rotary->table(held, length, type);
+    if (cached && rotary->depends_on_length()) rotation.history = rotary->table(0, held + length, type);
+    return rotation;
+}
+
+at::Tensor Tower::run(const Batch& batch, const ForwardOptions& options, mixers::StackContext context) const {
+    const std::int64_t held = options.cache ? options.cache->length() : 0;
+    const std::int64_t length = batch.ids.size(1);
+    context.first_position = held;
+    const Rotation anywhere = rotation(rotary_, held, length, options.cache != nullptr);
+    const Rotation in_windows = rotation(window_rotary_, held, length, options.cache != nullptr);
+
+    kernels::ScoreRule bias;
+    if (bucket_bias_.defined()) {
+        const at::Tensor table = bucket_bias_.to(at::kFloat).contiguous();
+        kernels::set_bucketed_bias(bias, {table.const_data_ptr<float>(), static_cast<std::size_t>(table.numel())},
+                                   table.size(0), table.size(1), config_->farthest_bucket, !config_->causal, length,
+                                   held + length);
+        context.shared_bias = &bias;
+        if (options.training) {
+            const auto columns =
+                kernels::bucket_columns(bucket_bias_.size(0), config_->farthest_bucket, !config_->causal);
+            context.shared_bias_table = bucket_bias_.index_select(0, at::tensor(columns, at::kLong)).t().contiguous();
+        }
+    }
+
+    at::Tensor hidden = embedding_(batch, held);
+    context.training = options.training;
+    hidden = dropped(hidden, context, place_.stack == "encoder" ? "encoder embedding" : "embedding");
+    const at::Tensor embedding = hidden;
+    std::vector<mixers::GuideMaps> recorded;
+    const std::vector<mixers::GuideMaps>* guides = nullptr;
+    if (reads_guides_ && options.training) {
+        recorded = run_guides(length, options, context);
+        guides = &recorded;
+    } else if (reads_guides_) {
+        guides = &kept_guides(held + length, options, context);
+    }
+    // An encoder-decoder announces both towers' ends: its decoder's are what forward() is about.
+    const std::string prefix = place_.stack == "encoder" ? "encoder_" : "";
+    announce(options.probe, prefix + "embedding", kNoLayer, hidden);
+    std::size_t next_cache = 0;
+    const auto take_cache = [&] { return options.cache ? &options.cache->layer(next_cache++) : nullptr; };
+    for (std::size_t number = 0; number < order_.size(); ++number) {
+        if (options.cancellation) options.cancellation->check();
+        context.layer = LayerIndex(place_.first_layer + static_cast<std::int64_t>(number));
+        context.site = SiteIndex(first_sites_[number]);
+        (in_windows.rotary && config_->windows.at(number) > 0 ? in_windows : anywhere).enter(context);
+        const auto counted = static_cast<int>(context.layer.value);
+        const Layer& layer = layers_[order_[number]];
+        LayerCaches caches{take_cache(), nullptr};
+        if (layer.cross) caches.cross = take_cache();
+        context.guide = guides ? &(*guides)[number] : nullptr;
+        context.input_embedding = embedding_for(layer, embedding);
+        if (options.skip_layers.count(counted) == 0) {
+            hidden = run_layer(layer, hidden, context, caches);
+            announce(options.probe, "hidden", context.layer, hidden);
+        }
+        if (options.after_layer) options.after_layer(counted);
+    }
+    hidden = final_norm_(hidden);
+    announce(options.probe, prefix + "final_norm", kNoLayer, hidden);
+    return hidden;
+}
+
+at::Tensor Tower::embedding_for(const Layer& layer, const at::Tensor& embedding) const {
+    if (layer.mixer->type().query_key_source != mixers::QueryKeySource::embedding) return {};
+    return config_->pre_norm ? layer.input_norm(embedding) : embedding;
+}
+
+void Tower::add_caches(std::vector<std::unique_ptr<mixers::MixerCache>>& caches) const {
+    for (const Layer* layer : layers()) {
+        caches.push_back(layer->mixer->new_cache());
+        if (layer->cross) caches.push_back(layer->cross->new_cache());
+    }
+}
+
+void Tower::add_mixers(std::vector<std::string>& names) const {
+    for (const Layer* layer : layers()) names.push_back(layer->mixer->name());
+}
+
+at::Tensor Tower::add_cross(const Layer& layer, const at::Tensor& hidden, mixers::StackContext context,
+                            mixers::MixerCache* cache) const {
+    if (context.cancellation) context.cancellation->check();
+    context.site = SiteIndex(context.site.value + static_cast<std::int64_t>(layer.mixer->sites().size()));
+    const at::Tensor read = config_->pre_norm ? layer.cross_norm(hidden) : hidden;
+    context.announce("cross_input_norm", read);
+    const at::Tensor update = layer.cross_output(layer.cross->forward(read, context, cache), context.cancellation);
+    context.announce("cross_output", update);
+    const at::Tensor sum = hidden + update;
+    return config_->pre_norm ? sum : layer.cross_norm(sum);
+}
+
+at::Tensor Tower::run_layer(const Layer& layer, const at::Tensor& hidden, const mixers::StackContext& context,
+                            const LayerCaches& caches) const {
+    const bool pre_norm = config_->pre_norm;
+    const auto add = [pre_norm](const at::Tensor& residual, const at::Tensor& update, const Norm& norm) {
+        const at::Tensor sum = residual + update;
+        return pre_norm ? sum : norm(sum);
+    };
+    const at::Tensor read = pre_norm ? layer.input_norm(hidden) : hidden;
+    context.announce("input_norm", read);
+    const at::Tensor mixer_output = layer.mixer->forward(read, context, caches.own);
+    context.announce("mixer_output", mixer_output);
+    const at::Tensor attention = layer.attention_update_norm(layer.output(mixer_output, context.cancellation));
+    context.announce("attention_output", attention);
+    const at::Tensor mixed = dropped(attention, context, "attention");
+    const auto feed_forward = [&](const at::Tensor& input) {
+        if (context.cancellation) context.cancellation->check();
+        const at::Tensor update = layer.feed_forward_update_norm(layer.feed_forward(input, context.cancellation));
+        context.announce("feed_forward_output", update);
+        return dropped(update, context, "feed_forward");
+    };
+    if (config_->parallel_residual) {
+        const bool own_norm = layer.feed_forward_norm.weight.defined();
+        return feed_forward(own_norm ? layer.feed_forward_norm(hidden) : read) + mixed + hidden;
+    }
+    const bool after_norm = config_->residual_after_norm;
+    at::Tensor middle = add(after_norm ? read : hidden, mixed, layer.input_norm);
+    if (layer.cross) middle = add_cross(layer, middle, context, caches.cross);
+    const at::Tensor input = pre_norm ? layer.feed_forward_norm(middle) : middle;
+    return add(after_norm ? input : middle, feed_forward(input), layer.feed_forward_norm);
+}
+
+}  // namespace headscope::model

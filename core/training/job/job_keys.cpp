@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/training/job/job_keys.h"
+
+#include <utility>
+
+namespace headscope::training {
+namespace {
+
+using nlohmann::json;
+
+constexpr double kMost = 1e15;  ///< of counts: still whole numbers of a double
+
+/// Reads and writes a member of a section: key(&JobFile::training, &TrainingSettings::batch).
+template <class Section, class T>
+void bind(JobKey& key, Section JobFile::*section, T Section::*member) {
+    key.get = [=](const JobFile& job) { return json(job.*section.*member); };
+    key.set = [=](JobFile& job, const json& value) { job.*section.*member = value.get<T>(); };
+}
+
+/// The same of a value that may be missing.
+template <class Section, class T>
+void bind(JobKey& key, Section JobFile::*section, std::optional<T> Section::*member) {
+    key.get = [=](const JobFile& job) { return (job.*section.*member) ? json(*(job.*section.*member)) : json(); };
+    key.set = [=](JobFile& job, const json& value) {
+        if (value.is_null())
+            (job.*section.*member).reset();
+        else
+            job.*section.*member = value.get<T>();
+    };
+}
+
+template <class T>
+void bind(JobKey& key, T JobFile::*member) {
+    key.get = [=](const JobFile& job) { return json(job.*member); };
+    key.set = [=](JobFile& job, const json& value) { job.*member = value.get<T>(); };
+}
+
+/// A text that counts as not given while it is empty.
+template <class Section>
+void bind_optional_text(JobKey& key, Section JobFile::*section, std::string Section::*member) {
+    key.get = [=](const JobFile& job) { return (job.*section.*member).empty() ? json() : json(job.*section.*member); };
+    key.set = [=](JobFile& job, const json& value) {
+        job.*section.*member = value.is_null() ? std::string() : value.get<std::string>();
+    };
+}
+
+template <class Section>
+void bind_optional_texts(JobKey& key, Section JobFile::*section, std::vector<std::string> Section::*member) {
+    key.get = [=](const JobFile& job) { return (job.*section.*member).empty() ? json() : json(job.*section.*member); };
+    key.set = [=](JobFile& job, const json& value) {
+        job.*section.*member = value.is_null() ? std::vector<std::string>() : value.get<std::vector<std::string>>();
+    };
+}
+
+class Table {
+public:
+    std::vector<JobKey> build() {
+        top();
+        model();
+        data();
+        training();
+        optimizer();
+        schedule();
+        evaluation();
+        probe_and_sample();
+        return std::move(keys_);
+    }
+
+private:
+    JobKey& add(std::string section, std::string name, KeyKind kind, std::string help) {
+        JobKey key;
+        key.section = std::move(section);
+        key.name = std::move(name);
+        key.kind = kind;
+        key.help = std::move(help);
+        return keys_.emplace_back(std::move(key));
+    }
+
+    JobKey& count(std::string section, std::string name, double lowest, double highest, std::string help) {
+        JobKey& key = add(std::move(section), std::move(name), KeyKind::integer, std::move(help));
+        key.lowest = lowest;
+        key.highest = highest;
+        return key;
+    }
+
+    JobKey& number(std::string section, std::string name, double lowest, double highest, std::string help) {
+        JobKey& key = count(std::move(section), std::move(name), lowest, highest, std::move(help));
+        key.kind = KeyKind::number;
+        return key;
+    }
+
+    JobKey& choice(std::string section, std::string name, std::vector<std::string> choices, std::string help) {
+        JobKey& key = add(std::move(section), std::move(name), KeyKind::choice, std::move(help));
+        key.choices = std::move(choices);
+        return key;
+    }
+
+    void top() {
+        auto& name = add("", "name", KeyKind::text, "What the run is called in lists and figures");
+        name.may_change = true;
+        bind(name, &JobFile::name);
+        bind(count("", "seed", 0, kMost, "Of weights, order of data, dropout and samples"), &JobFile::seed);
+    }
+
+    void model() {
+        const auto text = [&](const char* name, KeyKind kind, std::string ModelSettings::*member, const char* help) {
+            bind_optional_text(add("model", name, kind, help), &JobFile::model, member);
+        };
+        text("preset", KeyKind::text, &ModelSettings::preset, "Sizes by name; see headscope list presets");
+        text("from", KeyKind::path, &ModelSettings::from,
+             "A checkpoint to train on, instead of a preset; with its tokenizer, if data.tokenizer names no other");
+        text("mixer", KeyKind::text, &ModelSettings::mixer, "What mixes tokens; see headscope list mixers");
+        text("layout", KeyKind::text, &ModelSettings::layout,
+             "Which layers are standard ones: uniform (none), even, odd, top, middle, bottom, quarter, first, last, "
+             "bilateral; custom with layers");
+        bind_optional_texts(add("model", "layers", KeyKind::texts, "The mixer of each layer, instead of a layout"),
+                            &JobFile::model, &ModelSettings::layers);
+        auto& mixers = add("model", "mixers", KeyKind::table, "Options by mixer: approximate = { ... }");
+        bind(mixers, &JobFile::model, &ModelSettings::mixers);
+        config_keys();
+    }
+
+    /// What replaces the preset's value in config.json.
+    void config_keys() {
+        const auto config = [&](JobKey& key) {
+            key.get = [name = key.name](const JobFile& job) {
+                const auto found = job.model.config.find(name);
+                return found == job.model.config.end() ? json() : *found;
+            };
+            key.set = [name = key.name](JobFile& job, const json& value) {
+                if (value.is_null())
+                    job.model.config.erase(name);
+                else
+                    job.model.config[name] = value;
+            };
+        };
+        const auto size = [&](const char* name, double highest, const char* help) {
+            config(count("model", name, 1, highest, help));
+        };
+        size("vocab_size", 1 << 22, "Rows of the embedding; without it as many as the tokenizer has tokens");
+        size("hidden_size", 1 << 17, "Width of the residual stream");
+        size("intermediate_size", 1 << 20, "Width of the feed-forward");
+        size("num_hidden_layers", 4096, "Blocks");
+        size("num_attention_heads", 4096, "Query heads of a layer");
+        size("num_key_value_heads", 4096, "Key and value heads of a layer; fewer than query heads: grouped");
+        size("head_dim", 1 << 14, "Size of a head; without it hidden_size / num_attention_heads");
+        size("max_position_embeddings", 1 << 24, "The longest text that the model is for");
+        auto& eps = number("model", "rms_norm_eps", 0, 1, "Added to the mean square in norms");
+        eps.above = true;
+        config(eps);
+        auto& theta = number("model", "rope_theta", 0, 1e12, "Base of the rotary frequencies");
+        theta.above = true;
+        config(theta);
+        config(number("model", "initializer_range", 0, 10, "Standard deviation of fresh weights"));
+        const auto flag = [&](const char* name, const char* help) {
+            config(add("model", name, KeyKind::boolean, help));
+        };
+        config(add("model", "rope_parameters", KeyKind::table,
+                   "Rotary positions of another kind, as Llama's: { rope_type = \"linear\", factor = 2 }"));
+        flag("rotary", "Rotary positions; without them heads may be of any size");
+        flag("attention_bias", "Biases of queries, keys and values");
+        flag("output_bias", "A bias of attention's output map");
+        flag("mlp_bias", "Biases of the feed-forward");
+        flag("qk_norm", "RMS norms of each query and key head");
+        config(choice("model", "hidden_act",
+                      {"silu", "gelu", "gelu_pytorch_tanh", "quick_gelu", "relu", "relu2", "tanh"},
+                      "Between the feed-forward's maps; without it silu"));
+        flag("tie_word_embeddings", "The head is the embedding");
+    }
+
+    void data() {
+        using data::DataSettings;
+        bind_optional_texts(add("data", "text", KeyKind::paths,
+                                "Files, folders, patterns (*, ?, [..], **); .jsonl files with a \"text\" field"),
+                            &JobFile::data, &DataSettings::text);
+        bind_optional_text(
+            add("data", "corpus", KeyKind::text, "A ready corpus, instead of text; see headscope list datasets"),
+            &JobFile::data, &DataSettings::corpus);
+        auto& generator =
+            add("data", "generator", KeyKind::table,
+                "A generator and its options, instead of text: { name = \"induction\" }; see headscope list datasets");
+        generator.get = [](const JobFile& job) {
+            if (!job.data.generator) return json();
+            json value = {{"name", job.data.generator->name}};
+            for (const auto& [name, option] : job.data.generator->options) value[name] = option;
+            return value;
+        };
+        generator.set = [](JobFile& job, const json& value) {
+            job.data.generator.reset();
+            if (value.is_null()) return;
+            data::GeneratorSettings settings;
+            for (const auto& [name, option] : value.items()) {
+                if (name == "name")
+                    settings.name = option.get<std::string>();
+                else
+                    settings.options[name] = option.is_boolean() ? (option.get<bool>() ? 1 : 0) : option.get<double>();
+            }
+            job.data.generator = std::move(settings);
+        };
+        bind(add("data", "tokenizer", KeyKind::path,
+                 "\"bytes\", \"train:2048\" (a BPE of so many tokens), or a tokenizer's file or folder; without it "
+                 "bytes, "
+                 "or with model.from the checkpoint's own"),
+             &JobFile::data, &DataSettings::tokenizer);
+        bind(count("data", "sequence_length", 2, 1 << 24, "Tokens of a sequence"), &JobFile::data,
+             &DataSettings::sequence_length);
+        auto& validation = add("data", "validation", KeyKind::share_or_paths,
+                               "Share of the text that is held out, from its end; or a list of files");
+        validation.lowest = 0;
+        validation.highest = 0.9;
+        validation.get = [](const JobFile& job) {
+            return job.data.validation_files.empty() ? json(job.data.validation) : json(job.data.validation_files);
+        };
+        validation.set = [](JobFile& job, const json& value) {
+            job.data.validation_files.clear();
+            if (value.is_array())
+                job.data.validation_files = value.get<std::vector<std::string>>();
+            else
+                job.data.validation = value.get<double>();
+        };
+        auto& workers = count("data", "workers", 1, 64, "Threads that read ahead; the order of data is the same");
+        workers.may_change = true;
+        bind(workers, &JobFile::data_workers);
+    }
+
+    void training() {
+        const auto section = [&](JobKey& key, auto member) { bind(key, &JobFile::training, member); };
+        using S = TrainingSettings;
+        const auto end = [&](JobKey& key, auto member) {
+            key.ends_run = true;
+            section(key, member);
+        };
+        end(count("training", "steps", 1, 1e12, "Updates; or say tokens or minutes"), &S::steps);
+        end(count("training", "tokens", 1, kMost, "Tokens to be seen, instead of steps"), &S::tokens);
+        auto& minutes = number("training", "minutes", 0, 1e6, "How long it may take, instead of steps");
+        minutes.above = true;
+        end(minutes, &S::minutes);
+        section(count("training", "batch", 1, 1 << 20, "Sequences of one pass, of all processes together"), &S::batch);
+        section(count("training", "accumulate", 1, 1 << 20, "Passes whose gradients make one update"), &S::accumulate);
+        section(choice("training", "precision", {"float32", "bfloat16"},
+                       "Of weights and activations; with bfloat16 the optimiser keeps float32 weights"),
+                &S::precision);
+        section(number("training", "clip", 0, 1e9, "Largest norm of the gradient; 0: not clipped"), &S::clip);
+        section(number("training", "dropout", 0, 0.99, "Share of activations set to 0 while training"), &S::dropout);
+        section(number("training", "z_loss", 0, 1, "Weight of the squared log normaliser of the output"), &S::z_loss);
+        auto& threads = count("training", "threads", 0, 4096, "Of the computation; 0: all processors");
+        threads.may_change = true;
+        section(threads, &S::threads);
+    }
+
+    void optimizer() {
+        const auto section = [&](JobKey& key, auto member) { bind(key, &JobFile::optimizer, member); };
+        using S = OptimizerSettings;
+        section(choice("optimizer", "name", {"adamw"}, "AdamW: Adam with decoupled weight decay"), &S::name);
+        auto& rate = number("optimizer", "learning_rate", 0, 100, "The schedule's peak");
+        section(rate, &S::learning_rate);
+        auto& betas = add("optimizer", "betas", KeyKind::pair, "Decay of the running means of gradient and square");
+        betas.lowest = 0;
+        betas.highest = 0.9999999;
+        section(betas, &S::betas);
+        auto& eps = number("optimizer", "eps", 0, 1, "Added to the root of the mean square");
+        eps.above = true;
+        section(eps, &S::eps);
+        section(number("optimizer", "weight_decay", 0, 100, "Of matrices and embeddings; gains and biases take none"),
+                &S::weight_decay);
+    }
+
+    void schedule() {
+        const auto section = [&](JobKey& key, auto member) { bind(key, &JobFile::schedule, member); };
+        using S = ScheduleSettings;
+        section(choice("schedule", "kind", {"cosine", "linear", "constant", "wsd"},
+                       "How the rate falls after warm-up; wsd: constant, then linear at the end"),
+                &S::kind);
+        section(count("schedule", "warmup_steps", 0, 1e9, "Updates in which the rate rises to its peak"),
+                &S::warmup_steps);
+        section(number("schedule", "warmup_start", 0, 100, "The rate that warm-up begins above"), &S::warmup_start);
+        section(number("schedule", "minimum_rate", 0, 100, "The rate of the last update"), &S::minimum_rate);
+        auto& share = number("schedule", "decay_share", 0, 1, "Of wsd: the last part, in which the rate falls");
+        share.above = true;
+        section(share, &S::decay_share);
+    }
+
+    void evaluation() {
+        const auto every = [&](JobKey& key, auto section, auto member) {
+            key.may_change = true;
+            bind(key, section, member);
+        };
+        every(count("evaluation", "every", 0, 1e9, "Updates between evaluations on held-out text; 0: none"),
+              &JobFile::evaluation, &EvaluationSettings::every);
+        every(count("evaluation", "batches", 1, 1e6, "Batches of an evaluation, always the same ones"),
+              &JobFile::evaluation, &EvaluationSettings::batches);
+        every(count("snapshots", "every", 0, 1e9, "Updates between snapshots; 0: only at the end"), &JobFile::snapshots,
+              &SnapshotSettings::every);
+        every(count("snapshots", "keep", 2, 1e6, "How many are kept, beside the best one"), &JobFile::snapshots,
+              &SnapshotSettings::keep);
+    }
+
+    void probe_and_sample() {
+        const auto probe = [&](JobKey& key, auto member) {
+            key.may_change = true;
+            bind(key, &JobFile::probe, member);
+        };
+        probe(count("probe", "every", 0, 1e9, "Updates between measurements of all indicators; 0: none"),
+              &ProbeSettings::every);
+        probe(count("probe", "sequences", 1, 4096, "Of the fixed batch that is measured"), &ProbeSettings::sequences);
+        probe(count("probe", "length", 2, 1 << 20, "Tokens of each, at most those of a training sequence"),
+              &ProbeSettings::length);
+        const auto sample = [&](JobKey& key, auto member) {
+            key.may_change = true;
+            bind(key, &JobFile::sample, member);
+        };
+        sample(count("sample", "every", 0, 1e9, "Updates between texts that the model writes; 0: none"),
+               &SampleSettings::every);
+        sample(count("sample", "tokens", 1, 1 << 16, "Of such a text"), &SampleSettings::tokens);
+        sample(add("sample", "prompt", KeyKind::text, "What it goes on from; empty: the held-out text's begin"),
+               &SampleSettings::prompt);
+        sample(number("sample", "temperature", 0, 100, "0: always the likeliest token"), &SampleSettings::temperature);
+    }
+
+    std::vector<JobKey> keys_;
+};
+
+}  // namespace
+
+const std::vector<JobKey>& job_keys() {
+    static const std::vector<JobKey> keys = Table().build();
+    return keys;
+}
+
+const JobKey* find_key(const std::string& full_name) {
+    for (const JobKey& key : job_keys())
+        if (key.full_name() == full_name) return &key;
+    return nullptr;
+}
+
+}  // namespace headscope::training

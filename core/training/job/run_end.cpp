@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/training/job/run_end.h"
+
+#include "core/base/error.h"
+#include "core/base/os_error.h"
+#include "core/training/job/job_keys.h"
+#include "core/training/job/schedule.h"
+
+namespace headscope::training {
+namespace {
+
+bool same_end(const TrainingSettings& a, const TrainingSettings& b) {
+    return a.steps == b.steps && a.tokens == b.tokens && a.minutes == b.minutes;
+}
+
+/// "training.steps = 1500".
+std::string end_text(const JobFile& job) {
+    for (const JobKey& key : job_keys())
+        if (const auto value = key.ends_run ? key.get(job) : nlohmann::json(); !value.is_null())
+            return key.full_name() + " = " + toml_value(value);
+    return "no end";
+}
+
+[[noreturn]] void refuse(const JobFile& job, const JobFile& was, const std::filesystem::path& run,
+                         const std::string& why) {
+    throw Error(ErrorCode::mismatch, shown(run),
+                "expected the end that the run began with, " + end_text(was) + ", for " + why +
+                    "; to go on with another one: train --from SNAPSHOT",
+                "found " + end_text(job));
+}
+
+}  // namespace
+
+std::int64_t planned_updates(const JobFile& job) {
+    if (job.training.steps) return *job.training.steps;
+    if (job.training.tokens) return updates_for_tokens(*job.training.tokens, job.step_tokens());
+    return 0;
+}
+
+bool follows_plans(const JobFile& job) {
+    return job.training.minutes && job.schedule.kind != "constant";
+}
+
+void check_end(const JobFile& job, const JobFile& was, std::int64_t done, std::int64_t planned,
+               const std::filesystem::path& run) {
+    if (same_end(job.training, was.training)) return;
+    const std::int64_t wanted = planned_updates(job);
+    if (wanted > 0 && wanted < done)
+        throw Error(ErrorCode::mismatch, shown(run),
+                    "expected an end after the " + std::to_string(done) + " updates that are done",
+                    "found " + end_text(job) + (job.training.tokens ? ", " + std::to_string(wanted) + " updates" : ""));
+    if (job.schedule.kind == "constant") return;
+    if (job.training.minutes || was.training.minutes)
+        refuse(job, was, run, "the rates of minutes follow plans that were made (schedule.kind is not \"constant\")");
+    if (depends_on_end(job.schedule, done, planned) || depends_on_end(job.schedule, done, wanted))
+        refuse(job, was, run,
+               "rates so far depend on it (schedule.kind = \"" + job.schedule.kind + "\", " + std::to_string(done) +
+                   " updates done)");
+}
+
+}  // namespace headscope::training

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// Where a run ends, and when a resumed one may end elsewhere. No torch here.
+
+#include <cstdint>
+#include <filesystem>
+
+#include "core/training/job/job.h"
+
+namespace headscope::training {
+
+/// The updates that the job is about; 0 for one of minutes, which is planned when its pace is known.
+std::int64_t planned_updates(const JobFile& job);
+
+/// Whether the plans of a job of minutes decide its rates: those that were made must then be followed on resume.
+bool follows_plans(const JobFile& job);
+
+/// Refuses an end (steps, tokens, minutes) that a run which has done `done` updates cannot get on resume. It may be any
+/// that is not passed yet while no rate so far depends on it: with a constant schedule always, with wsd until its rate
+/// began to fall, with cosine and linear during warm-up; then the run is that of the new job to the bit. Minutes are
+/// planned from the pace, so with them only a constant schedule's end may move. `planned` is the end so far.
+/// Error mismatch, which says what to do instead.
+void check_end(const JobFile& job, const JobFile& was, std::int64_t done, std::int64_t planned,
+               const std::filesystem::path& run);
+
+}  // namespace headscope::training

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/training/job/schedule.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+
+namespace headscope::training {
+namespace {
+
+/// Shares of the time at which the number of updates is planned: early, so that the rate can follow it, and again, for
+/// a machine does not keep its pace.
+constexpr std::array<double, 7> kPlanAt = {0.01, 0.03, 0.1, 0.25, 0.5, 0.75, 0.9};
+/// What was planned on a busy machine would be done long before the time is over on one that is busy no more.
+constexpr double kFaster = 1.1;
+
+/// Of wsd: how far the fall at the end is, from 0 to 1.
+double fallen(const ScheduleSettings& schedule, std::int64_t update, std::int64_t updates) {
+    const double share = schedule.decay_share;
+    const auto all = static_cast<double>(std::max<std::int64_t>(1, updates));
+    return std::clamp((static_cast<double>(update) / all - (1 - share)) / share, 0.0, 1.0);
+}
+
+}  // namespace
+
+double learning_rate(const ScheduleSettings& schedule, double peak, std::int64_t update, std::int64_t updates) {
+    const std::int64_t warmup = schedule.warmup_steps;
+    if (update < warmup) {
+        const double start = std::min(schedule.warmup_start, peak);
+        return start + (peak - start) * static_cast<double>(update) / static_cast<double>(warmup);
+    }
+    if (schedule.kind == "constant") return peak;
+    const double minimum = std::min(schedule.minimum_rate, peak);
+    double progress =
+        static_cast<double>(update - warmup) / static_cast<double>(std::max<std::int64_t>(1, updates - warmup));
+    progress = std::clamp(progress, 0.0, 1.0);
+    if (schedule.kind == "cosine")
+        return minimum + (peak - minimum) * 0.5 * (1 + std::cos(std::numbers::pi * progress));
+    if (schedule.kind == "wsd") progress = fallen(schedule, update, updates);
+    return peak + (minimum - peak) * progress;
+}
+
+bool depends_on_end(const ScheduleSettings& schedule, std::int64_t update, std::int64_t updates) {
+    if (schedule.kind == "constant" || update < schedule.warmup_steps) return false;
+    if (schedule.kind == "wsd") return fallen(schedule, update, updates) > 0;
+    return update > schedule.warmup_steps;
+}
+
+std::int64_t updates_for_tokens(std::int64_t tokens, std::int64_t step_tokens) {
+    return std::max<std::int64_t>(1, (tokens + step_tokens - 1) / step_tokens);
+}
+
+double TimePlan::next_share() const {
+    return made_ < static_cast<int>(kPlanAt.size()) ? kPlanAt[static_cast<std::size_t>(made_)] : 2.0;
+}
+
+std::int64_t TimePlan::plan(std::int64_t updates_done, double elapsed, std::int64_t planned) {
+    if (updates_done < 2 || elapsed <= 0) return 0;
+    const double updates = static_cast<double>(updates_done) * seconds_ / elapsed;
+    const bool faster = planned > 0 && updates > kFaster * static_cast<double>(planned);
+    if (elapsed < next_share() * seconds_ && !faster) return 0;
+    while (elapsed >= next_share() * seconds_) ++made_;
+    return std::max(updates_done + 1, static_cast<std::int64_t>(updates));
+}
+
+void TimePlan::resume(double elapsed) {
+    made_ = 0;
+    while (elapsed >= next_share() * seconds_) ++made_;
+}
+
+}  // namespace headscope::training

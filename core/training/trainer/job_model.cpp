@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/training/trainer/job_model.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/base/json.h"
+#include "core/base/machine.h"
+#include "core/base/nearest_word.h"
+#include "core/base/sha256.h"
+#include "core/base/text.h"
+#include "core/mixers/types/type.h"
+#include "core/model/objectives/objective.h"
+#include "core/model/presets.h"
+#include "core/tokenizer/tokenizer.h"
+
+namespace headscope::training {
+namespace {
+
+using nlohmann::json;
+
+void check_mixer(const JobFile& job, const std::string& key, const std::string& name) {
+    const std::vector<std::string> known = mixers::known_names();
+    if (std::find(known.begin(), known.end(), name) != known.end()) return;
+    const std::string near = nearest_word(name, known);
+    throw error_at_key(job, key,
+                       Error(ErrorCode::usage, "",
+                             "expected one of " + list_text(known, 40) + (near.empty() ? "" : " (" + near + "?)"),
+                             "found " + escaped(name)));
+}
+
+void check_mixers(const JobFile& job) {
+    if (!job.model.mixer.empty()) check_mixer(job, "model.mixer", job.model.mixer);
+    std::vector<std::string> layouts;
+    for (const auto& layout : model::layouts()) layouts.emplace_back(layout.name);
+    const std::string& layout = job.model.layout;
+    if (!layout.empty() && std::find(layouts.begin(), layouts.end(), layout) == layouts.end()) {
+        if (layout == "custom")
+            throw error_at_key(job, "model.layout",
+                               Error(ErrorCode::usage, "", "expected the mixer of each layer in model.layers beside it",
+                                     "found none"));
+        const std::string near = nearest_word(layout, layouts);
+        throw error_at_key(job, "model.layout",
+                           Error(ErrorCode::usage, "",
+                                 "expected one of " + list_text(layouts) + (near.empty() ? "" : " (" + near + "?)"),
+                                 "found " + escaped(layout)));
+    }
+    for (const std::string& layer : job.model.layers) check_mixer(job, "model.layers", layer);
+    for (const auto& [name, options] : job.model.mixers.items()) check_mixer(job, "model.mixers." + name, name);
+}
+
+/// The mixer of each of `layers` layers, by the job; empty where it says nothing.
+std::vector<std::string> mixers_of(const JobFile& job, std::int64_t layers) {
+    if (!job.model.layers.empty()) {
+        if (static_cast<std::int64_t>(job.model.layers.size()) != layers) {
+            throw error_at_key(
+                job, "model.layers",
+                Error(ErrorCode::usage, "", "expected the mixers of " + std::to_string(layers) + " layers",
+                      "found " + std::to_string(job.model.layers.size())));
+        }
+        return job.model.layers;
+    }
+    if (job.model.mixer.empty()) return {};
+    return model::layout_mixers(job.model.layout, job.model.mixer, layers);
+}
+
+/// An error about a key of config.json, told at the job's key that it came from: [job.toml: line 4, ...].
+Error at_config_key(const JobFile& job, const Error& error) {
+    constexpr std::string_view prefix = "config.json: ";
+    const std::size_t at = error.where().find(prefix);
+    if (at == std::string::npos) return error_at_key(job, "model", error);
+    std::string path = error.where().substr(at + prefix.size());
+    for (std::size_t colon = path.find(": "); colon != std::string::npos; colon = path.find(": "))
+        path.replace(colon, 2, "/");
+    std::replace(path.begin(), path.end(), '.', '/');
+    for (std::string part = path; !part.empty(); part = part.substr(0, part.find_last_of('/'))) {
+        if (job.places.contains("/model/" + part)) {
+            std::replace(part.begin(), part.end(), '/', '.');
+            return error_at_key(job, "model." + part, error);
+        }
+        if (part.find('/') == std::string::npos) break;
+    }
+    return error_at_key(job, "model", error);
+}
+
+json preset_config(const JobFile& job) {
+    json config;
+    try {
+        config = model::preset_json(job.model.preset);
+    } catch (const Error& error) {
+        std::vector<std::string> known;
+        for (const auto& preset : model::presets()) known.emplace_back(preset.name);
+        const std::string near = nearest_word(job.model.preset, known);
+        throw error_at_key(
+            job, "model.preset",
+            Error(error.code(), "", error.expected() + (near.empty() ? "" : " (" + near + "?)"), error.found()));
+    }
+    const json& changes = job.model.config;
+    // What follows from the sizes follows from the changed ones.
+    if (changes.contains("hidden_size") || changes.contains("num_attention_heads")) config.erase("head_dim");
+    if (changes.contains("num_attention_heads")) config.erase("num_key_value_heads");
+    config.update(changes);
+    return config;
+}
+
+std::unique_ptr<model::Trainable> open_model(const JobFile& job, Progress& progress, const Cancellation& cancellation) {
+    const auto file = checkpoint::Checkpoint::open(job.base / job.model.from);
+    std::map<int, std::string> swap;
+    const std::vector<std::string> mixers = mixers_of(job, model::inspect(*file).config.layers);
+    for (std::size_t layer = 0; layer < mixers.size(); ++layer) swap[static_cast<int>(layer)] = mixers[layer];
+    const std::string options = job.model.mixers.empty() ? std::string() : job.model.mixers.dump();
+    return model::Trainable::open(*file, weight_type(job), {swap, options}, static_cast<std::uint64_t>(job.seed),
+                                  &progress, &cancellation);
+}
+
+}  // namespace
+
+std::string model_config(const JobFile& job, std::int64_t vocabulary) {
+    check_mixers(job);
+    json config = preset_config(job);
+    const std::vector<std::string> mixers = mixers_of(job, config.at("num_hidden_layers").get<std::int64_t>());
+    if (!mixers.empty()) config["layers"] = mixers;
+    if (!job.model.mixers.empty()) config["mixers"] = job.model.mixers;
+    if (!job.model.config.contains("vocab_size")) config["vocab_size"] = vocabulary;
+    if (config["vocab_size"].get<std::int64_t>() < vocabulary) {
+        throw error_at_key(job, "model.vocab_size",
+                           Error(ErrorCode::mismatch, "",
+                                 "expected at least the tokenizer's " + std::to_string(vocabulary) + " tokens",
+                                 "found " + config["vocab_size"].dump()));
+    }
+    if (!job.model.config.contains("max_position_embeddings")) {
+        config["max_position_embeddings"] =
+            std::max(config["max_position_embeddings"].get<std::int64_t>(), job.data.sequence_length);
+    }
+    model::Inspection inspection;
+    try {
+        inspection = model::inspect_config(config.dump());
+        if (inspection.config.max_positions < job.data.sequence_length && inspection.config.max_positions > 0) {
+            throw Error(ErrorCode::usage, "config.json: max_position_embeddings",
+                        "expected at least the sequences' " + std::to_string(job.data.sequence_length) + " tokens",
+                        "found " + std::to_string(inspection.config.max_positions));
+        }
+    } catch (const Error& error) {
+        throw at_config_key(job, error);
+    }
+    check_memory(job, inspection.config, static_cast<double>(inspection.parameters));
+    return json_text(config);
+}
+
+void check_from(const JobFile& job) {
+    check_mixers(job);
+    if (!job.model.config.empty()) {
+        throw error_at_key(job, "model." + job.model.config.begin().key(),
+                           Error(ErrorCode::usage, "", "expected the sizes of the checkpoint, with model.from",
+                                 "found others in the job"));
+    }
+    try {
+        checkpoint::Checkpoint::open(job.base / job.model.from);
+    } catch (const Error& error) {
+        throw error_at_key(job, "model.from", error);
+    }
+}
+
+void check_tokenizer(const JobFile& job) {
+    const data::DataSettings& settings = job.data;
+    if (settings.generator || job.model.from.empty() || settings.tokenizer != standard_tokenizer(job)) return;
+    std::filesystem::path folder = job.base / settings.tokenizer;
+    std::error_code error;
+    if (!std::filesystem::is_directory(folder, error))
+        folder = folder.has_parent_path() ? folder.parent_path() : std::filesystem::path(".");
+    if (tokenizer::Tokenizer::is_in(folder)) return;
+    throw error_at_key(job, "data.tokenizer",
+                       Error(ErrorCode::usage, "",
+                             "expected the tokenizer that model.from was trained with to be named here (\"bytes\", a "
+                             "tokenizer.json or a folder with one), for none that can be read lies beside its weights",
+                             "found none"));
+}
+
+std::unique_ptr<model::Trainable> make_model(const JobFile& job, std::int64_t vocabulary, Progress& progress,
+                                             const Cancellation& cancellation) {
+    if (job.model.from.empty()) {
+        return model::Trainable::create(model_config(job, vocabulary), static_cast<std::uint64_t>(job.seed),
+                                        weight_type(job));
+    }
+    check_from(job);
+    std::unique_ptr<model::Trainable> model;
+    try {
+        model = open_model(job, progress, cancellation);
+        model::next_token()->check(std::as_const(*model).model().config());
+    } catch (const Error& error) {
+        throw error_at_key(job, "model.from", error);
+    }
+    const auto& config = std::as_const(*model).model().config();
+    check_memory(job, config, static_cast<double>(model->weights().numel()));
+    if (config.vocabulary < vocabulary) {
+        throw error_at_key(job, "data.tokenizer",
+                           Error(ErrorCode::mismatch, "",
+                                 "expected a tokenizer of at most the model's " + std::to_string(config.vocabulary) +
+                                     " tokens (that of model.from, say)",
+                                 "found one of " + std::to_string(vocabulary)));
+    }
+    if (config.max_positions > 0 && job.data.sequence_length > config.max_positions) {
+        throw error_at_key(job, "data.sequence_length",
+                           Error(ErrorCode::limit, "",
+                                 "expected at most the model's " + std::to_string(config.max_positions) + " positions",
+                                 "found " + std::to_string(job.data.sequence_length)));
+    }
+    return model;
+}
+
+double state_bytes(const JobFile& job, double parameters) {
+    const bool half = job.training.precision == "bfloat16", sums = half && job.training.accumulate > 1;
+    return parameters * (half ? 2 + 2 + 4 + 8 + (sums ? 4 : 0) : 4 + 4 + 8);
+}
+
+void check_memory(const JobFile& job, const model::ModelConfig& config, double parameters) {
+    const double memory = machine_memory(), state = state_bytes(job, parameters);
+    if (memory <= 0) return;
+    // Ids and targets of a pass; four tensors as wide as the residual stream that each layer keeps for its backward
+    // pass.
+    const double tokens = static_cast<double>(job.training.batch) * static_cast<double>(job.data.sequence_length);
+    const double number = job.training.precision == "bfloat16" ? 2 : 4;
+    const double pass = tokens * (2 * sizeof(std::int64_t) +
+                                  4 * number * static_cast<double>(config.layers) * static_cast<double>(config.hidden));
+    if (state + pass <= memory) return;
+    const auto bytes = [](double value) { return size_text(static_cast<std::uint64_t>(std::min(value, 9e18))); };
+    throw error_at_key(job, state > memory ? "model" : "training.batch",
+                       Error(ErrorCode::limit, "", "expected a job that fits into the machine's " + bytes(memory),
+                             "found one of at least " + bytes(state + pass) + ": weights and optimiser " +
+                                 bytes(state) + ", a pass " + bytes(pass)));
+}
+
+at::ScalarType weight_type(const JobFile& job) {
+    return job.training.precision == "bfloat16" ? at::kBFloat16 : at::kFloat;
+}
+
+std::string layout_hash(const model::Trainable& model) {
+    Sha256 hash;
+    for (const auto& parameter : model.parameters()) {
+        if (!parameter.trained) continue;
+        std::string line = parameter.name;
+        for (const std::int64_t size : parameter.shape) line += " " + std::to_string(size);
+        line += " at " + std::to_string(parameter.value.storage_offset()) + "\n";
+        hash.update(line);
+    }
+    hash.update(std::to_string(model.weights().numel()) + " " + std::to_string(model.decayed()));
+    return hash.finish();
+}
+
+}  // namespace headscope::training

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/training/trainer/learner.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/isfinite.h>
+#include <ATen/ops/zeros.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "core/base/error.h"
+#include "core/base/scrambled.h"
+#include "core/model/training_ops.h"
+#include "kernels/optimizer.h"
+
+namespace headscope::training {
+namespace {
+
+/// One number of three; SplitMix64, begun anew with each.
+std::uint64_t mixed(std::uint64_t seed, std::uint64_t step, std::uint64_t part) {
+    std::uint64_t state = 0;
+    for (const std::uint64_t value : {seed, step, part}) state = scrambled((state ^ value) + 0x9E3779B97F4A7C15U);
+    return state;
+}
+
+at::Tensor tensor_of(const std::vector<std::int64_t>& values) {
+    at::Tensor tensor = at::empty({static_cast<std::int64_t>(values.size())}, at::kLong);
+    std::memcpy(tensor.mutable_data_ptr(), values.data(), values.size() * sizeof(std::int64_t));
+    return tensor;
+}
+
+model::Batch batch_of(const data::DataBatch& batch) {
+    model::Batch made;
+    made.ids = ids_of(batch);
+    made.labels = tensor_of(batch.targets).view({batch.sequences, batch.length});
+    return made;
+}
+
+at::Tensor sum_of(const std::vector<model::NamedLoss>& losses) {
+    at::Tensor sum = losses.front().loss.sum;
+    for (std::size_t n = 1; n < losses.size(); ++n) sum = sum + losses[n].loss.sum;
+    return sum;
+}
+
+void read_into(at::Tensor& to, const checkpoint::Checkpoint& file, const std::string& name) {
+    const at::Tensor stored = file.load(name, checkpoint::LoadAs::float32);
+    if (stored.numel() != to.numel())
+        throw Error(ErrorCode::mismatch, escaped(file.display_name()) + ": " + name,
+                    "expected " + std::to_string(to.numel()) + " numbers, as many as the model's weights",
+                    "found " + std::to_string(stored.numel()));
+    to.copy_(stored.flatten());
+}
+
+}  // namespace
+
+at::Tensor ids_of(const data::DataBatch& batch) {
+    return tensor_of(batch.ids).view({batch.sequences, batch.length});
+}
+
+void Loss::add(const std::vector<model::NamedLoss>& losses) {
+    sum += losses.front().loss.cross_entropy;
+    counted += losses.front().loss.rows;
+}
+
+Learner::Learner(std::unique_ptr<model::Trainable> model, const JobFile& job)
+    : model_(std::move(model)), objective_(model::next_token()), job_(job) {
+    objective_->check(std::as_const(*model_).model().config());
+    const at::Tensor weights = model_->weights();
+    first_ = at::zeros({weights.numel()}, at::kFloat);
+    second_ = at::zeros({weights.numel()}, at::kFloat);
+    const at::NoGradGuard no_gradient;
+    if (weights.scalar_type() != at::kBFloat16) return;
+    master_ = weights.to(at::kFloat);
+    if (job_.training.accumulate > 1) sums_ = at::zeros({weights.numel()}, at::kFloat);
+}
+
+void Learner::join(Processes& processes) {
+    exchange_ = std::make_unique<GradientExchange>(*model_, processes);
+}
+
+Loss Learner::gradients(const std::vector<data::DataBatch>& parts, std::int64_t step) {
+    at::Tensor own = model_->gradients();
+    const std::int64_t rank = exchange_ ? exchange_->processes().rank() : 0;
+    double counted = 0;
+    for (const auto& part : parts) counted += static_cast<double>(part.counted);
+    if (exchange_) exchange_->processes().sum(&counted, 1);
+    const double scale = counted > 0 ? 1.0 / counted : 0;
+    Loss loss;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        const data::DataBatch& part = parts[i];
+        if (i == 0 || sums_.defined()) own.zero_();
+        model::TrainingForward training;
+        training.dropout = job_.training.dropout;
+        training.dropout_seed = mixed(static_cast<std::uint64_t>(job_.seed), static_cast<std::uint64_t>(step), i);
+        training.first_sequence = rank * part.sequences;
+        model::HeadLossOptions options;
+        options.z_loss = job_.training.z_loss;
+        const auto losses = objective_->losses(*model_, batch_of(part), options, &training);
+        if (exchange_ && !sums_.defined() && i + 1 == parts.size()) exchange_->arm();
+        sum_of(losses).mul(scale).backward();
+        if (sums_.defined()) i == 0 ? sums_.copy_(own) : sums_.add_(own);
+        loss.add(losses);
+    }
+    if (!exchange_) return loss;
+    if (sums_.defined())
+        exchange_->sum(sums_);
+    else
+        exchange_->finish();
+    double sums[2] = {loss.sum, static_cast<double>(loss.counted)};
+    exchange_->processes().sum(sums, 2);
+    return {sums[0], static_cast<std::int64_t>(sums[1])};
+}
+
+double Learner::gradient_norm() const {
+    const at::Tensor gradients = summed_gradients();
+    return std::sqrt(
+        kernels::squared_norm(gradients.const_data_ptr(), model::element_type(gradients), gradients.numel()));
+}
+
+void Learner::update(double rate, double norm, std::int64_t update) {
+    at::Tensor weights = model_->weights(), gradients = summed_gradients();
+    kernels::FlatParameters flat;
+    flat.size = weights.numel();
+    flat.decayed = model_->decayed();
+    flat.type = model::element_type(weights);
+    flat.weights = weights.mutable_data_ptr();
+    if (master_.defined()) flat.master = master_.mutable_data_ptr<float>();
+    flat.gradient_type = model::element_type(gradients);
+    flat.gradients = gradients.mutable_data_ptr();
+    flat.first = first_.mutable_data_ptr<float>();
+    flat.second = second_.mutable_data_ptr<float>();
+    kernels::AdamWSettings settings;
+    settings.rate = rate;
+    settings.beta1 = job_.optimizer.betas[0];
+    settings.beta2 = job_.optimizer.betas[1];
+    settings.epsilon = job_.optimizer.eps;
+    settings.decay = job_.optimizer.weight_decay;
+    settings.step = update;
+    if (job_.training.clip > 0 && norm > job_.training.clip) settings.gradient_scale = job_.training.clip / norm;
+    kernels::adamw_step(flat, settings);
+}
+
+Loss Learner::evaluate(const data::DataBatch& batch) {
+    Loss loss;
+    loss.add(objective_->losses(*model_, batch_of(batch), {}, nullptr));
+    return loss;
+}
+
+bool Learner::weights_finite() const {
+    const at::NoGradGuard no_gradient;
+    const at::Tensor& numbers = master_.defined() ? master_ : model_->weights();
+    return at::isfinite(numbers).all().item<bool>() && at::isfinite(model_->weights()).all().item<bool>();
+}
+
+std::vector<checkpoint::OutputTensor> Learner::optimizer_tensors() const {
+    std::vector<checkpoint::OutputTensor> tensors{checkpoint::output_tensor("first", first_),
+                                                  checkpoint::output_tensor("second", second_)};
+    if (master_.defined()) tensors.push_back(checkpoint::output_tensor("master", master_));
+    return tensors;
+}
+
+void Learner::read_optimizer(const checkpoint::Checkpoint& file) {
+    read_into(first_, file, "first");
+    read_into(second_, file, "second");
+    // A fork may have another precision than the run that it comes from.
+    const bool has_master = file.tensors().count("master") > 0;
+    if (!has_master) return;
+    const at::NoGradGuard no_gradient;
+    at::Tensor weights = model_->weights();
+    read_into(master_.defined() ? master_ : weights, file, "master");
+}
+
+std::vector<at::Tensor> Learner::state_tensors() const {
+    std::vector<at::Tensor> all{model_->weights(), first_, second_};
+    if (master_.defined()) all.push_back(master_);
+    for (const auto& parameter : model_->parameters())
+        if (!parameter.trained) all.push_back(parameter.value);
+    return all;
+}
+
+}  // namespace headscope::training

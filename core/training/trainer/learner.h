@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// A model that learns: the gradient of the mean loss of a step's sequences, and the update by it. Knows nothing of
+// files, events or schedules. Threads: the compute thread.
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "core/checkpoint/save.h"
+#include "core/data/batch_source.h"
+#include "core/model/objectives/objective.h"
+#include "core/model/trainable.h"
+#include "core/training/job/job.h"
+#include "core/training/trainer/gradient_exchange.h"
+
+namespace headscope::training {
+
+/// What a pass over some sequences found.
+struct Loss {
+    double sum = 0;            ///< cross-entropy of the objective's first loss, nats
+    std::int64_t counted = 0;  ///< targets
+    void add(const std::vector<model::NamedLoss>& losses);
+    double mean() const { return counted > 0 ? sum / static_cast<double>(counted) : 0; }
+};
+
+/// [B, L] int64.
+at::Tensor ids_of(const data::DataBatch& batch);
+
+class Learner {
+public:
+    /// Throws Error(unsupported) for a model that cannot be trained for the job's objective.
+    Learner(std::unique_ptr<model::Trainable> model, const JobFile& job);
+
+    model::Trainable& model() { return *model_; }
+
+    /// From now on a step's gradients are those of all processes together.
+    void join(Processes& processes);
+
+    /// Sets summed_gradients() to those of the mean loss over all targets of `parts`, each of which is one pass, and of
+    /// the other processes' parts. What dropout drops is decided by the job's seed, `step` and the part's number.
+    /// Returns the loss of all.
+    Loss gradients(const std::vector<data::DataBatch>& parts, std::int64_t step);
+    /// [n], what update() goes by: the model's gradients, or, where a step of a bfloat16 job has several passes, their
+    /// sums in float32, as the passes' own parts are lost beside a large bfloat16 sum.
+    at::Tensor summed_gradients() const { return sums_.defined() ? sums_ : model_->gradients(); }
+    /// Of the gradients as they are; not finite where one of them is not.
+    double gradient_norm() const;
+    /// One update, with the gradients scaled down so that their norm, `norm`, is at most the job's clip. `update`: of
+    /// the running means, from 1.
+    void update(double rate, double norm, std::int64_t update);
+
+    /// The loss without dropout, recorded by nobody.
+    Loss evaluate(const data::DataBatch& batch);
+    bool weights_finite() const;
+
+    /// What optimizer.safetensors holds: first, second [n], and master [n] of a bfloat16 model; all float32.
+    std::vector<checkpoint::OutputTensor> optimizer_tensors() const;
+    /// Throws Error mismatch for one of another size.
+    void read_optimizer(const checkpoint::Checkpoint& file);
+    /// Everything that learning changes or starts from, to be handed to other processes; contiguous.
+    std::vector<at::Tensor> state_tensors() const;
+
+private:
+    std::unique_ptr<model::Trainable> model_;
+    std::unique_ptr<model::Objective> objective_;
+    std::unique_ptr<GradientExchange> exchange_;  ///< null: alone
+    JobFile job_;
+    at::Tensor first_, second_, master_;
+    at::Tensor sums_;  ///< float32 [n], or undefined
+};
+
+}  // namespace headscope::training

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/training/trainer/probe_run.h"
+
+#include <c10/core/InferenceMode.h>
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+
+#include "core/store/schema.h"
+#include "kernels/attention.h"
+#include "kernels/backend.h"
+
+namespace headscope::training {
+namespace {
+
+constexpr double kAbsent = std::numeric_limits<double>::quiet_NaN();
+constexpr std::size_t kDistances = 4;  ///< of local_focus
+
+class IndicatorProbe final : public model::Probe {
+public:
+    IndicatorProbe(const model::Model& model, const at::Tensor& ids) : sites_(model.sites()) {
+        for (const Site& site : sites_) heads_ = std::max<std::size_t>(heads_, static_cast<std::size_t>(site.heads));
+        request_.histogram = false;
+        request_.column_mass = false;
+        request_.thumbnail_size = kProbeThumbnail;
+        const at::Tensor plain = ids.contiguous();
+        const auto* first = plain.const_data_ptr<std::int64_t>();
+        request_.tokens.assign(first, first + plain.numel());
+        const std::size_t all = sites_.size() * heads_;
+        const auto add = [&](const char* name, std::size_t size) {
+            result_.indicators.push_back({name, std::vector<double>(size, kAbsent)});
+        };
+        for (const auto& indicator : store::simple_indicators()) add(indicator.name, all);
+        for (const auto& [name, values] : kScores) add(name, all);
+        add("local_focus", all * kDistances);
+        add("head_diversity", sites_.size());
+        const std::int64_t side = std::min(kProbeThumbnail, ids.size(1));
+        result_.thumbnail_size = side;
+        result_.thumbnails.assign(all * static_cast<std::size_t>(side * side), std::numeric_limits<float>::quiet_NaN());
+    }
+
+    bool wants(std::string_view, LayerIndex) const override { return false; }
+    void announce(std::string_view, LayerIndex, const at::Tensor&) override {}
+
+    const kernels::StatisticsRequest* request(SiteIndex site) override {
+        return sites_.at(static_cast<std::size_t>(site.value)).has_matrix ? &request_ : nullptr;
+    }
+
+    void measured(const model::AttentionRecord& record) override {
+        const kernels::Statistics& found = record.statistics;
+        const auto site = static_cast<std::size_t>(record.site.value);
+        std::size_t at = 0;
+        for (const auto& indicator : store::simple_indicators())
+            put(result_.indicators[at++].values, site, found, found.*indicator.values, 1);
+        for (const auto& [name, values] : kScores) put(result_.indicators[at++].values, site, found, found.*values, 1);
+        put(result_.indicators[at++].values, site, found, found.local_focus, kDistances);
+        double diversity = 0;
+        for (const double value : found.head_diversity) diversity += value;
+        if (!found.head_diversity.empty())
+            result_.indicators[at].values[site] = diversity / static_cast<double>(found.head_diversity.size());
+        put_thumbnail(site, found);
+    }
+
+    ProbeResult take() { return std::move(result_); }
+
+private:
+    static constexpr std::pair<const char*, std::vector<double> kernels::Statistics::*> kScores[] = {
+        {"score_minimum", &kernels::Statistics::score_minimum},
+        {"score_maximum", &kernels::Statistics::score_maximum},
+        {"score_mean", &kernels::Statistics::score_mean},
+        {"score_variance", &kernels::Statistics::score_variance},
+    };
+
+    /// The mean over the batch of `values` [B, heads, width].
+    void put(std::vector<double>& to, std::size_t site, const kernels::Statistics& found,
+             const std::vector<double>& values, std::size_t width) const {
+        const auto batch = static_cast<std::size_t>(found.batch), heads = static_cast<std::size_t>(found.heads);
+        if (values.size() < batch * heads * width || batch == 0) return;
+        for (std::size_t i = 0; i < heads * width; ++i) {
+            double sum = 0;
+            for (std::size_t b = 0; b < batch; ++b) sum += values[b * heads * width + i];
+            to[site * heads_ * width + i] = sum / static_cast<double>(batch);
+        }
+    }
+
+    /// Of the first sequence.
+    void put_thumbnail(std::size_t site, const kernels::Statistics& found) {
+        const auto side = result_.thumbnail_size;
+        if (found.thumbnail_rows != side || found.thumbnail_columns != side || found.thumbnail_mean.empty()) return;
+        const auto one = static_cast<std::size_t>(side * side);
+        std::copy_n(found.thumbnail_mean.begin(), one * static_cast<std::size_t>(found.heads),
+                    result_.thumbnails.begin() + static_cast<std::ptrdiff_t>(site * heads_ * one));
+    }
+
+    const std::vector<Site>& sites_;
+    std::size_t heads_ = 0;
+    kernels::StatisticsRequest request_;
+    ProbeResult result_;
+};
+
+}  // namespace
+
+ProbeResult measure(model::Model& model, const at::Tensor& ids, const Cancellation& cancellation) {
+    const auto start = std::chrono::steady_clock::now();
+    const c10::InferenceMode inference;
+    IndicatorProbe probe(model, ids);
+    model::ForwardOptions options;
+    options.probe = &probe;
+    options.cancellation = &cancellation;
+    try {
+        model.forward(model::Batch{ids, {}, {}}, options);
+    } catch (const kernels::Cancelled&) {
+        throw Stopped();
+    }
+    ProbeResult result = probe.take();
+    result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return result;
+}
+
+}  // namespace headscope::training

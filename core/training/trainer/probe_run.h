@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "core/base/progress.h"
+#include "core/model/model.h"
+#include "core/run/events.h"
+
+namespace headscope::training {
+
+/// Blocks a side of the thumbnails that go with a probe.
+inline constexpr std::int64_t kProbeThumbnail = 32;
+
+/// All indicators of every site and head on `ids` [B, L], by the model's own forward pass and the statistics of its
+/// kernels: one pass, no second attention. Means over the sequences; NaN where a site has no matrix. `step` is left to
+/// the caller. Threads: the compute thread. Throws Stopped when cancelled.
+ProbeResult measure(model::Model& model, const at::Tensor& ids, const Cancellation& cancellation);
+
+}  // namespace headscope::training

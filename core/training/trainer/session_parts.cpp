@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/training/trainer/session_parts.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/base/error.h"
+#include "core/base/os_error.h"
+#include "core/base/output_file.h"
+#include "core/data/token_file.h"
+#include "core/mixers/types/type.h"
+#include "core/training/job/run_end.h"
+#include "core/training/trainer/job_model.h"
+
+namespace headscope::training {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// What a stack with layers of a fixed guide (fixed_seq_qk) reads as it: the begin of the training text. A checkpoint
+/// that was trained with one keeps it.
+void set_guide(Session& session) {
+    model::Trainable& model = session.learner->model();
+    const ModelSettings& settings = session.job.model;
+    const auto reads_tokens = [](const std::string& name) {
+        const mixers::MixerType* type = mixers::find_type(name);
+        return type != nullptr && type->query_key_source == mixers::QueryKeySource::fixed_guide;
+    };
+    const bool fresh = settings.from.empty() || reads_tokens(settings.mixer) ||
+                       std::any_of(settings.layers.begin(), settings.layers.end(), reads_tokens);
+    if (!fresh || !model.has_guide_ids()) return;
+    const std::int64_t wanted = std::max<std::int64_t>(1, std::as_const(model).model().config().max_positions);
+    std::vector<std::int64_t> ids;
+    if (const auto& path = session.data->summary().token_file; !path.empty()) {
+        const auto file = data::TokenFile::open(path);
+        const data::TokenRange range = file->range(data::Split::training);
+        ids.resize(static_cast<std::size_t>(std::min(wanted, range.size())));
+        file->copy(range.begin, static_cast<std::int64_t>(ids.size()), ids.data());
+    } else {
+        const std::int64_t count = (wanted + session.source->length() - 1) / session.source->length();
+        ids = session.source->read(0, count).ids;
+    }
+    at::Tensor tensor = at::empty({static_cast<std::int64_t>(ids.size())}, at::kLong);
+    std::memcpy(tensor.mutable_data_ptr(), ids.data(), ids.size() * sizeof(std::int64_t));
+    const at::NoGradGuard no_gradient;
+    model.set_guide_ids(tensor);
+}
+
+}  // namespace
+
+void write_job(const RunFolder& run, const JobFile& job) {
+    // A link would lead out of the folder: to the file, say, that the job was written in.
+    remove_link(run.job());
+    OutputFile file(run.job(), {}, "job");
+    file.append(job_text(job));
+    file.publish();
+}
+
+void open_data(Session& session, Progress& progress, const Cancellation& cancellation) {
+    data::DataPlaces places;
+    places.base = session.job.base;
+    places.run = session.run.path;
+    check_tokenizer(session.job);
+    try {
+        session.data = data::DataSet::prepare(session.job.data, places, progress, cancellation);
+    } catch (const Error& error) {
+        throw error_in_data(session.job, error);
+    }
+    const auto seed = static_cast<std::uint64_t>(session.job.seed);
+    session.source = session.data->source(data::Split::training, seed);
+    session.held_out = session.data->source(data::Split::validation, seed);
+}
+
+void fresh_state(Session& session) {
+    session.state = TrainingState();
+    session.state.peak_rate = session.job.optimizer.learning_rate;
+    session.state.planned_steps = planned_updates(session.job);
+}
+
+void adopt(Session& session, const TrainingState& state, const fs::path& folder) {
+    session.state = state;
+    if (state.layout != layout_hash(session.learner->model()))
+        throw Error(ErrorCode::mismatch, shown(folder),
+                    "expected the optimiser's state of this model; without it: --fresh-optimizer",
+                    "found that of one with other tensors");
+    session.learner->read_optimizer(*checkpoint::Checkpoint::open(folder / kOptimizerName));
+}
+
+void check_data(const Session& session, const std::string& hash, const fs::path& where) {
+    if (hash == session.data->hash()) return;
+    throw Error(ErrorCode::mismatch, shown(where),
+                "expected the data that the run began with; to go on with other data: train --from SNAPSHOT",
+                "found other text, tokenizer or settings (SHA-256 " + session.data->hash().substr(0, 12) +
+                    "... instead of " + hash.substr(0, 12) + "...)");
+}
+
+void begin_model(Session& session, Progress& progress, const Cancellation& cancellation) {
+    session.learner = std::make_unique<Learner>(
+        make_model(session.job, session.data->vocabulary(), progress, cancellation), session.job);
+    set_guide(session);
+    fresh_state(session);
+}
+
+void open_snapshot(Session& session, const fs::path& folder, Progress& progress, const Cancellation& cancellation) {
+    const auto file = checkpoint::Checkpoint::open(folder);
+    session.learner = std::make_unique<Learner>(
+        model::Trainable::open(*file, weight_type(session.job), {}, static_cast<std::uint64_t>(session.job.seed),
+                               &progress, &cancellation),
+        session.job);
+}
+
+}  // namespace headscope::training

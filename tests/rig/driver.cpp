@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "tests/rig/driver.h"
+
+#include <unistd.h>
+
+#include <QAbstractButton>
+#include <QComboBox>
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QLabel>
+#include <QLineEdit>
+#include <QListWidget>
+#include <QPlainTextEdit>
+#include <cstdio>
+
+#include "app/window/main_window.h"
+#include "tests/rig/synthetic.h"
+#include "widgets/desk/run_shelf.h"
+#include "widgets/plots/figure_view.h"
+#include "widgets/turns.h"
+
+namespace headscope::app {
+namespace {
+
+QString text_of(const QWidget* widget) {
+    if (const auto* label = qobject_cast<const QLabel*>(widget)) return label->text();
+    if (const auto* button = qobject_cast<const QAbstractButton*>(widget)) return button->text();
+    if (const auto* line = qobject_cast<const QLineEdit*>(widget)) return line->text();
+    if (const auto* box = qobject_cast<const QComboBox*>(widget)) return box->currentText();
+    if (const auto* edit = qobject_cast<const QPlainTextEdit*>(widget)) return edit->toPlainText();
+    if (const auto* list = qobject_cast<const QListWidget*>(widget)) {
+        QStringList lines;
+        for (int row = 0; row < list->count(); ++row) lines << list->item(row)->text();
+        return lines.join(QLatin1Char('\n'));
+    }
+    return widget->windowTitle();
+}
+
+QJsonValue optional(const std::optional<std::int64_t>& value) {
+    return value ? QJsonValue(static_cast<double>(*value)) : QJsonValue();
+}
+
+}  // namespace
+
+Driver::Driver(MainWindow* window)
+    : QObject(window), window_(window), input_(STDIN_FILENO, QSocketNotifier::Read, this) {
+    connect(&input_, &QSocketNotifier::activated, this, &Driver::read);
+}
+
+void Driver::read() {
+    char block[4096];
+    const ssize_t size = ::read(STDIN_FILENO, block, sizeof block);
+    if (size <= 0) {
+        input_.setEnabled(false);
+        return;
+    }
+    waiting_.append(block, static_cast<qsizetype>(size));
+    for (qsizetype end = waiting_.indexOf('\n'); end >= 0; end = waiting_.indexOf('\n')) {
+        const QJsonObject request = QJsonDocument::fromJson(waiting_.left(end)).object();
+        waiting_.remove(0, end + 1);
+        const QByteArray line = QJsonDocument(answer(request)).toJson(QJsonDocument::Compact) + '\n';
+        std::fwrite(line.constData(), 1, static_cast<std::size_t>(line.size()), stdout);
+        std::fflush(stdout);
+    }
+}
+
+QJsonObject Driver::answer(const QJsonObject& request) {
+    if (request.contains("find")) return find(request["find"].toString());
+    if (request.contains("shot")) return {{"done", window_->grab().save(request["shot"].toString())}};
+    if (request.contains("actions")) return actions();
+    if (request.contains("action")) {
+        for (QAction* action : window_->all_actions() + window_->view_commands()) {
+            if (action->objectName() != request["action"].toString() || !action->isEnabled()) continue;
+            action->trigger();
+            return {{"done", true}};
+        }
+        return {{"done", false}};
+    }
+    if (request.contains("click")) {
+        QWidget* widget = find_widget(request["click"].toString());
+        if (!widget || !widget->isVisible() || !widget->isEnabled()) return {{"done", false}};
+        const QJsonArray at = request["at"].toArray();
+        QPoint place = at.size() == 2 ? QPoint(at[0].toInt(), at[1].toInt()) : widget->rect().center();
+        widget = widget_under(widget, place);
+        send_click(widget, place, Qt::LeftButton, request["twice"].toBool());
+        return {{"done", true}};
+    }
+    if (request.contains("drop")) {
+        QWidget* widget = find_widget(request["on"].toString());
+        return {{"done", widget && send_drop(widget, request["drop"].toString())}};
+    }
+    if (request.contains("key")) {
+        send_keys(QKeySequence(request["key"].toString()));
+        return {{"done", true}};
+    }
+    if (request.contains("type")) {
+        send_text(request["type"].toString());
+        return {{"done", true}};
+    }
+    return state();
+}
+
+QJsonObject Driver::find(const QString& name) const {
+    // All fields in every answer: who waits for a widget asks for it before it was made.
+    const QWidget* widget = find_widget(name);
+    const QPoint corner = widget ? widget->mapToGlobal(QPoint(0, 0)) : QPoint(0, 0);
+    return {{"found", widget != nullptr},
+            {"visible", widget && is_seen(widget)},
+            {"enabled", widget && widget->isEnabled()},
+            {"focus", widget && widget->hasFocus()},
+            {"window", widget ? widget->window()->objectName() : QString()},
+            {"rect", QJsonArray{corner.x(), corner.y(), widget ? widget->width() : 0, widget ? widget->height() : 0}},
+            {"text", widget ? text_of(widget) : QString()}};
+}
+
+QJsonObject Driver::actions() const {
+    QJsonArray list;
+    for (const QAction* action : window_->all_actions() + window_->view_commands())
+        list.append(QJsonObject{{"name", action->objectName()},
+                                {"text", QString(action->text()).remove(QLatin1Char('&'))},
+                                {"keys", action->shortcut().toString(QKeySequence::PortableText)},
+                                {"enabled", action->isEnabled()}});
+    return {{"actions", list}};
+}
+
+QJsonObject Driver::state() const {
+    const widgets::Selection& selection = window_->desk().selection();
+    QJsonArray studies;
+    for (const widgets::Study* study : window_->desk().studies())
+        studies.append(QJsonObject{{"id", study->id()},
+                                   {"name", study->name()},
+                                   {"path", QString::fromStdString(study->path().string())},
+                                   {"complete", study->complete()},
+                                   {"running", study->running()},
+                                   {"done_sites", static_cast<double>(study->done_sites())}});
+    QJsonArray runs;
+    const widgets::RunShelf& shelf = window_->desk().runs();
+    for (const widgets::Run& run : shelf.runs())
+        runs.append(QJsonObject{{"name", run.name},
+                                {"path", run.path},
+                                {"status", QLatin1String(workspace::status_name(run.status()))},
+                                {"step", static_cast<double>(run.record->last_step())},
+                                {"snapshots", static_cast<double>(run.record->snapshots.size())},
+                                {"probes", static_cast<double>(run.record->probes.size())},
+                                {"waiting", static_cast<double>(run.waiting.size())}});
+    QJsonArray evaluations;
+    for (const widgets::OpenEvaluation& one : window_->desk().evaluations().all())
+        evaluations.append(QJsonObject{{"name", one.name}, {"path", one.path}});
+    return {{"study", selection.study},
+            {"evaluations", evaluations},
+            {"runs", runs},
+            {"starting", shelf.starting()},
+            {"sequence", optional(selection.sequence)},
+            {"site", static_cast<double>(selection.site)},
+            {"head", static_cast<double>(selection.head)},
+            {"query", optional(selection.query)},
+            {"key", optional(selection.key)},
+            {"studies", studies},
+            {"models", static_cast<int>(window_->engine().models().size())},
+            {"running", window_->engine().running()},
+            {"front", window_->front_name()},
+            {"problems", window_->problems()},
+            {"stalls", window_->watchdog().stalls()},
+            {"longest_stall", window_->watchdog().longest()},
+            {"longest_own_stall", window_->watchdog().longest_own()},
+            {"busy", !window_->desk().reader().idle() || !window_->desk().writer().idle() ||
+                         !window_->desk().runs().worker().idle() || window_->desk().telling() ||
+                         !widgets::Turns::of_window().empty() || widgets::FigureView::any_waits()},
+            {"dark", window_->desk().theme().dark}};
+}
+
+}  // namespace headscope::app

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "widgets/panels/token_weights.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <string>
+
+#include "core/base/error.h"
+#include "core/figures/token_text.h"
+#include "core/maps/map_reader.h"
+#include "core/workspace/token_display.h"
+
+namespace headscope::widgets {
+namespace {
+
+constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
+
+maps::Cells cells_of(const maps::HeadMap& map, TextColouring colouring, std::int64_t token) {
+    if (colouring == TextColouring::row) return {token, token + 1, 0, map.keys()};
+    return {0, map.queries(), token, token + 1};
+}
+
+bool inside(const maps::HeadMap& map, TextColouring colouring, std::int64_t token) {
+    return token < (colouring == TextColouring::row ? map.queries() : map.keys());
+}
+
+/// Sites that see the same tokens as `site` does, it among them.
+std::vector<std::int64_t> alike(const Study& study, std::int64_t site) {
+    const auto& sites = study.sites();
+    const Site& own = sites.at(static_cast<std::size_t>(site));
+    std::vector<std::int64_t> all;
+    for (std::size_t i = 0; i < sites.size(); ++i)
+        if (sites[i].query_stream == own.query_stream && sites[i].key_stream == own.key_stream &&
+            study.header().measured(sites[i]))
+            all.push_back(static_cast<std::int64_t>(i));
+    return all;
+}
+
+/// Row `head` of [H, L], or the mean over heads.
+std::vector<float> mass_of(const store::Values& mass, std::optional<std::int64_t> head) {
+    if (mass.shape.size() != 2) return {};
+    const auto heads = static_cast<std::size_t>(mass.shape[0]), length = static_cast<std::size_t>(mass.shape[1]);
+    std::vector<std::vector<float>> rows;
+    for (std::size_t h = 0; h < heads; ++h) {
+        if (head && static_cast<std::size_t>(*head) != h) continue;
+        const auto from = mass.data.begin() + static_cast<std::ptrdiff_t>(h * length);
+        rows.emplace_back(from, from + static_cast<std::ptrdiff_t>(length));
+    }
+    std::vector<const std::vector<float>*> places;
+    for (const auto& row : rows) places.push_back(&row);
+    return mean_of(places);
+}
+
+}  // namespace
+
+Reply<ShownText> shown_text(Study& study, const std::string& stream, std::int64_t sequence) {
+    return study.ask<ShownText>("shown text " + stream + ":" + std::to_string(sequence), -3, -3,
+                                [stream, sequence](const store::AnalysisFile& file) {
+                                    const auto& header = file.header();
+                                    const auto& all = stream == "tokens" ? header.sequences : header.streams.at(stream);
+                                    const auto& tokens = all.at(static_cast<std::size_t>(sequence));
+                                    return std::make_shared<const ShownText>(show_text(tokens));
+                                });
+}
+
+QString token_label(const store::SequenceTokens& tokens, std::int64_t token, std::size_t limit) {
+    if (token < 0 || token >= std::ssize(tokens.ids)) return QStringLiteral("–");
+    const auto at = static_cast<std::size_t>(token);
+    const auto chip = workspace::TokenDisplay(tokens).chip(token, limit);
+    const bool own = chip.parts == 1 && at < tokens.pieces.size();
+    return QString::fromStdString(own ? figures::visible_token(tokens.pieces[at], limit) : chip.numbered());
+}
+
+std::vector<float> mean_of(const std::vector<const std::vector<float>*>& rows) {
+    std::size_t length = 0;
+    for (const auto* row : rows) length = std::max(length, row->size());
+    std::vector<double> sum(length);
+    std::vector<int> count(length);
+    for (const auto* row : rows) {
+        for (std::size_t i = 0; i < row->size(); ++i) {
+            if (std::isnan((*row)[i])) continue;
+            sum[i] += (*row)[i];
+            ++count[i];
+        }
+    }
+    std::vector<float> mean(length, kNone);
+    for (std::size_t i = 0; i < length; ++i)
+        if (count[i] > 0) mean[i] = static_cast<float>(sum[i] / count[i]);
+    return mean;
+}
+
+std::vector<std::int64_t> largest(const std::vector<float>& values, std::size_t most) {
+    std::vector<std::int64_t> places;
+    for (std::size_t i = 0; i < values.size(); ++i)
+        if (!std::isnan(values[i])) places.push_back(static_cast<std::int64_t>(i));
+    const auto end = places.begin() + static_cast<std::ptrdiff_t>(std::min(most, places.size()));
+    std::partial_sort(places.begin(), end, places.end(), [&](std::int64_t a, std::int64_t b) {
+        const float x = values[static_cast<std::size_t>(a)], y = values[static_cast<std::size_t>(b)];
+        return x > y || (x == y && a < b);
+    });
+    places.erase(end, places.end());
+    return places;
+}
+
+/// The mean over the heads of one site.
+Reply<std::vector<float>> TokenWeights::site_mean(Study& study, const TextWish& wish, std::int64_t site) const {
+    const std::int64_t heads = study.sites()[static_cast<std::size_t>(site)].heads;
+    const bool mass = wish.colouring == TextColouring::mass;
+    std::string key = mass ? "mass mean" : wish.colouring == TextColouring::row ? "row mean" : "column mean";
+    for (const std::int64_t part : {wish.sequence, site, mass ? 0 : wish.token}) key += ":" + std::to_string(part);
+    return study.ask<std::vector<float>>(
+        key, wish.sequence, site,
+        [=, wanted = wanted_,
+         number = wanted_->load()](const store::AnalysisFile& file) -> std::shared_ptr<const std::vector<float>> {
+            std::vector<std::vector<float>> rows;
+            if (mass) {
+                const store::Values all = file.column_mass(wish.sequence, site);
+                return std::make_shared<const std::vector<float>>(mass_of(all, std::nullopt));
+            }
+            for (std::int64_t head = 0; head < heads; ++head) {
+                if (*wanted != number) throw Stopped();
+                const auto map = maps::read_head_map(file, wish.sequence, site, head);
+                if (!map || !inside(*map, wish.colouring, wish.token)) return nullptr;
+                rows.push_back(map->values(cells_of(*map, wish.colouring, wish.token)));
+            }
+            std::vector<const std::vector<float>*> places;
+            for (const auto& row : rows) places.push_back(&row);
+            return std::make_shared<const std::vector<float>>(mean_of(places));
+        });
+}
+
+TextValues TokenWeights::get(Study& study, const TextWish& wish) {
+    if (wish != last_ || study.id() != last_study_) {
+        last_ = wish;
+        last_study_ = study.id();
+        ++*wanted_;
+    }
+    TextValues found;
+    const bool mass = wish.colouring == TextColouring::mass;
+    const auto sites = wish.scope == HeadScope::all ? alike(study, wish.site) : std::vector<std::int64_t>{wish.site};
+    found.of_sites = static_cast<std::int64_t>(sites.size());
+    if (!mass && !study.has_maps()) {
+        found.without_maps = true;
+        return found;
+    }
+    std::vector<std::shared_ptr<const std::vector<float>>> kept;
+    bool missing = false;
+    const auto take = [&](const auto& reply, auto&& values) {
+        found.pending |= reply.pending;
+        if (found.failure.isEmpty()) found.failure = reply.failure;
+        if (reply) kept.push_back(std::make_shared<const std::vector<float>>(values(*reply)));
+        missing |= !reply && !reply.pending && reply.failure.isEmpty();
+    };
+    // The reader takes what was asked for last first: so the first layers are there first.
+    for (auto at = sites.rbegin(); at != sites.rend(); ++at) {
+        if (!study.site_done(wish.sequence, *at)) continue;
+        if (wish.scope != HeadScope::head) {
+            take(site_mean(study, wish, *at), [](const std::vector<float>& values) { return values; });
+        } else if (mass) {
+            take(study.column_mass(wish.sequence, *at),
+                 [&](const store::Values& values) { return mass_of(values, wish.head); });
+        } else {
+            const auto map = study.map(wish.sequence, *at, wish.head);
+            if (!map) {
+                take(map, [](const maps::HeadMap&) { return std::vector<float>(); });
+                continue;
+            }
+            take(wish.colouring == TextColouring::row ? study.row(wish.sequence, *at, wish.head, wish.token)
+                                                      : study.column(wish.sequence, *at, wish.head, wish.token),
+                 [](const Profile& profile) { return profile.weights; });
+        }
+    }
+    found.without_maps = missing && kept.empty();
+    found.sites = static_cast<std::int64_t>(kept.size());
+    std::vector<const std::vector<float>*> rows;
+    for (const auto& row : kept) rows.push_back(row.get());
+    if (!rows.empty()) found.values = mean_of(rows);
+    return found;
+}
+
+}  // namespace headscope::widgets

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The widgets of a comparison's maps, what they tell it, and what of them a session keeps.
+#include <QComboBox>
+#include <QHBoxLayout>
+#include <QJsonArray>
+#include <QLabel>
+#include <QVBoxLayout>
+#include <algorithm>
+
+#include "widgets/plots/map_plot.h"
+#include "widgets/plots/upright_scale.h"
+#include "widgets/text/banner.h"
+#include "widgets/views/compare/link_marks.h"
+#include "widgets/views/compare/maps_page.h"
+
+namespace headscope::widgets {
+namespace {
+
+constexpr int kTitleGap = 16;     ///< pixels between the names of two maps
+constexpr double kHighest = 1.3;  ///< of a map's width: higher, its cells are slits
+constexpr int kLowest = 300;      ///< pixels
+constexpr std::array kNames{"left_map", "right_map", "difference_map"};
+
+}  // namespace
+
+void CompareMaps::make_widgets() {
+    const std::array titles{tr("Left"), tr("Right"), tr("Right minus left")};
+    auto* maps = new QHBoxLayout;
+    maps->setSpacing(0);
+    for (int i = left; i <= difference; ++i) {
+        const auto which = static_cast<Which>(i);
+        auto* plot = plots_[which] = new MapPlot(&desk_->tiles(), this);
+        plot->setObjectName(QLatin1String(kNames[which]));
+        plot->setAccessibleName(titles[which]);
+        plot->setAccessibleDescription(tr("Queries downwards, keys to the right; all three maps move together."));
+        plot->setMinimumSize(120, 120);
+        plot->set_theme(theme_);
+        marks_[which] = new LinkMarks(plot);
+        auto* title = titles_[which] = new QLabel(titles[which], this);
+        title->setObjectName(QLatin1String(kNames[which]) + QStringLiteral("_title"));
+        title->setTextFormat(Qt::PlainText);
+        title->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
+        title->setAlignment(Qt::AlignHCenter);
+        auto* column = new QVBoxLayout;
+        column->setSpacing(2);
+        column->addWidget(title);
+        column->addWidget(plot, 1);
+        maps->addLayout(column, 1);
+        if (which == left) maps->addSpacing(6);
+        if (which == left) continue;
+        auto*& scale = which == right ? weights_ : signed_;
+        scale = new UprightScale(this);
+        auto* beside = new QVBoxLayout;  // as high as the map, not as its title too
+        beside->addSpacing(title->sizeHint().height() + column->spacing());
+        beside->addWidget(scale, 1);
+        maps->addLayout(beside);
+        connect(plot, &QCustomPlot::afterLayout, this, [this, which] {
+            const QRect area = plots_[which]->area()->rect();
+            const int top = plots_[which]->y() - (which == right ? weights_ : signed_)->y();
+            (which == right ? weights_ : signed_)->set_span(top + area.top(), top + area.bottom());
+        });
+    }
+    for (int i = left; i <= difference; ++i) {
+        const auto which = static_cast<Which>(i);
+        connect(plots_[which], &MapPlot::shown_changed, this, [this, which] { link_from(which); });
+        connect(plots_[which], &MapPlot::pointed, this, [this, which](qint64 q, qint64 k) { point(which, q, k); });
+        connect(plots_[which], &MapPlot::chosen, this, [this, which](qint64 q, qint64 k) { choose(which, q, k); });
+    }
+    values_ = make_choice("compare_values", tr("What is shown"),
+                          tr("Weights, or logits: the scores before the normaliser, and their difference"));
+    values_->addItem(tr("Weights"), QStringLiteral("weights"));
+    values_->addItem(tr("Logits"), QStringLiteral("logits"));
+    connect(values_, &QComboBox::currentIndexChanged, this, [this] {
+        look_.values = values_->currentIndex() == 1 ? MapLook::Values::logits : MapLook::Values::weights;
+        if (shown_.sides.open(*desk_)) show_sides(CompareSides(shown_.sides));
+        Q_EMIT state_changed();
+    });
+    scale_ = make_choice("compare_scale", tr("Colour scale"),
+                         tr("How values become colours. Automatic: weights by square root, of long texts logarithmic, "
+                            "their difference by square root; logits linear"));
+    scale_->addItem(tr("Automatic"), QStringLiteral("by_length"));
+    scale_->addItem(tr("Linear"), QStringLiteral("linear"));
+    scale_->addItem(tr("Logarithmic"), QStringLiteral("logarithmic"));
+    scale_->addItem(tr("Square root"), QStringLiteral("square_root"));
+    connect(scale_, &QComboBox::currentIndexChanged, this, [this] {
+        look_.scale = static_cast<figures::CellScale>(scale_->currentIndex());  // in its order
+        show_colours();
+        Q_EMIT state_changed();
+    });
+    banner_ = new Banner(this);
+    words_ = new QLabel(this);
+    words_->setObjectName(QStringLiteral("compare_cell"));
+    words_->setAccessibleName(tr("Pair of tokens"));
+    words_->setTextFormat(Qt::PlainText);
+    words_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    words_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
+    auto* below = new QHBoxLayout;
+    below->addWidget(words_, 1);
+    below->addWidget(values_);
+    below->addWidget(scale_);
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(4);
+    column->addWidget(banner_);
+    column->addLayout(maps, 1);
+    column->addLayout(below);
+    column->addStretch();
+    connect(plots_[left], &QCustomPlot::afterLayout, this, &CompareMaps::limit_heights);
+}
+
+QComboBox* CompareMaps::make_choice(const char* name, const QString& title, const QString& tip) {
+    auto* box = new QComboBox(this);
+    box->setObjectName(QLatin1String(name));
+    box->setAccessibleName(title);
+    box->setToolTip(tip);
+    return box;
+}
+
+void CompareMaps::show_titles() {
+    if (!shown_.sides.left.study) return;
+    // Layer and head stay: the analysis' name gives way, in its middle.
+    const auto title = [this](Which which, const QString& text, const CompareSide& side) {
+        titles_[which]->setToolTip(text);
+        const int room = std::max(0, titles_[which]->width() - kTitleGap);
+        const QString name = side.study->name();
+        const int rest = fontMetrics().horizontalAdvance(QString(text).remove(name));
+        QString shown = text;
+        shown.replace(name, fontMetrics().elidedText(name, Qt::ElideMiddle, std::max(0, room - rest)));
+        titles_[which]->setText(fontMetrics().elidedText(shown, Qt::ElideMiddle, room));
+    };
+    title(left, tr("Left: %1").arg(shown_.sides.left.name()), shown_.sides.left);
+    title(right, tr("Right: %1").arg(shown_.sides.right.name()), shown_.sides.right);
+}
+
+/// Maps on a narrow page are not drawn out to slits.
+void CompareMaps::limit_heights() {
+    const QRect area = plots_[left]->area()->rect();
+    if (area.width() < 10) return;
+    const int around = plots_[left]->height() - area.height();
+    const int highest = std::max(kLowest, static_cast<int>(kHighest * area.width()) + around);
+    for (MapPlot* plot : plots_)
+        if (plot->maximumHeight() != highest) plot->setMaximumHeight(highest);
+    for (UprightScale* scale : {weights_, signed_})
+        if (scale->maximumHeight() != highest) scale->setMaximumHeight(highest);
+}
+
+void CompareMaps::resizeEvent(QResizeEvent* event) {
+    QWidget::resizeEvent(event);
+    QMetaObject::invokeMethod(this, &CompareMaps::show_titles, Qt::QueuedConnection);  // when they are laid out
+}
+
+QJsonObject CompareMaps::state() const {
+    QJsonObject state{{"scale", scale_->currentData().toString()}, {"values", values_->currentData().toString()}};
+    const MapContent& map = plots_[left]->content();
+    const maps::Cells cells = wanted_cells_.value_or(plots_[left]->shown());
+    if (wanted_cells_ || cells.queries() < map.queries || cells.keys() < map.keys)
+        state[QLatin1String("cells")] =
+            QJsonArray{static_cast<double>(cells.q_begin), static_cast<double>(cells.q_end),
+                       static_cast<double>(cells.k_begin), static_cast<double>(cells.k_end)};
+    return state;
+}
+
+void CompareMaps::restore(const QJsonObject& state) {
+    const int index = scale_->findData(state[QLatin1String("scale")].toString());
+    if (index >= 0) scale_->setCurrentIndex(index);
+    const int values = values_->findData(state[QLatin1String("values")].toString());
+    if (values >= 0) values_->setCurrentIndex(values);
+    const QJsonArray array = state[QLatin1String("cells")].toArray();
+    const auto number = [&array](int i) { return static_cast<std::int64_t>(array[i].toDouble(-1)); };
+    const bool there = plots_[left]->content().queries > 0;
+    wanted_cells_.reset();
+    if (array.size() != 4) {
+        if (there) plots_[left]->show_all();
+        return;
+    }
+    const maps::Cells cells{number(0), number(1), number(2), number(3)};
+    if (cells.q_begin < 0 || cells.k_begin < 0 || cells.queries() <= 0 || cells.keys() <= 0) return;
+    if (!there)
+        wanted_cells_ = cells;
+    else if (cells.q_end <= plots_[left]->content().queries && cells.k_end <= plots_[left]->content().keys)
+        plots_[left]->show_cells(cells);
+}
+
+}  // namespace headscope::widgets

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QString>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "widgets/desk/desk.h"
+#include "widgets/views/compare/token_link.h"
+
+namespace headscope::widgets {
+
+/// What one side of a comparison shows.
+struct CompareSide {
+    Study* study = nullptr;
+    std::optional<std::int64_t> sequence = 0;  ///< empty: all
+    std::int64_t site = 0, head = 0;
+
+    std::int64_t one_sequence() const { return sequence.value_or(0); }
+    const Site& place() const { return study->sites()[static_cast<std::size_t>(site)]; }
+    bool done() const { return study->site_done(one_sequence(), site); }
+    const store::SequenceTokens& queries() const { return study->query_tokens(one_sequence(), site); }
+    const store::SequenceTokens& keys() const { return study->key_tokens(one_sequence(), site); }
+    /// "sample · layer 1 · head 2"; the sequence where there are several.
+    QString name(bool with_head = true) const;
+    bool operator==(const CompareSide&) const = default;
+};
+
+/// Left is what the desk has selected.
+struct CompareSides {
+    CompareSide left, right;
+    bool same_heads() const { return left.site == right.site && left.head == right.head; }
+    bool same_text() const { return left.study == right.study && left.sequence == right.sequence; }
+    /// Both studies are still among the desk's: it tells while one that goes is still alive.
+    bool open(const Desk& desk) const;
+    bool operator==(const CompareSides&) const = default;
+};
+
+/// How the right side follows from the left one: what is empty is as on the left.
+struct RightChoice {
+    /// 0: the same analysis; empty: not chosen yet, then the one opened last beside the left one, if there is one.
+    std::optional<int> study;
+    std::optional<std::int64_t> sequence, site, head;
+
+    /// What does not exist on the right becomes the last that does. The desk must have a current study with heads.
+    CompareSides sides(const Desk& desk) const;
+    bool operator==(const RightChoice&) const = default;
+};
+
+/// Which tokens of both sides are each other, worked out on the reader's thread.
+class TokenLinks {
+public:
+    /// Of the queries, of the keys. The reply is the left study's.
+    Reply<TokenLink> queries(const CompareSides& sides) { return get(sides, true); }
+    Reply<TokenLink> keys(const CompareSides& sides) { return get(sides, false); }
+
+private:
+    using Tokens = std::shared_ptr<const store::SequenceTokens>;
+    Reply<TokenLink> get(const CompareSides& sides, bool queries);
+
+    std::map<std::string, Tokens> copies_;  ///< of right texts: their study may go while they are read
+};
+
+/// The measures of an analysis are by site and head: true when those of both mean the same. `why`: what differs.
+bool same_shape(const Study& left, const Study& right, QString* why);
+
+/// "identical", "aligned by characters: 3 tokens …".
+QString link_words(const TokenLink& queries, const TokenLink& keys);
+
+}  // namespace headscope::widgets

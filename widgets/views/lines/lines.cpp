@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "widgets/views/lines/lines.h"
+
+#include <QComboBox>
+#include <QHBoxLayout>
+#include <QJsonArray>
+#include <QKeyEvent>
+#include <QLabel>
+#include <QLocale>
+#include <QSlider>
+#include <QSpinBox>
+#include <QToolButton>
+#include <QVBoxLayout>
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "core/figures/recipe.h"
+#include "widgets/plots/ticks.h"
+#include "widgets/text/flow_layout.h"
+#include "widgets/views/lines/head_chips.h"
+#include "widgets/views/lines/lines_canvas.h"
+
+namespace headscope::widgets {
+namespace {
+
+/// Weights that the slider stops at.
+constexpr std::array kThresholds{0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2,
+                                 0.25,  0.3,  0.4,  0.5,  0.6,  0.7,  0.8, 0.9};
+constexpr std::size_t kFigureHeads = 7;  ///< that a figure has colours for
+constexpr std::int64_t kFigureTokens = 64;
+constexpr int kFirstThreshold = 5;
+
+QWidget* beside(std::initializer_list<QWidget*> parts, QWidget* parent) {
+    auto* group = new QWidget(parent);
+    auto* row = new QHBoxLayout(group);
+    row->setContentsMargins(0, 0, 0, 0);
+    row->setSpacing(4);
+    for (QWidget* part : parts) row->addWidget(part);
+    return group;
+}
+
+}  // namespace
+
+LinesView::LinesView(Desk* desk, QWidget* parent) : View(desk, parent) {
+    build();
+}
+
+void LinesView::build() {
+    auto* column = new QVBoxLayout(content());
+    column->setContentsMargins(8, 6, 8, 4);
+    column->setSpacing(6);
+    strip_ = new HeadChips(content());
+    column->addWidget(strip_);
+
+    auto* tools = new FlowLayout;
+    column->addLayout(tools);
+    const auto button = [this](const char* name, const QString& text, const QString& hint) {
+        auto* made = new QToolButton(content());
+        made->setObjectName(QLatin1String(name));
+        made->setText(text);
+        made->setAccessibleName(hint);
+        made->setToolTip(hint);
+        return made;
+    };
+    every_ = button("every_head", tr("All heads"), tr("Show the lines of every head of the layer"));
+    connect(every_, &QToolButton::clicked, this, [this] {
+        for (int head = 0; head < strip_->count(); ++head) show_head(head, true);
+    });
+    threshold_ = new QSlider(Qt::Horizontal, content());
+    threshold_->setObjectName(QStringLiteral("threshold"));
+    threshold_->setAccessibleName(tr("Smallest weight drawn"));
+    threshold_->setToolTip(tr("Weights below this are not drawn"));
+    threshold_->setRange(0, static_cast<int>(kThresholds.size()) - 1);
+    threshold_->setPageStep(2);
+    threshold_->setValue(kFirstThreshold);
+    threshold_->setFixedWidth(130);
+    threshold_text_ = new QLabel(content());
+    threshold_text_->setMinimumWidth(fontMetrics().horizontalAdvance(tr("from %1").arg(QStringLiteral("0.005"))));
+    connect(threshold_, &QSlider::valueChanged, this, [this] {
+        refresh_later();
+        Q_EMIT state_changed();
+    });
+    earlier_ = button("earlier", QStringLiteral("◀"), tr("The tokens before"));
+    later_ = button("later", QStringLiteral("▶"), tr("The tokens behind"));
+    connect(earlier_, &QToolButton::clicked, this, [this] { move_window(first_ - window_size() / 2); });
+    connect(later_, &QToolButton::clicked, this, [this] { move_window(first_ + window_size() / 2); });
+    first_shown_ = new QSpinBox(content());
+    first_shown_->setObjectName(QStringLiteral("first_token"));
+    first_shown_->setAccessibleName(tr("First token shown"));
+    first_shown_->setToolTip(tr("First token shown; the window also follows the selected token"));
+    first_shown_->setKeyboardTracking(false);
+    connect(first_shown_, &QSpinBox::valueChanged, this, [this](int first) { move_window(first); });
+    range_text_ = new QLabel(content());
+    size_ = new QComboBox(content());
+    size_->setObjectName(QStringLiteral("window_size"));
+    size_->setAccessibleName(tr("Tokens shown"));
+    size_->setToolTip(tr("How many tokens of a long text are shown at a time"));
+    for (const int size : {25, 50, 100, 200}) size_->addItem(tr("%1 tokens").arg(size), size);
+    size_->setCurrentIndex(1);
+    connect(size_, &QComboBox::currentIndexChanged, this, [this] {
+        move_window(first_);
+        refresh_later();
+        Q_EMIT state_changed();
+    });
+    window_tools_ = beside({earlier_, first_shown_, range_text_, later_}, content());
+    tools->addWidget(every_);
+    tools->addWidget(beside({new QLabel(tr("Weights"), content()), threshold_, threshold_text_}, content()));
+    tools->addWidget(size_);
+    tools->addWidget(window_tools_);
+
+    counts_ = new QLabel(content());
+    counts_->setObjectName(QStringLiteral("counts"));
+    counts_->setTextFormat(Qt::PlainText);
+    counts_->setWordWrap(true);
+    column->addWidget(counts_);
+    canvas_ = new LinesCanvas(content());
+    canvas_->setObjectName(QStringLiteral("lines"));
+    canvas_->setAccessibleName(tr("Lines from queries to keys"));
+    column->addWidget(canvas_, 1);
+    pointed_ = new QLabel(content());
+    pointed_->setObjectName(QStringLiteral("pointed"));
+    pointed_->setTextFormat(Qt::PlainText);
+    pointed_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
+    column->addWidget(pointed_);
+
+    connect(strip_, &HeadChips::toggled, this, &LinesView::show_head);
+    connect(strip_, &HeadChips::only, this, &LinesView::show_only);
+    connect(canvas_, &LinesCanvas::clicked, this, [this](int side, qint64 token) {
+        if (side == static_cast<int>(LinesCanvas::Side::query))
+            desk().select_tokens(token, selection().key);
+        else
+            desk().select_tokens(selection().query, token);
+    });
+    connect(canvas_, &LinesCanvas::pointed, this, &LinesView::refresh_counts);
+    connect(canvas_, &LinesCanvas::stepped, this, &LinesView::step);
+    add_command(every_, every_->accessibleName());
+    add_command("lines_only", tr("Only the selected head"), Qt::SHIFT | Qt::Key_Space,
+                tr("Shows the lines of no other; on a head's chip: those of that head"),
+                [this] { show_only(static_cast<int>(selection().head)); });
+    add_command(earlier_, earlier_->accessibleName());
+    add_command(later_, later_->accessibleName());
+}
+
+std::int64_t LinesView::queries() const {
+    return std::ssize(study()->query_tokens(selection().one_sequence(), selection().site).ids);
+}
+
+std::int64_t LinesView::keys() const {
+    return std::ssize(study()->key_tokens(selection().one_sequence(), selection().site).ids);
+}
+
+bool LinesView::crossed() const {
+    const Site& site = study()->sites().at(static_cast<std::size_t>(selection().site));
+    return site.query_stream != site.key_stream;
+}
+
+double LinesView::threshold() const {
+    return kThresholds[static_cast<std::size_t>(threshold_->value())];
+}
+
+std::int64_t LinesView::window_size() const {
+    return size_->currentData().toInt();
+}
+
+TokenWindow LinesView::window() const {
+    TokenWindow window;
+    const std::int64_t size = window_size();
+    window.q_begin = std::clamp<std::int64_t>(first_, 0, std::max<std::int64_t>(0, queries() - size));
+    window.q_end = std::min(queries(), window.q_begin + size);
+    window.k_begin = window.q_begin;
+    window.k_end = window.q_end;
+    if (!crossed()) return window;
+    window.k_begin = std::clamp<std::int64_t>(first_key_, 0, std::max<std::int64_t>(0, keys() - size));
+    window.k_end = std::min(keys(), window.k_begin + size);
+    return window;
+}
+
+void LinesView::move_window(std::int64_t first) {
+    if (!study()) return;
+    const std::int64_t before =
+        std::exchange(first_, std::clamp<std::int64_t>(first, 0, std::max<std::int64_t>(0, queries() - window_size())));
+    refresh_later();
+    if (first_ != before) Q_EMIT state_changed();
+}
+
+void LinesView::step(int tokens) {
+    if (!study()) return;
+    const std::int64_t query = selection().query.value_or(window().q_begin) + tokens;
+    desk().select_tokens(std::max<std::int64_t>(0, query), selection().key);
+}
+
+void LinesView::keyPressEvent(QKeyEvent* event) {
+    const bool control = (event->modifiers() & ~Qt::KeypadModifier) == Qt::ControlModifier;
+    if (control && event->key() == Qt::Key_Left) return step(-1);
+    if (control && event->key() == Qt::Key_Right) return step(1);
+    View::keyPressEvent(event);
+}
+
+void LinesView::show_head(int head, bool shown) {
+    if (!shown) {
+        heads_.erase(head);
+    } else if (!heads_.contains(head)) {
+        int colour = 0;
+        const auto taken = [&] {
+            return std::any_of(heads_.begin(), heads_.end(), [&](const auto& one) { return one.second == colour; });
+        };
+        while (taken()) ++colour;
+        heads_[head] = colour;
+    }
+    refresh_later();
+    Q_EMIT state_changed();
+}
+
+void LinesView::show_only(int head) {
+    heads_.clear();
+    show_head(head, true);
+    desk().select_head(selection().site, head);
+}
+
+/// The selected head is among those shown; alone, where it was alone before.
+void LinesView::follow_head() {
+    const int selected = static_cast<int>(selection().head);
+    const int count = study()->sites().at(static_cast<std::size_t>(selection().site)).heads;
+    std::erase_if(heads_, [count](const auto& one) { return one.first >= count; });
+    const bool moved = last_.head != selection().head || last_.study != selection().study;
+    if (!heads_.empty() && !moved) return;
+    if (heads_.size() <= 1) heads_.clear();
+    if (!heads_.contains(selected)) show_head(selected, true);
+}
+
+void LinesView::follow_tokens() {
+    const std::int64_t size = window_size();
+    const TokenWindow now = window();
+    const auto follow = [&](std::optional<std::int64_t> token, std::int64_t begin, std::int64_t end,
+                            std::int64_t& first) {
+        if (token && (*token < begin || *token >= end)) first = std::max<std::int64_t>(0, *token - size / 2);
+    };
+    if (last_.study != selection().study || last_.sequence != selection().sequence) first_ = first_key_ = 0;
+    if (last_.query != selection().query || last_.study != selection().study)
+        follow(selection().query, now.q_begin, now.q_end, first_);
+    if (crossed() && last_.key != selection().key) follow(selection().key, now.k_begin, now.k_end, first_key_);
+}
+
+bool LinesView::notice_without_maps() {
+    const Site& site = study()->sites().at(static_cast<std::size_t>(selection().site));
+    const std::int64_t sequence = selection().one_sequence();
+    if (!site.has_matrix) {
+        show_notice(tr("No lines to draw"), tr("This layer mixes tokens without attention weights."));
+    } else if (!study()->header().measured(site)) {
+        show_notice(tr("No lines to draw"), tr("This layer was left out of the analysis."));
+    } else if (!study()->has_maps()) {
+        show_notice(tr("Lines need the maps"), tr("This analysis was made without recording them."),
+                    tr("Run again with maps"), [this] {
+                        if (!study()) return;
+                        RunWish wish;
+                        wish.study = study()->id();
+                        wish.maps = true;
+                        Q_EMIT desk().run_wanted(wish);
+                    });
+    } else if (!study()->site_done(sequence, selection().site)) {
+        show_notice(study()->running() ? tr("Layer %1 is not computed yet").arg(study()->site_name(selection().site))
+                                       : tr("Layer %1 was not computed").arg(study()->site_name(selection().site)),
+                    study()->running() ? tr("Its lines appear as soon as it is.") : tr("The run ended before."));
+    } else {
+        return false;
+    }
+    return true;
+}
+
+void LinesView::refresh() {
+    if (notice_without_study()) return;
+    follow_head();
+    follow_tokens();
+    last_ = selection();
+    if (notice_without_maps()) return;
+    const std::int64_t sequence = selection().one_sequence(), site_index = selection().site;
+    const Site& site = study()->sites().at(static_cast<std::size_t>(site_index));
+    const auto query_labels = study()->labels(site.query_stream, sequence);
+    const auto key_labels = study()->labels(site.key_stream, sequence);
+    if (notice_for(query_labels) || notice_for(key_labels)) return;
+
+    LinesCanvas::Content content;
+    content.window = window();
+    content.all_queries = queries();
+    content.all_keys = keys();
+    content.threshold = threshold();
+    const auto part = [](const std::vector<QString>& all, std::int64_t begin, std::int64_t end) {
+        return std::vector<QString>(all.begin() + begin, all.begin() + end);
+    };
+    content.queries = part(*query_labels, content.window.q_begin, content.window.q_end);
+    content.keys = part(*key_labels, content.window.k_begin, content.window.k_end);
+    QString failure;
+    for (const auto& [head, colour] : heads_) {
+        const auto weights = window_weights(*study(), sequence, site_index, head, content.window);
+        if (failure.isEmpty()) failure = weights.failure;
+        content.heads.push_back({head, desk().theme().categorical(colour), weights.value});
+    }
+    if (!failure.isEmpty()) return show_failure(failure);
+    show_content();
+    canvas_->set_theme(desk().theme());
+    canvas_->set_content(std::move(content));
+    canvas_->set_chosen(selection().query, selection().key);
+    if (seen_query_ != selection().query && selection().query) canvas_->show_query(*selection().query);
+    seen_query_ = selection().query;
+    refresh_strip();
+    refresh_counts();
+}
+
+void LinesView::refresh_strip() {
+    const Site& site = study()->sites().at(static_cast<std::size_t>(selection().site));
+    std::map<int, QColor> colours;
+    for (const auto& [head, colour] : heads_) colours[head] = desk().theme().categorical(colour);
+    strip_->set_heads(site.heads, colours, static_cast<int>(selection().head), desk().theme());
+    threshold_text_->setText(tr("from %1").arg(number_label(threshold())));
+    const TokenWindow shown = window();
+    const bool whole = shown.queries() == queries() && shown.keys() == keys();
+    window_tools_->setVisible(!whole);
+    const QSignalBlocker quiet(first_shown_);
+    first_shown_->setRange(0, static_cast<int>(std::max<std::int64_t>(0, queries() - window_size())));
+    first_shown_->setSingleStep(std::max(1, static_cast<int>(window_size() / 4)));
+    first_shown_->setValue(static_cast<int>(shown.q_begin));
+    range_text_->setText(tr("to %1 of %2").arg(shown.q_end - 1).arg(queries()));
+    earlier_->setEnabled(shown.q_begin > 0);
+    later_->setEnabled(shown.q_end < queries());
+}
+
+void LinesView::refresh_counts() {
+    if (!study()) return;
+    const QLocale locale;
+    const auto count = static_cast<qlonglong>(canvas_->lines_drawn());
+    QString text = tr("Layer %1 · ").arg(study()->site_name(selection().site));
+    text += count == 1 ? tr("one line") : tr("%1 lines").arg(locale.toString(count));
+    if (canvas_->lines_found() > canvas_->lines_drawn())
+        text += tr(", the strongest of %1").arg(locale.toString(static_cast<qlonglong>(canvas_->lines_found())));
+    text += tr(" of weights from %1").arg(number_label(threshold()));
+    if (heads_.empty()) text = tr("No head is shown: click one above");
+    if (study()->sequences() > 1) text += tr(" · sequence %1").arg(selection().one_sequence());
+    if (!selection().sequence) text += tr(" (all are chosen; lines show one)");
+    counts_->setText(text);
+    const QString pointed = canvas_->pointed_text();
+    pointed_->setText(
+        pointed.isEmpty() ? tr("Point at a token: only its lines · Click: choose it · Ctrl+←/→: next token") : pointed);
+    pointed_->setEnabled(!pointed.isEmpty());
+    canvas_->setAccessibleDescription(pointed.isEmpty() ? text : pointed);
+}
+
+QJsonObject LinesView::state() const {
+    QJsonArray heads;
+    for (const auto& one : heads_) heads.append(one.first);
+    return {{"threshold", threshold()},
+            {"tokens", static_cast<int>(window_size())},
+            {"first", static_cast<int>(first_)},
+            {"heads", heads}};
+}
+
+void LinesView::restore(const QJsonObject& state) {
+    const double least = state.value(QLatin1String("threshold")).toDouble(threshold());
+    const auto place = std::lower_bound(kThresholds.begin(), kThresholds.end(), least * 0.999);
+    threshold_->setValue(static_cast<int>(place - kThresholds.begin()));
+    const int size = size_->findData(state.value(QLatin1String("tokens")).toInt());
+    if (size >= 0) size_->setCurrentIndex(size);
+    first_ = std::max(0, state.value(QLatin1String("first")).toInt(static_cast<int>(first_)));
+    const QJsonArray heads = state.value(QLatin1String("heads")).toArray();
+    if (heads.isEmpty()) return;
+    heads_.clear();
+    last_ = selection();
+    for (const auto& head : heads)
+        if (head.toInt(-1) >= 0) show_head(head.toInt(), true);
+}
+
+std::optional<FigureWish> LinesView::figure() const {
+    if (!study() || heads_.empty() || !study()->has_maps()) return std::nullopt;
+    FigureWish wish;
+    wish.recipe = "lines";
+    wish.studies = {study()->id()};
+    wish.options.sequence = selection().one_sequence();
+    wish.options.layer = study()->sites().at(static_cast<std::size_t>(selection().site)).layer;
+    if (heads_.size() == 1) wish.options.head = heads_.begin()->first;
+    for (const auto& one : heads_)
+        if (heads_.size() > 1 && wish.options.heads.size() < kFigureHeads) wish.options.heads.push_back(one.first);
+    wish.options.tower = figures::tower_of(study()->sites(), selection().site);
+    wish.options.least = threshold();
+    const TokenWindow shown = window();
+    QStringList notes;
+    if (heads_.size() > kFigureHeads)
+        notes
+            << tr("A figure has colours for %1 heads: the first of the %2 shown.").arg(kFigureHeads).arg(heads_.size());
+    if (shown.queries() > kFigureTokens || shown.keys() > kFigureTokens)
+        notes << tr("A page has room for %1 tokens a side: the first of those shown.").arg(kFigureTokens);
+    wish.note = notes.join(QLatin1Char(' '));
+    if (queries() <= std::min(window_size(), kFigureTokens) && keys() <= kFigureTokens) return wish;
+    wish.options.from_query = shown.q_begin;
+    wish.options.to_query = std::min(shown.q_end, shown.q_begin + kFigureTokens);
+    wish.options.from_key = shown.k_begin;
+    wish.options.to_key = std::min(shown.k_end, shown.k_begin + kFigureTokens);
+    return wish;
+}
+
+extern const ViewKind kLines{"lines", "Lines", "Which tokens are linked, for one head or several in colours",
+                             [](Desk* desk, QWidget* parent) -> View* { return new LinesView(desk, parent); }};
+
+}  // namespace headscope::widgets

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "widgets/desk/view.h"
+#include "widgets/views/lines/window_weights.h"
+
+class QComboBox;
+class QLabel;
+class QSlider;
+class QSpinBox;
+class QToolButton;
+
+namespace headscope::widgets {
+
+class HeadChips;
+class LinesCanvas;
+
+/// Queries left, keys right, lines for the weights of one or several heads of the selected layer. Of a long text a
+/// window of tokens that follows the selection and can be moved.
+class LinesView : public View {
+    Q_OBJECT
+public:
+    LinesView(Desk* desk, QWidget* parent);
+
+    QJsonObject state() const override;
+    void restore(const QJsonObject& state) override;
+    std::optional<FigureWish> figure() const override;
+
+protected:
+    void refresh() override;
+    void keyPressEvent(QKeyEvent* event) override;
+
+private:
+    void build();
+    bool notice_without_maps();
+    void follow_head();
+    void follow_tokens();
+    void show_head(int head, bool shown);
+    void show_only(int head);
+    void move_window(std::int64_t first);
+    void step(int tokens);
+    void refresh_strip();
+    void refresh_counts();
+    double threshold() const;
+    std::int64_t window_size() const;
+    TokenWindow window() const;
+    std::int64_t queries() const;
+    std::int64_t keys() const;
+    bool crossed() const;
+
+    HeadChips* strip_ = nullptr;
+    QToolButton *every_ = nullptr, *earlier_ = nullptr, *later_ = nullptr;
+    QSlider* threshold_ = nullptr;
+    QSpinBox* first_shown_ = nullptr;
+    QComboBox* size_ = nullptr;
+    QLabel *threshold_text_ = nullptr, *range_text_ = nullptr, *counts_ = nullptr, *pointed_ = nullptr;
+    QWidget* window_tools_ = nullptr;
+    LinesCanvas* canvas_ = nullptr;
+
+    std::map<int, int> heads_;    ///< shown, with their colours
+    std::int64_t first_ = 0;      ///< the window's first query
+    std::int64_t first_key_ = 0;  ///< and key, where those are of another text
+    Selection last_;
+    std::optional<std::int64_t> seen_query_;  ///< that was scrolled to
+};
+
+}  // namespace headscope::widgets

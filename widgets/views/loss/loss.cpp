@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "widgets/views/loss/loss.h"
+
+#include <QComboBox>
+#include <QKeyEvent>
+#include <QLabel>
+#include <QLocale>
+#include <QSplitter>
+#include <QToolButton>
+#include <QVBoxLayout>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "core/figures/recipe.h"
+#include "widgets/panels/token_weights.h"
+#include "widgets/plots/ticks.h"
+#include "widgets/text/banner.h"
+#include "widgets/text/colour_key.h"
+#include "widgets/text/flow_layout.h"
+#include "widgets/text/share_out.h"
+#include "widgets/text/text_area.h"
+#include "widgets/text/token_table.h"
+#include "widgets/views/loss/loss_curve.h"
+
+namespace headscope::widgets {
+namespace {
+
+constexpr std::size_t kSurprises = 200, kBest = 10;
+constexpr int kNarrowLoss = 760, kListsWidth = 220;
+constexpr double kFixedRange = 10;  ///< nats; one in 22 000
+
+QLabel* plain_label(QWidget* parent, const char* name) {
+    auto* label = new QLabel(parent);
+    label->setObjectName(QLatin1String(name));
+    label->setTextFormat(Qt::PlainText);
+    label->setWordWrap(true);
+    return label;
+}
+
+QString short_value(double value) {
+    return QString::number(value, 'g', 3);
+}
+
+}  // namespace
+
+LossView::LossView(Desk* desk, QWidget* parent) : View(desk, parent) {
+    build();
+}
+
+void LossView::build() {
+    auto* column = new QVBoxLayout(content());
+    column->setContentsMargins(8, 6, 8, 4);
+    column->setSpacing(6);
+    heading_ = plain_label(content(), "heading");
+    QFont strong = heading_->font();
+    strong.setBold(true);
+    heading_->setFont(strong);
+    column->addWidget(heading_);
+    auto* tools = new FlowLayout;
+    column->addLayout(tools);
+    range_ = new QComboBox(content());
+    range_->setObjectName(QStringLiteral("range"));
+    range_->setAccessibleName(tr("Range of the colours"));
+    range_->setToolTip(tr("Where the colours end"));
+    range_->addItem(tr("Up to the largest"), "largest");
+    range_->addItem(tr("0 to %1 nats").arg(kFixedRange), "fixed");
+    connect(range_, &QComboBox::currentIndexChanged, this, [this] {
+        refresh_later();
+        Q_EMIT state_changed();
+    });
+    numbers_ = new QToolButton(content());
+    numbers_->setObjectName(QStringLiteral("numbers"));
+    numbers_->setText(tr("Numbers"));
+    numbers_->setToolTip(tr("The loss in nats under each token"));
+    numbers_->setCheckable(true);
+    numbers_->setChecked(true);
+    connect(numbers_, &QToolButton::toggled, this, [this](bool on) {
+        text_->set_numbers(on);
+        Q_EMIT state_changed();
+    });
+    add_command(numbers_, tr("Losses under the tokens: show, hide"));
+    key_ = new ColourKey(content());
+    for (QWidget* tool : std::initializer_list<QWidget*>{range_, numbers_, key_}) tools->addWidget(tool);
+    banner_ = new Banner(content());
+    column->addWidget(banner_);
+
+    split_ = new QSplitter(content());
+    split_->setChildrenCollapsible(false);
+    left_ = new QSplitter(Qt::Vertical, split_);
+    left_->setChildrenCollapsible(false);
+    text_ = new TokenTextArea(left_);
+    text_->setObjectName(QStringLiteral("text"));
+    text_->setAccessibleName(tr("Text, coloured by loss"));
+    text_->set_description([this](std::int64_t token) { return describe(token); });
+    text_->set_numbers(true);
+    curve_ = new LossCurve(left_);
+    left_->setStretchFactor(0, 3);
+    left_->setStretchFactor(1, 1);
+    split_->addWidget(build_lists());
+    split_->setStretchFactor(0, 1);
+    split_->setStretchFactor(1, 0);
+    split_->setSizes({800, 290});
+    column->addWidget(split_, 1);
+    pointed_ = plain_label(content(), "pointed");
+    pointed_->setWordWrap(false);
+    pointed_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
+    column->addWidget(pointed_);
+
+    connect(text_, &TokenTextArea::clicked, this, [this](qint64 token) { choose(token); });
+    connect(text_, &TokenTextArea::stepped, this, &LossView::step);
+    connect(text_, &TokenTextArea::pointed, this, [this](qint64 token) {
+        const QString hint = tr("Click: choose a token · Ctrl+←/→: next token");
+        pointed_->setText(token < 0 ? hint : describe(token).replace(QLatin1Char('\n'), QStringLiteral(" · ")));
+        pointed_->setEnabled(token >= 0);
+    });
+    Q_EMIT text_->pointed(-1);
+    connect(curve_, &LossCurve::chosen, this, [this](qint64 token) { choose(token); });
+    connect(surprises_, &TokenTable::chosen, this, [this](qint64 token) {
+        choose(token);
+        text_->show_token(token);
+    });
+}
+
+QWidget* LossView::build_lists() {
+    right_ = new QSplitter(Qt::Vertical, split_);
+    right_->setChildrenCollapsible(false);
+    right_->setMinimumWidth(kListsWidth);
+    const auto panel = [&](QLabel*& title, const char* title_name, TokenTable*& table, const char* table_name) {
+        auto* made = new QWidget(right_);
+        auto* column = new QVBoxLayout(made);
+        column->setContentsMargins(0, 0, 0, 0);
+        title = plain_label(made, title_name);
+        table = new TokenTable(made);
+        table->setObjectName(QLatin1String(table_name));
+        column->addWidget(title);
+        column->addWidget(table, 1000);
+        column->addStretch(1);  // where the table is hidden
+        return column;
+    };
+    panel(surprises_title_, "surprises_title", surprises_, "surprises");
+    surprises_->setAccessibleName(tr("Most surprising tokens"));
+    surprises_->model_of_tokens().set_titles(tr("Token"), tr("Position"), tr("Loss"));
+    auto* column = panel(predictions_title_, "predictions_title", predictions_, "predictions");
+    predictions_->setAccessibleName(tr("What the model expected"));
+    predictions_->model_of_tokens().set_titles(tr("Token"), tr("Id"), tr("Probability"));
+    no_logits_ = new Banner(right_);
+    no_logits_->setObjectName(QStringLiteral("no_logits"));
+    column->insertWidget(1, no_logits_);
+    return right_;
+}
+
+const store::SequenceTokens& LossView::tokens() const {
+    return study()->tokens(stream_, selection().one_sequence());
+}
+
+/// False: another analysis is chosen, and what is shown is still the one before.
+bool LossView::up_to_date() const {
+    return study() && study()->id() == shown_study_ && stream_ == output_stream(study()->header());
+}
+
+bool LossView::linked() const {
+    const auto site = static_cast<std::size_t>(selection().site);
+    return study()->sites().size() > site && study()->sites()[site].query_stream == output_stream(study()->header());
+}
+
+std::optional<std::int64_t> LossView::chosen() const {
+    auto token = linked() ? selection().query : own_token_;
+    if (token && *token >= std::ssize(tokens().ids)) token.reset();
+    return token;
+}
+
+void LossView::choose(std::int64_t token) {
+    if (linked()) {
+        own_token_ = token;
+        return desk().select_tokens(token, selection().key);
+    }
+    if (std::exchange(own_token_, token) == token) return;
+    refresh_later();
+    Q_EMIT state_changed();
+}
+
+void LossView::step(int tokens) {
+    if (!up_to_date()) return;
+    const std::int64_t last = std::ssize(this->tokens().ids) - 1;
+    choose(std::clamp<std::int64_t>(chosen().value_or(0) + tokens, 0, std::max<std::int64_t>(0, last)));
+}
+
+void LossView::keyPressEvent(QKeyEvent* event) {
+    const bool control = (event->modifiers() & ~Qt::KeypadModifier) == Qt::ControlModifier;
+    if (control && event->key() == Qt::Key_Left) return step(-1);
+    if (control && event->key() == Qt::Key_Right) return step(1);
+    View::keyPressEvent(event);
+}
+
+void LossView::refresh() {
+    if (notice_without_study()) return;
+    stream_ = output_stream(study()->header());
+    shown_study_ = study()->id();
+    const std::int64_t sequence = selection().one_sequence();
+    const auto text = shown_text(*study(), stream_, sequence);
+    const auto loss = study()->loss(sequence);
+    if (notice_for(text) || notice_for(loss)) return;
+    known_ = known_pieces(*study()).value;
+
+    // A file gives the loss at the position that predicts: one before the token that it is about.
+    const std::size_t count = tokens().ids.size();
+    values_.assign(count, std::numeric_limits<float>::quiet_NaN());
+    bool any = false;
+    for (std::size_t i = 0; i + 1 < count && i < loss->data.size(); ++i) {
+        values_[i + 1] = static_cast<float>(loss->data[i]);
+        any |= !std::isnan(loss->data[i]);
+    }
+    const bool decides = study()->complete() || !study()->running();
+    if (!any && decides && count > 1) {
+        show_notice(tr("There is no next-token loss"),
+                    study()->complete() ? tr("This model does not predict the next token.")
+                                        : tr("The run ended before the model's output was computed."));
+        return;
+    }
+    show_content();
+    if (!std::exchange(arranged_, true)) {
+        share_out(split_, split_->orientation() == Qt::Vertical ? 0.65 : 0.76);
+        share_out(left_, 0.72);
+        share_out(right_, 0.5);
+    }
+    banner_->set(any ? QString() : tr("The loss is there when the last layer is computed."));
+    text_->set_text(text.value);
+    text_->set_theme(desk().theme());
+    const figures::ColourScale scale = colour_scale();
+    text_->set_values(any ? values_ : std::vector<float>(), scale);
+    key_->set_scale(scale, desk().theme());
+    curve_->set_theme(desk().theme());
+    curve_->set_values(values_);
+    const auto token = chosen();
+    const bool moved = token != text_->outlined();
+    text_->set_outlined(token);
+    curve_->set_chosen(token);
+    if (token && moved) text_->show_token(*token);
+    refresh_heading();
+    refresh_surprises();
+    refresh_predictions();
+}
+
+figures::ColourScale LossView::colour_scale() const {
+    figures::ColourScale scale;
+    scale.label = tr("loss (nats)").toStdString();
+    scale.maximum = kFixedRange;
+    if (range_->currentIndex() != 0) return scale;
+    float most = 0;
+    for (const float value : values_)
+        if (value > most && std::isfinite(value)) most = value;
+    if (most > 0) scale.maximum = most;
+    return scale;
+}
+
+void LossView::refresh_heading() {
+    double sum = 0;
+    qlonglong count = 0;
+    for (const float value : values_) {
+        if (std::isnan(value)) continue;
+        sum += value;
+        ++count;
+    }
+    QString text;
+    if (count > 0) {
+        const double mean = sum / static_cast<double>(count);
+        text = tr("Mean loss %1 nats · perplexity %2 · %3 tokens predicted")
+                   .arg(short_value(mean), short_value(std::exp(mean)), QLocale().toString(count));
+    }
+    if (study()->sequences() > 1) text += tr(" · sequence %1").arg(selection().one_sequence());
+    if (!selection().sequence) {
+        const auto all = mean_loss(*study());
+        text += tr(" (all are chosen; the text shows one");
+        if (all && all->sequences > 1)
+            text += tr(", the mean of %1 is %2 ± %3 nats")
+                        .arg(all->sequences)
+                        .arg(short_value(all->mean), short_value(all->deviation));
+        text += QLatin1Char(')');
+    }
+    heading_->setText(text);
+}
+
+void LossView::refresh_surprises() {
+    std::vector<TokenTableModel::Row> rows;
+    for (const std::int64_t place : largest(values_, kSurprises))
+        rows.push_back({token_label(tokens(), place), place, values_[static_cast<std::size_t>(place)], false});
+    const auto all = std::count_if(values_.begin(), values_.end(), [](float value) { return !std::isnan(value); });
+    surprises_title_->setText(static_cast<std::int64_t>(rows.size()) < all
+                                  ? tr("The %1 most surprising tokens").arg(rows.size())
+                                  : tr("Most surprising tokens"));
+    surprises_->set_theme(desk().theme());
+    surprises_->model_of_tokens().set_rows(std::move(rows));
+}
+
+QString LossView::name_of(std::int32_t id) const {
+    if (known_) {
+        const auto found = known_->labels.find(id);
+        if (found != known_->labels.end()) return found->second;
+    }
+    const QString spelt = study()->spell ? study()->spell(id) : QString();
+    return spelt.isEmpty() ? tr("(not in this text)") : spelt;
+}
+
+void LossView::refresh_predictions() {
+    predictions_->set_theme(desk().theme());
+    const auto token = chosen();
+    no_logits_->set({});
+    predictions_->setVisible(study()->header().record.logits);
+    if (!study()->header().record.logits) {
+        predictions_title_->setText(tr("What the model expected"));
+        no_logits_->set(tr("The model's choices need the logits, which were not recorded."),
+                        tr("Run again with logits"), [this] {
+                            if (!study()) return;
+                            RunWish wish;
+                            wish.study = study()->id();
+                            wish.logits = true;
+                            Q_EMIT desk().run_wanted(wish);
+                        });
+        return;
+    }
+    if (!token || *token == 0) {
+        predictions_->model_of_tokens().set_rows({});
+        predictions_title_->setText(token ? tr("Nothing stands before the first token to predict it")
+                                          : tr("Choose a token: what did the model expect there?"));
+        return;
+    }
+    const auto found = predictions(*study(), selection().one_sequence(), *token - 1, kBest);
+    if (found) return show_predictions(*found, *token);
+    predictions_->model_of_tokens().set_rows({});
+    predictions_title_->setText(!found.failure.isEmpty() ? found.failure
+                                : found.pending          ? tr("Reading…")
+                                                         : tr("No logits were recorded here."));
+}
+
+void LossView::show_predictions(const Predictions& found, std::int64_t token) {
+    std::vector<TokenTableModel::Row> rows;
+    const auto row = [&](const Predictions::Choice& choice) {
+        rows.push_back(
+            {name_of(choice.id), choice.id, choice.probability, choice.id == found.actual.id && found.rank >= 0});
+    };
+    for (const auto& choice : found.best) row(choice);
+    if (found.rank >= static_cast<std::int64_t>(found.best.size())) row(found.actual);
+    predictions_->model_of_tokens().set_rows(std::move(rows));
+    predictions_title_->setText(found.rank < 0
+                                    ? tr("Expected at position %1").arg(token)
+                                    : tr("Expected at position %1; ‘%2’ was choice %3 with probability %4")
+                                          .arg(QString::number(token), token_label(tokens(), token),
+                                               QString::number(found.rank + 1), short_value(found.actual.probability)));
+}
+
+QString LossView::describe(std::int64_t token) const {
+    if (!up_to_date() || token < 0 || token >= std::ssize(tokens().ids)) return {};
+    QString text = tr("‘%1’ · token %2 · id %3")
+                       .arg(token_label(tokens(), token, 60), QString::number(token),
+                            QString::number(tokens().ids[static_cast<std::size_t>(token)]));
+    const double loss =
+        token < std::ssize(values_) ? static_cast<double>(values_[static_cast<std::size_t>(token)]) : NAN;
+    if (std::isnan(loss)) return text + tr("\nnot predicted");
+    return text + tr("\nloss %1 nats, probability %2").arg(short_value(loss), short_value(std::exp(-loss)));
+}
+
+void LossView::resizeEvent(QResizeEvent* event) {
+    View::resizeEvent(event);
+    const auto wanted = width() < kNarrowLoss ? Qt::Vertical : Qt::Horizontal;
+    if (split_->orientation() == wanted) return;
+    split_->setOrientation(wanted);
+    right_->setOrientation(wanted == Qt::Vertical ? Qt::Horizontal : Qt::Vertical);
+    arranged_ = false;
+    refresh_later();
+}
+
+QJsonObject LossView::state() const {
+    QJsonObject state{{"range", range_->currentData().toString()}, {"numbers", numbers_->isChecked()}};
+    // Elsewhere the token is the selection's.
+    if (own_token_ && !(study() && linked())) state[QLatin1String("token")] = static_cast<double>(*own_token_);
+    return state;
+}
+
+void LossView::restore(const QJsonObject& state) {
+    const int index = range_->findData(state.value(QLatin1String("range")).toString());
+    if (index >= 0) range_->setCurrentIndex(index);
+    numbers_->setChecked(state.value(QLatin1String("numbers")).toBool(numbers_->isChecked()));
+    const double token = state.value(QLatin1String("token")).toDouble(-1);
+    own_token_.reset();
+    if (token >= 0 && token < 1e9) own_token_ = static_cast<std::int64_t>(token);
+    refresh_later();
+}
+
+std::optional<FigureWish> LossView::figure() const {
+    if (!study() || values_.empty()) return std::nullopt;
+    FigureWish wish;
+    wish.recipe = "loss";
+    wish.studies = {study()->id()};
+    wish.options.all_sequences = !selection().sequence && study()->sequences() > 1;
+    if (!wish.options.all_sequences) wish.options.sequence = selection().one_sequence();
+    return wish;
+}
+
+extern const ViewKind kLoss{"loss", "Loss", "Which tokens surprise the model, and what it expected in their place",
+                            [](Desk* desk, QWidget* parent) -> View* { return new LossView(desk, parent); }};
+
+}  // namespace headscope::widgets

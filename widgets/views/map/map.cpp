@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "widgets/views/map/map.h"
+
+#include <QJsonArray>
+#include <QLabel>
+#include <QPushButton>
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/figures/head_weights.h"
+#include "core/figures/recipe.h"
+#include "widgets/plots/map_plot.h"
+#include "widgets/plots/map_profiles.h"
+#include "widgets/plots/upright_scale.h"
+#include "widgets/views/map/map_bar.h"
+#include "widgets/views/map/map_words.h"
+#include "widgets/views/views.h"
+
+namespace headscope::widgets {
+
+MapView::MapView(Desk* desk, QWidget* parent) : View(desk, parent), sources_(&desk->tiles()), probe_(desk) {
+    make_widgets();
+    connect_widgets();
+    make_commands();
+    show_colours();
+    show_words();
+}
+
+void MapView::ask_labels(Shown& next) {
+    if (!next.sequence) return;
+    Study& study = *this->study();
+    const Site& site = study.sites()[static_cast<std::size_t>(next.site)];
+    next.query_labels = study.labels(site.query_stream, *next.sequence).value;
+    next.key_labels = study.labels(site.key_stream, *next.sequence).value;
+}
+
+std::optional<MapView::Shown> MapView::ask() {
+    Study& study = *this->study();
+    Shown next;
+    next.study = study.id();
+    next.sequence = selection().one_sequence();
+    // Thumbnails alone are of one sequence.
+    if (!selection().sequence && study.sequences() > 1 && study.has_maps()) next.sequence.reset();
+    next.site = selection().site;
+    next.head = selection().head;
+    next.look = look_;
+    if (!study.has_maps()) next.look.values = MapLook::Values::weights;
+    // The newest wish is read first: the thumbnail is the first image.
+    ask_labels(next);
+    if (next.look.logits()) {
+        const auto largest = largest_logit(study, next.sequence, next.site, next.head);
+        if (!largest && largest.pending) return std::nullopt;
+        next.largest = largest ? *largest : 0;
+    }
+    QString failure;
+    const auto take = [&failure](const auto& reply) {
+        if (failure.isEmpty()) failure = reply.failure;
+        return reply.value;
+    };
+    if (!next.sequence)
+        next.map = take(study.mean_map(next.site, next.head));
+    else if (study.has_maps())
+        next.map = take(study.map(*next.sequence, next.site, next.head));
+    const bool mean = look_.pooling == figures::Pooling::mean;
+    if (next.sequence) next.thumbnail = take(study.thumbnails(mean ? "mean" : "maximum", *next.sequence, next.site));
+    if (!next.map && !next.thumbnail) {
+        // What is shown stays until there is something else, unless there is a reason why there is not.
+        if (!failure.isEmpty())
+            show_failure(failure);
+        else if (shown_.study == 0 || noticed_)
+            show_reading();
+        return std::nullopt;
+    }
+    const auto tokens = [&](bool query) {
+        const auto& all =
+            query ? study.query_tokens(*next.sequence, next.site) : study.key_tokens(*next.sequence, next.site);
+        return std::ssize(all.ids);
+    };
+    next.queries = next.map ? next.map->queries() : tokens(true);
+    next.keys = next.map ? next.map->keys() : tokens(false);
+    return next;
+}
+
+void MapView::refresh() {
+    const bool noticed = std::exchange(noticed_, true);
+    if (notice_without_study()) return;
+    Study& study = *this->study();
+    if (study.sites().empty()) return show_notice(tr("This model has no attention heads"));
+    const std::int64_t sequence = selection().one_sequence(), site = selection().site;
+    if (!study.site_done(sequence, site)) {
+        return show_notice(tr("Layer %1 is not there yet").arg(study.site_name(site)),
+                           study.running() ? tr("Its maps appear here as soon as the run has passed it.")
+                                           : tr("The run ended before it. Run the analysis again to have it."));
+    }
+    if (!study.sites()[static_cast<std::size_t>(site)].has_matrix) {
+        return show_notice(tr("No token mixing in layer %1").arg(study.site_name(site)),
+                           tr("This layer works on each token by itself: there is no matrix to show."));
+    }
+    noticed_ = noticed;
+    const auto next = ask();
+    if (!next) return;
+    show_content();
+    noticed_ = false;
+    if (!(*next == shown_)) show_map(*next);
+    show_strip();
+    show_theme();
+    show_tokens();
+}
+
+void MapView::show_map(const Shown& next) {
+    const Shown before = std::exchange(shown_, next);
+    const Study& study = *this->study();
+    const Site& site = study.sites()[static_cast<std::size_t>(next.site)];
+    MapContent content;
+    content.queries = next.queries;
+    content.keys = next.keys;
+    content.trained_positions = study.header().max_positions;
+    if (next.query_labels) content.query_labels = *next.query_labels;
+    if (next.key_labels) content.key_labels = *next.key_labels;
+    if (next.map) {
+        const MapKind kind = next.look.ranks()    ? MapKind::ranks
+                             : next.look.logits() ? MapKind::logits
+                                                  : MapKind::weights;
+        content.map = sources_.id(next.map, kind);
+    }
+    // Thumbnails are of weights.
+    if (next.thumbnail && next.thumbnail->shape.size() == 3 && !next.look.logits()) {
+        // Shorter sequences leave the ends of theirs empty.
+        const auto& shape = next.thumbnail->shape;
+        content.thumbnail_rows = std::min(shape[1], next.queries);
+        content.thumbnail_columns = std::min(shape[2], next.keys);
+        for (std::int64_t r = 0; r < content.thumbnail_rows; ++r) {
+            const auto row = next.thumbnail->data.begin() + (next.head * shape[1] + r) * shape[2];
+            content.thumbnail.insert(content.thumbnail.end(), row, row + content.thumbnail_columns);
+        }
+        if (site.causal && site.kind == "self")
+            hide_future(content.thumbnail, content.thumbnail_rows, content.thumbnail_columns, next.queries, next.keys);
+        if (next.look.ranks())
+            content.thumbnail =
+                figures::row_ranks(content.thumbnail, content.thumbnail_rows, content.thumbnail_columns);
+    }
+    const bool cross = site.query_stream != site.key_stream;
+    plot_->yAxis->setLabel(cross ? tr("query (%1)").arg(QString::fromStdString(site.query_stream)) : tr("query"));
+    plot_->xAxis->setLabel(cross ? tr("key (%1)").arg(QString::fromStdString(site.key_stream)) : tr("key"));
+    const bool other_size = before.queries != next.queries || before.keys != next.keys;
+    show_colours();
+    plot_->set_content(std::move(content));
+    if (wanted_cells_ && wanted_cells_->q_end <= next.queries && wanted_cells_->k_end <= next.keys) {
+        plot_->show_cells(*wanted_cells_);
+        // What was looked at is shown again, whether or not the chosen cell is in it.
+        query_ = chosen().query;
+        key_ = chosen().key;
+    }
+    wanted_cells_.reset();
+    if (other_size) pointed_.reset();
+    QString title = tr("Layer %1, head %2").arg(study.site_name(next.site)).arg(next.head);
+    if (!next.sequence)
+        title += tr(", mean over %1 sequences").arg(next.map->sequences());
+    else if (study.sequences() > 1)
+        title += tr(", sequence %1").arg(*next.sequence);
+    bar_->set_title(title);
+    bar_->set_maps(study.has_maps());
+    profiles_->set_shown(study.has_maps() && show_profiles_);
+    if (before.map != next.map) take_region();
+    probe();
+}
+
+void MapView::show_strip() {
+    QStringList words;
+    const bool no_maps = !study()->has_maps();
+    if (no_maps) {
+        const auto& shape = shown_.thumbnail ? shown_.thumbnail->shape : std::vector<std::int64_t>{};
+        words += shape.size() == 3 && (shape[1] < shown_.queries || shape[2] < shown_.keys)
+                     ? tr("No maps were recorded: this is a thumbnail of %1 × %2 blocks.").arg(shape[1]).arg(shape[2])
+                     : tr("No maps were recorded: this is a thumbnail.");
+    }
+    words += sequences_words();
+    words.removeAll(QString());
+    strip_text_->setText(words.join(QLatin1Char(' ')));
+    strip_action_->setVisible(no_maps);
+    strip_->setVisible(!words.isEmpty());
+}
+
+QString MapView::sequences_words() const {
+    if (selection().sequence || study()->sequences() < 2) return {};
+    if (shown_.sequence) return tr("A thumbnail shows one sequence: of all, this is the first.");
+    const auto& all = study()->header().sequences;
+    const auto [least, most] = std::minmax_element(
+        all.begin(), all.end(), [](const auto& a, const auto& b) { return a.ids.size() < b.ids.size(); });
+    if (least->ids.size() == most->ids.size()) return {};
+    return tr("The sequences have %1 to %2 tokens: a pair's mean is over those that are long enough.")
+        .arg(least->ids.size())
+        .arg(most->ids.size());
+}
+
+const store::SequenceTokens& MapView::shown_tokens(bool query) const {
+    // Of what is shown, which may be the analysis before while the next one is read.
+    static const store::SequenceTokens none;
+    const Study* study = desk().study(shown_.study);
+    if (!study || !shown_.sequence) return none;
+    return query ? study->query_tokens(*shown_.sequence, shown_.site)
+                 : study->key_tokens(*shown_.sequence, shown_.site);
+}
+
+void MapView::show_colours() {
+    const std::int64_t length = std::max(shown_.queries, shown_.keys);
+    const figures::ColourScale scale = shown_.look.colours(length, shown_.largest);
+    plot_->set_colours(scale, shown_.look.pooling);
+    scale_->set_look(scale, theme_);
+    profiles_->set_look(shown_.look.curve_colours(length, shown_.largest), theme_);
+}
+
+void MapView::show_theme() {
+    const Theme& theme = desk().theme();
+    if (theme.dark == theme_.dark && theme.sequential_map == theme_.sequential_map &&
+        theme.diverging_map == theme_.diverging_map)
+        return;
+    theme_ = theme;
+    plot_->set_theme(theme);
+    show_colours();
+}
+
+void MapView::show_tokens() {
+    // A mean over the sequences that are done may be shorter than what is chosen elsewhere.
+    const auto within = [](std::optional<std::int64_t> token, std::int64_t count) {
+        return token && *token < count ? token : std::nullopt;
+    };
+    const auto query = within(chosen().query, shown_.queries), key = within(chosen().key, shown_.keys);
+    plot_->set_chosen(query, key);
+    if (query != query_ || key != key_) plot_->reveal(query, key);
+    query_ = query;
+    key_ = key;
+    probe();
+}
+
+void MapView::probe() {
+    MapTarget target;
+    target.map = shown_.map;
+    target.query = pointed_ ? std::optional(pointed_->first) : query_;
+    target.key = pointed_ ? std::optional(pointed_->second) : key_;
+    if (nothing_named() && shown_.queries > 0 && shown_.keys > 0) {
+        target.query = shown_.queries - 1;
+        target.key = 0;
+    }
+    target.curves = profiles_->shown() || look_.ranks();
+    probe_.look(target);
+}
+
+void MapView::show_words() {
+    const MapReading& reading = probe_.reading();
+    const auto* queries = shown_.query_labels.get();
+    const auto* keys = shown_.key_labels.get();
+    const bool none = nothing_named();
+    QString words = none ? QString() : cell_words(reading, queries, keys);
+    if (words.isEmpty()) words = tr("Point at the map to read a cell; a click chooses it, Shift and drag a region.");
+    cell_text_->setText(words);
+    cell_text_->setToolTip(words);
+    if (!profiles_->shown()) return;
+    const bool logits = shown_.look.logits();
+    const auto curve = [&](const Profile& profile) { return logits ? profile.scores : profile.weights; };
+    const auto& at = reading.target;
+    profiles_->set_curves({curve(reading.row),
+                           !at.query ? QString()
+                                     : (none ? tr("row of the last query, %1: none is chosen") : tr("row of query %1"))
+                                           .arg(token_name(*at.query, queries))},
+                          {curve(reading.column), at.key ? tr("key %1").arg(token_name(*at.key, keys)) : QString()});
+}
+
+void MapView::take_region() {
+    corner_.reset();
+    const auto& region = plot_->region();
+    region_line_->setVisible(region.has_value());
+    probe_.measure(region ? shown_.map : nullptr, region);
+}
+
+void MapView::show_region_words() {
+    const auto& region = plot_->region();
+    if (!region) return;
+    const QString words = region_words(*region, probe_.mass());
+    region_text_->setText(words);
+    region_text_->setToolTip(words);
+}
+
+void MapView::clear_region() {
+    plot_->set_region(std::nullopt);
+    take_region();
+}
+
+void MapView::set_look(const MapLook& look) {
+    bar_->set_look(look);
+    if (look == look_) return;
+    look_ = look;
+    refresh_later();
+    Q_EMIT state_changed();
+}
+
+void MapView::set_profiles(bool shown) {
+    bar_->set_profiles(shown);
+    if (shown == show_profiles_) return;
+    show_profiles_ = shown;
+    if (shown_.study != 0 && study()) profiles_->set_shown(study()->has_maps() && shown);
+    probe();
+    Q_EMIT state_changed();
+}
+
+bool MapView::jump(const QString& text, bool query) {
+    if (!study() || shown_.study != study()->id()) return false;
+    const auto& tokens = shown_tokens(query);
+    const auto& labels = query ? shown_.query_labels : shown_.key_labels;
+    const auto& now = query ? chosen().query : chosen().key;
+    const auto found =
+        find_token(text, now.value_or(-1), tokens.pieces, labels.get(), query ? shown_.queries : shown_.keys);
+    if (!found) {
+        const QString words = shown_.sequence ? tr("No token holds “%1”").arg(text)
+                                              : tr("A mean over sequences has positions, no tokens: expected a number");
+        if (!text.isEmpty()) Q_EMIT desk().told(words);
+        return false;
+    }
+    if (query)
+        desk().select_tokens(found, chosen().key);
+    else
+        desk().select_tokens(chosen().query, found);
+    return true;
+}
+
+QJsonObject MapView::state() const {
+    QJsonObject state = look_.state();
+    state[QLatin1String("profiles")] = show_profiles_;
+    const maps::Cells cells = wanted_cells_.value_or(plot_->shown());
+    const bool whole = cells.queries() == shown_.queries && cells.keys() == shown_.keys;
+    if (wanted_cells_ || (shown_.study != 0 && !whole)) {
+        state[QLatin1String("cells")] =
+            QJsonArray{static_cast<double>(cells.q_begin), static_cast<double>(cells.q_end),
+                       static_cast<double>(cells.k_begin), static_cast<double>(cells.k_end)};
+    }
+    return state;
+}
+
+void MapView::restore(const QJsonObject& state) {
+    MapLook look = look_;
+    look.restore(state);
+    set_look(look);
+    if (state[QLatin1String("profiles")].isBool()) set_profiles(state[QLatin1String("profiles")].toBool());
+    const QJsonArray array = state[QLatin1String("cells")].toArray();
+    if (array.size() != 4) {
+        wanted_cells_.reset();
+        if (shown_.study != 0) plot_->show_all();
+        return;
+    }
+    const auto number = [&array](int i) { return static_cast<std::int64_t>(array[i].toDouble(-1)); };
+    const maps::Cells cells{number(0), number(1), number(2), number(3)};
+    if (cells.q_begin < 0 || cells.k_begin < 0 || cells.queries() <= 0 || cells.keys() <= 0) return;
+    if (shown_.study == 0)
+        wanted_cells_ = cells;
+    else if (cells.q_end <= shown_.queries && cells.k_end <= shown_.keys)
+        plot_->show_cells(cells);
+}
+
+std::optional<FigureWish> MapView::figure() const {
+    const Study* study = this->study();
+    if (!study || shown_.study != study->id()) return std::nullopt;
+    FigureWish wish;
+    wish.studies = {study->id()};
+    wish.options.layer = study->sites()[static_cast<std::size_t>(shown_.site)].layer;
+    wish.options.sequence = shown_.sequence;
+    wish.options.all_sequences = !shown_.sequence;
+    if (!study->has_maps()) {
+        wish.recipe = "thumbnails";
+        wish.options.statistic = look_.pooling == figures::Pooling::mean ? "mean" : "maximum";
+        return wish;
+    }
+    wish.recipe = "attention";
+    wish.options.head = shown_.head;
+    wish.options.tower = figures::tower_of(study->sites(), shown_.site);
+    wish.options.scale = look_.scale;
+    wish.options.pooling = look_.pooling;
+    if (look_.logits()) wish.options.values = figures::MapValues::logits;
+    const maps::Cells cells = plot_->shown();
+    if (cells.queries() < shown_.queries) {
+        wish.options.from_query = cells.q_begin;
+        wish.options.to_query = cells.q_end;
+    }
+    if (cells.keys() < shown_.keys) {
+        wish.options.from_key = cells.k_begin;
+        wish.options.to_key = cells.k_end;
+    }
+    return wish;
+}
+
+const ViewKind kMap{"map", "Map", "What one head looks at: its map, pair by pair, of any length.",
+                    [](Desk* desk, QWidget* parent) -> View* { return new MapView(desk, parent); }};
+
+}  // namespace headscope::widgets

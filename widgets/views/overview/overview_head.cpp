@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What is told of one head: the one under the pointer, the selected one.
+#include <QLabel>
+
+#include "core/workspace/measures.h"
+#include "widgets/desk/head_set_store.h"
+#include "widgets/views/overview/overview.h"
+#include "widgets/views/overview/overview_grid.h"
+#include "widgets/views/overview/overview_strip.h"
+#include "widgets/views/overview/overview_words.h"
+
+namespace headscope::widgets {
+namespace {
+
+QString text_of(std::string_view text) {
+    return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
+}
+
+}  // namespace
+
+QString Overview::head_name(std::int64_t site, std::int64_t head) const {
+    return tr("Layer %1, head %2").arg(study()->site_name(site)).arg(head);
+}
+
+void Overview::show_pointed(std::int64_t site, std::int64_t head) {
+    if (!shown()) return;
+    const bool pointing = site >= 0;
+    if (!pointing) {
+        site = selection().site;
+        head = selection().head;
+    }
+    const auto row = row_of(site, head);
+    if (!row) {
+        pointed_->clear();
+        return;
+    }
+    const workspace::Measure* about = workspace::find_measure(measure().toStdString());
+    const QString title = about ? text_of(about->title) : measure();
+    const bool done = done_[static_cast<std::size_t>(site)];
+    const QString value = done                 ? value_with_deviation(cells_, *row, about ? about->unit : "")
+                          : study()->running() ? tr("not analysed yet")
+                                               : tr("the run ended before this layer");
+    pointed_->setText(QStringLiteral("%1 · %2: %3").arg(head_name(site, head), title, value));
+    grid_->setToolTip(pointing ? pointed_->text() : QString());
+}
+
+void Overview::show_head() {
+    const auto row = shown() ? row_of(selection().site, selection().head) : std::nullopt;
+    if (!row) {
+        strip_->show_head(tr("No head"), {});
+        return;
+    }
+    const Site& site = study()->sites()[static_cast<std::size_t>(selection().site)];
+    QString title = head_name(selection().site, selection().head);
+    const std::int64_t group = group_of(site);
+    if (group > 1) {
+        const std::int64_t first = selection().head / group * group;
+        title += group == site.heads ? tr(" (all heads of the layer share their keys)")
+                 : group == 2        ? tr(" (heads %1 and %2 share their keys)").arg(first).arg(first + 1)
+                                     : tr(" (heads %1 to %2 share their keys)").arg(first).arg(first + group - 1);
+    }
+    const bool done = done_[static_cast<std::size_t>(selection().site)];
+    const workspace::HeadSets sets = desk().head_sets().of(*study());
+    const workspace::HeadKey key = workspace::key_of(table_->rows[*row]);
+    if (sets.is_marked(key)) title = QStringLiteral("★ ") + title;
+    QStringList names;
+    for (const std::string& name : sets.sets_with(key)) names << QString::fromStdString(name);
+    if (!names.isEmpty()) title += tr(" · in %1").arg(names.join(QStringLiteral(", ")));
+    strip_->show_note(QString::fromStdString(sets.note(key)));
+    strip_->show_head(title, done ? words_of_head(*table_, *row) : QStringList{tr("not analysed yet")});
+}
+
+}  // namespace headscope::widgets

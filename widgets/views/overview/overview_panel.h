@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QJsonObject>
+#include <QMap>
+#include <QWidget>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "widgets/desk/desk.h"
+#include "widgets/mailbox.h"
+#include "widgets/views/overview/overview_files.h"
+#include "widgets/views/overview/overview_filter.h"
+#include "widgets/views/overview/overview_table.h"
+
+class QLabel;
+class QMenu;
+class QTableView;
+
+namespace headscope::widgets {
+
+/// The overview's right side: the filter, the table of all heads, what it is copied and saved as.
+class TablePanel : public QWidget {
+    Q_OBJECT
+public:
+    TablePanel(Desk* desk, QWidget* parent);
+
+    void set_table(std::shared_ptr<const workspace::HeadTable> table, std::vector<bool> done);
+    void set_marked(std::vector<bool> marked) { model_->set_marked(std::move(marked)); }
+    /// Row of the table; nothing: none.
+    void set_current(std::optional<std::size_t> row);
+    /// Scrolls to the column.
+    void show_measure(const QString& name);
+    /// What `note` says stands beside the number of heads: "2 of 4 layers so far".
+    void set_note(const QString& note);
+
+    FilterField* filter() const { return filter_; }
+    QTableView* table() const { return view_; }
+    HeadTableModel* model() const { return model_; }
+
+    /// Rows as shown, top to bottom; those selected, in that order.
+    std::vector<std::size_t> shown_rows() const;
+    std::vector<std::size_t> selected_rows() const;
+    /// Shown or selected rows (the latter when there are several), and the columns that are not hidden.
+    TableCut cut(bool selected_only) const;
+    void copy(TableFormat format, bool selected_only);
+    /// Those of the rows that are shown; the first of them becomes the current one.
+    void select(const std::vector<std::size_t>& rows);
+    /// On the reader's thread; told() or failed() of the desk says how it went.
+    void save(const std::filesystem::path& path, TableFormat format);
+    void ask_where_to_save(TableFormat format);
+
+    QJsonObject state() const;
+    void restore(const QJsonObject& state);
+
+Q_SIGNALS:
+    void chosen(qint64 row);
+    void opened(qint64 row);
+    void mark_wanted();
+    void filtered();  ///< other heads match
+    void menu_wanted(const QPoint& global);
+    void state_changed();
+
+private:
+    QWidget* make_buttons();
+    void make_table();
+    void fill_columns_menu();
+    void fill_copy_menu();
+    void apply_filter();
+    void fit_columns(bool anew);
+    void show_columns();
+    void show_count();
+    bool shows(int column) const;
+
+    Desk* desk_;
+    HeadTableModel* model_;
+    HeadTableOrder* order_;
+    FilterField* filter_;
+    QTableView* view_;
+    QLabel* count_;
+    QMenu *columns_menu_ = nullptr, *copy_menu_ = nullptr;
+    QString note_;
+    QMap<QString, bool> chosen_columns_;  ///< shown or hidden by hand
+    std::optional<std::size_t> current_;
+    bool updating_ = false;
+    std::size_t filled_ = 0;  ///< numbers in the table when its columns were fitted
+    QString wanted_sort_;     ///< restored before there was a table
+    Qt::SortOrder wanted_order_ = Qt::AscendingOrder;
+    Mailbox mailbox_{this};
+};
+
+}  // namespace headscope::widgets
