@@ -33,6 +33,7 @@
 #include "kernels/backend.h"
 
 namespace headscope::app {
+namespace analyze_command {
 namespace {
 
 namespace fs = std::filesystem;
@@ -294,8 +295,10 @@ void run(const Options& options, const Cancellation& cancellation) {
 }
 
 }  // namespace
+}  // namespace analyze_command
 
 void add_analyze(CLI::App& app, Context& context) {
+    using namespace analyze_command;
     auto* command = app.add_subcommand("analyze", "Measure every head of models on texts, into an analysis file");
     auto options = std::make_shared<Options>();
     add_option(*command, "models", options->models, "Checkpoints")->required();

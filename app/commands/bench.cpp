@@ -23,6 +23,7 @@
 #include "kernels/backend.h"
 
 namespace headscope::app {
+namespace bench_command {
 namespace {
 
 namespace fs = std::filesystem;
@@ -124,8 +125,10 @@ void run(const Options& options, const Cancellation& cancellation) {
 }
 
 }  // namespace
+}  // namespace bench_command
 
 void add_bench(CLI::App& app, Context& context) {
+    using namespace bench_command;
     auto* command = app.add_subcommand("bench", "Time the plain forward pass against the analysis, paired");
     command->group("");  // not listed
     auto options = std::make_shared<Options>();

@@ -17,6 +17,7 @@
 #include "core/run/journal_reader.h"
 
 namespace headscope::app {
+namespace control_command {
 namespace {
 
 struct ControlOptions {
@@ -65,8 +66,10 @@ void run(const ControlOptions& options, const Cancellation& cancellation) {
 }
 
 }  // namespace
+}  // namespace control_command
 
 void add_control(CLI::App& app, Context& context) {
+    using namespace control_command;
     auto* command = app.add_subcommand("control", "Ask something of a run that is at work");
     auto options = std::make_shared<ControlOptions>();
     add_option(*command, "run", options->run, "The run's folder")->required();

@@ -16,6 +16,7 @@
 #include "core/model/swap.h"
 
 namespace headscope::app {
+namespace convert_command {
 namespace {
 
 struct ConvertOptions {
@@ -58,8 +59,10 @@ checkpoint::LoadAs type_of(const std::string& name) {
 }
 
 }  // namespace
+}  // namespace convert_command
 
 void add_convert(CLI::App& app, Context& context) {
+    using namespace convert_command;
     auto* command =
         app.add_subcommand("convert", "Write a checkpoint as safetensors in another type, or with other mixers");
     auto options = std::make_shared<ConvertOptions>();

@@ -22,6 +22,7 @@
 #include "core/model/presets.h"
 
 namespace headscope::app {
+namespace cost_command {
 namespace {
 
 namespace fs = std::filesystem;
@@ -281,8 +282,10 @@ void run(const Options& options, const Cancellation& cancellation) {
 }
 
 }  // namespace
+}  // namespace cost_command
 
 void add_cost(CLI::App& app, Context& context) {
+    using namespace cost_command;
     auto* command = app.add_subcommand("cost", "What mixers cost: the paper's formulas beside what is measured here");
     auto options = std::make_shared<Options>();
     add_option(*command, "model", options->model, "A checkpoint or run whose sizes are taken");

@@ -26,6 +26,7 @@
 #include "core/store/evaluation_file.h"
 
 namespace headscope::app {
+namespace evaluate_command {
 namespace {
 
 namespace fs = std::filesystem;
@@ -256,8 +257,10 @@ void run(const Options& options, const Cancellation& cancellation) {
 }
 
 }  // namespace
+}  // namespace evaluate_command
 
 void add_evaluate(CLI::App& app, Context& context) {
+    using namespace evaluate_command;
     auto* command = app.add_subcommand("evaluate", "Perplexity, accuracy and recall tasks of trained models");
     auto options = std::make_shared<Options>();
     add_option(*command, "model", options->models, "Checkpoints, or folders of runs (their best snapshot)")->required();

@@ -22,6 +22,7 @@
 #endif
 
 namespace headscope::app {
+namespace export_command {
 namespace {
 
 namespace fs = std::filesystem;
@@ -77,8 +78,10 @@ void run_export(const ExportOptions& options, const Cancellation& cancellation) 
 }
 
 }  // namespace
+}  // namespace export_command
 
 void add_export(CLI::App& app, Context& context) {
+    using namespace export_command;
     auto* command = app.add_subcommand(
         "export",
         "Draw a figure of analyses, runs, evaluations, models or tensors as PDF, SVG or PNG, or its numbers as CSV");

@@ -16,6 +16,7 @@
 #include "core/tokenizer/decode_stream.h"
 
 namespace headscope::app {
+namespace generate_command {
 namespace {
 
 struct Options {
@@ -63,8 +64,10 @@ void run(const Options& options, const Cancellation& cancellation) {
 }
 
 }  // namespace
+}  // namespace generate_command
 
 void add_generate(CLI::App& app, Context& context) {
+    using namespace generate_command;
     auto* command =
         app.add_subcommand("generate", "Continue a text, or answer it with an encoder-decoder, greedy or sampled");
     auto options = std::make_shared<Options>();

@@ -27,6 +27,7 @@
 #include "core/store/run_file.h"
 
 namespace headscope::app {
+namespace info_command {
 namespace {
 
 namespace fs = std::filesystem;
@@ -316,8 +317,10 @@ void tell(const std::string& path, const InfoOptions& options) {
 }
 
 }  // namespace
+}  // namespace info_command
 
 void add_info(CLI::App& app, Context& context) {
+    using namespace info_command;
     auto* command = app.add_subcommand("info", "What a checkpoint, an analysis, a run or an evaluation is");
     auto options = std::make_shared<InfoOptions>();
     add_option(*command, "path", options->paths,

@@ -20,6 +20,7 @@
 #include "kernels/backend.h"
 
 namespace headscope::app {
+namespace list_command {
 namespace {
 
 using Rows = std::vector<std::vector<std::string>>;
@@ -80,8 +81,10 @@ Rows rows_of(const std::string& what) {
 }
 
 }  // namespace
+}  // namespace list_command
 
 void add_list(CLI::App& app, Context& context) {
+    using namespace list_command;
     auto* command = app.add_subcommand("list", "What there is: figures, mixers, families, kernels, examples, ...");
     static std::string what;
     static bool json = false;

@@ -15,6 +15,7 @@
 #include "core/figures/options/figure_arguments.h"
 
 namespace headscope::app {
+namespace reproduce_command {
 namespace {
 
 struct Options {
@@ -56,8 +57,10 @@ void run(const Options& options, Context& context) {
 }
 
 }  // namespace
+}  // namespace reproduce_command
 
 void add_reproduce(CLI::App& app, Context& context) {
+    using namespace reproduce_command;
     auto* command = app.add_subcommand(
         "reproduce", "Replay a paper small: train, evaluate, analyse, draw its figures and report which claims held");
     auto options = std::make_shared<Options>();

@@ -16,6 +16,7 @@
 #include "core/tokenizer/tokenizer.h"
 
 namespace headscope::app {
+namespace tokenize_command {
 namespace {
 
 struct TokenizeOptions {
@@ -133,8 +134,10 @@ void run_encode(const tokenizer::Tokenizer& tokenizer, const TokenizeOptions& op
 }
 
 }  // namespace
+}  // namespace tokenize_command
 
 void add_tokenize(CLI::App& app, Context& context) {
+    using namespace tokenize_command;
     auto* command = app.add_subcommand("tokenize", "Ids and pieces of a text, or the text of ids");
     auto options = std::make_shared<TokenizeOptions>();
     add_option(*command, "model", options->model, "A checkpoint folder, a file of one, or a tokenizer.json")

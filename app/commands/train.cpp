@@ -27,6 +27,7 @@
 #include "core/training/trainer/trainer.h"
 
 namespace headscope::app {
+namespace train_command {
 namespace {
 
 namespace fs = std::filesystem;
@@ -192,8 +193,10 @@ void run(const TrainOptions& options, Context& context) {
 }
 
 }  // namespace
+}  // namespace train_command
 
 void add_train(CLI::App& app, Context& context) {
+    using namespace train_command;
     auto* command = app.add_subcommand("train", "Run a training job, or go on with one");
     auto options = std::make_shared<TrainOptions>();
     add_option(*command, "job", options->job, "JOB.toml; not needed with --resume and --from");

@@ -143,6 +143,39 @@ void check_decoder_start(const ConfigReader& reader, const ModelConfig& config) 
         reader.refuse("decoder_start_token_id", "a token below " + std::to_string(config.vocabulary));
 }
 
+/// `is_causal`, which transformers' masks obey for every decoder: embedding models are made of decoders so. A null is
+/// false there. Windows then reach both ways, and one key further.
+void read_is_causal(const ConfigReader& reader, const Family& family, ModelConfig& config) {
+    // Of files with images the text's own configuration says so.
+    const auto text = reader.has_object("text_config") ? reader.object("text_config") : std::nullopt;
+    const ConfigReader& said = text ? *text : reader;
+    if (!config.causal || (!said.is_null("is_causal") && said.boolean("is_causal", true))) return;
+    if (config.encoder || family.name == "headscope")
+        reader.unsupported("is_causal", "true, for a decoder of this family sees no later token");
+    config.causal = false;
+    for (std::int64_t& window : config.windows) {
+        if (window > 0) ++window;
+    }
+}
+
+/// What transformers consults of any configuration and no recipe reads: other files than those that are opened, and its
+/// own names of sizes beside a family's, which win there.
+void refuse_unread(const ConfigReader& reader, const SizeKeys& own, const ModelConfig& config) {
+    for (const char* key : {"transformers_weights", "configuration_files"}) {
+        if (reader.has(key)) reader.unsupported(key, "none: the files that lie here are opened");
+    }
+    const SizeKeys usual;
+    const auto expect_same = [&reader](const std::string& name, const std::string& key, std::int64_t value) {
+        if (key == name || !reader.has(name) || reader.count(name, value) == value) return;
+        reader.unsupported(name, std::to_string(value) + ", what " + key + " is");
+    };
+    expect_same(usual.hidden, own.hidden, config.hidden);
+    expect_same(usual.layers, own.layers, config.layers);
+    expect_same(usual.heads, own.heads, config.heads);
+    expect_same(usual.positions, own.positions, config.max_positions);
+    if (own.head_size.find(' ') == std::string::npos) expect_same(usual.head_size, own.head_size, config.head_size);
+}
+
 void expect_config(const checkpoint::Checkpoint& file) {
     if (file.has_config()) return;
     throw Error(ErrorCode::mismatch, escaped(file.display_name()), "expected config.json beside the weights",
@@ -169,7 +202,12 @@ Blueprint make_blueprint(const nlohmann::json& as_read, const checkpoint::Checkp
     if (!file) reader.positive("initializer_range", 0.02);  // of the weights that are about to be made
     Blueprint made;
     made.config = family.read(reader);
+    read_is_causal(reader, family, made.config);
     made.names = family.names(made.config);
+    if (made.config.encoder)
+        refuse_unread(reader, family.encoder_names(*made.config.encoder).keys, *made.config.encoder);
+    else
+        refuse_unread(reader, made.names.keys, made.config);
     const std::string nesting = file ? find_nesting(*file, made.names) : "";
     if (!nesting.empty()) {
         nest(made.names, nesting);

@@ -34,6 +34,8 @@ const char* name(QueryKeyNorm norm) {
             return "none";
         case QueryKeyNorm::each_head:
             return "each_head";
+        case QueryKeyNorm::own_of_each_head:
+            return "own_of_each_head";
         case QueryKeyNorm::all_heads:
             return "all_heads";
     }
@@ -109,6 +111,7 @@ std::string ModelConfig::to_json() const {
         {"norm_epsilon", norm_epsilon},
         {"norm_gain_offset", norm_gain_offset},
         {"query_key_norm", model::name(query_key_norm)},
+        {"query_key_value_clip", query_key_value_clip},
         {"norm_affine", norm_affine},
         {"norm_bias", norm_bias},
         {"first_input_norm", first_input_norm},
@@ -117,6 +120,7 @@ std::string ModelConfig::to_json() const {
         {"embedding_size", embedding_size},
         {"embedding_sum_projected", embedding_sum_projected},
         {"embedding_scale", embedding_scale},
+        {"update_scale", update_scale},
         {"final_norm", final_norm},
         {"activation", model::name(activation)},
         {"gated_feed_forward", gated_feed_forward},
@@ -147,6 +151,7 @@ std::string ModelConfig::to_json() const {
         json["expert_slope"] = expert_slope;
     }
     if (positions == PositionKind::rotary) json["rope"] = model::to_json(rope);
+    if (!rotary_layers.empty()) json["rotary_layers"] = rotary_layers;
     if (window_rope) json["window_rope"] = model::to_json(*window_rope);
     if (positions == PositionKind::bucketed) {
         json["distance_buckets"] = distance_buckets;

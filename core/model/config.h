@@ -15,9 +15,9 @@ enum class NormKind { layer, rms };
 enum class Activation { gelu, gelu_tanh, gelu_quick, silu, relu, relu_squared, tanh };
 enum class PositionKind { none, learned, rotary, alibi, bucketed };
 
-/// Norms of query and key before the scores: of each head for itself (Qwen3), or of all heads' numbers together (OLMo
-/// 2).
-enum class QueryKeyNorm { none, each_head, all_heads };
+/// Norms of query and key before the scores: of each head for itself (Qwen3), perhaps with a gain of its own and no
+/// bias (StableLM), or of all heads' numbers together (OLMo 2).
+enum class QueryKeyNorm { none, each_head, own_of_each_head, all_heads };
 
 /// rope_scaling / rope_parameters of transformers, every kind it knows for texts: default, linear, dynamic, yarn,
 /// longrope, llama3, proportional.
@@ -75,6 +75,7 @@ struct ModelConfig {
     double norm_gain_offset = 0.0;  ///< 1: the gain is 1 + w (Gemma)
     bool first_input_norm = true;   ///< false: layer 0 reads the embedding as it is (ModernBERT)
     QueryKeyNorm query_key_norm = QueryKeyNorm::none;
+    double query_key_value_clip = 0;  ///< so far from 0 may their numbers be, after these norms; 0: any (OLMo)
     Activation activation = Activation::gelu;
     bool gated_feed_forward = false;
     PositionKind positions = PositionKind::learned;
@@ -82,11 +83,13 @@ struct ModelConfig {
     /// Tokens with this id read the row before that and are not counted (RoBERTa); -1: none.
     std::int64_t position_padding = -1;
     RopeConfig rope;
-    std::optional<RopeConfig> window_rope;  ///< of the layers that have a window, where theirs is another one
-    std::int64_t embedding_size = 0;        ///< of the table, projected to `hidden`; 0: hidden itself
+    std::vector<std::int64_t> rotary_layers;  ///< per layer, 0: it has no positions, 1: it has. Empty: all have
+    std::optional<RopeConfig> window_rope;    ///< of the layers that have a window, where theirs is another one
+    std::int64_t embedding_size = 0;          ///< of the table, projected to `hidden`; 0: hidden itself
     /// What is projected: the sum of all embeddings after its norm, with a bias (ALBERT); else the token's alone (OPT).
     bool embedding_sum_projected = false;
     double embedding_scale = 1.0;  ///< of the token's embedding, before anything is added to it
+    double update_scale = 1.0;     ///< of what attention and feed-forward return, before it is added (Granite)
     /// Per layer, which of the file's layers it is, where several are the same one (ALBERT). Empty: each its own.
     std::vector<std::int64_t> shared_layers;
     std::int64_t group_layers = 1;      ///< how many of those the file numbers together

@@ -34,6 +34,7 @@ public:
     std::vector<std::string> texts(const std::string& key) const;  ///< absent: empty
     std::optional<ConfigReader> object(const std::string& key) const;
     bool has_object(const std::string& key) const;
+    bool is_empty_object(const std::string& key) const;
     void expect_keys(const std::vector<std::string>& known) const;  ///< refuses any other key
 
     std::string where(const std::string& key) const;  ///< for Errors about a value that was read here
@@ -62,7 +63,10 @@ nlohmann::json mixer_options_json(const mixers::MixerOptions& options, const std
 /// What a family calls the two numbers beside rope_scaling, and what they are where the file has none.
 struct RopeDefaults {
     std::string layer_type;  ///< which one's numbers, where there are several sets by layer_types
-    std::string theta_key = "rope_theta";
+    bool scaled = true;      ///< whether rope_scaling, which knows no sets, is for this one too
+    /// Of the text before positions were stretched: read beside rope_scaling alone, else this (Phi-3). 0: in it, too.
+    std::int64_t original_positions = 0;
+    std::string theta_key = "rope_theta";  ///< empty: no such key
     std::string partial_key = "partial_rotary_factor";
     double theta = 10000.0;
     double partial = 1.0;

@@ -2,6 +2,7 @@
 #include "core/model/generate.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <ATen/ops/tensor.h>
 #include <nlohmann/json.hpp>
@@ -43,7 +44,8 @@ void check(bool causal, bool has_head, const ModelConfig& config, std::span<cons
     if (!causal) refuse("a decoder", "an encoder, which predicts no next token");
     if (!has_head) refuse("a model with a head for the vocabulary", "none in the file");
     if (prompt.empty()) refuse("a prompt of at least one token", "none");
-    if (options.temperature < 0) refuse("a temperature of 0 or more", std::to_string(options.temperature));
+    if (!(options.temperature >= 0) || !std::isfinite(options.temperature))
+        refuse("a finite temperature of 0 or more", std::to_string(options.temperature));
     if (options.top_k < 0) refuse("a top-k of 0 or more", std::to_string(options.top_k));
     if (!(options.top_p > 0 && options.top_p <= 1))
         refuse("a top-p above 0 and at most 1", std::to_string(options.top_p));
@@ -111,6 +113,10 @@ std::vector<std::int64_t> generate(Model& model, std::span<const std::int64_t> p
         const at::Tensor hidden = model.forward(batch, forward);
         const at::Tensor row = model.logits(hidden.select(0, 0).narrow(0, hidden.size(1) - 1, 1)).contiguous();
         const std::span<const float> logits(row.const_data_ptr<float>(), static_cast<std::size_t>(row.numel()));
+        if (std::any_of(logits.begin(), logits.end(), [](float logit) { return std::isnan(logit); })) {
+            throw Error(ErrorCode::limit, "logits", "expected numbers for every entry of the vocabulary",
+                        "found NaN for token " + std::to_string(made.size()) + " of the answer");
+        }
         const std::int64_t token = choose_token(logits, options.temperature, options.top_k, options.top_p, random);
         made.push_back(token);
         if (options.on_token) options.on_token(token);

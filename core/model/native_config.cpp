@@ -48,11 +48,15 @@ std::string unsaid(const ModelConfig& config) {
         {config.encoder != nullptr, "an encoder-decoder"},
         {!config.causal, "an encoder"},
         {!config.pre_norm || config.parallel_residual || config.residual_after_norm, "blocks that are not pre-norm"},
+        {config.update_scale != 1, "updates with a scale"},
+        {config.query_key_value_clip != 0, "heads that are cut"},
         {config.norm != NormKind::rms || config.norm_gain_offset != 0 || !config.norm_affine, "other norms"},
         {config.query_key_norm == QueryKeyNorm::all_heads, "norms of all heads' numbers together"},
+        {config.query_key_norm == QueryKeyNorm::own_of_each_head, "norms of each head's own"},
         {!config.gated_feed_forward || config.experts > 0, "a feed-forward that is not gated"},
         {config.positions != PositionKind::rotary && config.positions != PositionKind::none, "other positions"},
-        {config.window_rope.has_value() || config.rope.partial != 1 || config.rope.interleaved,
+        {config.window_rope.has_value() || !config.rotary_layers.empty() || config.rope.partial != 1 ||
+             config.rope.interleaved,
          "rotary positions of another kind"},
         {std::any_of(config.windows.begin(), config.windows.end(), [](std::int64_t w) { return w > 0; }), "windows"},
         {config.sink_logits || config.soft_cap != 0 || config.final_soft_cap != 0 || config.attention_scale != 0 ||

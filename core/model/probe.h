@@ -29,7 +29,7 @@ struct AttentionRecord {
 ///
 /// Names announced (layer = -1 where there is none): "embedding" [B, L, d]; per layer: "input_norm" (what the mixer
 /// reads: of a post-norm block its plain input), "query", "key", "value" (before rotary, [B, heads, L, size]),
-/// "query_rotated", "key_rotated" (with rotary positions only), "head_output" [B, H, L, dv] (of heads that are switched
+/// "query_rotated", "key_rotated" (where positions rotate), "head_output" [B, H, L, dv] (of heads that are switched
 /// off: what they would say), "mixer_output" (what the output projection reads, [B, L, output size]),
 /// "attention_output" (after the output projection, before the residual sum), "feed_forward_output" (likewise),
 /// "hidden" (the block's output) [B, L, d]; "final_norm" (what forward() returns, also where a family has no norm

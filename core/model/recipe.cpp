@@ -11,15 +11,17 @@ namespace {
 constexpr std::int64_t kWidestHeads = std::int64_t{1} << 31;
 }  // namespace
 
-namespace {
-
-void read_sizes(ModelConfig& config, const ConfigReader& reader, const SizeKeys& keys,
-                std::int64_t feed_forward_default, const SizeDefaults& defaults) {
-    config.vocabulary = reader.size(keys.vocabulary);
-    config.hidden = reader.size(keys.hidden);
-    config.layers = reader.size(keys.layers);
+void read_sizes(ModelConfig& config, const ConfigReader& reader, const SizeKeys& keys, const SizeDefaults& defaults) {
+    // transformers 5 lets any configuration differ from layer to layer.
+    if (reader.has("per_layer_config")) reader.unsupported("per_layer_config", "none");
+    const auto size = [&reader](const std::string& key, std::int64_t otherwise) {
+        return otherwise > 0 ? reader.size(key, otherwise) : reader.size(key);
+    };
+    config.vocabulary = size(keys.vocabulary, defaults.vocabulary);
+    config.hidden = size(keys.hidden, defaults.hidden);
+    config.layers = size(keys.layers, defaults.layers);
     if (config.layers > kMostLayers) reader.refuse(keys.layers, "at most " + std::to_string(kMostLayers));
-    config.heads = reader.size(keys.heads);
+    config.heads = size(keys.heads, defaults.heads);
     if (config.heads > kMostHeads) reader.refuse(keys.heads, "at most " + std::to_string(kMostHeads));
     const bool own_groups = defaults.key_value_heads > 0 && !reader.is_null(keys.key_value_heads);
     config.key_value_heads = reader.size(keys.key_value_heads, own_groups ? defaults.key_value_heads : config.heads);
@@ -38,19 +40,14 @@ void read_sizes(ModelConfig& config, const ConfigReader& reader, const SizeKeys&
     if (config.heads * config.head_size > kWidestHeads) {
         reader.refuse(keys.head_size, "heads of at most 2^31 numbers together");
     }
-    config.feed_forward = feed_forward_default > 0 ? reader.size(keys.feed_forward, feed_forward_default)
-                                                   : reader.size(keys.feed_forward);
+    config.feed_forward = size(keys.feed_forward, defaults.feed_forward);
 }
-
-}  // namespace
 
 void read_sizes(ModelConfig& config, const ConfigReader& reader, const SizeKeys& keys,
                 std::int64_t feed_forward_default) {
-    read_sizes(config, reader, keys, feed_forward_default, SizeDefaults{});
-}
-
-void read_sizes(ModelConfig& config, const ConfigReader& reader, const SizeKeys& keys, const SizeDefaults& defaults) {
-    read_sizes(config, reader, keys, 0, defaults);
+    SizeDefaults defaults;
+    defaults.feed_forward = feed_forward_default;
+    read_sizes(config, reader, keys, defaults);
 }
 
 void refuse_groups(const ModelConfig& config, const ConfigReader& reader, const SizeKeys& keys) {
@@ -63,15 +60,12 @@ void refuse_groups(const ModelConfig& config, const ConfigReader& reader, const 
 }
 
 std::int64_t read_window(const ConfigReader& reader, std::int64_t otherwise) {
-    return reader.is_null("sliding_window") ? 0 : reader.size("sliding_window", otherwise);
+    if (reader.has("sliding_window")) return reader.size("sliding_window");
+    return reader.is_null("sliding_window") ? 0 : otherwise;
 }
 
-namespace {
-
-/// `sliding(layer)` says which layers have the window where there is no list.
-template <class F>
-std::vector<std::int64_t> read_windows_by(const ConfigReader& reader, std::int64_t layers, std::int64_t window,
-                                          F sliding) {
+std::vector<std::int64_t> read_windows_where(const ConfigReader& reader, std::int64_t layers, std::int64_t window,
+                                             const std::function<bool(std::int64_t layer)>& sliding) {
     const std::vector<std::string> types = reader.texts("layer_types");
     if (!types.empty() && static_cast<std::int64_t>(types.size()) != layers) {
         reader.refuse("layer_types", "a list of " + std::to_string(layers) + ", one for each layer");
@@ -94,24 +88,44 @@ std::vector<std::int64_t> read_windows_by(const ConfigReader& reader, std::int64
     return windows;
 }
 
-}  // namespace
+std::vector<std::int64_t> read_windows_everywhere(const ConfigReader& reader, std::int64_t layers,
+                                                  std::int64_t window) {
+    std::vector<std::int64_t> windows = read_windows(reader, layers, window, 0);
+    if (std::count(windows.begin(), windows.end(), 0) != 0) {
+        reader.unsupported("layer_types", "the same for every layer of a model of this type");
+    }
+    return windows;
+}
 
 std::vector<std::int64_t> read_windows(const ConfigReader& reader, std::int64_t layers, std::int64_t window,
                                        std::int64_t first_windowed) {
     // Without a window in reach of any layer there is nothing to list.
     const bool none = !reader.has("layer_types") && first_windowed >= layers;
-    return read_windows_by(reader, layers, none ? 0 : window,
-                           [first_windowed](std::int64_t layer) { return layer >= first_windowed; });
+    return read_windows_where(reader, layers, none ? 0 : window,
+                              [first_windowed](std::int64_t layer) { return layer >= first_windowed; });
 }
 
 std::vector<std::int64_t> read_alternating_windows(const ConfigReader& reader, std::int64_t layers,
                                                    std::int64_t window) {
-    return read_windows_by(reader, layers, window, [](std::int64_t layer) { return layer % 2 == 0; });
+    return read_windows_where(reader, layers, window, [](std::int64_t layer) { return layer % 2 == 0; });
 }
 
 std::vector<std::int64_t> read_windows_between(const ConfigReader& reader, std::int64_t layers, std::int64_t window,
                                                std::int64_t every) {
-    return read_windows_by(reader, layers, window, [every](std::int64_t layer) { return layer % every != 0; });
+    return read_windows_where(reader, layers, window, [every](std::int64_t layer) { return layer % every != 0; });
+}
+
+void read_two_ropes(ModelConfig& config, const ConfigReader& reader, RopeDefaults full, RopeDefaults windowed) {
+    const auto read = [&](RopeDefaults& defaults, const std::string& layer_type) {
+        defaults.layer_type = layer_type;
+        RopeConfig rope = read_rope(reader, config.max_positions, config.head_size, defaults);
+        if (rope.type == "default") rope.partial = 1.0;  // as read_llama has it
+        return rope;
+    };
+    config.positions = PositionKind::rotary;
+    config.rope = read(full, "full_attention");
+    windowed.scaled = false;
+    if (!config.windows.empty()) config.window_rope = read(windowed, "sliding_attention");
 }
 
 std::string present_key(const ConfigReader& reader, const std::vector<std::string>& keys) {

@@ -4,6 +4,7 @@
 // What a family of models is to Headscope: a recipe of two functions, one that turns config.json into a ModelConfig
 // with every choice filled in, and one that says what the file calls each part. The stack computes from these alone.
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,7 +43,7 @@ enum class FusedLayout { concatenated, by_head };
 struct LayerNames {
     std::string input_norm;             ///< before the mixer, or of the residual sum (ModelConfig::pre_norm)
     std::string attention_update_norm;  ///< of what the mixer returns, before it is added (Gemma 2, OLMo 2)
-    std::string query_norm, key_norm;   ///< ModelConfig::query_key_norm
+    std::string query_norm, key_norm;   ///< ModelConfig::query_key_norm; of own ones {} is the head's number
     std::string sinks;                  ///< a whole name, ModelConfig::sink_logits
     std::string query, key, value;      ///< three parts, or
     std::string query_key_value;        ///< one
@@ -129,6 +130,7 @@ void read_sizes(ModelConfig& config, const ConfigReader& reader, const SizeKeys&
 /// What a family's configuration means where it leaves a size out; 0: what read_sizes says.
 struct SizeDefaults {
     std::int64_t key_value_heads = 0, head_size = 0;
+    std::int64_t vocabulary = 0, hidden = 0, layers = 0, heads = 0, feed_forward = 0;  ///< 0: the file must have it
 };
 void read_sizes(ModelConfig& config, const ConfigReader& reader, const SizeKeys& keys, const SizeDefaults& defaults);
 
@@ -143,6 +145,13 @@ std::int64_t read_window(const ConfigReader& reader, std::int64_t otherwise);
 std::vector<std::int64_t> read_windows(const ConfigReader& reader, std::int64_t layers, std::int64_t window,
                                        std::int64_t first_windowed);
 
+/// The same where `sliding` says which layers have the window unless there is a list.
+std::vector<std::int64_t> read_windows_where(const ConfigReader& reader, std::int64_t layers, std::int64_t window,
+                                             const std::function<bool(std::int64_t layer)>& sliding);
+
+/// The same where every layer has the window, and transformers reads no list: another one is refused.
+std::vector<std::int64_t> read_windows_everywhere(const ConfigReader& reader, std::int64_t layers, std::int64_t window);
+
 /// The same where layers 0, 2, 4 ... have the window unless there is a list.
 std::vector<std::int64_t> read_alternating_windows(const ConfigReader& reader, std::int64_t layers,
                                                    std::int64_t window);
@@ -150,6 +159,10 @@ std::vector<std::int64_t> read_alternating_windows(const ConfigReader& reader, s
 /// The same where every layer but 0, `every`, 2 * `every` ... has the window unless there is a list.
 std::vector<std::int64_t> read_windows_between(const ConfigReader& reader, std::int64_t layers, std::int64_t window,
                                                std::int64_t every);
+
+/// Rotary positions of a family with one set of numbers for layers without a window and one for those with
+/// (ModelConfig::windows comes first): rope_scaling is for the former.
+void read_two_ropes(ModelConfig& config, const ConfigReader& reader, RopeDefaults full, RopeDefaults windowed);
 
 /// Refuses what changes the computation and is not built: "expected false or absent".
 void require_false(const ConfigReader& reader, const std::string& key);

@@ -14,10 +14,13 @@ constexpr std::array<std::string_view, 7> kKinds{"default",  "linear", "dynamic"
                                                  "longrope", "llama3", "proportional"};
 
 /// The text that the model was trained on before its positions were stretched.
-std::int64_t original_length(const ConfigReader& reader, const ConfigReader* scaling, std::int64_t max_positions) {
-    // Phi-3 and its kin have it beside the rope object, and transformers gives that place priority.
-    if (reader.has("original_max_position_embeddings")) return reader.size("original_max_position_embeddings");
-    return scaling ? scaling->size("original_max_position_embeddings", max_positions) : max_positions;
+std::int64_t original_length(const ConfigReader& reader, const ConfigReader* scaling, std::int64_t max_positions,
+                             const RopeDefaults& defaults) {
+    const std::string key = "original_max_position_embeddings";
+    if (defaults.original_positions > 0) return reader.size(key, defaults.original_positions);
+    // Phi-3 and its kin have it beside the rope object, and transformers gives that place priority over one set.
+    if (reader.has(key) && defaults.layer_type.empty()) return reader.size(key);
+    return scaling ? scaling->size(key, max_positions) : max_positions;
 }
 
 void read_longrope_factors(RopeConfig& rope, const ConfigReader& scaling, std::int64_t rotated) {
@@ -32,6 +35,11 @@ void read_longrope_factors(RopeConfig& rope, const ConfigReader& scaling, std::i
     };
     rope.short_factor = read("short_factor");
     rope.long_factor = read("long_factor");
+}
+
+/// A null that stands there is false to transformers.
+bool truncates(const ConfigReader& scaling) {
+    return !scaling.is_null("truncate") && scaling.boolean("truncate", true);
 }
 
 void read_scaling(RopeConfig& rope, const ConfigReader& scaling, std::int64_t max_positions, std::int64_t rotated) {
@@ -57,7 +65,7 @@ void read_scaling(RopeConfig& rope, const ConfigReader& scaling, std::int64_t ma
         rope.beta_slow = beta("beta_slow", 1.0);
         rope.mscale = scaling.optional_number("mscale");
         rope.mscale_all_dim = scaling.optional_number("mscale_all_dim");
-        rope.truncate = scaling.boolean("truncate", true);
+        rope.truncate = truncates(scaling);
     }
     if (rope.type == "longrope") {
         if (!rope.attention_factor && rope.factor > 1 && rope.original_positions < 2) {
@@ -71,21 +79,29 @@ void read_scaling(RopeConfig& rope, const ConfigReader& scaling, std::int64_t ma
 
 RopeConfig read_rope(const ConfigReader& reader, std::int64_t max_positions, std::int64_t head_size,
                      const RopeDefaults& defaults) {
-    const std::string place = reader.has("rope_scaling") ? "rope_scaling" : "rope_parameters";
+    // An empty object is as none to transformers.
+    const bool said = reader.has("rope_scaling") && !reader.is_empty_object("rope_scaling");
+    const std::string place = said || !reader.has("rope_parameters") ? "rope_scaling" : "rope_parameters";
     std::optional<ConfigReader> scaling = reader.object(place);
-    if (!defaults.layer_type.empty() && reader.has("rope_scaling") && reader.has("rope_parameters"))
+    bool truncate = true;
+    if (!defaults.layer_type.empty() && said && reader.has("rope_parameters"))
         reader.unsupported("rope_scaling", "none beside rope_parameters");
     if (scaling && !scaling->has("rope_type") && !scaling->has("type") &&
         (scaling->has_object("full_attention") || scaling->has_object("sliding_attention"))) {
         if (defaults.layer_type.empty()) reader.unsupported(place, "one set of rotary parameters for all layers");
+        truncate = truncates(*scaling);
         scaling = scaling->object(defaults.layer_type);
     } else if (scaling && !defaults.layer_type.empty() && place == "rope_parameters") {
         reader.unsupported(place, "a set of rotary parameters for each kind of layer");
+    } else if (scaling && !defaults.layer_type.empty()) {
+        if (!scaling->has("rope_type") && scaling->has("type"))
+            scaling->unsupported("type", "rope_type, which is what transformers reads for this family");
+        if (!defaults.scaled) scaling.reset();
     }
     const ConfigReader& inner = scaling ? *scaling : reader;
 
     RopeConfig rope;
-    rope.theta = reader.positive(defaults.theta_key, defaults.theta);
+    rope.theta = defaults.theta_key.empty() ? defaults.theta : reader.positive(defaults.theta_key, defaults.theta);
     rope.partial = reader.positive(defaults.partial_key, defaults.partial);
     if (scaling) {
         rope.theta = scaling->positive("rope_theta", rope.theta);
@@ -98,7 +114,7 @@ RopeConfig read_rope(const ConfigReader& reader, std::int64_t max_positions, std
         inner.unsupported(scaling->has("rope_type") ? "rope_type" : "type",
                           "default, linear, dynamic, yarn, longrope, llama3 or proportional");
     }
-    rope.original_positions = original_length(reader, scaling ? &*scaling : nullptr, max_positions);
+    rope.original_positions = original_length(reader, scaling ? &*scaling : nullptr, max_positions, defaults);
 
     const auto rotated = static_cast<std::int64_t>(static_cast<double>(head_size) * rope.partial);
     const std::int64_t whole = rope.type == "proportional" ? head_size : rotated;
@@ -109,6 +125,8 @@ RopeConfig read_rope(const ConfigReader& reader, std::int64_t max_positions, std
     }
     if (rope.type == "yarn" && rope.theta == 1) inner.refuse("rope_theta", "a number above 0 other than 1");
     if (scaling) read_scaling(rope, *scaling, max_positions, rotated);
+    // transformers reads this one beside several sets, in none of them.
+    if (!defaults.layer_type.empty()) rope.truncate = truncate;
     return rope;
 }
 

@@ -103,8 +103,9 @@ void TensorPlan::want_linear(at::Tensor* into, const std::string& stem, Dimensio
 }
 
 void TensorPlan::want_rows(at::Tensor* into, const std::string& tensor, std::vector<Dimension> shape, std::int64_t row,
-                           std::int64_t rows) {
+                           std::int64_t rows, Initial initial) {
     wants_.push_back({into, tensor, std::move(shape), false, row, rows});
+    wants_.back().initial = initial;
 }
 
 void TensorPlan::want_by_head(at::Tensor* into, const std::string& tensor, std::vector<Dimension> shape,

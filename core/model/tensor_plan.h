@@ -87,7 +87,7 @@ public:
     void want_linear(at::Tensor* into, const std::string& stem, Dimension out, Dimension in);
     /// Rows [row, row + its first dimension) of one fused tensor of `rows` rows, made when the first part is read.
     void want_rows(at::Tensor* into, const std::string& tensor, std::vector<Dimension> shape, std::int64_t row,
-                   std::int64_t rows);
+                   std::int64_t rows, Initial initial = Initial::usual);
 
     /// A fused tensor whose rows come head by head, `parts` pieces in each (FusedLayout::by_head), regrouped on
     /// reading: the first piece of all heads, then the second.

@@ -47,6 +47,7 @@ struct AnalysisHeader {
     std::int64_t max_positions = 0;       ///< 0: no limit; marked in figures when a sequence passes it
     std::int64_t histogram_row_step = 0;  ///< 0: by the longest sequence, see row_step()
     bool maps_float16 = false;
+    bool thumbnails_float16 = false;        ///< as files of version 1 have them; nothing writes such any more
     std::set<std::int64_t> implicit_sites;  ///< sites with an implicit matrix (linear mixers)
     std::int64_t type_chunk = 0;            ///< tokens per chunk of /token_types; 0: none
     std::int64_t bias_window = 0;           ///< W of /parameters/distance_bias; 0: none

@@ -17,7 +17,6 @@ constexpr std::int64_t most_heads_of_a_site = std::int64_t{1} << 20U;
 // What is read at opening is held in memory, several times its bytes in the file.
 constexpr std::int64_t most_tokens = std::int64_t{1} << 23U;  ///< sequences times the longest one
 constexpr std::int64_t most_sites = std::int64_t{1} << 16U;
-constexpr std::uint64_t most_text = std::uint64_t{256} << 20U;
 /// A dataset's description in the file is never smaller, so that a small file cannot name a million of them.
 constexpr std::uint64_t least_description = 128;
 
@@ -56,10 +55,12 @@ private:
         }
         std::int32_t version = 0;
         hdf5::read_attribute(root, "format_version", Type::int32, &version, 1, where_);
-        if (version != format_version) {
-            throw Error(ErrorCode::unsupported, where_, "expected format_version " + std::to_string(format_version),
+        if (version < 1 || version > format_version) {
+            throw Error(ErrorCode::unsupported, where_,
+                        "expected format_version 1 or " + std::to_string(format_version),
                         "found " + std::to_string(version));
         }
+        h_.thumbnails_float16 = version == 1;
         const auto text = [&](const char* name) { return hdf5::read_text_attribute(root, name, where_); };
         h_.program_version = text("program_version");
         h_.created = text("created");
@@ -79,22 +80,8 @@ private:
 
     std::vector<std::string> texts(const std::string& path, const hdf5::Shape& shape) {
         const auto opened = open(path, Type::text, shape);
-        std::int64_t count = 1;
-        for (const std::int64_t size : opened.shape) count *= size;
-        if (static_cast<std::uint64_t>(count) * opened.text_bytes > most_text) {
-            throw Error(ErrorCode::limit, where_ + ", " + path, "expected at most " + size_text(most_text) + " of text",
-                        "found " + size_text(static_cast<std::uint64_t>(count) * opened.text_bytes));
-        }
-        std::vector<char> bytes(static_cast<std::size_t>(count) * opened.text_bytes);
-        hdf5::read_block(opened.id, Type::text, hdf5::Shape(opened.shape.size(), 0), opened.shape, bytes.data(),
-                         where_ + ", " + path, opened.text_bytes);
-        std::vector<std::string> values;
-        for (std::int64_t i = 0; i < count; ++i) {
-            const char* first = bytes.data() + static_cast<std::size_t>(i) * opened.text_bytes;
-            std::size_t size = opened.text_bytes;
-            while (size > 0 && first[size - 1] == '\0') --size;
-            values.push_back(readable_utf8({first, size}));
-        }
+        std::vector<std::string> values = hdf5::read_texts(opened, where_ + ", " + path);
+        for (std::string& value : values) value = readable_utf8(value);
         return values;
     }
 

@@ -9,7 +9,6 @@
 #include "core/base/output_file.h"
 #include "core/store/analysis_file.h"
 #include "core/store/analysis_writer_create.h"
-#include "core/store/half.h"
 #include "core/store/hdf5.h"
 #include "core/store/hdf5_lock.h"
 #include "core/store/read_handle.h"
@@ -204,10 +203,8 @@ void AnalysisWriter::write_site(std::int64_t s, std::int64_t site, const kernels
     const auto thumbnail = [&](const char* path, const std::vector<float>& values) {
         if (values.empty()) return;
         const auto size = static_cast<std::size_t>(heads * rows * columns);
-        std::vector<std::uint16_t> halves(size);
         const float* first = values.data() + size * static_cast<std::size_t>(b);
-        std::transform(first, first + size, halves.begin(), half_from_float);
-        f.write(path, Type::float16, {s, site, 0, 0, 0}, {1, 1, heads, rows, columns}, halves.data(), size);
+        f.write(path, Type::float32, {s, site, 0, 0, 0}, {1, 1, heads, rows, columns}, first, size);
     };
     thumbnail("/thumbnails/mean", statistics.thumbnail_mean);
     thumbnail("/thumbnails/maximum", statistics.thumbnail_maximum);

@@ -130,14 +130,7 @@ private:
 
     /// `texts` in the order of the dataset's elements; missing ones at the end stay empty.
     void write_texts(const std::string& path, const std::vector<std::string>& texts) {
-        const DatasetSpec& spec = *schema_.find(path);
-        std::vector<char> bytes(texts.size() * spec.text_bytes, '\0');
-        for (std::size_t i = 0; i < texts.size(); ++i) {
-            std::copy(texts[i].begin(), texts[i].end(),
-                      bytes.begin() + static_cast<std::ptrdiff_t>(i * spec.text_bytes));
-        }
-        hdf5::write_block(dataset(path), Type::text, hdf5::Shape(spec.shape.size(), 0), spec.shape, bytes.data(),
-                          where_ + ", " + path, spec.text_bytes);
+        hdf5::write_texts(dataset(path), schema_.find(path)->shape, texts, where_ + ", " + path);
     }
 
     void model_and_sites() {

@@ -22,7 +22,7 @@ namespace {
 using hdf5::Type;
 
 constexpr const char* kFormat = "headscope-evaluation";
-constexpr std::int32_t kVersion = 1;
+constexpr std::int32_t kVersion = 2;  // 1: texts of fixed length
 /// More than anybody's tables; a file that claims more is not ours.
 constexpr std::int64_t kMostRows = 10'000'000;
 /// Bytes of what is a word of ours, as a figure writes it beside its rows.
@@ -48,7 +48,8 @@ const std::vector<Column<EvaluatedModel>>& model_columns() {
         {"skipped", "layers left out", &M::skipped},
         {"parameters", "number of parameters", &M::parameters},
         {"layers", "number of layers", &M::layers},
-        {"training_length", "tokens of the longest text in training; where that is not known, the model's positions", &M::training_length},
+        {"training_length", "tokens of the longest text in training; where that is not known, the model's positions",
+         &M::training_length},
         {"seed", "seed of the training job, -1: not known", &M::seed}};
     return columns;
 }
@@ -77,30 +78,29 @@ void write_table(hid_t file, const std::string& group, const std::string& index,
         spec.dimensions = {scale_path};
         spec.shape = {count};
         spec.long_name = column.long_name;
-        const auto write = [&](Type type, const void* values, std::size_t text_bytes) {
+        const auto create = [&](Type type) {
             spec.type = type;
-            spec.text_bytes = text_bytes;
-            const hdf5::Handle dataset = create_dataset(file, spec, where);
+            hdf5::Handle dataset = create_dataset(file, spec, where);
             attach_scale(dataset, scale, 0, where + ", " + spec.path);
-            if (count > 0)
-                hdf5::write_block(dataset, type, {0}, spec.shape, values, where + ", " + spec.path, text_bytes);
+            return dataset;
+        };
+        const auto write = [&](Type type, const void* values) {
+            const hdf5::Handle dataset = create(type);
+            if (count > 0) hdf5::write_block(dataset, type, {0}, spec.shape, values, where + ", " + spec.path);
         };
         if (const auto* text = std::get_if<std::string Row::*>(&column.member)) {
             std::vector<std::string> texts;
             for (const Row& row : rows) texts.push_back(readable_utf8(row.**text));
-            std::size_t bytes = 1;
-            for (const std::string& value : texts) bytes = std::max(bytes, value.size());
-            std::string packed;
-            for (const std::string& value : texts) packed += value + std::string(bytes - value.size(), '\0');
-            write(Type::text, packed.data(), bytes);
+            const hdf5::Handle dataset = create(Type::text);
+            hdf5::write_texts(dataset, spec.shape, texts, where + ", " + spec.path);
         } else if (const auto* integer = std::get_if<std::int64_t Row::*>(&column.member)) {
             std::vector<std::int64_t> values;
             for (const Row& row : rows) values.push_back(row.**integer);
-            write(Type::int64, values.data(), 0);
+            write(Type::int64, values.data());
         } else {
             std::vector<double> values;
             for (const Row& row : rows) values.push_back(row.*std::get<double Row::*>(column.member));
-            write(Type::float64, values.data(), 0);
+            write(Type::float64, values.data());
         }
     }
 }
@@ -120,17 +120,10 @@ std::vector<Row> read_table(hid_t file, const std::string& group, const std::vec
             throw Error(ErrorCode::format, at, "expected as many rows as its neighbours", "found another number");
         rows.resize(static_cast<std::size_t>(count));
         if (count == 0) continue;
-        const auto read = [&](void* values) {
-            hdf5::read_block(opened.id, type, {0}, opened.shape, values, at, opened.text_bytes);
-        };
+        const auto read = [&](void* values) { hdf5::read_block(opened.id, type, {0}, opened.shape, values, at); };
         if (const auto* text = std::get_if<std::string Row::*>(&column.member)) {
-            std::string packed(rows.size() * opened.text_bytes, '\0');
-            read(packed.data());
-            for (std::size_t i = 0; i < rows.size(); ++i) {
-                std::string value = packed.substr(i * opened.text_bytes, opened.text_bytes);
-                value.resize(value.find_last_not_of('\0') + 1);
-                rows[i].** text = readable_utf8(value);
-            }
+            const auto texts = hdf5::read_texts(opened, at);
+            for (std::size_t i = 0; i < rows.size(); ++i) rows[i].** text = readable_utf8(texts[i]);
         } else if (const auto* integer = std::get_if<std::int64_t Row::*>(&column.member)) {
             std::vector<std::int64_t> values(rows.size());
             read(values.data());
@@ -241,8 +234,8 @@ Evaluation read_evaluation(const std::filesystem::path& path) {
         throw Error(ErrorCode::format, where, "expected an evaluation file", "found format " + escaped(format));
     std::int32_t version = 0;
     hdf5::read_attribute(file, "format_version", Type::int32, &version, 1, where);
-    if (version != kVersion)
-        throw Error(ErrorCode::unsupported, where, "expected format version " + std::to_string(kVersion),
+    if (version < 1 || version > kVersion)
+        throw Error(ErrorCode::unsupported, where, "expected format version 1 or " + std::to_string(kVersion),
                     "found " + std::to_string(version));
     Evaluation evaluation;
     evaluation.program_version = hdf5::read_text_attribute(file, "program_version", where);

@@ -111,7 +111,7 @@ std::string type_name(Type type) {
         case Type::float64:
             return "float64";
         case Type::text:
-            return "fixed-length UTF-8 text";
+            return "UTF-8 text";
     }
     return {};
 }
@@ -143,8 +143,8 @@ Handle file_type(Type type, std::size_t text_bytes) {
         }
         case Type::text: {
             Handle text = copy(H5T_C_S1);
-            set(H5Tset_size(text, text_bytes == 0 ? 1 : text_bytes));
-            set(H5Tset_strpad(text, H5T_STR_NULLPAD));
+            set(H5Tset_size(text, text_bytes == 0 ? H5T_VARIABLE : text_bytes));
+            set(H5Tset_strpad(text, text_bytes == 0 ? H5T_STR_NULLTERM : H5T_STR_NULLPAD));
             set(H5Tset_cset(text, H5T_CSET_UTF8));
             return text;
         }

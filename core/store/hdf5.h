@@ -40,10 +40,11 @@ private:
     hid_t id_ = -1;
 };
 
-/// Element types of analysis files, little-endian; text is fixed-length UTF-8, padded with NUL. Fixed lengths keep
-/// strings out of HDF5's global heap, so that a file's metadata never changes after it was created.
+/// Element types of our files, little-endian. Text is UTF-8, of variable length in datasets, where every reader makes
+/// strings of it (netCDF-C fails on what turns fixed lengths into text elsewhere, `_Encoding`), written as soon as the
+/// dataset is made, so that a file's metadata never changes later; of fixed length, padded with NUL, in older files.
 enum class Type { int8, int32, int64, uint64, float16, float32, float64, text };
-Handle file_type(Type type, std::size_t text_bytes = 0);
+Handle file_type(Type type, std::size_t text_bytes = 0);  ///< text: 0 bytes is a variable length
 Handle memory_type(Type type, std::size_t text_bytes = 0);
 std::size_t type_size(Type type);  ///< bytes; 0 for text
 std::string type_name(Type type);
@@ -98,11 +99,11 @@ Handle open_group(hid_t file, const std::string& path, const std::string& where)
 bool exists(hid_t file, const std::string& path);
 
 /// Opens a dataset and refuses external storage, virtual datasets, filters that are not built in, types other than
-/// `type`, ranks other than `rank`, and sizes that the file's bytes cannot justify. Text of any fixed length is taken.
+/// `type`, ranks other than `rank`, and sizes that the file's bytes cannot justify. Text of any length is taken.
 struct CheckedDataset {
     Handle id;
     Shape shape;
-    std::size_t text_bytes = 0;
+    std::size_t text_bytes = 0;  ///< of a fixed length; 0: variable
 };
 CheckedDataset open_dataset(hid_t file, const std::string& path, Type type, std::size_t rank, std::uint64_t file_bytes,
                             const std::string& where);
@@ -112,5 +113,11 @@ void write_block(hid_t dataset, Type type, const Shape& start, const Shape& coun
                  const std::string& where, std::size_t text_bytes = 0);
 void read_block(hid_t dataset, Type type, const Shape& start, const Shape& count, void* values,
                 const std::string& where, std::size_t text_bytes = 0);
+
+/// All of a dataset of variable-length text, in its order; missing ones at the end are empty. A NUL character, which
+/// would end such a string, is written as U+0001.
+void write_texts(hid_t dataset, const Shape& shape, const std::vector<std::string>& texts, const std::string& where);
+/// Text of either length, without NULs at the end. Throws Error(limit) beyond 256 MiB in all.
+std::vector<std::string> read_texts(const CheckedDataset& dataset, const std::string& where);
 
 }  // namespace headscope::store::hdf5

@@ -39,10 +39,7 @@ std::string padded(const std::string& text, std::size_t room) {
 }
 
 Handle variable_text() {
-    Handle type = file_type(Type::text, 1);
-    check(H5Tset_size(type, H5T_VARIABLE), ErrorCode::internal, "HDF5", "expected a type's properties");
-    check(H5Tset_strpad(type, H5T_STR_NULLTERM), ErrorCode::internal, "HDF5", "expected a type's properties");
-    return type;
+    return file_type(Type::text);
 }
 
 Handle open(hid_t object, const std::string& name, const std::string& where) {

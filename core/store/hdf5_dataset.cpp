@@ -2,9 +2,12 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <memory>
+#include <new>
 #include <string_view>
 
 #include "core/base/cancellation_scope.h"
+#include "core/base/text.h"
 #include "core/store/hdf5.h"
 
 namespace headscope::store::hdf5 {
@@ -132,6 +135,25 @@ Selection select(hid_t dataset, const Shape& start, const Shape& count, const st
     return selection;
 }
 
+/// Holds the texts of one read, up to a limit.
+struct TextMemory {
+    std::uint64_t most, taken;
+    std::vector<std::unique_ptr<char[]>> pieces;
+
+    static void* take(std::size_t bytes, void* self) {
+        auto& memory = *static_cast<TextMemory*>(self);
+        memory.taken += bytes;
+        if (memory.taken > memory.most) return nullptr;
+        try {
+            memory.pieces.push_back(std::make_unique<char[]>(bytes));
+        } catch (const std::bad_alloc&) {  // no exception may pass through the library
+            return nullptr;
+        }
+        return memory.pieces.back().get();
+    }
+    static void give_back(void*, void*) {}
+};
+
 bool is_empty(const Shape& count) {
     return std::find(count.begin(), count.end(), 0) != count.end();
 }
@@ -167,12 +189,11 @@ CheckedDataset open_dataset(hid_t file, const std::string& path, Type type, std:
 
     const Handle stored(check(H5Dget_type(out.id), ErrorCode::format, at, "expected a type"));
     const std::size_t element = H5Tget_size(stored);
-    const bool fits = type == Type::text ? H5Tget_class(stored) == H5T_STRING && H5Tis_variable_str(stored) == 0
-                                         : H5Tequal(stored, file_type(type)) > 0;
+    const bool fits = type == Type::text ? H5Tget_class(stored) == H5T_STRING : H5Tequal(stored, file_type(type)) > 0;
     if (!fits || element == 0) {
         throw Error(ErrorCode::format, at, "expected values of type " + type_name(type), "found another type");
     }
-    if (type == Type::text) out.text_bytes = element;
+    if (type == Type::text && H5Tis_variable_str(stored) == 0) out.text_bytes = element;
 
     const Handle space(check(H5Dget_space(out.id), ErrorCode::format, at, "expected a dataspace"));
     const int found_rank = H5Sget_simple_extent_ndims(space);
@@ -213,6 +234,65 @@ void read_block(hid_t dataset, Type type, const Shape& start, const Shape& count
     const Selection selection = select(dataset, start, count, where);
     check(H5Dread(dataset, memory_type(type, text_bytes), selection.memory, selection.file, H5P_DEFAULT, values),
           ErrorCode::format, where, "expected to read these values");
+}
+
+void write_texts(hid_t dataset, const Shape& shape, const std::vector<std::string>& texts, const std::string& where) {
+    if (is_empty(shape)) return;
+    std::size_t count = 1;
+    for (const std::int64_t size : shape) count *= static_cast<std::size_t>(size);
+    std::vector<std::string> kept;  // those that had to be changed
+    kept.reserve(static_cast<std::size_t>(std::count_if(
+        texts.begin(), texts.end(), [](const std::string& text) { return text.find('\0') < text.size(); })));
+    std::vector<const char*> values(count, "");
+    for (std::size_t i = 0; i < std::min(count, texts.size()); ++i) {
+        values[i] = texts[i].c_str();
+        if (texts[i].find('\0') == std::string::npos) continue;
+        kept.push_back(texts[i]);
+        std::replace(kept.back().begin(), kept.back().end(), '\0', '\1');
+        values[i] = kept.back().c_str();
+    }
+    write_block(dataset, Type::text, Shape(shape.size(), 0), shape, values.data(), where);
+}
+
+std::vector<std::string> read_texts(const CheckedDataset& dataset, const std::string& where) {
+    constexpr std::uint64_t most = std::uint64_t{256} << 20U;
+    std::size_t count = 1;
+    for (const std::int64_t size : dataset.shape) count *= static_cast<std::size_t>(size);
+    std::vector<std::string> texts(count);
+    if (count == 0) return texts;
+    const auto check_size = [&](std::uint64_t bytes) {
+        if (bytes > most)
+            throw Error(ErrorCode::limit, where, "expected at most " + size_text(most) + " of text",
+                        "found " + size_text(bytes));
+    };
+    const Shape start(dataset.shape.size(), 0);
+    if (const std::size_t room = dataset.text_bytes; room > 0) {
+        check_size(count > most / room ? most + 1 : count * room);
+        std::string packed(count * room, '\0');
+        read_block(dataset.id, Type::text, start, dataset.shape, packed.data(), where, room);
+        for (std::size_t i = 0; i < count; ++i) {
+            texts[i] = packed.substr(i * room, room);
+            texts[i].resize(texts[i].find_last_not_of('\0') + 1);
+        }
+        return texts;
+    }
+    check_cancellation();
+    // A file may name one long text a million times: the library asks us for the memory of each.
+    TextMemory memory{most, 0, {}};
+    const Handle transfer(check(H5Pcreate(H5P_DATASET_XFER), ErrorCode::internal, where, "expected a property list"));
+    check(H5Pset_vlen_mem_manager(transfer, TextMemory::take, &memory, TextMemory::give_back, &memory),
+          ErrorCode::internal, where, "expected HDF5 to take its settings");
+    std::vector<char*> values(count, nullptr);
+    const Selection selection = select(dataset.id, start, dataset.shape, where);
+    const herr_t result = H5Dread(dataset.id, memory_type(Type::text), selection.memory, selection.file, transfer,
+                                  static_cast<void*>(values.data()));
+    if (result < 0 && memory.taken > most) {
+        H5Eclear2(H5E_DEFAULT);
+        check_size(memory.taken);
+    }
+    check(result, ErrorCode::format, where, "expected to read these texts");
+    for (std::size_t i = 0; i < count; ++i) texts[i] = values[i] == nullptr ? "" : values[i];
+    return texts;
 }
 
 }  // namespace headscope::store::hdf5

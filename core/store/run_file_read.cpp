@@ -5,6 +5,7 @@
 #include "core/base/input_file.h"
 #include "core/base/os_error.h"
 #include "core/base/text.h"
+#include "core/store/half.h"
 #include "core/store/hdf5.h"
 #include "core/store/hdf5_lock.h"
 #include "core/store/run_file.h"
@@ -19,7 +20,6 @@ using hdf5::Type;
 // What is read is held in memory whole.
 constexpr std::int64_t kMostRows = 100'000'000;
 constexpr std::int64_t kMostSites = std::int64_t{1} << 16U, kMostHeads = std::int64_t{1} << 20U;
-constexpr std::uint64_t kMostText = std::uint64_t{256} << 20U;
 constexpr hsize_t kMostMembers = 1024;
 
 class Reader {
@@ -56,8 +56,9 @@ private:
         }
         std::int32_t version = 0;
         hdf5::read_attribute(root, "format_version", Type::int32, &version, 1, where_);
-        if (version != kRunVersion) {
-            throw Error(ErrorCode::unsupported, where_, "expected format_version " + std::to_string(kRunVersion),
+        version_ = version;
+        if (version < 1 || version > kRunVersion) {
+            throw Error(ErrorCode::unsupported, where_, "expected format_version 1 or " + std::to_string(kRunVersion),
                         "found " + std::to_string(version));
         }
         for (const RunText& text : run_texts()) {
@@ -93,20 +94,8 @@ private:
 
     std::vector<std::string> texts(const std::string& path, const hdf5::Shape& shape) {
         const auto opened = open(path, Type::text, shape);
-        std::size_t count = 1;
-        for (const std::int64_t size : opened.shape) count *= static_cast<std::size_t>(size);
-        if (count > 0 && opened.text_bytes > kMostText / count) {
-            refuse(path, "expected at most " + size_text(kMostText) + " of text", "found more");
-        }
-        std::string packed(count * opened.text_bytes, '\0');
-        hdf5::read_block(opened.id, Type::text, hdf5::Shape(opened.shape.size(), 0), opened.shape, packed.data(),
-                         where_ + ", " + path, opened.text_bytes);
-        std::vector<std::string> values;
-        for (std::size_t i = 0; i < count; ++i) {
-            std::string value = packed.substr(i * opened.text_bytes, opened.text_bytes);
-            value.resize(value.find_last_not_of('\0') + 1);
-            values.push_back(readable_utf8(value));
-        }
+        std::vector<std::string> values = hdf5::read_texts(opened, where_ + ", " + path);
+        for (std::string& value : values) value = readable_utf8(value);
         return values;
     }
 
@@ -194,13 +183,21 @@ private:
             probes.indicators.push_back(std::move(indicator));
         }
         if (!hdf5::exists(file_, "/probe/thumbnails")) return;
-        const auto opened = open("/probe/thumbnails", Type::float16, {count, n, heads, -1, -1});
+        const Type type = version_ == 1 ? Type::float16 : Type::float32;
+        const auto opened = open("/probe/thumbnails", type, {count, n, heads, -1, -1});
         const std::int64_t size = opened.shape[3];
         if (size != opened.shape[4] || size < 1) {
             refuse("/probe/thumbnails", "expected square thumbnails", "found " + hdf5::shape_text(opened.shape));
         }
         probes.thumbnail_size = size;
-        probes.thumbnails = numbers<std::uint16_t>("/probe/thumbnails", Type::float16, {count, n, heads, size, size});
+        const hdf5::Shape shape{count, n, heads, size, size};
+        if (version_ == 1) {
+            probes.thumbnails = numbers<std::uint16_t>("/probe/thumbnails", type, shape);
+            return;
+        }
+        const auto values = numbers<float>("/probe/thumbnails", type, shape);
+        probes.thumbnails.resize(values.size());
+        std::transform(values.begin(), values.end(), probes.thumbnails.begin(), half_from_float);
     }
 
     template <class Row>
@@ -234,6 +231,7 @@ private:
     const std::uint64_t bytes_;
     hdf5::Handle file_;
     RunRecord record_;
+    std::int32_t version_ = 0;
 };
 
 }  // namespace

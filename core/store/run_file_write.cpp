@@ -8,6 +8,7 @@
 #include "core/base/os_error.h"
 #include "core/base/output_file.h"
 #include "core/base/text.h"
+#include "core/store/half.h"
 #include "core/store/hdf5.h"
 #include "core/store/hdf5_lock.h"
 #include "core/store/run_file.h"
@@ -84,14 +85,19 @@ private:
         scales_[path] = std::move(created);
     }
 
-    void write(DatasetSpec spec, const void* values) {
+    /// Fills in the shape.
+    Handle create(DatasetSpec& spec) {
         for (const std::string& name : spec.dimensions) spec.shape.push_back(sizes_.at(name));
-        const Handle created = create_dataset(file_, spec, where_);
+        Handle created = create_dataset(file_, spec, where_);
         for (std::size_t i = 0; i < spec.dimensions.size(); ++i) {
             attach_scale(created, scales_.at(spec.dimensions[i]), i, at(spec.path));
         }
-        hdf5::write_block(created, spec.type, hdf5::Shape(spec.shape.size(), 0), spec.shape, values, at(spec.path),
-                          spec.text_bytes);
+        return created;
+    }
+
+    void write(DatasetSpec spec, const void* values) {
+        const Handle created = create(spec);
+        hdf5::write_block(created, spec.type, hdf5::Shape(spec.shape.size(), 0), spec.shape, values, at(spec.path));
         hdf5::check_writes(file_, where_);
     }
 
@@ -116,9 +122,10 @@ private:
             readable.push_back(cut(value, most_bytes));
             bytes = std::max(bytes, readable.back().size());
         }
-        std::string packed;
-        for (const std::string& value : readable) packed.append(value).append(bytes - value.size(), '\0');
-        write({path, Type::text, dimensions, {}, "", long_name, Fill::absent, bytes}, packed.data());
+        DatasetSpec spec{path, Type::text, dimensions, {}, "", long_name, Fill::absent, bytes};
+        const Handle made = create(spec);
+        hdf5::write_texts(made, spec.shape, readable, at(path));
+        hdf5::check_writes(file_, where_);
     }
 
     void sites() {
@@ -171,8 +178,11 @@ private:
         if (probes.thumbnail_size == 0) return;
         scale("/thumbnail_query", probes.thumbnail_size, "block of queries");
         scale("/thumbnail_key", probes.thumbnail_size, "block of keys");
+        // netCDF-C breaks its heap on float16.
+        std::vector<float> thumbnails(probes.thumbnails.size());
+        std::transform(probes.thumbnails.begin(), probes.thumbnails.end(), thumbnails.begin(), float_from_half);
         numbers("/probe/thumbnails", {"/probe/step", "/site", "/head", "/thumbnail_query", "/thumbnail_key"},
-                Type::float16, probes.thumbnails, "", "block means of the first sequence's weights");
+                Type::float32, thumbnails, "", "block means of the first sequence's weights");
     }
 
     template <class Row>

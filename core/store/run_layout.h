@@ -15,7 +15,8 @@
 namespace headscope::store {
 
 inline constexpr const char* kRunFormat = "headscope-run";
-inline constexpr std::int32_t kRunVersion = 1;
+/// 1: texts of fixed length, thumbnails in float16.
+inline constexpr std::int32_t kRunVersion = 2;
 inline constexpr std::size_t kLongestLogLine = 4096, kLongestSample = 16384;
 
 /// A column of a table whose rows are structs: /snapshots, /controls, /samples, /log.

@@ -29,8 +29,11 @@ Handle creation_list(Type type, Fill fill, const std::string& where) {
     set(H5Pset_layout(list, H5D_CONTIGUOUS));
     set(H5Pset_alloc_time(list, H5D_ALLOC_TIME_EARLY));
     set(H5Pset_obj_track_times(list, false));
-    set(H5Pset_fill_time(list, fill == Fill::none ? H5D_FILL_TIME_NEVER : H5D_FILL_TIME_IFSET));
-    if (fill == Fill::none) return list;
+    // Unwritten text would be pointers to nowhere.
+    set(H5Pset_fill_time(list, type == Type::text   ? H5D_FILL_TIME_ALLOC
+                               : fill == Fill::none ? H5D_FILL_TIME_NEVER
+                                                    : H5D_FILL_TIME_IFSET));
+    if (fill == Fill::none || type == Type::text) return list;
     const Handle memory = hdf5::memory_type(type);
     if (type == Type::float64) {
         const double none = std::numeric_limits<double>::quiet_NaN();
@@ -87,11 +90,9 @@ Handle create_scale(hid_t file, const ScaleSpec& spec, const std::string& where)
 }
 
 Handle create_dataset(hid_t file, const DatasetSpec& spec, const std::string& where) {
-    Handle dataset = create(file, spec.path, hdf5::file_type(spec.type, spec.text_bytes), spec.shape,
+    Handle dataset = create(file, spec.path, hdf5::file_type(spec.type), spec.shape,
                             creation_list(spec.type, spec.fill, where), where);
     describe(dataset, spec.path, spec.long_name, spec.units, where);
-    // The convention by which xarray turns fixed-length bytes into text.
-    if (spec.type == Type::text) hdf5::write_attribute(dataset, "_Encoding", "utf-8", where + ", " + spec.path);
     for (std::size_t i = 0; i < spec.dimensions.size(); ++i) {
         check(H5DSset_label(dataset, static_cast<unsigned>(i), base_name(spec.dimensions[i]).c_str()), ErrorCode::io,
               where + ", " + spec.path, wish);

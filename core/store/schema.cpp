@@ -156,8 +156,10 @@ private:
         add("/logits/above", Type::uint64, {"/sequence", "/site", "/head", "/threshold"}, "pair",
             "allowed pairs whose score exceeds 10, 100, 1000 in absolute value");
         const Names thumbnail{"/sequence", "/site", "/head", "/thumbnail_query", "/thumbnail_key"};
-        add("/thumbnails/mean", Type::float16, thumbnail, "", "mean weight of each block of the matrix");
-        add("/thumbnails/maximum", Type::float16, thumbnail, "", "greatest weight of each block of the matrix");
+        // Not float16: netCDF-C breaks its heap on it.
+        const Type type = header_.thumbnails_float16 ? Type::float16 : Type::float32;
+        add("/thumbnails/mean", type, thumbnail, "", "mean weight of each block of the matrix");
+        add("/thumbnails/maximum", type, thumbnail, "", "greatest weight of each block of the matrix");
     }
 
     void output() {

@@ -15,7 +15,8 @@
 
 namespace headscope::store {
 
-inline constexpr std::int32_t format_version = 1;
+/// 1: texts of fixed length, thumbnails in float16.
+inline constexpr std::int32_t format_version = 2;
 inline constexpr const char* format_name = "headscope-analysis";
 /// Room for the longest of the texts that a score rule holds ("taylor_diagonal_per_order", "clamp").
 inline constexpr std::size_t rule_text_room = 32;
@@ -41,7 +42,7 @@ struct DatasetSpec {
     hdf5::Shape shape;
     std::string units, long_name;
     Fill fill = Fill::absent;
-    std::size_t text_bytes = 0;  ///< 0: any, when reading
+    std::size_t text_bytes = 0;  ///< of the longest text, for what a file will take
 };
 
 struct Schema {

@@ -16,7 +16,7 @@ namespace {
 using hdf5::Handle;
 using hdf5::Type;
 
-constexpr std::int64_t format_version = 1;
+constexpr std::int64_t format_version = 2;  // 1: texts of fixed length
 constexpr auto format_name = "headscope-tokens";
 
 hid_t token_type(int bytes_per_token) {
@@ -40,13 +40,14 @@ public:
     }
 
     /// One contiguous block, allocated at once and never filled.
-    Handle dataset(const std::string& path, hid_t type, std::int64_t size, const std::string& long_name) {
+    Handle dataset(const std::string& path, hid_t type, std::int64_t size, const std::string& long_name,
+                   H5D_fill_time_t fill = H5D_FILL_TIME_NEVER) {
         const auto count = static_cast<hsize_t>(size);
         const Handle space(check(H5Screate_simple(1, &count, nullptr)));
         const Handle list(check(H5Pcreate(H5P_DATASET_CREATE)));
         check(H5Pset_layout(list, H5D_CONTIGUOUS));
         check(H5Pset_alloc_time(list, H5D_ALLOC_TIME_EARLY));
-        check(H5Pset_fill_time(list, H5D_FILL_TIME_NEVER));
+        check(H5Pset_fill_time(list, fill));
         check(H5Pset_obj_track_times(list, false));
         Handle made(check(H5Dcreate2(file_, path.c_str(), type, space, H5P_DEFAULT, list, H5P_DEFAULT)));
         hdf5::write_attribute(made, "long_name", long_name, where_);
@@ -60,16 +61,9 @@ public:
     }
 
     void texts(const std::string& path, const std::vector<std::string>& values, const std::string& long_name) {
-        std::size_t room = 1;
-        for (const std::string& value : values) room = std::max(room, value.size());
-        std::string bytes;
-        for (std::string value : values) {
-            value.resize(room, '\0');
-            bytes += value;
-        }
-        const Handle type = hdf5::file_type(Type::text, room);
-        const Handle made = dataset(path, type, static_cast<std::int64_t>(values.size()), long_name);
-        if (!values.empty()) check(H5Dwrite(made, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes.data()));
+        const auto count = static_cast<std::int64_t>(values.size());
+        const Handle made = dataset(path, hdf5::file_type(Type::text), count, long_name, H5D_FILL_TIME_ALLOC);
+        hdf5::write_texts(made, {count}, values, where_);
     }
 
     void numbers(const std::string& path, const std::vector<std::int64_t>& values, const std::string& long_name) {
@@ -168,13 +162,8 @@ public:
         std::vector<std::int64_t> bytes(count);
         hdf5::read_block(sizes.id, Type::int64, {0}, sizes.shape, bytes.data(), where_);
         const auto fill = [&](const hdf5::CheckedDataset& data, std::string TokenSource::*member) {
-            std::string text(count * data.text_bytes, '\0');
-            hdf5::read_block(data.id, Type::text, {0}, data.shape, text.data(), where_, data.text_bytes);
-            for (std::size_t i = 0; i < count; ++i) {
-                std::string value = text.substr(i * data.text_bytes, data.text_bytes);
-                value.resize(value.find_last_not_of('\0') + 1);
-                all[i].*member = std::move(value);
-            }
+            std::vector<std::string> texts = hdf5::read_texts(data, where_);
+            for (std::size_t i = 0; i < count; ++i) all[i].*member = std::move(texts[i]);
         };
         fill(paths, &TokenSource::path);
         fill(hashes, &TokenSource::sha256);
@@ -244,7 +233,7 @@ StoredTokens read_token_file(const std::filesystem::path& path) {
     if (const std::string format = file.text("format"); format != format_name) {
         file.refuse("attribute format", std::string("expected ") + format_name, "found \"" + escaped(format, 60) + '"');
     }
-    file.number("format_version", format_version, format_version);
+    file.number("format_version", 1, format_version);
     StoredTokens out;
     out.info.vocabulary = file.number("vocabulary", 1, most);
     out.info.separator = file.number("separator", -1, out.info.vocabulary - 1);

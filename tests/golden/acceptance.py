@@ -184,6 +184,7 @@ def run_case(case, arguments, folder):
     model = folder / case.name
     case.make(model, arguments.seed)
     config = json.loads((model / "config.json").read_text())
+    config = config.get("text_config", config)
     layers = next(config[key] for key in ("num_hidden_layers", "n_layer", "n_layers") if key in config)
     layers *= config.get("inner_group_num", 1)
     drawn = draw_tokens(case, config["vocab_size"], arguments.seed)

@@ -16,7 +16,7 @@ import numpy as np
 import indicators as oracle_indicators
 
 EPSILON = 2.0**-23  # float32
-HALF = 2.0**-11  # half a unit of float16: thumbnails are stored so
+HALF = 2.0**-24  # half a unit of float32: thumbnails are stored so
 VANISHING = EPSILON**2  # sums of weights are kept beside others of size 1, in float64: less than this is nothing
 NOISE = 4.0
 FLOOR = 8.0

@@ -53,7 +53,133 @@ def without(*keys, **more):
     return change
 
 
+def old_two_ropes(config):
+    """As the files of Gemma 3 and OLMo 3 have it: rope_scaling is for the layers without a window."""
+    full, windowed = (config["rope_parameters"].pop(kind) for kind in ("full_attention", "sliding_attention"))
+    config.pop("rope_parameters")
+    config["rope_theta"] = full.pop("rope_theta")
+    config["rope_scaling"] = full if full["rope_type"] != "default" else None
+    if config["model_type"] == "gemma3_text":
+        config["rope_local_base_freq"] = windowed["rope_theta"]
+    config.pop("layer_types")
+
+
+def old_partial(config):
+    """rope_theta and partial_rotary_factor beside rope_scaling."""
+    rope = config["rope_parameters"]
+    partial = rope.pop("partial_rotary_factor")
+    old_rope(config)
+    config["partial_rotary_factor"] = partial
+
+
+def gemma3(**changes):
+    sizes = llama_sizes(sliding_window=4, num_hidden_layers=3, sliding_window_pattern=2, query_pre_attn_scalar=9,
+                        rope_parameters={
+                            "full_attention": {"rope_type": "linear", "factor": 2.5, "rope_theta": 500.0},
+                            "sliding_attention": {"rope_type": "default", "rope_theta": 50.0}})
+    return {**sizes, **changes}
+
+
+def gemma3_cases():
+    yield case("gemma3", T.Gemma3ForCausalLM, T.Gemma3TextConfig(**gemma3(final_logit_softcapping=30.0)),
+               [ids(9, 37), ids(9, 37, 1)], keep=EVERYTHING)
+    yield case("gemma3-old", T.Gemma3ForCausalLM,
+               T.Gemma3TextConfig(**gemma3(attention_bias=True, tie_word_embeddings=False)), [ids(8, 37)],
+               change_config=old_two_ropes)
+    # What files with images leave out: eight heads, four of keys. A cap of the logits and a head in there are not theirs.
+    text = gemma3(num_attention_heads=8, num_key_value_heads=4, hidden_size=24, final_logit_softcapping=3.0,
+                  tie_word_embeddings=False)
+    images = dict(vision_config=dict(hidden_size=8, intermediate_size=8, num_hidden_layers=1, num_attention_heads=2,
+                                     image_size=8, patch_size=4), mm_tokens_per_image=1, image_token_index=36)
+
+    def old_images(config):
+        old_two_ropes(config["text_config"])
+        for key in ("num_attention_heads", "num_key_value_heads"):
+            config["text_config"].pop(key)
+
+    def new_name(name):
+        return "model." + name.replace("language_model.model.", "language_model.")
+
+    for name, rename, change in (("gemma3-images-old", None, old_images), ("gemma3-images", new_name, None)):
+        yield case(name, T.Gemma3ForConditionalGeneration, T.Gemma3Config(text_config=dict(text), **images), [ids(9, 36)],
+                   rename=rename, change_config=change, state_name=new_name)
+
+
+def phi3_cases():
+    phi3 = llama_sizes(hidden_size=24, pad_token_id=0)
+    phi3.pop("head_dim")
+    longrope = {"rope_type": "longrope", "rope_theta": 100.0, "short_factor": [1.0, 1.3], "long_factor": [1.0, 4.5],
+                "partial_rotary_factor": 0.75}
+    yield case("phi3", T.Phi3ForCausalLM, T.Phi3Config(**phi3, sliding_window=4, rope_parameters={
+        "rope_type": "default", "rope_theta": 500.0, "partial_rotary_factor": 0.75}), [ids(9, 37), ids(9, 37, 1)],
+        keep=EVERYTHING)
+    yield case("phi3-longrope-old", T.Phi3ForCausalLM,
+               T.Phi3Config(**phi3, rope_parameters=dict(longrope), original_max_position_embeddings=8,
+                            tie_word_embeddings=True),
+               [ids(12, 37)], change_config=old_partial)
+    # The length inside the object is not read: it is 4096 where the file has none beside.
+    yield case("phi3-longrope-unsaid", T.Phi3ForCausalLM, T.Phi3Config(**phi3, rope_parameters=dict(longrope)),
+               [ids(12, 37)], change_config=lambda config: [
+                   config.pop("original_max_position_embeddings"),
+                   config["rope_parameters"].update(original_max_position_embeddings=8)])
+
+
+def like_llama_cases():
+    sizes = llama_sizes(hidden_size=24, num_hidden_layers=3, pad_token_id=0)
+    sizes.pop("head_dim")
+    yield case("smollm3", T.SmolLM3ForCausalLM,
+               T.SmolLM3Config(**sizes, no_rope_layers=[1, 0, 1], use_sliding_window=True, sliding_window=4),
+               [ids(9, 37), ids(9, 37, 1)], keep=EVERYTHING)
+    yield case("smollm3-old", T.SmolLM3ForCausalLM,
+               T.SmolLM3Config(**sizes, no_rope_layer_interval=2, attention_bias=True, mlp_bias=True,
+                               tie_word_embeddings=False),
+               [ids(8, 37)], change_config=without("no_rope_layers", "layer_types"))
+    granite = dict(embedding_multiplier=3.0, attention_multiplier=0.6, residual_multiplier=0.4, logits_scaling=1.7)
+    yield case("granite", T.GraniteForCausalLM, T.GraniteConfig(**sizes, **granite, attention_bias=True),
+               [ids(9, 37), ids(9, 37, 1)], keep=EVERYTHING)
+    yield case("granite-old", T.GraniteForCausalLM,
+               T.GraniteConfig(**sizes, mlp_bias=True, tie_word_embeddings=True), [ids(8, 37)], change_config=without(
+                   "embedding_multiplier", "attention_multiplier", "residual_multiplier", "logits_scaling"))
+    yield case("olmo3", T.Olmo3ForCausalLM,
+               T.Olmo3Config(**sizes, head_dim=24, sliding_window=4, rope_parameters={
+                   "full_attention": {"rope_type": "yarn", "factor": 4.0, "rope_theta": 1000.0, "beta_fast": 8,
+                                      "beta_slow": 2, "original_max_position_embeddings": 64, "truncate": False},
+                   "sliding_attention": {"rope_type": "default", "rope_theta": 50.0}},
+                             layer_types=["full_attention", "sliding_attention", "full_attention"]),
+               [ids(9, 37), ids(9, 37, 1)], keep=EVERYTHING)
+    yield case("olmo3-old", T.Olmo3ForCausalLM,
+               T.Olmo3Config(**{**sizes, "num_hidden_layers": 4}, sliding_window=3, attention_bias=True, rope_parameters={
+                   "full_attention": {"rope_type": "linear", "factor": 3.0, "rope_theta": 700.0},
+                   "sliding_attention": {"rope_type": "default", "rope_theta": 500000.0}}),
+               [ids(8, 37)], change_config=old_two_ropes)
+    sizes.pop("rms_norm_eps")
+    yield case("olmo", T.OlmoForCausalLM, T.OlmoConfig(**sizes, clip_qkv=0.3), [ids(9, 37), ids(9, 37, 1)],
+               keep=EVERYTHING)
+    yield case("olmo-old", T.OlmoForCausalLM, T.OlmoConfig(**sizes, attention_bias=True, tie_word_embeddings=True),
+               [ids(8, 37)], change_config=without("clip_qkv"))
+    yield case("starcoder2", T.Starcoder2ForCausalLM, T.Starcoder2Config(**sizes, norm_epsilon=1e-3, sliding_window=4),
+               [ids(9, 37), ids(9, 37, 1)], keep=EVERYTHING)
+    yield case("starcoder2-old", T.Starcoder2ForCausalLM,
+               T.Starcoder2Config(**sizes, use_bias=False, tie_word_embeddings=False, hidden_act="gelu"), [ids(8, 37)],
+               change_config=without(activation_function="gelu_new", layer_norm_epsilon=1.0))
+    stablelm = {**sizes, "hidden_size": 32, "layer_norm_eps": 1e-3}
+    yield case("stablelm", T.StableLmForCausalLM, T.StableLmConfig(**stablelm, use_qkv_bias=True, rope_parameters={
+        "rope_type": "default", "rope_theta": 500.0, "partial_rotary_factor": 0.5}), [ids(9, 37), ids(9, 37, 1)],
+        keep=EVERYTHING)
+    yield case("stablelm-key-norms-parallel-old", T.StableLmForCausalLM,
+               T.StableLmConfig(**stablelm, qk_layernorm=True, use_parallel_residual=True, tie_word_embeddings=True),
+               [ids(8, 37), ids(8, 37, 2)], keep=("logits", "attention"), change_config=without())
+
+
 def cases():
+    yield from gemma3_cases()
+    yield from phi3_cases()
+    yield from like_llama_cases()
+    gemma = llama_sizes()
+    yield case("gemma", T.GemmaForCausalLM, T.GemmaConfig(**gemma), [ids(9, 37), ids(9, 37, 1)], keep=EVERYTHING)
+    yield case("gemma-old", T.GemmaForCausalLM,
+               T.GemmaConfig(**gemma, attention_bias=True, tie_word_embeddings=False), [ids(8, 37)],
+               change_config=without(hidden_act="gelu"))
     yield case("neox", T.GPTNeoXForCausalLM, neox(), [ids(9, 37), ids(9, 37, 1)], keep=EVERYTHING, state_name=neox_state)
     yield case("neox-serial-old", T.GPTNeoXForCausalLM,
                neox(use_parallel_residual=False, hidden_act="gelu_fast", rope_parameters={
@@ -71,6 +197,9 @@ def cases():
     yield case("mistral-no-window-old", T.MistralForCausalLM,
                T.MistralConfig(**llama_sizes(sliding_window=None, hidden_size=24, head_dim=None, num_key_value_heads=1)),
                [ids(7, 37)], change_config=without("head_dim"))
+    yield case("mistral-not-causal", T.MistralForCausalLM,
+               T.MistralConfig(**llama_sizes(sliding_window=4), is_causal=False), [ids(11, 37)],
+               keep=("logits", "attention"))
     yield case("qwen3", T.Qwen3ForCausalLM, T.Qwen3Config(**llama_sizes()), [ids(9, 37), ids(9, 37, 4)],
                keep=EVERYTHING)
     yield case("qwen3-windows-biases", T.Qwen3ForCausalLM,
@@ -112,6 +241,8 @@ def cases():
                T.GptOssConfig(**{**gpt_oss, "swiglu_limit": 0.1, "swiglu_alpha": 1.5, "attention_bias": False,
                                  "tie_word_embeddings": True}),
                [ids(8, 37)], change_config=lambda config: [config.pop("layer_types"), config.pop("rope_parameters")])
+    yield case("gpt-oss-not-causal", T.GptOssForCausalLM, T.GptOssConfig(**gpt_oss, is_causal=None), [ids(8, 37)],
+               keep=("logits", "attention"))
     yield case("gpt-oss-packed", T.GptOssForCausalLM,
                T.GptOssConfig(**{**gpt_oss, "hidden_size": 32, "intermediate_size": 32, "num_local_experts": 3}),
                [ids(7, 37)], file_type="BF16", shards=2, packed=("experts.gate_up_proj", "experts.down_proj"),

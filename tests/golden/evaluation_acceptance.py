@@ -22,6 +22,7 @@ from pathlib import Path
 import h5py
 import torch
 import transformers
+import xarray
 
 TEXTS = ["In the beginning God created the heaven and the earth.\n\nAnd the earth was without form, and void; and "
          "darkness was upon the face of the deep. " * 3,
@@ -126,6 +127,11 @@ def main():
                 assert results["length"][i] == int(row["length"]) and results["value"][i] == float(row["value"])
             assert file["models/mixer"].asstr()[0] == "standard" and file["models/layout"].asstr()[0] == "uniform"
             assert results["value"].dims[0].label == "result"
+        for engine in ("h5netcdf", "netcdf4"):
+            for group in ("models", "results"):
+                with xarray.open_dataset(folder / "a.evaluation.h5", group=group, engine=engine) as table:
+                    table.load()
+                    assert group == "results" or isinstance(table["mixer"].values[0], str), (engine, group)
         print("ok  HDF5 and CSV")
     sys.exit(1 if problems else 0)
 

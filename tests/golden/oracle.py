@@ -91,13 +91,21 @@ def load(folder, precise, skip=()):
     return model.eval()
 
 
+# Norms of queries and keys that come after heads have been put before positions.
+HEADS_FIRST = ("phi", "stablelm", "gemma3_text")
+
+
+def text_config(model):
+    return model.config.get_text_config()
+
+
 def blocks(model):
     if (known := oracle_encoders.blocks(model)) is not None:
         return known
     base = model.base_model
     if model.config.model_type in ("gpt2", "gptj"):
         return base.h
-    return base.layers
+    return getattr(base, "language_model", base).layers
 
 
 def projections(model, block):
@@ -110,13 +118,15 @@ def projections(model, block):
         return {"by_head": block.attention.query_key_value}
     attention = block.attn if model.config.model_type == "gptj" else block.self_attn
     # Queries and keys that have norms of their own are what these norms return.
+    if model.config.model_type == "phi3":
+        return {"qkv": attention.qkv_proj}
     norms = {part: getattr(attention, f"{part}_norm", getattr(attention, f"{part}_layernorm", None)) for part in "qk"}
     return {"q": norms["q"] or attention.q_proj, "k": norms["k"] or attention.k_proj, "v": attention.v_proj}
 
 
 def precise_norm(self, hidden):
     variance = hidden.pow(2).mean(-1, keepdim=True)
-    if type(self).__name__ == "Gemma2RMSNorm":
+    if type(self).__name__.startswith("Gemma"):
         return (1 + self.weight) * (hidden * torch.rsqrt(variance + self.eps))
     return self.weight * (hidden * torch.rsqrt(variance + self.variance_epsilon))
 
@@ -127,6 +137,10 @@ def precise_rotary(self, x, position_ids):
     if type(self).__name__ != "GptOssRotaryEmbedding":
         angles = torch.cat((angles, angles), dim=-1)
     return angles.cos() * self.attention_scaling, angles.sin() * self.attention_scaling
+
+
+def precise_bare_norm(self, hidden):
+    return torch.nn.functional.layer_norm(hidden, self.normalized_shape, eps=1e-5)
 
 
 def precise_gptj(self, query, key, value, attention_mask=None):
@@ -148,6 +162,10 @@ def make_precise(model):
         name = type(module).__name__
         if name.endswith("RMSNorm"):
             module.forward = types.MethodType(precise_norm, module)
+        elif name == "OlmoLayerNorm":
+            module.forward = types.MethodType(precise_bare_norm, module)
+        elif name.endswith("RotaryEmbedding") and isinstance(module.rope_type, dict):
+            module.forward = types.MethodType(oracle_encoders.precise_rotary, module)
         elif name.endswith("RotaryEmbedding"):
             module.forward = types.MethodType(precise_rotary, module)
         elif name == "GPTJAttention":
@@ -175,13 +193,17 @@ def watched_softmax(record, precise):
 
 def split_heads(model, name, value):
     """[L, heads * size] -> {q, k, v: [heads, L, size]}"""
-    config = model.config
-    size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    config = text_config(model)
+    heads = config.num_attention_heads
+    size = getattr(config, "head_dim", None) or config.hidden_size // heads
+    if clip := getattr(config, "clip_qkv", None):
+        value = value.clamp(-clip, clip)
     if name == "qkv":
-        parts = zip("qkv", value.split(config.hidden_size, dim=-1))
+        groups = getattr(config, "num_key_value_heads", None) or heads
+        parts = zip("qkv", value.split([heads * size, groups * size, groups * size], dim=-1))
     elif name == "by_head":
         parts = zip("qkv", value.unflatten(-1, (-1, 3, size)).unbind(-2))
-    elif config.model_type == "phi" and value.dim() == 3:  # after a norm: heads first
+    elif config.model_type in HEADS_FIRST and value.dim() == 3:  # after a norm
         parts = [(name, value.transpose(0, 1))]
     else:
         parts = [(name, value)]

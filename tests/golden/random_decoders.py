@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Random checkpoints of the decoders after the first four families, for the acceptance test. See random_models.py."""
 
+import copy
 import random
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import transformers as T
 
 from random_models import ROPE_KINDS, Case, edit_config, old_generation, randomise, rename_tensors, with_options
 
+SPECIAL = dict(bos_token_id=0, eos_token_id=1, pad_token_id=None)
+
 LIKE_LLAMA = dict(
     vocab_size=103, hidden_size=48, intermediate_size=67, num_hidden_layers=3, num_attention_heads=6,
     num_key_value_heads=2, head_dim=10, max_position_embeddings=256, rms_norm_eps=1e-3, bos_token_id=0, eos_token_id=1,
@@ -18,6 +21,11 @@ BESIDE = dict(
     vocab_size=101, hidden_size=60, intermediate_size=83, num_hidden_layers=3, num_attention_heads=5,
     max_position_embeddings=256, layer_norm_eps=1e-4, bos_token_id=0, eos_token_id=1,
 )
+WHOLE = {key: value for key, value in LIKE_LLAMA.items() if key != "head_dim"} | dict(hidden_size=60) | SPECIAL
+TWO_ROPES = {"full_attention": {"rope_type": "default", "rope_theta": 3000.0},
+             "sliding_attention": {"rope_type": "default", "rope_theta": 200.0}}
+IMAGES = dict(vision_config=dict(hidden_size=8, intermediate_size=8, num_hidden_layers=1, num_attention_heads=2,
+                                 image_size=8, patch_size=4), mm_tokens_per_image=1, image_token_index=102)
 FAMILIES = {
     "neox": (T.GPTNeoXForCausalLM, T.GPTNeoXConfig, BESIDE),
     "mistral": (T.MistralForCausalLM, T.MistralConfig, LIKE_LLAMA),
@@ -31,7 +39,30 @@ FAMILIES = {
         hidden_size=60)),
     "gpt_oss": (T.GptOssForCausalLM, T.GptOssConfig, LIKE_LLAMA | dict(
         num_local_experts=5, num_experts_per_tok=2, sliding_window=16, intermediate_size=33)),
+    "gemma": (T.GemmaForCausalLM, T.GemmaConfig, LIKE_LLAMA),
+    "gemma3": (T.Gemma3ForCausalLM, T.Gemma3TextConfig, LIKE_LLAMA | dict(
+        sliding_window=31, query_pre_attn_scalar=7, sliding_window_pattern=2, rope_parameters=TWO_ROPES)),
+    "phi3": (T.Phi3ForCausalLM, T.Phi3Config, WHOLE),
+    "smollm3": (T.SmolLM3ForCausalLM, T.SmolLM3Config, WHOLE | dict(no_rope_layer_interval=2)),
+    "olmo": (T.OlmoForCausalLM, T.OlmoConfig, {k: v for k, v in WHOLE.items() if k != "rms_norm_eps"}),
+    "olmo3": (T.Olmo3ForCausalLM, T.Olmo3Config, WHOLE | dict(
+        sliding_window=31, num_hidden_layers=4, rope_parameters=TWO_ROPES)),
+    "granite": (T.GraniteForCausalLM, T.GraniteConfig, WHOLE | dict(
+        embedding_multiplier=3.5, attention_multiplier=0.2, residual_multiplier=0.4, logits_scaling=1.7)),
+    "starcoder2": (T.Starcoder2ForCausalLM, T.Starcoder2Config, {
+        k: v for k, v in WHOLE.items() if k != "rms_norm_eps"} | dict(norm_epsilon=1e-4)),
+    "stablelm": (T.StableLmForCausalLM, T.StableLmConfig, {
+        k: v for k, v in WHOLE.items() if k != "rms_norm_eps"} | dict(layer_norm_eps=1e-4)),
 }
+
+
+def gemma3_images(**options):
+    """The same text tower in a configuration with images."""
+    tie = options.get("tie_word_embeddings", True)
+    return T.Gemma3Config(text_config=options, **IMAGES, tie_word_embeddings=tie)
+
+
+FAMILIES["gemma3_images"] = (T.Gemma3ForConditionalGeneration, gemma3_images, FAMILIES["gemma3"][2])
 
 
 def settle(model, family, seed, gain):
@@ -39,13 +70,16 @@ def settle(model, family, seed, gain):
     generator = torch.Generator().manual_seed(seed + 1)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
-            if family == "gemma2" and "norm" in name:
-                parameter -= 1
+            if name.endswith("qkv_proj.weight"):
+                queries, groups = model.config.num_attention_heads, model.config.num_key_value_heads
+                parameter.unflatten(0, (queries + 2 * groups, -1))[:queries + groups] *= gain
             elif "query_key_value.weight" in name:
                 heads = parameter.unflatten(0, (model.config.num_attention_heads, 3, -1))
                 heads[:, :2] *= gain
             elif any(part in name for part in ("q_norm", "k_norm", "q_layernorm", "k_layernorm")) and "bias" not in name:
                 parameter *= gain
+            if family.startswith("gemma") and "norm" in name:
+                parameter -= 1
             elif name.endswith("sinks"):
                 parameter.copy_(2 * torch.randn(parameter.shape, generator=generator))
             elif "experts." in name and not name.endswith("bias"):
@@ -55,7 +89,7 @@ def settle(model, family, seed, gain):
 
 def decoder(folder, seed, family, dtype=torch.float32, shard=None, gain=1.5, change=None, **options):
     model_class, config_class, sizes = FAMILIES[family]
-    config = config_class(**(sizes | options))
+    config = config_class(**copy.deepcopy(sizes | options))
     config._experts_implementation = "eager"
     model = settle(randomise(model_class(config), seed, gain), family, seed, gain)
     model.to(dtype).save_pretrained(folder, max_shard_size=shard or "1GB")
@@ -134,6 +168,34 @@ def old_partial_names(folder):
     edit_config(folder, change)
 
 
+def old_two_ropes(folder):
+    """As the files of Gemma 3 and OLMo 3 were: rope_scaling is for the layers without a window."""
+
+    def change(config):
+        config = config.get("text_config", config)
+        ropes = config.pop("rope_parameters")
+        full = ropes["full_attention"]
+        config["rope_theta"] = full.pop("rope_theta")
+        config["rope_scaling"] = full if full["rope_type"] != "default" else None
+        if config["model_type"] != "olmo3":  # whose other layers have 500 000
+            config["rope_local_base_freq"] = ropes["sliding_attention"]["rope_theta"]
+        config.pop("layer_types")
+
+    edit_config(folder, change)
+
+
+def old_legacy_gelu(folder):
+    """Gemma's first files say gelu for its approximation."""
+    old_generation(folder)
+    edit_config(folder, lambda config: config.update(hidden_act="gelu"))
+
+
+def new_image_names(folder):
+    """As transformers 5 has them inside, and some files."""
+    rename_tensors(folder, lambda name: name if name.startswith("lm_head") else "model." + name.replace(
+        "language_model.model.", "language_model."))
+
+
 def published_gpt_oss(folder):
     """As on the hub: rope_scaling and rope_theta, num_experts beside num_local_experts."""
 
@@ -167,9 +229,11 @@ def drawn(folder, seed, family):
     """Sizes, switches, type and generation at random: another model with each --seed of acceptance.py."""
     draw = random.Random(f"{family} {seed}")
     heads, size = draw.choice((1, 2, 3, 5, 6)), draw.choice((4, 6, 10, 14))
-    whole = family in ("neox", "phi", "gptj", "olmo2")  # heads that fill the hidden size
+    # heads that fill the hidden size
+    whole = family in ("neox", "phi", "gptj", "olmo2", "phi3", "smollm3", "olmo", "olmo3", "granite", "starcoder2",
+                       "stablelm")
     rotated = draw.randrange(4, size + 1, 2)
-    hidden = heads * size if whole or family == "gemma2" else draw.randint(5, 60)
+    hidden = heads * size if whole or family.startswith("gemma") else draw.randint(5, 60)
     options = dict(
         vocab_size=draw.randint(40, 120), hidden_size=hidden, intermediate_size=draw.randint(7, 90),
         num_hidden_layers=draw.randint(1, 3), num_attention_heads=heads, tie_word_embeddings=draw.random() < 0.5,
@@ -177,15 +241,42 @@ def drawn(folder, seed, family):
             "linear", "dynamic", "yarn", "yarn-tuned", "llama3"))]), rope_theta=draw.choice((100.0, 5000.0))),
     )
     activation = draw.choice(("gelu", "gelu_new", "gelu_fast", "gelu_pytorch_tanh", "quick_gelu", "silu", "relu", "relu2"))
-    options["hidden_activation" if family == "gemma2" else "hidden_act"] = activation
+    options["hidden_activation" if family in ("gemma2", "gemma3", "gemma3_images") else "hidden_act"] = activation
     if family not in ("neox", "gptj"):
         options["num_key_value_heads"] = draw.choice([n for n in range(1, heads + 1) if heads % n == 0])
     if not whole:
-        options |= dict(head_dim=size, sliding_window=draw.choice((1, 2, 17, 64, 300)))
-    if family in ("neox", "phi"):
+        options["head_dim"] = size
+    if not whole and family != "gemma" or family in ("phi3", "smollm3", "olmo3", "starcoder2"):
+        options["sliding_window"] = draw.choice((1, 2, 17, 64, 300))
+    if family == "phi3":
+        factors = [[1 + draw.random() * n for n in range(rotated // 2)] for longest in (1, 4)]
+        options["rope_parameters"] = {"rope_theta": 1000.0, "rope_type": "default"} if draw.random() < 0.5 else {
+            "rope_theta": 1000.0, "rope_type": "longrope", "short_factor": factors[0], "long_factor": factors[1]}
+        options["original_max_position_embeddings"] = draw.choice((64, 128, 300))
+    if family in ("neox", "phi", "phi3", "stablelm"):
         options["rope_parameters"]["partial_rotary_factor"] = min(1.0, (rotated + 0.01) / size)
-    if family in ("qwen3", "gemma2", "olmo2", "gpt_oss", "neox"):
+    if family in ("gemma3", "gemma3_images", "olmo3"):
+        options["rope_parameters"] = {"full_attention": options["rope_parameters"], "sliding_attention": {
+            "rope_type": "default", "rope_theta": 500000.0}}
+    if family in ("qwen3", "gemma2", "olmo2", "gpt_oss", "neox", "gemma", "gemma3", "gemma3_images", "smollm3", "olmo",
+                  "olmo3", "granite"):
         options["attention_bias"] = draw.random() < 0.5
+    if family in ("smollm3", "granite"):
+        options["mlp_bias"] = draw.random() < 0.5
+    if family in ("gemma3", "gemma3_images"):
+        options |= dict(sliding_window_pattern=draw.randint(1, 3), query_pre_attn_scalar=draw.randint(1, 40),
+                        final_logit_softcapping=draw.choice((None, 2.0, 30.0)))
+    if family == "smollm3":
+        options |= dict(no_rope_layer_interval=draw.randint(1, 4), use_sliding_window=draw.random() < 0.5)
+    if family == "olmo":
+        options["clip_qkv"] = draw.choice((None, 0.5, 2.0))
+    if family == "granite":
+        options |= {key: draw.choice((0.25, 0.7, 1.0, 2.5)) for key in (
+            "embedding_multiplier", "attention_multiplier", "residual_multiplier", "logits_scaling")}
+    if family == "starcoder2":
+        options["use_bias"] = draw.random() < 0.5
+    if family == "stablelm":
+        options |= {key: draw.random() < 0.5 for key in ("use_qkv_bias", "qk_layernorm", "use_parallel_residual")}
     if family == "qwen3":
         options |= dict(use_sliding_window=draw.random() < 0.7, max_window_layers=draw.randint(0, 3))
     if family == "gemma2":
@@ -200,7 +291,9 @@ def drawn(folder, seed, family):
         options["use_parallel_residual"] = draw.random() < 0.5
     if family == "phi":
         options["qk_layernorm"] = draw.random() < 0.5
-    change = draw.choice((None, {"neox": old_neox_names, "phi": old_partial_names}.get(family, old_generation)))
+    change = draw.choice((None, {
+        "neox": old_neox_names, "phi": old_partial_names, "phi3": old_partial_names, "stablelm": old_partial_names,
+        "gemma3": old_two_ropes, "gemma3_images": old_two_ropes, "olmo3": old_two_ropes}.get(family, old_generation)))
     if family == "gptj":
         names = {"hidden_size": "n_embd", "num_hidden_layers": "n_layer", "num_attention_heads": "n_head",
                  "intermediate_size": "n_inner", "hidden_act": "activation_function"}
@@ -228,6 +321,7 @@ def cases():
         case("neox-no-bias-linear", "neox", attention_bias=False, rope_parameters=partial | {
             "rope_type": "linear", "factor": 3.0}),
         case("mistral", "mistral", sliding_window=17),
+        case("mistral-not-causal", "mistral", sliding_window=17, is_causal=False),
         case("mistral-no-window-old", "mistral", sliding_window=None, rope_parameters=rope,
              change=old_without("head_dim"), head_dim=8),
         case("mistral-f16-sharded-one-key-head", "mistral", dtype=f16, shard="20KB", num_key_value_heads=1,
@@ -262,5 +356,56 @@ def cases():
         case("gpt-oss-bf16-sharded-tied", "gpt_oss", dtype=bf16, shard="20KB", tie_word_embeddings=True,
              layer_types=["full_attention", "sliding_attention", "sliding_attention"]),
         case("gpt-oss-packed", "gpt_oss", hidden_size=64, intermediate_size=32, change=pack_experts),
+        case("gemma", "gemma"),
+        case("gemma-untied-bias-old", "gemma", attention_bias=True, tie_word_embeddings=False, rope_parameters=rope,
+             change=old_legacy_gelu),
+        case("gemma-bf16-sharded-one-key-head", "gemma", dtype=bf16, shard="20KB", num_key_value_heads=1),
+        case("gemma3", "gemma3"),
+        case("gemma3-capped-scaled-old", "gemma3", final_logit_softcapping=1.5, attention_bias=True,
+             tie_word_embeddings=False, change=old_two_ropes, rope_parameters=TWO_ROPES | {
+                 "full_attention": {"rope_type": "linear", "factor": 3.0, "rope_theta": 3000.0}}),
+        case("gemma3-bf16-sharded", "gemma3", dtype=bf16, shard="20KB", num_key_value_heads=3,
+             layer_types=["full_attention", "sliding_attention", "sliding_attention"]),
+        case("gemma3-images", "gemma3_images", final_logit_softcapping=1.5, change=new_image_names),
+        case("gemma3-images-old", "gemma3_images", change=old_two_ropes, num_attention_heads=8, num_key_value_heads=4,
+             dtype=bf16, shard="20KB"),
+        case("phi3", "phi3", rope_parameters=partial),
+        case("phi3-window-longrope-old", "phi3", sliding_window=17, original_max_position_embeddings=64,
+             change=old_partial_names, rope_parameters=partial | {
+                 "rope_type": "longrope", "short_factor": [1.0, 1.4], "long_factor": [1.0, 4.0],
+                 "partial_rotary_factor": 0.4}),
+        case("phi3-bf16-sharded-tied-grouped", "phi3", dtype=bf16, shard="20KB", tie_word_embeddings=True,
+             num_key_value_heads=3),
+        case("smollm3", "smollm3"),
+        case("smollm3-windows-biases-old", "smollm3", use_sliding_window=True, sliding_window=9, attention_bias=True,
+             mlp_bias=True, change=old_without("layer_types", "no_rope_layers"), rope_parameters=rope),
+        case("smollm3-bf16-sharded-untied", "smollm3", dtype=bf16, shard="20KB", tie_word_embeddings=False,
+             no_rope_layers=[0, 1, 0], rope_parameters=yarn),
+        case("olmo", "olmo"),
+        case("olmo-clipped-biases-old", "olmo", clip_qkv=1.5, attention_bias=True, rope_parameters=rope,
+             change=old_generation),
+        case("olmo-bf16-sharded-tied", "olmo", dtype=bf16, shard="20KB", tie_word_embeddings=True, clip_qkv=2.0,
+             num_key_value_heads=1),
+        case("olmo3", "olmo3"),
+        case("olmo3-yarn", "olmo3", rope_parameters=TWO_ROPES | {"full_attention": yarn | {"truncate": False}}),
+        case("olmo3-biases-old", "olmo3", attention_bias=True, change=old_two_ropes, rope_parameters={
+            "full_attention": {"rope_type": "linear", "factor": 3.0, "rope_theta": 3000.0},
+            "sliding_attention": {"rope_type": "default", "rope_theta": 500000.0}}),
+        case("olmo3-bf16-sharded-tied", "olmo3", dtype=bf16, shard="20KB", tie_word_embeddings=True,
+             num_key_value_heads=3, layer_types=["full_attention", "sliding_attention"] * 2),
+        case("granite", "granite"),
+        case("granite-biases-old", "granite", attention_bias=True, mlp_bias=True, rope_parameters=rope,
+             change=old_generation),
+        case("granite-bf16-sharded-tied", "granite", dtype=bf16, shard="20KB", tie_word_embeddings=True,
+             num_key_value_heads=1),
+        case("starcoder2", "starcoder2", sliding_window=17),
+        case("starcoder2-no-bias-untied-old", "starcoder2", use_bias=False, tie_word_embeddings=False,
+             rope_parameters=rope, change=old_generation),
+        case("starcoder2-f16-sharded", "starcoder2", dtype=f16, shard="20KB", num_key_value_heads=3),
+        case("stablelm", "stablelm", use_qkv_bias=True),
+        case("stablelm-key-norms-parallel-old", "stablelm", qk_layernorm=True, use_parallel_residual=True,
+             rope_parameters=partial | {"partial_rotary_factor": 0.4}, change=old_partial),
+        case("stablelm-bf16-sharded-tied-key-norms", "stablelm", dtype=bf16, shard="20KB", tie_word_embeddings=True,
+             qk_layernorm=True, rope_parameters=partial | {"partial_rotary_factor": 1.0}),
         *(Case(f"{family}-drawn", with_options(drawn, family=family), lengths=(65, 130, 1)) for family in FAMILIES),
     ]

@@ -41,7 +41,7 @@ class Checker:
             self.problems.append(text)
 
     def dataset(self, path, shape, dtype, dimensions):
-        """One dataset as documented; dtype "text" is fixed-length UTF-8."""
+        """One dataset as documented; dtype "text" is UTF-8 of variable length."""
         if path not in self.file:
             self.problems.append(f"{path}: absent")
             return None
@@ -50,8 +50,8 @@ class Checker:
         self.demand(dataset.shape == tuple(shape), f"{path}: shape {dataset.shape}, expected {tuple(shape)}")
         if dtype == "text":
             kind = h5py.check_string_dtype(dataset.dtype)
-            self.demand(kind is not None and kind.encoding == "utf-8" and kind.length is not None,
-                        f"{path}: type {dataset.dtype}, expected fixed-length UTF-8")
+            self.demand(kind is not None and kind.encoding == "utf-8" and kind.length is None,
+                        f"{path}: type {dataset.dtype}, expected variable-length UTF-8")
             dataset.asstr()[()]  # every text decodes
         else:
             self.demand(dataset.dtype == np.dtype(dtype), f"{path}: type {dataset.dtype}, expected {dtype}")
@@ -99,7 +99,7 @@ def check_attributes(check):
         value = check.file.attrs.get(name)
         check.demand(isinstance(value, kind), f"attribute {name}: {type(value).__name__}, expected {kind.__name__}")
     check.demand(check.file.attrs.get("format") == "headscope-analysis", "attribute format: another format")
-    check.demand(check.file.attrs.get("format_version") == 1, "attribute format_version: not 1")
+    check.demand(check.file.attrs.get("format_version") == 2, "attribute format_version: not 2")
     for text in (check.file.attrs.get("settings"), check.file["model/config"].asstr()[()]):
         try:
             json.loads(text)
@@ -169,7 +169,7 @@ def check_numbers(check, z):
         check.finite("/indicators/local_focus", focus[()], exists[..., None] & near[:, :, None])
     size = min(128, z["L"])
     for name in ("mean", "maximum"):
-        thumbnails = check.dataset(f"/thumbnails/{name}", (*shape, size, size), "float16",
+        thumbnails = check.dataset(f"/thumbnails/{name}", (*shape, size, size), "float32",
                                    (*HEADS, "thumbnail_query", "thumbnail_key"))
         if thumbnails is not None:
             rows, columns = (np.arange(size) < np.minimum(128, z[side])[..., None] for side in ("queries", "keys"))
@@ -301,14 +301,15 @@ def check_nothing_else(check):
 
 
 def check_xarray(check, path, groups):
-    for group in groups:
-        with xarray.open_dataset(path, group=group, engine="h5netcdf") as dataset:
-            dataset.load()
-            for name, variable in dataset.variables.items():
-                phony = [dimension for dimension in variable.dims if str(dimension).startswith("phony")]
-                check.demand(not phony, f"xarray: {group}/{name} has dimensions without a scale: {phony}")
-    with xarray.open_dataset(path, group="tokens", engine="h5netcdf") as tokens:
-        check.demand(all(isinstance(text, str) for text in tokens["text"].values), "xarray: texts are not str")
+    for engine in ("h5netcdf", "netcdf4"):
+        for group in groups:
+            with xarray.open_dataset(path, group=group, engine=engine) as dataset:
+                dataset.load()
+                for name, variable in dataset.variables.items():
+                    phony = [dimension for dimension in variable.dims if str(dimension).startswith("phony")]
+                    check.demand(not phony, f"{engine}: {group}/{name} has dimensions without a scale: {phony}")
+        with xarray.open_dataset(path, group="tokens", engine=engine) as tokens:
+            check.demand(all(isinstance(text, str) for text in tokens["text"].values), f"{engine}: texts are not str")
 
 
 def main():

@@ -84,7 +84,7 @@ def read_journal(path):
 
 def check_h5py(path, journal):
     with h5py.File(path) as file:
-        assert file.attrs["format"] == "headscope-run" and file.attrs["format_version"] == 1
+        assert file.attrs["format"] == "headscope-run" and file.attrs["format_version"] == 2
         assert file.attrs["state"] == "finished"
         assert file["job"][()].decode() == journal["job"]
         steps = np.array(journal["steps"])
@@ -116,17 +116,19 @@ def check_h5py(path, journal):
         file.visititems(labelled)
 
 
-def check_xarray(path, journal):
-    training = xarray.open_dataset(path, group="training", engine="h5netcdf")
+def check_xarray(path, journal, engine):
+    training = xarray.open_dataset(path, group="training", engine=engine)
     assert training.loss.dims == ("step",) and training.loss.sel(step=3) == journal["steps"][2][2]
     assert training.loss.attrs["units"] == "nat"
-    probe = xarray.open_dataset(path, group="probe", engine="h5netcdf")
+    probe = xarray.open_dataset(path, group="probe", engine=engine)
     assert probe.entropy.dims == ("step", "site", "head") and probe.head_diversity.dims == ("step", "site")
     assert probe.local_focus.dims == ("step", "site", "head", "local_distance")
     step, indicators, _, _ = journal["probes"][2]
     assert np.array_equal(probe.entropy.sel(step=step).values.ravel(), indicators["entropy"], equal_nan=True)
-    log = xarray.open_dataset(path, group="log", engine="h5netcdf")
-    assert log.text.dims == ("line",)
+    log = xarray.open_dataset(path, group="log", engine=engine)
+    assert log.text.dims == ("line",) and all(isinstance(text, str) for text in log.text.values)
+    for group in ("/", "training", "probe", "log", "sites"):
+        xarray.open_dataset(path, group=group, engine=engine).load()
 
 
 def main():
@@ -137,7 +139,8 @@ def main():
             journal = read_journal(run / "events.log")
             assert len(journal["steps"]) >= 300 and len(journal["probes"]) >= 7
             check_h5py(run / "run.h5", journal)
-            check_xarray(run / "run.h5", journal)
+            for engine in ("h5netcdf", "netcdf4"):
+                check_xarray(run / "run.h5", journal, engine)
         with h5py.File(pathlib.Path(folder) / "sample.evaluation.h5") as file:
             assert file.attrs["format"] == "headscope-evaluation" and file["results/value"].shape[0] > 100
     print("run folders read the same by h5py, xarray and by their description")

@@ -94,7 +94,7 @@ def check_case(program, folder, rng):
         assert found[:].tolist() == tokens
         assert file["documents/begin"][:].tolist() == begins
         assert len(file["documents/source"]) == file.attrs["documents"] == len(begins) - 1
-        assert file.attrs["format"] == "headscope-tokens" and file.attrs["format_version"] == 1
+        assert file.attrs["format"] == "headscope-tokens" and file.attrs["format_version"] == 2
         assert file.attrs["vocabulary"] == tokenizer.get_vocab_size()
         assert file.attrs["separator"] == tokenizer.token_to_id(SEPARATOR)
         assert file.attrs["tokens_sha256"] == sha256(found[:].tobytes())

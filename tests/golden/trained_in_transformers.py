@@ -29,7 +29,9 @@ LENGTHS = (65, 2)
 CASES = [
     "gpt2", "gpt2-float16-sharded-untied", "llama", "llama-bf16-sharded-tied", "qwen2", "opt", "opt-post-norm-small-embedding", "bloom", "neox",
     "neox-serial-old", "neox-bf16-sharded-tied", "mistral", "qwen3", "gemma2", "gemma2-tight-caps", "phi",
-    "phi-bf16-sharded-tied", "gptj", "gptj-f16-sharded-tied-bare", "olmo2", "gpt-oss", "gpt-oss-packed",
+    "phi-bf16-sharded-tied", "gptj", "gptj-f16-sharded-tied-bare", "olmo2", "gpt-oss", "gpt-oss-packed", "gemma", "gemma3",
+    "phi3", "smollm3", "olmo-clipped-biases-old", "olmo3", "granite", "starcoder2", "stablelm",
+    "stablelm-key-norms-parallel-old",
 ]
 
 

@@ -100,7 +100,7 @@ def bomb(path, count, dtype):
 
 MUST = [
     ("format", attribute("format", None)), ("another format", attribute("format", "headscope-run")),
-    ("format is a number", attribute("format", 5)), ("version 2", attribute("format_version", np.int32(2))),
+    ("format is a number", attribute("format", 5)), ("version 3", attribute("format_version", np.int32(3))),
     ("version is a text", attribute("format_version", "1")), ("version is an array", attribute("format_version", np.ones(3, "i4"))),
     ("no version", attribute("format_version", None)), ("no seed", attribute("seed", None)),
     ("no complete", attribute("complete", None)), ("complete is a text", attribute("complete", "1")),

@@ -174,6 +174,51 @@ TEST_CASE("The same figure gives the same bytes", "[widgets][painter]") {
     }
 }
 
+TEST_CASE("SVG with control characters in its texts is XML", "[widgets][painter]") {
+    ensure_application();
+    auto figure = tests::sample_heat_map(20, true);
+    figure.title = std::string(
+                       "a\x01\x1F"
+                       "b\xEF\xBF\xBF") +
+                   " c\n";
+    const std::string svg = render_figure(figure, {}, "svg");
+    QXmlStreamReader reader(QByteArray::fromStdString(svg));
+    while (!reader.atEnd()) reader.readNext();
+    INFO(reader.errorString().toStdString());
+    CHECK_FALSE(reader.hasError());
+    CHECK(svg.find('\x01') == std::string::npos);
+}
+
+TEST_CASE("A PDF has the same bytes in every time zone, and its table of places is right", "[widgets][painter]") {
+    ensure_application();
+    const auto figure = tests::sample_heat_map(20, true);
+    const auto in_zone = [&](const char* zone) {
+        ::setenv("TZ", zone, 1);
+        ::tzset();
+        return render_figure(figure, {}, "pdf");
+    };
+    const char* before = std::getenv("TZ");
+    const std::string own = before == nullptr ? "" : before;
+    const std::string universal = in_zone("UTC"), nepal = in_zone("XST-5:45"), west = in_zone("XST+3");
+    before == nullptr ? ::unsetenv("TZ") : ::setenv("TZ", own.c_str(), 1);
+    ::tzset();
+    CHECK((universal == nepal));
+    CHECK((universal == west));
+    for (const std::string& pdf : {universal, nepal}) {
+        const std::size_t table = std::stoul(pdf.substr(pdf.rfind("startxref\n") + 10));
+        REQUIRE(pdf.compare(table, 5, "xref\n") == 0);
+        std::size_t line = pdf.find('\n', table + 5) + 1;
+        const int objects = std::stoi(pdf.substr(pdf.find("0 ", table + 5) + 2));
+        REQUIRE(objects > 5);
+        for (int object = 1; object < objects; ++object) {
+            line += 20;
+            const std::size_t place = std::stoul(pdf.substr(line, 10));
+            const std::string begin = std::to_string(object) + " 0 obj";
+            CHECK(pdf.compare(place, begin.size(), begin) == 0);
+        }
+    }
+}
+
 TEST_CASE("A PDF file with emoji leaves later pictures as they were", "[widgets][painter]") {
     ensure_application();
     const auto figure = tests::sample_heat_map(20, true);

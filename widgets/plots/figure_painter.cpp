@@ -53,14 +53,46 @@ void draw(QCustomPlot& plot, QPaintDevice* device, const QSizeF& size, double sc
     painter.end();
 }
 
-/// Overwrites every digit between `begin` and `end` marks: dates and identifiers that differ from run to run.
-void blank(QByteArray& bytes, const QByteArray& begin, char until, const QByteArray& keep_valid) {
-    for (qsizetype at = bytes.indexOf(begin); at >= 0; at = bytes.indexOf(begin, at)) {
-        at += begin.size();
-        for (qsizetype i = 0; at < bytes.size() && bytes[at] != until; ++at, ++i) {
-            if (i < keep_valid.size()) bytes[at] = keep_valid[i];
-        }
+/// One number of so many digits, padded with zeros, at this place of a PDF file.
+qint64 number_at(const QByteArray& bytes, qsizetype at, qsizetype digits) {
+    return bytes.mid(at, digits).toLongLong();
+}
+
+/// Qt writes when a file was made by the local clock: its zone gets into the file, and moves what follows. The time is
+/// blanked, the zone UTC, and the table of places at the file's end follows.
+void set_date(QByteArray& bytes) {
+    const QByteArray begin = "/CreationDate (D:", date = "20000101000000Z";
+    const qsizetype first = bytes.indexOf(begin) + begin.size(), end = bytes.indexOf(')', first);
+    const qsizetype table = bytes.lastIndexOf("xref\n0 "), last = bytes.lastIndexOf("startxref\n");
+    if (first < begin.size() || end < 0 || table < first || last < table) return;
+    const qint64 moved = date.size() - (end - first);
+    // Each line of the table has 20 bytes, and begins with the place of an object in ten digits.
+    const qsizetype lines = bytes.indexOf('\n', table + 5) + 1;
+    for (qsizetype line = lines; line + 20 <= last && bytes[line + 10] == ' '; line += 20) {
+        const qint64 place = number_at(bytes, line, 10);
+        if (place > first) bytes.replace(line, 10, QByteArray::number(place + moved).rightJustified(10, '0'));
     }
+    const qsizetype number = last + 10, until = bytes.indexOf('\n', number);
+    bytes.replace(number, until - number, QByteArray::number(number_at(bytes, number, until - number) + moved));
+    bytes.replace(first, end - first, date);
+}
+
+/// XML 1.0 has no place for control characters but white space: whatever a text holds of them is shown as unknown.
+QByteArray without_controls(const QByteArray& bytes) {
+    QByteArray kept;
+    kept.reserve(bytes.size());
+    for (qsizetype i = 0; i < bytes.size(); ++i) {
+        const auto byte = static_cast<unsigned char>(bytes[i]);
+        const bool space = byte == '\t' || byte == '\n' || byte == '\r';
+        const bool none = byte == 0xEF && i + 2 < bytes.size() && bytes[i + 1] == '\xBF' &&
+                          static_cast<unsigned char>(bytes[i + 2]) >= 0xBE;  // U+FFFE, U+FFFF
+        if (none) i += 2;
+        if (none || (byte < 0x20 && !space))
+            kept += "\xEF\xBF\xBD";
+        else
+            kept += bytes[i];
+    }
+    return kept;
 }
 
 QByteArray pdf(QCustomPlot& plot, const QSizeF& size, const std::string& title) {
@@ -77,7 +109,7 @@ QByteArray pdf(QCustomPlot& plot, const QSizeF& size, const std::string& title) 
         writer.setCreator("Headscope");
         draw(plot, &writer, size, static_cast<double>(kPdfDpi) / kUnitsPerInch, true);
     }
-    blank(bytes, "/CreationDate (D:", ')', "20000101000000");
+    set_date(bytes);
     return bytes;
 }
 
@@ -99,7 +131,7 @@ QByteArray svg(QCustomPlot& plot, const QSizeF& size, const std::string& title) 
     bytes.replace("font-family=\"" + figure_font(8).families().constFirst().toHtmlEscaped().toUtf8() + "\"",
                   "font-family=\"" + font_family_list().toHtmlEscaped().toUtf8() + "\"");
     bytes.replace("<image ", "<image style=\"image-rendering:pixelated\" ");
-    return bytes;
+    return without_controls(bytes);
 }
 
 QByteArray png(QCustomPlot& plot, const QSizeF& size, double dpi, const QColor& background) {

@@ -7,11 +7,14 @@
 
 namespace headscope::mixers {
 
+using model::QueryKeyNorm;
+
 Projections::Projections(const model::ModelConfig& config)
     : heads_(config.heads),
       key_value_heads_(config.key_value_heads),
       head_size_(config.head_size),
-      norms_of_all_heads_(config.query_key_norm == model::QueryKeyNorm::all_heads) {}
+      norms_(config.query_key_norm),
+      clip_(config.query_key_value_clip) {}
 
 void Projections::declare(model::TensorPlan& plan, const model::TensorNames& names) {
     const model::ModelConfig& config = plan.config();
@@ -44,16 +47,32 @@ void Projections::declare(model::TensorPlan& plan, const model::TensorNames& nam
 }
 
 void Projections::declare_norms(model::TensorPlan& plan, const model::TensorNames& names) {
-    const model::ModelConfig& config = plan.config();
-    if (config.query_key_norm == model::QueryKeyNorm::none) return;
+    if (norms_ == QueryKeyNorm::none) return;
+    if (norms_ == QueryKeyNorm::own_of_each_head) return declare_own_norms(plan, names);
     const model::SizeKeys& keys = plan.keys();
     const auto size = [&](std::int64_t heads, const std::string& key) {
-        return norms_of_all_heads_ ? model::Dimension{heads * head_size_, key + " * " + keys.head_size}
-                                   : model::Dimension{head_size_, keys.head_size};
+        return norms_ == QueryKeyNorm::all_heads ? model::Dimension{heads * head_size_, key + " * " + keys.head_size}
+                                                 : model::Dimension{head_size_, keys.head_size};
     };
     query_norm_.declare(plan, names.layer_stem + names.in_layer.query_norm, size(heads_, keys.heads), false);
     key_norm_.declare(plan, names.layer_stem + names.in_layer.key_norm, size(key_value_heads_, keys.key_value_heads),
                       false);
+}
+
+void Projections::declare_own_norms(model::TensorPlan& plan, const model::TensorNames& names) {
+    const auto gains = [&](model::Norm& norm, const std::string& name, std::int64_t heads) {
+        norm.kind = plan.config().norm;
+        norm.epsilon = plan.config().norm_epsilon;
+        norm.affine = false;  // the norm itself: the gains lie side by side, [heads * size]
+        for (std::int64_t head = 0; head < heads; ++head) {
+            std::string stem = name;
+            stem.replace(stem.find("{}"), 2, std::to_string(head));
+            plan.want_rows(&norm.weight, names.layer_stem + stem + ".weight", {{head_size_, plan.keys().head_size}},
+                           head * head_size_, heads * head_size_, model::Initial::gain);
+        }
+    };
+    gains(query_norm_, names.in_layer.query_norm, heads_);
+    gains(key_norm_, names.in_layer.key_norm, key_value_heads_);
 }
 
 Site Projections::site(bool causal) const {
@@ -84,14 +103,19 @@ at::Tensor Projections::value(const at::Tensor& x, const Cancellation* cancellat
     return own(x, cancellation).unflatten(2, {key_value_heads_, head_size_}).transpose(1, 2);
 }
 
+at::Tensor Projections::normed(const model::Norm& norm, const at::Tensor& heads) const {
+    if (norms_ == QueryKeyNorm::all_heads) return norm(heads.flatten(2)).reshape(heads.sizes());
+    if (norms_ == QueryKeyNorm::each_head) return norm(heads);
+    model::Norm bare = norm;
+    bare.weight = at::Tensor();
+    return bare(heads) * norm.weight.unflatten(0, {-1, head_size_});
+}
+
 at::Tensor Projections::with_norms(const at::Tensor& query_key) const {
-    if (!query_norm_.weight.defined()) return query_key;
-    const auto apply = [this](const model::Norm& norm, const at::Tensor& heads) {
-        return norms_of_all_heads_ ? norm(heads.flatten(2)).reshape(heads.sizes()) : norm(heads);
-    };
-    return at::cat({apply(query_norm_, query_key.narrow(2, 0, heads_)),
-                    apply(key_norm_, query_key.narrow(2, heads_, key_value_heads_))},
-                   2);
+    if (norms_ == QueryKeyNorm::none) return clipped(query_key);
+    return clipped(at::cat({normed(query_norm_, query_key.narrow(2, 0, heads_)),
+                            normed(key_norm_, query_key.narrow(2, heads_, key_value_heads_))},
+                           2));
 }
 
 at::Tensor announce_and_rotate(const Projections& maps, const at::Tensor& query_key, const at::Tensor& value,

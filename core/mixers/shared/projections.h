@@ -19,7 +19,7 @@ namespace headscope::mixers {
 /// heads, key heads, value heads; they may be fed from different inputs.
 ///
 /// The order for query and key is projection and bias (heads()), then what a mixer does of its own, with_norms(), then
-/// rotary positions.
+/// rotary positions; values are only cut (clipped()).
 class Projections {
 public:
     explicit Projections(const model::ModelConfig& config);
@@ -38,8 +38,10 @@ public:
     /// The values alone: [B, key_value_heads, L, size].
     at::Tensor value(const at::Tensor& x, const Cancellation* cancellation) const;
 
-    /// Query and key after their norms, where there are any; shape as the input [B, L, heads + key_value_heads, size].
+    /// Query and key after their norms, and cut; shape as the input [B, L, heads + key_value_heads, size].
     at::Tensor with_norms(const at::Tensor& query_key) const;
+    /// Cut to ModelConfig::query_key_value_clip, where there is one.
+    at::Tensor clipped(const at::Tensor& heads) const { return clip_ > 0 ? heads.clamp(-clip_, clip_) : heads; }
 
     // Parts of what heads() or query_key() returned, as [B, heads, L, size].
     at::Tensor query_of(const at::Tensor& all) const { return all.narrow(2, 0, heads_).transpose(1, 2); }
@@ -50,13 +52,16 @@ public:
 
 private:
     void declare_norms(model::TensorPlan& plan, const model::TensorNames& names);
+    void declare_own_norms(model::TensorPlan& plan, const model::TensorNames& names);
+    at::Tensor normed(const model::Norm& norm, const at::Tensor& heads) const;
     /// Rows [first, first + count) of the matrix, as a map of its own.
     model::Linear rows(std::int64_t first, std::int64_t count) const;
 
     std::int64_t heads_, key_value_heads_, head_size_;
     model::Linear all_;
     model::Norm query_norm_, key_norm_;
-    bool norms_of_all_heads_ = false;
+    model::QueryKeyNorm norms_;
+    double clip_;
 };
 
 /// Announces "query" and "key" [B, heads, L, size] of `query_key`, which has its norms, and `value`; then rotates query

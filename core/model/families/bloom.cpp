@@ -28,6 +28,9 @@ ModelConfig read(const ConfigReader& reader) {
     config.residual_after_norm = reader.boolean("apply_residual_connection_post_layernorm", false);
     config.norm_epsilon = reader.positive("layer_norm_epsilon", 1e-5);
     config.activation = Activation::gelu_tanh;
+    // transformers then adds up slices without their biases.
+    if (reader.boolean("slow_but_exact", false) && reader.count("pretraining_tp", 1) > 1)
+        reader.unsupported("slow_but_exact", "false beside pretraining_tp above 1");
     config.query_key_value_bias = config.output_bias = config.feed_forward_bias = true;
     config.tied_head = reader.boolean("tie_word_embeddings", true);
     return config;

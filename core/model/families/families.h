@@ -19,6 +19,8 @@ ModelConfig read_llama(const ConfigReader& reader, std::int64_t default_position
 ModelConfig read_llama_without_positions(const ConfigReader& reader, std::int64_t default_positions,
                                          const SizeDefaults& sizes = {});
 TensorNames llama_names(const ModelConfig& config);
+TensorNames gemma2_names(const ModelConfig& config);
+TensorNames olmo2_names(const ModelConfig& config);
 
 // BERT's.
 ModelConfig read_bert(const ConfigReader& reader);

@@ -30,7 +30,9 @@ ModelConfig read(const ConfigReader& reader) {
     return config;
 }
 
-TensorNames names(const ModelConfig& config) {
+}  // namespace
+
+TensorNames gemma2_names(const ModelConfig& config) {
     TensorNames names = llama_names(config);
     names.in_layer.attention_update_norm = "post_attention_layernorm";
     names.in_layer.feed_forward_norm = "pre_feedforward_layernorm";
@@ -38,9 +40,7 @@ TensorNames names(const ModelConfig& config) {
     return names;
 }
 
-}  // namespace
-
 const Family kGemma2{
-    "gemma2", {"gemma2"}, "Gemma 2: capped scores and logits, windows on every other layer", read, names};
+    "gemma2", {"gemma2"}, "Gemma 2: capped scores and logits, windows on every other layer", read, gemma2_names};
 
 }  // namespace headscope::model

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Mistral 7B and its kin (Jiang et al., arXiv 2310.06825): Llama without biases, with one window on every layer.
-#include <algorithm>
-
 #include "core/model/families/families.h"
 
 namespace headscope::model {
@@ -12,11 +10,7 @@ ModelConfig read(const ConfigReader& reader) {
     sizes.key_value_heads = 8;
     ModelConfig config = read_llama(reader, 131072, sizes);
     config.query_key_value_bias = config.output_bias = config.feed_forward_bias = false;
-    config.windows = read_windows(reader, config.layers, read_window(reader, 4096), 0);
-    // transformers gives a file of this type its window on every layer, whatever such a list says.
-    if (std::count(config.windows.begin(), config.windows.end(), 0) != 0) {
-        reader.unsupported("layer_types", "the same for every layer of a mistral model");
-    }
+    config.windows = read_windows_everywhere(reader, config.layers, read_window(reader, 4096));
     return config;
 }
 

@@ -14,7 +14,9 @@ ModelConfig read(const ConfigReader& reader) {
     return config;
 }
 
-TensorNames names(const ModelConfig& config) {
+}  // namespace
+
+TensorNames olmo2_names(const ModelConfig& config) {
     TensorNames names = llama_names(config);
     names.in_layer.input_norm.clear();
     names.in_layer.query_norm = "self_attn.q_norm";
@@ -25,9 +27,7 @@ TensorNames names(const ModelConfig& config) {
     return names;
 }
 
-}  // namespace
-
 const Family kOlmo2{
-    "olmo2", {"olmo2"}, "OLMo 2: Llama with norms after each part, and of queries and keys", read, names};
+    "olmo2", {"olmo2"}, "OLMo 2: Llama with norms after each part, and of queries and keys", read, olmo2_names};
 
 }  // namespace headscope::model

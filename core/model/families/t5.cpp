@@ -30,6 +30,10 @@ void read_feed_forward(ModelConfig& config, const ConfigReader& reader, const st
     config.gated_feed_forward = text.compare(0, gate.size(), gate) == 0;
     const std::string activation = config.gated_feed_forward ? text.substr(gate.size()) : text;
     config.activation = text == "gated-gelu" ? Activation::gelu_tanh : activation_named(activation, reader, key);
+    // What transformers derives it writes into every file, and heeds where it says something else.
+    if (reader.has("dense_act_fn")) config.activation = read_activation(reader, "dense_act_fn", "relu");
+    if (reader.boolean("is_gated_act", config.gated_feed_forward) != config.gated_feed_forward)
+        reader.unsupported("is_gated_act", "what feed_forward_proj says");
 }
 
 void read_buckets(ModelConfig& config, const ConfigReader& reader) {

@@ -130,6 +130,7 @@ at::Tensor Tower::run(const Batch& batch, const ForwardOptions& options, mixers:
     context.first_position = held;
     const Rotation anywhere = rotation(rotary_, held, length, options.cache != nullptr);
     const Rotation in_windows = rotation(window_rotary_, held, length, options.cache != nullptr);
+    const Rotation nowhere{};
 
     kernels::ScoreRule bias;
     if (bucket_bias_.defined()) {
@@ -166,7 +167,9 @@ at::Tensor Tower::run(const Batch& batch, const ForwardOptions& options, mixers:
         if (options.cancellation) options.cancellation->check();
         context.layer = LayerIndex(place_.first_layer + static_cast<std::int64_t>(number));
         context.site = SiteIndex(first_sites_[number]);
-        (in_windows.rotary && config_->windows.at(number) > 0 ? in_windows : anywhere).enter(context);
+        const bool turns = config_->rotary_layers.empty() || config_->rotary_layers.at(number) != 0;
+        const bool in_window = in_windows.rotary && config_->windows.at(number) > 0;
+        (!turns ? nowhere : in_window ? in_windows : anywhere).enter(context);
         const auto counted = static_cast<int>(context.layer.value);
         const Layer& layer = layers_[order_[number]];
         LayerCaches caches{take_cache(), nullptr};
@@ -223,12 +226,16 @@ at::Tensor Tower::run_layer(const Layer& layer, const at::Tensor& hidden, const 
     context.announce("input_norm", read);
     const at::Tensor mixer_output = layer.mixer->forward(read, context, caches.own);
     context.announce("mixer_output", mixer_output);
-    const at::Tensor attention = layer.attention_update_norm(layer.output(mixer_output, context.cancellation));
+    const auto scaled = [this](const at::Tensor& update) {
+        return config_->update_scale == 1 ? update : update * config_->update_scale;
+    };
+    const at::Tensor attention = scaled(layer.attention_update_norm(layer.output(mixer_output, context.cancellation)));
     context.announce("attention_output", attention);
     const at::Tensor mixed = dropped(attention, context, "attention");
     const auto feed_forward = [&](const at::Tensor& input) {
         if (context.cancellation) context.cancellation->check();
-        const at::Tensor update = layer.feed_forward_update_norm(layer.feed_forward(input, context.cancellation));
+        const at::Tensor update =
+            scaled(layer.feed_forward_update_norm(layer.feed_forward(input, context.cancellation)));
         context.announce("feed_forward_output", update);
         return dropped(update, context, "feed_forward");
     };

@@ -5,11 +5,13 @@
 #include <cmath>
 #include <fstream>
 #include <sstream>
+#include <tuple>
 
 #include <nlohmann/json.hpp>
 
 #include "core/model/recipe.h"
 #include "tests/core/base/error_matcher.h"
+#include "tests/core/model/tiny_checkpoint.h"
 
 using namespace headscope;
 using model::ModelConfig;
@@ -60,7 +62,25 @@ TEST_CASE("Sizes that a file leaves out are the family's own", "[model][families
     CHECK(read(least("phi")).key_value_heads == 16);
     CHECK(read(least("gptj")).feed_forward == 4 * 128 * 16);
     CHECK(read(least("olmo2")).norm_epsilon == 1e-5);
-    for (const char* type : {"mistral", "gemma2", "phi", "olmo2"}) {
+    CHECK(read(least("gemma")).head_size == 256);
+    CHECK(read(least("gemma")).key_value_heads == 16);
+    CHECK(read(least("smollm3")).key_value_heads == 4);
+    CHECK(read(least("starcoder2")).key_value_heads == 2);
+    CHECK(read(least("stablelm", 32)).key_value_heads == 32);
+    CHECK(read(least("granite")).norm_epsilon == 1e-6);
+    CHECK(read(least("granite")).attention_scale == 1);
+    CHECK(read(least("olmo")).norm_epsilon == 1e-5);
+    CHECK(read(least("phi3")).norm_epsilon == 1e-5);
+    // The files with images say what differs from the smallest one.
+    const ModelConfig images = read({{"model_type", "gemma3"}, {"text_config", json::object()}});
+    CHECK(images.vocabulary == 262208);
+    CHECK(images.hidden == 2304);
+    CHECK(images.feed_forward == 9216);
+    CHECK(images.layers == 26);
+    CHECK(images.heads == 8);
+    CHECK(images.key_value_heads == 4);
+    CHECK(images.head_size == 256);
+    for (const char* type : {"mistral", "gemma2", "phi", "olmo2", "smollm3"}) {
         CAPTURE(type);
         CHECK(read(with(least(type), "num_key_value_heads", nullptr)).key_value_heads == 16);
     }
@@ -80,6 +100,30 @@ TEST_CASE("A null switches off what is on by default", "[model][families]") {
     CHECK(read(with(least("gemma2"), "attn_logit_softcapping", nullptr)).soft_cap == 0);
     CHECK(read(least("gemma2")).final_soft_cap == 30);
     CHECK(read(with(least("gemma2"), "final_logit_softcapping", nullptr)).final_soft_cap == 0);
+    CHECK(read(with(least("gemma3_text"), "num_hidden_layers", 7)).windows ==
+          Windows{4096, 4096, 4096, 4096, 4096, 0, 4096});
+    CHECK(read(with(least("olmo3"), "num_hidden_layers", 5)).windows == Windows{4096, 4096, 4096, 0, 4096});
+    for (const char* type : {"phi3", "starcoder2", "smollm3"}) {
+        CAPTURE(type);
+        CHECK(read(least(type)).windows.empty());
+        CHECK(read(with(least(type), "sliding_window", nullptr)).windows.empty());
+    }
+    CHECK(read(with(least("phi3"), "sliding_window", 7)).windows == Windows{7, 7});
+    CHECK(read(with(least("smollm3"), "sliding_window", 7)).windows.empty());
+    const json smollm3 = with(with(least("smollm3"), "sliding_window", 7), "no_rope_layers", {0, 1});
+    CHECK(read(with(smollm3, "use_sliding_window", true)).windows == Windows{7, 0});
+    CHECK(read(with(smollm3, "layer_types", {"full_attention", "sliding_attention"})).windows == Windows{0, 7});
+    CHECK(read(with(least("gemma3_text"), "final_logit_softcapping", 7)).final_soft_cap == 7);
+    CHECK(read(with(least("gemma3_text"), "attn_logit_softcapping", 7)).soft_cap == 0);
+    CHECK(read(with(least("olmo"), "clip_qkv", nullptr)).query_key_value_clip == 0);
+    for (const char* type : {"gemma", "gemma3_text", "smollm3", "starcoder2"}) CHECK(read(least(type)).tied_head);
+    for (const char* type : {"phi3", "olmo", "olmo3", "granite"}) CHECK_FALSE(read(least(type)).tied_head);
+    CHECK_FALSE(read(least("stablelm", 32)).tied_head);
+    // Of files with images the tie stands beside the towers, and logits have no cap.
+    json images = {{"model_type", "gemma3"}, {"text_config", with(least("gemma3_text"), "final_logit_softcapping", 7)}};
+    images["text_config"]["tie_word_embeddings"] = false;
+    CHECK(read(images).tied_head);
+    CHECK(read(images).final_soft_cap == 0);
     CHECK(read(least("gemma2")).tied_head);
     CHECK_FALSE(read(least("olmo2")).tied_head);
 }
@@ -102,6 +146,47 @@ TEST_CASE("Rotary settings have each family's names and defaults", "[model][fami
     CHECK(published.original_positions == 4096);
     CHECK_FALSE(published.truncate);
     CHECK(read(with(least("gpt_oss"), "rope_parameters", {{"rope_type", "default"}})).rope.theta == 150000);
+    CHECK(read(least("stablelm", 32)).rope.partial == 0.25);
+    CHECK(read(least("smollm3")).rope.theta == 2000000);
+    CHECK(read(with(least("smollm3"), "num_hidden_layers", 5)).rotary_layers ==
+          std::vector<std::int64_t>{1, 1, 1, 0, 1});
+    CHECK(read(with(least("smollm3"), "no_rope_layers", {0, 2, 0})).rotary_layers == std::vector<std::int64_t>{0, 1});
+
+    const json linear = {{"rope_type", "linear"}, {"factor", 8}};
+    for (const char* type : {"gemma3_text", "olmo3"}) {
+        CAPTURE(type);
+        const bool gemma = std::string(type) == "gemma3_text";
+        const double full = gemma ? 1e6 : 5e5, windowed = gemma ? 1e4 : 5e5;
+        CHECK(read(least(type)).rope.theta == full);
+        CHECK(read(least(type)).window_rope->theta == windowed);
+        // rope_theta and rope_scaling are not for layers with a window.
+        const ModelConfig old = read(with(with(least(type), "rope_theta", 77), "rope_scaling", linear));
+        CHECK(old.rope.theta == 77);
+        CHECK(old.rope.factor == 8);
+        CHECK(old.window_rope->theta == windowed);
+        CHECK(old.window_rope->type == "default");
+        const ModelConfig sets = read(with(least(type), "rope_parameters", {{"full_attention", linear}}));
+        CHECK(sets.rope.type == "linear");
+        CHECK(sets.window_rope->theta == windowed);
+    }
+    CHECK(read(with(least("gemma3_text"), "rope_local_base_freq", 5)).window_rope->theta == 5);
+    CHECK_FALSE(read(with(least("olmo3"), "sliding_window", nullptr)).window_rope.has_value());
+    // Of several sets none's own truncate is read.
+    const json yarn = {{"rope_type", "yarn"}, {"factor", 8}, {"truncate", false}};
+    json sets = {{"full_attention", yarn}};
+    CHECK(read(with(least("olmo3"), "rope_parameters", sets)).rope.truncate);
+    sets["truncate"] = false;
+    CHECK_FALSE(read(with(least("olmo3"), "rope_parameters", sets)).rope.truncate);
+
+    json longrope = {{"type", "su"}, {"short_factor", json::array()}, {"long_factor", json::array()}};
+    for (int n = 0; n < 12; ++n)
+        for (const char* key : {"short_factor", "long_factor"}) longrope[key].push_back(1.0 + n);
+    longrope["original_max_position_embeddings"] = 77;
+    const json phi3 = with(with(least("phi3"), "rope_scaling", longrope), "max_position_embeddings", 131072);
+    CHECK(read(phi3).rope.type == "longrope");
+    CHECK(read(phi3).rope.original_positions == 4096);
+    CHECK(read(phi3).rope.factor == 32);
+    CHECK(read(with(phi3, "original_max_position_embeddings", 8192)).rope.factor == 16);
 }
 
 TEST_CASE("What a decoder's configuration asks for and is not built is refused by its key", "[model][families]") {
@@ -120,6 +205,32 @@ TEST_CASE("What a decoder's configuration asks for and is not built is refused b
     refuses(with(least("gptj"), "rotary_dim", nullptr), ErrorCode::mismatch, "rotary_dim");
     refuses(with(least("gpt_oss"), "num_experts_per_tok", 129), ErrorCode::mismatch, "no more than there are experts");
     refuses(with(least("phi"), "hidden_act", "laplace"), ErrorCode::unsupported, "found \"laplace\"");
+    for (const char* type : {"gemma", "gemma3_text"}) {
+        refuses(with(least(type), "use_bidirectional_attention", true), ErrorCode::unsupported,
+                "use_bidirectional_attention] expected false");
+    }
+    refuses({{"model_type", "gemma3"}}, ErrorCode::mismatch, "text_config] expected an object");
+    refuses({{"model_type", "gemma3"}, {"text_config", {{"num_hidden_layers", 0}}}}, ErrorCode::mismatch,
+            "text_config: num_hidden_layers");
+    refuses(with(least("gemma3_text"), "rope_scaling", {{"type", "linear"}, {"factor", 8}}), ErrorCode::unsupported,
+            "rope_scaling: type] expected rope_type");
+    refuses(with(least("olmo3"), "rope_parameters", {{"rope_type", "default"}}), ErrorCode::unsupported,
+            "a set of rotary parameters for each kind of layer");
+    refuses(with(least("phi3"), "rope_scaling", {{"type", "linear"}, {"factor", 2}}), ErrorCode::unsupported,
+            "rope_scaling] expected longrope or the default kind");
+    refuses(
+        with(with(least("starcoder2"), "sliding_window", 7), "layer_types", {"full_attention", "sliding_attention"}),
+        ErrorCode::unsupported, "layer_types] expected the same for every layer");
+    refuses(with(least("smollm3"), "no_rope_layers", json::array({1})), ErrorCode::mismatch,
+            "no_rope_layers] expected a list of at least 2");
+    refuses(with(least("smollm3"), "no_rope_layers", json::array()), ErrorCode::mismatch, "no_rope_layers");
+    refuses(with(least("olmo"), "clip_qkv", -1), ErrorCode::mismatch, "clip_qkv] expected a number above 0");
+    refuses(with(least("granite"), "logits_scaling", 0), ErrorCode::mismatch, "logits_scaling");
+    refuses(with(least("stablelm", 32), "head_dim", 25), ErrorCode::mismatch, "head_dim] expected hidden_size / ");
+    json norms = with(with(least("stablelm", 4096), "qk_layernorm", true), "num_hidden_layers", 16);
+    refuses(norms, ErrorCode::mismatch, "num_attention_heads] expected at most 65536 heads with norms");
+    refuses(with(least("llama"), "per_layer_config", {{"0", json::object()}}), ErrorCode::unsupported,
+            "per_layer_config] expected none");
 }
 
 TEST_CASE("A stored configuration shows every choice", "[model][families]") {
@@ -135,6 +246,12 @@ TEST_CASE("A stored configuration shows every choice", "[model][families]") {
     CHECK(json::parse(read(least("phi")).to_json()).at("parallel_residual") == true);
     CHECK(json::parse(read(least("qwen3", 32)).to_json()).at("query_key_norm") == "each_head");
     CHECK(json::parse(read(least("olmo2")).to_json()).at("query_key_norm") == "all_heads");
+    CHECK(json::parse(read(with(least("stablelm", 32), "qk_layernorm", true)).to_json()).at("query_key_norm") ==
+          "own_of_each_head");
+    CHECK(json::parse(read(with(least("olmo"), "clip_qkv", 8)).to_json()).at("query_key_value_clip") == 8);
+    CHECK(json::parse(read(with(least("granite"), "residual_multiplier", 0.5)).to_json()).at("update_scale") == 0.5);
+    CHECK(json::parse(read(least("smollm3")).to_json()).at("rotary_layers") == json({1, 1}));
+    CHECK(json::parse(read(least("gemma3_text")).to_json()).at("window_rope").at("theta") == 10000);
     const json gemma2 = json::parse(read(least("gemma2")).to_json());
     CHECK(gemma2.at("norm_gain_offset") == 1.0);
     CHECK(gemma2.at("embedding_scale") == Approx(std::sqrt(24.0 * 16.0)));
@@ -152,4 +269,56 @@ TEST_CASE("The family that HACKING.md shows is the one that is compiled", "[mode
     CHECK(guide.find("```cpp\n" + recipe + "```") != std::string::npos);
     CHECK(text_of("core/model/families/list.inc").find("\nHEADSCOPE_FAMILY(qwen3, kQwen3)\n") != std::string::npos);
     CHECK(guide.find("    HEADSCOPE_FAMILY(qwen3, kQwen3)\n") != std::string::npos);
+}
+
+TEST_CASE("What transformers consults and no family reads is refused by its key, of every family",
+          "[model][families]") {
+    const auto refuses_key = [](const test::TinyCheckpoint& file, const std::string& key, const json& value) {
+        test::TinyCheckpoint changed = file;
+        changed.config[key] = value;
+        INFO(key << " = " << value.dump());
+        CHECK_THROWS_MATCHES(changed.build(), Error, IsError(ErrorCode::unsupported, key + "]"));
+        changed.config[key] = nullptr;
+        if (key != "is_causal") CHECK_NOTHROW(changed.build());
+    };
+    for (const char* name :
+         {"gpt2",    "llama",      "qwen2", "opt",     "bloom",      "neox",    "mistral", "qwen3",
+          "gemma2",  "phi",        "gptj",  "olmo2",   "gpt-oss",    "bert",    "roberta", "distilbert",
+          "albert",  "modernbert", "t5",    "mt5",     "bart",       "gemma",   "gemma3",  "phi3",
+          "smollm3", "olmo",       "olmo3", "granite", "starcoder2", "stablelm"}) {
+        DYNAMIC_SECTION(name) {
+            const test::TinyCheckpoint file = test::golden_checkpoint(name);
+            refuses_key(file, "transformers_weights", "other.safetensors");
+            refuses_key(file, "configuration_files", json::array({"config.4.0.0.json"}));
+            if (file.config.contains("hidden_size")) refuses_key(file, "per_layer_config", json{{"0", json::object()}});
+        }
+    }
+    // transformers' own names of sizes win over a family's.
+    const std::vector<std::tuple<const char*, const char*, int>> aliases{
+        {"gpt2", "num_attention_heads", 9}, {"gpt2", "hidden_size", 9},
+        {"gpt2", "num_hidden_layers", 9},   {"gpt2", "max_position_embeddings", 9},
+        {"gptj", "num_attention_heads", 9},
+        {"t5", "num_attention_heads", 9},   {"t5", "head_dim", 9},
+        {"bart", "hidden_size", 9}};
+    for (const auto& [name, key, value] : aliases) refuses_key(test::golden_checkpoint(name), key, value);
+    test::TinyCheckpoint same = test::golden_checkpoint("gpt2");
+    same.config["num_attention_heads"] = same.config.at("n_head");
+    CHECK_NOTHROW(same.build());
+
+    for (const char* name : {"t5", "bart"}) refuses_key(test::golden_checkpoint(name), "is_causal", false);
+    refuses_key(test::golden_checkpoint("native-standard"), "is_causal", false);
+    test::TinyCheckpoint bloom = test::golden_checkpoint("bloom");
+    bloom.config["slow_but_exact"] = true;
+    CHECK_NOTHROW(bloom.build());  // alone it changes nothing
+    bloom.config["pretraining_tp"] = 2;
+    refuses_key(bloom, "slow_but_exact", true);
+}
+
+TEST_CASE("An empty rope_scaling is none, and a null truncate is false, as to transformers", "[model][families]") {
+    json llama = least("llama");
+    llama["rope_parameters"] = {{"rope_type", "yarn"}, {"factor", 4.0}, {"rope_theta", 500.0}, {"truncate", nullptr}};
+    CHECK_FALSE(read(llama).rope.truncate);
+    CHECK(read(with(llama, "rope_scaling", json::object())).rope.type == "yarn");
+    llama["rope_parameters"].erase("truncate");
+    CHECK(read(llama).rope.truncate);
 }

@@ -2,14 +2,19 @@
 // Decoding with caches against the full forward pass, and generation.
 #include "tests/catch_with_torch.h"
 
+#include <cmath>
+
 #include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/tensor.h>
 
 #include "core/model/generate.h"
 #include "core/model/towers/cache.h"
+#include "core/model/trainable.h"
 #include "tests/core/base/error_matcher.h"
+#include "tests/core/model/native_model.h"
 #include "tests/core/model/tiny_checkpoint.h"
 
 using namespace headscope;
@@ -60,9 +65,28 @@ at::Tensor piecewise(model::Model& model, const at::Tensor& ids, std::int64_t fi
 }  // namespace
 
 TEST_CASE("Token by token with a cache equals one pass", "[model][generate]") {
-    for (const char* name :
-         {"gpt2", "llama", "qwen2-windows", "llama-rope-yarn", "bloom", "opt", "opt-small-embedding-post-norm", "neox",
-          "mistral", "qwen3", "gemma2", "phi-key-norm-old", "gptj", "olmo2", "gpt-oss"}) {
+    for (const char* name : {"gpt2",
+                             "llama",
+                             "qwen2-windows",
+                             "llama-rope-yarn",
+                             "bloom",
+                             "opt",
+                             "opt-small-embedding-post-norm",
+                             "neox",
+                             "mistral",
+                             "qwen3",
+                             "gemma2",
+                             "phi-key-norm-old",
+                             "gptj",
+                             "olmo2",
+                             "gpt-oss",
+                             "gemma3",
+                             "phi3",
+                             "smollm3",
+                             "olmo",
+                             "olmo3",
+                             "granite",
+                             "stablelm-key-norms-parallel-old"}) {
         const auto model = longer(name).build();
         model::ForwardOptions whole;
         whole.beyond_positions = true;
@@ -174,6 +198,12 @@ TEST_CASE("Generation refuses what cannot be", "[model][generate]") {
     const auto llama = golden_model("llama").checkpoint.build();
     CHECK_THROWS_MATCHES(model::generate(*llama, none, {}), Error, IsError(ErrorCode::usage, "at least one token"));
     model::GenerateOptions options;
+    for (const double temperature : {-1.0, std::nan(""), HUGE_VAL}) {
+        options.temperature = temperature;
+        CHECK_THROWS_MATCHES(model::generate(*llama, prompt, options), Error,
+                             IsError(ErrorCode::usage, "finite temperature"));
+    }
+    options.temperature = 0;
     options.top_p = 0;
     CHECK_THROWS_MATCHES(model::generate(*llama, prompt, options), Error, IsError(ErrorCode::usage, "top-p"));
     Cancellation cancellation;
@@ -193,4 +223,12 @@ TEST_CASE("End tokens come from generation_config.json, else config.json", "[mod
     CHECK(tokens() == of_generation);
     test::write_file(folder / "generation_config.json", "not JSON");
     CHECK_THROWS_MATCHES(tokens(), Error, IsError(ErrorCode::format, "generation_config.json"));
+}
+
+TEST_CASE("Logits that are no numbers end a generation by name", "[model][generate]") {
+    const auto broken = model::Trainable::create(test::native_config({"standard"}).dump(), 1, at::kFloat);
+    const at::NoGradGuard no_gradient;
+    broken->weights().fill_(std::nan(""));
+    const std::vector<std::int64_t> prompt{1};
+    CHECK_THROWS_MATCHES(model::generate(broken->model(), prompt, {}), Error, IsError(ErrorCode::limit, "found NaN"));
 }

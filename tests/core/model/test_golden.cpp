@@ -82,6 +82,8 @@ const std::vector<std::string> kCases{
     "neox-plain-tied",
     "mistral",
     "mistral-no-window-old",
+    "mistral-not-causal",
+    "gpt-oss-not-causal",
     "qwen3",
     "qwen3-windows-biases",
     "gemma2",
@@ -95,6 +97,27 @@ const std::vector<std::string> kCases{
     "gpt-oss",
     "gpt-oss-limit-old",
     "gpt-oss-packed",
+    "gemma",
+    "gemma-old",
+    "gemma3",
+    "gemma3-old",
+    "gemma3-images",
+    "gemma3-images-old",
+    "phi3",
+    "phi3-longrope-old",
+    "phi3-longrope-unsaid",
+    "smollm3",
+    "smollm3-old",
+    "olmo",
+    "olmo-old",
+    "olmo3",
+    "olmo3-old",
+    "granite",
+    "granite-old",
+    "starcoder2",
+    "starcoder2-old",
+    "stablelm",
+    "stablelm-key-norms-parallel-old",
 };
 
 }  // namespace
@@ -111,8 +134,19 @@ TEST_CASE("Logits equal those of transformers in float32 and float64", "[model][
 }
 
 TEST_CASE("Logits in bfloat16 are those of transformers to eight bits", "[model][golden]") {
-    for (const std::string name : {"gpt2", "llama", "qwen2", "bert", "roberta", "distilbert", "albert", "modernbert",
-                                   "opt", "bloom", "neox", "qwen3", "gemma2", "phi", "gptj", "olmo2"}) {
+    for (const std::string name : {"gpt2",     "llama",
+                                   "qwen2",    "bert",
+                                   "roberta",  "distilbert",
+                                   "albert",   "modernbert",
+                                   "opt",      "bloom",
+                                   "neox",     "qwen3",
+                                   "gemma2",   "phi",
+                                   "gptj",     "olmo2",
+                                   "gemma",    "gemma3",
+                                   "phi3",     "smollm3",
+                                   "olmo",     "olmo3",
+                                   "granite",  "starcoder2",
+                                   "stablelm", "stablelm-key-norms-parallel-old"}) {
         DYNAMIC_SECTION(name) {
             compare_logits(test::golden_model(name), LoadAs::bfloat16, test::kBfloatError);
         }
@@ -121,8 +155,10 @@ TEST_CASE("Logits in bfloat16 are those of transformers to eight bits", "[model]
 
 TEST_CASE("Hidden states equal those of transformers at every layer", "[model][golden]") {
     for (const std::string name :
-         {"gpt2", "llama", "bert", "roberta", "distilbert", "albert", "albert-groups-untied", "modernbert", "opt",
-          "bloom", "neox", "qwen3", "gemma2", "phi", "gptj", "olmo2", "gpt-oss"}) {
+         {"gpt2",       "llama", "bert",    "roberta",    "distilbert", "albert", "albert-groups-untied",
+          "modernbert", "opt",   "bloom",   "neox",       "qwen3",      "gemma2", "phi",
+          "gptj",       "olmo2", "gpt-oss", "gemma",      "gemma3",     "phi3",   "smollm3",
+          "olmo",       "olmo3", "granite", "starcoder2", "stablelm"}) {
         DYNAMIC_SECTION(name) {
             const GoldenModel golden = test::golden_model(name);
             const auto model = golden.checkpoint.build();
@@ -163,7 +199,19 @@ TEST_CASE("Attention weights equal those of transformers' eager attention", "[mo
                                    "phi",
                                    "gptj",
                                    "olmo2",
-                                   "gpt-oss"}) {
+                                   "gpt-oss",
+                                   "mistral-not-causal",
+                                   "gpt-oss-not-causal",
+                                   "gemma",
+                                   "gemma3",
+                                   "phi3",
+                                   "smollm3",
+                                   "olmo",
+                                   "olmo3",
+                                   "granite",
+                                   "starcoder2",
+                                   "stablelm",
+                                   "stablelm-key-norms-parallel-old"}) {
         DYNAMIC_SECTION(name) {
             const GoldenModel golden = test::golden_model(name);
             const auto model = golden.checkpoint.build();
@@ -223,6 +271,8 @@ TEST_CASE("A setting read wrongly would show: each one of these changes the logi
         {"neox-serial-old", "/rotary_emb_base", 50.0},
         {"neox-serial-old", "/rotary_pct", 1.0},
         {"mistral", "/sliding_window", nullptr},
+        {"mistral", "/is_causal", false},
+        {"mistral-not-causal", "/is_causal", true},
         {"qwen3", "/rms_norm_eps", 1e-2},
         {"qwen3-windows-biases", "/use_sliding_window", false},
         {"qwen3-windows-biases", "/max_window_layers", 0},
@@ -242,6 +292,46 @@ TEST_CASE("A setting read wrongly would show: each one of these changes the logi
         {"gpt-oss-limit-old", "/swiglu_limit", 0.2},
         {"gpt-oss-limit-old", "/swiglu_alpha", 1.702},
         {"gpt-oss-limit-old", "/rope_theta", 10000.0},
+        {"gemma", "/hidden_act", "silu"},
+        {"gemma", "/rms_norm_eps", 1e-2},
+        {"gemma-old", "/hidden_act", "gelu_python"},
+        {"gemma3", "/rope_parameters/full_attention/factor", 2.0},
+        {"gemma3", "/rope_parameters/sliding_attention/rope_theta", 60.0},
+        {"gemma3", "/layer_types/0", "full_attention"},
+        {"gemma3", "/query_pre_attn_scalar", 6},
+        {"gemma3", "/final_logit_softcapping", nullptr},
+        {"gemma3-old", "/sliding_window_pattern", 3},
+        {"gemma3-old", "/rope_local_base_freq", 500.0},
+        {"gemma3-old", "/rope_scaling", nullptr},
+        {"gemma3-old", "/rope_theta", 5000.0},
+        {"gemma3-images", "/text_config/sliding_window", 5},
+        {"gemma3-images-old", "/text_config/rope_local_base_freq", 500.0},
+        {"phi3", "/sliding_window", nullptr},
+        {"phi3", "/rope_parameters/partial_rotary_factor", 0.34},
+        {"phi3-longrope-old", "/original_max_position_embeddings", 16},
+        {"phi3-longrope-old", "/rope_scaling/long_factor/1", 4.0},
+        {"phi3-longrope-old", "/max_position_embeddings", 128},
+        {"phi3-longrope-unsaid", "/original_max_position_embeddings", 8},
+        {"smollm3", "/no_rope_layers/1", 1},
+        {"smollm3", "/layer_types/1", "full_attention"},
+        {"smollm3-old", "/no_rope_layer_interval", 3},
+        {"olmo", "/clip_qkv", 0.4},
+        {"olmo", "/clip_qkv", nullptr},
+        {"olmo3", "/rope_parameters/truncate", false},
+        {"olmo3", "/rope_parameters/full_attention/factor", 2.0},
+        {"olmo3", "/rope_parameters/sliding_attention/rope_theta", 60.0},
+        {"olmo3-old", "/rope_theta", 5000.0},
+        {"olmo3-old", "/sliding_window", 4},
+        {"granite", "/embedding_multiplier", 2.0},
+        {"granite", "/attention_multiplier", 0.5},
+        {"granite", "/residual_multiplier", 0.5},
+        {"granite", "/logits_scaling", 2.0},
+        {"starcoder2", "/sliding_window", nullptr},
+        {"starcoder2", "/norm_epsilon", 1e-2},
+        {"starcoder2-old", "/hidden_act", "gelu_new"},
+        {"stablelm", "/rope_parameters/partial_rotary_factor", 1.0},
+        {"stablelm", "/layer_norm_eps", 1e-2},
+        {"stablelm-key-norms-parallel-old", "/partial_rotary_factor", 0.5},
         {"roberta", "/layer_norm_eps", 1e-3},
         {"roberta", "/hidden_act", "gelu"},
         {"distilbert", "/activation", "gelu_new"},

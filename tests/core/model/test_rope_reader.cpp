@@ -51,6 +51,14 @@ TEST_CASE("What a stretched kind leaves out follows from the positions", "[model
               .factor == 8);
 }
 
+TEST_CASE("A family's own length comes before what the object says", "[model][rope]") {
+    const auto json =
+        nlohmann::json::parse(R"({"rope_scaling": {"rope_type": "yarn", "original_max_position_embeddings": 1024}})");
+    model::RopeDefaults defaults;
+    defaults.original_positions = 2048;
+    CHECK(model::read_rope(model::ConfigReader(json, "config.json"), 4096, 64, defaults).factor == 2);
+}
+
 TEST_CASE("Rotary settings that cannot be are refused by their key", "[model][rope]") {
     refuses(R"({"rope_scaling": {"rope_type": "spiral"}})", ErrorCode::unsupported,
             "rope_type] expected default, linear");

@@ -208,7 +208,7 @@ TEST_CASE("Headers that contradict themselves are refused when the file is opene
     refuses([](hid_t file) { H5Adelete(file, "seed"); });
     refuses([](hid_t file) {
         const hid_t attribute = H5Aopen(file, "format_version", H5P_DEFAULT);
-        const std::int32_t version = 2;
+        const std::int32_t version = 3;
         H5Awrite(attribute, H5T_NATIVE_INT32, &version);
         H5Aclose(attribute);
     });

@@ -5,7 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/store/analysis_file.h"
-#include "core/store/half.h"
+#include "core/store/analysis_writer.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/store/synthetic_analysis.h"
 
@@ -131,8 +131,7 @@ TEST_CASE("Every value comes back where it was written, and NaN where nothing wa
                         else
                             REQUIRE(
                                 found ==
-                                store::float_from_half(store::half_from_float(
-                                    st.thumbnail_maximum[static_cast<std::size_t>((h * length + i) * length + j)])));
+                                double{st.thumbnail_maximum[static_cast<std::size_t>((h * length + i) * length + j)]});
                     }
                 }
             }
@@ -246,4 +245,28 @@ TEST_CASE("What mixers of later families have is stored too", "[store]") {
     CHECK(std::isnan(file->parameters("offset")->data[4]));
     CHECK(file->parameters("distance_bias")->shape == Shape{2, 4, 6});
     CHECK(file->header().implicit_sites == std::set<std::int64_t>{1});
+}
+
+TEST_CASE("A file of version 1 opens: texts of fixed length, thumbnails in float16", "[store]") {
+    const auto file = store::AnalysisFile::open(HEADSCOPE_SOURCE_DIR "/tests/golden/older/version-1.headscope.h5");
+    REQUIRE(file->header().sequences.size() == 1);
+    CHECK(file->header().sequences[0].text == "In the");
+    CHECK(file->header().sequences[0].pieces.size() == 3);
+    CHECK(file->header().sites[0].kind == "self");
+    CHECK(file->header().mixers.size() == 4);
+    const auto thumbnail = file->thumbnail("mean", 0, 0);
+    REQUIRE(thumbnail.shape.size() == 3);
+    CHECK(thumbnail.data[0] == 1.0);  // the first token sees itself alone
+}
+
+TEST_CASE("A NUL character in a text is kept as another one of its size", "[store]") {
+    const test::TemporaryFolder folder;
+    tests::SyntheticAnalysis a;
+    store::AnalysisHeader header = tests::synthetic_header(a);
+    header.sequences[0].text.replace(0, 1, std::string(1, '\0'));
+    const std::string wanted = "\1" + header.sequences[0].text.substr(1);
+    const auto path = folder / "a.headscope.h5";
+    store::AnalysisWriter writer(path, header);
+    writer.publish();
+    CHECK(store::AnalysisFile::open(path)->header().sequences[0].text == wanted);
 }

@@ -21,6 +21,8 @@ void run_config(std::string_view input) {
         expect(config.layers > 0 && config.hidden > 0 && config.heads > 0 && config.vocabulary > 0, "sizes above 0");
         expect(config.windows.empty() || static_cast<std::int64_t>(config.windows.size()) == config.layers,
                "a window for each layer or for none");
+        expect(config.rotary_layers.empty() || static_cast<std::int64_t>(config.rotary_layers.size()) == config.layers,
+               "rotary positions in each layer or not");
         family.names(config);
         parse_json(config.to_json(), "the configuration as it is stored");
         constexpr std::int64_t small = 1024;

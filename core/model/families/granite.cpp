@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Granite 3 (IBM, 2024): Llama with a scale of its own for embeddings, scores, updates and logits.
+#include "core/model/families/families.h"
+
+namespace headscope::model {
+namespace {
+
+ModelConfig read(const ConfigReader& reader) {
+    ModelConfig config = read_llama(reader, 2048);
+    config.embedding_scale = reader.positive("embedding_multiplier", 1.0);
+    config.attention_scale = reader.positive("attention_multiplier", 1.0);
+    config.update_scale = reader.positive("residual_multiplier", 1.0);
+    config.head_scale = 1.0 / reader.positive("logits_scaling", 1.0);
+    return config;
+}
+
+}  // namespace
+
+const Family kGranite{
+    "granite", {"granite"}, "Granite 3: Llama with scaled embeddings, scores, updates and logits", read, llama_names};
+
+}  // namespace headscope::model
