@@ -369,7 +369,7 @@ def cases():
         case("gemma3-images", "gemma3_images", final_logit_softcapping=1.5, change=new_image_names),
         case("gemma3-images-old", "gemma3_images", change=old_two_ropes, num_attention_heads=8, num_key_value_heads=4,
              dtype=bf16, shard="20KB"),
-        case("phi3", "phi3", rope_parameters=partial),
+        case("phi3", "phi3", rope_parameters=rope | {"partial_rotary_factor": 0.6}),
         case("phi3-window-longrope-old", "phi3", sliding_window=17, original_max_position_embeddings=64,
              change=old_partial_names, rope_parameters=partial | {
                  "rope_type": "longrope", "short_factor": [1.0, 1.4], "long_factor": [1.0, 4.0],

@@ -12,7 +12,7 @@ RopeConfig published_rope(const ConfigReader& reader) {
     rope.theta = reader.positive("rope_theta", 150000.0);
     rope.factor = 32.0;
     rope.truncate = false;
-    rope.original_positions = 4096;
+    rope.original_positions = reader.size("original_max_position_embeddings", 4096);
     return rope;
 }
 
@@ -23,7 +23,8 @@ ModelConfig read(const ConfigReader& reader) {
     RopeDefaults rope;
     rope.theta = 150000.0;
     ModelConfig config = read_llama(reader, 131072, sizes, rope);
-    if (!reader.has("rope_scaling") && !reader.has("rope_parameters")) config.rope = published_rope(reader);
+    const auto says = [&reader](const char* key) { return reader.has(key) && !reader.is_empty_object(key); };
+    if (!says("rope_scaling") && !says("rope_parameters")) config.rope = published_rope(reader);
     config.norm_epsilon = reader.positive("rms_norm_eps", 1e-5);
     config.query_key_value_bias = config.output_bias = reader.boolean("attention_bias", true);
     config.sink_logits = true;

@@ -50,6 +50,8 @@ void read_buckets(ModelConfig& config, const ConfigReader& reader) {
 }
 
 ModelConfig read(const ConfigReader& reader) {
+    // With a decoder in the file transformers then answers otherwise with a cache than without.
+    if (reader.boolean("is_decoder", false)) reader.unsupported("is_decoder", "false");
     const bool multilingual = reader.text("model_type", "t5") == "mt5";
     ModelConfig config;
     read_sizes(config, reader, keys("num_layers"), SizeDefaults{0, 64});

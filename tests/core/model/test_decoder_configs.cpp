@@ -294,12 +294,14 @@ TEST_CASE("What transformers consults and no family reads is refused by its key,
         }
     }
     // transformers' own names of sizes win over a family's.
-    const std::vector<std::tuple<const char*, const char*, int>> aliases{
-        {"gpt2", "num_attention_heads", 9}, {"gpt2", "hidden_size", 9},
-        {"gpt2", "num_hidden_layers", 9},   {"gpt2", "max_position_embeddings", 9},
-        {"gptj", "num_attention_heads", 9},
-        {"t5", "num_attention_heads", 9},   {"t5", "head_dim", 9},
-        {"bart", "hidden_size", 9}};
+    const std::vector<std::tuple<const char*, const char*, int>> aliases{{"gpt2", "num_attention_heads", 9},
+                                                                         {"gpt2", "hidden_size", 9},
+                                                                         {"gpt2", "num_hidden_layers", 9},
+                                                                         {"gpt2", "max_position_embeddings", 9},
+                                                                         {"gptj", "num_attention_heads", 9},
+                                                                         {"t5", "num_attention_heads", 9},
+                                                                         {"t5", "head_dim", 9},
+                                                                         {"bart", "hidden_size", 9}};
     for (const auto& [name, key, value] : aliases) refuses_key(test::golden_checkpoint(name), key, value);
     test::TinyCheckpoint same = test::golden_checkpoint("gpt2");
     same.config["num_attention_heads"] = same.config.at("n_head");
@@ -321,4 +323,7 @@ TEST_CASE("An empty rope_scaling is none, and a null truncate is false, as to tr
     CHECK(read(with(llama, "rope_scaling", json::object())).rope.type == "yarn");
     llama["rope_parameters"].erase("truncate");
     CHECK(read(llama).rope.truncate);
+    const json published = least("gpt_oss");
+    CHECK(read(with(published, "rope_scaling", json::object())).rope.type == "yarn");
+    CHECK(read(with(published, "original_max_position_embeddings", 64)).rope.original_positions == 64);
 }
