@@ -226,7 +226,7 @@ def run(model, tokens, precise):
     if precise:
         make_precise(model)
     sites, hidden, handles = [], [], []
-    causal = model.config.model_type not in oracle_encoders.ENCODERS
+    causal = model.config.model_type not in oracle_encoders.ENCODERS and bool(getattr(model.config, "is_causal", True))
 
     def record(scores, weights):
         if model.config.model_type == "gpt_oss":
