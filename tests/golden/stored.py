@@ -75,7 +75,7 @@ def write_stand_in(path, traces):
     arrays["logits/above"] = np.zeros((count, sites, heads, 3), dtype=np.uint64)
     arrays["logits/counts"] = np.zeros((count, sites, heads, bins), dtype=np.uint64)
     for which in ("mean", "maximum"):
-        arrays[f"thumbnails/{which}"] = np.full((count, sites, heads, size, size), np.nan, dtype=np.float16)
+        arrays[f"thumbnails/{which}"] = np.full((count, sites, heads, size, size), np.nan, dtype=np.float32)
     for what in ("norm", "variance"):
         for name in STATES:
             arrays[f"states/{name}_{what}"] = np.full((count, sites, heads, longest), np.nan, dtype=np.float32)
