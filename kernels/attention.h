@@ -38,7 +38,7 @@ struct OutputView {
     std::int64_t batch_stride = 0, head_stride = 0, row_stride = 0;
 };
 
-/// From scores to weights. The Taylor ones (Deconstructing Attention, Eq. 6 and 14-17) put 1 + s + t2 in the place of
+/// From scores to weights. The Taylor ones (Deconstructing Attention, Eq. 6 and 14-17) put 1 + s + t2 instead of
 /// the exponential, t2 the second order; kernels/normaliser.h has their names and what they cannot be joined with.
 enum class Normaliser : std::uint8_t {
     softmax,
@@ -66,8 +66,13 @@ struct BlockVisibility {
 ///   s = scale q.k;  s -= slope_h (i' - j);  s += bias_h[j - i'];  s = cap tanh(s / cap)
 ///
 /// with i' = i + query_offset, the query's absolute position (keys start at 0). Pair (i, j) is allowed when
-///   causal: j <= i';  window_left >= 0: i' - j <= window_left, or j < first_keys;  window_right >= 0: j - i' <=
-///   window_right; block visibility as above;  key_begin[b] <= j < key_length[b];  i < query_length[b].
+///
+///   causal: j <= i'
+///   window_left >= 0: i' - j <= window_left, or j < first_keys
+///   window_right >= 0: j - i' <= window_right
+///   block visibility as above
+///   key_begin[b] <= j < key_length[b];  i < query_length[b]
+///
 /// A causal sliding window W of the model zoo (keys with i - j < W) is window_left = W - 1.
 struct ScoreRule {
     double scale = 1.0;
@@ -140,8 +145,8 @@ struct Statistics {
     std::vector<float> column_mass;        ///< [B, H, Lk]
     std::vector<std::uint64_t> histogram;  ///< [B, H, kHistogramBins]
     std::int64_t histogram_row_step = 0;   ///< what was used
-    std::vector<double> score_minimum, score_maximum, score_mean,
-        score_variance;                                      ///< [B, H] exact over all allowed pairs
+    /// [B, H], exact over all allowed pairs
+    std::vector<double> score_minimum, score_maximum, score_mean, score_variance;
     std::vector<std::uint64_t> score_above;                  ///< [B, H, 3]: |s| > 10, 100, 1000
     std::int64_t thumbnail_rows = 0, thumbnail_columns = 0;  ///< min(size, Lq), min(size, Lk)
     /// [B, H, rows, columns]: mean and maximum over the cells of a block, masked cells counting as 0. Cell (i, j)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <atomic>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -24,6 +25,11 @@ class Cancelled : public std::runtime_error {
 public:
     Cancelled() : std::runtime_error("cancelled") {}
 };
+
+/// Throws Cancelled when the flag is set; null: a call that nobody can cancel. Threads: any.
+inline void check_cancelled(const std::atomic<bool>* cancel) {
+    if (cancel != nullptr && cancel->load(std::memory_order_relaxed)) throw Cancelled();
+}
 
 /// Names that can be forced on this machine: "reference", and the SIMD targets of the cpu backend that this processor
 /// runs ("AVX3_ZEN4", "AVX3", "AVX2", "SSE4", "EMU128", ...), best first. Never empty.

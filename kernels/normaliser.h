@@ -39,7 +39,6 @@ struct NormaliserTraits {
     RowMean row_mean;
     /// The second order has scores of its own; each order has a denominator of its own (Taylor weights).
     bool diagonal = false, per_order = false;
-    double row_sum = 1.0;  ///< of a row that sees a key, without sink logits
 
     /// Weights can be negative. Such rules know no windows, biases and caps: which keys a row sees must be one range
     /// from the first key on, and a score the dot product alone.
@@ -56,9 +55,9 @@ inline constexpr std::array<NormaliserTraits, 6> kNormalisers{{
     {Normaliser::sparsemax, "sparsemax", Terms::threshold, Sweep::panel, RowMean::slopes},
     {Normaliser::taylor, "taylor", Terms::taylor, Sweep::sums, RowMean::output},
     {Normaliser::taylor_diagonal, "taylor_diagonal", Terms::taylor, Sweep::sums, RowMean::none, true, false},
-    {Normaliser::taylor_per_order, "taylor_per_order", Terms::taylor, Sweep::sums, RowMean::none, false, true, 3.0},
+    {Normaliser::taylor_per_order, "taylor_per_order", Terms::taylor, Sweep::sums, RowMean::none, false, true},
     {Normaliser::taylor_diagonal_per_order, "taylor_diagonal_per_order", Terms::taylor, Sweep::sums, RowMean::none,
-     true, true, 3.0},
+     true, true},
 }};
 
 /// Of a value that the table has: checks of rules refuse others (find_normaliser, check_attention).

@@ -254,7 +254,7 @@ double diversity(const RunningInput& input, std::int64_t b, std::int64_t real, c
     std::vector<cpu::AlignedFloats> scratch(static_cast<std::size_t>(threads()));
     const std::int64_t first = b * heads * input.query.length;
     parallel_for(blocks, [&](std::int64_t index, int worker) {
-        if (input.cancel != nullptr && input.cancel->load(std::memory_order_relaxed)) throw Cancelled();
+        check_cancelled(input.cancel);
         const cpu::FlushDenormals guard;
         cpu::AlignedFloats& own = scratch[static_cast<std::size_t>(worker)];
         if (own.data() == nullptr) own = cpu::AlignedFloats(cpu::spread_scratch(heads));
@@ -295,7 +295,7 @@ void running_statistics(const RunningInput& input, std::span<const float> scores
         return input.lengths.empty() ? length : input.lengths[static_cast<std::size_t>(b)];
     };
     parallel_for(batch * heads, [&](std::int64_t site, int) {
-        if (input.cancel != nullptr && input.cancel->load(std::memory_order_relaxed)) throw Cancelled();
+        check_cancelled(input.cancel);
         const auto first = static_cast<std::size_t>(site * length);
         Head(scores.subspan(first, static_cast<std::size_t>(length)), real_of(site / heads), request, site / heads,
              static_cast<std::size_t>(site), statistics)

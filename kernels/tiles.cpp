@@ -88,7 +88,7 @@ private:
                     std::min(at_.k_end, std::max(seen.end, row.end))};
         }
         for (std::int64_t k = seen.begin; k < seen.end; k += kTileColumns) {
-            if (input_.cancel != nullptr && input_.cancel->load(std::memory_order_relaxed)) throw Cancelled();
+            check_cancelled(input_.cancel);
             draw_tile(first_row, {at_.b, at_.h, q_begin, q_end, k, std::min(seen.end, k + kTileColumns)});
         }
     }

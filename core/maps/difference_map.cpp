@@ -99,7 +99,7 @@ void DifferenceMap::pool(const Cells& cells, int level, std::int64_t stride, flo
     for (std::int64_t q = cells.q_begin; q < cells.q_end; q += kRows) {
         const std::int64_t q_end = std::min(q + kRows, cells.q_end);
         for (std::int64_t k = cells.k_begin; k < cells.k_end; k += kKeys) {
-            if (cancel.load(std::memory_order_relaxed)) throw kernels::Cancelled();
+            kernels::check_cancelled(&cancel);
             const std::int64_t k_end = std::min(k + kKeys, cells.k_end);
             block.assign(static_cast<std::size_t>((q_end - q) * (k_end - k)), kNone);
             block_into({q, q_end, k, k_end}, block.data());

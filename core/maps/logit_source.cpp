@@ -83,7 +83,7 @@ void LogitSource::pool(const Cells& cells, int level, std::int64_t stride, float
         const auto [seen_begin, seen_end] = map_->seen(q, q_end);
         const std::int64_t end = std::min(seen_end, cells.k_end);
         for (std::int64_t k = std::max(seen_begin, cells.k_begin); k < end; k += kKeys) {
-            if (cancel.load(std::memory_order_relaxed)) throw kernels::Cancelled();
+            kernels::check_cancelled(&cancel);
             add(q, q_end, k, std::min(kKeys, end - k));
         }
     }

@@ -32,10 +32,6 @@ void sort_weights(std::vector<std::uint32_t>& bits, std::vector<std::uint32_t>& 
     }
 }
 
-void test(const std::atomic<bool>& cancel) {
-    if (cancel.load(std::memory_order_relaxed)) throw kernels::Cancelled();
-}
-
 }  // namespace
 
 RankSource::RankSource(std::shared_ptr<const PairMap> map)
@@ -78,7 +74,7 @@ void RankSource::make(Block& block, std::int64_t q_begin, const std::atomic<bool
     const std::int64_t width = end - begin;
     std::vector<float> weights(static_cast<std::size_t>((q_end - q_begin) * width)), part;
     for (std::int64_t k = begin; k < end; k += kKeys) {
-        test(cancel);
+        kernels::check_cancelled(&cancel);
         const std::int64_t size = std::min(kKeys, end - k);
         part.resize(static_cast<std::size_t>((q_end - q_begin) * size));
         map_->weights_into({q_begin, q_end, k, k + size}, part.data());
@@ -87,7 +83,7 @@ void RankSource::make(Block& block, std::int64_t q_begin, const std::atomic<bool
     }
     std::vector<std::uint32_t> bits, other;
     for (std::int64_t q = q_begin; q < q_end; ++q) {
-        test(cancel);
+        kernels::check_cancelled(&cancel);
         bits.clear();
         const float* row = weights.data() + (q - q_begin) * width;
         for (const auto& [first, last] : map_->allowed(q)) {
@@ -146,7 +142,7 @@ void RankSource::pool(const Cells& cells, int level, std::int64_t stride, float*
         const auto [seen_begin, seen_end] = map_->seen(q, q_end);
         const std::int64_t end = std::min(seen_end, cells.k_end);
         for (std::int64_t k = std::max(seen_begin, cells.k_begin); k < end; k += kKeys) {
-            test(cancel);
+            kernels::check_cancelled(&cancel);
             const std::int64_t size = std::min(kKeys, end - k);
             weights.resize(static_cast<std::size_t>((q_end - q) * size));
             map_->weights_into({q, q_end, k, k + size}, weights.data());

@@ -85,10 +85,6 @@ private:
     }
     bool heads_together() const { return request_ != nullptr && request_->head_diversity && heads_ > 1; }
 
-    void check_cancelled() const {
-        if (input_.cancel != nullptr && input_.cancel->load(std::memory_order_relaxed)) throw Cancelled();
-    }
-
     void prepare(SequenceResults& results) const {
         results.blocks = blocks_;
         results.distances = static_cast<std::int64_t>(request_->local_distances.size());
@@ -128,7 +124,7 @@ private:
     void plain(std::int64_t b) {
         const std::int64_t floats = plain_scratch(*sequence_, block_rows_);
         parallel_for(output_.data != nullptr ? heads_ * blocks_ : 0, [&](std::int64_t index, int worker) {
-            check_cancelled();
+            check_cancelled(input_.cancel);
             const FlushDenormals guard;
             const std::int64_t h = index % heads_, first_row = (blocks_ - 1 - index / heads_) * block_rows_;
             PlainTask task;
@@ -142,7 +138,7 @@ private:
             task.scratch = scratch(worker, floats);
             plain_attention(task);
         });
-        check_cancelled();
+        check_cancelled(input_.cancel);
     }
 
     void first_pass(std::int64_t b, SequenceResults& results) {
@@ -150,7 +146,7 @@ private:
         const std::int64_t floats = pass_one_scratch(*sequence_, block_rows_, panel);
         // Last blocks first: under a causal mask they are the longest.
         parallel_for(heads_ * blocks_, [&](std::int64_t index, int worker) {
-            check_cancelled();
+            check_cancelled(input_.cancel);
             const FlushDenormals guard;
             const std::int64_t h = index % heads_, block = blocks_ - 1 - index / heads_;
             const auto at = [&](float* base) { return base == nullptr ? nullptr : base + h * queries_; };
@@ -173,7 +169,7 @@ private:
             task.scratch = scratch(worker, floats);
             pass_one(task);
         });
-        check_cancelled();
+        check_cancelled(input_.cancel);
     }
 
     void second_pass(std::int64_t b, SequenceResults& results, ColumnTotals& totals) {
@@ -187,7 +183,7 @@ private:
                 sequence_->key_end);
         }
         parallel_for(parts * blocks_, [&](std::int64_t index, int worker) {
-            check_cancelled();
+            check_cancelled(input_.cancel);
             const FlushDenormals guard;
             const std::int64_t block = blocks_ - 1 - index / parts;
             PassTwoTask task;
@@ -223,7 +219,7 @@ private:
             task.scratch = scratch(worker, floats);
             pass_two(task);
         });
-        check_cancelled();
+        check_cancelled(input_.cancel);
     }
 
     const AttentionInput& input_;

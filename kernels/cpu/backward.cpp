@@ -10,6 +10,7 @@
 #include "kernels/cpu/attention.h"
 #include "kernels/cpu/flush_denormals.h"
 #include "kernels/cpu/tasks.h"
+#include "kernels/cpu/views.h"
 #include "kernels/cpu/workspace.h"
 #include "kernels/normaliser.h"
 #include "kernels/parallel.h"
@@ -26,38 +27,6 @@ std::vector<SequencePlan> plans_of(const AttentionInput& input) {
     plans.reserve(static_cast<std::size_t>(input.query.batch));
     for (std::int64_t b = 0; b < input.query.batch; ++b) plans.emplace_back(input, b);
     return plans;
-}
-
-void check_cancelled(const AttentionInput& input) {
-    if (input.cancel != nullptr && input.cancel->load(std::memory_order_relaxed)) throw Cancelled();
-}
-
-/// Aligned memory for each worker, made when it is first asked for.
-class Scratch {
-public:
-    explicit Scratch(std::int64_t floats) : floats_(floats), parts_(static_cast<std::size_t>(threads())) {}
-    float* of(int worker) {
-        AlignedFloats& part = parts_[static_cast<std::size_t>(worker)];
-        if (part.data() == nullptr) part = AlignedFloats(floats_);
-        return part.data();
-    }
-
-private:
-    std::int64_t floats_;
-    std::vector<AlignedFloats> parts_;
-};
-
-HeadMatrix matrix_of(const TensorView& view, std::int64_t b) {
-    const std::int64_t bytes = view.type == ElementType::float32 ? 4 : 2;
-    return {static_cast<const char*>(view.data) + b * view.batch_stride * bytes, view.type, view.head_stride,
-            view.row_stride};
-}
-
-HeadTarget target_of(const MutableView& view, std::int64_t b) {
-    if (view.data == nullptr) return {};
-    const std::int64_t bytes = view.type == ElementType::float32 ? 4 : 2;
-    return {static_cast<char*>(view.data) + b * view.batch_stride * bytes, view.type, view.head_stride,
-            view.row_stride};
 }
 
 /// Parts of the keys of each head, by shapes alone; 1 when there are heads enough.
@@ -95,13 +64,13 @@ public:
         Scratch scratch(backward_scratch(plans.front().sequence(), keys_of_part_));
         const auto for_pieces = [&] {
             parallel_for(input_.key.batch * groups * parts_, [&](std::int64_t index, int worker) {
-                check_cancelled(input_);
+                check_cancelled(input_.cancel);
                 const FlushDenormals guard;
                 const std::int64_t part = index % parts_, b = index / parts_ / groups;
                 piece(plans[static_cast<std::size_t>(b)].sequence(), b, index / parts_ % groups, part,
                       scratch.of(worker));
             });
-            check_cancelled(input_);
+            check_cancelled(input_.cancel);
         };
         if (traits_of(input_.rule->normaliser).row_mean == RowMean::slopes) {
             sums_.resize(static_cast<std::size_t>(parts_ * rows()));
@@ -280,7 +249,7 @@ void attention_forward_cpu(const AttentionInput& input, const MutableView& outpu
                              : two_pass_scratch(plans.front().sequence()));
     // Last blocks first: under a causal mask they are the longest.
     parallel_for(input.query.batch * heads * blocks, [&](std::int64_t index, int worker) {
-        check_cancelled(input);
+        check_cancelled(input.cancel);
         const FlushDenormals guard;
         const std::int64_t h = index % heads, b = index / heads % input.query.batch;
         const HeadTarget target = target_of(output, b);
@@ -308,7 +277,7 @@ void attention_forward_cpu(const AttentionInput& input, const MutableView& outpu
         task.scratch = scratch.of(worker);
         plain_attention(task);
     });
-    check_cancelled(input);
+    check_cancelled(input.cancel);
     note_target();
 }
 

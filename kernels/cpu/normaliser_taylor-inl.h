@@ -13,7 +13,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace headscope::kernels::cpu::HWY_NAMESPACE {
 
-/// 1 + s + t2 in the place of e^s, with t2 = s^2 / 2 (Arora et al. 2024, arXiv 2402.18668) or of squares
+/// 1 + s + t2 instead of e^s, with t2 = s^2 / 2 (Arora et al. 2024, arXiv 2402.18668) or of squares
 /// (second_order-inl.h), over one denominator or over one for each order. Only the first of the four is never negative.
 template <Normaliser kNormaliser>
 struct TaylorOf {

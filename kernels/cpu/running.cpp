@@ -2,8 +2,6 @@
 // Running attention on the processor: a head for each task, forward; a key head, backward.
 #include "kernels/cpu/running.h"
 
-#include <vector>
-
 #include "kernels/backend.h"
 #include "kernels/cpu/attention.h"
 #include "kernels/cpu/flush_denormals.h"
@@ -14,22 +12,16 @@
 namespace headscope::kernels::cpu {
 namespace {
 
-void check_cancelled(const RunningInput& input) {
-    if (input.cancel != nullptr && input.cancel->load(std::memory_order_relaxed)) throw Cancelled();
-}
-
 /// Shares out `count` tasks, each with memory of its worker's own.
 template <class Body>
 void share_out(const RunningInput& input, std::int64_t count, std::int64_t floats, const Body& body) {
-    std::vector<AlignedFloats> scratch(static_cast<std::size_t>(threads()));
+    Scratch scratch(floats);
     parallel_for(count, [&](std::int64_t index, int worker) {
-        check_cancelled(input);
+        check_cancelled(input.cancel);
         const FlushDenormals guard;
-        AlignedFloats& own = scratch[static_cast<std::size_t>(worker)];
-        if (own.data() == nullptr) own = AlignedFloats(floats);
-        body(index, own.data());
+        body(index, scratch.of(worker));
     });
-    check_cancelled(input);
+    check_cancelled(input.cancel);
     note_target();
 }
 

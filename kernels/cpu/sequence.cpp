@@ -1,20 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "kernels/cpu/sequence.h"
 
+#include "kernels/cpu/views.h"
 #include "kernels/cpu/workspace.h"
 #include "kernels/score_rule.h"
 
 namespace headscope::kernels::cpu {
-namespace {
-
-HeadMatrix matrix_of(const TensorView& view, std::int64_t b) {
-    const std::int64_t bytes = view.type == ElementType::float32 ? 4 : 2;
-    return {static_cast<const char*>(view.data) + b * view.batch_stride * bytes, view.type, view.head_stride,
-            view.row_stride};
-}
-
-}  // namespace
-
 SequencePlan::SequencePlan(const AttentionInput& input, std::int64_t b) {
     const ScoreRule& rule = *input.rule;
     Sequence& s = sequence_;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Taylor weights from a state on the processor: a key head of one sequence for each task.
-#include <vector>
-
 #include "kernels/backend.h"
 #include "kernels/cpu/attention.h"
 #include "kernels/cpu/flush_denormals.h"
@@ -11,25 +9,15 @@
 #include "kernels/parallel.h"
 
 namespace headscope::kernels::cpu {
-namespace {
-
-void check_cancelled(const TaylorInput& input) {
-    if (input.cancel != nullptr && input.cancel->load(std::memory_order_relaxed)) throw Cancelled();
-}
-
-}  // namespace
 
 void taylor_forward_cpu(const TaylorInput& input, const MutableView& output, float* state) {
     const TaylorFeatures features = features_of(input.normaliser, input.key.size, input.scale);
     const std::int64_t groups = input.key.heads, group = input.query.heads / groups;
     const std::int64_t state_size = static_cast<std::int64_t>(features.list.size()) * (input.value.size + 1);
-    const std::int64_t floats = taylor_scratch(features, input.key.size, input.value.size, group);
-    std::vector<AlignedFloats> scratch(static_cast<std::size_t>(threads()));
+    Scratch scratch(taylor_scratch(features, input.key.size, input.value.size, group));
     parallel_for(input.key.batch * groups, [&](std::int64_t index, int worker) {
-        check_cancelled(input);
+        check_cancelled(input.cancel);
         const FlushDenormals guard;
-        AlignedFloats& own = scratch[static_cast<std::size_t>(worker)];
-        if (own.data() == nullptr) own = AlignedFloats(floats);
         const std::int64_t b = index / groups, g = index % groups;
         TaylorTask task;
         task.features = &features;
@@ -46,10 +34,10 @@ void taylor_forward_cpu(const TaylorInput& input, const MutableView& output, flo
         task.output = target_of(output, b);
         if (state != nullptr) task.state = state + index * state_size;
         task.cancel = input.cancel;
-        task.scratch = own.data();
+        task.scratch = scratch.of(worker);
         taylor_forward_task(task);
     });
-    check_cancelled(input);
+    check_cancelled(input.cancel);
     note_target();
 }
 

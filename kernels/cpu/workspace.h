@@ -10,6 +10,7 @@
 
 #include "kernels/cpu/accumulators.h"
 #include "kernels/cpu/sequence.h"
+#include "kernels/parallel.h"
 
 namespace headscope::kernels::cpu {
 
@@ -27,6 +28,21 @@ private:
         void operator()(float* p) const { ::operator delete(p, kAlignment); }
     };
     std::unique_ptr<float, Free> data_;
+};
+
+/// Aligned memory for each worker of one parallel_for, made when it is first asked for.
+class Scratch {
+public:
+    explicit Scratch(std::int64_t floats) : floats_(floats), parts_(static_cast<std::size_t>(threads())) {}
+    float* of(int worker) {
+        AlignedFloats& part = parts_[static_cast<std::size_t>(worker)];
+        if (part.data() == nullptr) part = AlignedFloats(floats_);
+        return part.data();
+    }
+
+private:
+    std::int64_t floats_;
+    std::vector<AlignedFloats> parts_;
 };
 
 /// A Sequence of batch entry b with the tables that it points to.

@@ -123,7 +123,7 @@ void attention_reference(const AttentionInput& input, OutputView output, const S
     try {
         if (request != nullptr) prepare_statistics(input, *request, *statistics);
         for (std::int64_t b = 0; b < input.query.batch; ++b) {
-            if (input.cancel != nullptr && input.cancel->load(std::memory_order_relaxed)) throw Cancelled();
+            check_cancelled(input.cancel);
             const reference::DenseAttention dense = reference::dense_attention(input, b);
             if (output.data != nullptr) {
                 const at::Tensor value = reference::sequence_of(input.value, b, input.query.heads);

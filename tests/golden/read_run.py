@@ -103,7 +103,7 @@ def check_h5py(path, journal):
                 assert np.array_equal(stored.ravel(), values, equal_nan=True), name
                 assert stored.shape[0] == sites and (stored.ndim == 1 or stored.shape[1] == heads)
             stored = file["probe/thumbnails"][p]
-            assert stored.shape == (sites, heads, size, size) and stored.dtype == np.float16
+            assert stored.shape == (sites, heads, size, size) and stored.dtype == np.float32
             assert np.array_equal(stored.ravel(), thumbnails, equal_nan=True)
         assert file["log/text"][0].decode() == journal["log"][1]
         assert file["samples/text"][0].decode() == " beginning…"

@@ -355,6 +355,26 @@ struct Forced {
 
 using Option = std::pair<std::string, std::function<void(AttentionCase&)>>;
 
+void blocks_seen(AttentionCase& c) {
+    auto& blocks = c.rule.blocks;
+    blocks.block_size = 20;
+    blocks.blocks = (c.shape().keys + 19) / 20;
+    for (std::int64_t n = 0; n < c.shape().batch * c.shape().heads * blocks.blocks; ++n)
+        blocks.visible.push_back(n % 3 == 1);
+}
+
+void padding_of_nan(AttentionCase& c) {
+    const Shape& s = c.shape();
+    for (std::int64_t b = 0; b < s.batch; ++b) {
+        c.rule.query_length.push_back(s.queries - s.queries / 3 * b);
+        c.rule.key_begin.push_back(s.keys / 5 * b);
+        c.rule.key_length.push_back(s.keys - s.keys / 4 * b);
+        const float nan = std::numeric_limits<float>::quiet_NaN();
+        if (c.rule.key_length.back() < s.keys) c.set('v', b, 0, s.keys - 1, 0, nan);
+        if (c.rule.key_begin.back() > 0) c.set('k', b, 0, 0, 0, nan);
+    }
+}
+
 std::vector<Option> options() {
     return {
         {"causal", [](AttentionCase&) {}},
@@ -403,24 +423,12 @@ std::vector<Option> options() {
         {"sparsemax with visible blocks",
          [](AttentionCase& c) {
              c.rule.normaliser = Normaliser::sparsemax;
-             auto& blocks = c.rule.blocks;
-             blocks.block_size = 20;
-             blocks.blocks = (c.shape().keys + 19) / 20;
-             for (std::int64_t n = 0; n < c.shape().batch * c.shape().heads * blocks.blocks; ++n)
-                 blocks.visible.push_back(n % 3 == 1);
+             blocks_seen(c);
          }},
         {"sparsemax, padding that holds NaN",
          [](AttentionCase& c) {
              c.rule.normaliser = Normaliser::sparsemax;
-             const Shape& s = c.shape();
-             for (std::int64_t b = 0; b < s.batch; ++b) {
-                 c.rule.query_length.push_back(s.queries - s.queries / 3 * b);
-                 c.rule.key_begin.push_back(s.keys / 5 * b);
-                 c.rule.key_length.push_back(s.keys - s.keys / 4 * b);
-                 const float nan = std::numeric_limits<float>::quiet_NaN();
-                 if (c.rule.key_length.back() < s.keys) c.set('v', b, 0, s.keys - 1, 0, nan);
-                 if (c.rule.key_begin.back() > 0) c.set('k', b, 0, 0, 0, nan);
-             }
+             padding_of_nan(c);
          }},
         {"slopes",
          [](AttentionCase& c) {
@@ -454,26 +462,8 @@ std::vector<Option> options() {
              for (std::int64_t h = 0; h < c.shape().heads; ++h)
                  c.rule.sink_logits.push_back(static_cast<float>(h) * 2.5F - 1.0F);
          }},
-        {"visible blocks",
-         [](AttentionCase& c) {
-             auto& blocks = c.rule.blocks;
-             blocks.block_size = 20;
-             blocks.blocks = (c.shape().keys + 19) / 20;
-             for (std::int64_t n = 0; n < c.shape().batch * c.shape().heads * blocks.blocks; ++n)
-                 blocks.visible.push_back(n % 3 == 1);
-         }},
-        {"padding that holds NaN",
-         [](AttentionCase& c) {
-             const Shape& s = c.shape();
-             for (std::int64_t b = 0; b < s.batch; ++b) {
-                 c.rule.query_length.push_back(s.queries - s.queries / 3 * b);
-                 c.rule.key_begin.push_back(s.keys / 5 * b);
-                 c.rule.key_length.push_back(s.keys - s.keys / 4 * b);
-                 const float nan = std::numeric_limits<float>::quiet_NaN();
-                 if (c.rule.key_length.back() < s.keys) c.set('v', b, 0, s.keys - 1, 0, nan);
-                 if (c.rule.key_begin.back() > 0) c.set('k', b, 0, 0, 0, nan);
-             }
-         }},
+        {"visible blocks", blocks_seen},
+        {"padding that holds NaN", padding_of_nan},
     };
 }
 

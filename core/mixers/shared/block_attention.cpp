@@ -12,6 +12,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "core/mixers/shared/attend.h"
+#include "core/mixers/shared/kept_rule.h"
 
 namespace headscope::mixers {
 namespace {
@@ -20,11 +21,6 @@ using torch::autograd::AutogradContext;
 using torch::autograd::tensor_list;
 
 constexpr std::int64_t kBlock = 64;  // queries
-
-struct KeptRule : torch::CustomClassHolder {
-    explicit KeptRule(kernels::ScoreRule rule) : value(std::move(rule)) {}
-    kernels::ScoreRule value;
-};
 
 /// Queries [first, first + count), the keys up to `keys` that they may see, and their rule.
 struct Block {

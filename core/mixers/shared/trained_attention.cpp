@@ -8,6 +8,7 @@
 #include <ATen/ops/empty.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "core/mixers/shared/kept_rule.h"
 #include "core/mixers/shared/tensor_views.h"
 #include "core/model/training_ops.h"
 #include "kernels/attention_backward.h"
@@ -19,12 +20,6 @@ namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::tensor_list;
-
-/// The rule of a call, kept for its backward pass.
-struct KeptRule : torch::CustomClassHolder {
-    explicit KeptRule(kernels::ScoreRule rule) : value(std::move(rule)) {}
-    kernels::ScoreRule value;
-};
 
 kernels::SoftmaxRows rows_of(const at::Tensor& constants) {
     const std::int64_t rows = constants.numel() / 2;

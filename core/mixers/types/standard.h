@@ -9,7 +9,6 @@ inline const MixerType kStandard{.name = "standard",
                                  .summary = "softmax attention, with grouped heads, windows and rotary positions",
                                  .in_transformers = true,
                                  .options = {{"normaliser", "softmax", {"softmax", "sparsemax"}}},
-                                 .cost = {"Standard", kQuadratic, "4 B L^2 d + 6 B L d^2", "6 B d^2 + 4 B L d",
-                                          "(8 B L d + 2 B L^2 h) / t", "4 B L d"}};
+                                 .cost = {"Standard", kQuadratic, kMatrices, kMatricesOfOne, kKept, kKeysValues}};
 
 }  // namespace headscope::mixers

@@ -63,5 +63,9 @@ inline constexpr const char* kQuadratic = "B L^2 d + B L d^2";
 inline constexpr const char* kLinear = "B L d^2";
 inline constexpr const char* kProjections = "6 B L d^2";
 inline constexpr const char* kProjectionsOfOne = "6 B d^2";
+inline constexpr const char* kMatrices = "4 B L^2 d + 6 B L d^2";
+inline constexpr const char* kMatricesOfOne = "6 B d^2 + 4 B L d";
+inline constexpr const char* kKept = "(8 B L d + 2 B L^2 h) / t";
+inline constexpr const char* kKeysValues = "4 B L d";
 
 }  // namespace headscope::mixers
