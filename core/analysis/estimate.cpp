@@ -42,13 +42,14 @@ store::AnalysisHeader header_of(const model::Inspection& inspection, const Analy
 
 /// Floats that one row of a batch needs in a tower.
 double row_floats(const model::ModelConfig& config) {
-    const auto d = static_cast<double>(config.hidden), f = static_cast<double>(config.feed_forward);
+    const auto d = static_cast<double>(config.hidden);
     const auto size = static_cast<double>(config.head_size);
     const double heads = static_cast<double>(config.heads) * size,
                  key_value_heads = static_cast<double>(config.key_value_heads) * size;
-    const double experts =
-        config.experts > 0 ? static_cast<double>(std::max<std::int64_t>(config.experts_per_token, 1)) : 1;
-    const double feed_forward = 3 * d + (config.gated_feed_forward ? 3 : 2) * f * experts;
+    const std::int64_t chosen = config.experts_per_token * config.expert_size() + config.shared_expert;
+    const auto f =
+        static_cast<double>(config.experts > 0 ? std::max(chosen, config.feed_forward) : config.feed_forward);
+    const double feed_forward = 3 * d + (config.gated_feed_forward ? 3 : 2) * f;
     // Query and key before and after rotary, value, output in float32 and in the model's type.
     const double attention = 3 * d + 4 * heads + 3 * key_value_heads;
     return feed_forward + attention;

@@ -3,6 +3,12 @@
 
 #include <cmath>
 
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/ones_like.h>
+#include <ATen/ops/tensor.h>
+
 #include "core/base/error.h"
 #include "core/mixers/shared/attend.h"
 #include "core/mixers/shared/key_value_cache.h"
@@ -15,22 +21,32 @@ namespace {
 
 /// The slopes of ALiBi (Press et al., arXiv 2108.12409): 2^(-8 k / n), k = 1 .. n, for a power of two of heads; further
 /// heads take every other slope of twice as many.
-std::vector<float> alibi_slopes(std::int64_t heads) {
+std::vector<float> alibi_slopes(std::int64_t heads, double scale) {
     std::int64_t power = 1;
     while (2 * power <= heads) power *= 2;
     std::vector<float> slopes;
     for (std::int64_t head = 0; head < heads; ++head) {
         const double step = head < power ? static_cast<double>(head + 1) / static_cast<double>(power)
                                          : static_cast<double>(2 * (head - power) + 1) / static_cast<double>(2 * power);
-        slopes.push_back(static_cast<float>(std::exp2(-8.0 * step)));
+        slopes.push_back(static_cast<float>(std::exp2(-8.0 * step) * scale));
     }
     return slopes;
+}
+
+/// slope * j of keys 0, 1 .. as Falcon has it, in bfloat16 all the way: [heads, keys, 1].
+at::Tensor rounded_steps(std::int64_t heads, std::int64_t keys, at::ScalarType type) {
+    const at::Tensor slopes = at::tensor(alibi_slopes(heads, 1), at::kFloat).to(at::kBFloat16);
+    const at::Tensor positions = at::arange(keys, at::kFloat).to(at::kBFloat16);
+    return (slopes.unsqueeze(1) * positions).to(type).unsqueeze(2);
 }
 
 }  // namespace
 
 StandardMixer::StandardMixer(const model::ModelConfig& config, std::int64_t layer)
-    : maps_(config), has_slopes_(config.positions == model::PositionKind::alibi) {
+    : maps_(config),
+      has_slopes_(config.positions == model::PositionKind::alibi && !config.alibi_rounded),
+      steps_rounded_(config.positions == model::PositionKind::alibi && config.alibi_rounded),
+      slope_scale_(config.alibi_scale) {
     rule_.scale =
         config.attention_scale > 0 ? config.attention_scale : 1.0 / std::sqrt(static_cast<double>(config.head_size));
     if (config.scale_by_inverse_layer) rule_.scale /= static_cast<double>(layer + 1);
@@ -40,6 +56,12 @@ StandardMixer::StandardMixer(const model::ModelConfig& config, std::int64_t laye
     const std::int64_t window = config.windows.empty() ? 0 : config.windows.at(static_cast<std::size_t>(layer));
     if (window > 0) rule_.window_left = window - 1;
     if (window > 0 && !config.causal) rule_.window_right = window - 1;
+}
+
+std::vector<Site> StandardMixer::sites() const {
+    Site site = maps_.site(rule_.causal);
+    if (steps_rounded_) site.key_size += 2;
+    return {site};
 }
 
 void StandardMixer::declare(model::TensorPlan& plan, const model::TensorNames& names) {
@@ -69,9 +91,20 @@ at::Tensor StandardMixer::forward(const at::Tensor& normed, const StackContext& 
         value = held.value();
     }
 
+    at::Tensor query = queries.transpose(1, 2);
+    if (steps_rounded_) {
+        // q.k + step_j - step_i, before the scale of the scores.
+        const at::Tensor steps =
+            (rounded_steps(query.size(1), key.size(2), query.scalar_type()) * (slope_scale_ / rule_.scale))
+                .expand({query.size(0), -1, -1, -1});
+        const at::Tensor own = steps.narrow(2, context.first_position, query.size(2));
+        query = at::cat({query, at::ones_like(own), -own}, 3);
+        key = at::cat({key, steps, at::ones_like(steps)}, 3);
+    }
+
     kernels::ScoreRule rule = rule_;
     // Not before: a mixer is made from a configuration that no tensor has borne out yet.
-    if (has_slopes_) rule.slopes = alibi_slopes(maps_.query_heads());
+    if (has_slopes_) rule.slopes = alibi_slopes(maps_.query_heads(), slope_scale_);
     rule.query_offset = context.first_position;
     if (sinks_.defined()) {
         const at::Tensor sinks = sinks_.to(at::kFloat).contiguous();
@@ -84,7 +117,7 @@ at::Tensor StandardMixer::forward(const at::Tensor& normed, const StackContext& 
         rule.beyond_table = context.shared_bias->beyond_table;
     }
     if (context.lengths) rule.query_length = rule.key_length = *context.lengths;
-    return attend(queries.transpose(1, 2), key, value, rule, context.site, context,
+    return attend(query, key, value, rule, context.site, context,
                   {sinks_, context.shared_bias ? context.shared_bias_table : at::Tensor()});
 }
 

@@ -17,7 +17,7 @@ public:
 
     const MixerType& type() const override { return kStandard; }
     void declare(model::TensorPlan& plan, const model::TensorNames& names) override;
-    std::vector<Site> sites() const override { return {maps_.site(rule_.causal)}; }
+    std::vector<Site> sites() const override;
     std::int64_t output_size() const override { return maps_.output_size(); }
     at::Tensor forward(const at::Tensor& normed, const StackContext& context, MixerCache* cache) const override;
     std::unique_ptr<MixerCache> new_cache() const override;
@@ -26,6 +26,9 @@ private:
     kernels::ScoreRule rule_;
     Projections maps_;
     bool has_slopes_;
+    bool steps_rounded_;  ///< ModelConfig::alibi_rounded: queries and keys have two more columns, for what no slope
+                          ///< gives
+    double slope_scale_;
     at::Tensor sinks_;  ///< [heads] or undefined
 };
 

@@ -2,19 +2,24 @@
 #include "core/model/blocks.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/expm1.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/linear.h>
+#include <ATen/ops/minimum.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/silu.h>
+#include <ATen/ops/softplus.h>
 #include <ATen/ops/tanh.h>
+#include <ATen/ops/where.h>
 
 #include "core/model/training_ops.h"
 
@@ -58,7 +63,10 @@ void Linear::declare(TensorPlan& plan, const std::string& stem, const Dimension&
 
 at::Tensor Norm::operator()(const at::Tensor& x) const {
     if (affine && !weight.defined()) return x;
-    if (kind == NormKind::layer) return at::layer_norm(x, {x.size(-1)}, weight, bias, epsilon);
+    if (kind == NormKind::layer) {
+        const at::Tensor gain = gain_offset != 0 && weight.defined() ? weight + gain_offset : weight;
+        return at::layer_norm(x, {x.size(-1)}, gain, bias, epsilon);
+    }
     if (fused(x) || fused(weight)) return trained_rms_norm(x, weight, epsilon, gain_offset);
     // at::rms_norm of LibTorch 2.14 is not fused on processors: 22 ms for [2048, 768] on two cores where this takes
     // 0.2 ms. As in the reference, bfloat16 is normalised in float32 and rounded before the gain.
@@ -101,14 +109,40 @@ at::Tensor activate(Activation activation, at::Tensor x) {
             return at::relu(x).square();
         case Activation::tanh:
             return in_place ? at::tanh_(x) : at::tanh(x);
+        case Activation::xielu:  // whose numbers are a feed-forward's (Xielu)
+            break;
     }
     return x;
 }
 
+at::Tensor Xielu::operator()(const at::Tensor& x) const {
+    const at::Tensor slope = beta.defined() ? beta : at::scalar_tensor(0.5, x.options());
+    const at::Tensor highest = epsilon.defined() ? epsilon : at::scalar_tensor(-1e-6, x.options());
+    const at::Tensor above = at::softplus(alpha_positive) * x * x;
+    const at::Tensor below = (at::expm1(at::minimum(x, highest)) - x) * (slope + at::softplus(alpha_negative));
+    return at::where(x > 0, above, below) + slope * x;
+}
+
+void Xielu::declare(TensorPlan& plan, const std::string& stem) {
+    const Dimension one{1, "one number"};
+    plan.want_number(&alpha_positive, stem + ".alpha_p", {one}, std::log(std::expm1(0.8)), Initial::number);
+    plan.want_number(&alpha_negative, stem + ".alpha_n", {one}, std::log(std::expm1(0.3)), Initial::number);
+    if (plan.has(stem + ".beta")) plan.want_number(&beta, stem + ".beta", {}, 0.5, Initial::fixed);
+    if (plan.has(stem + ".eps")) plan.want_number(&epsilon, stem + ".eps", {}, -1e-6, Initial::fixed);
+}
+
 at::Tensor FeedForward::operator()(const at::Tensor& x, const Cancellation* cancellation) const {
-    if (experts.per_token > 0) return experts(x, cancellation);
+    if (experts.per_token == 0) return plain(x, cancellation);
+    const at::Tensor chosen = experts(x, cancellation);
+    if (!up.weight.defined()) return chosen;
+    const at::Tensor shared = plain(x, cancellation);
+    return chosen + (shared_share.weight.defined() ? at::sigmoid(shared_share(x)) * shared : shared);
+}
+
+at::Tensor FeedForward::plain(const at::Tensor& x, const Cancellation* cancellation) const {
     const auto apply = [this](const at::Tensor& rows) {
         const at::Tensor inner = up(rows);
+        if (activation == Activation::xielu) return down(xielu(inner));
         if (!gated) return down(activate(activation, inner));
         if (activation == Activation::silu && fused(inner)) return down(trained_gated_silu(inner));
         const std::int64_t size = inner.size(-1) / 2;
@@ -119,33 +153,47 @@ at::Tensor FeedForward::operator()(const at::Tensor& x, const Cancellation* canc
     return by_rows(x, up.weight.numel() + down.weight.numel(), down.weight.size(0), cancellation, apply);
 }
 
-void FeedForward::declare(TensorPlan& plan, const TensorNames& names) {
+void FeedForward::declare(TensorPlan& plan, const TensorNames& names, std::int64_t layer) {
     const ModelConfig& config = plan.config();
-    if (config.experts > 0) {
-        experts.declare(plan, names);
-        return;
+    if (!config.has_experts(layer))
+        return declare_plain(plan, names, names.in_layer, {config.feed_forward, plan.keys().feed_forward});
+    experts.declare(plan, names);
+    if (config.shared_expert == 0) return;
+    LayerNames shared;
+    shared.gate = names.in_layer.shared_gate;
+    shared.up = names.in_layer.shared_up;
+    shared.down = names.in_layer.shared_down;
+    declare_plain(plan, names, shared, {config.shared_expert, plan.keys().shared_expert});
+    if (config.shared_expert_gated) {
+        shared_share.declare(plan, names.layer_stem + names.in_layer.shared_share, {1, "one number"},
+                             {config.hidden, plan.keys().hidden}, false);
     }
+}
+
+void FeedForward::declare_plain(TensorPlan& plan, const TensorNames& names, const LayerNames& parts,
+                                const Dimension& inner) {
+    const ModelConfig& config = plan.config();
     const Dimension hidden{config.hidden, plan.keys().hidden};
-    const Dimension inner{config.feed_forward, plan.keys().feed_forward};
-    const std::string gate_stem = names.layer_stem + names.in_layer.gate;
-    const std::string up_stem = names.layer_stem + names.in_layer.up;
+    const std::string gate_stem = names.layer_stem + parts.gate;
+    const std::string up_stem = names.layer_stem + parts.up;
     activation = config.activation;
     gated = config.gated_feed_forward;
-    if (gated && !names.in_layer.gate_up.empty()) {
-        up.declare(plan, names.layer_stem + names.in_layer.gate_up, {2 * config.feed_forward, "2 * " + inner.keys},
-                   hidden, config.feed_forward_bias);
+    if (gated && !parts.gate_up.empty()) {
+        up.declare(plan, names.layer_stem + parts.gate_up, {2 * inner.size, "2 * " + inner.keys}, hidden,
+                   config.feed_forward_bias);
     } else if (gated) {
-        const std::int64_t rows = 2 * config.feed_forward;
+        const std::int64_t rows = 2 * inner.size;
         plan.want_rows(&up.weight, gate_stem + ".weight", {inner, hidden}, 0, rows);
-        plan.want_rows(&up.weight, up_stem + ".weight", {inner, hidden}, config.feed_forward, rows);
+        plan.want_rows(&up.weight, up_stem + ".weight", {inner, hidden}, inner.size, rows);
         if (config.feed_forward_bias) {
             plan.want_rows(&up.bias, gate_stem + ".bias", {inner}, 0, rows);
-            plan.want_rows(&up.bias, up_stem + ".bias", {inner}, config.feed_forward, rows);
+            plan.want_rows(&up.bias, up_stem + ".bias", {inner}, inner.size, rows);
         }
     } else {
         up.declare(plan, up_stem, inner, hidden, config.feed_forward_bias);
     }
-    down.declare(plan, names.layer_stem + names.in_layer.down, hidden, inner, config.feed_forward_bias);
+    down.declare(plan, names.layer_stem + parts.down, hidden, inner, config.feed_forward_bias);
+    if (activation == Activation::xielu) xielu.declare(plan, names.layer_stem + parts.activation);
 }
 
 at::Tensor Embedding::position_rows(const at::Tensor& ids, std::int64_t first_position) const {

@@ -28,10 +28,10 @@ struct Linear {
 struct Norm {
     NormKind kind = NormKind::layer;
     double epsilon = 1e-5;
-    double gain_offset = 0;  ///< of RMS norms
-    at::Tensor weight;       ///< [d]; undefined: no norm, x is returned as it is
-    at::Tensor bias;         ///< [d] or undefined
-    bool affine = true;      ///< false: a norm that has neither
+    double gain_offset = 0;
+    at::Tensor weight;   ///< [d]; undefined: no norm, x is returned as it is
+    at::Tensor bias;     ///< [d] or undefined
+    bool affine = true;  ///< false: a norm that has neither
     at::Tensor operator()(const at::Tensor& x) const;
     void declare(TensorPlan& plan, const std::string& stem, const Dimension& size, bool old_names);
 };
@@ -39,15 +39,30 @@ struct Norm {
 /// Takes over `x`: the result may be in its storage.
 at::Tensor activate(Activation activation, at::Tensor x);
 
+/// xIELU (Huang and Schlag, arXiv 2411.13010): a x^2 + b x above 0, else (exp(min(x, e)) - 1 - x) c + b x, with a =
+/// softplus(alpha_positive), b = beta, c = b + softplus(alpha_negative) and e = epsilon.
+struct Xielu {
+    at::Tensor alpha_positive, alpha_negative;  ///< [1]
+    at::Tensor beta, epsilon;                   ///< [], perhaps undefined: 0.5 and -1e-6
+    at::Tensor operator()(const at::Tensor& x) const;
+    void declare(TensorPlan& plan, const std::string& stem);
+};
+
 /// down(act(up x)), or down(act(gate x) * up x) with gate and up in one matrix.
 struct FeedForward {
     Activation activation = Activation::gelu;
     bool gated = false;
     Linear up;  ///< gated: rows of gate, then rows of up
     Linear down;
-    Experts experts;  ///< in place of up and down, where there are any
+    Xielu xielu;      ///< of Activation::xielu
+    Experts experts;  ///< where there are any, in place of up and down, which are of the expert that all tokens have
+    Linear shared_share;  ///< [1, d]: what that one's output is multiplied by the sigmoid of; weight undefined: nothing
     at::Tensor operator()(const at::Tensor& x, const Cancellation* cancellation = nullptr) const;
-    void declare(TensorPlan& plan, const TensorNames& names);
+    void declare(TensorPlan& plan, const TensorNames& names, std::int64_t layer);
+
+private:
+    at::Tensor plain(const at::Tensor& x, const Cancellation* cancellation) const;
+    void declare_plain(TensorPlan& plan, const TensorNames& names, const LayerNames& parts, const Dimension& inner);
 };
 
 /// What the first layer reads, of a Batch.

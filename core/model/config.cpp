@@ -24,6 +24,8 @@ const char* name(Activation activation) {
             return "relu_squared";
         case Activation::tanh:
             return "tanh";
+        case Activation::xielu:
+            return "xielu";
     }
     return "";
 }
@@ -107,6 +109,7 @@ std::string ModelConfig::to_json() const {
         {"causal", causal},
         {"pre_norm", pre_norm},
         {"parallel_residual", parallel_residual},
+        {"parallel_norms", parallel_norms},
         {"norm", norm == NormKind::rms ? "rms" : "layer"},
         {"norm_epsilon", norm_epsilon},
         {"norm_gain_offset", norm_gain_offset},
@@ -147,12 +150,25 @@ std::string ModelConfig::to_json() const {
     if (experts > 0) {
         json["experts"] = experts;
         json["experts_per_token"] = experts_per_token;
+        json["expert_feed_forward"] = expert_size();
+        json["expert_layers"] = expert_layers;
+        json["expert_shares_of_chosen"] = expert_shares_of_chosen;
+        json["shared_expert"] = shared_expert;
+        json["shared_expert_gated"] = shared_expert_gated;
         json["expert_limit"] = expert_limit;
         json["expert_slope"] = expert_slope;
     }
     if (positions == PositionKind::rotary) json["rope"] = model::to_json(rope);
     if (!rotary_layers.empty()) json["rotary_layers"] = rotary_layers;
     if (window_rope) json["window_rope"] = model::to_json(*window_rope);
+    if (positions == PositionKind::alibi) {
+        json["alibi_scale"] = alibi_scale;
+        json["alibi_rounded"] = alibi_rounded;
+    }
+    if (query_growth != 0) {
+        json["query_growth"] = query_growth;
+        json["query_growth_step"] = query_growth_step;
+    }
     if (positions == PositionKind::bucketed) {
         json["distance_buckets"] = distance_buckets;
         json["farthest_bucket"] = farthest_bucket;

@@ -12,7 +12,7 @@
 namespace headscope::model {
 
 enum class NormKind { layer, rms };
-enum class Activation { gelu, gelu_tanh, gelu_quick, silu, relu, relu_squared, tanh };
+enum class Activation { gelu, gelu_tanh, gelu_quick, silu, relu, relu_squared, tanh, xielu };
 enum class PositionKind { none, learned, rotary, alibi, bucketed };
 
 /// Norms of query and key before the scores: of each head for itself (Qwen3), perhaps with a gain of its own and no
@@ -55,6 +55,7 @@ struct ModelConfig {
     bool pre_norm = true;  ///< false: x = norm(x + f(x)), the original Transformer's
     /// x + f(norm x) + g(norm' x), from one input; g shares f's norm where the family has no name for another (GPT-J).
     bool parallel_residual = false;
+    bool parallel_norms = true;  ///< of these two; false: g's input is f's, whatever names a family has
     /// Pre-norm: what an update is added to is what the norm returned (BLOOM's
     /// apply_residual_connection_post_layernorm).
     bool residual_after_norm = false;
@@ -72,7 +73,7 @@ struct ModelConfig {
     double norm_epsilon = 1e-5;
     bool norm_affine = true;        ///< false: norms have neither gain nor bias
     bool norm_bias = true;          ///< of layer norms
-    double norm_gain_offset = 0.0;  ///< 1: the gain is 1 + w (Gemma)
+    double norm_gain_offset = 0.0;  ///< 1: the gain is 1 + w (Gemma, Nemotron)
     bool first_input_norm = true;   ///< false: layer 0 reads the embedding as it is (ModernBERT)
     QueryKeyNorm query_key_norm = QueryKeyNorm::none;
     double query_key_value_clip = 0;  ///< so far from 0 may their numbers be, after these norms; 0: any (OLMo)
@@ -85,7 +86,12 @@ struct ModelConfig {
     RopeConfig rope;
     std::vector<std::int64_t> rotary_layers;  ///< per layer, 0: it has no positions, 1: it has. Empty: all have
     std::optional<RopeConfig> window_rope;    ///< of the layers that have a window, where theirs is another one
-    std::int64_t embedding_size = 0;          ///< of the table, projected to `hidden`; 0: hidden itself
+    double alibi_scale = 1.0;                 ///< of ALiBi's slopes, which the scores' scale does not touch
+    bool alibi_rounded = false;               ///< slope, position and product are in bfloat16 (Falcon)
+    /// A query at position p, from 0, is multiplied by 1 + growth ln(1 + floor(p / step)) (Ministral 3).
+    double query_growth = 0;
+    std::int64_t query_growth_step = 0;
+    std::int64_t embedding_size = 0;  ///< of the table, projected to `hidden`; 0: hidden itself
     /// What is projected: the sum of all embeddings after its norm, with a bias (ALBERT); else the token's alone (OPT).
     bool embedding_sum_projected = false;
     double embedding_scale = 1.0;  ///< of the token's embedding, before anything is added to it
@@ -96,7 +102,15 @@ struct ModelConfig {
     std::vector<std::int64_t> windows;  ///< per layer, keys with |i - j| < W; 0: none. Empty: none anywhere
     bool sink_logits = false;           ///< one learned logit without a value per head in each row's denominator
     std::int64_t experts = 0, experts_per_token = 0;  ///< of each feed-forward; 0: a plain one
-    /// An expert's gate g and other half u, cut at this limit, make (u + 1) g sigmoid(slope g).
+    std::int64_t expert_feed_forward = 0;             ///< hidden units of an expert; 0: feed_forward
+    std::vector<std::int64_t> expert_layers;          ///< per layer, 0: it has a plain one. Empty: all have experts
+    /// What a token's experts are weighted by: the softmax over these; false: their part of the one over all experts.
+    bool expert_shares_of_chosen = true;
+    /// Hidden units of one more expert, which every token has; 0: none. Gated: times the sigmoid of a logit of its own.
+    std::int64_t shared_expert = 0;
+    bool shared_expert_gated = false;
+    /// An expert's gate g and other half u, cut at this limit, make (u + 1) g sigmoid(slope g) (gpt-oss); 0: they make
+    /// activation(g) u.
     double expert_limit = 0, expert_slope = 1;
     double attention_scale = 0;           ///< 0: 1 / sqrt(head_size)
     bool scale_by_inverse_layer = false;  ///< layer l (from 0) divides its scores by l + 1
@@ -115,6 +129,10 @@ struct ModelConfig {
 
     /// Layers of the whole model, as files and the command line number them: the encoder's come first.
     std::int64_t all_layers() const { return layers + (encoder ? encoder->layers : 0); }
+    bool has_experts(std::int64_t layer) const {
+        return experts > 0 && (expert_layers.empty() || expert_layers.at(static_cast<std::size_t>(layer)) != 0);
+    }
+    std::int64_t expert_size() const { return expert_feed_forward > 0 ? expert_feed_forward : feed_forward; }
     std::string to_json() const;
 };
 

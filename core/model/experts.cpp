@@ -10,17 +10,30 @@
 #include <ATen/ops/bincount.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/floor_divide.h>
+#include <ATen/ops/gather.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/topk.h>
 #include <ATen/ops/zeros_like.h>
 
+#include "core/model/blocks.h"
+
 namespace headscope::model {
 namespace {
 
 /// Rows that go through the experts together: enough for whole matrix products even where many experts share them.
 constexpr std::int64_t kRows = 4096;
+
+/// The first of the names under which the file has experts, else the first.
+const ExpertNames& present(const TensorPlan& plan, const TensorNames& names) {
+    const std::vector<ExpertNames>& all = names.in_layer.experts;
+    const auto found = std::find_if(all.begin(), all.end(), [&](const ExpertNames& one) {
+        const std::string first = one.gate_up.empty() ? numbered(one.gate, 0) + ".weight" : one.gate_up;
+        return plan.has(names.layer_stem + first);
+    });
+    return found == all.end() ? all.front() : *found;
+}
 
 }  // namespace
 
@@ -34,8 +47,10 @@ at::Tensor Experts::operator()(const at::Tensor& x, const Cancellation* cancella
 }
 
 at::Tensor Experts::of_rows(const at::Tensor& rows, const Cancellation* cancellation) const {
-    const auto [logits, chosen] = at::topk(at::linear(rows, router, router_bias), per_token);
-    const at::Tensor shares = at::softmax(logits, -1).flatten();
+    const at::Tensor logits = at::linear(rows, router, router_bias);
+    const auto [highest, chosen] = at::topk(logits, per_token);
+    const at::Tensor shares =
+        (shares_of_chosen ? at::softmax(highest, -1) : at::softmax(logits, -1).gather(-1, chosen)).flatten();
     // Pairs of a token and one of its experts, in the order of the experts: each expert's share is one piece.
     const at::Tensor order = at::argsort(chosen.flatten(), true, 0);
     const at::Tensor tokens = at::floor_divide(order, per_token);
@@ -47,17 +62,27 @@ at::Tensor Experts::of_rows(const at::Tensor& rows, const Cancellation* cancella
         if (count == 0) continue;
         if (cancellation) cancellation->check();
         const at::Tensor here = tokens.narrow(0, done, count);
-        const at::Tensor inner =
-            at::addmm(gate_up_bias.select(0, expert), rows.index_select(0, here), gate_up.select(0, expert));
-        const at::Tensor halves = inner.unflatten(-1, {-1, 2});
-        const at::Tensor gate = halves.select(-1, 0).clamp_max(limit);
-        const at::Tensor up = halves.select(-1, 1).clamp(-limit, limit);
-        const at::Tensor output = at::addmm(down_bias.select(0, expert), (up + 1) * (gate * at::sigmoid(gate * slope)),
-                                            down.select(0, expert));
+        const at::Tensor output = of_expert(expert, rows.index_select(0, here));
         sum.index_add_(0, here, output * shares.index_select(0, order.narrow(0, done, count)).unsqueeze(1));
         done += count;
     }
     return sum;
+}
+
+at::Tensor Experts::of_expert(std::int64_t expert, const at::Tensor& rows) const {
+    if (limit > 0) {
+        const at::Tensor inner = at::addmm(gate_up_bias.select(0, expert), rows, gate_up.select(0, expert));
+        const at::Tensor halves = inner.unflatten(-1, {-1, 2});
+        const at::Tensor gate = halves.select(-1, 0).clamp_max(limit);
+        const at::Tensor up = halves.select(-1, 1).clamp(-limit, limit);
+        return at::addmm(down_bias.select(0, expert), (up + 1) * (gate * at::sigmoid(gate * slope)),
+                         down.select(0, expert));
+    }
+    const std::int64_t all = router.size(0), size = rows.size(-1);
+    const at::Tensor inner = at::linear(rows, gate_up.view({all, -1, size}).select(0, expert));
+    const std::int64_t half = inner.size(-1) / 2;
+    const at::Tensor gate = activate(activation, inner.narrow(-1, 0, half));
+    return at::linear(gate * inner.narrow(-1, half, half), down.view({all, size, -1}).select(0, expert));
 }
 
 void Experts::declare(TensorPlan& plan, const TensorNames& names) {
@@ -65,21 +90,48 @@ void Experts::declare(TensorPlan& plan, const TensorNames& names) {
     const SizeKeys& keys = plan.keys();
     const Dimension experts{config.experts, keys.experts};
     const Dimension hidden{config.hidden, keys.hidden};
-    const Dimension inner{config.feed_forward, keys.feed_forward};
-    const Dimension both{2 * config.feed_forward, "2 * " + keys.feed_forward};
+    const Dimension inner{config.expert_size(),
+                          config.expert_feed_forward > 0 ? keys.expert_feed_forward : keys.feed_forward};
+    const ExpertNames& own = present(plan, names);
     per_token = config.experts_per_token;
+    shares_of_chosen = config.expert_shares_of_chosen;
+    activation = config.activation;
     limit = config.expert_limit;
     slope = config.expert_slope;
-    const std::string stem = names.layer_stem + names.in_layer.router;
-    plan.want(&router, {stem + ".weight"}, {experts, hidden});
-    plan.want(&router_bias, {stem + ".bias"}, {experts});
+    plan.want(&router, {names.layer_stem + own.router + ".weight"}, {experts, hidden});
+    if (limit > 0) return declare_gpt_oss(plan, names, own);
+    if (!own.gate_up.empty()) {
+        plan.want(&gate_up, {names.layer_stem + own.gate_up}, {experts, {2 * inner.size, "2 * " + inner.keys}, hidden});
+        plan.want(&down, {names.layer_stem + own.down}, {experts, hidden, inner});
+        return;
+    }
+    for (std::int64_t expert = 0; expert < experts.size; ++expert) {
+        const auto part = [&](at::Tensor* into, const std::string& name, const Dimension& out, const Dimension& in,
+                              std::int64_t index, std::int64_t count) {
+            plan.want_rows(into, names.layer_stem + numbered(name, expert) + ".weight", {out, in}, index * out.size,
+                           count * out.size);
+        };
+        part(&gate_up, own.gate, inner, hidden, 2 * expert, 2 * experts.size);
+        part(&gate_up, own.up, inner, hidden, 2 * expert + 1, 2 * experts.size);
+        part(&down, own.down, hidden, inner, expert, experts.size);
+    }
+}
+
+void Experts::declare_gpt_oss(TensorPlan& plan, const TensorNames& names, const ExpertNames& own) {
+    const ModelConfig& config = plan.config();
+    const SizeKeys& keys = plan.keys();
+    const Dimension experts{config.experts, keys.experts};
+    const Dimension hidden{config.hidden, keys.hidden};
+    const Dimension inner{config.feed_forward, keys.feed_forward};
+    const Dimension both{2 * config.feed_forward, "2 * " + keys.feed_forward};
+    plan.want(&router_bias, {names.layer_stem + own.router + ".bias"}, {experts});
     const auto matrices = [&](at::Tensor* weight, at::Tensor* bias, const std::string& name, const Dimension& in,
                               const Dimension& out) {
         plan.want_experts(weight, names.layer_stem + name, experts, in, out);
         plan.want(bias, {names.layer_stem + name + "_bias"}, {experts, out}, Initial::bias);
     };
-    matrices(&gate_up, &gate_up_bias, names.in_layer.expert_gate_up, hidden, both);
-    matrices(&down, &down_bias, names.in_layer.expert_down, inner, hidden);
+    matrices(&gate_up, &gate_up_bias, own.gate_up, hidden, both);
+    matrices(&down, &down_bias, own.down, inner, hidden);
 }
 
 }  // namespace headscope::model

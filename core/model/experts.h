@@ -1,26 +1,30 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// A mixture of experts in place of a feed-forward (gpt-oss): a router chooses a few of them for each token, and their
-// outputs are added with the softmax of the chosen ones' logits as weights.
+// A mixture of experts in place of a feed-forward: a router chooses a few of them for each token, and their outputs are
+// added with the softmax of its logits as weights (ModelConfig::expert_shares_of_chosen).
 
 #include <cstdint>
 
 #include <ATen/core/Tensor.h>
 
 #include "core/base/progress.h"
+#include "core/model/config.h"
 #include "core/model/recipe.h"
 #include "core/model/tensor_plan.h"
 
 namespace headscope::model {
 
-/// E experts of f hidden units each; columns of gate and of up alternate, as in the file.
+/// E experts of f hidden units each: maps [out, in] in which the rows of an expert's gate come before those of its up.
+/// gpt-oss has [in, out], columns of gate and of up that alternate, and biases, as in its files.
 struct Experts {
-    at::Tensor router, router_bias;    ///< [E, d], [E]
-    at::Tensor gate_up, gate_up_bias;  ///< [E, d, 2 f], [E, 2 f]
-    at::Tensor down, down_bias;        ///< [E, f, d], [E, d]
+    at::Tensor router, router_bias;    ///< [E, d], [E] or undefined
+    at::Tensor gate_up, gate_up_bias;  ///< [E, 2 f, d] or [E 2 f, d]; gpt-oss: [E, d, 2 f], [E, 2 f]
+    at::Tensor down, down_bias;        ///< [E, d, f] or [E d, f]; gpt-oss: [E, f, d], [E, d]
     std::int64_t per_token = 0;        ///< 0: there are no experts
-    double limit = 0, slope = 1;       ///< ModelConfig::expert_limit, expert_slope
+    bool shares_of_chosen = true;
+    Activation activation = Activation::silu;
+    double limit = 0, slope = 1;  ///< ModelConfig::expert_limit, expert_slope
 
     /// [.., d] -> the same shape. `cancellation` is heeded after each expert's share of a chunk of rows.
     at::Tensor operator()(const at::Tensor& x, const Cancellation* cancellation) const;
@@ -28,6 +32,8 @@ struct Experts {
 
 private:
     at::Tensor of_rows(const at::Tensor& rows, const Cancellation* cancellation) const;
+    at::Tensor of_expert(std::int64_t expert, const at::Tensor& rows) const;
+    void declare_gpt_oss(TensorPlan& plan, const TensorNames& names, const ExpertNames& own);
 };
 
 }  // namespace headscope::model

@@ -64,8 +64,8 @@ std::vector<FlatWeights::Destination> FlatWeights::destinations(const TensorPlan
             Destination made;
             made.shape = want.unpacked_sizes();
             if (want.row >= 0) made.shape[0] = want.rows;
-            made.trained = want.initial != Initial::guide && want.initial != Initial::ids;
-            made.decays = made.shape.size() > 1 && want.initial != Initial::bias;
+            made.trained = !want.given();
+            made.decays = made.shape.size() > 1 && want.initial != Initial::bias && want.initial != Initial::gain;
             found = all.insert(all.end(), std::move(made));
         }
         found->wants.push_back(&want);

@@ -38,6 +38,8 @@ std::string activation_name(Activation activation) {
             return "relu2";
         case Activation::tanh:
             return "tanh";
+        case Activation::xielu:
+            return "xielu";
     }
     return "";
 }
@@ -60,7 +62,7 @@ std::string unsaid(const ModelConfig& config) {
          "rotary positions of another kind"},
         {std::any_of(config.windows.begin(), config.windows.end(), [](std::int64_t w) { return w > 0; }), "windows"},
         {config.sink_logits || config.soft_cap != 0 || config.final_soft_cap != 0 || config.attention_scale != 0 ||
-             config.scale_by_inverse_layer,
+             config.scale_by_inverse_layer || config.query_growth != 0,
          "scores of another form"},
         {config.embedding_size != 0 || config.embedding_scale != 1 || config.embedding_norm, "other embeddings"},
         {config.token_types != 0 || config.head_transform || config.head_bias || config.head_scale != 1,

@@ -50,6 +50,22 @@ void read_sizes(ModelConfig& config, const ConfigReader& reader, const SizeKeys&
     read_sizes(config, reader, keys, defaults);
 }
 
+void read_experts(ModelConfig& config, const ConfigReader& reader, const std::string& key, std::int64_t experts,
+                  std::int64_t per_token) {
+    config.experts = reader.size(key, experts);
+    // Each may have tensors of its own, which are asked for before the file is.
+    if (config.layers * config.experts > kMostHeads)
+        reader.refuse(key, "at most " + std::to_string(kMostHeads) + " experts, of all layers");
+    config.experts_per_token = reader.size("num_experts_per_tok", per_token);
+    if (config.experts_per_token > config.experts)
+        reader.refuse("num_experts_per_tok", "no more than there are experts");
+}
+
+std::string numbered(const std::string& pattern, std::int64_t number) {
+    std::string name = pattern;
+    return name.replace(name.find("{}"), 2, std::to_string(number));
+}
+
 void refuse_groups(const ModelConfig& config, const ConfigReader& reader, const SizeKeys& keys) {
     if (config.key_value_heads != config.heads) {
         reader.unsupported(keys.key_value_heads, "none: this family has no groups of heads");

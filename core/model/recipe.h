@@ -30,31 +30,45 @@ struct SizeKeys {
     std::string positions = "max_position_embeddings";
     std::string token_types = "type_vocab_size";
     std::string experts = "num_local_experts";
+    std::string expert_feed_forward = "moe_intermediate_size";
+    std::string shared_expert = "shared_expert_intermediate_size";
     std::string distance_buckets = "relative_attention_num_buckets";
     std::string embedding = "embedding_size";
 };
 
 /// How query, key and value lie in one fused tensor's output columns: all queries, all keys, all values; or head by
-/// head the query, key and value of one (NeoX, BLOOM).
-enum class FusedLayout { concatenated, by_head };
+/// head the query, key and value of one (NeoX, BLOOM); or key head by key head its queries, itself, its value (Falcon).
+enum class FusedLayout { concatenated, by_head, by_group };
+
+/// Names of a layer's experts, following TensorNames::layer_stem: all experts' matrices in two tensors, which have
+/// whole names; or each expert's own three, in which {} is its number.
+struct ExpertNames {
+    std::string router;
+    std::string gate_up;   ///< [experts, 2 * inner, hidden], or
+    std::string gate, up;  ///< each [inner, hidden]
+    std::string down;
+};
 
 /// Names of one layer's parts, following TensorNames::layer. An empty name: the family has no such part. A linear part
 /// or norm is "<name>.weight" and, where the ModelConfig says so, "<name>.bias".
 struct LayerNames {
     std::string input_norm;             ///< before the mixer, or of the residual sum (ModelConfig::pre_norm)
     std::string attention_update_norm;  ///< of what the mixer returns, before it is added (Gemma 2, OLMo 2)
-    std::string query_norm, key_norm;   ///< ModelConfig::query_key_norm; of own ones {} is the head's number
-    std::string sinks;                  ///< a whole name, ModelConfig::sink_logits
-    std::string query, key, value;      ///< three parts, or
-    std::string query_key_value;        ///< one
+    /// ModelConfig::query_key_norm; of own ones {} is the head's number, or one tensor has all.
+    std::string query_norm, key_norm;
+    std::string sinks;              ///< a whole name, ModelConfig::sink_logits
+    std::string query, key, value;  ///< three parts, or
+    std::string query_key_value;    ///< one
     FusedLayout fused_layout = FusedLayout::concatenated;
     std::string output;
     std::string feed_forward_norm;
     std::string gate, up, down;  ///< gate: gated feed-forwards only
     std::string gate_up;         ///< gate's rows, then up's, in one
     std::string feed_forward_update_norm;
-    std::string router;                                                         ///< of experts
-    std::string expert_gate_up, expert_down;                                    ///< all experts' in one: whole names
+    std::string activation;                           ///< Activation::xielu's numbers
+    std::vector<ExpertNames> experts;                 ///< alternatives: the first whose experts the file has
+    std::string shared_gate, shared_up, shared_down;  ///< ModelConfig::shared_expert
+    std::string shared_share;                         ///< of shared_expert_gated: what its sigmoid is of
     std::string cross_norm, cross_query, cross_key, cross_value, cross_output;  ///< of a decoder that has an encoder
 };
 
@@ -133,6 +147,13 @@ struct SizeDefaults {
     std::int64_t vocabulary = 0, hidden = 0, layers = 0, heads = 0, feed_forward = 0;  ///< 0: the file must have it
 };
 void read_sizes(ModelConfig& config, const ConfigReader& reader, const SizeKeys& keys, const SizeDefaults& defaults);
+
+/// Experts and how many of them a token has, under `key` and num_experts_per_tok.
+void read_experts(ModelConfig& config, const ConfigReader& reader, const std::string& key, std::int64_t experts,
+                  std::int64_t per_token);
+
+/// `pattern` with the number in the place of {}.
+std::string numbered(const std::string& pattern, std::int64_t number);
 
 /// Refuses groups of heads and heads of a size of their own, for families that know neither.
 void refuse_groups(const ModelConfig& config, const ConfigReader& reader, const SizeKeys& keys);

@@ -96,6 +96,12 @@ void TensorPlan::want(at::Tensor* into, const std::vector<std::string>& names, s
     wants_.push_back(std::move(want));
 }
 
+void TensorPlan::want_number(at::Tensor* into, const std::string& tensor, std::vector<Dimension> shape, double fresh,
+                             Initial initial) {
+    want(into, {tensor}, std::move(shape), initial);
+    wants_.back().number = fresh;
+}
+
 void TensorPlan::want_linear(at::Tensor* into, const std::string& stem, Dimension out, Dimension in) {
     std::vector<Dimension> shape{std::move(out), std::move(in)};
     if (transposed_) std::swap(shape[0], shape[1]);
@@ -259,8 +265,7 @@ std::int64_t TensorPlan::elements() const {
     std::set<std::string> counted;
     std::int64_t elements = 0;
     for (const Want& want : wants_) {
-        const bool given = want.initial == Initial::guide || want.initial == Initial::ids;
-        if (!given && counted.insert(want.tensor).second) elements += this->elements(want);
+        if (!want.given() && counted.insert(want.tensor).second) elements += this->elements(want);
     }
     return elements;
 }

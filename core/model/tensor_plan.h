@@ -31,11 +31,13 @@ struct Dimension {
 
 /// What a tensor begins with where no file has it.
 enum class Initial {
-    usual,  ///< normal for matrices and embeddings, zeros for vectors
-    gain,   ///< of a norm: 1 in effect (ModelConfig::norm_gain_offset)
-    bias,   ///< zeros, and no weight decay: biases that are no vector
-    guide,  ///< normal, and not trained
-    ids,    ///< int64, tokens drawn at random, not trained
+    usual,   ///< normal for matrices and embeddings, zeros for vectors
+    gain,    ///< of a norm: 1 in effect (ModelConfig::norm_gain_offset)
+    bias,    ///< zeros, and no weight decay: biases that are no vector
+    guide,   ///< normal, and not trained
+    ids,     ///< int64, tokens drawn at random, not trained
+    number,  ///< Want::number, trained
+    fixed,   ///< the same, not trained
 };
 
 class TensorPlan {
@@ -57,8 +59,11 @@ public:
         std::string scales{};               ///< of packed numbers: the tensor that goes with this one
         bool packed = false;                ///< bytes, in MXFP4; without `scales`: these are the scales
         Initial initial = Initial::usual;
+        double number = 0;   ///< Initial::number, fixed
         bool fresh = false;  ///< not read from the file; check() says so
 
+        /// Not trained.
+        bool given() const { return initial == Initial::guide || initial == Initial::ids || initial == Initial::fixed; }
         std::vector<std::int64_t> sizes() const;
         // Of packed experts as they are once unpacked, [experts, in, out]; of everything else its own.
         std::string unpacked_name() const;
@@ -83,6 +88,9 @@ public:
     /// load.
     void want(at::Tensor* into, const std::vector<std::string>& names, std::vector<Dimension> shape,
               Initial initial = Initial::usual);
+    /// One number, of shape `shape`, [1] or []; `fresh` where no file has it.
+    void want_number(at::Tensor* into, const std::string& tensor, std::vector<Dimension> shape, double fresh,
+                     Initial initial);
     /// Linear weight [out, in]; a file with transposed weights has [in, out] and `into` becomes a view of that.
     void want_linear(at::Tensor* into, const std::string& stem, Dimension out, Dimension in);
     /// Rows [row, row + its first dimension) of one fused tensor of `rows` rows, made when the first part is read.

@@ -171,7 +171,214 @@ def like_llama_cases():
                [ids(8, 37), ids(8, 37, 2)], keep=("logits", "attention"), change_config=without())
 
 
+def glm_cases():
+    partial = {"rope_type": "default", "rope_theta": 500.0, "partial_rotary_factor": 0.75}
+    glm = llama_sizes(head_dim=8, pad_token_id=0)
+    yield case("glm", T.GlmForCausalLM, T.GlmConfig(**glm, rope_parameters=dict(partial)), [ids(9, 37), ids(9, 37, 1)],
+               keep=EVERYTHING)
+    yield case("glm-scaled-old", T.GlmForCausalLM,
+               T.GlmConfig(**glm, attention_bias=False, tie_word_embeddings=True,
+                           rope_parameters={**partial, "rope_type": "linear", "factor": 2.5}),
+               [ids(8, 37)], change_config=old_partial)
+    yield case("glm4", T.Glm4ForCausalLM, T.Glm4Config(**glm, rope_parameters=dict(partial)), [ids(9, 37), ids(9, 37, 1)],
+               keep=EVERYTHING)
+    yield case("glm4-unsaid-old", T.Glm4ForCausalLM, T.Glm4Config(**glm, hidden_act="gelu"), [ids(8, 37)],
+               change_config=lambda config: [old_partial(config), config.pop("partial_rotary_factor"),
+                                             config.pop("rope_theta")])
+
+
+def cohere_cases():
+    sizes = llama_sizes(hidden_size=24, num_hidden_layers=3, layer_norm_eps=1e-3, pad_token_id=0)
+    for key in ("head_dim", "rms_norm_eps"):
+        sizes.pop(key)
+    yield case("cohere", T.CohereForCausalLM, T.CohereConfig(**sizes, logit_scale=0.3), [ids(9, 37), ids(9, 37, 1)],
+               keep=EVERYTHING)
+    yield case("cohere-key-norms-old", T.CohereForCausalLM,
+               T.CohereConfig(**sizes, use_qk_norm=True, attention_bias=True, tie_word_embeddings=False),
+               [ids(8, 37), ids(8, 37, 2)], keep=("logits", "attention"),
+               change_config=lambda config: [old_rope(config), config.pop("rope_theta"), config.pop("logit_scale")])
+    yield case("cohere2", T.Cohere2ForCausalLM,
+               T.Cohere2Config(**sizes, logit_scale=0.3, sliding_window=4,
+                               layer_types=["sliding_attention", "full_attention", "sliding_attention"]),
+               [ids(9, 37), ids(9, 37, 1)], keep=EVERYTHING)
+    yield case("cohere2-old", T.Cohere2ForCausalLM,
+               T.Cohere2Config(**sizes, attention_bias=True, tie_word_embeddings=False, sliding_window=3,
+                               sliding_window_pattern=2),
+               [ids(8, 37)], change_config=without("layer_types", sliding_window_pattern=2, use_parallel_block=True))
+
+
+def falcon(**changes):
+    sizes = dict(vocab_size=37, hidden_size=36, num_hidden_layers=2, num_attention_heads=6, max_position_embeddings=48,
+                 layer_norm_epsilon=1e-3, rope_parameters={"rope_type": "default", "rope_theta": 500.0})
+    return T.FalconConfig(**{**sizes, **changes})
+
+
+def falcon_cases():
+    yield case("falcon", T.FalconForCausalLM, falcon(), [ids(9, 37), ids(9, 37, 1)], keep=EVERYTHING)
+    yield case("falcon-groups", T.FalconForCausalLM,
+               falcon(new_decoder_architecture=True, num_kv_heads=2, ffn_hidden_size=29, bias=True, activation="relu"),
+               [ids(9, 37), ids(9, 37, 1)], keep=EVERYTHING)
+    yield case("falcon-one-norm-old", T.FalconForCausalLM,
+               falcon(new_decoder_architecture=True, num_kv_heads=3, num_ln_in_parallel_attn=1, tie_word_embeddings=False),
+               [ids(8, 37)], change_config=without("multi_query", n_embed=36, hidden_size=1))
+    yield case("falcon-alibi", T.FalconForCausalLM,
+               falcon(alibi=True, multi_query=False, parallel_attn=False, bias=True, num_attention_heads=3),
+               [ids(9, 37), ids(9, 37, 1)], keep=EVERYTHING, lengths=[9, 6])
+    yield case("falcon-alibi-beside-old", T.FalconForCausalLM, falcon(alibi=True, multi_query=False), [ids(12, 37)],
+               backbone_only=True, change_config=without("num_kv_heads", "ffn_hidden_size", "num_ln_in_parallel_attn",
+                                                         "max_position_embeddings"),
+               extra={"h.0.self_attention.maybe_rotary.inv_freq": [3]})
+
+
+def falcon_many_heads_cases():
+    yield case("falcon-alibi-many-heads", T.FalconForCausalLM,
+               falcon(alibi=True, multi_query=False, num_attention_heads=18, hidden_size=36), [ids(40, 37)],
+               keep=("logits", "attention"))
+
+
+def mpt(attention=None, **changes):
+    sizes = dict(vocab_size=37, d_model=24, n_heads=3, n_layers=2, max_seq_len=48, layer_norm_epsilon=1e-3)
+    return T.MptConfig(**{**sizes, **changes}, attn_config=attention)
+
+
+def old_mpt(config):
+    """As the files of MosaicML have it; of alibi_bias_max transformers makes nothing."""
+    config["attn_config"] = {key: config["attn_config"][key] for key in (
+        "alibi", "attn_impl", "attn_pdrop", "attn_type", "attn_uses_sequence_id", "clip_qkv", "prefix_lm", "qk_ln",
+        "softmax_scale")} | {"alibi_bias_max": 16}
+    config |= {"emb_init_std": None, "verbose": 0}
+
+
+def mpt_cases():
+    yield case("mpt", T.MptForCausalLM, mpt({"clip_qkv": 0.3}), [ids(9, 37), ids(9, 37, 1)], keep=EVERYTHING, lengths=[9, 6])
+    yield case("mpt-old-file", T.MptForCausalLM, mpt({"softmax_scale": 0.7}, n_heads=4, tie_word_embeddings=False),
+               [ids(20, 37)], change_config=old_mpt)
+
+
+def after_parts_cases():
+    """Families that are near Llama: their norms, activations, windows."""
+    sizes = llama_sizes(hidden_size=24, num_hidden_layers=3, pad_token_id=0)
+    whole = {key: value for key, value in sizes.items() if key != "head_dim"}
+    mixed = ["sliding_attention", "full_attention", "sliding_attention"]
+    nemotron = {key: value for key, value in sizes.items() if key != "rms_norm_eps"} | {"norm_eps": 1e-3, "head_dim": 8}
+    yield case("nemotron", T.NemotronForCausalLM, T.NemotronConfig(**nemotron), [ids(9, 37), ids(9, 37, 1)],
+               keep=EVERYTHING)
+    yield case("nemotron-biases-old", T.NemotronForCausalLM,
+               T.NemotronConfig(**nemotron, attention_bias=True, mlp_bias=True, tie_word_embeddings=True, hidden_act="gelu",
+                                rope_parameters={"rope_type": "default", "rope_theta": 500.0,
+                                                 "partial_rotary_factor": 0.75}),
+               [ids(8, 37)], change_config=old_partial)
+    yield case("exaone4", T.Exaone4ForCausalLM, T.Exaone4Config(**sizes, sliding_window=4, layer_types=mixed),
+               [ids(9, 37), ids(9, 37, 1)], keep=EVERYTHING)
+    yield case("exaone4-pattern-old", T.Exaone4ForCausalLM,
+               T.Exaone4Config(**whole, sliding_window=3, sliding_window_pattern=2, tie_word_embeddings=True), [ids(8, 37)],
+               change_config=without("layer_types"))
+    yield case("exaone4-no-windows-old", T.Exaone4ForCausalLM,
+               T.Exaone4Config(**sizes, sliding_window=None, layer_types=["full_attention"] * 3), [ids(8, 37)],
+               change_config=without(sliding_window_pattern=None))
+    yield case("ministral", T.MinistralForCausalLM, T.MinistralConfig(**sizes, sliding_window=4, layer_types=mixed),
+               [ids(9, 37), ids(9, 37, 1)], keep=EVERYTHING)
+    yield case("ministral-old", T.MinistralForCausalLM,
+               T.MinistralConfig(**sizes, sliding_window=3, tie_word_embeddings=True), [ids(8, 37)],
+               change_config=without("layer_types"))
+    yield case("seed-oss", T.SeedOssForCausalLM, T.SeedOssConfig(**sizes), [ids(9, 37), ids(9, 37, 1)], keep=EVERYTHING)
+    yield case("seed-oss-biases-old", T.SeedOssForCausalLM,
+               T.SeedOssConfig(**sizes, attention_bias=False, attention_out_bias=True, mlp_bias=True,
+                               tie_word_embeddings=True), [ids(8, 37)], change_config=old_rope)
+    yield case("apertus", T.ApertusForCausalLM,
+               T.ApertusConfig(**whole, rope_parameters={"rope_type": "default", "rope_theta": 500.0}),
+               [ids(9, 37), ids(9, 37, 1)], keep=EVERYTHING)
+    yield case("apertus-old", T.ApertusForCausalLM,
+               T.ApertusConfig(**sizes, attention_bias=True, tie_word_embeddings=True, hidden_act="gelu", rope_parameters={
+                   "rope_type": "llama3", "factor": 8.0, "rope_theta": 50.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+                   "original_max_position_embeddings": 32}), [ids(12, 37)], change_config=old_rope)
+    yield case("apertus-unsaid-old", T.ApertusForCausalLM, T.ApertusConfig(**whole), [ids(12, 37)],
+               change_config=lambda config: [config.pop("rope_parameters"), config.update(rope_theta=50.0)])
+
+
+def ministral3_cases():
+    yarn = {"rope_type": "yarn", "rope_theta": 1000.0, "factor": 4.0, "original_max_position_embeddings": 5, "beta_fast": 8.0,
+            "beta_slow": 2.0, "mscale": 1.0, "mscale_all_dim": 0.7, "llama_4_scaling_beta": 0.4}
+    sizes = llama_sizes(hidden_size=24, num_hidden_layers=2, head_dim=12, pad_token_id=0)
+    yield case("ministral3", T.Ministral3ForCausalLM, T.Ministral3Config(**sizes, rope_parameters=dict(yarn)),
+               [ids(17, 37), ids(17, 37, 1)], keep=EVERYTHING)
+    yield case("ministral3-window-old", T.Ministral3ForCausalLM,
+               T.Ministral3Config(**sizes, rope_parameters=dict(yarn), sliding_window=7, tie_word_embeddings=True),
+               [ids(12, 37)], change_config=old_rope)
+    yield case("ministral3-unsaid-old", T.Ministral3ForCausalLM, T.Ministral3Config(**sizes), [ids(12, 37)],
+               change_config=lambda config: [config.pop("rope_parameters"), config.update(rope_theta=50.0)])
+    images = dict(vision_config=dict(model_type="pixtral", hidden_size=8, intermediate_size=8, num_hidden_layers=1,
+                                     num_attention_heads=2, head_dim=4, image_size=8, patch_size=4), image_token_index=36)
+    texts = {"ministral3": dict(sizes, rope_parameters=dict(yarn)),
+             "mistral": dict(sizes, sliding_window=4, rope_parameters={"rope_type": "default", "rope_theta": 500.0})}
+
+    def new_name(name):
+        return name if name.startswith("lm_head") else "model." + name.replace("language_model.model.", "language_model.")
+
+    def old_name(name):
+        return name.replace("lm_head", "language_model.lm_head").replace("model.language_model.", "language_model.model.")
+
+    for name, kind, changes in (("ministral3-images", "ministral3", dict(tie_word_embeddings=False)),
+                                ("ministral3-images-tied-old", "ministral3", dict(tie_word_embeddings=True)),
+                                ("mistral-images-old", "mistral", dict(tie_word_embeddings=False))):
+        old = name.endswith("old")
+        yield case(name, T.Mistral3ForConditionalGeneration,
+                   T.Mistral3Config(text_config=dict(texts[kind], model_type=kind), **images, **changes), [ids(17, 36)],
+                   rename=old_name if old else None, as_computed=True, reloaded=True,
+                   change_config=(lambda config: old_rope(config["text_config"])) if old else None)
+
+
+def expert_cases():
+    sizes = llama_sizes(hidden_size=24, num_hidden_layers=3, intermediate_size=11, pad_token_id=0)
+    whole = {key: value for key, value in sizes.items() if key != "head_dim"}
+    texts = [ids(9, 37), ids(9, 37, 1)]
+    yield case("mixtral", T.MixtralForCausalLM, T.MixtralConfig(**sizes, num_local_experts=5), texts, keep=EVERYTHING,
+               reloaded=True)
+    yield case("mixtral-stacked-old", T.MixtralForCausalLM,
+               T.MixtralConfig(**whole, num_local_experts=4, num_experts_per_tok=3, sliding_window=4, hidden_act="gelu",
+                               tie_word_embeddings=True), [ids(8, 37)], change_config=without("head_dim"), as_computed=True,
+               reloaded=True)
+    qwen = dict(num_experts=5, num_experts_per_tok=2, moe_intermediate_size=7)
+    yield case("qwen2-moe", T.Qwen2MoeForCausalLM,
+               T.Qwen2MoeConfig(**whole, **qwen, shared_expert_intermediate_size=9, mlp_only_layers=[1]), texts,
+               keep=EVERYTHING, reloaded=True)
+    yield case("qwen2-moe-stacked-windows-old", T.Qwen2MoeForCausalLM,
+               T.Qwen2MoeConfig(**{**whole, "num_hidden_layers": 4}, **qwen, shared_expert_intermediate_size=9,
+                                decoder_sparse_step=2, norm_topk_prob=True, qkv_bias=False, use_sliding_window=True,
+                                sliding_window=3, max_window_layers=2, tie_word_embeddings=True),
+               [ids(8, 37)], keep=("logits", "attention"), as_computed=True, reloaded=True,
+               change_config=without("layer_types"))
+    yield case("qwen3-moe", T.Qwen3MoeForCausalLM, T.Qwen3MoeConfig(**sizes, **qwen, mlp_only_layers=[0]), texts,
+               keep=EVERYTHING, reloaded=True)
+    yield case("qwen3-moe-stacked-old", T.Qwen3MoeForCausalLM,
+               T.Qwen3MoeConfig(**sizes, **qwen, norm_topk_prob=True, attention_bias=True, use_sliding_window=True,
+                                sliding_window=4, tie_word_embeddings=True),
+               [ids(8, 37)], as_computed=True, reloaded=True,
+               change_config=without("num_local_experts", num_experts=5))
+    olmoe = dict(num_experts=5, num_experts_per_tok=2)
+    yield case("olmoe", T.OlmoeForCausalLM, T.OlmoeConfig(**whole, **olmoe, clip_qkv=0.5), texts, keep=EVERYTHING,
+               reloaded=True)
+    yield case("olmoe-stacked-old", T.OlmoeForCausalLM,
+               T.OlmoeConfig(**whole, **olmoe, norm_topk_prob=True, attention_bias=True, tie_word_embeddings=True),
+               [ids(8, 37)], change_config=without("clip_qkv"), as_computed=True, reloaded=True)
+    granite = dict(embedding_multiplier=3.0, attention_multiplier=0.6, residual_multiplier=0.4, logits_scaling=1.7)
+    yield case("granitemoe", T.GraniteMoeForCausalLM, T.GraniteMoeConfig(**sizes, **granite, num_local_experts=5), texts,
+               keep=EVERYTHING, reloaded=True)
+    yield case("granitemoe-renamed-old", T.GraniteMoeForCausalLM,
+               T.GraniteMoeConfig(**whole, num_local_experts=4, num_experts_per_tok=3, attention_bias=True,
+                                  tie_word_embeddings=True), [ids(8, 37)], change_config=old_rope, as_computed=True,
+               reloaded=True)
+
+
 def cases():
+    yield from glm_cases()
+    yield from cohere_cases()
+    yield from falcon_cases()
+    yield from falcon_many_heads_cases()
+    yield from mpt_cases()
+    yield from after_parts_cases()
+    yield from ministral3_cases()
+    yield from expert_cases()
     yield from gemma3_cases()
     yield from phi3_cases()
     yield from like_llama_cases()

@@ -72,20 +72,33 @@ def rounded(tensor: torch.Tensor):
     return [float(f"{x:.7g}") for x in tensor.double().flatten().tolist()]
 
 
+def read_back(model_class, config, tensors):
+    """The model of a file with these tensors."""
+    with tempfile.TemporaryDirectory() as folder:
+        config.save_pretrained(folder)
+        safetensors.torch.save_file(tensors, folder + "/model.safetensors", metadata={"format": "pt"})
+        model, report = model_class.from_pretrained(folder, dtype=torch.float64, attn_implementation="eager",
+                                                    output_loading_info=True)
+    assert not any(report.values()), report
+    model.config._experts_implementation = "eager"
+    return model.eval()
+
+
 def case(name, model_class, config, tokens, *, rename=None, change_config=None, extra=None, keep=("logits",),
          file_type="F32", shards=1, backbone_only=False, token_types=None, lengths=None, state_name=None,
-         packed=()):
+         packed=(), reloaded=False, as_computed=False):
+    """reloaded: transformers reads the file itself, whose tensors are not the model's; as_computed: the file has the model's
+    own, which are not what is published."""
     config._attn_implementation = config._experts_implementation = "eager"
     torch.manual_seed(0)
     model = model_class(config).double().eval()
     with tempfile.TemporaryDirectory() as folder:
-        (model.base_model if backbone_only else model).save_pretrained(folder)
+        (model.base_model if backbone_only else model).save_pretrained(folder, save_original_format=not as_computed)
         stored = safetensors.torch.load_file(folder + "/model.safetensors")
         saved_config = json.loads(pathlib.Path(folder, "config.json").read_text())
     prefix = model.base_model_prefix + "." if backbone_only else ""
     rename = rename or (lambda key: key)
     shapes = {rename(key): list(tensor.shape) for key, tensor in sorted(stored.items())}
-    state = model.state_dict()
     state_name = state_name or (lambda key: key)
     filled = {prefix + state_name(key): values(rename(key), tensor.shape) for key, tensor in stored.items()}
     for key in [key for key in stored if key.endswith(tuple(packed))]:
@@ -93,10 +106,12 @@ def case(name, model_class, config, tokens, *, rename=None, change_config=None, 
         parts = {key + "_blocks": [experts, outputs, inputs // 32, 16], key + "_scales": [experts, outputs, inputs // 32]}
         shapes |= parts
         filled[key] = convert_moe_packed_tensors(*(values(*part) for part in parts.items()), dtype=torch.float64)
-    missing = model.load_state_dict(filled, strict=False)
-    assert not missing.unexpected_keys, missing.unexpected_keys
-    model.tie_weights()
-    del state
+    if reloaded:
+        model = read_back(model_class, config, {key: values(key, shape) for key, shape in shapes.items()})
+    else:
+        missing = model.load_state_dict(filled, strict=False)
+        assert not missing.unexpected_keys, missing.unexpected_keys
+        model.tie_weights()
     for key, shape in (extra or {}).items():
         shapes[key] = shape
     saved_config.pop("transformers_version", None)

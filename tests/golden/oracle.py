@@ -16,12 +16,14 @@ from pathlib import Path
 import numpy as np
 import safetensors.torch
 import torch
-from transformers import AutoConfig, AutoModelForCausalLM
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForImageTextToText
 from transformers.integrations.mxfp4 import convert_moe_packed_tensors
 from transformers.modeling_rope_utils import dynamic_rope_update
+from transformers.models.ministral3 import modeling_ministral3
 
 import native_oracle
 import oracle_encoders
+from random_decoders import falcon_groups
 
 
 @dataclass
@@ -80,7 +82,8 @@ def load(folder, precise, skip=()):
     if config.model_type in oracle_encoders.ENCODERS:
         model = oracle_encoders.load(folder, config, options)
     else:
-        model = AutoModelForCausalLM.from_pretrained(folder, **options)
+        kind = AutoModelForImageTextToText if config.model_type == "mistral3" else AutoModelForCausalLM
+        model = kind.from_pretrained(folder, **options)
     if skip:
         layers = blocks(model)
         kept = [layer for index, layer in enumerate(layers) if index not in skip]
@@ -92,7 +95,7 @@ def load(folder, precise, skip=()):
 
 
 # Norms of queries and keys that come after heads have been put before positions.
-HEADS_FIRST = ("phi", "stablelm", "gemma3_text")
+HEADS_FIRST = ("phi", "stablelm", "gemma3_text", "exaone4", "apertus")
 
 
 def text_config(model):
@@ -103,8 +106,10 @@ def blocks(model):
     if (known := oracle_encoders.blocks(model)) is not None:
         return known
     base = model.base_model
-    if model.config.model_type in ("gpt2", "gptj"):
+    if model.config.model_type in ("gpt2", "gptj", "falcon"):
         return base.h
+    if model.config.model_type == "mpt":
+        return base.blocks
     return getattr(base, "language_model", base).layers
 
 
@@ -116,6 +121,10 @@ def projections(model, block):
         return oracle_encoders.projections(model, block)
     if model.config.model_type == "gpt_neox":
         return {"by_head": block.attention.query_key_value}
+    if model.config.model_type == "falcon":
+        return {"by_group": block.self_attention.query_key_value}
+    if model.config.model_type == "mpt":
+        return {"qkv": block.attn.Wqkv}
     attention = block.attn if model.config.model_type == "gptj" else block.self_attn
     # Queries and keys that have norms of their own are what these norms return.
     if model.config.model_type == "phi3":
@@ -134,9 +143,32 @@ def precise_norm(self, hidden):
 @dynamic_rope_update
 def precise_rotary(self, x, position_ids):
     angles = position_ids[..., None].double() * self.inv_freq.double()
-    if type(self).__name__ != "GptOssRotaryEmbedding":
+    if type(self).__name__.startswith("Cohere"):
+        angles = angles.repeat_interleave(2, dim=-1)
+    elif type(self).__name__ != "GptOssRotaryEmbedding":
         angles = torch.cat((angles, angles), dim=-1)
     return angles.cos() * self.attention_scaling, angles.sin() * self.attention_scaling
+
+
+def precise_layer_norm(self, hidden):
+    return self.weight * torch.nn.functional.layer_norm(hidden, hidden.shape[-1:], eps=self.variance_epsilon)
+
+
+def precise_growth(positions, slope, step):
+    return (1 + slope * torch.log(1 + torch.floor(positions.double() / step)))[:, None, :, None]
+
+
+@contextmanager
+def lifted(model):
+    """float64 throughout, for one run: `float()` is what some families' scores, routers and rotations drop to float32 by."""
+    saved = torch.Tensor.float, modeling_ministral3.get_llama_4_attn_scale
+    torch.Tensor.float = lambda self: self if self.is_floating_point() else saved[0](self)
+    modeling_ministral3.get_llama_4_attn_scale = precise_growth
+    try:
+        with oracle_encoders.precise(model):
+            yield
+    finally:
+        torch.Tensor.float, modeling_ministral3.get_llama_4_attn_scale = saved
 
 
 def precise_bare_norm(self, hidden):
@@ -162,6 +194,8 @@ def make_precise(model):
         name = type(module).__name__
         if name.endswith("RMSNorm"):
             module.forward = types.MethodType(precise_norm, module)
+        elif name in ("CohereLayerNorm", "Cohere2LayerNorm"):
+            module.forward = types.MethodType(precise_layer_norm, module)
         elif name == "OlmoLayerNorm":
             module.forward = types.MethodType(precise_bare_norm, module)
         elif name.endswith("RotaryEmbedding") and isinstance(module.rope_type, dict):
@@ -196,11 +230,14 @@ def split_heads(model, name, value):
     config = text_config(model)
     heads = config.num_attention_heads
     size = getattr(config, "head_dim", None) or config.hidden_size // heads
-    if clip := getattr(config, "clip_qkv", None):
+    if clip := getattr(getattr(config, "attn_config", config), "clip_qkv", None):
         value = value.clamp(-clip, clip)
     if name == "qkv":
         groups = getattr(config, "num_key_value_heads", None) or heads
         parts = zip("qkv", value.split([heads * size, groups * size, groups * size], dim=-1))
+    elif name == "by_group":
+        groups = value.unflatten(-1, (falcon_groups(config), -1, size))
+        parts = zip("qkv", (groups[:, :, :-2].flatten(1, 2), groups[:, :, -2], groups[:, :, -1]))
     elif name == "by_head":
         parts = zip("qkv", value.unflatten(-1, (-1, 3, size)).unbind(-2))
     elif config.model_type in HEADS_FIRST and value.dim() == 3:  # after a norm
@@ -254,8 +291,7 @@ def run(model, tokens, precise):
 
         handles.append(block.register_forward_pre_hook(before, with_kwargs=True))
         handles.append(block.register_forward_hook(after))
-    lifted = oracle_encoders.precise(model) if precise else nullcontext()
-    with torch.no_grad(), lifted, watched_softmax(record, precise):
+    with torch.no_grad(), lifted(model) if precise else nullcontext(), watched_softmax(record, precise):
         output = model(torch.tensor([tokens]), **({"use_cache": False} if causal else {}))
     for handle in handles:
         handle.remove()

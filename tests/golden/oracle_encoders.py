@@ -75,10 +75,17 @@ def slopes(heads):
 
 
 def relative(model, scores):
-    """BLOOM adds slope * j; the program's scores, and the spec's, have - slope * (i - j)."""
-    if model.config.model_type != "bloom":
+    """BLOOM, Falcon and MPT add slope * j; the program's scores, and the spec's, have - slope * (i - j)."""
+    kind, positions = model.config.model_type, torch.arange(scores.shape[1])
+    own = torch.from_numpy(slopes(scores.shape[0]))[:, None, None]
+    if kind == "falcon" and model.config.alibi:  # all in bfloat16; eager attention adds it twice, and scales it with the scores
+        steps = (own.bfloat16() * positions[None, :, None]).double() * 2 / model.config.head_dim ** 0.5
+    elif kind == "mpt":  # which has 0 at the last key
+        steps = own * (positions - (scores.shape[1] - 1))[None, :, None]
+    elif kind == "bloom":
+        steps = own * positions[None, :, None]
+    else:
         return scores
-    steps = torch.from_numpy(slopes(scores.shape[0]))[:, None, None] * torch.arange(scores.shape[1])[None, :, None]
     return torch.where(scores > torch.finfo(scores.dtype).min / 2, scores.double() - steps, scores.double())
 
 

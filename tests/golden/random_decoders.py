@@ -2,6 +2,7 @@
 """Random checkpoints of the decoders after the first four families, for the acceptance test. See random_models.py."""
 
 import copy
+import functools
 import random
 from pathlib import Path
 
@@ -26,6 +27,11 @@ TWO_ROPES = {"full_attention": {"rope_type": "default", "rope_theta": 3000.0},
              "sliding_attention": {"rope_type": "default", "rope_theta": 200.0}}
 IMAGES = dict(vision_config=dict(hidden_size=8, intermediate_size=8, num_hidden_layers=1, num_attention_heads=2,
                                  image_size=8, patch_size=4), mm_tokens_per_image=1, image_token_index=102)
+LAYER_NORMS = {key: value for key, value in WHOLE.items() if key != "rms_norm_eps"} | dict(layer_norm_eps=1e-4)
+FALCON = dict(vocab_size=101, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, max_position_embeddings=256,
+              layer_norm_epsilon=1e-4, bos_token_id=0, eos_token_id=1)
+GROWING = {"rope_type": "yarn", "rope_theta": 1000.0, "factor": 4.0, "original_max_position_embeddings": 40,
+           "llama_4_scaling_beta": 0.3, "mscale": 1.0, "mscale_all_dim": 1.0}
 FAMILIES = {
     "neox": (T.GPTNeoXForCausalLM, T.GPTNeoXConfig, BESIDE),
     "mistral": (T.MistralForCausalLM, T.MistralConfig, LIKE_LLAMA),
@@ -53,6 +59,30 @@ FAMILIES = {
         k: v for k, v in WHOLE.items() if k != "rms_norm_eps"} | dict(norm_epsilon=1e-4)),
     "stablelm": (T.StableLmForCausalLM, T.StableLmConfig, {
         k: v for k, v in WHOLE.items() if k != "rms_norm_eps"} | dict(layer_norm_eps=1e-4)),
+    "glm": (T.GlmForCausalLM, T.GlmConfig, LIKE_LLAMA | SPECIAL | dict(head_dim=12)),
+    "glm4": (T.Glm4ForCausalLM, T.Glm4Config, LIKE_LLAMA | SPECIAL | dict(head_dim=12)),
+    "cohere": (T.CohereForCausalLM, T.CohereConfig, LAYER_NORMS | dict(logit_scale=0.2)),
+    "cohere2": (T.Cohere2ForCausalLM, T.Cohere2Config, LAYER_NORMS | dict(logit_scale=0.2, sliding_window=31)),
+    "falcon": (T.FalconForCausalLM, T.FalconConfig, FALCON),
+    "mpt": (T.MptForCausalLM, T.MptConfig, dict(
+        vocab_size=101, d_model=60, n_heads=5, n_layers=3, max_seq_len=256, layer_norm_epsilon=1e-4, bos_token_id=0,
+        eos_token_id=1)),
+    "nemotron": (T.NemotronForCausalLM, T.NemotronConfig, {
+        k: v for k, v in LIKE_LLAMA.items() if k != "rms_norm_eps"} | dict(norm_eps=1e-4, head_dim=12)),
+    "exaone4": (T.Exaone4ForCausalLM, T.Exaone4Config, LIKE_LLAMA | dict(sliding_window=31)),
+    "ministral": (T.MinistralForCausalLM, T.MinistralConfig, LIKE_LLAMA | dict(sliding_window=31)),
+    "ministral3": (T.Ministral3ForCausalLM, T.Ministral3Config, LIKE_LLAMA | SPECIAL | dict(rope_parameters=GROWING)),
+    "seed_oss": (T.SeedOssForCausalLM, T.SeedOssConfig, LIKE_LLAMA | SPECIAL),
+    "apertus": (T.ApertusForCausalLM, T.ApertusConfig, WHOLE),
+    "mixtral": (T.MixtralForCausalLM, T.MixtralConfig, LIKE_LLAMA | dict(num_local_experts=5, intermediate_size=33)),
+    "qwen2_moe": (T.Qwen2MoeForCausalLM, T.Qwen2MoeConfig, WHOLE | dict(
+        num_experts=7, num_experts_per_tok=3, moe_intermediate_size=23, shared_expert_intermediate_size=31)),
+    "qwen3_moe": (T.Qwen3MoeForCausalLM, T.Qwen3MoeConfig, LIKE_LLAMA | dict(
+        num_experts=7, num_experts_per_tok=3, moe_intermediate_size=23)),
+    "olmoe": (T.OlmoeForCausalLM, T.OlmoeConfig, WHOLE | dict(num_experts=7, num_experts_per_tok=3, intermediate_size=33)),
+    "granitemoe": (T.GraniteMoeForCausalLM, T.GraniteMoeConfig, WHOLE | dict(
+        num_local_experts=5, intermediate_size=33, embedding_multiplier=3.5, attention_multiplier=0.2,
+        residual_multiplier=0.4, logits_scaling=1.7)),
 }
 
 
@@ -62,6 +92,16 @@ def gemma3_images(**options):
     return T.Gemma3Config(text_config=options, **IMAGES, tie_word_embeddings=tie)
 
 
+def mistral_images(kind, **options):
+    """A Mistral or Ministral 3 in a configuration with images."""
+    tie = options.get("tie_word_embeddings", True)
+    return T.Mistral3Config(text_config=dict(options, model_type=kind), tie_word_embeddings=tie, image_token_index=102,
+                            vision_config=IMAGES["vision_config"] | dict(model_type="pixtral", head_dim=4))
+
+
+for kind in ("mistral", "ministral3"):
+    FAMILIES[kind + "_images"] = (T.Mistral3ForConditionalGeneration, functools.partial(mistral_images, kind),
+                                  FAMILIES[kind][2])
 FAMILIES["gemma3_images"] = (T.Gemma3ForConditionalGeneration, gemma3_images, FAMILIES["gemma3"][2])
 
 
@@ -73,26 +113,40 @@ def settle(model, family, seed, gain):
             if name.endswith("qkv_proj.weight"):
                 queries, groups = model.config.num_attention_heads, model.config.num_key_value_heads
                 parameter.unflatten(0, (queries + 2 * groups, -1))[:queries + groups] *= gain
+            elif "query_key_value.weight" in name and family == "falcon":
+                groups = parameter.unflatten(0, (falcon_groups(model.config), -1, model.config.head_dim))
+                groups[:, :-1] *= gain
+            elif name.endswith("Wqkv.weight"):
+                parameter[:2 * model.config.d_model] *= gain
             elif "query_key_value.weight" in name:
                 heads = parameter.unflatten(0, (model.config.num_attention_heads, 3, -1))
                 heads[:, :2] *= gain
             elif any(part in name for part in ("q_norm", "k_norm", "q_layernorm", "k_layernorm")) and "bias" not in name:
                 parameter *= gain
-            if family.startswith("gemma") and "norm" in name:
+            if family.startswith(("gemma", "nemotron")) and "norm" in name and name.endswith("weight"):
                 parameter -= 1
             elif name.endswith("sinks"):
                 parameter.copy_(2 * torch.randn(parameter.shape, generator=generator))
             elif "experts." in name and not name.endswith("bias"):
-                parameter.copy_(torch.randn(parameter.shape, generator=generator) / parameter.shape[1] ** 0.5)
+                inputs = parameter.shape[1 if family == "gpt_oss" else 2]
+                parameter.copy_(torch.randn(parameter.shape, generator=generator) / inputs ** 0.5)
     return model
 
 
-def decoder(folder, seed, family, dtype=torch.float32, shard=None, gain=1.5, change=None, **options):
+def falcon_groups(config):
+    """How often a key and a value come in Falcon's one matrix, after the queries that they are for."""
+    if config.new_decoder_architecture:
+        return config.num_kv_heads
+    return 1 if config.multi_query else config.num_attention_heads
+
+
+def decoder(folder, seed, family, dtype=torch.float32, shard=None, gain=1.5, change=None, as_computed=False, **options):
+    """as_computed: the tensors are transformers' own, of all experts in one, not those of published files."""
     model_class, config_class, sizes = FAMILIES[family]
     config = config_class(**copy.deepcopy(sizes | options))
     config._experts_implementation = "eager"
     model = settle(randomise(model_class(config), seed, gain), family, seed, gain)
-    model.to(dtype).save_pretrained(folder, max_shard_size=shard or "1GB")
+    model.to(dtype).save_pretrained(folder, max_shard_size=shard or "1GB", save_original_format=not as_computed)
     if change:
         change(folder)
 
@@ -196,6 +250,31 @@ def new_image_names(folder):
         "language_model.model.", "language_model."))
 
 
+def old_falcon(folder):
+    """As the files of Falcon 7B: no sizes that follow from others, and a buffer."""
+    old_generation(folder)
+    edit_config(folder, lambda config: [config.pop(key) for key in ("num_kv_heads", "ffn_hidden_size", "activation",
+                                                                    "num_ln_in_parallel_attn")])
+    rename_tensors(folder, lambda name: name, {
+        f"transformer.h.{layer}.self_attention.maybe_rotary.inv_freq": torch.ones(5) for layer in range(3)})
+
+
+def old_mpt(folder):
+    """Keys that transformers makes nothing of, as in MosaicML's files."""
+    edit_config(folder, lambda config: [config.update(verbose=0, emb_init_std=None),
+                                        config["attn_config"].update(alibi_bias_max=16, attn_impl="triton")])
+
+
+def old_images(folder):
+    """The configuration of Mistral Small 3.1, whose names for tensors transformers writes as they were."""
+
+    def change(config):
+        rope = config["text_config"].pop("rope_parameters")
+        config["text_config"] |= {"rope_theta": rope.pop("rope_theta"), "rope_scaling": rope}
+
+    edit_config(folder, change)
+
+
 def published_gpt_oss(folder):
     """As on the hub: rope_scaling and rope_theta, num_experts beside num_local_experts."""
 
@@ -231,7 +310,7 @@ def drawn(folder, seed, family):
     heads, size = draw.choice((1, 2, 3, 5, 6)), draw.choice((4, 6, 10, 14))
     # heads that fill the hidden size
     whole = family in ("neox", "phi", "gptj", "olmo2", "phi3", "smollm3", "olmo", "olmo3", "granite", "starcoder2",
-                       "stablelm")
+                       "stablelm", "cohere", "cohere2", "falcon", "mpt", "qwen2_moe", "olmoe", "granitemoe")
     rotated = draw.randrange(4, size + 1, 2)
     hidden = heads * size if whole or family.startswith("gemma") else draw.randint(5, 60)
     options = dict(
@@ -242,18 +321,22 @@ def drawn(folder, seed, family):
     )
     activation = draw.choice(("gelu", "gelu_new", "gelu_fast", "gelu_pytorch_tanh", "quick_gelu", "silu", "relu", "relu2"))
     options["hidden_activation" if family in ("gemma2", "gemma3", "gemma3_images") else "hidden_act"] = activation
-    if family not in ("neox", "gptj"):
+    if family == "apertus" and draw.random() < 0.6:
+        options["hidden_act"] = "xielu"
+    if family not in ("neox", "gptj", "falcon", "mpt"):
         options["num_key_value_heads"] = draw.choice([n for n in range(1, heads + 1) if heads % n == 0])
     if not whole:
         options["head_dim"] = size
-    if not whole and family != "gemma" or family in ("phi3", "smollm3", "olmo3", "starcoder2"):
+    without_windows = ("gemma", "glm", "glm4", "nemotron", "seed_oss", "apertus")
+    if not whole and family not in without_windows or family in ("phi3", "smollm3", "olmo3", "starcoder2", "cohere2",
+                                                                  "qwen2_moe"):
         options["sliding_window"] = draw.choice((1, 2, 17, 64, 300))
     if family == "phi3":
         factors = [[1 + draw.random() * n for n in range(rotated // 2)] for longest in (1, 4)]
         options["rope_parameters"] = {"rope_theta": 1000.0, "rope_type": "default"} if draw.random() < 0.5 else {
             "rope_theta": 1000.0, "rope_type": "longrope", "short_factor": factors[0], "long_factor": factors[1]}
         options["original_max_position_embeddings"] = draw.choice((64, 128, 300))
-    if family in ("neox", "phi", "phi3", "stablelm"):
+    if family in ("neox", "phi", "phi3", "stablelm", "glm", "glm4", "nemotron"):
         options["rope_parameters"]["partial_rotary_factor"] = min(1.0, (rotated + 0.01) / size)
     if family in ("gemma3", "gemma3_images", "olmo3"):
         options["rope_parameters"] = {"full_attention": options["rope_parameters"], "sliding_attention": {
@@ -291,16 +374,72 @@ def drawn(folder, seed, family):
         options["use_parallel_residual"] = draw.random() < 0.5
     if family == "phi":
         options["qk_layernorm"] = draw.random() < 0.5
+    options |= drawn_more(draw, family, options)
     change = draw.choice((None, {
         "neox": old_neox_names, "phi": old_partial_names, "phi3": old_partial_names, "stablelm": old_partial_names,
+        "glm": old_partial_names, "glm4": old_partial_names, "nemotron": old_partial_names, "mpt": old_mpt,
+        "mistral_images": old_images, "ministral3_images": old_images,
         "gemma3": old_two_ropes, "gemma3_images": old_two_ropes, "olmo3": old_two_ropes}.get(family, old_generation)))
     if family == "gptj":
         names = {"hidden_size": "n_embd", "num_hidden_layers": "n_layer", "num_attention_heads": "n_head",
                  "intermediate_size": "n_inner", "hidden_act": "activation_function"}
         options = {names.get(key, key): value for key, value in options.items() if key != "rope_parameters"}
         options["rotary_dim"], change = rotated, None
+    if family == "falcon":
+        options["ffn_hidden_size"], options["activation"] = options.pop("intermediate_size"), options.pop("hidden_act")
+    if family == "mpt":
+        options = dict(vocab_size=options["vocab_size"], d_model=hidden, n_heads=heads, tie_word_embeddings=options[
+            "tie_word_embeddings"], n_layers=options["num_hidden_layers"], attn_config=options["attn_config"])
     decoder(folder, seed, family, dtype=draw.choice((torch.float32, torch.bfloat16, torch.float16)),
             shard=draw.choice((None, "20KB")), gain=draw.choice((1.0, 1.5, 3.0)), change=change, **options)
+
+
+def drawn_more(draw, family, drawn):
+    """Switches of one family or of two."""
+    layers, heads = drawn["num_hidden_layers"], drawn["num_attention_heads"]
+
+    def flags(*keys):
+        return {key: draw.random() < 0.5 for key in keys}
+
+    def experts(key):
+        count = draw.randint(1, 9)
+        return {key: count, "num_experts_per_tok": draw.randint(1, count)}
+
+    options = {}
+    if family in ("glm", "glm4", "cohere", "cohere2", "nemotron", "seed_oss", "apertus", "qwen3_moe", "olmoe", "granitemoe"):
+        options |= flags("attention_bias")
+    if family in ("nemotron", "seed_oss"):
+        options |= flags("mlp_bias")
+    if family == "seed_oss":
+        options |= flags("attention_out_bias")
+    if family in ("cohere", "cohere2"):
+        options |= dict(logit_scale=draw.choice((0.0625, 0.3, 1.0)))
+    if family == "cohere":
+        options |= flags("use_qk_norm")
+    if family in ("cohere2", "exaone4", "ministral"):
+        options["layer_types"] = [draw.choice(("sliding_attention", "full_attention")) for _ in range(layers)]
+    if family == "falcon":
+        options |= flags("bias") | draw.choice((
+            dict(), dict(alibi=True, multi_query=False), dict(alibi=True, multi_query=False, parallel_attn=False),
+            dict(multi_query=False),
+            dict(new_decoder_architecture=True, num_ln_in_parallel_attn=draw.randint(1, 2),
+                 num_kv_heads=draw.choice([n for n in range(1, heads + 1) if heads % n == 0]))))
+    if family == "mpt":
+        options["attn_config"] = dict(clip_qkv=draw.choice((None, 1.0)), softmax_scale=draw.choice((None, 0.4)))
+    if family in ("ministral3", "ministral3_images"):
+        options["rope_parameters"] = GROWING | {"original_max_position_embeddings": draw.choice((20, 64, 200))}
+    if family in ("qwen2_moe", "qwen3_moe"):
+        options |= experts("num_experts") | flags("norm_topk_prob", "use_sliding_window") | dict(
+            moe_intermediate_size=draw.randint(5, 40), decoder_sparse_step=draw.randint(1, 2),
+            mlp_only_layers=draw.choice(([], [0])))
+    if family == "qwen2_moe":
+        options |= dict(shared_expert_intermediate_size=draw.randint(5, 40), max_window_layers=draw.randint(0, 3)) | flags(
+            "qkv_bias")
+    if family == "olmoe":
+        options |= experts("num_experts") | flags("norm_topk_prob") | dict(clip_qkv=draw.choice((None, 1.0)))
+    if family in ("mixtral", "granitemoe"):
+        options |= experts("num_local_experts")
+    return options
 
 
 def cases():
@@ -407,5 +546,89 @@ def cases():
              rope_parameters=partial | {"partial_rotary_factor": 0.4}, change=old_partial),
         case("stablelm-bf16-sharded-tied-key-norms", "stablelm", dtype=bf16, shard="20KB", tie_word_embeddings=True,
              qk_layernorm=True, rope_parameters=partial | {"partial_rotary_factor": 1.0}),
+        case("glm", "glm", rope_parameters=partial),
+        case("glm-scaled-tied-old", "glm", tie_word_embeddings=True, attention_bias=False, change=old_partial_names,
+             rope_parameters=yarn | {"partial_rotary_factor": 0.67}),
+        case("glm-bf16-sharded-one-key-head", "glm", dtype=bf16, shard="20KB", num_key_value_heads=1),
+        case("glm4", "glm4", rope_parameters=partial),
+        case("glm4-bf16-sharded-tied-old", "glm4", dtype=bf16, shard="20KB", tie_word_embeddings=True, change=old_partial),
+        case("cohere", "cohere"),
+        case("cohere-key-norms-biases-old", "cohere", use_qk_norm=True, attention_bias=True, tie_word_embeddings=False,
+             rope_parameters=rope, change=old_generation),
+        case("cohere-bf16-sharded-key-norms", "cohere", dtype=bf16, shard="20KB", use_qk_norm=True, num_key_value_heads=1),
+        case("cohere2", "cohere2"),
+        case("cohere2-untied-old", "cohere2", tie_word_embeddings=False, attention_bias=True, rope_parameters=rope,
+             change=old_without("layer_types")),
+        case("cohere2-f16-sharded-layer-types", "cohere2", dtype=f16, shard="20KB", num_key_value_heads=3,
+             layer_types=["full_attention", "sliding_attention", "full_attention"]),
+        case("falcon", "falcon"),
+        case("falcon-old", "falcon", bias=True, rope_parameters=rope, change=old_falcon),
+        case("falcon-groups", "falcon", new_decoder_architecture=True, num_kv_heads=2, bias=True),
+        case("falcon-groups-one-norm-bf16-sharded-untied", "falcon", dtype=bf16, shard="20KB", tie_word_embeddings=False,
+             new_decoder_architecture=True, num_kv_heads=3, num_ln_in_parallel_attn=1, ffn_hidden_size=77,
+             rope_parameters=yarn),
+        case("falcon-alibi", "falcon", alibi=True, multi_query=False, parallel_attn=False, bias=True),
+        case("falcon-alibi-parallel-f16-bare", "falcon", dtype=f16, alibi=True, multi_query=False,
+             change=bare("transformer.")),
+        case("mpt", "mpt"),
+        case("mpt-cut-old", "mpt", n_heads=6, attn_config=dict(clip_qkv=1.5), change=old_mpt),
+        case("mpt-bf16-sharded-untied-scaled", "mpt", dtype=bf16, shard="20KB", tie_word_embeddings=False, n_heads=4,
+             attn_config=dict(softmax_scale=0.5)),
+        case("nemotron", "nemotron", rope_parameters=partial),
+        case("nemotron-biases-old", "nemotron", attention_bias=True, mlp_bias=True, hidden_act="silu", change=old_partial,
+             rope_parameters=rope | {"partial_rotary_factor": 0.67}),
+        case("nemotron-bf16-sharded-tied", "nemotron", dtype=bf16, shard="20KB", tie_word_embeddings=True,
+             num_key_value_heads=1),
+        case("exaone4", "exaone4"),
+        case("exaone4-no-windows-old", "exaone4", sliding_window=None, layer_types=["full_attention"] * 3,
+             rope_parameters=rope, change=old_generation),
+        case("exaone4-bf16-sharded-tied", "exaone4", dtype=bf16, shard="20KB", tie_word_embeddings=True,
+             num_key_value_heads=3, layer_types=["full_attention", "sliding_attention", "sliding_attention"],
+             rope_parameters=yarn),
+        case("ministral", "ministral", layer_types=["sliding_attention", "full_attention", "sliding_attention"]),
+        case("ministral-bf16-sharded-tied-old", "ministral", dtype=bf16, shard="20KB", tie_word_embeddings=True,
+             num_key_value_heads=1, rope_parameters=rope, change=old_without("layer_types")),
+        case("ministral3", "ministral3"),
+        case("ministral3-window-old", "ministral3", sliding_window=17, change=old_generation),
+        case("ministral3-bf16-sharded-tied", "ministral3", dtype=bf16, shard="20KB", tie_word_embeddings=True,
+             num_key_value_heads=3),
+        case("ministral3-images", "ministral3_images", tie_word_embeddings=False, as_computed=True),
+        case("ministral3-images-old", "ministral3_images", change=old_images, dtype=bf16),
+        case("mistral-images-sharded", "mistral_images", shard="20KB", sliding_window=17, rope_parameters=rope),
+        case("seed-oss", "seed_oss"),
+        case("seed-oss-biases-old", "seed_oss", attention_bias=False, attention_out_bias=True, mlp_bias=True,
+             rope_parameters=rope, change=old_generation),
+        case("seed-oss-bf16-sharded-tied", "seed_oss", dtype=bf16, shard="20KB", tie_word_embeddings=True,
+             num_key_value_heads=1),
+        case("apertus", "apertus"),
+        case("apertus-biases-old", "apertus", attention_bias=True, head_dim=14, change=old_generation, rope_parameters={
+            **ROPE_KINDS["llama3"], "rope_theta": 500.0}),
+        case("apertus-bf16-sharded-tied-gelu", "apertus", dtype=bf16, shard="20KB", tie_word_embeddings=True,
+             num_key_value_heads=1, hidden_act="gelu", rope_parameters=rope),
+        case("mixtral", "mixtral"),
+        case("mixtral-stacked-window-old", "mixtral", as_computed=True, sliding_window=17, num_experts_per_tok=4,
+             rope_parameters=rope, change=old_generation),
+        case("mixtral-bf16-sharded-tied", "mixtral", dtype=bf16, shard="20KB", tie_word_embeddings=True,
+             num_key_value_heads=1),
+        case("qwen2-moe", "qwen2_moe"),
+        case("qwen2-moe-windows-stacked-old", "qwen2_moe", as_computed=True, use_sliding_window=True, sliding_window=17,
+             max_window_layers=2, norm_topk_prob=True, mlp_only_layers=[1], qkv_bias=False, rope_parameters=rope,
+             change=old_without("layer_types")),
+        case("qwen2-moe-bf16-sharded-tied", "qwen2_moe", dtype=bf16, shard="20KB", tie_word_embeddings=True,
+             decoder_sparse_step=2, num_key_value_heads=3),
+        case("qwen3-moe", "qwen3_moe", norm_topk_prob=True),
+        case("qwen3-moe-stacked-window-old", "qwen3_moe", as_computed=True, attention_bias=True, use_sliding_window=True,
+             sliding_window=17, mlp_only_layers=[0], rope_parameters=rope, change=old_generation),
+        case("qwen3-moe-bf16-sharded-tied", "qwen3_moe", dtype=bf16, shard="20KB", tie_word_embeddings=True,
+             num_key_value_heads=1),
+        case("olmoe", "olmoe"),
+        case("olmoe-cut-stacked-old", "olmoe", as_computed=True, clip_qkv=1.5, norm_topk_prob=True, attention_bias=True,
+             rope_parameters=rope, change=old_generation),
+        case("olmoe-bf16-sharded-tied", "olmoe", dtype=bf16, shard="20KB", tie_word_embeddings=True, num_key_value_heads=3),
+        case("granitemoe", "granitemoe"),
+        case("granitemoe-renamed-old", "granitemoe", as_computed=True, attention_bias=True, num_experts_per_tok=4,
+             rope_parameters=rope, change=old_generation),
+        case("granitemoe-bf16-sharded-tied", "granitemoe", dtype=bf16, shard="20KB", tie_word_embeddings=True,
+             num_key_value_heads=1),
         *(Case(f"{family}-drawn", with_options(drawn, family=family), lengths=(65, 130, 1)) for family in FAMILIES),
     ]

@@ -31,7 +31,8 @@ CASES = [
     "neox-serial-old", "neox-bf16-sharded-tied", "mistral", "qwen3", "gemma2", "gemma2-tight-caps", "phi",
     "phi-bf16-sharded-tied", "gptj", "gptj-f16-sharded-tied-bare", "olmo2", "gpt-oss", "gpt-oss-packed", "gemma", "gemma3",
     "phi3", "smollm3", "olmo-clipped-biases-old", "olmo3", "granite", "starcoder2", "stablelm",
-    "stablelm-key-norms-parallel-old",
+    "stablelm-key-norms-parallel-old", "falcon-groups", "mpt-cut-old", "cohere-bf16-sharded-key-norms", "nemotron", "exaone4", "apertus",
+    "mixtral", "mixtral-stacked-window-old", "qwen2-moe", "granitemoe",
 ]
 
 

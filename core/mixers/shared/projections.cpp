@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/mixers/shared/projections.h"
 
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 
 #include "core/model/tensor_plan.h"
@@ -14,7 +16,9 @@ Projections::Projections(const model::ModelConfig& config)
       key_value_heads_(config.key_value_heads),
       head_size_(config.head_size),
       norms_(config.query_key_norm),
-      clip_(config.query_key_value_clip) {}
+      clip_(config.query_key_value_clip),
+      growth_(config.query_growth),
+      growth_step_(config.query_growth_step) {}
 
 void Projections::declare(model::TensorPlan& plan, const model::TensorNames& names) {
     const model::ModelConfig& config = plan.config();
@@ -27,7 +31,8 @@ void Projections::declare(model::TensorPlan& plan, const model::TensorNames& nam
     if (!in_layer.query_key_value.empty()) {
         const std::string stem = names.layer_stem + in_layer.query_key_value;
         const model::Dimension out{rows, "query, key and value of " + keys.heads + " * " + keys.head_size};
-        if (in_layer.fused_layout == model::FusedLayout::concatenated) {
+        if (in_layer.fused_layout != model::FusedLayout::by_head) {
+            by_group_ = in_layer.fused_layout == model::FusedLayout::by_group;
             all_.declare(plan, stem, out, hidden, config.query_key_value_bias);
             return;
         }
@@ -60,19 +65,22 @@ void Projections::declare_norms(model::TensorPlan& plan, const model::TensorName
 }
 
 void Projections::declare_own_norms(model::TensorPlan& plan, const model::TensorNames& names) {
-    const auto gains = [&](model::Norm& norm, const std::string& name, std::int64_t heads) {
+    const auto gains = [&](model::Norm& norm, const std::string& name, std::int64_t heads, const std::string& key) {
         norm.kind = plan.config().norm;
         norm.epsilon = plan.config().norm_epsilon;
-        norm.affine = false;  // the norm itself: the gains lie side by side, [heads * size]
+        norm.affine = false;  // the norm itself: the gains lie side by side, [heads * size] or [heads, size]
+        const model::Dimension size{head_size_, plan.keys().head_size};
+        if (name.find("{}") == std::string::npos) {
+            plan.want(&norm.weight, {names.layer_stem + name + ".weight"}, {{heads, key}, size}, model::Initial::gain);
+            return;
+        }
         for (std::int64_t head = 0; head < heads; ++head) {
-            std::string stem = name;
-            stem.replace(stem.find("{}"), 2, std::to_string(head));
-            plan.want_rows(&norm.weight, names.layer_stem + stem + ".weight", {{head_size_, plan.keys().head_size}},
+            plan.want_rows(&norm.weight, names.layer_stem + model::numbered(name, head) + ".weight", {size},
                            head * head_size_, heads * head_size_, model::Initial::gain);
         }
     };
-    gains(query_norm_, names.in_layer.query_norm, heads_);
-    gains(key_norm_, names.in_layer.key_norm, key_value_heads_);
+    gains(query_norm_, names.in_layer.query_norm, heads_, plan.keys().heads);
+    gains(key_norm_, names.in_layer.key_norm, key_value_heads_, plan.keys().key_value_heads);
 }
 
 Site Projections::site(bool causal) const {
@@ -90,15 +98,22 @@ model::Linear Projections::rows(std::int64_t first, std::int64_t count) const {
 }
 
 at::Tensor Projections::heads(const at::Tensor& x, const Cancellation* cancellation) const {
-    return all_(x, cancellation).unflatten(2, {heads_ + 2 * key_value_heads_, head_size_});
+    const at::Tensor all = all_(x, cancellation);
+    if (!by_group_) return all.unflatten(2, {heads_ + 2 * key_value_heads_, head_size_});
+    const at::Tensor groups = all.unflatten(2, {key_value_heads_, -1, head_size_});
+    const std::int64_t queries = heads_ / key_value_heads_;
+    return at::cat(
+        {groups.narrow(3, 0, queries).flatten(2, 3), groups.select(3, queries), groups.select(3, queries + 1)}, 2);
 }
 
 at::Tensor Projections::query_key(const at::Tensor& x, const Cancellation* cancellation) const {
     const std::int64_t count = heads_ + key_value_heads_;
+    if (by_group_) return heads(x, cancellation).narrow(2, 0, count);
     return rows(0, count)(x, cancellation).unflatten(2, {count, head_size_});
 }
 
 at::Tensor Projections::value(const at::Tensor& x, const Cancellation* cancellation) const {
+    if (by_group_) return value_of(heads(x, cancellation));
     const model::Linear own = rows(heads_ + key_value_heads_, key_value_heads_);
     return own(x, cancellation).unflatten(2, {key_value_heads_, head_size_}).transpose(1, 2);
 }
@@ -108,7 +123,7 @@ at::Tensor Projections::normed(const model::Norm& norm, const at::Tensor& heads)
     if (norms_ == QueryKeyNorm::each_head) return norm(heads);
     model::Norm bare = norm;
     bare.weight = at::Tensor();
-    return bare(heads) * norm.weight.unflatten(0, {-1, head_size_});
+    return bare(heads) * norm.weight.view({-1, head_size_});
 }
 
 at::Tensor Projections::with_norms(const at::Tensor& query_key) const {
@@ -118,13 +133,21 @@ at::Tensor Projections::with_norms(const at::Tensor& query_key) const {
                            2));
 }
 
+at::Tensor Projections::grown(const at::Tensor& rotated, std::int64_t first) const {
+    const std::int64_t end = first + rotated.size(1);
+    if (growth_ == 0 || end <= growth_step_) return rotated;
+    const at::Tensor steps = (at::arange(first, end, at::kDouble) / static_cast<double>(growth_step_)).floor();
+    const at::Tensor factor = ((steps + 1).log() * growth_ + 1).to(rotated.scalar_type()).view({-1, 1, 1});
+    return at::cat({rotated.narrow(2, 0, heads_) * factor, rotated.narrow(2, heads_, key_value_heads_)}, 2);
+}
+
 at::Tensor announce_and_rotate(const Projections& maps, const at::Tensor& query_key, const at::Tensor& value,
                                const StackContext& context) {
     context.announce("query", maps.query_of(query_key));
     context.announce("key", maps.key_of(query_key));
     context.announce("value", value);
-    if (!context.rotary) return query_key;
-    const at::Tensor rotated = context.rotary->rotate(query_key, *context.rotation);
+    if (!context.rotary) return maps.grown(query_key, context.first_position);
+    const at::Tensor rotated = maps.grown(context.rotary->rotate(query_key, *context.rotation), context.first_position);
     context.announce("query_rotated", maps.query_of(rotated));
     context.announce("key_rotated", maps.key_of(rotated));
     return rotated;

@@ -31,7 +31,7 @@ public:
     std::int64_t output_size() const { return heads_ * head_size_; }
     Site site(bool causal) const;
 
-    /// x [B, L, d] -> [B, L, heads + 2 key_value_heads, size], views of one product.
+    /// x [B, L, d] -> [B, L, heads + 2 key_value_heads, size], one product.
     at::Tensor heads(const at::Tensor& x, const Cancellation* cancellation) const;
     /// The queries and keys alone: [B, L, heads + key_value_heads, size].
     at::Tensor query_key(const at::Tensor& x, const Cancellation* cancellation) const;
@@ -40,6 +40,9 @@ public:
 
     /// Query and key after their norms, and cut; shape as the input [B, L, heads + key_value_heads, size].
     at::Tensor with_norms(const at::Tensor& query_key) const;
+    /// What enters the scores after rotation, for tokens from `first` on: queries times ModelConfig::query_growth's
+    /// factor; `rotated` itself where that is 1.
+    at::Tensor grown(const at::Tensor& rotated, std::int64_t first) const;
     /// Cut to ModelConfig::query_key_value_clip, where there is one.
     at::Tensor clipped(const at::Tensor& heads) const { return clip_ > 0 ? heads.clamp(-clip_, clip_) : heads; }
 
@@ -61,7 +64,9 @@ private:
     model::Linear all_;
     model::Norm query_norm_, key_norm_;
     model::QueryKeyNorm norms_;
-    double clip_;
+    double clip_, growth_;
+    std::int64_t growth_step_;
+    bool by_group_ = false;  ///< the matrix's rows lie as FusedLayout::by_group has them
 };
 
 /// Announces "query" and "key" [B, heads, L, size] of `query_key`, which has its norms, and `value`; then rotates query

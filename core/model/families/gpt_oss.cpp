@@ -29,11 +29,7 @@ ModelConfig read(const ConfigReader& reader) {
     config.query_key_value_bias = config.output_bias = reader.boolean("attention_bias", true);
     config.sink_logits = true;
     config.windows = read_alternating_windows(reader, config.layers, read_window(reader, 128));
-    config.experts =
-        reader.has("num_local_experts") ? reader.size("num_local_experts") : reader.size("num_experts", 128);
-    config.experts_per_token = reader.size("num_experts_per_tok", 4);
-    if (config.experts_per_token > config.experts)
-        reader.refuse("num_experts_per_tok", "no more than there are experts");
+    read_experts(config, reader, present_key(reader, {"num_local_experts", "num_experts"}), 128, 4);
     config.expert_slope = reader.number("swiglu_alpha", 1.702);
     config.expert_limit = reader.positive("swiglu_limit", 7.0);
     return config;
@@ -42,9 +38,11 @@ ModelConfig read(const ConfigReader& reader) {
 TensorNames names(const ModelConfig& config) {
     TensorNames names = llama_names(config);
     names.in_layer.sinks = "self_attn.sinks";
-    names.in_layer.router = "mlp.router";
-    names.in_layer.expert_gate_up = "mlp.experts.gate_up_proj";
-    names.in_layer.expert_down = "mlp.experts.down_proj";
+    ExpertNames experts;
+    experts.router = "mlp.router";
+    experts.gate_up = "mlp.experts.gate_up_proj";
+    experts.down = "mlp.experts.down_proj";
+    names.in_layer.experts = {experts};
     return names;
 }
 

@@ -29,6 +29,7 @@ ModelConfig read(const ConfigReader& reader) {
     config.rope.size = rotated;
     config.rope.interleaved = true;
     config.parallel_residual = true;
+    config.parallel_norms = false;
     config.norm = NormKind::layer;
     config.norm_epsilon = reader.positive("layer_norm_epsilon", 1e-5);
     config.activation = read_activation(reader, "activation_function", "gelu_new");

@@ -3,9 +3,8 @@
 #include "core/model/families/families.h"
 
 namespace headscope::model {
-namespace {
 
-ModelConfig read(const ConfigReader& reader) {
+ModelConfig read_granite(const ConfigReader& reader) {
     ModelConfig config = read_llama(reader, 2048);
     config.embedding_scale = reader.positive("embedding_multiplier", 1.0);
     config.attention_scale = reader.positive("attention_multiplier", 1.0);
@@ -14,9 +13,10 @@ ModelConfig read(const ConfigReader& reader) {
     return config;
 }
 
-}  // namespace
-
-const Family kGranite{
-    "granite", {"granite"}, "Granite 3: Llama with scaled embeddings, scores, updates and logits", read, llama_names};
+const Family kGranite{"granite",
+                      {"granite"},
+                      "Granite 3: Llama with scaled embeddings, scores, updates and logits",
+                      read_granite,
+                      llama_names};
 
 }  // namespace headscope::model

@@ -3,9 +3,8 @@
 #include "core/model/families/families.h"
 
 namespace headscope::model {
-namespace {
 
-ModelConfig read(const ConfigReader& reader) {
+ModelConfig read_mistral(const ConfigReader& reader) {
     SizeDefaults sizes;
     sizes.key_value_heads = 8;
     ModelConfig config = read_llama(reader, 131072, sizes);
@@ -14,8 +13,6 @@ ModelConfig read(const ConfigReader& reader) {
     return config;
 }
 
-}  // namespace
-
-const Family kMistral{"mistral", {"mistral"}, "Mistral: Llama with a sliding window", read, llama_names};
+const Family kMistral{"mistral", {"mistral"}, "Mistral: Llama with a sliding window", read_mistral, llama_names};
 
 }  // namespace headscope::model

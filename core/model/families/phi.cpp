@@ -16,6 +16,7 @@ ModelConfig read(const ConfigReader& reader) {
     rope.partial = 0.5;
     config.rope = read_rope(reader, config.max_positions, config.head_size, rope);
     config.parallel_residual = true;
+    config.parallel_norms = false;
     config.norm = NormKind::layer;
     config.norm_epsilon = reader.positive("layer_norm_eps", 1e-5);
     config.query_key_norm = reader.boolean("qk_layernorm", false) ? QueryKeyNorm::each_head : QueryKeyNorm::none;

@@ -22,6 +22,7 @@ ModelConfig read(const ConfigReader& reader) {
     config.query_key_value_bias = reader.boolean("use_qkv_bias", false);
     config.output_bias = config.feed_forward_bias = false;
     config.parallel_residual = reader.boolean("use_parallel_residual", false);
+    config.parallel_norms = !config.parallel_residual;
     if (reader.boolean("qk_layernorm", false)) {
         config.query_key_norm = QueryKeyNorm::own_of_each_head;
         // Each is a tensor that is asked for before the file is.

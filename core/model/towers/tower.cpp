@@ -27,11 +27,6 @@ at::Tensor dropped(const at::Tensor& x, const mixers::StackContext& context, std
     return drop(x, context.training->dropout, random_key(context.training->dropout_seed, place), first);
 }
 
-std::string numbered(const std::string& pattern, std::int64_t layer) {
-    std::string name = pattern;
-    return name.replace(name.find("{}"), 2, std::to_string(layer));
-}
-
 }  // namespace
 
 void Tower::declare(TensorPlan& plan, TensorNames names, TowerPlace place, std::vector<Site>& sites) {
@@ -97,7 +92,7 @@ void Tower::declare_layer(TensorPlan& plan, const TensorNames& names, std::int64
                                    config_->output_bias);
     }
     norm(layer.feed_forward_norm, names.in_layer.feed_forward_norm);
-    layer.feed_forward.declare(plan, names);
+    layer.feed_forward.declare(plan, names, number);
     norm(layer.feed_forward_update_norm, names.in_layer.feed_forward_update_norm);
 }
 

@@ -282,10 +282,12 @@ TEST_CASE("What transformers consults and no family reads is refused by its key,
         if (key != "is_causal") CHECK_NOTHROW(changed.build());
     };
     for (const char* name :
-         {"gpt2",    "llama",      "qwen2", "opt",     "bloom",      "neox",    "mistral", "qwen3",
-          "gemma2",  "phi",        "gptj",  "olmo2",   "gpt-oss",    "bert",    "roberta", "distilbert",
-          "albert",  "modernbert", "t5",    "mt5",     "bart",       "gemma",   "gemma3",  "phi3",
-          "smollm3", "olmo",       "olmo3", "granite", "starcoder2", "stablelm"}) {
+         {"gpt2",     "llama",      "qwen2",   "opt",       "bloom",      "neox",     "mistral",   "qwen3",
+          "gemma2",   "phi",        "gptj",    "olmo2",     "gpt-oss",    "bert",     "roberta",   "distilbert",
+          "albert",   "modernbert", "t5",      "mt5",       "bart",       "gemma",    "gemma3",    "phi3",
+          "smollm3",  "olmo",       "olmo3",   "granite",   "starcoder2", "stablelm", "glm",       "glm4",
+          "cohere",   "cohere2",    "falcon",  "mpt",       "nemotron",   "exaone4",  "ministral", "ministral3",
+          "seed-oss", "apertus",    "mixtral", "qwen2-moe", "qwen3-moe",  "olmoe",    "granitemoe"}) {
         DYNAMIC_SECTION(name) {
             const test::TinyCheckpoint file = test::golden_checkpoint(name);
             refuses_key(file, "transformers_weights", "other.safetensors");
@@ -314,6 +316,129 @@ TEST_CASE("What transformers consults and no family reads is refused by its key,
     CHECK_NOTHROW(bloom.build());  // alone it changes nothing
     bloom.config["pretraining_tp"] = 2;
     refuses_key(bloom, "slow_but_exact", true);
+}
+
+TEST_CASE("Sizes, positions and experts that GLM to Granite's mixtures leave out", "[model][families]") {
+    CHECK(read(least("glm")).head_size == 128);
+    CHECK(read(least("glm")).key_value_heads == 2);
+    CHECK(read(least("glm")).norm_epsilon == 1.5625e-7);
+    CHECK(read(least("glm")).rope.partial == 0.5);
+    CHECK(read(with(least("glm"), "partial_rotary_factor", nullptr)).rope.partial == 1);
+    CHECK(read(least("glm")).query_key_value_bias);
+    CHECK_FALSE(read(least("glm")).output_bias);
+    CHECK(read(least("cohere")).rope.theta == 500000);
+    CHECK(read(least("cohere2")).rope.theta == 10000);
+    CHECK(read(least("cohere")).head_scale == 0.0625);
+    CHECK(read(least("cohere")).tied_head);
+    CHECK(read(with(least("cohere2"), "num_hidden_layers", 5)).windows == Windows{4096, 4096, 4096, 0, 4096});
+    CHECK(read(with(least("cohere2"), "num_hidden_layers", 5)).rotary_layers == Windows{1, 1, 1, 0, 1});
+    CHECK(read(with(least("exaone4", 32), "num_hidden_layers", 5)).rotary_layers == Windows{1, 1, 1, 0, 1});
+    CHECK(read(with(least("exaone4", 32), "sliding_window", nullptr)).rotary_layers.empty());
+    CHECK(read(least("exaone4", 32)).key_value_heads == 32);
+    CHECK(read(least("nemotron")).activation == model::Activation::relu_squared);
+    CHECK(read(least("nemotron")).rope.partial == 0.5);
+    CHECK(read(least("ministral")).windows == Windows{4096, 4096});
+    CHECK(read(with(least("ministral"), "layer_types", {"full_attention", "sliding_attention"})).windows ==
+          Windows{0, 4096});
+    CHECK(read(least("seed_oss")).head_size == 128);
+    CHECK(read(least("seed_oss")).key_value_heads == 8);
+    CHECK(read(least("seed_oss")).query_key_value_bias);
+
+    // Without rotary parameters both ignore rope_theta.
+    const ModelConfig apertus = read(with(least("apertus"), "rope_theta", 5));
+    CHECK(apertus.rope.type == "llama3");
+    CHECK(apertus.rope.theta == 12000000);
+    CHECK(apertus.activation == model::Activation::xielu);
+    CHECK(read(with(least("apertus"), "rope_parameters", {{"rope_type", "default"}})).rope.theta == 12000000);
+    const ModelConfig ministral3 = read(with(least("ministral3"), "rope_theta", 5));
+    CHECK(ministral3.rope.type == "yarn");
+    CHECK(ministral3.rope.theta == 1000000);
+    CHECK(ministral3.query_growth == 0.1);
+    CHECK(ministral3.query_growth_step == 16384);
+    CHECK(read(with(least("ministral3"), "original_max_position_embeddings", 64)).query_growth_step == 64);
+    // The text tower of files with images; a text without a type is a Mistral.
+    json images = {{"model_type", "mistral3"}, {"text_config", with(least("mistral"), "sliding_window", nullptr)}};
+    CHECK(read(images).tied_head);
+    CHECK(read(images).query_growth == 0);
+    images["text_config"].erase("model_type");
+    CHECK(read(images).head_size == 24);
+    images["text_config"]["model_type"] = "ministral3";
+    CHECK(read(images).head_size == 128);
+
+    const json falcon = least("falcon");
+    CHECK(read(falcon).key_value_heads == 1);
+    CHECK(read(falcon).feed_forward == 4 * 24 * 16);
+    CHECK(read(with(falcon, "n_embed", 32 * 16)).hidden == 32 * 16);
+    CHECK_FALSE(read(falcon).parallel_norms);
+    const json groups = with(with(falcon, "new_decoder_architecture", true), "num_kv_heads", 4);
+    CHECK(read(groups).key_value_heads == 4);
+    CHECK(read(groups).parallel_norms);
+    CHECK_FALSE(read(with(groups, "num_ln_in_parallel_attn", 1)).parallel_norms);
+    const ModelConfig rw = read(with(with(with(falcon, "alibi", true), "multi_query", false), "parallel_attn", false));
+    CHECK(rw.key_value_heads == 16);
+    CHECK(rw.alibi_rounded);
+    CHECK(rw.alibi_scale == Approx(2 / std::sqrt(24.0)));
+
+    const json mpt = {{"model_type", "mpt"}, {"vocab_size", 99}, {"d_model", 96}, {"n_layers", 2}, {"n_heads", 4}};
+    CHECK(read(mpt).feed_forward == 384);
+    CHECK(read(with(mpt, "hidden_size", 48)).hidden == 48);
+    CHECK(read(with(mpt, "attn_config", {{"clip_qkv", 6}})).query_key_value_clip == 6);
+    CHECK(read(with(mpt, "attn_config", {{"softmax_scale", 0.5}})).attention_scale == 0.5);
+
+    CHECK(read(least("mixtral")).experts == 8);
+    CHECK(read(least("mixtral")).experts_per_token == 2);
+    CHECK(read(least("mixtral")).rope.theta == 1000000);
+    CHECK(read(least("qwen2_moe")).experts == 60);
+    CHECK(read(least("qwen2_moe")).shared_expert == 5632);
+    CHECK(read(least("qwen2_moe")).expert_feed_forward == 1408);
+    CHECK_FALSE(read(least("qwen2_moe")).expert_shares_of_chosen);
+    CHECK(read(with(least("qwen2_moe"), "num_experts", 0)).experts == 0);
+    const json windows = with(with(least("qwen2_moe"), "use_sliding_window", true), "num_hidden_layers", 4);
+    CHECK(read(windows).windows == Windows{4096, 0, 4096, 0});
+    CHECK(read(with(windows, "max_window_layers", 2)).windows == Windows{4096, 0, 0, 0});
+    CHECK(read(with(with(windows, "mlp_only_layers", {1}), "decoder_sparse_step", 2)).expert_layers ==
+          Windows{0, 0, 0, 1});
+    // Of two names transformers takes its own.
+    CHECK(read(with(with(least("qwen3_moe"), "num_experts", 9), "num_local_experts", 11)).experts == 11);
+    CHECK(read(with(with(least("mixtral"), "num_experts", 9), "num_local_experts", 11)).experts == 9);
+    CHECK(read(least("qwen3_moe")).experts == 128);
+    CHECK(read(least("qwen3_moe")).experts_per_token == 8);
+    CHECK(read(least("olmoe")).experts == 64);
+    CHECK(read(least("granitemoe")).experts == 8);
+    CHECK(read(least("granitemoe")).attention_scale == 1);
+
+    refuses(with(least("cohere2"), "sliding_window", nullptr), ErrorCode::mismatch, "sliding_window");
+    refuses(with(least("exaone4", 32), "sliding_window_pattern", "LLLG"), ErrorCode::mismatch,
+            "sliding_window_pattern");
+    refuses(with(falcon, "alibi", true), ErrorCode::unsupported, "alibi] expected false where");
+    refuses(with(falcon, "num_ln_in_parallel_attn", 2), ErrorCode::unsupported, "num_ln_in_parallel_attn");
+    refuses(with(groups, "parallel_attn", false), ErrorCode::unsupported, "parallel_attn] expected true");
+    refuses(with(with(falcon, "multi_query", false), "num_kv_heads", 4), ErrorCode::unsupported, "num_kv_heads");
+    refuses(with(falcon, "apply_residual_connection_post_layernorm", true), ErrorCode::unsupported, "post_layernorm");
+    for (const auto& [key, value] : std::vector<std::pair<const char*, json>>{
+             {"qk_ln", true}, {"prefix_lm", true}, {"alibi", false}, {"attn_type", "multiquery_attention"}}) {
+        refuses(with(mpt, "attn_config", {{key, value}}), ErrorCode::unsupported, std::string("attn_config: ") + key);
+    }
+    refuses(with(mpt, "no_bias", false), ErrorCode::unsupported, "no_bias");
+    refuses(with(mpt, "logit_scale", 0.5), ErrorCode::unsupported, "logit_scale");
+    refuses(with(mpt, "expansion_ratio", 2), ErrorCode::unsupported, "expansion_ratio");
+    refuses(with(least("ministral3"), "rope_parameters", {{"rope_type", "default"}}), ErrorCode::mismatch,
+            "llama_4_scaling_beta");
+    refuses({{"model_type", "mistral3"}}, ErrorCode::mismatch, "text_config] expected an object");
+    refuses({{"model_type", "mistral3"}, {"text_config", least("llama")}}, ErrorCode::unsupported,
+            "text_config: model_type");
+    refuses(with(least("mixtral"), "num_experts_per_tok", 9), ErrorCode::mismatch, "no more than there are experts");
+    refuses(with(least("mixtral"), "num_local_experts", 40000), ErrorCode::mismatch, "at most 65536 experts");
+    refuses(with(least("olmoe"), "head_dim", 26), ErrorCode::mismatch, "head_dim] expected hidden_size / ");
+    refuses(with(least("qwen3_moe"), "hidden_act", "xielu"), ErrorCode::unsupported, "hidden_act");
+
+    const json stored = json::parse(read(with(least("qwen2_moe"), "mlp_only_layers", {0})).to_json());
+    CHECK(stored.at("expert_layers") == json({0, 1}));
+    CHECK(stored.at("expert_shares_of_chosen") == false);
+    CHECK(stored.at("shared_expert_gated") == true);
+    CHECK(json::parse(rw.to_json()).at("alibi_rounded") == true);
+    CHECK(json::parse(ministral3.to_json()).at("query_growth_step") == 16384);
+    CHECK(json::parse(read(least("apertus")).to_json()).at("activation") == "xielu");
 }
 
 TEST_CASE("An empty rope_scaling is none, and a null truncate is false, as to transformers", "[model][families]") {
