@@ -3,6 +3,7 @@
 #include "core/base/text.h"
 #include "core/mixers/approximate.h"
 #include "core/mixers/guided.h"
+#include "core/mixers/latent.h"
 #include "core/mixers/mixer.h"
 #include "core/mixers/mlp.h"
 #include "core/mixers/non_approximate.h"
@@ -20,6 +21,11 @@ Made make(const MixerType&, const model::ModelConfig& config, std::int64_t layer
     return std::make_unique<M>(config, layer);
 }
 
+Made make_standard(const MixerType&, const model::ModelConfig& config, std::int64_t layer) {
+    if (config.key_value_rank > 0) return std::make_unique<LatentMixer>(config);
+    return std::make_unique<StandardMixer>(config, layer);
+}
+
 Made make_guided(const MixerType& type, const model::ModelConfig& config, std::int64_t) {
     return std::make_unique<GuidedMixer>(type, config);
 }
@@ -31,7 +37,7 @@ struct Entry {
 
 // One for each line of core/mixers/types/list.cpp.
 const Entry kMixers[] = {
-    {&kStandard, make<StandardMixer>},
+    {&kStandard, make_standard},
     {&kMlp, make<MlpMixer>},
     {&kApproximate, make<ApproximateMixer>},
     {&kNonApproximate, make<NonApproximateMixer>},

@@ -56,6 +56,7 @@ StandardMixer::StandardMixer(const model::ModelConfig& config, std::int64_t laye
     const std::int64_t window = config.windows.empty() ? 0 : config.windows.at(static_cast<std::size_t>(layer));
     if (window > 0) rule_.window_left = window - 1;
     if (window > 0 && !config.causal) rule_.window_right = window - 1;
+    if (!config.chunks.empty()) chunk_ = config.chunks.at(static_cast<std::size_t>(layer));
 }
 
 std::vector<Site> StandardMixer::sites() const {
@@ -83,7 +84,7 @@ at::Tensor StandardMixer::forward(const at::Tensor& normed, const StackContext& 
         auto& held = dynamic_cast<KeyValueCache&>(*cache);
         if (context.history_rotation) {
             held.append(maps_.key_of(query_key), value);
-            key = context.rotary->rotate(held.key().transpose(1, 2), *context.history_rotation).transpose(1, 2);
+            key = maps_.rotated(held.key().transpose(1, 2), *context.rotary, *context.history_rotation).transpose(1, 2);
         } else {
             held.append(key, value);
             key = held.key();
@@ -115,6 +116,13 @@ at::Tensor StandardMixer::forward(const at::Tensor& normed, const StackContext& 
         rule.bias_length = context.shared_bias->bias_length;
         rule.bias_origin = context.shared_bias->bias_origin;
         rule.beyond_table = context.shared_bias->beyond_table;
+    }
+    if (chunk_ > 0 && key.size(2) > chunk_) {
+        // No block is seen but the query's own.
+        const std::int64_t blocks = (key.size(2) - 1) / chunk_ + 1;
+        rule.blocks = {
+            chunk_, blocks,
+            std::vector<std::uint8_t>(static_cast<std::size_t>(query.size(0) * maps_.query_heads() * blocks))};
     }
     if (context.lengths) rule.query_length = rule.key_length = *context.lengths;
     return attend(query, key, value, rule, context.site, context,

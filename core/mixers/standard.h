@@ -9,8 +9,8 @@
 namespace headscope::mixers {
 
 /// Softmax attention: multi-head, grouped or multi-query, causal or not, with rotary positions, slopes, a shared bias
-/// or none, norms of query and key, windows and sink logits, over the tokens themselves. Query, key and value come out
-/// of one matrix product; "query" and "key" are announced after their norms.
+/// or none, norms of query and key, windows, pieces and sink logits, over the tokens themselves. Query, key and value
+/// come out of one matrix product; "query" and "key" are announced after their norms.
 class StandardMixer final : public Mixer {
 public:
     StandardMixer(const model::ModelConfig& config, std::int64_t layer);
@@ -29,7 +29,8 @@ private:
     bool steps_rounded_;  ///< ModelConfig::alibi_rounded: queries and keys have two more columns, for what no slope
                           ///< gives
     double slope_scale_;
-    at::Tensor sinks_;  ///< [heads] or undefined
+    std::int64_t chunk_ = 0;  ///< of ModelConfig::chunks; 0: none
+    at::Tensor sinks_;        ///< [heads] or undefined
 };
 
 }  // namespace headscope::mixers

@@ -40,6 +40,8 @@ const char* name(QueryKeyNorm norm) {
             return "own_of_each_head";
         case QueryKeyNorm::all_heads:
             return "all_heads";
+        case QueryKeyNorm::rotated_head:
+            return "rotated_head";
     }
     return "";
 }
@@ -85,6 +87,17 @@ nlohmann::json to_json(const RopeConfig& rope) {
     if (rope.attention_factor) json["attention_factor"] = *rope.attention_factor;
     if (rope.type != "default") json["original_positions"] = rope.original_positions;
     return json;
+}
+
+nlohmann::json to_json(const ExpertRouting& routing) {
+    return {{"sigmoid", routing.sigmoid},
+            {"choice_bias", routing.choice_bias},
+            {"groups", routing.groups},
+            {"groups_per_token", routing.groups_per_token},
+            {"best_of_group", routing.best_of_group},
+            {"scale", routing.scale},
+            {"wide", routing.wide},
+            {"weighs_input", routing.weighs_input}};
 }
 
 }  // namespace
@@ -157,7 +170,14 @@ std::string ModelConfig::to_json() const {
         json["shared_expert_gated"] = shared_expert_gated;
         json["expert_limit"] = expert_limit;
         json["expert_slope"] = expert_slope;
+        json["expert_routing"] = model::to_json(routing);
     }
+    if (key_value_rank > 0) {
+        json["key_value_rank"] = key_value_rank;
+        json["query_rank"] = query_rank;
+        json["value_size"] = value_size;
+    }
+    if (!chunks.empty()) json["chunks"] = chunks;
     if (positions == PositionKind::rotary) json["rope"] = model::to_json(rope);
     if (!rotary_layers.empty()) json["rotary_layers"] = rotary_layers;
     if (window_rope) json["window_rope"] = model::to_json(*window_rope);
@@ -168,6 +188,7 @@ std::string ModelConfig::to_json() const {
     if (query_growth != 0) {
         json["query_growth"] = query_growth;
         json["query_growth_step"] = query_growth_step;
+        json["query_growth_unrotated"] = query_growth_unrotated;
     }
     if (positions == PositionKind::bucketed) {
         json["distance_buckets"] = distance_buckets;

@@ -16,8 +16,9 @@ enum class Activation { gelu, gelu_tanh, gelu_quick, silu, relu, relu_squared, t
 enum class PositionKind { none, learned, rotary, alibi, bucketed };
 
 /// Norms of query and key before the scores: of each head for itself (Qwen3), perhaps with a gain of its own and no
-/// bias (StableLM), or of all heads' numbers together (OLMo 2).
-enum class QueryKeyNorm { none, each_head, own_of_each_head, all_heads };
+/// bias (StableLM), or of all heads' numbers together (OLMo 2); or of each head after its rotation, without a gain, in
+/// layers that have one (Llama 4).
+enum class QueryKeyNorm { none, each_head, own_of_each_head, all_heads, rotated_head };
 
 /// rope_scaling / rope_parameters of transformers, every kind it knows for texts: default, linear, dynamic, yarn,
 /// longrope, llama3, proportional.
@@ -36,6 +37,19 @@ struct RopeConfig {
     std::int64_t original_positions = 0;
 };
 
+/// How a token's experts are chosen by the router's logits, and weighted.
+struct ExpertRouting {
+    bool sigmoid = false;  ///< of each logit for itself, not the softmax of all
+    bool choice_bias =
+        false;  ///< a number of each expert counts when they are chosen, not in their weights (DeepSeek-V3)
+    /// Experts lie in so many groups, one after the other; a token's are of its best groups alone, and a group is as
+    /// good as the sum of so many of its best experts.
+    std::int64_t groups = 1, groups_per_token = 1, best_of_group = 1;
+    double scale = 1;           ///< of the weights
+    bool wide = false;          ///< float32, whatever the model's type
+    bool weighs_input = false;  ///< weights multiply what an expert reads, not what it returns (Llama 4)
+};
+
 /// Everything that decides the computation, with every choice filled in; families fill it from config.json, the stack
 /// reads nothing else. to_json() is what analysis files store beside the original configuration.
 struct ModelConfig {
@@ -48,6 +62,11 @@ struct ModelConfig {
     std::int64_t heads = 0;
     std::int64_t key_value_heads = 0;
     std::int64_t head_size = 0;
+    /// Latent attention (DeepSeek): keys and values come out of so many numbers of each token; 0: no such thing. The
+    /// last `rope.size` numbers of a head turn, and those of a key are the same in all heads.
+    std::int64_t key_value_rank = 0;
+    std::int64_t query_rank = 0;         ///< the same of queries, which may be without
+    std::int64_t value_size = 0;         ///< of a value head there, head_size being a query's and key's
     std::int64_t token_types = 0;        ///< 0: no such embedding
     std::int64_t max_positions = 0;      ///< 0: no limit
     bool positions_are_a_table = false;  ///< learned: --beyond-positions cannot work
@@ -91,7 +110,8 @@ struct ModelConfig {
     /// A query at position p, from 0, is multiplied by 1 + growth ln(1 + floor(p / step)) (Ministral 3).
     double query_growth = 0;
     std::int64_t query_growth_step = 0;
-    std::int64_t embedding_size = 0;  ///< of the table, projected to `hidden`; 0: hidden itself
+    bool query_growth_unrotated = false;  ///< in layers without positions alone, p from 1 (Llama 4)
+    std::int64_t embedding_size = 0;      ///< of the table, projected to `hidden`; 0: hidden itself
     /// What is projected: the sum of all embeddings after its norm, with a bias (ALBERT); else the token's alone (OPT).
     bool embedding_sum_projected = false;
     double embedding_scale = 1.0;  ///< of the token's embedding, before anything is added to it
@@ -100,12 +120,16 @@ struct ModelConfig {
     std::vector<std::int64_t> shared_layers;
     std::int64_t group_layers = 1;      ///< how many of those the file numbers together
     std::vector<std::int64_t> windows;  ///< per layer, keys with |i - j| < W; 0: none. Empty: none anywhere
-    bool sink_logits = false;           ///< one learned logit without a value per head in each row's denominator
+    /// Per layer: the text is cut into pieces of so many tokens, and a token sees its own piece alone; 0: it is not.
+    /// Empty: nowhere.
+    std::vector<std::int64_t> chunks;
+    bool sink_logits = false;  ///< one learned logit without a value per head in each row's denominator
     std::int64_t experts = 0, experts_per_token = 0;  ///< of each feed-forward; 0: a plain one
     std::int64_t expert_feed_forward = 0;             ///< hidden units of an expert; 0: feed_forward
     std::vector<std::int64_t> expert_layers;          ///< per layer, 0: it has a plain one. Empty: all have experts
     /// What a token's experts are weighted by: the softmax over these; false: their part of the one over all experts.
     bool expert_shares_of_chosen = true;
+    ExpertRouting routing;
     /// Hidden units of one more expert, which every token has; 0: none. Gated: times the sigmoid of a logit of its own.
     std::int64_t shared_expert = 0;
     bool shared_expert_gated = false;
@@ -126,6 +150,9 @@ struct ModelConfig {
     std::shared_ptr<const ModelConfig> encoder;
     std::int64_t decoder_start = -1;  ///< the token that every text of such a decoder begins with; -1: not known
     std::string original_json;        ///< config.json as it was read
+
+    /// Layers that a file may have after these, which predict further tokens and are not run.
+    std::int64_t further_layers = 0;
 
     /// Layers of the whole model, as files and the command line number them: the encoder's come first.
     std::int64_t all_layers() const { return layers + (encoder ? encoder->layers : 0); }

@@ -2,7 +2,9 @@
 #include "core/model/experts.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
+#include <tuple>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/addmm.h>
@@ -12,6 +14,7 @@
 #include <ATen/ops/floor_divide.h>
 #include <ATen/ops/gather.h>
 #include <ATen/ops/linear.h>
+#include <ATen/ops/ones_like.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/topk.h>
@@ -46,11 +49,38 @@ at::Tensor Experts::operator()(const at::Tensor& x, const Cancellation* cancella
     return (parts.size() == 1 ? parts.front() : at::cat(parts)).view(x.sizes());
 }
 
+/// [N, E], true for experts of groups that the row has none of.
+at::Tensor Experts::outside_best_groups(const at::Tensor& scores) const {
+    const at::Tensor grouped = scores.unflatten(-1, {routing.groups, -1});
+    const at::Tensor worth = std::get<0>(at::topk(grouped, routing.best_of_group)).sum(-1);
+    const at::Tensor best = std::get<1>(at::topk(worth, routing.groups_per_token));
+    return at::ones_like(worth, at::kBool).scatter(-1, best, false).unsqueeze(-1).expand_as(grouped).flatten(-2);
+}
+
+Experts::Choice Experts::choose(const at::Tensor& rows) const {
+    const bool widened = routing.wide && rows.scalar_type() == at::kBFloat16;
+    const at::Tensor logits =
+        widened ? at::linear(rows.to(at::kFloat), router.to(at::kFloat)) : at::linear(rows, router, router_bias);
+    // The order of logits is that of their softmax.
+    const at::Tensor scores = routing.sigmoid ? at::sigmoid(logits) : logits;
+    at::Tensor deciding = choice_bias.defined() ? scores + choice_bias : scores;
+    if (routing.groups > 1) {
+        deciding = deciding.masked_fill(outside_best_groups(deciding), -std::numeric_limits<double>::infinity());
+    }
+    const auto [highest, chosen] = at::topk(deciding, per_token);
+    at::Tensor shares;
+    if (routing.sigmoid) {
+        shares = scores.gather(-1, chosen);
+        if (shares_of_chosen) shares = shares / (shares.sum(-1, true) + 1e-20);
+    } else {
+        shares = shares_of_chosen ? at::softmax(highest, -1) : at::softmax(logits, -1).gather(-1, chosen);
+    }
+    return {chosen, routing.scale == 1 ? shares : shares * routing.scale};
+}
+
 at::Tensor Experts::of_rows(const at::Tensor& rows, const Cancellation* cancellation) const {
-    const at::Tensor logits = at::linear(rows, router, router_bias);
-    const auto [highest, chosen] = at::topk(logits, per_token);
-    const at::Tensor shares =
-        (shares_of_chosen ? at::softmax(highest, -1) : at::softmax(logits, -1).gather(-1, chosen)).flatten();
+    const auto [chosen, by_token] = choose(rows);
+    const at::Tensor shares = by_token.to(rows.scalar_type()).flatten();
     // Pairs of a token and one of its experts, in the order of the experts: each expert's share is one piece.
     const at::Tensor order = at::argsort(chosen.flatten(), true, 0);
     const at::Tensor tokens = at::floor_divide(order, per_token);
@@ -62,8 +92,10 @@ at::Tensor Experts::of_rows(const at::Tensor& rows, const Cancellation* cancella
         if (count == 0) continue;
         if (cancellation) cancellation->check();
         const at::Tensor here = tokens.narrow(0, done, count);
-        const at::Tensor output = of_expert(expert, rows.index_select(0, here));
-        sum.index_add_(0, here, output * shares.index_select(0, order.narrow(0, done, count)).unsqueeze(1));
+        const at::Tensor share = shares.index_select(0, order.narrow(0, done, count)).unsqueeze(1);
+        const at::Tensor read = rows.index_select(0, here);
+        sum.index_add_(0, here,
+                       routing.weighs_input ? of_expert(expert, read * share) : of_expert(expert, read) * share);
         done += count;
     }
     return sum;
@@ -79,10 +111,13 @@ at::Tensor Experts::of_expert(std::int64_t expert, const at::Tensor& rows) const
                          down.select(0, expert));
     }
     const std::int64_t all = router.size(0), size = rows.size(-1);
-    const at::Tensor inner = at::linear(rows, gate_up.view({all, -1, size}).select(0, expert));
+    const at::Tensor inner = input_first ? rows.matmul(gate_up.select(0, expert))
+                                         : at::linear(rows, gate_up.view({all, -1, size}).select(0, expert));
     const std::int64_t half = inner.size(-1) / 2;
     const at::Tensor gate = activate(activation, inner.narrow(-1, 0, half));
-    return at::linear(gate * inner.narrow(-1, half, half), down.view({all, size, -1}).select(0, expert));
+    const at::Tensor both = gate * inner.narrow(-1, half, half);
+    if (input_first) return both.matmul(down.select(0, expert));
+    return at::linear(both, down.view({all, size, -1}).select(0, expert));
 }
 
 void Experts::declare(TensorPlan& plan, const TensorNames& names) {
@@ -98,11 +133,20 @@ void Experts::declare(TensorPlan& plan, const TensorNames& names) {
     activation = config.activation;
     limit = config.expert_limit;
     slope = config.expert_slope;
+    routing = config.routing;
+    input_first = own.input_first;
     plan.want(&router, {names.layer_stem + own.router + ".weight"}, {experts, hidden});
+    if (routing.choice_bias)
+        plan.want_number(&choice_bias, names.layer_stem + own.choice_bias, {experts}, 0, Initial::fixed);
     if (limit > 0) return declare_gpt_oss(plan, names, own);
     if (!own.gate_up.empty()) {
-        plan.want(&gate_up, {names.layer_stem + own.gate_up}, {experts, {2 * inner.size, "2 * " + inner.keys}, hidden});
-        plan.want(&down, {names.layer_stem + own.down}, {experts, hidden, inner});
+        const Dimension both{2 * inner.size, "2 * " + inner.keys};
+        const auto matrices = [&](at::Tensor* into, const std::string& name, const Dimension& out,
+                                  const Dimension& in) {
+            plan.want(into, {names.layer_stem + name}, {experts, input_first ? in : out, input_first ? out : in});
+        };
+        matrices(&gate_up, own.gate_up, both, hidden);
+        matrices(&down, own.down, hidden, inner);
         return;
     }
     for (std::int64_t expert = 0; expert < experts.size; ++expert) {

@@ -2,7 +2,7 @@
 #pragma once
 
 // A mixture of experts in place of a feed-forward: a router chooses a few of them for each token, and their outputs are
-// added with the softmax of its logits as weights (ModelConfig::expert_shares_of_chosen).
+// added with the softmax of its logits as weights (ModelConfig::expert_shares_of_chosen, ExpertRouting).
 
 #include <cstdint>
 
@@ -19,10 +19,13 @@ namespace headscope::model {
 /// gpt-oss has [in, out], columns of gate and of up that alternate, and biases, as in its files.
 struct Experts {
     at::Tensor router, router_bias;    ///< [E, d], [E] or undefined
+    at::Tensor choice_bias;            ///< [E] or undefined
     at::Tensor gate_up, gate_up_bias;  ///< [E, 2 f, d] or [E 2 f, d]; gpt-oss: [E, d, 2 f], [E, 2 f]
     at::Tensor down, down_bias;        ///< [E, d, f] or [E d, f]; gpt-oss: [E, f, d], [E, d]
     std::int64_t per_token = 0;        ///< 0: there are no experts
     bool shares_of_chosen = true;
+    ExpertRouting routing;
+    bool input_first = false;  ///< gate_up [E, d, 2 f], all of gate before all of up, and down [E, f, d]
     Activation activation = Activation::silu;
     double limit = 0, slope = 1;  ///< ModelConfig::expert_limit, expert_slope
 
@@ -31,6 +34,11 @@ struct Experts {
     void declare(TensorPlan& plan, const TensorNames& names);
 
 private:
+    struct Choice {
+        at::Tensor experts, shares;  ///< [N, per_token]
+    };
+    Choice choose(const at::Tensor& rows) const;
+    at::Tensor outside_best_groups(const at::Tensor& scores) const;
     at::Tensor of_rows(const at::Tensor& rows, const Cancellation* cancellation) const;
     at::Tensor of_expert(std::int64_t expert, const at::Tensor& rows) const;
     void declare_gpt_oss(TensorPlan& plan, const TensorNames& names, const ExpertNames& own);

@@ -55,6 +55,9 @@ std::string unsaid(const ModelConfig& config) {
         {config.norm != NormKind::rms || config.norm_gain_offset != 0 || !config.norm_affine, "other norms"},
         {config.query_key_norm == QueryKeyNorm::all_heads, "norms of all heads' numbers together"},
         {config.query_key_norm == QueryKeyNorm::own_of_each_head, "norms of each head's own"},
+        {config.query_key_norm == QueryKeyNorm::rotated_head, "norms of rotated heads"},
+        {config.key_value_rank > 0, "latent attention"},
+        {!config.chunks.empty(), "a text in pieces"},
         {!config.gated_feed_forward || config.experts > 0, "a feed-forward that is not gated"},
         {config.positions != PositionKind::rotary && config.positions != PositionKind::none, "other positions"},
         {config.window_rope.has_value() || !config.rotary_layers.empty() || config.rope.partial != 1 ||

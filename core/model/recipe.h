@@ -47,6 +47,8 @@ struct ExpertNames {
     std::string gate_up;   ///< [experts, 2 * inner, hidden], or
     std::string gate, up;  ///< each [inner, hidden]
     std::string down;
+    bool input_first = false;  ///< of two tensors: each expert's are [in, out] (Llama 4)
+    std::string choice_bias;   ///< a whole name, ExpertRouting::choice_bias
 };
 
 /// Names of one layer's parts, following TensorNames::layer. An empty name: the family has no such part. A linear part

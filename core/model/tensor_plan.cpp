@@ -61,7 +61,8 @@ void TensorPlan::begin_tower(const ModelConfig& config, const TensorNames& names
     keys_ = names.keys;
     transposed_ = names.transposed;
     if (const std::size_t number = names.layer.find("{}"); number != std::string::npos)
-        towers_.push_back({names.prefix + names.layer.substr(0, number), config.layers, names.keys.layers});
+        towers_.push_back(
+            {names.prefix + names.layer.substr(0, number), config.layers, names.keys.layers, config.further_layers});
     for (const TensorNames::Numbered& parts : names.numbered)
         towers_.push_back({names.prefix + parts.begin, parts.count, parts.key});
     buffers_.insert(buffers_.end(), names.buffers.begin(), names.buffers.end());
@@ -182,7 +183,7 @@ void TensorPlan::check_left_overs() {
     for (const auto& [name, info] : file_->tensors()) {
         if (wanted.count(name) != 0) continue;
         for (const TowerLayers& tower : towers_) {
-            if (layer_number(name, tower.begin) < tower.layers) continue;
+            if (layer_number(name, tower.begin) < tower.layers + tower.further) continue;
             throw Error(ErrorCode::mismatch, "config.json: " + tower.key, "expected as many layers as the file has",
                         "found " + std::to_string(tower.layers) + ", and the tensor " + escaped(name));
         }

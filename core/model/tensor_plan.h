@@ -135,7 +135,8 @@ private:
     struct TowerLayers {
         std::string begin;  ///< what stands before a layer's number in every name of the tower
         std::int64_t layers;
-        std::string key;  ///< of config.json
+        std::string key;           ///< of config.json
+        std::int64_t further = 0;  ///< ModelConfig::further_layers
     };
     const ModelConfig* config_ = nullptr;
     SizeKeys keys_;

@@ -5,6 +5,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/floor_divide.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/ops/tensor.h>
@@ -72,6 +73,16 @@ at::Tensor library_attention(const at::Tensor& query, const at::Tensor& key, con
     return at::scaled_dot_product_attention(query, key, value,
                                             mask.defined() ? std::optional<at::Tensor>(mask) : std::nullopt, 0.0,
                                             !sees_all, rule.scale, query.size(1) != key.size(1));
+}
+
+/// [B, H, Lq, Lk], true for keys of the query's own block and of those that are seen.
+at::Tensor in_visible_blocks(const kernels::BlockVisibility& blocks, std::int64_t heads, const at::Tensor& i,
+                             const at::Tensor& j) {
+    const at::Tensor of_query = at::floor_divide(i, blocks.block_size);
+    const at::Tensor of_key = at::floor_divide(j, blocks.block_size);
+    const std::vector<std::int64_t> numbers(blocks.visible.begin(), blocks.visible.end());
+    const at::Tensor visible = at::tensor(numbers, at::kLong).view({-1, heads, 1, blocks.blocks}).to(at::kBool);
+    return (of_query == of_key).logical_or(visible.index_select(3, of_key.flatten()));
 }
 
 /// The table's values at `relative` [Lq, Lk] = key - query -> [H, Lq, Lk].
@@ -146,10 +157,6 @@ at::Tensor finish_attention(const at::Tensor& output, const Attended& what, cons
 
 at::Tensor dense_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                            const kernels::ScoreRule& rule, const RuleTensors& tensors) {
-    if (rule.blocks.block_size != 0) {
-        throw Error(ErrorCode::unsupported, "attention", "expected weights of scale, cap, biases and windows",
-                    "found block visibility, which only the fused operator knows");
-    }
     const std::int64_t heads = query.size(1), groups = key.size(1), queries = query.size(2), keys = key.size(2);
     const at::Tensor k = groups == heads ? key : key.repeat_interleave(heads / groups, 1);
     const at::Tensor v = groups == heads ? value : value.repeat_interleave(heads / groups, 1);
@@ -173,6 +180,7 @@ at::Tensor dense_attention(const at::Tensor& query, const at::Tensor& key, const
         const auto batch = static_cast<std::int64_t>(rule.key_begin.size());
         allowed = allowed.logical_and(j >= at::tensor(rule.key_begin, at::kLong).view({batch, 1, 1, 1}));
     }
+    if (rule.blocks.block_size > 0) allowed = allowed.logical_and(in_visible_blocks(rule.blocks, heads, i, j));
     // A finite floor instead of -inf: the gradients of a row that sees no key are numbers, too.
     scores = scores.masked_fill(allowed.logical_not(), -1e30);
     at::Tensor logits, second;

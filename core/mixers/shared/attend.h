@@ -45,8 +45,8 @@ struct Attended {
 at::Tensor finish_attention(const at::Tensor& output, const Attended& what, const kernels::Statistics* statistics,
                             SiteIndex site, const StackContext& context);
 
-/// The same by the book: builds the matrix, in the inputs' type, out of operators that autograd knows. Everything of a
-/// ScoreRule but block visibility (Error(unsupported)). Returns [B, H, Lq, dv].
+/// The same by the book: builds the matrix, in the inputs' type, out of operators that autograd knows. Returns [B, H,
+/// Lq, dv].
 at::Tensor dense_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                            const kernels::ScoreRule& rule, const RuleTensors& tensors = {});
 

@@ -18,7 +18,13 @@ Projections::Projections(const model::ModelConfig& config)
       norms_(config.query_key_norm),
       clip_(config.query_key_value_clip),
       growth_(config.query_growth),
-      growth_step_(config.query_growth_step) {}
+      growth_step_(config.query_growth_step),
+      growth_unrotated_(config.query_growth_unrotated) {
+    if (norms_ != QueryKeyNorm::rotated_head) return;
+    query_norm_.kind = config.norm;
+    query_norm_.epsilon = config.norm_epsilon;
+    query_norm_.affine = false;
+}
 
 void Projections::declare(model::TensorPlan& plan, const model::TensorNames& names) {
     const model::ModelConfig& config = plan.config();
@@ -52,7 +58,7 @@ void Projections::declare(model::TensorPlan& plan, const model::TensorNames& nam
 }
 
 void Projections::declare_norms(model::TensorPlan& plan, const model::TensorNames& names) {
-    if (norms_ == QueryKeyNorm::none) return;
+    if (norms_ == QueryKeyNorm::none || norms_ == QueryKeyNorm::rotated_head) return;
     if (norms_ == QueryKeyNorm::own_of_each_head) return declare_own_norms(plan, names);
     const model::SizeKeys& keys = plan.keys();
     const auto size = [&](std::int64_t heads, const std::string& key) {
@@ -127,15 +133,23 @@ at::Tensor Projections::normed(const model::Norm& norm, const at::Tensor& heads)
 }
 
 at::Tensor Projections::with_norms(const at::Tensor& query_key) const {
-    if (norms_ == QueryKeyNorm::none) return clipped(query_key);
+    if (norms_ == QueryKeyNorm::none || norms_ == QueryKeyNorm::rotated_head) return clipped(query_key);
     return clipped(at::cat({normed(query_norm_, query_key.narrow(2, 0, heads_)),
                             normed(key_norm_, query_key.narrow(2, heads_, key_value_heads_))},
                            2));
 }
 
-at::Tensor Projections::grown(const at::Tensor& rotated, std::int64_t first) const {
+at::Tensor Projections::rotated(const at::Tensor& heads, const model::Rotary& rotary,
+                                const model::RotaryTable& table) const {
+    const at::Tensor turned = rotary.rotate(heads, table);
+    return norms_ == QueryKeyNorm::rotated_head ? query_norm_(turned) : turned;
+}
+
+at::Tensor Projections::grown(const at::Tensor& rotated, std::int64_t first, bool turns) const {
+    if (growth_ == 0 || (growth_unrotated_ && turns)) return rotated;
+    if (growth_unrotated_) ++first;
     const std::int64_t end = first + rotated.size(1);
-    if (growth_ == 0 || end <= growth_step_) return rotated;
+    if (end <= growth_step_) return rotated;
     const at::Tensor steps = (at::arange(first, end, at::kDouble) / static_cast<double>(growth_step_)).floor();
     const at::Tensor factor = ((steps + 1).log() * growth_ + 1).to(rotated.scalar_type()).view({-1, 1, 1});
     return at::cat({rotated.narrow(2, 0, heads_) * factor, rotated.narrow(2, heads_, key_value_heads_)}, 2);
@@ -146,8 +160,9 @@ at::Tensor announce_and_rotate(const Projections& maps, const at::Tensor& query_
     context.announce("query", maps.query_of(query_key));
     context.announce("key", maps.key_of(query_key));
     context.announce("value", value);
-    if (!context.rotary) return maps.grown(query_key, context.first_position);
-    const at::Tensor rotated = maps.grown(context.rotary->rotate(query_key, *context.rotation), context.first_position);
+    if (!context.rotary) return maps.grown(query_key, context.first_position, false);
+    const at::Tensor rotated =
+        maps.grown(maps.rotated(query_key, *context.rotary, *context.rotation), context.first_position, true);
     context.announce("query_rotated", maps.query_of(rotated));
     context.announce("key_rotated", maps.key_of(rotated));
     return rotated;

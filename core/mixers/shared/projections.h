@@ -40,9 +40,11 @@ public:
 
     /// Query and key after their norms, and cut; shape as the input [B, L, heads + key_value_heads, size].
     at::Tensor with_norms(const at::Tensor& query_key) const;
+    /// Rotated, and normed where norms come after that (QueryKeyNorm::rotated_head).
+    at::Tensor rotated(const at::Tensor& heads, const model::Rotary& rotary, const model::RotaryTable& table) const;
     /// What enters the scores after rotation, for tokens from `first` on: queries times ModelConfig::query_growth's
-    /// factor; `rotated` itself where that is 1.
-    at::Tensor grown(const at::Tensor& rotated, std::int64_t first) const;
+    /// factor; `rotated` itself where that is 1. `turns`: the layer has positions.
+    at::Tensor grown(const at::Tensor& rotated, std::int64_t first, bool turns) const;
     /// Cut to ModelConfig::query_key_value_clip, where there is one.
     at::Tensor clipped(const at::Tensor& heads) const { return clip_ > 0 ? heads.clamp(-clip_, clip_) : heads; }
 
@@ -66,6 +68,7 @@ private:
     model::QueryKeyNorm norms_;
     double clip_, growth_;
     std::int64_t growth_step_;
+    bool growth_unrotated_;
     bool by_group_ = false;  ///< the matrix's rows lie as FusedLayout::by_group has them
 };
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "core/model/recipe.h"
 
@@ -18,6 +20,8 @@ ModelConfig read_llama(const ConfigReader& reader, std::int64_t default_position
 /// The same without rotary positions, whose heads may be of any size.
 ModelConfig read_llama_without_positions(const ConfigReader& reader, std::int64_t default_positions,
                                          const SizeDefaults& sizes = {});
+/// What is not a size of those.
+void read_llama_choices(ModelConfig& config, const ConfigReader& reader, std::int64_t default_positions);
 TensorNames llama_names(const ModelConfig& config);
 TensorNames gemma2_names(const ModelConfig& config);
 TensorNames olmo2_names(const ModelConfig& config);
@@ -33,6 +37,29 @@ ModelConfig read_granite(const ConfigReader& reader);
 void read_qwen_experts(ModelConfig& config, const ConfigReader& reader, const std::string& key, std::int64_t experts,
                        std::int64_t per_token, std::int64_t size);
 void name_qwen_experts(TensorNames& names);
+
+// DeepSeek's latent attention, and its experts, which GLM-4.5 has too. What a file leaves out is as in `config`
+// (heads) and `defaults`.
+struct DeepseekExperts {
+    std::int64_t experts, per_token, size, shared, first_layer;  ///< per_token 0: the file must say it
+    double scale;
+};
+ModelConfig read_latent_attention(const ConfigReader& reader, const SizeDefaults& sizes,
+                                  std::int64_t default_positions);
+void read_deepseek_experts(ModelConfig& config, const ConfigReader& reader, const std::string& key,
+                           const DeepseekExperts& defaults);
+/// Of which a token's are those of its best groups.
+void read_expert_groups(ModelConfig& config, const ConfigReader& reader, std::int64_t groups,
+                        std::int64_t groups_per_token, std::int64_t best_of_group);
+/// By sigmoids, and a number of each expert that counts in the choice.
+void read_sigmoid_routing(ModelConfig& config, const ConfigReader& reader, std::int64_t groups,
+                          std::int64_t groups_per_token);
+void name_deepseek_experts(TensorNames& names);
+TensorNames deepseek_names(const ModelConfig& config);
+
+/// no_rope_layers: 1 for each layer that has positions; else all but every no_rope_layer_interval-th have.
+/// `empty_is_none`: an empty list is as none.
+std::vector<std::int64_t> read_rotary_layers(const ConfigReader& reader, std::int64_t layers, bool empty_is_none);
 
 // BERT's.
 ModelConfig read_bert(const ConfigReader& reader);

@@ -6,10 +6,14 @@ namespace headscope::model {
 
 ModelConfig read_llama_without_positions(const ConfigReader& reader, std::int64_t default_positions,
                                          const SizeDefaults& sizes) {
-    const SizeKeys keys;
     ModelConfig config;
-    read_sizes(config, reader, keys, sizes);
-    config.max_positions = reader.size(keys.positions, default_positions);
+    read_sizes(config, reader, SizeKeys(), sizes);
+    read_llama_choices(config, reader, default_positions);
+    return config;
+}
+
+void read_llama_choices(ModelConfig& config, const ConfigReader& reader, std::int64_t default_positions) {
+    config.max_positions = reader.size(SizeKeys().positions, default_positions);
     config.positions = PositionKind::none;
     config.norm = NormKind::rms;
     config.norm_epsilon = reader.positive("rms_norm_eps", 1e-6);
@@ -21,7 +25,6 @@ ModelConfig read_llama_without_positions(const ConfigReader& reader, std::int64_
     const double deviation = reader.number("initializer_range", config.initializer_range);
     if (deviation > 0) config.initializer_range = deviation;
     config.tied_head = reader.boolean("tie_word_embeddings", false);
-    return config;
 }
 
 ModelConfig read_llama(const ConfigReader& reader, std::int64_t default_positions, const SizeDefaults& sizes,

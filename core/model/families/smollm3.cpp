@@ -3,13 +3,12 @@
 #include "core/model/families/families.h"
 
 namespace headscope::model {
-namespace {
 
-/// no_rope_layers: 1 for each layer that has them.
-std::vector<std::int64_t> read_rotary_layers(const ConfigReader& reader, std::int64_t layers) {
+std::vector<std::int64_t> read_rotary_layers(const ConfigReader& reader, std::int64_t layers, bool empty_is_none) {
     const std::string key = "no_rope_layers";
     const std::vector<double> listed = reader.numbers(key);
-    if (reader.has(key) && static_cast<std::int64_t>(listed.size()) < layers)
+    const bool said = reader.has(key) && !(empty_is_none && listed.empty());
+    if (said && static_cast<std::int64_t>(listed.size()) < layers)
         reader.refuse(key, "a list of at least " + std::to_string(layers) + ", one for each layer");
     const std::int64_t interval = reader.size("no_rope_layer_interval", 4);
     std::vector<std::int64_t> turns;
@@ -20,13 +19,15 @@ std::vector<std::int64_t> read_rotary_layers(const ConfigReader& reader, std::in
     return turns;
 }
 
+namespace {
+
 ModelConfig read(const ConfigReader& reader) {
     SizeDefaults sizes;
     sizes.key_value_heads = 4;
     RopeDefaults rope;
     rope.theta = 2'000'000.0;
     ModelConfig config = read_llama(reader, 32768, sizes, rope);
-    config.rotary_layers = read_rotary_layers(reader, config.layers);
+    config.rotary_layers = read_rotary_layers(reader, config.layers, false);
     // A list of layers is heeded without use_sliding_window.
     const bool windows = reader.boolean("use_sliding_window", false) || reader.has("layer_types");
     config.windows = read_windows_where(

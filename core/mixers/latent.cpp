@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/mixers/latent.h"
+
+#include <cmath>
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/cat.h>
+
+#include "core/mixers/shared/attend.h"
+#include "core/mixers/shared/key_value_cache.h"
+#include "core/model/tensor_plan.h"
+
+namespace headscope::mixers {
+namespace {
+
+/// transformers gives the norms of latent parts its default, whatever rms_norm_eps says.
+constexpr double kLatentEpsilon = 1e-6;
+
+}  // namespace
+
+LatentMixer::LatentMixer(const model::ModelConfig& config)
+    : heads_(config.heads),
+      rank_(config.key_value_rank),
+      still_size_(config.head_size - config.rope.size),
+      turning_size_(config.rope.size),
+      value_size_(config.value_size) {
+    rule_.scale =
+        config.attention_scale > 0 ? config.attention_scale : 1.0 / std::sqrt(static_cast<double>(config.head_size));
+    rule_.causal = config.causal;
+}
+
+void LatentMixer::declare(model::TensorPlan& plan, const model::TensorNames& names) {
+    const model::ModelConfig& config = plan.config();
+    const std::string stem = names.layer_stem + "self_attn.";
+    const std::string& head_keys = plan.keys().heads;
+    const model::Dimension hidden{config.hidden, plan.keys().hidden};
+    const model::Dimension query{heads_ * config.head_size, head_keys + " * " + plan.keys().head_size};
+    const auto norm = [&](model::Norm& into, const std::string& name, const model::Dimension& size) {
+        into.declare(plan, stem + name, size, false);
+        into.epsilon = kLatentEpsilon;
+    };
+    if (config.query_rank > 0) {
+        const model::Dimension rank{config.query_rank, "q_lora_rank"};
+        query_down_.declare(plan, stem + "q_a_proj", rank, hidden, config.query_key_value_bias);
+        norm(query_norm_, "q_a_layernorm", rank);
+        query_up_.declare(plan, stem + "q_b_proj", query, rank, false);
+    } else {
+        query_up_.declare(plan, stem + "q_proj", query, hidden, false);
+    }
+    const model::Dimension rank{rank_, "kv_lora_rank"};
+    key_value_down_.declare(plan, stem + "kv_a_proj_with_mqa",
+                            {rank_ + turning_size_, "kv_lora_rank + qk_rope_head_dim"}, hidden,
+                            config.query_key_value_bias);
+    norm(latent_norm_, "kv_a_layernorm", rank);
+    key_value_up_.declare(plan, stem + "kv_b_proj",
+                          {heads_ * (still_size_ + value_size_), head_keys + " * (qk_nope_head_dim + v_head_dim)"},
+                          rank, false);
+}
+
+std::vector<Site> LatentMixer::sites() const {
+    Site site;
+    site.heads = site.key_value_heads = static_cast<std::int32_t>(heads_);
+    site.key_size = static_cast<std::int32_t>(still_size_ + turning_size_);
+    site.value_size = static_cast<std::int32_t>(value_size_);
+    site.causal = rule_.causal;
+    return {site};
+}
+
+at::Tensor LatentMixer::queries(const at::Tensor& normed, const Cancellation* cancellation) const {
+    const at::Tensor read = query_down_.weight.defined() ? query_norm_(query_down_(normed, cancellation)) : normed;
+    return query_up_(read, cancellation).unflatten(2, {heads_, still_size_ + turning_size_});
+}
+
+at::Tensor LatentMixer::forward(const at::Tensor& normed, const StackContext& context, MixerCache* cache) const {
+    const std::int64_t length = normed.size(1);
+    const at::Tensor all_queries = queries(normed, context.cancellation);
+    const at::Tensor down = key_value_down_(normed, context.cancellation);
+    const at::Tensor turning = down.narrow(2, rank_, turning_size_).unsqueeze(2);
+    // Of the queries' heads and of the one that all keys share.
+    const at::Tensor turned = context.rotary->rotate(
+        at::cat({all_queries.narrow(3, still_size_, turning_size_), turning}, 2), *context.rotation);
+    at::Tensor shared = turned.narrow(2, heads_, 1).transpose(1, 2);
+    at::Tensor latent = latent_norm_(down.narrow(2, 0, rank_)).unsqueeze(1);
+    if (cache) {
+        auto& held = dynamic_cast<KeyValueCache&>(*cache);
+        if (context.history_rotation) {
+            held.append(turning.transpose(1, 2), latent);
+            shared = context.rotary->rotate(held.key().transpose(1, 2), *context.history_rotation).transpose(1, 2);
+        } else {
+            held.append(shared, latent);
+            shared = held.key();
+        }
+        latent = held.value();
+    }
+    const at::Tensor up = key_value_up_(latent.squeeze(1), context.cancellation)
+                              .unflatten(2, {heads_, still_size_ + value_size_})
+                              .transpose(1, 2);
+    const at::Tensor still = up.narrow(3, 0, still_size_);
+    const at::Tensor value = up.narrow(3, still_size_, value_size_);
+    const auto of_all_heads = [this](const at::Tensor& one) { return one.expand({-1, heads_, -1, -1}); };
+    const at::Tensor key = at::cat({still, of_all_heads(shared)}, 3);
+    const at::Tensor query =
+        at::cat({all_queries.narrow(3, 0, still_size_), turned.narrow(2, 0, heads_)}, 3).transpose(1, 2);
+
+    const auto own = [length](const at::Tensor& all) { return all.narrow(2, all.size(2) - length, length); };
+    context.announce("query", all_queries.transpose(1, 2));
+    if (context.wants("key")) context.announce("key", at::cat({own(still), of_all_heads(turning.transpose(1, 2))}, 3));
+    context.announce("value", own(value));
+    context.announce("query_rotated", query);
+    context.announce("key_rotated", own(key));
+
+    kernels::ScoreRule rule = rule_;
+    rule.query_offset = context.first_position;
+    if (context.lengths) rule.query_length = rule.key_length = *context.lengths;
+    return attend(query, key, value, rule, context.site, context);
+}
+
+std::unique_ptr<MixerCache> LatentMixer::new_cache() const {
+    return std::make_unique<KeyValueCache>();
+}
+
+}  // namespace headscope::mixers
