@@ -82,7 +82,7 @@ def load(folder, precise, skip=()):
     if config.model_type in oracle_encoders.ENCODERS:
         model = oracle_encoders.load(folder, config, options)
     else:
-        kind = AutoModelForImageTextToText if config.model_type == "mistral3" else AutoModelForCausalLM
+        kind = AutoModelForImageTextToText if config.model_type in ("mistral3", "llama4") else AutoModelForCausalLM
         model = kind.from_pretrained(folder, **options)
     if skip:
         layers = blocks(model)
@@ -113,6 +113,9 @@ def blocks(model):
     return getattr(base, "language_model", base).layers
 
 
+DEEPSEEK = ("deepseek_v2", "deepseek_v3")
+
+
 def projections(model, block):
     """{q, k, v: module} or, in GPT-2, the one module that makes all three."""
     if model.config.model_type == "gpt2":
@@ -126,6 +129,9 @@ def projections(model, block):
     if model.config.model_type == "mpt":
         return {"qkv": block.attn.Wqkv}
     attention = block.attn if model.config.model_type == "gptj" else block.self_attn
+    if model.config.model_type in DEEPSEEK:
+        return {"latent_q": attention.q_proj or attention.q_b_proj, "shared_k": attention.kv_a_proj_with_mqa,
+                "latent_kv": attention.kv_b_proj}
     # Queries and keys that have norms of their own are what these norms return.
     if model.config.model_type == "phi3":
         return {"qkv": attention.qkv_proj}
@@ -137,12 +143,15 @@ def precise_norm(self, hidden):
     variance = hidden.pow(2).mean(-1, keepdim=True)
     if type(self).__name__.startswith("Gemma"):
         return (1 + self.weight) * (hidden * torch.rsqrt(variance + self.eps))
-    return self.weight * (hidden * torch.rsqrt(variance + self.variance_epsilon))
+    epsilon = self.eps if type(self).__name__.startswith("Llama4") else self.variance_epsilon
+    return self.weight * (hidden * torch.rsqrt(variance + epsilon))
 
 
 @dynamic_rope_update
 def precise_rotary(self, x, position_ids):
     angles = position_ids[..., None].double() * self.inv_freq.double()
+    if type(self).__name__ in ("DeepseekV2RotaryEmbedding", "Llama4TextRotaryEmbedding"):
+        return torch.polar(torch.ones_like(angles), angles) * self.attention_scaling
     if type(self).__name__.startswith("Cohere"):
         angles = angles.repeat_interleave(2, dim=-1)
     elif type(self).__name__ != "GptOssRotaryEmbedding":
@@ -162,13 +171,17 @@ def precise_growth(positions, slope, step):
 def lifted(model):
     """float64 throughout, for one run: `float()` is what some families' scores, routers and rotations drop to float32 by."""
     saved = torch.Tensor.float, modeling_ministral3.get_llama_4_attn_scale
+    routers = torch.Tensor.type, torch.Tensor.softmax
     torch.Tensor.float = lambda self: self if self.is_floating_point() else saved[0](self)
+    torch.Tensor.type = lambda self, *kind: self if kind == (torch.float32,) else routers[0](self, *kind)
+    torch.Tensor.softmax = lambda self, dim, dtype=None: routers[1](self, dim=dim)
     modeling_ministral3.get_llama_4_attn_scale = precise_growth
     try:
         with oracle_encoders.precise(model):
             yield
     finally:
         torch.Tensor.float, modeling_ministral3.get_llama_4_attn_scale = saved
+        torch.Tensor.type, torch.Tensor.softmax = routers
 
 
 def precise_bare_norm(self, hidden):
@@ -232,6 +245,8 @@ def split_heads(model, name, value):
     size = getattr(config, "head_dim", None) or config.hidden_size // heads
     if clip := getattr(getattr(config, "attn_config", config), "clip_qkv", None):
         value = value.clamp(-clip, clip)
+    if name in ("latent_q", "shared_k", "latent_kv"):
+        return latent_heads(config, name, value)
     if name == "qkv":
         groups = getattr(config, "num_key_value_heads", None) or heads
         parts = zip("qkv", value.split([heads * size, groups * size, groups * size], dim=-1))
@@ -245,6 +260,16 @@ def split_heads(model, name, value):
     else:
         parts = [(name, value)]
     return {part: array.reshape(array.shape[0], -1, size).transpose(0, 1).double().numpy() for part, array in parts}
+
+
+def latent_heads(config, name, value):
+    """DeepSeek's: the part of a key that all heads share comes out of another map, and is put behind its own in run()."""
+    if name == "shared_k":
+        return {name: value[:, config.kv_lora_rank:].double().numpy()}
+    parts = value.unflatten(-1, (config.num_attention_heads, -1)).transpose(0, 1).double().numpy()
+    if name == "latent_q":
+        return {"q": parts}
+    return {"k": parts[..., :config.qk_nope_head_dim], "v": parts[..., config.qk_nope_head_dim:]}
 
 
 def with_sink(scores, weights, logits):
@@ -297,6 +322,9 @@ def run(model, tokens, precise):
         handle.remove()
     for layer, site in enumerate(sites):
         site.states = states[layer]
+        if (shared := site.states.pop("shared_k", None)) is not None:
+            own = site.states["k"]
+            site.states["k"] = np.concatenate((own, np.broadcast_to(shared, (len(own), *shared.shape))), axis=-1)
     logits = getattr(output, "logits", None)
     return Trace(
         list(tokens), sites, np.stack(hidden), None if logits is None else logits[0].double().numpy(),

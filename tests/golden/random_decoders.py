@@ -32,6 +32,13 @@ FALCON = dict(vocab_size=101, hidden_size=60, num_hidden_layers=3, num_attention
               layer_norm_epsilon=1e-4, bos_token_id=0, eos_token_id=1)
 GROWING = {"rope_type": "yarn", "rope_theta": 1000.0, "factor": 4.0, "original_max_position_embeddings": 40,
            "llama_4_scaling_beta": 0.3, "mscale": 1.0, "mscale_all_dim": 1.0}
+EXPERTS = dict(n_routed_experts=12, num_experts_per_tok=3, moe_intermediate_size=23, first_k_dense_replace=1)
+DEEPSEEK = {key: value for key, value in LIKE_LLAMA.items() if key != "head_dim"} | EXPERTS | SPECIAL | dict(
+    num_key_value_heads=6, q_lora_rank=17, kv_lora_rank=13, qk_nope_head_dim=7, qk_rope_head_dim=6, v_head_dim=11)
+GROUPS = dict(n_group=4, topk_group=2)
+LLAMA4 = LIKE_LLAMA | SPECIAL | dict(
+    num_hidden_layers=4, num_local_experts=5, num_experts_per_tok=2, intermediate_size=23, intermediate_size_mlp=67,
+    no_rope_layer_interval=2, interleave_moe_layer_step=2, attention_chunk_size=31, floor_scale=20, attn_scale=0.4)
 FAMILIES = {
     "neox": (T.GPTNeoXForCausalLM, T.GPTNeoXConfig, BESIDE),
     "mistral": (T.MistralForCausalLM, T.MistralConfig, LIKE_LLAMA),
@@ -83,6 +90,10 @@ FAMILIES = {
     "granitemoe": (T.GraniteMoeForCausalLM, T.GraniteMoeConfig, WHOLE | dict(
         num_local_experts=5, intermediate_size=33, embedding_multiplier=3.5, attention_multiplier=0.2,
         residual_multiplier=0.4, logits_scaling=1.7)),
+    "deepseek_v2": (T.DeepseekV2ForCausalLM, T.DeepseekV2Config, DEEPSEEK),
+    "deepseek_v3": (T.DeepseekV3ForCausalLM, T.DeepseekV3Config, DEEPSEEK | GROUPS),
+    "glm4_moe": (T.Glm4MoeForCausalLM, T.Glm4MoeConfig, LIKE_LLAMA | SPECIAL | EXPERTS | GROUPS | dict(head_dim=12)),
+    "llama4": (T.Llama4ForCausalLM, T.Llama4TextConfig, LLAMA4),
 }
 
 
@@ -99,9 +110,17 @@ def mistral_images(kind, **options):
                             vision_config=IMAGES["vision_config"] | dict(model_type="pixtral", head_dim=4))
 
 
+def llama4_images(**options):
+    """A Llama 4 in a configuration with images."""
+    vision = IMAGES["vision_config"] | dict(intermediate_size=32, vision_output_dim=8, projector_input_dim=8,
+                                            projector_output_dim=8)
+    return T.Llama4Config(text_config=options, image_token_index=102, vision_config=vision)
+
+
 for kind in ("mistral", "ministral3"):
     FAMILIES[kind + "_images"] = (T.Mistral3ForConditionalGeneration, functools.partial(mistral_images, kind),
                                   FAMILIES[kind][2])
+FAMILIES["llama4_images"] = (T.Llama4ForConditionalGeneration, llama4_images, FAMILIES["llama4"][2])
 FAMILIES["gemma3_images"] = (T.Gemma3ForConditionalGeneration, gemma3_images, FAMILIES["gemma3"][2])
 
 
@@ -128,8 +147,11 @@ def settle(model, family, seed, gain):
             elif name.endswith("sinks"):
                 parameter.copy_(2 * torch.randn(parameter.shape, generator=generator))
             elif "experts." in name and not name.endswith("bias"):
-                inputs = parameter.shape[1 if family == "gpt_oss" else 2]
+                inputs = parameter.shape[1 if family.startswith(("gpt_oss", "llama4")) else 2]
                 parameter.copy_(torch.randn(parameter.shape, generator=generator) / inputs ** 0.5)
+        for name, buffer in model.named_buffers():
+            if name.endswith("e_score_correction_bias"):
+                buffer.copy_(0.2 * torch.randn(buffer.shape, generator=generator))
     return model
 
 
@@ -192,6 +214,12 @@ def old_without(*keys):
         edit_config(folder, lambda config: [config.pop(key) for key in keys])
 
     return change
+
+
+def further_layer(folder):
+    """As DeepSeek's files: a layer that predicts one more token."""
+    old_generation(folder)
+    rename_tensors(folder, lambda name: name, {"model.layers.3.enorm.weight": torch.ones(48)})
 
 
 def old_buffers_gptj(folder):
@@ -439,6 +467,32 @@ def drawn_more(draw, family, drawn):
         options |= experts("num_experts") | flags("norm_topk_prob") | dict(clip_qkv=draw.choice((None, 1.0)))
     if family in ("mixtral", "granitemoe"):
         options |= experts("num_local_experts")
+    if family in ("deepseek_v2", "deepseek_v3", "glm4_moe"):
+        groups, size = draw.randint(1, 4), draw.randint(2, 4)
+        kept = draw.randint(1, groups)
+        options |= dict(n_routed_experts=groups * size, n_group=groups, topk_group=kept,
+                        num_experts_per_tok=draw.randint(1, kept * size), moe_intermediate_size=draw.randint(5, 40),
+                        n_shared_experts=draw.randint(1, 3), first_k_dense_replace=draw.randint(0, 2),
+                        routed_scaling_factor=draw.choice((0.5, 1.0, 2.5))) | flags("attention_bias")
+    if family in ("deepseek_v3", "glm4_moe"):
+        options |= flags("norm_topk_prob")
+    if family == "glm4_moe":
+        options |= flags("use_qk_norm")
+    if family in ("deepseek_v2", "deepseek_v3"):
+        options |= dict(num_key_value_heads=heads, q_lora_rank=draw.choice((None, 5, 17)), kv_lora_rank=draw.randint(3, 20),
+                        qk_nope_head_dim=draw.randint(1, 12), qk_rope_head_dim=draw.choice((4, 6, 10)),
+                        v_head_dim=draw.randint(1, 16))
+    if family == "deepseek_v2":
+        options |= flags("mlp_bias") | dict(topk_method=draw.choice(("greedy", "group_limited_greedy")))
+    if family == "deepseek_v3":
+        options |= flags("rope_interleave")
+    if family in ("llama4", "llama4_images"):
+        options |= experts("num_local_experts") | flags("use_qk_norm", "attn_temperature_tuning", "attention_bias") | dict(
+            intermediate_size_mlp=draw.randint(5, 60), interleave_moe_layer_step=draw.randint(1, 2),
+            attention_chunk_size=draw.choice((1, 7, 64, 300)), floor_scale=draw.choice((5, 40)),
+            no_rope_layers=[draw.randint(0, 1) for _ in range(layers)])
+        if draw.random() < 0.3:
+            options["layer_types"] = [draw.choice(("chunked_attention", "full_attention")) for _ in range(layers)]
     return options
 
 
@@ -630,5 +684,26 @@ def cases():
              rope_parameters=rope, change=old_generation),
         case("granitemoe-bf16-sharded-tied", "granitemoe", dtype=bf16, shard="20KB", tie_word_embeddings=True,
              num_key_value_heads=1),
+        case("deepseek-v2", "deepseek_v2"),
+        case("deepseek-v2-groups-stacked-old", "deepseek_v2", as_computed=True, topk_method="group_limited_greedy",
+             q_lora_rank=None, attention_bias=True, mlp_bias=True, change=old_generation, routed_scaling_factor=1.7, **GROUPS,
+             rope_parameters=ROPE_KINDS["yarn-tuned"] | {"rope_theta": 1000.0}),
+        case("deepseek-v2-bf16-sharded-tied", "deepseek_v2", dtype=bf16, shard="20KB", tie_word_embeddings=True),
+        case("deepseek-v3", "deepseek_v3", rope_parameters=ROPE_KINDS["yarn-tuned"] | {"rope_theta": 1000.0}),
+        case("deepseek-v3-one-group-halves-stacked-old", "deepseek_v3", as_computed=True, n_group=1, topk_group=1,
+             rope_interleave=False, q_lora_rank=None, attention_bias=True, norm_topk_prob=False, rope_parameters=rope,
+             change=further_layer),
+        case("deepseek-v3-bf16-sharded-tied", "deepseek_v3", dtype=bf16, shard="20KB", tie_word_embeddings=True),
+        case("glm4-moe", "glm4_moe", use_qk_norm=True),
+        case("glm4-moe-biases-stacked-old", "glm4_moe", as_computed=True, attention_bias=True, n_shared_experts=2,
+             rope_parameters=rope | {"partial_rotary_factor": 0.67}, change=old_partial),
+        case("glm4-moe-bf16-sharded-tied", "glm4_moe", dtype=bf16, shard="20KB", tie_word_embeddings=True, use_qk_norm=True,
+             num_key_value_heads=1),
+        case("llama4", "llama4"),
+        case("llama4-plain-old", "llama4", use_qk_norm=False, attn_temperature_tuning=False, attention_bias=True,
+             moe_layers=[0, 3], rope_parameters=ROPE_KINDS["llama3"] | {"rope_theta": 500.0}, change=old_generation),
+        case("llama4-bf16-sharded-tied-layer-types", "llama4", dtype=bf16, shard="20KB", tie_word_embeddings=True,
+             num_key_value_heads=1, layer_types=["full_attention", "chunked_attention"] * 2),
+        case("llama4-images", "llama4_images"),
         *(Case(f"{family}-drawn", with_options(drawn, family=family), lengths=(65, 130, 1)) for family in FAMILIES),
     ]

@@ -86,6 +86,16 @@ TEST_CASE("A head under its older name is the head", "[model][build]") {
     CHECK(golden_model("gptj-tied-old").checkpoint.build()->report().left_over.size() == 2);
 }
 
+TEST_CASE("Layers that predict further tokens are left over, as many as config.json says", "[model][build]") {
+    TinyCheckpoint checkpoint = golden_model("deepseek-v3").checkpoint;
+    const std::vector<std::string> further{"model.layers.3.eh_proj.weight", "model.layers.3.enorm.weight"};
+    CHECK(checkpoint.build()->report().left_over == further);
+    checkpoint.tensors["model.layers.4.enorm.weight"] = {24};
+    refuses(checkpoint, ErrorCode::mismatch, "num_hidden_layers] expected as many layers");
+    checkpoint.config["num_nextn_predict_layers"] = 2;
+    CHECK(checkpoint.build()->report().left_over.size() == 3);
+}
+
 TEST_CASE("Packed experts must fit together", "[model][build]") {
     TinyCheckpoint checkpoint = golden_model("gpt-oss-packed").checkpoint;
     const std::string stem = "model.layers.1.mlp.experts.down_proj";

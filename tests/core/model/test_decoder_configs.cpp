@@ -452,3 +452,123 @@ TEST_CASE("An empty rope_scaling is none, and a null truncate is false, as to tr
     CHECK(read(with(published, "rope_scaling", json::object())).rope.type == "yarn");
     CHECK(read(with(published, "original_max_position_embeddings", 64)).rope.original_positions == 64);
 }
+
+TEST_CASE("What DeepSeek, GLM-4.5 and Llama 4 leave out, and what they refuse", "[model][families]") {
+    const json v2 = with(least("deepseek_v2"), "num_experts_per_tok", 6);
+    const json v3 = least("deepseek_v3", 128);
+    const ModelConfig two = read(v2), three = read(v3);
+    CHECK(two.head_size == 192);
+    CHECK(two.value_size == 128);
+    CHECK(two.rope.size == 64);
+    CHECK(two.rope.interleaved);
+    CHECK(two.query_rank == 1536);
+    CHECK(two.key_value_rank == 512);
+    CHECK(two.key_value_heads == 16);
+    CHECK(two.attention_scale == Approx(1 / std::sqrt(192.0)));
+    CHECK(two.experts == 64);
+    CHECK(two.expert_feed_forward == 1407);
+    CHECK(two.shared_expert == 2 * 1407);
+    CHECK(two.expert_layers == Windows{1, 1});
+    CHECK_FALSE(two.routing.sigmoid);
+    CHECK(two.routing.groups == 1);
+    CHECK_FALSE(two.expert_shares_of_chosen);
+    CHECK_FALSE(read(with(v2, "norm_topk_prob", true)).expert_shares_of_chosen);
+    CHECK(read(with(v2, "q_lora_rank", nullptr)).query_rank == 0);
+    CHECK(read(with(v2, "head_dim", 5)).rope.size == 64);
+    CHECK(read(with(with(v2, "n_routed_experts", 9), "num_experts", 7)).experts == 7);
+    const json limited = with(with(with(v2, "topk_method", "group_limited_greedy"), "n_group", 8), "topk_group", 3);
+    CHECK(read(limited).routing.groups == 8);
+    CHECK(read(limited).routing.best_of_group == 1);
+
+    CHECK(three.key_value_heads == 128);
+    CHECK(three.experts == 256);
+    CHECK(three.routing.groups == 8);
+    CHECK(three.routing.groups_per_token == 4);
+    CHECK(three.routing.best_of_group == 2);
+    CHECK(three.routing.scale == 2.5);
+    CHECK(three.routing.choice_bias);
+    CHECK(three.expert_shares_of_chosen);
+    CHECK(three.further_layers == 1);
+    CHECK(read(with(with(v3, "num_hidden_layers", 5), "first_k_dense_replace", 4)).expert_layers ==
+          Windows{0, 0, 0, 0, 1});
+    CHECK_FALSE(read(with(v3, "rope_interleave", nullptr)).rope.interleaved);
+    CHECK_FALSE(read(with(v3, "norm_topk_prob", nullptr)).expert_shares_of_chosen);
+    CHECK(read(with(v3, "num_nextn_predict_layers", 0)).further_layers == 0);
+    CHECK(read(with(v3, "model_type", "kimi_k2")).key_value_rank == 512);
+    CHECK(read(with(v3, "head_dim", 64)).head_size == 192);
+    const json yarn = {{"type", "yarn"}, {"factor", 40.0}, {"mscale", 1.0}, {"mscale_all_dim", 1.0}};
+    const double magnitude = 0.1 * std::log(40.0) + 1;
+    CHECK(read(with(v3, "rope_scaling", yarn)).attention_scale == Approx(magnitude * magnitude / std::sqrt(192.0)));
+    CHECK(read(with(v3, "rope_scaling", with(yarn, "mscale_all_dim", 0))).attention_scale ==
+          Approx(1 / std::sqrt(192.0)));
+
+    const ModelConfig glm = read(least("glm4_moe"));
+    CHECK(glm.key_value_heads == 8);
+    CHECK(glm.norm_epsilon == 1e-5);
+    CHECK(glm.rope.partial == 0.5);
+    CHECK_FALSE(glm.rope.interleaved);
+    CHECK(glm.query_key_norm == model::QueryKeyNorm::none);
+    CHECK(glm.experts == 128);
+    CHECK(glm.expert_feed_forward == 1408);
+    CHECK(glm.expert_layers == Windows{0, 1});
+    CHECK(glm.routing.groups == 1);
+    CHECK(glm.routing.sigmoid);
+    CHECK(glm.further_layers == 1);
+    CHECK(read(with(least("glm4_moe"), "partial_rotary_factor", nullptr)).rope.partial == 1);
+    CHECK(read(with(least("glm4_moe"), "use_qk_norm", true)).query_key_norm == model::QueryKeyNorm::each_head);
+
+    const json text = with(least("llama4_text"), "num_hidden_layers", 5);
+    const ModelConfig scout = read(text);
+    CHECK(scout.head_size == 128);
+    CHECK(scout.rope.theta == 500000);
+    CHECK(scout.rotary_layers == Windows{1, 1, 1, 0, 1});
+    CHECK(scout.chunks == Windows{8192, 8192, 8192, 0, 8192});
+    CHECK(scout.query_key_norm == model::QueryKeyNorm::rotated_head);
+    CHECK(scout.query_growth == 0.1);
+    CHECK(scout.query_growth_step == 8192);
+    CHECK(scout.query_growth_unrotated);
+    CHECK(scout.experts == 16);
+    CHECK(scout.experts_per_token == 1);
+    CHECK(scout.expert_feed_forward == 77);
+    CHECK(scout.shared_expert == 77);
+    CHECK(scout.feed_forward == 16384);
+    CHECK(scout.expert_layers == Windows{1, 1, 1, 1, 1});
+    CHECK(read(with(text, "interleave_moe_layer_step", 2)).expert_layers == Windows{0, 1, 0, 1, 0});
+    CHECK(read(with(text, "moe_layers", {0, 4})).expert_layers == Windows{1, 0, 0, 0, 1});
+    CHECK(read(with(text, "no_rope_layers", json::array())).rotary_layers == Windows{1, 1, 1, 0, 1});
+    CHECK(read(with(text, "no_rope_layers", {0, 1, 1, 1, 1})).chunks == Windows{0, 8192, 8192, 8192, 8192});
+    CHECK(read(with(text, "use_qk_norm", false)).query_key_norm == model::QueryKeyNorm::none);
+    CHECK(read(with(text, "attn_temperature_tuning", false)).query_growth == 0);
+    // Of files with images the text tower, whose sizes are Scout's.
+    json images = {{"model_type", "llama4"}, {"text_config", json::object()}};
+    CHECK(read(images).hidden == 5120);
+    CHECK(read(images).layers == 48);
+
+    refuses(least("deepseek_v2"), ErrorCode::mismatch, "num_experts_per_tok] expected a whole number");
+    refuses(with(v2, "topk_method", "noaux_tc"), ErrorCode::unsupported, "topk_method] expected greedy or");
+    refuses(with(v2, "topk_method", nullptr), ErrorCode::unsupported, "topk_method");
+    refuses(with(v2, "topk_method", "group_limited_greedy"), ErrorCode::mismatch, "n_group] expected a whole number");
+    refuses(with(limited, "n_group", 7), ErrorCode::mismatch, "n_group] expected a divisor of the 64 experts");
+    refuses(with(limited, "topk_group", 9), ErrorCode::mismatch, "topk_group] expected no more than");
+    refuses(with(with(limited, "n_group", 64), "topk_group", 5), ErrorCode::mismatch, "num_experts_per_tok");
+    refuses(with(v2, "num_key_value_heads", 4), ErrorCode::unsupported, "num_key_value_heads] expected as many as");
+    refuses(with(v2, "rope_scaling", {{"type", "linear"}, {"factor", 2.0}, {"partial_rotary_factor", 0.5}}),
+            ErrorCode::unsupported, "partial_rotary_factor] expected 1");
+    refuses(with(v3, "head_dim", 128), ErrorCode::unsupported, "head_dim] expected 64, what qk_rope_head_dim is");
+    refuses(with(v3, "n_group", 256), ErrorCode::mismatch, "2 or more in a group");
+    refuses(with(v3, "rope_scaling", {{"type", "yarn"}, {"mscale_all_dim", 1.0}}), ErrorCode::mismatch,
+            "factor] expected a number beside mscale_all_dim");
+    refuses(with(text, "attention_chunk_size", nullptr), ErrorCode::mismatch, "attention_chunk_size");
+    refuses(with(text, "is_causal", false), ErrorCode::unsupported, "is_causal] expected true");
+    refuses(with(text, "layer_types", {"sliding_attention"}), ErrorCode::unsupported, "layer_types");
+    refuses(with(text, "layer_types", {"full_attention"}), ErrorCode::mismatch, "layer_types] expected a list of 5");
+    refuses(with(text, "no_rope_layers", {1}), ErrorCode::mismatch, "no_rope_layers");
+    refuses({{"model_type", "llama4"}}, ErrorCode::mismatch, "text_config] expected an object");
+
+    const json stored = json::parse(three.to_json());
+    CHECK(stored.at("key_value_rank") == 512);
+    CHECK(stored.at("value_size") == 128);
+    CHECK(stored.at("expert_routing").at("groups") == 8);
+    CHECK(json::parse(scout.to_json()).at("chunks").size() == 5);
+    CHECK(json::parse(scout.to_json()).at("query_key_norm") == "rotated_head");
+}

@@ -79,6 +79,79 @@ TEST_CASE("Each token goes through its own experts", "[model][experts]") {
     }
 }
 
+TEST_CASE("Sigmoids choose among the best groups, and a bias counts in the choice alone", "[model][experts]") {
+    constexpr std::int64_t count = 12, groups = 4, kept = 2, per_token = 3, hidden = 7, inner = 5;
+    model::Experts experts;
+    experts.router = noise({count, hidden}, 1);
+    experts.choice_bias = noise({count}, 2);
+    experts.gate_up = noise({count, 2 * inner, hidden}, 3);
+    experts.down = noise({count, hidden, inner}, 4);
+    experts.per_token = per_token;
+    experts.routing.sigmoid = experts.routing.choice_bias = true;
+    experts.routing.groups = groups;
+    experts.routing.groups_per_token = kept;
+    experts.routing.best_of_group = 2;
+    experts.routing.scale = 2.5;
+    const at::Tensor x = noise({33, hidden}, 5);
+    for (const bool shares_of_chosen : {true, false}) {
+        experts.shares_of_chosen = shares_of_chosen;
+        at::Tensor expected = at::zeros_like(x);
+        for (std::int64_t row = 0; row < x.size(0); ++row) {
+            std::vector<std::pair<double, std::int64_t>> order, by_group;
+            std::vector<double> weights, choice;
+            for (std::int64_t e = 0; e < count; ++e) {
+                weights.push_back(at::sigmoid(experts.router[e].dot(x[row])).item<double>());
+                choice.push_back(weights.back() + experts.choice_bias[e].item<double>());
+            }
+            for (std::int64_t g = 0; g < groups; ++g) {
+                std::vector<double> own(choice.begin() + g * 3, choice.begin() + g * 3 + 3);
+                std::sort(own.rbegin(), own.rend());
+                by_group.push_back({own[0] + own[1], g});
+            }
+            std::sort(by_group.rbegin(), by_group.rend());
+            for (std::int64_t n = 0; n < kept; ++n) {
+                for (std::int64_t e = by_group[static_cast<std::size_t>(n)].second * 3, last = e + 3; e < last; ++e)
+                    order.push_back({choice[static_cast<std::size_t>(e)], e});
+            }
+            std::sort(order.rbegin(), order.rend());
+            order.resize(per_token);
+            double total = 0;
+            for (const auto& [_, e] : order) total += weights[static_cast<std::size_t>(e)];
+            for (const auto& [_, e] : order) {
+                const at::Tensor both = at::linear(x[row], experts.gate_up[e]);
+                const at::Tensor gate = both.narrow(0, 0, inner);
+                const at::Tensor output =
+                    at::linear(gate * at::sigmoid(gate) * both.narrow(0, inner, inner), experts.down[e]);
+                expected[row] += output * (2.5 * weights[static_cast<std::size_t>(e)] / (shares_of_chosen ? total : 1));
+            }
+        }
+        CHECK(test::largest_difference(experts(x, nullptr).unsqueeze(0), expected.unsqueeze(0)) <
+              test::kFloatError * test::largest_value(expected));
+    }
+}
+
+TEST_CASE("A weight may multiply what an expert reads", "[model][experts]") {
+    constexpr std::int64_t count = 4, hidden = 7, inner = 5;
+    model::Experts experts;
+    experts.router = noise({count, hidden}, 1);
+    experts.gate_up = noise({count, hidden, 2 * inner}, 3);
+    experts.down = noise({count, inner, hidden}, 4);
+    experts.per_token = count;
+    experts.input_first = true;
+    experts.shares_of_chosen = false;
+    experts.routing.sigmoid = experts.routing.weighs_input = true;
+    const at::Tensor x = noise({9, hidden}, 5);
+    at::Tensor expected = at::zeros_like(x);
+    for (std::int64_t e = 0; e < count; ++e) {
+        const at::Tensor read = x * at::sigmoid(x.matmul(experts.router[e])).unsqueeze(1);
+        const at::Tensor both = read.matmul(experts.gate_up[e]);
+        const at::Tensor gate = both.narrow(1, 0, inner);
+        expected += (gate * at::sigmoid(gate) * both.narrow(1, inner, inner)).matmul(experts.down[e]);
+    }
+    CHECK(test::largest_difference(experts(x, nullptr).unsqueeze(0), expected.unsqueeze(0)) <
+          test::kFloatError * test::largest_value(expected));
+}
+
 TEST_CASE("Long texts go through experts in chunks without a seam, and can be stopped", "[model][experts]") {
     const model::Experts experts = some_experts(5, 2);
     const at::Tensor x = noise({1, 5000, 7}, 8);

@@ -86,7 +86,12 @@ TEST_CASE("Token by token with a cache equals one pass", "[model][generate]") {
                              "olmo",
                              "olmo3",
                              "granite",
-                             "stablelm-key-norms-parallel-old"}) {
+                             "stablelm-key-norms-parallel-old",
+                             "deepseek-v2",
+                             "deepseek-v3",
+                             "glm4-moe",
+                             "llama4",
+                             "llama4-plain-old"}) {
         const auto model = longer(name).build();
         model::ForwardOptions whole;
         whole.beyond_positions = true;

@@ -162,6 +162,16 @@ const std::vector<std::string> kCases{
     "olmoe-stacked-old",
     "granitemoe",
     "granitemoe-renamed-old",
+    "deepseek-v2",
+    "deepseek-v2-stacked-old",
+    "deepseek-v3",
+    "deepseek-v3-stacked-halves-old",
+    "kimi-k2-old",
+    "glm4-moe",
+    "glm4-moe-stacked-old",
+    "llama4",
+    "llama4-plain-old",
+    "llama4-images-old",
 };
 
 }  // namespace
@@ -200,7 +210,9 @@ TEST_CASE("Logits in bfloat16 are those of transformers to eight bits", "[model]
                                    "seed-oss",     "apertus",
                                    "mixtral",      "qwen2-moe",
                                    "qwen3-moe",    "olmoe",
-                                   "granitemoe",   "cohere-key-norms-old"}) {
+                                   "granitemoe",   "cohere-key-norms-old",
+                                   "deepseek-v2",  "kimi-k2-old",
+                                   "glm4-moe",     "llama4"}) {
         DYNAMIC_SECTION(name) {
             compare_logits(test::golden_model(name), LoadAs::bfloat16, test::kBfloatError);
         }
@@ -209,13 +221,13 @@ TEST_CASE("Logits in bfloat16 are those of transformers to eight bits", "[model]
 
 TEST_CASE("Hidden states equal those of transformers at every layer", "[model][golden]") {
     for (const std::string name :
-         {"gpt2",       "llama",     "bert",       "roberta",       "distilbert",   "albert",  "albert-groups-untied",
-          "modernbert", "opt",       "bloom",      "neox",          "qwen3",        "gemma2",  "phi",
-          "gptj",       "olmo2",     "gpt-oss",    "gemma",         "gemma3",       "phi3",    "smollm3",
-          "olmo",       "olmo3",     "granite",    "starcoder2",    "stablelm",     "glm",     "glm4",
-          "cohere",     "cohere2",   "falcon",     "falcon-groups", "falcon-alibi", "mpt",     "nemotron",
-          "exaone4",    "ministral", "ministral3", "seed-oss",      "apertus",      "mixtral", "qwen2-moe",
-          "qwen3-moe",  "olmoe",     "granitemoe"}) {
+         {"gpt2",       "llama",     "bert",       "roberta",       "distilbert",   "albert",   "albert-groups-untied",
+          "modernbert", "opt",       "bloom",      "neox",          "qwen3",        "gemma2",   "phi",
+          "gptj",       "olmo2",     "gpt-oss",    "gemma",         "gemma3",       "phi3",     "smollm3",
+          "olmo",       "olmo3",     "granite",    "starcoder2",    "stablelm",     "glm",      "glm4",
+          "cohere",     "cohere2",   "falcon",     "falcon-groups", "falcon-alibi", "mpt",      "nemotron",
+          "exaone4",    "ministral", "ministral3", "seed-oss",      "apertus",      "mixtral",  "qwen2-moe",
+          "qwen3-moe",  "olmoe",     "granitemoe", "deepseek-v2",   "deepseek-v3",  "glm4-moe", "llama4"}) {
         DYNAMIC_SECTION(name) {
             const GoldenModel golden = test::golden_model(name);
             const auto model = golden.checkpoint.build();
@@ -289,7 +301,12 @@ TEST_CASE("Attention weights equal those of transformers' eager attention", "[mo
                                    "olmoe",
                                    "granitemoe",
                                    "cohere-key-norms-old",
-                                   "qwen2-moe-stacked-windows-old"}) {
+                                   "qwen2-moe-stacked-windows-old",
+                                   "deepseek-v2",
+                                   "deepseek-v3",
+                                   "glm4-moe",
+                                   "llama4",
+                                   "llama4-plain-old"}) {
         DYNAMIC_SECTION(name) {
             const GoldenModel golden = test::golden_model(name);
             const auto model = golden.checkpoint.build();
@@ -479,6 +496,43 @@ TEST_CASE("A setting read wrongly would show: each one of these changes the logi
         {"granitemoe", "/residual_multiplier", 0.5},
         {"granitemoe", "/logits_scaling", 2.0},
         {"granitemoe", "/num_experts_per_tok", 1},
+        {"deepseek-v2", "/topk_group", 3},
+        {"deepseek-v2", "/topk_method", "greedy"},
+        {"deepseek-v2", "/routed_scaling_factor", 1.0},
+        {"deepseek-v2", "/rope_parameters/mscale_all_dim", 1.0},
+        {"deepseek-v2", "/rms_norm_eps", 0.01},
+        {"deepseek-v2-stacked-old", "/rope_scaling/mscale_all_dim", 0.0},
+        {"deepseek-v2-stacked-old", "/rope_scaling/factor", 2.0},
+        {"deepseek-v2-stacked-old", "/num_experts_per_tok", 2},
+        {"deepseek-v3", "/norm_topk_prob", false},
+        {"deepseek-v3", "/topk_group", 3},
+        {"deepseek-v3", "/n_group", 2},
+        {"deepseek-v3", "/rope_interleave", nullptr},
+        {"deepseek-v3", "/routed_scaling_factor", 1.0},
+        {"deepseek-v3", "/rope_parameters/mscale", 1.0},
+        {"deepseek-v3-stacked-halves-old", "/norm_topk_prob", true},
+        {"deepseek-v3-stacked-halves-old", "/rope_interleave", true},
+        {"deepseek-v3-stacked-halves-old", "/rope_scaling/factor", 2.0},
+        {"kimi-k2-old", "/rope_scaling/mscale_all_dim", 0.5},
+        {"glm4-moe", "/use_qk_norm", false},
+        {"glm4-moe", "/topk_group", 3},
+        {"glm4-moe", "/norm_topk_prob", false},
+        {"glm4-moe", "/routed_scaling_factor", 1.0},
+        {"glm4-moe", "/rope_parameters/partial_rotary_factor", 1.0},
+        {"glm4-moe-stacked-old", "/partial_rotary_factor", nullptr},
+        {"glm4-moe-stacked-old", "/norm_topk_prob", true},
+        {"llama4", "/attention_chunk_size", 5},
+        {"llama4", "/layer_types/0", "full_attention"},
+        {"llama4", "/no_rope_layers/1", 1},
+        {"llama4", "/use_qk_norm", false},
+        {"llama4", "/attn_temperature_tuning", false},
+        {"llama4", "/attn_scale", 0.3},
+        {"llama4", "/floor_scale", 4},
+        {"llama4", "/num_experts_per_tok", 1},
+        {"llama4-plain-old", "/rope_scaling/factor", 4.0},
+        {"llama4-plain-old", "/use_qk_norm", true},
+        {"llama4-plain-old", "/layer_types/0", "chunked_attention"},
+        {"llama4-images-old", "/text_config/attention_chunk_size", 3},
         {"roberta", "/layer_norm_eps", 1e-3},
         {"roberta", "/hidden_act", "gelu"},
         {"distilbert", "/activation", "gelu_new"},

@@ -53,6 +53,23 @@ std::vector<Case> cases() {
     add("soft cap", 40, 40, [](auto& r) { r.soft_cap = 2; });
     add("slopes", 40, 40, [](auto& r) { r.slopes = {0.5F, 0.25F, 0.125F, 0.1F, 0.05F, 0.01F}; });
     add("sink logits", 40, 40, [](auto& r) { r.sink_logits = {0, 1, 2, -1, -2, 0.5F}; });
+    const auto pieces = [](kernels::ScoreRule& rule, std::int64_t size, std::int64_t keys) {
+        const std::int64_t count = (keys + size - 1) / size;
+        rule.blocks = {size, count, std::vector<std::uint8_t>(static_cast<std::size_t>(2 * 6 * count))};
+    };
+    add("pieces", 40, 40, [&](auto& r) { pieces(r, 7, 40); });
+    add("pieces, padded", 40, 40, [&](auto& r) {
+        pieces(r, 16, 40);
+        r.key_length = r.query_length = {40, 33};
+    });
+    add("pieces, some tokens after others", 5, 64, [&](auto& r) {
+        pieces(r, 9, 64);
+        r.query_offset = 59;
+    });
+    add("pieces that some heads see", 40, 40, [&](auto& r) {
+        pieces(r, 8, 40);
+        for (std::size_t n = 0; n < r.blocks.visible.size(); n += 3) r.blocks.visible[n] = 1;
+    });
     add("cross", 7, 30, [](auto& r) { r.causal = false; });
     return list;
 }

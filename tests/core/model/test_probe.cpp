@@ -10,6 +10,7 @@
 #include <ATen/ops/linear.h>
 
 #include "core/mixers/shared/attend.h"
+#include "core/model/towers/cache.h"
 #include "tests/core/model/recording_probe.h"
 #include "tests/core/model/tiny_checkpoint.h"
 
@@ -126,6 +127,46 @@ TEST_CASE("A pre-norm model put together from its announcements is the model", "
                     at::linear(side_by_side, w[stem + "self_attn.o_proj.weight"], w[stem + "self_attn.o_proj.bias"]));
         check_close(probe.at("hidden", layer),
                     before + probe.at("attention_output", layer) + probe.at("feed_forward_output", layer));
+    }
+}
+
+TEST_CASE("A head of latent attention is announced as the scores see it", "[model][probe]") {
+    const GoldenModel golden = golden_model("deepseek-v3");
+    const auto model = golden.checkpoint.build();
+    for (const Site& site : model->sites()) {
+        CHECK(site.key_size == 14);
+        CHECK(site.value_size == 5);
+        CHECK(site.key_value_heads == 4);
+    }
+    RecordingProbe probe(true), once(true);
+    const auto cache = model->new_cache();
+    model::ForwardOptions options;
+    options.probe = &once;
+    model->forward(golden.batch, options);
+    options.probe = nullptr;
+    options.cache = cache.get();
+    model->forward({golden.batch.ids.narrow(1, 0, 4), {}, {}}, options);
+    options.probe = &probe;
+    model->forward({golden.batch.ids.narrow(1, 4, 5), {}, {}}, options);
+    // 17 numbers of each of two texts and three layers, and room for 64 tokens.
+    CHECK(cache->bytes() == 3 * 2 * 64 * (9 + 8) * 4);
+    kernels::ScoreRule rule;
+    rule.scale = model->config().attention_scale;
+    for (std::int64_t layer = 0; layer < 3; ++layer) {
+        const at::Tensor key = once.at("key", layer), rotated = once.at("key_rotated", layer);
+        REQUIRE(key.sizes() == at::IntArrayRef({2, 4, 9, 14}));
+        REQUIRE(once.at("value", layer).sizes() == at::IntArrayRef({2, 4, 9, 5}));
+        for (const at::Tensor& one : {key, rotated}) {
+            for (std::int64_t head = 1; head < 4; ++head)
+                CHECK(largest_difference(one.select(1, head).narrow(2, 6, 8), one.select(1, 0).narrow(2, 6, 8)) == 0);
+            check_close(one.narrow(3, 0, 6), key.narrow(3, 0, 6));
+        }
+        CHECK(largest_difference(rotated, key) > 0.01);
+        check_close(once.at("head_output", layer),
+                    mixers::dense_attention(once.at("query_rotated", layer), rotated, once.at("value", layer), rule));
+        // With a cache a call announces its own tokens.
+        for (const char* name : {"query", "key", "value", "query_rotated", "key_rotated"})
+            check_close(probe.at(name, layer), once.at(name, layer).narrow(2, 4, 5));
     }
 }
 
