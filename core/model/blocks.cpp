@@ -67,12 +67,13 @@ at::Tensor Norm::operator()(const at::Tensor& x) const {
         const at::Tensor gain = gain_offset != 0 && weight.defined() ? weight + gain_offset : weight;
         return at::layer_norm(x, {x.size(-1)}, gain, bias, epsilon);
     }
-    if (fused(x) || fused(weight)) return trained_rms_norm(x, weight, epsilon, gain_offset);
+    if (weight.defined() && (fused(x) || fused(weight))) return trained_rms_norm(x, weight, epsilon, gain_offset);
     // at::rms_norm of LibTorch 2.14 is not fused on processors: 22 ms for [2048, 768] on two cores where this takes
     // 0.2 ms. As in the reference, bfloat16 is normalised in float32 and rounded before the gain.
     const at::Tensor wide = x.scalar_type() == at::kBFloat16 ? x.to(at::kFloat) : x;
     const at::Tensor length = at::linalg_vector_norm(wide, 2, at::IntArrayRef{-1}, true);
     const at::Tensor scale = (length * length / static_cast<double>(x.size(-1)) + epsilon).rsqrt();
+    if (!weight.defined()) return (wide * scale).to(x.scalar_type());
     if (gain_offset != 0) return (wide * scale * (weight.to(wide.scalar_type()) + gain_offset)).to(x.scalar_type());
     return (wide * scale).to(x.scalar_type()) * weight;
 }

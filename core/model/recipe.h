@@ -26,6 +26,7 @@ struct SizeKeys {
     std::string heads = "num_attention_heads";
     std::string key_value_heads = "num_key_value_heads";
     std::string head_size = "head_dim";
+    std::string value_size = "v_head_dim";  ///< ModelConfig::value_size
     std::string feed_forward = "intermediate_size";
     std::string positions = "max_position_embeddings";
     std::string token_types = "type_vocab_size";

@@ -105,6 +105,8 @@ def text_config(model):
 def blocks(model):
     if (known := oracle_encoders.blocks(model)) is not None:
         return known
+    if model.config.model_type.startswith("llama4"):
+        return getattr(model, "language_model", model).model.layers
     base = model.base_model
     if model.config.model_type in ("gpt2", "gptj", "falcon"):
         return base.h
@@ -211,6 +213,8 @@ def make_precise(model):
             module.forward = types.MethodType(precise_layer_norm, module)
         elif name == "OlmoLayerNorm":
             module.forward = types.MethodType(precise_bare_norm, module)
+        elif name == "Llama4VisionRotaryEmbedding":
+            continue
         elif name.endswith("RotaryEmbedding") and isinstance(module.rope_type, dict):
             module.forward = types.MethodType(oracle_encoders.precise_rotary, module)
         elif name.endswith("RotaryEmbedding"):
@@ -266,7 +270,8 @@ def latent_heads(config, name, value):
     """DeepSeek's: the part of a key that all heads share comes out of another map, and is put behind its own in run()."""
     if name == "shared_k":
         return {name: value[:, config.kv_lora_rank:].double().numpy()}
-    parts = value.unflatten(-1, (config.num_attention_heads, -1)).transpose(0, 1).double().numpy()
+    # The latent part comes as one head's.
+    parts = value.flatten(0, -2).unflatten(-1, (config.num_attention_heads, -1)).transpose(0, 1).double().numpy()
     if name == "latent_q":
         return {"q": parts}
     return {"k": parts[..., :config.qk_nope_head_dim], "v": parts[..., config.qk_nope_head_dim:]}

@@ -90,7 +90,8 @@ FAMILIES = {
     "granitemoe": (T.GraniteMoeForCausalLM, T.GraniteMoeConfig, WHOLE | dict(
         num_local_experts=5, intermediate_size=33, embedding_multiplier=3.5, attention_multiplier=0.2,
         residual_multiplier=0.4, logits_scaling=1.7)),
-    "deepseek_v2": (T.DeepseekV2ForCausalLM, T.DeepseekV2Config, DEEPSEEK),
+    "deepseek_v2": (T.DeepseekV2ForCausalLM, T.DeepseekV2Config, DEEPSEEK | dict(
+        qk_nope_head_dim=8, kv_lora_rank=14)),  # of odd ones transformers makes no complex numbers
     "deepseek_v3": (T.DeepseekV3ForCausalLM, T.DeepseekV3Config, DEEPSEEK | GROUPS),
     "glm4_moe": (T.Glm4MoeForCausalLM, T.Glm4MoeConfig, LIKE_LLAMA | SPECIAL | EXPERTS | GROUPS | dict(head_dim=12)),
     "llama4": (T.Llama4ForCausalLM, T.Llama4TextConfig, LLAMA4),
@@ -146,7 +147,7 @@ def settle(model, family, seed, gain):
                 parameter -= 1
             elif name.endswith("sinks"):
                 parameter.copy_(2 * torch.randn(parameter.shape, generator=generator))
-            elif "experts." in name and not name.endswith("bias"):
+            elif "experts." in name and parameter.dim() == 3:
                 inputs = parameter.shape[1 if family.startswith(("gpt_oss", "llama4")) else 2]
                 parameter.copy_(torch.randn(parameter.shape, generator=generator) / inputs ** 0.5)
         for name, buffer in model.named_buffers():
@@ -338,7 +339,8 @@ def drawn(folder, seed, family):
     heads, size = draw.choice((1, 2, 3, 5, 6)), draw.choice((4, 6, 10, 14))
     # heads that fill the hidden size
     whole = family in ("neox", "phi", "gptj", "olmo2", "phi3", "smollm3", "olmo", "olmo3", "granite", "starcoder2",
-                       "stablelm", "cohere", "cohere2", "falcon", "mpt", "qwen2_moe", "olmoe", "granitemoe")
+                       "stablelm", "cohere", "cohere2", "falcon", "mpt", "qwen2_moe", "olmoe", "granitemoe",
+                       "deepseek_v2", "deepseek_v3")
     rotated = draw.randrange(4, size + 1, 2)
     hidden = heads * size if whole or family.startswith("gemma") else draw.randint(5, 60)
     options = dict(
@@ -355,7 +357,7 @@ def drawn(folder, seed, family):
         options["num_key_value_heads"] = draw.choice([n for n in range(1, heads + 1) if heads % n == 0])
     if not whole:
         options["head_dim"] = size
-    without_windows = ("gemma", "glm", "glm4", "nemotron", "seed_oss", "apertus")
+    without_windows = ("gemma", "glm", "glm4", "nemotron", "seed_oss", "apertus", "glm4_moe", "llama4", "llama4_images")
     if not whole and family not in without_windows or family in ("phi3", "smollm3", "olmo3", "starcoder2", "cohere2",
                                                                   "qwen2_moe"):
         options["sliding_window"] = draw.choice((1, 2, 17, 64, 300))
@@ -364,7 +366,7 @@ def drawn(folder, seed, family):
         options["rope_parameters"] = {"rope_theta": 1000.0, "rope_type": "default"} if draw.random() < 0.5 else {
             "rope_theta": 1000.0, "rope_type": "longrope", "short_factor": factors[0], "long_factor": factors[1]}
         options["original_max_position_embeddings"] = draw.choice((64, 128, 300))
-    if family in ("neox", "phi", "phi3", "stablelm", "glm", "glm4", "nemotron"):
+    if family in ("neox", "phi", "phi3", "stablelm", "glm", "glm4", "nemotron", "glm4_moe"):
         options["rope_parameters"]["partial_rotary_factor"] = min(1.0, (rotated + 0.01) / size)
     if family in ("gemma3", "gemma3_images", "olmo3"):
         options["rope_parameters"] = {"full_attention": options["rope_parameters"], "sliding_attention": {
@@ -406,7 +408,8 @@ def drawn(folder, seed, family):
     change = draw.choice((None, {
         "neox": old_neox_names, "phi": old_partial_names, "phi3": old_partial_names, "stablelm": old_partial_names,
         "glm": old_partial_names, "glm4": old_partial_names, "nemotron": old_partial_names, "mpt": old_mpt,
-        "mistral_images": old_images, "ministral3_images": old_images,
+        "mistral_images": old_images, "ministral3_images": old_images, "llama4_images": old_images,
+        "glm4_moe": old_partial_names,
         "gemma3": old_two_ropes, "gemma3_images": old_two_ropes, "olmo3": old_two_ropes}.get(family, old_generation)))
     if family == "gptj":
         names = {"hidden_size": "n_embd", "num_hidden_layers": "n_layer", "num_attention_heads": "n_head",
@@ -483,7 +486,8 @@ def drawn_more(draw, family, drawn):
                         qk_nope_head_dim=draw.randint(1, 12), qk_rope_head_dim=draw.choice((4, 6, 10)),
                         v_head_dim=draw.randint(1, 16))
     if family == "deepseek_v2":
-        options |= flags("mlp_bias") | dict(topk_method=draw.choice(("greedy", "group_limited_greedy")))
+        options |= flags("mlp_bias") | dict(topk_method=draw.choice(("greedy", "group_limited_greedy")),
+                                            qk_nope_head_dim=2 * draw.randint(1, 6), kv_lora_rank=2 * draw.randint(2, 9))
     if family == "deepseek_v3":
         options |= flags("rope_interleave")
     if family in ("llama4", "llama4_images"):

@@ -79,9 +79,9 @@ void Tower::declare_layer(TensorPlan& plan, const TensorNames& names, std::int64
     layer.mixer = mixers::make_mixer(config_->mixers.at(static_cast<std::size_t>(number)), *config_, number);
     if (number > 0 || config_->first_input_norm) norm(layer.input_norm, names.in_layer.input_norm);
     layer.mixer->declare(plan, names);
+    const std::string& value_size = config_->value_size > 0 ? names.keys.value_size : names.keys.head_size;
     layer.output.declare(plan, names.layer_stem + names.in_layer.output, hidden,
-                         {layer.mixer->output_size(), names.keys.heads + " * " + names.keys.head_size},
-                         config_->output_bias);
+                         {layer.mixer->output_size(), names.keys.heads + " * " + value_size}, config_->output_bias);
     norm(layer.attention_update_norm, names.in_layer.attention_update_norm);
     if (config_->encoder) {
         layer.cross = std::make_unique<mixers::CrossMixer>(*config_);

@@ -76,9 +76,25 @@ TEST_CASE("A tensor's beginning depends on the seed and its name alone", "[train
 }
 
 TEST_CASE("Gradients arrive in the flat vector, add up, and agree with finite differences", "[trainable]") {
-    for (const char* type : {"llama", "qwen2", "qwen3", "gpt2"}) {
+    const nlohmann::json latent{{"qk_nope_head_dim", 2},
+                                {"qk_rope_head_dim", 4},
+                                {"v_head_dim", 3},
+                                {"kv_lora_rank", 5},
+                                {"q_lora_rank", 6},
+                                {"n_routed_experts", 4},
+                                {"n_group", 2},
+                                {"topk_group", 1},
+                                {"num_experts_per_tok", 2},
+                                {"moe_intermediate_size", 5},
+                                {"first_k_dense_replace", 1}};
+    const nlohmann::json pieces{{"num_local_experts", 3},      {"attention_chunk_size", 3},
+                                {"no_rope_layer_interval", 2}, {"floor_scale", 2},
+                                {"intermediate_size_mlp", 7},  {"interleave_moe_layer_step", 2}};
+    for (const char* type : {"llama", "qwen2", "qwen3", "gpt2", "deepseek_v3", "llama4_text"}) {
         INFO(type);
         nlohmann::json config = tiny(type);
+        if (config["model_type"] == "deepseek_v3") config.update(latent);
+        if (config["model_type"] == "llama4_text") config.update(pieces);
         if (config["model_type"] == "gpt2")
             config = {{"model_type", "gpt2"}, {"vocab_size", 19}, {"n_embd", 12},     {"n_layer", 2},
                       {"n_head", 3},          {"n_inner", 20},    {"n_positions", 40}};
