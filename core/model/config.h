@@ -39,9 +39,8 @@ struct RopeConfig {
 
 /// How a token's experts are chosen by the router's logits, and weighted.
 struct ExpertRouting {
-    bool sigmoid = false;  ///< of each logit for itself, not the softmax of all
-    bool choice_bias =
-        false;  ///< a number of each expert counts when they are chosen, not in their weights (DeepSeek-V3)
+    bool sigmoid = false;      ///< of each logit for itself, not the softmax of all
+    bool choice_bias = false;  ///< a number of each expert counts in the choice, not in its weight (DeepSeek-V3)
     /// Experts lie in so many groups, one after the other; a token's are of its best groups alone, and a group is as
     /// good as the sum of so many of its best experts.
     std::int64_t groups = 1, groups_per_token = 1, best_of_group = 1;

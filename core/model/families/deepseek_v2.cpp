@@ -8,6 +8,9 @@
 namespace headscope::model {
 namespace {
 
+/// More than any file has, of a product of two of its sizes.
+constexpr std::int64_t kWidest = std::int64_t{1} << 31;
+
 /// YaRN's factor on the scores, which transformers takes from any kind of scaling that has the number.
 double read_score_factor(const ConfigReader& reader, const RopeConfig& rope) {
     const bool old = reader.has("rope_scaling") && !reader.is_empty_object("rope_scaling");
@@ -35,6 +38,8 @@ ModelConfig read_latent_attention(const ConfigReader& reader, const SizeDefaults
     read_llama_choices(config, reader, default_positions);
     config.feed_forward_bias = false;
     config.value_size = reader.size("v_head_dim", 128);
+    if (config.heads * config.value_size > kWidest)
+        reader.refuse("v_head_dim", "heads of at most 2^31 numbers together");
     config.key_value_rank = reader.size("kv_lora_rank", 512);
     config.query_rank = reader.is_null("q_lora_rank") ? 0 : reader.size("q_lora_rank", 1536);
     config.positions = PositionKind::rotary;
@@ -54,6 +59,7 @@ void read_deepseek_experts(ModelConfig& config, const ConfigReader& reader, cons
     read_experts(config, reader, key, defaults.experts, defaults.per_token);
     config.expert_feed_forward = reader.size("moe_intermediate_size", defaults.size);
     config.shared_expert = reader.count("n_shared_experts", defaults.shared) * config.expert_feed_forward;
+    if (config.shared_expert > kWidest) reader.refuse("n_shared_experts", "at most 2^31 hidden units together");
     config.routing.scale = reader.number("routed_scaling_factor", defaults.scale);
     config.routing.wide = true;
     const std::int64_t first = reader.count("first_k_dense_replace", defaults.first_layer);

@@ -38,13 +38,12 @@ void read_qwen_experts(ModelConfig& config, const ConfigReader& reader, const st
                        std::int64_t per_token, std::int64_t size);
 void name_qwen_experts(TensorNames& names);
 
-// DeepSeek's latent attention, and its experts, which GLM-4.5 has too. What a file leaves out is as in `config`
-// (heads) and `defaults`.
+// DeepSeek's latent attention, and its experts, which GLM-4.5 has too; `defaults` are what a file leaves out.
 struct DeepseekExperts {
     std::int64_t experts, per_token, size, shared, first_layer;  ///< per_token 0: the file must say it
     double scale;
 };
-ModelConfig read_latent_attention(const ConfigReader& reader, const SizeDefaults& sizes,
+ModelConfig read_latent_attention(const ConfigReader& reader, const SizeDefaults& defaults,
                                   std::int64_t default_positions);
 void read_deepseek_experts(ModelConfig& config, const ConfigReader& reader, const std::string& key,
                            const DeepseekExperts& defaults);

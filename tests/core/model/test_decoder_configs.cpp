@@ -554,6 +554,8 @@ TEST_CASE("What DeepSeek, GLM-4.5 and Llama 4 leave out, and what they refuse", 
     refuses(with(v2, "num_key_value_heads", 4), ErrorCode::unsupported, "num_key_value_heads] expected as many as");
     refuses(with(v2, "rope_scaling", {{"type", "linear"}, {"factor", 2.0}, {"partial_rotary_factor", 0.5}}),
             ErrorCode::unsupported, "partial_rotary_factor] expected 1");
+    refuses(with(v2, "v_head_dim", 1 << 30), ErrorCode::mismatch, "v_head_dim] expected heads of at most");
+    refuses(with(v2, "n_shared_experts", 1 << 30), ErrorCode::mismatch, "n_shared_experts] expected at most");
     refuses(with(v3, "head_dim", 128), ErrorCode::unsupported, "head_dim] expected 64, what qk_rope_head_dim is");
     refuses(with(v3, "n_group", 256), ErrorCode::mismatch, "2 or more in a group");
     refuses(with(v3, "rope_scaling", {{"type", "yarn"}, {"mscale_all_dim", 1.0}}), ErrorCode::mismatch,
