@@ -19,6 +19,7 @@
 #include <ATen/ops/silu.h>
 #include <ATen/ops/softplus.h>
 #include <ATen/ops/tanh.h>
+#include <ATen/ops/tensor.h>
 #include <ATen/ops/where.h>
 
 #include "core/model/training_ops.h"
@@ -203,10 +204,23 @@ at::Tensor Embedding::position_rows(const at::Tensor& ids, std::int64_t first_po
     return at::embedding(positions, (counted.cumsum(1) + first_position) * counted + (position_offset_ - 1));
 }
 
+/// As ESM: `dropped_token_` has no embedding, and the others are scaled as dropout would, by the share of tokens that
+/// are left over the one that was left in training.
+at::Tensor Embedding::without_dropped(const at::Tensor& x, const Batch& batch) const {
+    constexpr double left_in_training = 1 - 0.15 * 0.8;
+    const at::Tensor dropped = batch.ids.eq(dropped_token_);
+    const std::vector<std::int64_t> lengths =
+        batch.lengths.empty() ? std::vector<std::int64_t>(1, batch.ids.size(1)) : batch.lengths;
+    const at::Tensor left = 1 - dropped.sum(1).to(at::kFloat) / at::tensor(lengths, at::kLong);
+    const at::Tensor kept = x.masked_fill(dropped.unsqueeze(2), 0) * left_in_training;
+    return (kept / left.view({-1, 1, 1})).to(x.scalar_type());
+}
+
 at::Tensor Embedding::operator()(const Batch& batch, std::int64_t first_position) const {
     at::Tensor x = fused(tokens) ? trained_embedding(tokens, batch.ids) : at::embedding(tokens, batch.ids);
     // As in the reference, the scale is rounded to the type of the weights.
     if (scale_ != 1) x = x * at::scalar_tensor(scale_, x.options());
+    if (dropped_token_ >= 0) x = without_dropped(x, batch);
     if (projection.weight.defined() && !sum_projected_) x = projection(x);
     if (token_types.defined()) {
         x = x +
@@ -224,6 +238,7 @@ void Embedding::declare(TensorPlan& plan, const TensorNames& names) {
         config.embedding_size > 0 ? Dimension{config.embedding_size, plan.keys().embedding} : hidden;
     const Dimension added = config.embedding_sum_projected ? entry : hidden;
     scale_ = config.embedding_scale;
+    dropped_token_ = config.dropped_token;
     sum_projected_ = config.embedding_sum_projected;
     position_offset_ = config.position_offset;
     position_padding_ = config.position_padding;

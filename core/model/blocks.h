@@ -77,7 +77,9 @@ struct Embedding {
 
 private:
     at::Tensor position_rows(const at::Tensor& ids, std::int64_t first_position) const;
+    at::Tensor without_dropped(const at::Tensor& x, const Batch& batch) const;
 
+    std::int64_t dropped_token_ = -1;
     bool sum_projected_ = false;
     double scale_ = 1.0;
     std::int64_t position_offset_ = 0, position_padding_ = -1;

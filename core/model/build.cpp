@@ -77,6 +77,17 @@ std::string find_nesting(const checkpoint::Checkpoint& file, const TensorNames& 
     return "";
 }
 
+/// Of the ways in which the family's files call their layers, the one that this file has.
+void choose_layout(const checkpoint::Checkpoint& file, TensorNames& names, const std::string& before) {
+    const auto fits = [&](const TensorNames& layout) {
+        return std::any_of(layout.prefixes.begin(), layout.prefixes.end(),
+                           [&](const std::string& prefix) { return has_layers(file, layout, before + prefix); });
+    };
+    if (fits(names)) return;
+    const auto found = std::find_if(names.others.begin(), names.others.end(), fits);
+    if (found != names.others.end()) names = TensorNames(*found);
+}
+
 void nest(TensorNames& names, const std::string& before) {
     for (std::string& prefix : names.prefixes) prefix.insert(0, before);
     for (std::string& bias : names.head_bias) bias.insert(0, before);
@@ -209,6 +220,7 @@ Blueprint make_blueprint(const nlohmann::json& as_read, const checkpoint::Checkp
     else
         refuse_unread(reader, made.names.keys, made.config);
     const std::string nesting = file ? find_nesting(*file, made.names) : "";
+    if (file) choose_layout(*file, made.names, nesting);
     if (!nesting.empty()) {
         nest(made.names, nesting);
         made.notes.push_back('"' + nesting + "\" stands before every name");

@@ -136,6 +136,7 @@ std::string ModelConfig::to_json() const {
         {"embedding_size", embedding_size},
         {"embedding_sum_projected", embedding_sum_projected},
         {"embedding_scale", embedding_scale},
+        {"dropped_token", dropped_token},
         {"update_scale", update_scale},
         {"final_norm", final_norm},
         {"activation", model::name(activation)},
@@ -190,9 +191,10 @@ std::string ModelConfig::to_json() const {
         json["query_growth_step"] = query_growth_step;
         json["query_growth_unrotated"] = query_growth_unrotated;
     }
-    if (positions == PositionKind::bucketed) {
+    if (distance_buckets > 0) {
         json["distance_buckets"] = distance_buckets;
         json["farthest_bucket"] = farthest_bucket;
+        json["bucket_rows"] = bucket_rows > 0 ? bucket_rows : distance_buckets;
     }
     json["head_scale"] = head_scale;
     if (encoder) {

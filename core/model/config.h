@@ -114,7 +114,10 @@ struct ModelConfig {
     /// What is projected: the sum of all embeddings after its norm, with a bias (ALBERT); else the token's alone (OPT).
     bool embedding_sum_projected = false;
     double embedding_scale = 1.0;  ///< of the token's embedding, before anything is added to it
-    double update_scale = 1.0;     ///< of what attention and feed-forward return, before it is added (Granite)
+    /// Tokens with this id have no embedding, and those of the others are scaled up for it (ESM's token_dropout); -1:
+    /// no such token.
+    std::int64_t dropped_token = -1;
+    double update_scale = 1.0;  ///< of what attention and feed-forward return, before it is added (Granite)
     /// Per layer, which of the file's layers it is, where several are the same one (ALBERT). Empty: each its own.
     std::vector<std::int64_t> shared_layers;
     std::int64_t group_layers = 1;      ///< how many of those the file numbers together
@@ -141,9 +144,11 @@ struct ModelConfig {
     mixers::MixerOptions mixer_options;   ///< of those that have any
     double initializer_range = 0.02;      ///< deviation of fresh matrices, embeddings and guide noise
     double soft_cap = 0, final_soft_cap = 0;
-    /// PositionKind::bucketed (T5): a bias of the scores by distance, one table for all layers of a tower; distances
-    /// from `farthest_bucket` on share one entry.
+    /// A bias of the scores by distance, one table for all layers of a tower, alone (PositionKind::bucketed, T5) or
+    /// beside other positions (MPNet); distances from `farthest_bucket` on share one entry. 0: none.
     std::int64_t distance_buckets = 0, farthest_bucket = 0;
+    std::int64_t bucket_rows =
+        0;                    ///< of that table, where it has further ones, which nothing reads; 0: distance_buckets
     double head_scale = 1.0;  ///< of the hidden states that the head reads
     /// Of an encoder-decoder: this is the decoder, and what it looks at by cross-attention is
     std::shared_ptr<const ModelConfig> encoder;

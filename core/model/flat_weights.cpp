@@ -103,7 +103,8 @@ void FlatWeights::place(const Destination& destination, at::ScalarType type) {
         for (at::Tensor* other : destination.others) *other = leaf;
         leaves_.push_back(leaf);
     } else {
-        stored = at::empty(destination.shape, first.initial == Initial::ids ? at::kLong : type);
+        const at::ScalarType own = first.exact && type == at::kBFloat16 ? at::kFloat : type;
+        stored = at::empty(destination.shape, first.initial == Initial::ids ? at::kLong : own);
         *first.into = stored;
     }
     for (const TensorPlan::Want* want : destination.wants) {
@@ -117,7 +118,7 @@ void FlatWeights::place(const Destination& destination, at::ScalarType type) {
 
 at::Tensor FlatWeights::stored(const TensorPlan& plan, const TensorPlan::Want& want, const checkpoint::Checkpoint& file,
                                const Cancellation* cancellation) const {
-    const checkpoint::LoadAs as = load_as(weights_.scalar_type());
+    const checkpoint::LoadAs as = want.precision(load_as(weights_.scalar_type()));
     if (want.packed) return plan.unpack(want, as, cancellation);
     return cancellation ? file.load(want.tensor, as, *cancellation) : file.load(want.tensor, as);
 }

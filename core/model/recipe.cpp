@@ -75,6 +75,16 @@ void refuse_groups(const ModelConfig& config, const ConfigReader& reader, const 
     }
 }
 
+void skip_padding_positions(ModelConfig& config, const ConfigReader& reader, const SizeKeys& keys,
+                            std::int64_t padding) {
+    config.position_padding = padding;
+    config.position_offset = padding + 1;
+    if (config.max_positions <= config.position_offset) {
+        reader.refuse(keys.positions, "more than pad_token_id + 1 (" + std::to_string(config.position_offset) + ")");
+    }
+    config.max_positions -= config.position_offset;
+}
+
 std::int64_t read_window(const ConfigReader& reader, std::int64_t otherwise) {
     if (reader.has("sliding_window")) return reader.size("sliding_window");
     return reader.is_null("sliding_window") ? 0 : otherwise;

@@ -80,8 +80,10 @@ struct TensorNames {
     /// What may stand before every name of the backbone; the first one under which the token embedding is found.
     std::vector<std::string> prefixes{""};
     std::string token_embedding, position_embedding, token_type_embedding, embedding_norm;
-    std::string shared_embedding;      ///< both towers' tokens, where `token_embedding` is not in the file
-    std::string bucket_bias;           ///< PositionKind::bucketed
+    std::string shared_embedding;  ///< both towers' tokens, where `token_embedding` is not in the file
+    std::string bucket_bias;       ///< ModelConfig::distance_buckets
+    /// Alternatives, whole names after the prefix: the rotary frequencies, which hold where the file has them.
+    std::vector<std::string> rotary_frequencies;
     std::string guide, guide_ids;      ///< whole names after the prefix: noise and tokens of guide streams
     std::string embedding_projection;  ///< ModelConfig::embedding_size, from it to hidden
     std::string layer;                 ///< "layers.{}.", {} being the layer's number
@@ -106,6 +108,9 @@ struct TensorNames {
     std::vector<std::string> head_bias;  ///< alternatives, whole names
     std::string logits_bias;             ///< a whole name, [1, vocabulary], if the file has it (BART)
     std::string head_transform, head_transform_norm;
+
+    /// The same of files that call their layers otherwise: the first whose layers the file has, unless it has these.
+    std::vector<TensorNames> others;
 
     /// Ends of names that old files carry and nobody needs: mask buffers, position ids, rotary frequencies.
     std::vector<std::string> buffers;
@@ -160,6 +165,11 @@ std::string numbered(const std::string& pattern, std::int64_t number);
 
 /// Refuses groups of heads and heads of a size of their own, for families that know neither.
 void refuse_groups(const ModelConfig& config, const ConfigReader& reader, const SizeKeys& keys);
+
+/// Learned positions that count the tokens that are not `padding`, from the row after that one's; `keys.positions` are
+/// the table's rows (ModelConfig::max_positions).
+void skip_padding_positions(ModelConfig& config, const ConfigReader& reader, const SizeKeys& keys,
+                            std::int64_t padding);
 
 /// sliding_window: `otherwise` where the file has none, 0 (no window) where it is null.
 std::int64_t read_window(const ConfigReader& reader, std::int64_t otherwise);

@@ -17,6 +17,7 @@
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 
+#include "core/model/tensor_plan.h"
 #include "core/model/training_ops.h"
 
 namespace headscope::model {
@@ -114,11 +115,22 @@ Rotary::Rotary(const RopeConfig& config, std::int64_t head_size, std::int64_t ma
     }
 }
 
+void Rotary::declare(TensorPlan& plan, const TensorNames& names) {
+    if (!plan.from_file()) return;
+    for (const std::string& name : names.rotary_frequencies) {
+        if (!plan.has(names.prefix + name)) continue;
+        plan.want_exact(&given_, names.prefix + name,
+                        {{size_ / 2, names.keys.hidden + " / " + names.keys.heads + " / 2"}});
+        return;
+    }
+}
+
 bool Rotary::depends_on_length() const {
     return config_.type == "dynamic" || config_.type == "longrope";
 }
 
 at::Tensor Rotary::frequencies(std::int64_t text_length) const {
+    if (given_.defined()) return given_.to(at::kFloat);
     if (config_.type == "linear") return plain_frequencies(config_.theta, size_) / config_.factor;
     if (config_.type == "dynamic") {
         return dynamic_frequencies(config_, size_, static_cast<double>(text_length),

@@ -13,6 +13,9 @@
 
 namespace headscope::model {
 
+class TensorPlan;
+struct TensorNames;
+
 /// Cosines and sines of some consecutive positions, [L, rotated size / 2] each, in the type of what is rotated.
 struct RotaryTable {
     at::Tensor cosine, sine;
@@ -22,6 +25,9 @@ class Rotary {
 public:
     /// `head_size` is what a head has; RopeConfig::partial says how much of it, from the front, is rotated.
     Rotary(const RopeConfig& config, std::int64_t head_size, std::int64_t max_positions);
+
+    /// The frequencies of a file that has them (TensorNames::rotary_frequencies), which may have been rounded.
+    void declare(TensorPlan& plan, const TensorNames& names);
 
     /// Positions [first, first + count) of texts that end at first + count: the dynamic and longrope kinds choose their
     /// frequencies by it.
@@ -40,6 +46,7 @@ private:
     RopeConfig config_;
     std::int64_t size_;
     std::int64_t max_positions_;
+    at::Tensor given_;  ///< [rotated size / 2] or undefined
 };
 
 }  // namespace headscope::model

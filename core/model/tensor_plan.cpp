@@ -103,6 +103,11 @@ void TensorPlan::want_number(at::Tensor* into, const std::string& tensor, std::v
     wants_.back().number = fresh;
 }
 
+void TensorPlan::want_exact(at::Tensor* into, const std::string& tensor, std::vector<Dimension> shape) {
+    want_number(into, tensor, std::move(shape), 0, Initial::fixed);
+    wants_.back().exact = true;
+}
+
 void TensorPlan::want_linear(at::Tensor* into, const std::string& stem, Dimension out, Dimension in) {
     std::vector<Dimension> shape{std::move(out), std::move(in)};
     if (transposed_) std::swap(shape[0], shape[1]);
@@ -236,8 +241,8 @@ void TensorPlan::load_one(const Want& want, checkpoint::LoadAs precision, const 
         *want.into = unpack(want, precision, cancellation);
         return;
     }
-    at::Tensor tensor =
-        cancellation ? file_->load(want.tensor, precision, *cancellation) : file_->load(want.tensor, precision);
+    const checkpoint::LoadAs as = want.precision(precision);
+    at::Tensor tensor = cancellation ? file_->load(want.tensor, as, *cancellation) : file_->load(want.tensor, as);
     if (want.heads > 0) {
         const at::Tensor grouped = tensor.unflatten(0, {want.heads, want.parts, -1}).transpose(0, 1);
         *want.into = grouped.reshape(tensor.sizes());

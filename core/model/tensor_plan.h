@@ -58,10 +58,16 @@ public:
         std::int64_t heads = 0, parts = 0;  ///< rows to regroup; 0: none
         std::string scales{};               ///< of packed numbers: the tensor that goes with this one
         bool packed = false;                ///< bytes, in MXFP4; without `scales`: these are the scales
+        bool exact = false;                 ///< float32 at least, whatever the weights are read as
         Initial initial = Initial::usual;
         double number = 0;   ///< Initial::number, fixed
         bool fresh = false;  ///< not read from the file; check() says so
 
+        /// Where the weights are read as `weights`.
+        checkpoint::LoadAs precision(checkpoint::LoadAs weights) const {
+            const bool half = weights == checkpoint::LoadAs::bfloat16 || weights == checkpoint::LoadAs::float16;
+            return exact && half ? checkpoint::LoadAs::float32 : weights;
+        }
         /// Not trained.
         bool given() const { return initial == Initial::guide || initial == Initial::ids || initial == Initial::fixed; }
         std::vector<std::int64_t> sizes() const;
@@ -91,6 +97,8 @@ public:
     /// One number, of shape `shape`, [1] or []; `fresh` where no file has it.
     void want_number(at::Tensor* into, const std::string& tensor, std::vector<Dimension> shape, double fresh,
                      Initial initial);
+    /// Numbers that are no weights: read in float32 at least, and not trained.
+    void want_exact(at::Tensor* into, const std::string& tensor, std::vector<Dimension> shape);
     /// Linear weight [out, in]; a file with transposed weights has [in, out] and `into` becomes a view of that.
     void want_linear(at::Tensor* into, const std::string& stem, Dimension out, Dimension in);
     /// Rows [row, row + its first dimension) of one fused tensor of `rows` rows, made when the first part is read.

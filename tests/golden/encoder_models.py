@@ -115,6 +115,113 @@ def modernbert_cases():
                change_config=old_modernbert)
 
 
+def electra(**changes):
+    return T.ElectraConfig(**bert_sizes(**{"embedding_size": 12, **changes}))
+
+
+def electra_cases():
+    yield case("electra", T.ElectraForMaskedLM, electra(), [ids(9, 41), ids(9, 41, 3)], keep=EVERYTHING,
+               token_types=[[0] * 5 + [1] * 4, [1] * 9], lengths=[9, 6])
+    yield case("electra-wide-untied-old", T.ElectraForMaskedLM,
+               electra(embedding_size=20, tie_word_embeddings=False, type_vocab_size=1), [ids(8, 41)], rename=old_norms,
+               extra={"electra.embeddings.position_ids": [1, 20]},
+               change_config=without("is_decoder", "add_cross_attention", "tie_word_embeddings",
+                                     position_embedding_type="absolute", tie_word_embeddings=False))
+    yield case("electra-decoder", T.ElectraForCausalLM, electra(is_decoder=True), [ids(8, 41)])
+
+
+def mpnet(**changes):
+    sizes = dict(vocab_size=41, hidden_size=20, num_hidden_layers=2, num_attention_heads=5, intermediate_size=27,
+                 max_position_embeddings=70, layer_norm_eps=1e-5, hidden_act="relu", pad_token_id=4)
+    return T.MPNetConfig(**{**sizes, **changes})
+
+
+def mpnet_cases():
+    yield case("mpnet", T.MPNetForMaskedLM, mpnet(), [padded(ids(11, 41), 1, 3, 4), padded(ids(11, 41, 3), 1, 8)],
+               keep=EVERYTHING, lengths=[11, 7])
+    yield case("mpnet-more-buckets-old", T.MPNetForMaskedLM,
+               mpnet(relative_attention_num_buckets=40, tie_word_embeddings=False), [padded(ids(60, 41), 1)],
+               rename=old_norms, extra={"mpnet.embeddings.position_ids": [1, 70]})
+
+
+def eurobert(**changes):
+    sizes = dict(vocab_size=43, hidden_size=24, intermediate_size=29, num_hidden_layers=2, num_attention_heads=4,
+                 num_key_value_heads=2, max_position_embeddings=64, rms_norm_eps=1e-4, pad_token_id=1, bos_token_id=2,
+                 eos_token_id=3, mask_token_id=4)
+    return T.EuroBertConfig(**{**sizes, **changes})
+
+
+def old_eurobert(config):
+    """As on the hub: rope_theta beside rope_scaling, and what its own code reads."""
+    rope = config.pop("rope_parameters")
+    config |= {"rope_theta": rope.pop("rope_theta"), "rope_scaling": rope, "clf_pooling": "late"}
+    config.pop("head_dim")
+
+
+def eurobert_cases():
+    yield case("eurobert", T.EuroBertForMaskedLM, eurobert(attention_bias=True, mlp_bias=True, hidden_act="gelu"),
+               [ids(10, 43), ids(10, 43, 2)], keep=EVERYTHING, lengths=[10, 7])
+    yield case("eurobert-tied-old", T.EuroBertForMaskedLM,
+               eurobert(tie_word_embeddings=True, num_key_value_heads=4, rope_parameters={
+                   "rope_type": "linear", "rope_theta": 900.0, "factor": 2.0}), [ids(12, 43)],
+               change_config=old_eurobert)
+
+
+def nomic_bert(**changes):
+    sizes = dict(vocab_size=45, hidden_size=24, num_hidden_layers=2, num_attention_heads=4, intermediate_size=29,
+                 max_position_embeddings=32, layer_norm_eps=1e-5)
+    return T.NomicBertConfig(**{**sizes, **changes})
+
+
+def hub_nomic_bert(config):
+    """Beside its own keys those of the hub's files, which transformers does not read."""
+    config.pop("rope_parameters")
+    config |= {"n_embd": 24, "n_layer": 2, "n_head": 4, "n_inner": 29, "n_positions": 8192, "rotary_emb_base": 1000,
+               "rotary_emb_fraction": 1.0, "rotary_emb_interleaved": False, "rotary_emb_scale_base": None,
+               "rotary_scaling_factor": None, "qkv_proj_bias": False, "mlp_fc1_bias": False, "mlp_fc2_bias": False,
+               "prenorm": False, "causal": False, "parallel_block": False, "use_rms_norm": False,
+               "activation_function": "swiglu", "layer_norm_epsilon": 1e-5, "scale_attn_weights": True}
+
+
+def nomic_bert_cases():
+    yield case("nomic-bert", T.NomicBertForMaskedLM, nomic_bert(hidden_act="gelu"), [ids(10, 45), ids(10, 45, 2)],
+               keep=EVERYTHING, token_types=[[0] * 5 + [1] * 5, [1] * 10], lengths=[10, 7], reloaded=True)
+    yield case("nomic-bert-hub-keys-old", T.NomicBertForMaskedLM, nomic_bert(), [ids(12, 45)], reloaded=True,
+               change_config=hub_nomic_bert)
+    yield case("nomic-bert-renamed-untied", T.NomicBertForMaskedLM,
+               nomic_bert(tie_word_embeddings=False, head_dim=8, rope_parameters={
+                   "rope_type": "dynamic", "rope_theta": 300.0, "factor": 3.0}, max_position_embeddings=8),
+               [ids(13, 45)], as_computed=True)
+
+
+def esm(**changes):
+    sizes = dict(vocab_size=33, hidden_size=24, num_hidden_layers=2, num_attention_heads=4, intermediate_size=29,
+                 max_position_embeddings=32, layer_norm_eps=1e-5, pad_token_id=1, mask_token_id=32,
+                 position_embedding_type="rotary", token_dropout=True)
+    return T.EsmConfig(**{**sizes, **changes})
+
+
+def masked(tokens, mask, *places):
+    return [mask if place in places else token for place, token in enumerate(tokens)]
+
+
+def esm_cases():
+    # Frequencies are the file's, under the name that transformers saves them by.
+    yield case("esm", T.EsmForMaskedLM, esm(emb_layer_norm_before=True),
+               [masked(ids(10, 32), 32, 2, 7), masked(ids(10, 32, 2), 32, 3)], keep=EVERYTHING, lengths=[10, 7],
+               reloaded=True)
+    yield case("esm-old", T.EsmForMaskedLM, esm(), [masked(ids(12, 32), 32, 5)], reloaded=True,
+               rename=lambda key: old_norms(key).replace("layer.*", "layer.0"),
+               extra={"esm.encoder.layer.1.attention.self.rotary_embeddings.inv_freq": [3],
+                      "esm.embeddings.position_ids": [1, 32]},
+               change_config=without("tie_word_embeddings", "is_folding_model", "vocab_list", "esmfold_config"))
+    yield case("esm-absolute-untied", T.EsmForMaskedLM,
+               esm(position_embedding_type="absolute", token_dropout=False, pad_token_id=3, tie_word_embeddings=False),
+               [padded(ids(11, 33), 3, 4, 5)], file_type="F16", reloaded=True)
+    yield case("esm-no-frequencies", T.EsmForMaskedLM, esm(rope_theta=200.0, mask_token_id=5), [ids(12, 33)],
+               as_computed=True, dropped="inv_freq")
+
+
 def opt(**changes):
     sizes = dict(vocab_size=37, hidden_size=20, ffn_dim=27, num_hidden_layers=2, num_attention_heads=4,
                  max_position_embeddings=16, word_embed_proj_dim=20)
@@ -151,7 +258,8 @@ def bloom_cases():
 
 
 def cases():
-    for family in (roberta_cases, distilbert_cases, albert_cases, modernbert_cases, opt_cases, bloom_cases):
+    for family in (roberta_cases, distilbert_cases, albert_cases, modernbert_cases, electra_cases, mpnet_cases,
+                   eurobert_cases, nomic_bert_cases, esm_cases, opt_cases, bloom_cases):
         yield from family()
 
 

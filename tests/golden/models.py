@@ -86,9 +86,9 @@ def read_back(model_class, config, tensors):
 
 def case(name, model_class, config, tokens, *, rename=None, change_config=None, extra=None, keep=("logits",),
          file_type="F32", shards=1, backbone_only=False, token_types=None, lengths=None, state_name=None,
-         packed=(), reloaded=False, as_computed=False):
+         packed=(), reloaded=False, as_computed=False, dropped=None):
     """reloaded: transformers reads the file itself, whose tensors are not the model's; as_computed: the file has the model's
-    own, which are not what is published."""
+    own, which are not what is published; dropped: those whose names end so are the model's own, and not in the file."""
     config._attn_implementation = config._experts_implementation = "eager"
     torch.manual_seed(0)
     model = model_class(config).double().eval()
@@ -96,6 +96,7 @@ def case(name, model_class, config, tokens, *, rename=None, change_config=None, 
         (model.base_model if backbone_only else model).save_pretrained(folder, save_original_format=not as_computed)
         stored = safetensors.torch.load_file(folder + "/model.safetensors")
         saved_config = json.loads(pathlib.Path(folder, "config.json").read_text())
+    stored = {key: tensor for key, tensor in stored.items() if not (dropped and key.endswith(dropped))}
     prefix = model.base_model_prefix + "." if backbone_only else ""
     rename = rename or (lambda key: key)
     shapes = {rename(key): list(tensor.shape) for key, tensor in sorted(stored.items())}

@@ -13,12 +13,7 @@ ModelConfig read(const ConfigReader& reader) {
     const std::int64_t padding = reader.count("pad_token_id", 1);
     if (padding >= config.vocabulary || reader.is_null("pad_token_id"))
         reader.refuse("pad_token_id", "an id of the vocabulary");
-    config.position_padding = padding;
-    config.position_offset = padding + 1;
-    if (config.max_positions <= config.position_offset) {
-        reader.refuse(keys.positions, "more than pad_token_id + 1 (" + std::to_string(config.position_offset) + ")");
-    }
-    config.max_positions -= config.position_offset;
+    skip_padding_positions(config, reader, keys, padding);
     config.head_activation = Activation::gelu;
     return config;
 }

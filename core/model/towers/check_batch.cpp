@@ -61,6 +61,19 @@ void check_positions(std::int64_t total, const ModelConfig& config, bool beyond_
     }
 }
 
+/// What is left after ModelConfig::dropped_token is scaled up: something must be.
+void check_dropped(const Batch& batch, const ModelConfig& config, const std::string& side) {
+    for (std::int64_t i = 0; config.dropped_token >= 0 && i < batch.ids.size(0); ++i) {
+        const std::int64_t length =
+            batch.lengths.empty() ? batch.ids.size(1) : batch.lengths[static_cast<std::size_t>(i)];
+        if (batch.ids[i].narrow(0, 0, length).ne(config.dropped_token).any().item<bool>()) continue;
+        throw Error(
+            ErrorCode::limit, side + "sequence " + std::to_string(i),
+            "expected a token other than the mask's (" + std::to_string(config.dropped_token) + ", token_dropout)",
+            "found none");
+    }
+}
+
 /// One side; `side` begins what errors say of the place, and is empty for plain models.
 void check_side(const Batch& batch, const ModelConfig& config, std::int64_t held, bool beyond_positions,
                 const std::string& side) {
@@ -75,6 +88,7 @@ void check_side(const Batch& batch, const ModelConfig& config, std::int64_t held
         }
         check_range(batch.token_types, config.token_types, side, "a token type", "the model's token types");
     }
+    check_dropped(batch, config, side);
     check_positions(held + batch.ids.size(1), config, beyond_positions, side);
     check_range(batch.ids, config.vocabulary, side, "an id", "the model's vocabulary");
 }

@@ -36,10 +36,12 @@ void Tower::declare(TensorPlan& plan, TensorNames names, TowerPlace place, std::
     embedding_.declare(plan, names);
     if (config_->positions == PositionKind::rotary)
         rotary_.emplace(config_->rope, config_->head_size, config_->max_positions);
+    if (rotary_) rotary_->declare(plan, names);
     if (config_->window_rope) window_rotary_.emplace(*config_->window_rope, config_->head_size, config_->max_positions);
-    if (config_->positions == PositionKind::bucketed) {
+    if (config_->distance_buckets > 0) {
+        const std::int64_t rows = config_->bucket_rows > 0 ? config_->bucket_rows : config_->distance_buckets;
         plan.want(&bucket_bias_, {names.prefix + names.bucket_bias + ".weight"},
-                  {{config_->distance_buckets, names.keys.distance_buckets}, {config_->heads, names.keys.heads}});
+                  {{rows, names.keys.distance_buckets}, {config_->heads, names.keys.heads}});
     }
     const std::vector<std::int64_t>& shared = config_->shared_layers;
     layers_.resize(shared.empty() ? static_cast<std::size_t>(config_->layers) : names.listed_layers.size());
@@ -129,14 +131,14 @@ at::Tensor Tower::run(const Batch& batch, const ForwardOptions& options, mixers:
 
     kernels::ScoreRule bias;
     if (bucket_bias_.defined()) {
-        const at::Tensor table = bucket_bias_.to(at::kFloat).contiguous();
+        const at::Tensor table = bucket_bias_.narrow(0, 0, config_->distance_buckets).to(at::kFloat).contiguous();
         kernels::set_bucketed_bias(bias, {table.const_data_ptr<float>(), static_cast<std::size_t>(table.numel())},
                                    table.size(0), table.size(1), config_->farthest_bucket, !config_->causal, length,
                                    held + length);
         context.shared_bias = &bias;
         if (options.training) {
             const auto columns =
-                kernels::bucket_columns(bucket_bias_.size(0), config_->farthest_bucket, !config_->causal);
+                kernels::bucket_columns(config_->distance_buckets, config_->farthest_bucket, !config_->causal);
             context.shared_bias_table = bucket_bias_.index_select(0, at::tensor(columns, at::kLong)).t().contiguous();
         }
     }

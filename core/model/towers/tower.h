@@ -101,7 +101,7 @@ private:
     std::vector<std::size_t> order_;         ///< which of them is run, by layer number
     std::vector<std::int64_t> first_sites_;  ///< by layer number
     Norm final_norm_;
-    at::Tensor bucket_bias_;  ///< [buckets, heads] of PositionKind::bucketed, or undefined
+    at::Tensor bucket_bias_;  ///< [ModelConfig::bucket_rows, heads], or undefined
     TowerPlace place_;
 
     bool reads_guides_ = false;
