@@ -282,12 +282,13 @@ TEST_CASE("What transformers consults and no family reads is refused by its key,
         if (key != "is_causal") CHECK_NOTHROW(changed.build());
     };
     for (const char* name :
-         {"gpt2",     "llama",      "qwen2",   "opt",       "bloom",      "neox",     "mistral",   "qwen3",
-          "gemma2",   "phi",        "gptj",    "olmo2",     "gpt-oss",    "bert",     "roberta",   "distilbert",
-          "albert",   "modernbert", "t5",      "mt5",       "bart",       "gemma",    "gemma3",    "phi3",
-          "smollm3",  "olmo",       "olmo3",   "granite",   "starcoder2", "stablelm", "glm",       "glm4",
-          "cohere",   "cohere2",    "falcon",  "mpt",       "nemotron",   "exaone4",  "ministral", "ministral3",
-          "seed-oss", "apertus",    "mixtral", "qwen2-moe", "qwen3-moe",  "olmoe",    "granitemoe"}) {
+         {"gpt2",      "llama",      "qwen2",    "opt",       "bloom",      "neox",       "mistral", "qwen3",
+          "gemma2",    "phi",        "gptj",     "olmo2",     "gpt-oss",    "bert",       "roberta", "distilbert",
+          "albert",    "modernbert", "electra",  "mpnet",     "eurobert",   "nomic-bert", "esm",     "t5",
+          "mt5",       "bart",       "gemma",    "gemma3",    "phi3",       "smollm3",    "olmo",    "olmo3",
+          "granite",   "starcoder2", "stablelm", "glm",       "glm4",       "cohere",     "cohere2", "falcon",
+          "mpt",       "nemotron",   "exaone4",  "ministral", "ministral3", "seed-oss",   "apertus", "mixtral",
+          "qwen2-moe", "qwen3-moe",  "olmoe",    "granitemoe"}) {
         DYNAMIC_SECTION(name) {
             const test::TinyCheckpoint file = test::golden_checkpoint(name);
             refuses_key(file, "transformers_weights", "other.safetensors");

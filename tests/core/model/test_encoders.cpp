@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/zeros.h>
 
 #include "core/model/generate.h"
@@ -62,6 +63,10 @@ TEST_CASE("Every prefix that files have before a backbone is known", "[model][en
                                                               {"distilbert", "distilbert.", ""},
                                                               {"albert", "albert.", ""},
                                                               {"modernbert", "model.", ""},
+                                                              {"electra", "electra.", ""},
+                                                              {"mpnet", "mpnet.", ""},
+                                                              {"eurobert", "model.", ""},
+                                                              {"nomic-bert-renamed-untied", "nomic_bert.", ""},
                                                               {"opt", "model.decoder.", "decoder."},
                                                               {"opt", "model.decoder.", ""},
                                                               {"bloom", "transformer.", ""}}) {
@@ -151,6 +156,94 @@ TEST_CASE("RoBERTa's table of positions is shorter by its padding", "[model][enc
             "expected shape [19, 20] (max_position_embeddings + 2; hidden_size)");
 }
 
+TEST_CASE("ELECTRA's discriminators have no head for the vocabulary", "[model][encoders]") {
+    TinyCheckpoint discriminator = golden_model("electra").checkpoint;
+    std::erase_if(discriminator.tensors, [](const auto& tensor) { return tensor.first.rfind("generator", 0) == 0; });
+    discriminator.tensors["discriminator_predictions.dense.weight"] = {20, 20};
+    const auto model = discriminator.build();
+    CHECK_FALSE(model->has_head());
+    CHECK(has(model->report().left_over, "discriminator_predictions.dense.weight"));
+    CHECK(model->config().embedding_size == 12);
+    // Embeddings as wide as the layers are not projected.
+    CHECK(golden_model("electra-wide-untied-old").checkpoint.build()->config().embedding_size == 0);
+    CHECK(golden_model("electra-decoder").checkpoint.build()->causal());
+}
+
+TEST_CASE("MPNet has 32 buckets of distances, whatever its file says", "[model][encoders]") {
+    const auto model = golden_model("mpnet-more-buckets-old").checkpoint.build();
+    CHECK(model->config().distance_buckets == 32);
+    CHECK(model->config().bucket_rows == 40);
+    CHECK(model->config().max_positions == 68);
+    CHECK(model->config().position_padding == 1);
+    CHECK_THROWS_MATCHES(model->forward({some(69), {}, {}}), Error,
+                         IsError(ErrorCode::limit, "expected at most 68 tokens"));
+    refuses(with("mpnet", "/relative_attention_num_buckets", 16), ErrorCode::mismatch,
+            "relative_attention_num_buckets] expected at least 32");
+    refuses(with("mpnet", "/relative_attention_num_buckets", 40), ErrorCode::mismatch,
+            "expected shape [40, 5] (relative_attention_num_buckets; num_attention_heads)");
+}
+
+TEST_CASE("NomicBERT's files are read by the names of the hub and of transformers", "[model][encoders]") {
+    CHECK(golden_model("nomic-bert").checkpoint.build()->report().left_over == std::vector<std::string>{});
+    const std::vector<std::string> bias{"cls.predictions.bias"};  // untied, nothing reads it
+    CHECK(golden_model("nomic-bert-renamed-untied").checkpoint.build()->report().left_over == bias);
+    TinyCheckpoint nested = golden_model("nomic-bert-renamed-untied").checkpoint;
+    std::map<std::string, std::vector<std::int64_t>> tensors;
+    for (const auto& [name, shape] : nested.tensors) tensors["module." + name] = shape;
+    nested.tensors = tensors;
+    CHECK(nested.build()->has_head());
+    struct Said {
+        const char* key;
+        nlohmann::json value;
+    };
+    const std::string file = "nomic-bert-hub-keys-old";
+    for (const auto& [key, value] : std::vector<Said>{{"n_embd", 32},
+                                                      {"n_layer", 3},
+                                                      {"n_head", 3},
+                                                      {"n_inner", 64},
+                                                      {"moe_every_n_layers", 2},
+                                                      {"rotary_emb_base", 10000},
+                                                      {"rotary_emb_fraction", 0.5},
+                                                      {"rotary_emb_interleaved", true},
+                                                      {"rotary_emb_scale_base", 512},
+                                                      {"rotary_scaling_factor", 2},
+                                                      {"layer_norm_epsilon", 1e-12},
+                                                      {"qkv_proj_bias", true},
+                                                      {"mlp_fc1_bias", true},
+                                                      {"mlp_fc2_bias", true},
+                                                      {"prenorm", true},
+                                                      {"causal", true},
+                                                      {"parallel_block", true},
+                                                      {"use_rms_norm", true},
+                                                      {"scale_attn_weights", false},
+                                                      {"scale_attn_by_inverse_layer_idx", true},
+                                                      {"activation_function", "gelu"}})
+        refuses(with(file, std::string("/") + key, value), ErrorCode::unsupported, std::string(key) + "] expected");
+}
+
+TEST_CASE("ESM drops the embedding of masked tokens, and scales the others up", "[model][encoders]") {
+    const auto model = golden_model("esm").checkpoint.build();
+    const std::vector<std::string> contacts{"esm.contact_head.regression.bias", "esm.contact_head.regression.weight"};
+    CHECK(model->report().left_over == contacts);
+    CHECK(model->config().dropped_token == 32);
+    CHECK_THROWS_MATCHES(model->forward({some(2) + 32, {}, {}}), Error,
+                         IsError(ErrorCode::limit, "sequence 0] expected a token other than the mask's (32"));
+    CHECK_NOTHROW(golden_model("esm-absolute-untied").checkpoint.build()->forward({some(2) + 32, {}, {}}));
+    // The padding's row and those before it are no positions.
+    CHECK(golden_model("esm-absolute-untied").checkpoint.build()->config().max_positions == 28);
+    CHECK(has(golden_model("esm-old").checkpoint.build()->report().left_over,
+              "esm.encoder.layer.1.attention.self.rotary_embeddings.inv_freq"));
+    refuses(with("esm", "/mask_token_id", nullptr), ErrorCode::mismatch, "mask_token_id");
+    refuses(with("esm-absolute-untied", "/pad_token_id", nullptr), ErrorCode::mismatch, "pad_token_id");
+    refuses(with("esm-absolute-untied", "/pad_token_id", 33), ErrorCode::mismatch, "pad_token_id");
+    refuses(with("esm", "/position_embedding_type", "relative_key"), ErrorCode::unsupported,
+            "position_embedding_type] expected absolute or rotary");
+    refuses(with("esm", "/position_embedding_type", nullptr), ErrorCode::unsupported, "position_embedding_type");
+    refuses(with("esm", "/is_decoder", true), ErrorCode::unsupported, "is_decoder");
+    refuses(with("esm", "/add_cross_attention", true), ErrorCode::unsupported, "add_cross_attention");
+    refuses(with("esm", "/num_attention_heads", 8), ErrorCode::mismatch, "num_attention_heads");
+}
+
 TEST_CASE("ModernBERT's windows reach as far to both sides", "[model][encoders]") {
     const auto golden = golden_model("modernbert");
     RecordingProbe probe(true, {"nothing"});
@@ -188,7 +281,8 @@ TEST_CASE("ALiBi runs past the positions when asked to", "[model][encoders]") {
 
 TEST_CASE("Encoders generate nothing", "[model][encoders]") {
     const std::vector<std::int64_t> prompt{3, 4};
-    for (const char* name : {"roberta", "distilbert", "albert", "modernbert"}) {
+    for (const char* name :
+         {"roberta", "distilbert", "albert", "modernbert", "electra", "mpnet", "eurobert", "nomic-bert", "esm"}) {
         const auto model = golden_model(name).checkpoint.build();
         CHECK_FALSE(model->causal());
         CHECK_THROWS_MATCHES(model::generate(*model, prompt, {}), Error, IsError(ErrorCode::usage, "an encoder"));

@@ -71,6 +71,20 @@ const std::vector<std::string> kCases{
     "modernbert",
     "modernbert-biases",
     "modernbert-old",
+    "electra",
+    "electra-wide-untied-old",
+    "electra-decoder",
+    "mpnet",
+    "mpnet-more-buckets-old",
+    "eurobert",
+    "eurobert-tied-old",
+    "nomic-bert",
+    "nomic-bert-hub-keys-old",
+    "nomic-bert-renamed-untied",
+    "esm",
+    "esm-old",
+    "esm-absolute-untied",
+    "esm-no-frequencies",
     "opt",
     "opt-small-embedding-post-norm",
     "opt-plain-norms",
@@ -212,7 +226,10 @@ TEST_CASE("Logits in bfloat16 are those of transformers to eight bits", "[model]
                                    "qwen3-moe",    "olmoe",
                                    "granitemoe",   "cohere-key-norms-old",
                                    "deepseek-v2",  "kimi-k2-old",
-                                   "glm4-moe",     "llama4"}) {
+                                   "glm4-moe",     "llama4",
+                                   "electra",      "mpnet",
+                                   "eurobert",     "nomic-bert",
+                                   "esm"}) {
         DYNAMIC_SECTION(name) {
             compare_logits(test::golden_model(name), LoadAs::bfloat16, test::kBfloatError);
         }
@@ -227,7 +244,8 @@ TEST_CASE("Hidden states equal those of transformers at every layer", "[model][g
           "olmo",       "olmo3",     "granite",    "starcoder2",    "stablelm",     "glm",      "glm4",
           "cohere",     "cohere2",   "falcon",     "falcon-groups", "falcon-alibi", "mpt",      "nemotron",
           "exaone4",    "ministral", "ministral3", "seed-oss",      "apertus",      "mixtral",  "qwen2-moe",
-          "qwen3-moe",  "olmoe",     "granitemoe", "deepseek-v2",   "deepseek-v3",  "glm4-moe", "llama4"}) {
+          "qwen3-moe",  "olmoe",     "granitemoe", "deepseek-v2",   "deepseek-v3",  "glm4-moe", "llama4",
+          "electra",    "mpnet",     "eurobert",   "nomic-bert",    "esm"}) {
         DYNAMIC_SECTION(name) {
             const GoldenModel golden = test::golden_model(name);
             const auto model = golden.checkpoint.build();
@@ -258,6 +276,11 @@ TEST_CASE("Attention weights equal those of transformers' eager attention", "[mo
                                    "albert",
                                    "modernbert",
                                    "modernbert-biases",
+                                   "electra",
+                                   "mpnet",
+                                   "eurobert",
+                                   "nomic-bert",
+                                   "esm",
                                    "opt",
                                    "opt-small-embedding-post-norm",
                                    "bloom",
@@ -538,6 +561,21 @@ TEST_CASE("A setting read wrongly would show: each one of these changes the logi
         {"distilbert", "/activation", "gelu_new"},
         {"albert", "/hidden_act", "gelu"},
         {"albert-groups-untied", "/num_hidden_layers", 4},
+        {"electra", "/layer_norm_eps", 1e-2},
+        {"electra", "/hidden_act", "gelu"},
+        {"electra-decoder", "/is_decoder", false},
+        {"mpnet", "/hidden_act", "gelu"},
+        {"mpnet", "/layer_norm_eps", 1e-2},
+        {"eurobert", "/rms_norm_eps", 1e-2},
+        {"eurobert", "/rope_parameters/rope_theta", 900.0},
+        {"eurobert-tied-old", "/rope_scaling/factor", 3.0},
+        {"nomic-bert", "/hidden_act", "silu"},
+        {"nomic-bert", "/rope_parameters/rope_theta", 900.0},
+        {"nomic-bert-renamed-untied", "/max_position_embeddings", 9},
+        {"esm", "/token_dropout", false},
+        {"esm", "/mask_token_id", 31},
+        {"esm", "/layer_norm_eps", 1e-2},
+        {"esm-no-frequencies", "/rope_theta", 100.0},
         {"modernbert", "/local_attention", 4},
         {"modernbert", "/layer_types/1", "full_attention"},
         {"modernbert", "/norm_eps", 1e-2},

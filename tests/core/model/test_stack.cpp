@@ -37,10 +37,10 @@ model::Batch padded_beside(const at::Tensor& ids, std::int64_t width) {
 
 TEST_CASE("A padded sequence gives what it gives alone, measured or not", "[model][stack]") {
     for (const char* name :
-         {"gpt2",        "llama",  "qwen2-windows", "bert", "roberta", "albert",
-          "modernbert",  "opt",    "bloom",         "neox", "gemma2",  "olmo2",
-          "gpt-oss",     "gemma3", "smollm3",       "olmo", "granite", "stablelm-key-norms-parallel-old",
-          "deepseek-v3", "llama4"}) {
+         {"gpt2",        "llama",  "qwen2-windows", "bert",  "roberta",    "albert",
+          "modernbert",  "opt",    "bloom",         "neox",  "gemma2",     "olmo2",
+          "gpt-oss",     "gemma3", "smollm3",       "olmo",  "granite",    "stablelm-key-norms-parallel-old",
+          "deepseek-v3", "llama4", "electra",       "mpnet", "nomic-bert", "esm"}) {
         const GoldenModel golden = golden_model(name);
         const auto model = golden.checkpoint.build();
         const at::Tensor ids = golden.batch.ids.narrow(0, 0, 1).narrow(1, 0, 7);
