@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What oracle.py must know of RoBERTa, DistilBERT, ALBERT, ModernBERT, OPT and BLOOM: where transformers keeps their
+"""What oracle.py must know of the encoders after BERT, of OPT and of BLOOM: where transformers keeps their
 blocks and projections, how a checkpoint without a head is loaded, and which places drop to float32."""
 
 import copy
@@ -14,8 +14,10 @@ from transformers.models.bloom import modeling_bloom
 from transformers.models.modernbert import modeling_modernbert
 
 LIKE_ROBERTA = ("roberta", "xlm-roberta", "camembert", "data2vec-text")
-ENCODERS = ("bert", "distilbert", "albert", "modernbert", *LIKE_ROBERTA)
-WITH_POOLER = ("bert", "albert", *LIKE_ROBERTA)
+LIKE_BERT = ("bert", "electra", "mpnet", "esm", *LIKE_ROBERTA)
+LIKE_LLAMA = ("eurobert", "nomic_bert")
+ENCODERS = ("distilbert", "albert", "modernbert", *LIKE_BERT, *LIKE_LLAMA)
+WITH_POOLER = ("bert", "albert", "mpnet", "esm", *LIKE_ROBERTA)
 
 
 def load(folder, config, options):
@@ -43,8 +45,10 @@ def unroll(model):
 def blocks(model):
     """The list of blocks, or None for a family that is not from here."""
     base, kind = model.base_model, model.config.model_type
-    if kind == "bert" or kind in LIKE_ROBERTA:
+    if kind in LIKE_BERT:
         return base.encoder.layer
+    if kind in LIKE_LLAMA:
+        return base.layers
     if kind == "albert":
         return [layer for group in base.encoder.albert_layer_groups for layer in group.albert_layers]
     return {"distilbert": lambda: base.transformer.layer, "modernbert": lambda: base.layers,
@@ -60,7 +64,10 @@ def projections(model, block):
     if kind == "distilbert":
         attention = block.attention
         return {"q": attention.q_lin, "k": attention.k_lin, "v": attention.v_lin}
-    if kind == "opt":
+    if kind == "mpnet":
+        attention = block.attention.attn
+        return {"q": attention.q, "k": attention.k, "v": attention.v}
+    if kind == "opt" or kind in LIKE_LLAMA:
         attention = block.self_attn
         return {"q": attention.q_proj, "k": attention.k_proj, "v": attention.v_proj}
     attention = block.attention if kind == "albert" else block.attention.self
@@ -91,9 +98,10 @@ def relative(model, scores):
 
 @dynamic_rope_update
 def precise_rotary(self, x, position_ids, layer_type=None):
-    angles = position_ids[..., None].double() * getattr(self, f"{layer_type}_inv_freq").double()
+    prefix = f"{layer_type}_" if layer_type else ""  # ESM has one set
+    angles = position_ids[..., None].double() * getattr(self, prefix + "inv_freq").double()
     angles = torch.cat((angles, angles), dim=-1)
-    scaling = getattr(self, f"{layer_type}_attention_scaling")
+    scaling = getattr(self, prefix + "attention_scaling")
     return angles.cos() * scaling, angles.sin() * scaling
 
 

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Random checkpoints of the encoders after BERT, of OPT and of BLOOM, for the acceptance test. See random_models.py."""
 
+from pathlib import Path
+
+import safetensors.torch
 import torch
 import transformers as T
 
@@ -23,6 +26,20 @@ FAMILIES = {
         vocab_size=113, hidden_size=40, intermediate_size=51, num_hidden_layers=4, num_attention_heads=5,
         max_position_embeddings=256, local_attention=33, norm_eps=1e-4, pad_token_id=0, eos_token_id=1, bos_token_id=2,
         cls_token_id=2, sep_token_id=1)),
+    "electra": (T.ElectraForMaskedLM, T.ElectraModel, T.ElectraConfig, LIKE_BERT | dict(embedding_size=26)),
+    "mpnet": (T.MPNetForMaskedLM, T.MPNetModel, T.MPNetConfig, {
+        key: value for key, value in LIKE_BERT.items() if key != "type_vocab_size"}),
+    "eurobert": (T.EuroBertForMaskedLM, T.EuroBertModel, T.EuroBertConfig, dict(
+        vocab_size=111, hidden_size=48, intermediate_size=67, num_hidden_layers=3, num_attention_heads=6,
+        num_key_value_heads=2, max_position_embeddings=256, rms_norm_eps=1e-4, pad_token_id=1, bos_token_id=2,
+        eos_token_id=3, mask_token_id=4)),
+    "nomic_bert": (T.NomicBertForMaskedLM, T.NomicBertModel, T.NomicBertConfig, dict(
+        vocab_size=109, hidden_size=42, num_hidden_layers=3, num_attention_heads=3, intermediate_size=61,
+        max_position_embeddings=256, layer_norm_eps=1e-5)),
+    "esm": (T.EsmForMaskedLM, T.EsmModel, T.EsmConfig, dict(
+        vocab_size=133, hidden_size=42, num_hidden_layers=3, num_attention_heads=3, intermediate_size=61,
+        max_position_embeddings=260, layer_norm_eps=1e-5, pad_token_id=1, mask_token_id=32,
+        position_embedding_type="rotary", token_dropout=True)),
     "opt": (T.OPTForCausalLM, T.OPTModel, T.OPTConfig, dict(
         vocab_size=103, hidden_size=36, ffn_dim=59, num_hidden_layers=3, num_attention_heads=3,
         max_position_embeddings=256)),
@@ -33,7 +50,8 @@ FAMILIES = {
 
 def settle(model, gain):
     """Queries and keys that randomise does not know by their names."""
-    names = ("q_lin.weight", "k_lin.weight", "attention.query.weight", "attention.key.weight")
+    names = ("q_lin.weight", "k_lin.weight", "attention.query.weight", "attention.key.weight", "attn.q.weight",
+             "attn.k.weight")
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if name.endswith(names):
@@ -45,10 +63,12 @@ def settle(model, gain):
     return model
 
 
-def encoder(folder, seed, family, head=True, dtype=torch.float32, shard=None, gain=1.6, change=None, **options):
+def encoder(folder, seed, family, head=True, dtype=torch.float32, shard=None, gain=1.6, change=None,
+            as_computed=False, **options):
     with_head, alone, config_class, sizes = FAMILIES[family]
     model = (with_head if head else alone)(config_class(**(sizes | options)))
-    settle(randomise(model, seed, gain), gain).to(dtype).save_pretrained(folder, max_shard_size=shard or "1GB")
+    settle(randomise(model, seed, gain), gain).to(dtype).save_pretrained(
+        folder, max_shard_size=shard or "1GB", save_original_format=not as_computed)
     if change:
         change(folder)
 
@@ -90,6 +110,37 @@ def modernbert_scaled(folder):
     """rope_scaling of an older file is meant for both kinds of layers."""
     old_modernbert(folder)
     edit_config(folder, lambda config: config.update(rope_scaling={"rope_type": "linear", "factor": 2.0}))
+
+
+def old_eurobert(folder):
+    def change(config):
+        rope = config.pop("rope_parameters")
+        config |= {"rope_theta": rope["rope_theta"], "rope_scaling": None, "clf_pooling": "late", "use_cache": True}
+
+    edit_config(folder, change)
+
+
+def hub_nomic_bert(folder):
+    """As on the hub, with keys that transformers does not read, and without a prefix."""
+
+    def change(config):
+        config.pop("rope_parameters")
+        config |= {"n_embd": 42, "n_layer": 3, "n_head": 3, "n_inner": 61, "n_positions": 8192, "rotary_emb_base": 1000,
+                   "rotary_emb_fraction": 1.0, "rotary_emb_scale_base": None, "qkv_proj_bias": False, "prenorm": False,
+                   "activation_function": "swiglu", "use_flash_attn": True}
+
+    edit_config(folder, change)
+    rename_tensors(folder, lambda name: name.removeprefix("nomic_bert."))
+
+
+def rounded_frequencies(folder):
+    """As ESM-2 on the hub: frequencies in every layer, which have been in float16."""
+    rotary = "attention.self.rotary_embeddings.inv_freq"
+    path = Path(folder) / "model.safetensors"
+    tensors = safetensors.torch.load_file(path)
+    frequencies = tensors.pop(f"esm.encoder.layer.*.{rotary}").half().float()
+    tensors |= {f"esm.encoder.layer.{layer}.{rotary}": frequencies.clone() for layer in range(3)}
+    safetensors.torch.save_file(tensors, path, metadata={"format": "pt"})
 
 
 def old_bloom(folder):
@@ -144,6 +195,34 @@ def cases():
         case("modernbert-no-head", "modernbert", head=False, local_attention=1, lengths=(1, 65)),
         case("modernbert-long", "modernbert", max_position_embeddings=2048, num_hidden_layers=2, local_attention=200,
              lengths=(1100,)),
+        case("electra", "electra"),
+        case("electra-no-head-wide", "electra", head=False, embedding_size=45, hidden_act="gelu", lengths=(1, 65)),
+        case("electra-old-names-untied", "electra", change=old_bert_like("electra"), tie_word_embeddings=False),
+        case("electra-bf16-sharded", "electra", dtype=bf16, shard="20KB", type_vocab_size=1),
+        case("mpnet", "mpnet"),
+        case("mpnet-padding-inside", "mpnet", vocab_size=31, pad_token_id=7),
+        case("mpnet-more-buckets-old-names", "mpnet", relative_attention_num_buckets=40, lengths=(65, 200),
+             change=old_bert_like("mpnet")),
+        case("mpnet-bf16-sharded-untied", "mpnet", dtype=bf16, shard="20KB", tie_word_embeddings=False),
+        case("mpnet-no-head", "mpnet", head=False, hidden_act="relu", lengths=(1, 65)),
+        case("mpnet-long", "mpnet", num_hidden_layers=1, max_position_embeddings=1200, lengths=(1100,)),
+        case("eurobert", "eurobert"),
+        case("eurobert-biases-old-config", "eurobert", attention_bias=True, mlp_bias=True, hidden_act="gelu",
+             num_key_value_heads=6, change=old_eurobert),
+        case("eurobert-bf16-sharded-tied-yarn", "eurobert", dtype=bf16, shard="20KB", tie_word_embeddings=True,
+             rope_parameters=yarn, lengths=(65, 200)),
+        case("eurobert-no-head", "eurobert", head=False, num_key_value_heads=1, lengths=(1, 65)),
+        case("nomic-bert", "nomic_bert"),
+        case("nomic-bert-hub", "nomic_bert", head=False, change=hub_nomic_bert, lengths=(1, 65, 200)),
+        case("nomic-bert-own-names", "nomic_bert", as_computed=True, head_dim=10, hidden_act="gelu_new"),
+        case("nomic-bert-bf16-sharded-untied", "nomic_bert", dtype=bf16, shard="20KB", tie_word_embeddings=False,
+             rope_parameters={**yarn, "rope_theta": 500.0}),
+        case("esm", "esm", emb_layer_norm_before=True),
+        case("esm-rounded-frequencies", "esm", change=rounded_frequencies, lengths=(65, 200)),
+        case("esm-absolute-f16", "esm", dtype=f16, position_embedding_type="absolute", pad_token_id=7),
+        case("esm-bf16-sharded-untied", "esm", dtype=bf16, shard="20KB", tie_word_embeddings=False,
+             token_dropout=False, rope_theta=300.0),
+        case("esm-own-names-no-head", "esm", as_computed=True, head=False, lengths=(1, 65)),
         case("opt", "opt"),
         case("opt-post-norm-small-embedding", "opt", do_layer_norm_before=False, word_embed_proj_dim=20),
         case("opt-no-affine-no-bias", "opt", layer_norm_elementwise_affine=False, enable_bias=False,
