@@ -39,6 +39,11 @@ def token(content, **flags):
             "single_word": False, **flags}
 
 
+def proteins():
+    pieces = ["<cls>", "<pad>", "<eos>", "<unk>", *"LAGVSERTIDPKQNFYMHWCXBUZO.-", "<null_1>", "<mask>"]
+    return {"vocab.txt": "\n".join(pieces)}
+
+
 def with_files(files, config=None, model=None, special=None, added=None):
     named = {"tokenizer_config.json": config, "config.json": model, "special_tokens_map.json": special, "added_tokens.json": added}
     return {**files, **{name: json.dumps(value, ensure_ascii=False) for name, value in named.items() if value is not None}}
@@ -112,3 +117,8 @@ def folders():
     yield "clip_by_model_type", with_files(clip(), {"model_max_length": 77}, {"model_type": "clip"}, {
         "bos_token": {"content": "<|startoftext|>", "lstrip": False, "normalized": True, "rstrip": False, "single_word": False},
         "eos_token": "<|endoftext|>", "pad_token": "<|endoftext|>", "unk_token": "<|endoftext|>"})
+    yield "esm", with_files(proteins(), {"tokenizer_class": "EsmTokenizer"})
+    yield "esm_by_model_type", with_files(
+        proteins(), {"model_max_length": 1024}, {"model_type": "esm"}, {"mask_token": {
+            "content": "<mask>", "single_word": False, "lstrip": True, "rstrip": False, "normalized": False}},
+        {"<new>": 33})

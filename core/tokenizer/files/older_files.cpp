@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-enum class Style { gpt2, codegen, roberta, deberta, gpt_neox, qwen2, clip, bert, mpnet, unknown };
+enum class Style { gpt2, codegen, roberta, deberta, gpt_neox, qwen2, clip, bert, mpnet, esm, unknown };
 
 struct StyleName {
     std::string_view name;
@@ -35,51 +35,34 @@ constexpr std::array class_names = {
     StyleName{"DistilBertTokenizer", Style::bert},    StyleName{"ElectraTokenizer", Style::bert},
     StyleName{"MobileBertTokenizer", Style::bert},    StyleName{"SqueezeBertTokenizer", Style::bert},
     StyleName{"ConvBertTokenizer", Style::bert},      StyleName{"MPNetTokenizer", Style::mpnet},
-    StyleName{"CLIPTokenizer", Style::clip},
+    StyleName{"CLIPTokenizer", Style::clip},          StyleName{"EsmTokenizer", Style::esm},
 };
 
 constexpr std::array model_types = {
-    StyleName{"gpt2", Style::gpt2},
-    StyleName{"gptj", Style::gpt2},
-    StyleName{"gpt_neo", Style::gpt2},
-    StyleName{"codegen", Style::gpt2},
-    StyleName{"opt", Style::gpt2},
-    StyleName{"phi", Style::gpt2},
-    StyleName{"starcoder2", Style::gpt2},
-    StyleName{"roberta", Style::roberta},
-    StyleName{"bart", Style::roberta},
-    StyleName{"longformer", Style::roberta},
-    StyleName{"led", Style::roberta},
-    StyleName{"roberta-prelayernorm", Style::roberta},
-    StyleName{"deberta", Style::deberta},
-    StyleName{"gpt_neox", Style::gpt_neox},
-    StyleName{"mamba", Style::gpt_neox},
-    StyleName{"mamba2", Style::gpt_neox},
-    StyleName{"mpt", Style::gpt_neox},
-    StyleName{"olmo", Style::gpt_neox},
-    StyleName{"olmoe", Style::gpt_neox},
-    StyleName{"rwkv", Style::gpt_neox},
-    StyleName{"qwen2", Style::qwen2},
-    StyleName{"qwen2_moe", Style::qwen2},
-    StyleName{"qwen3", Style::qwen2},
-    StyleName{"qwen3_moe", Style::qwen2},
-    StyleName{"bert", Style::bert},
-    StyleName{"distilbert", Style::bert},
-    StyleName{"electra", Style::bert},
-    StyleName{"mobilebert", Style::bert},
-    StyleName{"squeezebert", Style::bert},
-    StyleName{"convbert", Style::bert},
-    StyleName{"megatron-bert", Style::bert},
-    StyleName{"nomic_bert", Style::bert},
-    StyleName{"mpnet", Style::mpnet},
-    StyleName{"clip", Style::clip},
-    StyleName{"clip_text_model", Style::clip},
+    StyleName{"gpt2", Style::gpt2},          StyleName{"gptj", Style::gpt2},
+    StyleName{"gpt_neo", Style::gpt2},       StyleName{"codegen", Style::gpt2},
+    StyleName{"opt", Style::gpt2},           StyleName{"phi", Style::gpt2},
+    StyleName{"starcoder2", Style::gpt2},    StyleName{"roberta", Style::roberta},
+    StyleName{"bart", Style::roberta},       StyleName{"longformer", Style::roberta},
+    StyleName{"led", Style::roberta},        StyleName{"roberta-prelayernorm", Style::roberta},
+    StyleName{"deberta", Style::deberta},    StyleName{"gpt_neox", Style::gpt_neox},
+    StyleName{"mamba", Style::gpt_neox},     StyleName{"mamba2", Style::gpt_neox},
+    StyleName{"mpt", Style::gpt_neox},       StyleName{"olmo", Style::gpt_neox},
+    StyleName{"olmoe", Style::gpt_neox},     StyleName{"rwkv", Style::gpt_neox},
+    StyleName{"qwen2", Style::qwen2},        StyleName{"qwen2_moe", Style::qwen2},
+    StyleName{"qwen3", Style::qwen2},        StyleName{"qwen3_moe", Style::qwen2},
+    StyleName{"bert", Style::bert},          StyleName{"distilbert", Style::bert},
+    StyleName{"electra", Style::bert},       StyleName{"mobilebert", Style::bert},
+    StyleName{"squeezebert", Style::bert},   StyleName{"convbert", Style::bert},
+    StyleName{"megatron-bert", Style::bert}, StyleName{"nomic_bert", Style::bert},
+    StyleName{"mpnet", Style::mpnet},        StyleName{"esm", Style::esm},
+    StyleName{"clip", Style::clip},          StyleName{"clip_text_model", Style::clip},
 };
 
 // Types of models whose files are called the same and mean something else.
-constexpr std::array<std::string_view, 17> other_types = {
-    "whisper", "blenderbot", "blenderbot-small", "ctrl",     "xlm", "flaubert", "fsmt", "biogpt", "speech_to_text",
-    "esm",     "luke",       "prophetnet",       "roformer", "mvp", "markuplm", "clvp", "vits"};
+constexpr std::array<std::string_view, 16> other_types = {
+    "whisper",        "blenderbot", "blenderbot-small", "ctrl",     "xlm", "flaubert", "fsmt", "biogpt",
+    "speech_to_text", "luke",       "prophetnet",       "roformer", "mvp", "markuplm", "clvp", "vits"};
 
 template <std::size_t count>
 Style find_style(const std::array<StyleName, count>& names, std::string_view name) {
@@ -92,6 +75,11 @@ bool is_word_piece(Style style) {
     return style == Style::bert || style == Style::mpnet;
 }
 
+/// Their pieces are the lines of vocab.txt.
+bool has_lines(Style style) {
+    return is_word_piece(style) || style == Style::esm;
+}
+
 bool has_file(const fs::path& folder, const char* name) {
     return ends_at_regular_file(folder / name);
 }
@@ -101,9 +89,10 @@ bool has_merges(const fs::path& folder) {
 }
 
 [[noreturn]] void refuse_kind(const fs::path& folder, const std::string& found) {
-    throw Error(ErrorCode::unsupported, escaped(folder.string()),
-                "expected a tokenizer.json, or the files of a tokenizer like GPT-2's, RoBERTa's, CLIP's or BERT's",
-                "found " + found);
+    throw Error(
+        ErrorCode::unsupported, escaped(folder.string()),
+        "expected a tokenizer.json, or the files of a tokenizer like GPT-2's, RoBERTa's, CLIP's, BERT's or ESM's",
+        "found " + found);
 }
 
 // The class of tokenizer_config.json or config.json; else what the model type has; else the plain kind of the files.
@@ -118,11 +107,11 @@ Style style_of(const fs::path& folder, const Settings& settings) {
         if (style == Style::unknown) style = has_merges(folder) ? Style::gpt2 : Style::bert;
     }
     if (style == Style::unknown) refuse_kind(folder, "a " + escaped(name, 60));
-    if (is_word_piece(style) ? !has_file(folder, "vocab.txt") : !has_merges(folder)) {
+    if (has_lines(style) ? !has_file(folder, "vocab.txt") : !has_merges(folder)) {
         throw Error(ErrorCode::mismatch, escaped(folder.string()),
-                    is_word_piece(style) ? "expected a vocab.txt, as its kind of tokenizer has"
-                                         : "expected vocab.json and merges.txt, as its kind of tokenizer has",
-                    is_word_piece(style) ? "found vocab.json and merges.txt" : "found vocab.txt");
+                    has_lines(style) ? "expected a vocab.txt, as its kind of tokenizer has"
+                                     : "expected vocab.json and merges.txt, as its kind of tokenizer has",
+                    has_lines(style) ? "found vocab.json and merges.txt" : "found vocab.txt");
     }
     return style;
 }
@@ -172,6 +161,12 @@ Settings::Named default_tokens(Style style) {
             named["mask_token"].strip_left = true;
             return named;
         }
+        case Style::esm:
+            return all({{"eos_token", "<eos>"},
+                        {"unk_token", "<unk>"},
+                        {"pad_token", "<pad>"},
+                        {"cls_token", "<cls>"},
+                        {"mask_token", "<mask>"}});
         case Style::clip:
             return all({{"bos_token", "<|startoftext|>"}, {"eos_token", end}, {"unk_token", end}, {"pad_token", end}});
         default:
@@ -186,11 +181,18 @@ public:
         : folder_(folder), settings_(settings), style_(style), named_(settings.named(default_tokens(style))) {}
 
     json make() {
-        json pieces = is_word_piece(style_) ? read_vocabulary_lines(folder_ / "vocab.txt")
-                                            : read_vocabulary_json(folder_ / "vocab.json");
+        json pieces = has_lines(style_) ? read_vocabulary_lines(folder_ / "vocab.txt")
+                                        : read_vocabulary_json(folder_ / "vocab.json");
         const json tokens = added_tokens(pieces);
         json document = {{"version", "1.0"}, {"added_tokens", tokens}, {"post_processor", post_processor()}};
-        if (is_word_piece(style_)) {
+        if (style_ == Style::esm) {
+            // Python's white space has four characters more than Unicode's.
+            document["pre_tokenizer"] = {{"type", "Split"},
+                                         {"pattern", {{"Regex", R"([\s\x1c-\x1f]+)"}}},
+                                         {"behavior", "Removed"},
+                                         {"invert", false}};
+            document["model"] = {{"type", "WordLevel"}, {"unk_token", text("unk_token")}};
+        } else if (is_word_piece(style_)) {
             document["normalizer"] = {{"type", "BertNormalizer"},
                                       {"clean_text", true},
                                       {"handle_chinese_chars", settings_.flag("tokenize_chinese_chars", true)},
@@ -225,6 +227,14 @@ private:
         if (style_ == Style::qwen2) {  // its special tokens are added once more, as plain ones
             for (const auto& [name, token] : named_) tokens.push_back({.content = token.content});
             for (const TokenEntry& token : settings_.further()) tokens.push_back({.content = token.content});
+        }
+        if (style_ == Style::esm) {  // every piece is found wherever it is, the longest first
+            for (TokenEntry& token : tokens) token.normalized = false;
+            for (const auto& [piece, id] : pieces.items()) {
+                const auto same = [&piece = piece](const TokenEntry& token) { return token.content == piece; };
+                if (std::any_of(tokens.begin(), tokens.end(), same)) continue;
+                tokens.push_back({.content = piece, .normalized = false, .special = false});
+            }
         }
         json list = json::array();
         std::size_t next = pieces.size();
@@ -293,6 +303,10 @@ private:
             case Style::bert:
             case Style::deberta:
                 return around(text("cls_token"), text("sep_token"));
+            case Style::esm: {
+                const auto end = named_.find("eos_token");
+                return around(text("cls_token"), end == named_.end() ? std::string() : end->second.content);
+            }
             case Style::roberta:
                 return roberta(settings_.flag("trim_offsets", true), settings_.flag("add_prefix_space", false));
             case Style::mpnet:

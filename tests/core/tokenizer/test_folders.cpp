@@ -116,6 +116,24 @@ TEST_CASE("vocab.txt is BERT's tokenizer", "[tokenizer][folders]") {
     REQUIRE(folder.open()->encode("zh\u4E2D").ids == Ids{2, 10, 3});
 }
 
+TEST_CASE("ESM's vocab.txt splits proteins into its pieces, wherever they are", "[tokenizer][folders]") {
+    Folder folder;
+    folder.file("vocab.txt", "<cls>\n<pad>\n<eos>\n<unk>\nL\nA\n<null_1>\n<mask>")
+        .file("config.json", R"({"model_type": "esm"})");
+    const auto tokenizer = folder.open();
+    const auto encoding = tokenizer->encode("LA<mask>A");
+    REQUIRE(encoding.ids == Ids{0, 4, 5, 7, 5, 2});
+    REQUIRE(encoding.offsets == Offsets{{0, 0}, {0, 1}, {1, 2}, {2, 8}, {8, 9}, {0, 0}});
+    // What is no piece is one unknown up to the next piece or white space, as Python has it.
+    REQUIRE(tokenizer->encode(" lx\x1Cy L<<null_1>").ids == Ids{0, 3, 3, 4, 3, 6, 2});
+    REQUIRE(tokenizer->decode(encoding.ids) == "<cls> L A <mask> A <eos>");
+    REQUIRE(tokenizer->decode(encoding.ids, true) == "L A A");
+    folder.file("tokenizer_config.json", R"({"tokenizer_class": "EsmTokenizer", "eos_token": null})");
+    REQUIRE(folder.open()->encode("L").ids == Ids{0, 4});
+    folder.file("tokenizer_config.json", R"({"cls_token": null})");
+    refused(folder, ErrorCode::mismatch, "cls_token");
+}
+
 TEST_CASE("tokenizer.json goes before older files", "[tokenizer][folders]") {
     Folder folder;
     folder.merges().file("tokenizer.json", R"({"version": "1.0", "model": {"vocab": {"q": 0}, "merges": []}})");
