@@ -575,3 +575,34 @@ TEST_CASE("What DeepSeek, GLM-4.5 and Llama 4 leave out, and what they refuse", 
     CHECK(json::parse(scout.to_json()).at("chunks").size() == 5);
     CHECK(json::parse(scout.to_json()).at("query_key_norm") == "rotated_head");
 }
+
+TEST_CASE("What the files of ELECTRA to ESM leave out", "[model][families]") {
+    CHECK(read(least("electra")).embedding_size == 128);
+    CHECK(read(with(least("electra"), "embedding_size", 384)).embedding_size == 0);
+    CHECK(read(least("electra")).norm_epsilon == 1e-12);
+    CHECK(read(least("electra")).head_activation == model::Activation::gelu);
+    CHECK(read(least("mpnet")).max_positions == 510);
+    CHECK(json::parse(read(least("mpnet")).to_json()).at("bucket_rows") == 32);
+    CHECK(read(least("eurobert")).max_positions == 8192);
+    CHECK(read(least("eurobert")).norm_epsilon == 1e-5);
+    CHECK(read(least("eurobert")).rope.theta == 10000);
+    CHECK_FALSE(read(least("eurobert")).tied_head);
+    const ModelConfig nomic = read(json::object({{"model_type", "nomic_bert"}}));
+    CHECK(nomic.vocabulary == 30528);
+    CHECK(nomic.hidden == 768);
+    CHECK(nomic.feed_forward == 3072);
+    CHECK(nomic.token_types == 2);
+    CHECK(nomic.rope.theta == 1000);
+    CHECK(nomic.tied_head);
+    refuses(least("esm"), ErrorCode::mismatch, "pad_token_id");
+    const ModelConfig esm = read(with(least("esm"), "pad_token_id", 1));
+    CHECK(esm.positions == model::PositionKind::learned);
+    CHECK(esm.max_positions == 1024);
+    CHECK_FALSE(esm.embedding_norm);
+    CHECK(json::parse(esm.to_json()).at("dropped_token") == -1);
+    // A rope object says nothing there.
+    const json rotary = with(least("esm"), "position_embedding_type", "rotary");
+    CHECK(read(rotary).max_positions == 1026);
+    CHECK(read(with(rotary, "rope_parameters", {{"rope_type", "linear"}, {"factor", 2.0}, {"rope_theta", 5.0}}))
+              .rope.theta == 10000);
+}

@@ -66,7 +66,7 @@ TEST_CASE("Every prefix that files have before a backbone is known", "[model][en
                                                               {"electra", "electra.", ""},
                                                               {"mpnet", "mpnet.", ""},
                                                               {"eurobert", "model.", ""},
-                                                              {"nomic-bert-renamed-untied", "nomic_bert.", ""},
+                                                              {"nomic-bert", "nomic_bert.", ""},
                                                               {"opt", "model.decoder.", "decoder."},
                                                               {"opt", "model.decoder.", ""},
                                                               {"bloom", "transformer.", ""}}) {
