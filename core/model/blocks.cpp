@@ -205,7 +205,7 @@ at::Tensor Embedding::position_rows(const at::Tensor& ids, std::int64_t first_po
 }
 
 /// As ESM: `dropped_token_` has no embedding, and the others are scaled as dropout would, by the share of tokens that
-/// are left over the one that was left in training.
+/// was left in training over the share that is left here.
 at::Tensor Embedding::without_dropped(const at::Tensor& x, const Batch& batch) const {
     constexpr double left_in_training = 1 - 0.15 * 0.8;
     const at::Tensor dropped = batch.ids.eq(dropped_token_);
