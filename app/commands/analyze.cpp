@@ -62,9 +62,12 @@ store::RecordLevels parse_record(const std::vector<std::string>& names) {
             record.logits = true;
         else if (name == "implicit")
             record.implicit = true;
+        else if (name == "experts")
+            record.experts = true;
         else
-            throw UsageError("--record: a list of maps, attention, states, logits, implicit is expected; found " +
-                             escaped(name));
+            throw UsageError(
+                "--record: a list of maps, attention, states, logits, experts, implicit is expected; found " +
+                escaped(name));
     }
     return record;
 }
@@ -263,7 +266,8 @@ void run(const Options& options, const Cancellation& cancellation) {
         throw UsageError("--windows: a --length is expected beside it; found none");
     if (parse_record(options.record).implicit)
         throw Error(ErrorCode::unsupported, "--record",
-                    "expected maps, attention, states or logits, for no mixer of this version has an implicit matrix",
+                    "expected maps, attention, states, logits or experts, for no mixer of this version has an implicit "
+                    "matrix",
                     "found implicit");
     configure_compute(options.threads, options.kernels, options.device);
     json documents = json::array();
@@ -340,7 +344,7 @@ void add_analyze(CLI::App& app, Context& context) {
         ->group("Input");
     add_flag(*command, "--repeat-token", options->repeat_token, "Replace every token by the text's first one")
         ->group("Input");
-    add_option(*command, "--record", options->record, "Keep more: maps, attention, states, logits")
+    add_option(*command, "--record", options->record, "Keep more: maps, attention, states, logits, experts")
         ->delimiter(',')
         ->expected(1)
         ->take_all();

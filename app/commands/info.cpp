@@ -94,6 +94,10 @@ json describe_checkpoint(const checkpoint::Checkpoint& checkpoint) {
             document["heads"] = inspection.config.heads;
             document["key_value_heads"] = inspection.config.key_value_heads;
             document["head_size"] = inspection.config.head_size;
+            if (inspection.config.experts > 0) {
+                document["experts"] = inspection.config.experts;
+                document["experts_per_token"] = inspection.config.experts_per_token;
+            }
             document["hidden_size"] = inspection.config.hidden;
             document["vocabulary"] = inspection.config.vocabulary;
             document["max_positions"] = inspection.config.max_positions;
@@ -160,11 +164,16 @@ json describe_analysis(const fs::path& path) {
                       {{"maps", header.record.maps},
                        {"attention", header.record.attention},
                        {"states", header.record.states},
-                       {"logits", header.record.logits}}},
+                       {"logits", header.record.logits},
+                       {"experts", header.record.experts}}},
                      {"indicators", file->indicators()},
                      {"model_sha256", header.model_sha256},
                      {"problems", json::array()}};
     if (!targets.empty()) document["target_lengths"] = targets;
+    if (header.record.experts) {
+        document["experts"] = header.experts;
+        document["experts_per_token"] = header.experts_per_token;
+    }
     return document;
 }
 
@@ -234,6 +243,8 @@ void print_description(const json& document) {
                                          "heads",
                                          "key_value_heads",
                                          "head_size",
+                                         "experts",
+                                         "experts_per_token",
                                          "hidden_size",
                                          "vocabulary",
                                          "max_positions",

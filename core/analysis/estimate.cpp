@@ -36,6 +36,8 @@ store::AnalysisHeader header_of(const model::Inspection& inspection, const Analy
     header.record = request.record;
     header.hidden_boundaries = config.all_layers() + 1;
     header.vocabulary = config.vocabulary;
+    header.experts = config.experts;
+    header.experts_per_token = config.experts_per_token;
     header.maps_float16 = request.maps_float16;
     return header;
 }

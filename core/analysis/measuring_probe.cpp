@@ -5,6 +5,8 @@
 #include <array>
 #include <utility>
 
+#include <ATen/ops/sort.h>
+
 #include "core/analysis/dense_rows.h"
 
 namespace headscope::analysis {
@@ -51,6 +53,7 @@ bool MeasuringProbe::layer_measured(std::int64_t layer) const {
 }
 
 bool MeasuringProbe::wants(std::string_view name, LayerIndex layer) const {
+    if (name == "expert_index" || name == "expert_weight") return header_.record.experts && layer_measured(layer.value);
     if (!header_.record.states) return false;
     // A boundary belongs to the layers on both its sides.
     if (name == first_boundary_) {
@@ -69,6 +72,10 @@ void MeasuringProbe::announce(std::string_view name, LayerIndex layer, const at:
         write_hidden(0, value);
     else if (name == "hidden")
         write_hidden(layer.value + 1, value);
+    else if (name == "expert_index")
+        experts_ = value;  // of this layer alone: nobody overwrites it before its weights come
+    else if (name == "expert_weight")
+        write_experts(layer.value, value);
     else
         states_.insert_or_assign(std::string(name), vector_statistics(value));
 }
@@ -80,6 +87,19 @@ void MeasuringProbe::write_hidden(std::int64_t boundary, const at::Tensor& value
         const auto row = [&](const std::vector<float>& all) { return std::span(all).subspan(b * length, length); };
         writer_.write_hidden_state(sequences_[b], boundary, "hidden_norm", row(found.norm));
         writer_.write_hidden_state(sequences_[b], boundary, "hidden_variance", row(found.variance));
+    }
+}
+
+void MeasuringProbe::write_experts(std::int64_t layer, const at::Tensor& weight) {
+    // A router's order may be another one than that of the weights: a bias of the choice alone.
+    const auto [weights, order] = at::sort(weight, true, -1, true);
+    const at::Tensor index = experts_.gather(-1, order).to(at::kShort).contiguous();
+    experts_.reset();
+    const auto size = static_cast<std::size_t>(index.size(1) * index.size(2));
+    for (std::size_t b = 0; b < sequences_.size(); ++b) {
+        const auto row = static_cast<std::int64_t>(b);
+        writer_.write_experts(sequences_[b], layer, {index.select(0, row).const_data_ptr<std::int16_t>(), size},
+                              float_values(weights.select(0, row)));
     }
 }
 

@@ -31,6 +31,7 @@ public:
 private:
     bool layer_measured(std::int64_t layer) const;
     void write_hidden(std::int64_t boundary, const at::Tensor& value);
+    void write_experts(std::int64_t layer, const at::Tensor& weight);
     void write_states(const model::AttentionRecord& record);
     void write_map(const model::AttentionRecord& record, std::int64_t b);
 
@@ -42,6 +43,7 @@ private:
     std::map<std::string, kernels::StatisticsRequest> self_;  ///< by stream: duplicate and induction scores need tokens
     kernels::StatisticsRequest cross_;
     std::string first_boundary_;                                   ///< what announces what the first layer reads
+    at::Tensor experts_;                                           ///< "expert_index" of the layer that is computed
     std::map<std::string, VectorStatistics, std::less<>> states_;  ///< "query", ...: of the site that comes next
 };
 

@@ -68,6 +68,11 @@ void check_settings(const model::ModelConfig& config, const std::vector<Site>& s
         throw Error(ErrorCode::usage, "--record logits", "expected a model with a head for the vocabulary",
                     "found none");
     }
+    if (request.record.experts && (config.experts < 1 || config.experts > store::most_experts)) {
+        throw Error(ErrorCode::usage, "--record experts",
+                    "expected a model with a mixture of experts, at most " + std::to_string(store::most_experts),
+                    "found " + (config.experts < 1 ? "none" : std::to_string(config.experts)));
+    }
     check_layers(request.layers, config.all_layers(), "--layers");
     check_layers(request.skip_layers, config.all_layers(), "--skip");
     measured_layers(request, config.all_layers());
@@ -102,6 +107,8 @@ store::AnalysisHeader make_header(const model::Model& model, const AnalysisReque
     header.record = request.record;
     header.hidden_boundaries = config.all_layers() + 1;
     header.vocabulary = config.vocabulary;
+    header.experts = config.experts;
+    header.experts_per_token = config.experts_per_token;
     header.max_positions = config.max_positions;
     header.histogram_row_step = request.all_rows ? 1 : 0;
     header.maps_float16 = request.maps_float16;

@@ -133,9 +133,9 @@ void Xielu::declare(TensorPlan& plan, const std::string& stem) {
     if (plan.has(stem + ".eps")) plan.want_number(&epsilon, stem + ".eps", {}, -1e-6, Initial::fixed);
 }
 
-at::Tensor FeedForward::operator()(const at::Tensor& x, const Cancellation* cancellation) const {
+at::Tensor FeedForward::operator()(const at::Tensor& x, const Cancellation* cancellation, Routing* taken) const {
     if (experts.per_token == 0) return plain(x, cancellation);
-    const at::Tensor chosen = experts(x, cancellation);
+    const at::Tensor chosen = experts(x, cancellation, taken);
     if (!up.weight.defined()) return chosen;
     const at::Tensor shared = plain(x, cancellation);
     return chosen + (shared_share.weight.defined() ? at::sigmoid(shared_share(x)) * shared : shared);

@@ -57,7 +57,9 @@ struct FeedForward {
     Xielu xielu;      ///< of Activation::xielu
     Experts experts;  ///< where there are any, in place of up and down, which are of the expert that all tokens have
     Linear shared_share;  ///< [1, d]: what that one's output is multiplied by the sigmoid of; weight undefined: nothing
-    at::Tensor operator()(const at::Tensor& x, const Cancellation* cancellation = nullptr) const;
+    /// `taken`: as of Experts, where there are any.
+    at::Tensor operator()(const at::Tensor& x, const Cancellation* cancellation = nullptr,
+                          Routing* taken = nullptr) const;
     void declare(TensorPlan& plan, const TensorNames& names, std::int64_t layer);
 
 private:

@@ -40,11 +40,21 @@ const ExpertNames& present(const TensorPlan& plan, const TensorNames& names) {
 
 }  // namespace
 
-at::Tensor Experts::operator()(const at::Tensor& x, const Cancellation* cancellation) const {
+at::Tensor Experts::operator()(const at::Tensor& x, const Cancellation* cancellation, Routing* taken) const {
     const at::Tensor rows = x.reshape({-1, x.size(-1)});
-    std::vector<at::Tensor> parts;
+    std::vector<at::Tensor> parts, chosen, shares;
     for (std::int64_t first = 0; first < rows.size(0); first += kRows) {
-        parts.push_back(of_rows(rows.narrow(0, first, std::min(kRows, rows.size(0) - first)), cancellation));
+        const at::Tensor here = rows.narrow(0, first, std::min(kRows, rows.size(0) - first));
+        const Routing of_token = route(here);
+        parts.push_back(of_rows(here, of_token, cancellation));
+        if (!taken) continue;
+        chosen.push_back(of_token.chosen);
+        shares.push_back(of_token.shares);
+    }
+    if (taken) {
+        std::vector<std::int64_t> shape = x.sizes().vec();
+        shape.back() = per_token;
+        *taken = {at::cat(chosen).view(shape), at::cat(shares).view(shape)};
     }
     return (parts.size() == 1 ? parts.front() : at::cat(parts)).view(x.sizes());
 }
@@ -57,7 +67,7 @@ at::Tensor Experts::outside_best_groups(const at::Tensor& scores) const {
     return at::ones_like(worth, at::kBool).scatter(-1, best, false).unsqueeze(-1).expand_as(grouped).flatten(-2);
 }
 
-Experts::Choice Experts::choose(const at::Tensor& rows) const {
+Routing Experts::route(const at::Tensor& rows) const {
     const bool widened = routing.wide && rows.scalar_type() == at::kBFloat16;
     const at::Tensor logits =
         widened ? at::linear(rows.to(at::kFloat), router.to(at::kFloat)) : at::linear(rows, router, router_bias);
@@ -78,13 +88,13 @@ Experts::Choice Experts::choose(const at::Tensor& rows) const {
     return {chosen, routing.scale == 1 ? shares : shares * routing.scale};
 }
 
-at::Tensor Experts::of_rows(const at::Tensor& rows, const Cancellation* cancellation) const {
-    const auto [chosen, by_token] = choose(rows);
-    const at::Tensor shares = by_token.to(rows.scalar_type()).flatten();
+at::Tensor Experts::of_rows(const at::Tensor& rows, const Routing& of_token, const Cancellation* cancellation) const {
+    const at::Tensor chosen = of_token.chosen.flatten();
+    const at::Tensor shares = of_token.shares.to(rows.scalar_type()).flatten();
     // Pairs of a token and one of its experts, in the order of the experts: each expert's share is one piece.
-    const at::Tensor order = at::argsort(chosen.flatten(), true, 0);
+    const at::Tensor order = at::argsort(chosen, true, 0);
     const at::Tensor tokens = at::floor_divide(order, per_token);
-    const at::Tensor counts = at::bincount(chosen.flatten(), {}, router.size(0));
+    const at::Tensor counts = at::bincount(chosen, {}, router.size(0));
     at::Tensor sum = at::zeros_like(rows);
     std::int64_t done = 0;
     for (std::int64_t expert = 0; expert < router.size(0); ++expert) {

@@ -15,6 +15,11 @@
 
 namespace headscope::model {
 
+/// Which experts each token goes through, and what their outputs are multiplied by.
+struct Routing {
+    at::Tensor chosen, shares;  ///< [.., per token]; int64, and the type of the router's logits
+};
+
 /// E experts of f hidden units each: maps [out, in] in which the rows of an expert's gate come before those of its up.
 /// gpt-oss has [in, out], columns of gate and of up that alternate, and biases, as in its files.
 struct Experts {
@@ -29,17 +34,15 @@ struct Experts {
     Activation activation = Activation::silu;
     double limit = 0, slope = 1;  ///< ModelConfig::expert_limit, expert_slope
 
-    /// [.., d] -> the same shape. `cancellation` is heeded after each expert's share of a chunk of rows.
-    at::Tensor operator()(const at::Tensor& x, const Cancellation* cancellation) const;
+    /// [.., d] -> the same shape. `cancellation` is heeded after each expert's share of a chunk of rows. `taken`, where
+    /// it is given, is set to the routing of all rows.
+    at::Tensor operator()(const at::Tensor& x, const Cancellation* cancellation, Routing* taken = nullptr) const;
     void declare(TensorPlan& plan, const TensorNames& names);
 
 private:
-    struct Choice {
-        at::Tensor experts, shares;  ///< [N, per_token]
-    };
-    Choice choose(const at::Tensor& rows) const;
+    Routing route(const at::Tensor& rows) const;
     at::Tensor outside_best_groups(const at::Tensor& scores) const;
-    at::Tensor of_rows(const at::Tensor& rows, const Cancellation* cancellation) const;
+    at::Tensor of_rows(const at::Tensor& rows, const Routing& of_token, const Cancellation* cancellation) const;
     at::Tensor of_expert(std::int64_t expert, const at::Tensor& rows) const;
     void declare_gpt_oss(TensorPlan& plan, const TensorNames& names, const ExpertNames& own);
 };

@@ -31,7 +31,9 @@ struct AttentionRecord {
 /// reads: of a post-norm block its plain input), "query", "key", "value" (before rotary, [B, heads, L, size]),
 /// "query_rotated", "key_rotated" (where positions rotate), "head_output" [B, H, L, dv] (of heads that are switched
 /// off: what they would say), "mixer_output" (what the output projection reads, [B, L, output size]),
-/// "attention_output" (after the output projection, before the residual sum), "feed_forward_output" (likewise),
+/// "attention_output" (after the output projection, before the residual sum), of a mixture of experts "expert_index"
+/// and then "expert_weight" [B, L, experts per token] (int64; what that expert's output is multiplied by; who wants the
+/// weights wants the indices), "feed_forward_output" (as "attention_output"),
 /// "hidden" (the block's output) [B, L, d]; "final_norm" (what forward() returns, also where a family has no norm
 /// there); "logits" (rows of the vocabulary, in chunks; see Model::logits). An encoder-decoder's encoder comes first,
 /// its ends being "encoder_embedding" and "encoder_final_norm". A decoder's layer with cross-attention announces

@@ -136,6 +136,9 @@ struct AnalysisFile::Impl {
             case Type::int32:
                 values.data = widened(read<std::int32_t>(wanted, start, count));
                 break;
+            case Type::int16:
+                values.data = widened(read<std::int16_t>(wanted, start, count));
+                break;
             case Type::int8:
                 values.data = widened(read<std::int8_t>(wanted, start, count));
                 break;
@@ -277,6 +280,20 @@ std::optional<Values> AnalysisFile::state(const std::string& which, std::int64_t
     const std::string name = "/states/" + which;
     if (impl_->schema.find(name) == nullptr) return std::nullopt;
     return impl_->at(name, s, site);
+}
+
+std::optional<AnalysisFile::Experts> AnalysisFile::experts(std::int64_t s, std::int64_t layer) const {
+    const Hdf5Lock lock;
+    if (!impl_->header->record.experts) return std::nullopt;
+    Experts experts{impl_->at("/experts/index", s, layer), impl_->at("/experts/weight", s, layer)};
+    const auto count = static_cast<double>(impl_->header->experts);
+    for (const double index : experts.index.data) {
+        if (index >= -1 && index < count) continue;
+        throw Error(ErrorCode::format, impl_->where + ", /experts/index",
+                    "expected experts below " + std::to_string(impl_->header->experts) + ", or -1",
+                    "found " + std::to_string(static_cast<std::int64_t>(index)));
+    }
+    return experts;
 }
 
 std::optional<Values> AnalysisFile::attention_rows(std::int64_t s, std::int64_t site, std::int64_t head,

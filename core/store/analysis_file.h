@@ -58,6 +58,12 @@ public:
     /// which: q_norm, ..., v_variance: [H, L]; hidden_norm, hidden_variance: [L], `site` being the boundary 0..layers.
     /// Empty when states were not recorded.
     std::optional<Values> state(const std::string& which, std::int64_t s, std::int64_t site) const;
+    /// Which experts the tokens of a layer went through, in order of weight, and with which weight: both [L, k]; -1 and
+    /// NaN where there is none. Empty when experts were not recorded.
+    struct Experts {
+        Values index, weight;
+    };
+    std::optional<Experts> experts(std::int64_t s, std::int64_t layer) const;
     /// Recorded dense weights of queries [first, first + count) of one head, [count, keys]; empty when not recorded.
     std::optional<Values> attention_rows(std::int64_t s, std::int64_t site, std::int64_t head, std::int64_t first,
                                          std::int64_t count) const;

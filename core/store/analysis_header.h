@@ -12,6 +12,9 @@
 
 namespace headscope::store {
 
+/// Experts of a layer: their numbers are stored in 16 bits.
+inline constexpr std::int64_t most_experts = 1 << 15;
+
 /// One analysed sequence, as /tokens stores it.
 struct SequenceTokens {
     std::vector<std::int32_t> ids;
@@ -22,7 +25,7 @@ struct SequenceTokens {
 
 /// What is recorded beyond the indicators, histograms, thumbnails, column mass and loss that are always there.
 struct RecordLevels {
-    bool maps = false, attention = false, states = false, logits = false, implicit = false;
+    bool maps = false, attention = false, states = false, logits = false, implicit = false, experts = false;
 };
 
 /// Everything about an analysis that is known before the first layer ran: fixes every dataset's shape, so that all of
@@ -47,10 +50,11 @@ struct AnalysisHeader {
     std::int64_t max_positions = 0;       ///< 0: no limit; marked in figures when a sequence passes it
     std::int64_t histogram_row_step = 0;  ///< 0: by the longest sequence, see row_step()
     bool maps_float16 = false;
-    bool thumbnails_float16 = false;        ///< as files of version 1 have them; nothing writes such any more
-    std::set<std::int64_t> implicit_sites;  ///< sites with an implicit matrix (linear mixers)
-    std::int64_t type_chunk = 0;            ///< tokens per chunk of /token_types; 0: none
-    std::int64_t bias_window = 0;           ///< W of /parameters/distance_bias; 0: none
+    bool thumbnails_float16 = false;                  ///< as files of version 1 have them; nothing writes such any more
+    std::set<std::int64_t> implicit_sites;            ///< sites with an implicit matrix (linear mixers)
+    std::int64_t type_chunk = 0;                      ///< tokens per chunk of /token_types; 0: none
+    std::int64_t bias_window = 0;                     ///< W of /parameters/distance_bias; 0: none
+    std::int64_t experts = 0, experts_per_token = 0;  ///< of a layer that has some, for /experts
 
     std::int64_t longest() const;  ///< tokens of the longest sequence of any stream
     std::int32_t most_heads() const;

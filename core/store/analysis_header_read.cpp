@@ -231,6 +231,7 @@ private:
             hdf5::read_attribute(types.id, "chunk_size", Type::int64, &h_.type_chunk, 1, where_ + ", /token_types");
             if (h_.type_chunk < 1) refuse("/token_types", "expected a chunk_size of at least 1", "found less");
         }
+        if (hdf5::exists(file_, "/experts")) experts();
         const auto pairs = static_cast<std::uint64_t>(h_.sequences.size()) * h_.sites.size();
         if ((h_.record.maps || h_.record.attention || h_.record.implicit) && pairs > bytes_ / least_description) {
             refuse(h_.record.maps ? "/maps" : "/attention",
@@ -239,6 +240,21 @@ private:
         }
         for (std::int64_t i = 0; h_.record.implicit && i < static_cast<std::int64_t>(h_.sites.size()); ++i) {
             if (hdf5::exists(file_, implicit_path(0, i))) h_.implicit_sites.insert(i);
+        }
+    }
+
+    void experts() {
+        const auto index = hdf5::open_dataset(file_, "/experts/index", Type::int16, 4, bytes_, where_);
+        hdf5::read_attribute(index.id, "experts", Type::int64, &h_.experts, 1, where_ + ", /experts/index");
+        h_.record.experts = true;
+        h_.experts_per_token = index.shape[3];
+        if (h_.experts < 1 || h_.experts > most_experts) {
+            refuse("/experts/index", "expected 1 to " + std::to_string(most_experts) + " experts",
+                   "found " + std::to_string(h_.experts));
+        }
+        if (h_.experts_per_token < 1 || h_.experts_per_token > h_.experts) {
+            refuse("/experts/index", "expected 1 to " + std::to_string(h_.experts) + " experts of a token",
+                   "found " + std::to_string(h_.experts_per_token));
         }
     }
 

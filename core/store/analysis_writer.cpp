@@ -275,6 +275,15 @@ void AnalysisWriter::write_hidden_state(std::int64_t s, std::int64_t boundary, c
     impl_->flush();
 }
 
+void AnalysisWriter::write_experts(std::int64_t s, std::int64_t layer, std::span<const std::int16_t> index,
+                                   std::span<const float> weight) {
+    const std::int64_t each = std::max<std::int64_t>(impl_->header.experts_per_token, 1);
+    const Shape start{s, layer, 0, 0}, count{1, 1, static_cast<std::int64_t>(index.size()) / each, each};
+    impl_->write("/experts/weight", Type::float32, start, count, weight.data(), weight.size());
+    impl_->write("/experts/index", Type::int16, start, count, index.data(), index.size());
+    impl_->flush();
+}
+
 void AnalysisWriter::write_loss(std::int64_t s, std::span<const float> loss) {
     impl_->write("/output/loss", Type::float32, {s, 0}, {1, static_cast<std::int64_t>(loss.size())}, loss.data(),
                  loss.size());

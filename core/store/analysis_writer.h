@@ -41,6 +41,9 @@ public:
     /// which: "hidden_norm" or "hidden_variance"; boundary 0..layers; values [length].
     void write_hidden_state(std::int64_t s, std::int64_t boundary, const std::string& which,
                             std::span<const float> values);
+    /// Experts of a sequence's tokens in a layer, [length, experts_per_token], each token's in order of weight.
+    void write_experts(std::int64_t s, std::int64_t layer, std::span<const std::int16_t> index,
+                       std::span<const float> weight);
     void write_loss(std::int64_t s, std::span<const float> loss);
     /// Rows [first_row, ...) of the logits, each of the vocabulary's size.
     void write_logits(std::int64_t s, std::int64_t first_row, std::span<const float> rows);

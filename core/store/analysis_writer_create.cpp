@@ -39,6 +39,7 @@ public:
             attribute("/token_types", "chunk_size", Type::int64, &header_.type_chunk);
             fill_bytes("/token_types", -1);
         }
+        if (header_.record.experts) attribute("/experts/index", "experts", Type::int64, &header_.experts);
         if (header_.record.maps) rules();
         if (header_.record.logits) absent_logits();
         fill_bytes("/sites/done", 0);

@@ -79,6 +79,7 @@ std::size_t type_size(Type type) {
     switch (type) {
         case Type::int8:
             return 1;
+        case Type::int16:
         case Type::float16:
             return 2;
         case Type::int32:
@@ -98,6 +99,8 @@ std::string type_name(Type type) {
     switch (type) {
         case Type::int8:
             return "int8";
+        case Type::int16:
+            return "int16";
         case Type::int32:
             return "int32";
         case Type::int64:
@@ -124,6 +127,8 @@ Handle file_type(Type type, std::size_t text_bytes) {
     switch (type) {
         case Type::int8:
             return copy(H5T_STD_I8LE);
+        case Type::int16:
+            return copy(H5T_STD_I16LE);
         case Type::int32:
             return copy(H5T_STD_I32LE);
         case Type::int64:

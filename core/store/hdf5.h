@@ -43,7 +43,7 @@ private:
 /// Element types of our files, little-endian. Text is UTF-8, of variable length in datasets, where every reader makes
 /// strings of it (netCDF-C fails on what turns fixed lengths into text elsewhere, `_Encoding`), written as soon as the
 /// dataset is made, so that a file's metadata never changes later; of fixed length, padded with NUL, in older files.
-enum class Type { int8, int32, int64, uint64, float16, float32, float64, text };
+enum class Type { int8, int16, int32, int64, uint64, float16, float32, float64, text };
 Handle file_type(Type type, std::size_t text_bytes = 0);  ///< text: 0 bytes is a variable length
 Handle memory_type(Type type, std::size_t text_bytes = 0);
 std::size_t type_size(Type type);  ///< bytes; 0 for text

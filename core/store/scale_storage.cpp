@@ -44,7 +44,7 @@ Handle creation_list(Type type, Fill fill, const std::string& where) {
     } else if (type == Type::float16) {
         const std::uint16_t none = 0x7E00;
         set(H5Pset_fill_value(list, memory, &none));
-    } else if (type == Type::int32 || type == Type::int64) {
+    } else if (type == Type::int16 || type == Type::int32 || type == Type::int64) {
         const std::int64_t none = -1;
         set(H5Pset_fill_value(list, H5T_NATIVE_INT64, &none));
     }

@@ -37,6 +37,7 @@ public:
         scores_and_thumbnails();
         output();
         if (header_.record.states) states();
+        if (header_.record.experts) experts();
         extras();
         for (std::int64_t s = 0; s < sequences(); ++s) {
             if (header_.record.maps) maps(s);
@@ -186,6 +187,15 @@ private:
         add("/states/hidden_norm", Type::float32, dimensions, "", "L2 norm of the hidden state");
         add("/states/hidden_variance", Type::float32, dimensions, "",
             "variance of the hidden state with divisor size - 1");
+    }
+
+    void experts() {
+        scale("/expert_rank", header_.experts_per_token, "rank of an expert among those of a token, by weight");
+        const Names dimensions{"/sequence", "/layer", "/token", "/expert_rank"};
+        add("/experts/index", Type::int16, dimensions, "",
+            "expert that a token goes through; -1 past a sequence's end and in layers without experts or not measured");
+        add("/experts/weight", Type::float32, dimensions, "",
+            "what that expert's output is multiplied by; NaN where there is none");
     }
 
     /// What only mixers of later families have.

@@ -231,8 +231,14 @@ at::Tensor Tower::run_layer(const Layer& layer, const at::Tensor& hidden, const 
     const at::Tensor mixed = dropped(attention, context, "attention");
     const auto feed_forward = [&](const at::Tensor& input) {
         if (context.cancellation) context.cancellation->check();
-        const at::Tensor update =
-            scaled(layer.feed_forward_update_norm(layer.feed_forward(input, context.cancellation)));
+        const bool routed = layer.feed_forward.experts.per_token > 0 && context.wants("expert_index");
+        Routing taken;
+        const at::Tensor update = scaled(
+            layer.feed_forward_update_norm(layer.feed_forward(input, context.cancellation, routed ? &taken : nullptr)));
+        if (routed) {
+            context.announce("expert_index", taken.chosen);
+            context.announce("expert_weight", taken.shares);
+        }
         context.announce("feed_forward_output", update);
         return dropped(update, context, "feed_forward");
     };
