@@ -2,6 +2,8 @@
 #include "files.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 
 namespace headscope::testing {
 
@@ -46,6 +48,30 @@ fs::path sample_with_config(const fs::path& folder, const std::function<void(nlo
 fs::path sample_with_weights(const fs::path& folder, std::string_view bytes) {
     linked_sample(folder, {"model.safetensors"});
     write_file(folder / "model.safetensors", bytes);
+    return folder;
+}
+
+fs::path golden_sample(const fs::path& folder, const std::string& name) {
+    const auto golden = nlohmann::json::parse(read_file(HEADSCOPE_SOURCE_DIR "/tests/golden/models/" + name + ".json"));
+    nlohmann::json header = nlohmann::json::object();
+    std::string data;
+    for (const auto& [tensor, shape] : golden.at("tensors").items()) {
+        std::size_t count = 1;
+        for (const auto& size : shape) count *= size.get<std::size_t>();
+        const std::size_t begin = data.size();
+        for (std::size_t i = 0; i < count; ++i) {
+            const float value = 0.3F * std::sin(static_cast<float>(i + tensor.size()));
+            data.append(reinterpret_cast<const char*>(&value), sizeof value);
+        }
+        header[tensor] = {{"dtype", "F32"}, {"shape", shape}, {"data_offsets", {begin, data.size()}}};
+    }
+    std::string text = header.dump();
+    text.resize((text.size() + 7) / 8 * 8, ' ');
+    const auto size = static_cast<std::uint64_t>(text.size());
+    fs::create_directories(folder);
+    write_file(folder / "model.safetensors",
+               std::string(reinterpret_cast<const char*>(&size), sizeof size) + text + data);
+    write_file(folder / "config.json", golden.at("config").dump());
     return folder;
 }
 

@@ -14,38 +14,9 @@ using namespace headscope;
 using namespace headscope::testing;
 using nlohmann::json;
 
-namespace {
-
-/// The T5 of tests/golden/models/t5.json, with weights that only have to be finite.
-std::filesystem::path tiny_t5(const std::filesystem::path& folder) {
-    const json golden = json::parse(read_file(HEADSCOPE_SOURCE_DIR "/tests/golden/models/t5.json"));
-    json header = json::object();
-    std::string data;
-    for (const auto& [name, shape] : golden.at("tensors").items()) {
-        std::size_t count = 1;
-        for (const auto& size : shape) count *= size.get<std::size_t>();
-        const std::size_t begin = data.size();
-        for (std::size_t i = 0; i < count; ++i) {
-            const float value = 0.3F * std::sin(static_cast<float>(i + name.size()));
-            data.append(reinterpret_cast<const char*>(&value), sizeof value);
-        }
-        header[name] = {{"dtype", "F32"}, {"shape", shape}, {"data_offsets", {begin, data.size()}}};
-    }
-    std::string text = header.dump();
-    text.resize((text.size() + 7) / 8 * 8, ' ');
-    const auto size = static_cast<std::uint64_t>(text.size());
-    std::filesystem::create_directories(folder);
-    write_file(folder / "model.safetensors",
-               std::string(reinterpret_cast<const char*>(&size), sizeof size) + text + data);
-    write_file(folder / "config.json", golden.at("config").dump());
-    return folder;
-}
-
-}  // namespace
-
 TEST_CASE("info tells of both towers of an encoder-decoder", "[app][encoder-decoder]") {
     const TemporaryFolder folder;
-    const Outcome outcome = run_headscope({"info", tiny_t5(folder / "t5").string(), "--json"});
+    const Outcome outcome = run_headscope({"info", golden_sample(folder / "t5", "t5").string(), "--json"});
     check_success(outcome);
     const json info = json::parse(outcome.out);
     CHECK(info.at("family") == "t5");
@@ -59,7 +30,7 @@ TEST_CASE("info tells of both towers of an encoder-decoder", "[app][encoder-deco
 
 TEST_CASE("analyze takes what the decoder reads, one for all or one for each", "[app][encoder-decoder]") {
     const TemporaryFolder folder;
-    const std::string model = tiny_t5(folder / "t5").string();
+    const std::string model = golden_sample(folder / "t5", "t5").string();
     const std::string tokens = write_file(folder / "source.json", "[[3, 4, 5, 6, 7], [9, 8, 7, 6]]").string();
     const std::string one = write_file(folder / "one.json", "[[4, 5, 6]]").string();
     const std::string two = write_file(folder / "two.json", "[[4], [5, 6]]").string();

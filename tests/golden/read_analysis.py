@@ -85,6 +85,8 @@ def check_file(path):
             check_output(check, sizes)
             if "states" in file:
                 check_states(check, sizes)
+            if "experts" in file:
+                check_experts(check, sizes)
             for s in range(sizes["S"]):
                 check_maps_and_attention(check, sizes, s)
             check_nothing_else(check)
@@ -233,6 +235,28 @@ def check_states(check, z):
         for what in ("norm", "variance"):
             check.dataset(f"/states/hidden_{what}", (z["S"], z["layers"] + 1, z["L"]), "float32",
                           ("sequence", "boundary", "token"))
+
+
+def check_experts(check, z):
+    """Of a decoder. A layer that was not measured has none; whether another has some, its first token tells."""
+    each = check.file["expert_rank"].shape[0]
+    shape, dimensions = (z["S"], z["layers"], z["L"], each), ("sequence", "layer", "token", "expert_rank")
+    index = check.dataset("/experts/index", shape, "int16", dimensions)
+    weight = check.dataset("/experts/weight", shape, "float32", dimensions)
+    if index is None or weight is None:
+        return
+    count, numbers, weights = index.attrs["experts"], index[()], weight[()]
+    check.demand(isinstance(count, np.int64) and each <= count, f"/experts/index: {count} experts, {each} of a token")
+    there = (numbers[:, :, :1, :1] >= 0) & (np.arange(z["L"]) < z["output"][:, None])[:, None, :, None]
+    measured = np.zeros(z["layers"], bool)
+    measured[check.file["sites/layer"][check.file["sites/measured"][()] != 0]] = True
+    check.demand(not there[:, ~measured].any(), "/experts/index: of a layer that was not measured")
+    check.demand(((numbers == -1) == np.broadcast_to(~there, shape)).all(), "/experts/index: -1 elsewhere than for none")
+    check.finite("/experts/weight", weights, there)
+    check.demand(numbers.max(initial=-1) < count, "/experts/index: beyond the number of experts")
+    taken = numbers[np.broadcast_to(there, shape)].reshape(-1, each)
+    check.demand(all(len(set(row)) == each for row in taken), "/experts/index: a token has an expert twice")
+    check.demand(not (np.diff(weights, axis=-1) > 0).any(), "/experts/weight: not in order of weight")
 
 
 def check_maps_and_attention(check, z, s):

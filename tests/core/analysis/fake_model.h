@@ -10,6 +10,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/randn.h>
 
@@ -24,6 +25,7 @@ public:
     struct Options {
         std::int64_t layers = 3, heads = 4, key_value_heads = 2, size = 8, vocabulary = 40, positions = 64;
         bool causal = true, head = true;
+        std::int64_t experts = 0;  ///< of every layer but the first, two of a token, announced and not computed
     };
 
     explicit FakeModel(Options options) : o_(options) {
@@ -38,6 +40,8 @@ public:
         config_.head_size = o_.size;
         config_.max_positions = o_.positions;
         config_.causal = o_.causal;
+        config_.experts = o_.experts;
+        config_.experts_per_token = o_.experts > 0 ? 2 : 0;
         config_.original_json = "{}";
         auto generator = at::detail::createCPUGenerator(7);
         const auto random = [&](std::int64_t rows, std::int64_t columns) {
@@ -84,6 +88,7 @@ public:
             if (options.cancellation != nullptr) options.cancellation->check();
             if (!options.skip_layers.contains(static_cast<int>(layer))) {
                 hidden = hidden + attend(hidden, layer, options);
+                if (layer > 0 && o_.experts > 0) route(batch.ids, layer, options.probe);
                 announce(options.probe, "hidden", layer, hidden);
             }
             if (options.after_layer) options.after_layer(static_cast<int>(layer));
@@ -94,6 +99,14 @@ public:
 private:
     static void announce(model::Probe* probe, std::string_view name, std::int64_t layer, const at::Tensor& value) {
         if (probe != nullptr && probe->wants(name, LayerIndex(layer))) probe->announce(name, LayerIndex(layer), value);
+    }
+
+    /// Token t goes through experts t and t + layer, modulo their number; the second has the larger weight.
+    void route(const at::Tensor& ids, std::int64_t layer, model::Probe* probe) const {
+        const at::Tensor first = ids.unsqueeze(-1), index = at::cat({first, first + layer}, -1).remainder(o_.experts);
+        const at::Tensor share = first.to(at::kFloat) / 100;
+        announce(probe, "expert_index", layer, index);
+        announce(probe, "expert_weight", layer, at::cat({share, 1 - share}, -1));
     }
 
     at::Tensor attend(const at::Tensor& hidden, std::int64_t layer, const model::ForwardOptions& options) {

@@ -7,8 +7,8 @@
 #include "core/analysis/request.h"
 #include "core/base/error.h"
 #include "core/store/analysis_file.h"
-#include "tests/core/base/temporary_folder.h"
 #include "tests/core/analysis/fake_model.h"
+#include "tests/core/base/temporary_folder.h"
 
 using namespace headscope;
 namespace fs = std::filesystem;
@@ -195,6 +195,33 @@ TEST_CASE("Only the layers asked for are measured, and skipped ones are left out
     REQUIRE(files_in(folder.path()) == 1);
 }
 
+TEST_CASE("Experts are kept in order of weight, of measured layers that have some", "[analysis]") {
+    tests::FakeModel model({.layers = 4, .experts = 7});
+    const test::TemporaryFolder folder;
+    auto request = request_for({9, 5, 9});
+    request.record.experts = true;
+    request.layers = {0, 1, 2};
+    const auto file = analyse(model, request, folder / "a.headscope.h5");
+    CHECK(file->header().experts == 7);
+    CHECK(file->header().experts_per_token == 2);
+    for (std::int64_t s = 0; s < 3; ++s) {
+        const auto& ids = request.sequences[static_cast<std::size_t>(s)].ids;
+        for (std::int64_t layer = 0; layer < 4; ++layer) {
+            const auto experts = file->experts(s, layer);
+            REQUIRE(experts->index.data.size() == 18);
+            for (std::size_t i = 0; i < 9; ++i) {
+                const bool there = (layer == 1 || layer == 2) && i < ids.size();
+                const double share = there ? ids[i] / 100.0 : 0;
+                CHECK(experts->index.data[2 * i] == (there ? (ids[i] + layer) % 7 : -1));
+                CHECK(experts->index.data[2 * i + 1] == (there ? ids[i] % 7 : -1));
+                REQUIRE(std::isnan(experts->weight.data[2 * i]) == !there);
+                if (there) CHECK(experts->weight.data[2 * i] == Approx(1 - share).epsilon(4 * float_epsilon));
+                if (there) CHECK(experts->weight.data[2 * i + 1] == Approx(share).epsilon(4 * float_epsilon));
+            }
+        }
+    }
+}
+
 TEST_CASE("What the first layer reads is kept where layer 0 is left out", "[analysis]") {
     tests::FakeModel model({});
     const test::TemporaryFolder folder;
@@ -271,6 +298,9 @@ TEST_CASE("What cannot be analysed is refused before a file appears", "[analysis
     refused(request);
     request = request_for({5});
     request.record.logits = true;
+    refused(request);
+    request = request_for({5});
+    request.record.experts = true;
     refused(request);
     CHECK_FALSE(ran);
     REQUIRE(files_in(folder.path()) == 0);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <limits>
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -15,10 +16,13 @@
 #include <ATen/ops/linear.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/sigmoid.h>
+#include <ATen/ops/sort.h>
+#include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros_like.h>
 
 #include "core/model/experts.h"
 #include "core/model/mxfp4.h"
+#include "tests/core/model/recording_probe.h"
 #include "tests/core/model/tiny_checkpoint.h"
 
 using namespace headscope;
@@ -155,13 +159,49 @@ TEST_CASE("A weight may multiply what an expert reads", "[model][experts]") {
 TEST_CASE("Long texts go through experts in chunks without a seam, and can be stopped", "[model][experts]") {
     const model::Experts experts = some_experts(5, 2);
     const at::Tensor x = noise({1, 5000, 7}, 8);
-    const at::Tensor whole = experts(x, nullptr);
-    const at::Tensor parts =
-        at::cat({experts(x.narrow(1, 0, 1234), nullptr), experts(x.narrow(1, 1234, 3766), nullptr)}, 1);
+    model::Routing all, first, second;
+    const at::Tensor whole = experts(x, nullptr, &all);
+    const at::Tensor parts = at::cat(
+        {experts(x.narrow(1, 0, 1234), nullptr, &first), experts(x.narrow(1, 1234, 3766), nullptr, &second)}, 1);
     CHECK(test::largest_difference(whole, parts) < test::kFloatError * test::largest_value(whole));
+    CHECK(all.chosen.sizes() == at::IntArrayRef{1, 5000, 2});
+    CHECK(test::largest_difference(all.shares, at::cat({first.shares, second.shares}, 1)) < test::kFloatError);
+    CHECK((all.chosen.ne(at::cat({first.chosen, second.chosen}, 1)).sum().item<std::int64_t>()) == 0);
     Cancellation cancellation;
     cancellation.request();
     CHECK_THROWS_AS(experts(x, &cancellation), Stopped);
+}
+
+TEST_CASE("Experts and weights are those that transformers hands to its experts", "[model][experts][golden]") {
+    std::ifstream file(HEADSCOPE_SOURCE_DIR "/tests/golden/expert_routing.json");
+    REQUIRE(file.good());
+    const auto golden = nlohmann::json::parse(file);
+    for (const auto& [name, layers] : golden.items()) {
+        INFO(name);
+        const test::GoldenModel tiny = test::golden_model(name);
+        const auto model = tiny.checkpoint.build();
+        test::RecordingProbe probe(false, {"expert_index", "expert_weight"});
+        model::ForwardOptions options;
+        options.probe = &probe;
+        options.beyond_positions = true;
+        model->forward(tiny.batch, options);
+        REQUIRE(static_cast<std::int64_t>(layers.size()) == model->config().layers);
+        for (std::int64_t layer = 0; layer < model->config().layers; ++layer) {
+            const auto& theirs = layers.at(static_cast<std::size_t>(layer));
+            const bool announced = probe.values.count({"expert_weight", layer}) == 1;
+            REQUIRE(announced == !theirs.is_null());
+            if (!announced) continue;
+            const auto [weight, order] = at::sort(probe.at("expert_weight", layer), true, -1, true);
+            REQUIRE(weight.sizes() ==
+                    at::IntArrayRef{tiny.batch.ids.size(0), tiny.batch.ids.size(1), model->config().experts_per_token});
+            const at::Tensor index = probe.at("expert_index", layer).gather(-1, order);
+            const auto numbers = [&](const char* key, at::ScalarType type) {
+                return at::tensor(theirs.at(key).get<std::vector<double>>(), at::kDouble).to(type).view(weight.sizes());
+            };
+            CHECK(index.ne(numbers("index", at::kLong)).sum().item<std::int64_t>() == 0);
+            CHECK(test::largest_difference(weight, numbers("weight", at::kDouble)) < test::kFloatError);
+        }
+    }
 }
 
 TEST_CASE("Packed numbers of every value and scale unpack exactly", "[model][experts]") {

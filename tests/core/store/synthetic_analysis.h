@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <limits>
 #include <random>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,6 +28,8 @@ struct SyntheticAnalysis {
     std::int64_t max_positions = 1024;
     bool causal = true;
     store::RecordLevels record;
+    std::int64_t experts = 6, experts_per_token = 2;  ///< with record.experts
+    std::set<int> plain_layers;                       ///< that have none
     bool maps_float16 = false;
     std::string model_name = "synthetic";
     std::uint64_t seed = 1;
@@ -76,6 +79,8 @@ inline store::AnalysisHeader synthetic_header(const SyntheticAnalysis& a) {
     header.record = a.record;
     header.hidden_boundaries = a.layers + 1;
     header.vocabulary = a.vocabulary;
+    header.experts = a.experts;
+    header.experts_per_token = a.experts_per_token;
     header.max_positions = a.max_positions;
     header.maps_float16 = a.maps_float16;
     return header;
@@ -179,6 +184,26 @@ inline SyntheticMap synthetic_map(const SyntheticAnalysis& a, std::int64_t lengt
     return map;
 }
 
+/// Experts of each token in order of weight: the deeper the layer, the more of them go through the first ones.
+inline void write_synthetic_experts(store::AnalysisWriter& writer, const SyntheticAnalysis& a, std::int64_t s,
+                                    std::int32_t layer, std::uint64_t seed) {
+    std::mt19937_64 random(seed * 7919U + static_cast<std::uint64_t>(layer));
+    std::uniform_real_distribution<double> uniform(0.0, 1.0);
+    std::vector<std::int16_t> index;
+    std::vector<float> weight;
+    for (std::int64_t i = 0; i < a.lengths.at(static_cast<std::size_t>(s)); ++i) {
+        const double skew = std::pow(uniform(random), 1.0 + layer);
+        const auto first = static_cast<std::int64_t>(skew * static_cast<double>(a.experts));
+        const double fall = 0.2 + 0.6 * uniform(random),
+                     whole = 1 - std::pow(fall, static_cast<double>(a.experts_per_token));
+        for (std::int64_t rank = 0; rank < a.experts_per_token; ++rank) {
+            index.push_back(static_cast<std::int16_t>((first + rank) % a.experts));
+            weight.push_back(static_cast<float>(std::pow(fall, static_cast<double>(rank)) * (1 - fall) / whole));
+        }
+    }
+    writer.write_experts(s, layer, index, weight);
+}
+
 /// Writes sequence `s` at every measured site of `layer`, with whatever the header records.
 inline void write_synthetic_layer(store::AnalysisWriter& writer, const SyntheticAnalysis& a, std::int64_t s,
                                   std::int32_t layer) {
@@ -206,6 +231,7 @@ inline void write_synthetic_layer(store::AnalysisWriter& writer, const Synthetic
             writer.write_state(s, layer, std::string(name) + "_variance", values, heads);
         }
     }
+    if (a.record.experts && !a.plain_layers.contains(layer)) write_synthetic_experts(writer, a, s, layer, seed);
     writer.write_site(s, layer, synthetic_statistics(a, length, layer, seed), 0);
 }
 

@@ -105,6 +105,45 @@ TEST_CASE("Data outside the file is never read", "[store][hostile]") {
         ErrorCode::unsupported, "virtual");
 }
 
+TEST_CASE("Experts beyond their number, and numbers of experts that cannot be, are refused", "[store][hostile]") {
+    tests::SyntheticAnalysis a;
+    a.record.experts = true;
+    const test::TemporaryFolder folder;
+    const auto path = folder / "a.headscope.h5";
+    const auto change = [&](const std::function<void(hid_t)>& what) {
+        tests::write_synthetic_analysis(path, a);
+        const hid_t file = H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
+        const hid_t index = H5Dopen2(file, "/experts/index", H5P_DEFAULT);
+        REQUIRE(index >= 0);
+        what(index);
+        H5Dclose(index);
+        REQUIRE(H5Fclose(file) >= 0);
+    };
+    for (const std::int16_t value : {6, -2}) {
+        change([&](hid_t index) {
+            const std::vector<std::int16_t> values(1 * 3 * 24 * 2, value);
+            REQUIRE(H5Dwrite(index, H5T_NATIVE_INT16, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) >= 0);
+        });
+        const auto file = store::AnalysisFile::open(path);
+        try {
+            file->experts(0, 1);
+            FAIL("was read");
+        } catch (const Error& error) {
+            CHECK(error.code() == ErrorCode::format);
+            CHECK(error.where().find("/experts/index") != std::string::npos);
+            CHECK(error.found() == "found " + std::to_string(value));
+        }
+    }
+    for (const std::int64_t count : {std::int64_t{0}, std::int64_t{1}, std::int64_t{40000}}) {
+        change([&](hid_t index) {
+            const hid_t attribute = H5Aopen(index, "experts", H5P_DEFAULT);
+            REQUIRE(H5Awrite(attribute, H5T_NATIVE_INT64, &count) >= 0);
+            H5Aclose(attribute);
+        });
+        CHECK_THROWS_AS(store::AnalysisFile::open(path), Error);
+    }
+}
+
 TEST_CASE("Datasets of other shapes, types and sizes are refused", "[store][hostile]") {
     refuses_entropy(
         [](hid_t file) {

@@ -21,7 +21,7 @@ bool same(double a, double b) {
 tests::SyntheticAnalysis everything() {
     tests::SyntheticAnalysis a;
     a.lengths = {24, 1, 17};
-    a.record = {true, true, true, true, false};
+    a.record = {true, true, true, true, false, true};
     return a;
 }
 
@@ -54,6 +54,9 @@ TEST_CASE("The header comes back as it was given", "[store]") {
     CHECK(found.most_heads() == 4);
     CHECK(found.measured_layers.empty());
     CHECK((found.record.maps && found.record.attention && found.record.states && found.record.logits));
+    CHECK(found.record.experts);
+    CHECK(found.experts == 6);
+    CHECK(found.experts_per_token == 2);
     REQUIRE(found.sites.size() == expected.sites.size());
     for (std::size_t i = 0; i < found.sites.size(); ++i) {
         CHECK(found.sites[i].layer == expected.sites[i].layer);
@@ -245,6 +248,33 @@ TEST_CASE("What mixers of later families have is stored too", "[store]") {
     CHECK(std::isnan(file->parameters("offset")->data[4]));
     CHECK(file->parameters("distance_bias")->shape == Shape{2, 4, 6});
     CHECK(file->header().implicit_sites == std::set<std::int64_t>{1});
+}
+
+TEST_CASE("Experts of each token come back, and none where a layer has none", "[store]") {
+    tests::SyntheticAnalysis a;
+    a.lengths = {5, 3};
+    a.layers = 3;
+    a.record.experts = true;
+    const test::TemporaryFolder folder;
+    store::AnalysisWriter writer(folder / "a.headscope.h5", tests::synthetic_header(a));
+    writer.write_experts(1, 2, std::vector<std::int16_t>{5, 0, 1, 4, 3, 2},
+                         std::vector<float>{0.75F, 0.25F, 0.5F, 0.5F, 1.5F, 0.125F});
+    writer.publish();
+    const auto file = store::AnalysisFile::open(folder / "a.headscope.h5");
+    const auto experts = file->experts(1, 2);
+    REQUIRE(experts.has_value());
+    CHECK(experts->index.shape == Shape{5, 2});
+    CHECK(experts->index.data == std::vector<double>{5, 0, 1, 4, 3, 2, -1, -1, -1, -1});
+    CHECK(experts->weight.shape == Shape{5, 2});
+    CHECK(std::vector<double>(experts->weight.data.begin(), experts->weight.data.begin() + 6) ==
+          std::vector<double>{0.75, 0.25, 0.5, 0.5, 1.5, 0.125});
+    CHECK(std::isnan(experts->weight.data[6]));
+    CHECK(file->experts(1, 1)->index.data == std::vector<double>(10, -1));
+    CHECK(std::isnan(file->experts(0, 2)->weight.data[0]));
+    CHECK_THROWS_AS(file->experts(0, 3), Error);
+    CHECK_THROWS_AS(file->experts(2, 0), Error);
+    tests::write_synthetic_analysis(folder / "b.headscope.h5");
+    CHECK_FALSE(store::AnalysisFile::open(folder / "b.headscope.h5")->experts(0, 0).has_value());
 }
 
 TEST_CASE("A file of version 1 opens: texts of fixed length, thumbnails in float16", "[store]") {

@@ -24,6 +24,7 @@ void write_sample(const std::filesystem::path& path) {
     analysis.key_size = 2;
     analysis.vocabulary = 4;
     analysis.record.maps = analysis.record.attention = analysis.record.states = analysis.record.logits = true;
+    analysis.record.experts = true;
     tests::write_synthetic_analysis(path, analysis);
 }
 
@@ -48,6 +49,7 @@ void read_all(const store::AnalysisFile& file) {
             refusal([&] { file.column_mass(s, site); });
             refusal([&] { file.histogram(s, site); });
             refusal([&] { file.token_types(s, site); });
+            refusal([&] { file.experts(s, header.sites[static_cast<std::size_t>(site)].layer); });
             for (const char* name : {"mean", "maximum"}) refusal([&] { file.thumbnail(name, s, site); });
             for (const char* name : {"q_norm", "v_variance", "hidden_norm"})
                 refusal([&] { file.state(name, s, site); });
