@@ -67,6 +67,7 @@ struct ColourScale {
     ColourMap map = ColourMap::sequential;
     ScaleKind scale = ScaleKind::linear;
     double minimum = 0, maximum = 1;  ///< logarithmic: values below minimum are drawn as minimum
+    std::optional<Tick> mark;         ///< a value that the colour bar points out; its label stands before the number
 };
 
 /// What several cells under one device pixel become. extreme: the one farthest from zero.

@@ -23,6 +23,7 @@ FigureData attention(Files files, const FigureOptions& options);
 FigureData indicators(Files files, const FigureOptions& options);
 FigureData thumbnails(Files files, const FigureOptions& options);
 FigureData states(Files files, const FigureOptions& options);
+FigureData experts(Files files, const FigureOptions& options);
 FigureData loss(Files files, const FigureOptions& options);
 FigureData text(Files files, const FigureOptions& options);
 FigureData lines(Files files, const FigureOptions& options);

@@ -36,6 +36,9 @@ constexpr std::array kRecipes{
           "column mass or loss; --query: maps (analyze --record maps)", text},
     Entry{"states", "norms and variances of queries, keys, values and hidden states by position",
           "states (analyze --record states)", states},
+    Entry{"experts",
+          "load of a mixture's experts by layer, with an even load marked; --layer: shares of tokens and of weight",
+          "experts (analyze --record experts)", experts},
     Entry{
         "loss",
         "of analyses: next-token loss by position, its running mean, the most surprising tokens; of runs: training and "

@@ -27,8 +27,14 @@ std::vector<std::pair<double, QString>> bar_ticks(const figures::ColourScale& sc
             ticks.emplace_back(fraction(scale, value), number_label(value));
         }
     }
-    if (ticks.size() < 2 && scale.maximum > scale.minimum) {
-        return {{0.0, number_label(scale.minimum)}, {1.0, number_label(scale.maximum)}};
+    if (ticks.size() < 2 && scale.maximum > scale.minimum)
+        ticks = {{0.0, number_label(scale.minimum)}, {1.0, number_label(scale.maximum)}};
+    if (scale.mark) {
+        const double at = fraction(scale, scale.mark->position);
+        const double room = text_height(figure_font(points)) / std::max(length, 1.0);
+        std::erase_if(ticks, [&](const auto& tick) { return std::abs(tick.first - at) < room; });
+        ticks.emplace_back(
+            at, QString::fromStdString(scale.mark->label) + QLatin1Char(' ') + number_label(scale.mark->position));
     }
     return ticks;
 }
@@ -60,6 +66,12 @@ void ColourBar::draw(QCPPainter* painter) {
     painter->setPen(QPen(theme_.line, 1.5));
     painter->setBrush(Qt::NoBrush);
     painter->drawRect(bar);
+
+    if (scale_.mark) {
+        const double y = bar.bottom() - fraction(scale_, scale_.mark->position) * bar.height();
+        painter->setPen(QPen(theme_.accent, 2.5));
+        painter->drawLine(QLineF(bar.left() - kTick, y, bar.right() + kTick, y));
+    }
 
     const QFont font = figure_font(points_);
     double right = 0;
