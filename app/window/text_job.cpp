@@ -40,6 +40,7 @@ std::string settings_of(const OpenModel& model, const TextChoice& choice, const 
     if (choice.maps) settings.record.emplace_back("maps");
     if (choice.states) settings.record.emplace_back("states");
     if (choice.logits) settings.record.emplace_back("logits");
+    if (choice.experts) settings.record.emplace_back("experts");
     settings.threads = compute_threads();
     settings.bos = name_of(choice.first);
     settings.length = choice.length;
@@ -115,6 +116,7 @@ void open_as_model(OpenModel& open) {
     card.causal = config.causal;
     card.encoder_decoder = config.encoder != nullptr;
     card.head = open.inspection.has_head;
+    card.experts = config.experts > 0;
     QStringList notes;
     if (!open.inspection.report.left_over.empty())
         notes << QObject::tr("%1 tensors left over").arg(open.inspection.report.left_over.size());
@@ -228,6 +230,7 @@ analysis::AnalysisRequest make_request(const OpenModel& model, const TextChoice&
     request.record.maps = choice.maps;
     request.record.states = choice.states;
     request.record.logits = choice.logits && model.inspection.has_head;
+    request.record.experts = choice.experts && config.experts > 0;
     request.beyond_positions = choice.beyond_positions;
     request.switched_off = analysis::parse_switched_off(
         choice.switch_off.toStdString(), choice.mean ? model::SwitchedOff::How::mean : model::SwitchedOff::How::zero,

@@ -6,13 +6,16 @@
 #include <QPushButton>
 #include <QSignalSpy>
 #include <QTest>
+#include <QToolButton>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <set>
 
 #include "core/store/analysis_writer.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/store/synthetic_analysis.h"
 #include "tests/widgets/desk_fixture.h"
+#include "widgets/panels/expert_cells.h"
 #include "widgets/panels/token_weights.h"
 #include "widgets/plots/offscreen.h"
 #include "widgets/text/banner.h"
@@ -202,6 +205,98 @@ TEST_CASE("Every colouring is a figure with the same numbers and colours", "[on_
                 CHECK(block.colours.minimum == Approx(scale.minimum).epsilon(1e-5));
                 CHECK(block.colours.maximum == Approx(scale.maximum).epsilon(1e-5));
             }
+        }
+    }
+}
+
+TEST_CASE("Under each token are the experts of the selected layer that took it", "[on_text]") {
+    auto a = with_maps();
+    a.record.experts = true;
+    a.plain_layers = {2};
+    Shown s(a);
+    const auto file = store::AnalysisFile::open(s.folder / "a.headscope.h5");
+    auto* button = s.view->findChild<QToolButton*>("experts_shown");
+    CHECK(button->isVisibleTo(s.view.get()));
+    for (const std::int64_t layer : {0, 1}) {
+        s.desk.select_head(layer, 0);
+        tests::settle(s.desk);
+        const auto found = file->experts(0, layer);
+        double largest = 0;
+        for (const double weight : found->weight.data) largest = std::max(largest, weight);
+        for (std::int64_t token = 0; token < 24; ++token) {
+            for (int row = 0; row < 2; ++row) {
+                const auto at = static_cast<std::size_t>(2 * token + row);
+                const QColor cell = s.text().strip_colour(token, row);
+                REQUIRE(cell.isValid());
+                CHECK(cell.rgb() ==
+                      expert_colour(s.desk.theme(), static_cast<std::int64_t>(found->index.data[at]), 6).rgb());
+                CHECK(cell.alphaF() == Approx(0.15 + 0.85 * found->weight.data[at] / largest).margin(1e-3));
+            }
+        }
+        const QString words = expert_words(*found, 4);
+        CHECK(words.startsWith(QStringLiteral("experts %1 (").arg(static_cast<int>(found->index.data[8]))));
+        CHECK(s.text().description(4).contains(words));
+        CHECK(s.heading().contains(QStringLiteral("experts of layer %1").arg(layer)));
+        REQUIRE(s.view->figure());
+        CHECK(s.view->figure()->note.contains("experts"));
+    }
+    const QImage with = s.text().viewport()->grab().toImage();
+    s.desk.select_head(2, 0);
+    tests::settle(s.desk);
+    CHECK_FALSE(s.text().strip_colour(4, 0).isValid());
+    CHECK(s.heading().contains("layer 2 has no experts"));
+    CHECK_FALSE(s.text().description(4).contains("experts"));
+    // A click between the lines, on the cells, chooses the token above them.
+    s.desk.select_head(1, 0);
+    tests::settle(s.desk);
+    const QRect rect = s.text().token_rect(5);
+    CHECK(s.text().token_at({rect.center().x(), rect.bottom() + 8}) == 5);
+    QTest::mouseClick(button, Qt::LeftButton);
+    tests::settle(s.desk);
+    CHECK_FALSE(s.text().strip_colour(4, 0).isValid());
+    CHECK_FALSE(s.view->state()["experts"].toBool());
+    CHECK(s.text().viewport()->grab().toImage() != with);
+}
+
+TEST_CASE("Experts that were not recorded are offered, and nobody else is asked", "[on_text]") {
+    Shown plain(with_maps());
+    CHECK_FALSE(plain.view->findChild<QToolButton*>("experts_shown")->isVisibleTo(plain.view.get()));
+    CHECK(plain.banner().isEmpty());
+
+    const auto a = with_maps();
+    const test::TemporaryFolder folder;
+    auto header = tests::synthetic_header(a);
+    header.config_json = R"({"experts": 8, "experts_per_token": 2})";
+    {
+        store::AnalysisWriter writer(folder / "a.headscope.h5", header);
+        for (std::int32_t layer = 0; layer < 3; ++layer) tests::write_synthetic_layer(writer, a, 0, layer);
+        tests::write_synthetic_output(writer, a, 0);
+        writer.publish();
+    }
+    Desk desk;
+    tests::open_study(desk, folder / "a.headscope.h5");
+    const std::unique_ptr<View> view(tests::view_kind("on_text").make(&desk, nullptr));
+    view->resize(1000, 600);
+    view->show();
+    tests::settle(desk);
+    CHECK(view->findChild<Banner*>("banner")->text().contains("experts"));
+    QSignalSpy wanted(&desk, &Desk::run_wanted);
+    QTest::mouseClick(view->findChild<QPushButton*>("banner_action"), Qt::LeftButton);
+    REQUIRE(wanted.count() == 1);
+    CHECK(wanted[0][0].value<RunWish>().experts);
+    QTest::mouseClick(view->findChild<QToolButton*>("experts_shown"), Qt::LeftButton);
+    tests::settle(desk);
+    CHECK(view->findChild<Banner*>("banner")->text().isEmpty());
+}
+
+TEST_CASE("Colours of experts differ, light and dark, as many as there are", "[on_text]") {
+    for (const bool dark : {false, true}) {
+        const Theme theme = make_theme(dark);
+        for (const std::int64_t experts : {5, 64}) {
+            std::set<QRgb> colours;
+            for (std::int64_t expert = 0; expert < experts; ++expert)
+                colours.insert(expert_colour(theme, expert, experts).rgb());
+            CHECK(std::ssize(colours) == experts);
         }
     }
 }

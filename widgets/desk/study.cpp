@@ -155,6 +155,15 @@ Reply<store::Values> Study::column_mass(std::int64_t sequence, std::int64_t site
                               });
 }
 
+Reply<store::AnalysisFile::Experts> Study::experts(std::int64_t sequence, std::int64_t layer) {
+    using Experts = store::AnalysisFile::Experts;
+    return ask<Experts>(key_of("experts", {sequence, layer}), -1, -1,
+                        [sequence, layer](const store::AnalysisFile& file) -> std::shared_ptr<const Experts> {
+                            const auto found = file.experts(sequence, layer);
+                            return found ? std::make_shared<const Experts>(*found) : nullptr;
+                        });
+}
+
 Reply<store::Values> Study::loss(std::int64_t sequence) {
     return ask<store::Values>(key_of("loss", {sequence}), sequence, -2, [sequence](const store::AnalysisFile& file) {
         return std::make_shared<const store::Values>(file.loss(sequence));

@@ -54,6 +54,9 @@ std::int64_t bytes_of(const T&) {
 inline std::int64_t bytes_of(const store::Values& values) {
     return static_cast<std::int64_t>(values.data.size() * sizeof(double));
 }
+inline std::int64_t bytes_of(const store::AnalysisFile::Experts& experts) {
+    return bytes_of(experts.index) + bytes_of(experts.weight);
+}
 inline std::int64_t bytes_of(const maps::HeadMap& map) {
     return map.bytes();
 }
@@ -118,6 +121,8 @@ public:
     Reply<store::Values> thumbnails(const std::string& which, std::int64_t sequence, std::int64_t site);
     Reply<store::Values> column_mass(std::int64_t sequence, std::int64_t site);  ///< [H, L]
     Reply<store::Values> loss(std::int64_t sequence);                            ///< [L]
+    /// Null value without failure: the file has no experts. A layer that runs has them after its site is done.
+    Reply<store::AnalysisFile::Experts> experts(std::int64_t sequence, std::int64_t layer);
     /// Null value without failure: the file has no maps of this site.
     Reply<maps::HeadMap> map(std::int64_t sequence, std::int64_t site, std::int64_t head);
     /// The same in the mean over the sequences that are done.

@@ -33,7 +33,8 @@ QJsonObject to_json(const TextChoice& choice) {
             {"beyond_positions", choice.beyond_positions},
             {"maps", choice.maps},
             {"states", choice.states},
-            {"logits", choice.logits}};
+            {"logits", choice.logits},
+            {"experts", choice.experts}};
 }
 
 TextChoice text_choice_from(const QJsonObject& object) {
@@ -53,6 +54,7 @@ TextChoice text_choice_from(const QJsonObject& object) {
     choice.maps = object["maps"].toBool(true);
     choice.states = object["states"].toBool();
     choice.logits = object["logits"].toBool();
+    choice.experts = object["experts"].toBool();
     return choice;
 }
 

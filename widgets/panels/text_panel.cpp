@@ -189,6 +189,7 @@ void TextPanel::touch() {
     target_->setVisible(card && card->encoder_decoder);
     target_label_->setVisible(card && card->encoder_decoder);
     logits_->setEnabled(!card || card->head);
+    experts_->setVisible(card && card->experts);
     model_note_->setVisible(card != nullptr);
     if (card) {
         model_note_->setText(tr("%1, %2 layers, %3 heads, %4 positions%5")
@@ -251,6 +252,7 @@ TextChoice TextPanel::choice() const {
     choice.maps = maps_->isChecked();
     choice.states = states_->isChecked();
     choice.logits = logits_->isChecked() && logits_->isEnabled();
+    choice.experts = !experts_->isHidden() && experts_->isChecked();
     return choice;
 }
 
@@ -259,6 +261,7 @@ TextChoice TextPanel::kept_choice() const {
     kept.target = target_->text();
     kept.chat = chat_->isChecked();
     kept.logits = logits_->isChecked();
+    kept.experts = experts_->isChecked();
     return kept;
 }
 
@@ -276,6 +279,7 @@ void TextPanel::set_choice(const TextChoice& choice) {
     maps_->setChecked(choice.maps);
     states_->setChecked(choice.states);
     logits_->setChecked(choice.logits);
+    experts_->setChecked(choice.experts);
     filling_ = false;
     list_sources(0);
     touch();

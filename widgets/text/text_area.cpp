@@ -19,6 +19,7 @@ namespace {
 constexpr int kMargin = 12;
 constexpr double kSlice = 5;          ///< milliseconds of a turn of the event loop
 constexpr double kNumberSize = 0.62;  ///< of the text's
+constexpr int kStripGap = 4;          ///< above the cells, for what underlines a token
 
 }  // namespace
 
@@ -47,6 +48,7 @@ void TokenTextArea::set_fonts() {
     box_height_ = static_cast<int>(std::ceil(metrics.ascent() + metrics.descent() + 2));
     line_height_ = box_height_ + static_cast<int>(std::lround(size * 0.35));
     if (numbers_) line_height_ += QFontMetrics(small_font_).ascent() + 1;
+    if (strip_rows_ > 0) line_height_ += kStripGap + strip_rows_ * strip_cell();
     verticalScrollBar()->setSingleStep(line_height_);
 }
 
@@ -54,6 +56,7 @@ void TokenTextArea::set_text(std::shared_ptr<const ShownText> text) {
     if (text == text_) return;
     text_ = std::move(text);
     values_.clear();
+    strip_.clear();
     outlined_.reset();
     underlined_.reset();
     pointed_ = -1;
@@ -74,6 +77,18 @@ void TokenTextArea::set_values(std::vector<float> values, const figures::ColourS
 void TokenTextArea::set_numbers(bool shown) {
     if (shown == numbers_) return;
     numbers_ = shown;
+    set_heights();
+}
+
+void TokenTextArea::set_strip(int rows, std::vector<QColor> cells) {
+    strip_ = std::move(cells);
+    if (rows == strip_rows_) return viewport()->update();
+    strip_rows_ = rows;
+    set_heights();
+}
+
+/// Lines are as they were, and as high as they now are.
+void TokenTextArea::set_heights() {
     const auto top = breaker_.lines().empty() ? 0 : verticalScrollBar()->value() / line_height_;
     set_fonts();
     set_scroll_range();

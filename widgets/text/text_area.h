@@ -35,6 +35,9 @@ public:
     const figures::ColourScale& scale() const { return scale_; }
     /// The value in small type under each token that is wide enough.
     void set_numbers(bool shown);
+    /// A strip of `rows` cells under each token, one above the other: [token * rows + row], invalid: none; 0: no strip.
+    void set_strip(int rows, std::vector<QColor> cells);
+    QColor strip_colour(std::int64_t token, int row) const;
     void set_theme(const Theme& theme);
     void set_outlined(std::optional<std::int64_t> token);
     void set_underlined(std::optional<std::int64_t> token);
@@ -71,6 +74,8 @@ protected:
 
 private:
     void set_fonts();
+    void set_heights();
+    int strip_cell() const;  ///< its height
     void break_again();
     void break_more();
     void set_scroll_range();
@@ -83,6 +88,7 @@ private:
     void paint_line(QPainter& painter, std::size_t index) const;
     void paint_letters(QPainter& painter, const TokenLine& made, QPoint corner) const;
     void paint_marks(QPainter& painter, const TokenLine& made, QPoint corner) const;
+    void paint_strip(QPainter& painter, const QRect& box, std::int64_t token) const;
     QRect box_rect(const TokenLine::Box& box, QPoint corner) const;
     QColor ink(std::int64_t token) const;
 
@@ -91,6 +97,8 @@ private:
     figures::ColourScale scale_;
     Theme theme_;
     bool numbers_ = false;
+    int strip_rows_ = 0;
+    std::vector<QColor> strip_;
     std::optional<std::int64_t> outlined_, underlined_;
     std::int64_t pointed_ = -1;
     std::function<QString(std::int64_t)> describe_;

@@ -25,6 +25,26 @@ QColor TokenTextArea::ink(std::int64_t token) const {
     return values_.empty() ? theme_.text : theme_.muted;
 }
 
+QColor TokenTextArea::strip_colour(std::int64_t token, int row) const {
+    const std::int64_t at = token * strip_rows_ + row;
+    if (token < 0 || row < 0 || row >= strip_rows_ || at >= std::ssize(strip_)) return {};
+    return strip_[static_cast<std::size_t>(at)];
+}
+
+/// Many cells are lower ones, so that a line stays a line.
+int TokenTextArea::strip_cell() const {
+    return strip_rows_ <= 4 ? 4 : strip_rows_ <= 10 ? 3 : 2;
+}
+
+void TokenTextArea::paint_strip(QPainter& painter, const QRect& box, std::int64_t token) const {
+    const int height = strip_cell(), bottom = box.top() + line_height_ - 1;
+    for (int row = 0; row < strip_rows_; ++row) {
+        const QColor cell = strip_colour(token, row);
+        if (!cell.isValid()) continue;
+        painter.fillRect(QRect(box.left(), bottom - (strip_rows_ - row) * height, box.width(), height), cell);
+    }
+}
+
 void TokenTextArea::paintEvent(QPaintEvent* event) {
     QPainter painter(viewport());
     painter.fillRect(event->rect(), theme_.background);
@@ -44,6 +64,7 @@ void TokenTextArea::paint_line(QPainter& painter, std::size_t index) const {
         QRect rect = box_rect(box, corner);
         if (rect.width() > 4) rect.adjust(0, 0, -1, 0);  // where one token ends
         if (behind.isValid()) painter.fillRect(rect, behind);
+        paint_strip(painter, rect, box.token);
         if (!numbers_ || !behind.isValid()) continue;
         const QString number = QString::number(values_[static_cast<std::size_t>(box.token)], 'g', 2);
         if (QFontMetrics(small_font_).horizontalAdvance(number) > rect.width()) continue;

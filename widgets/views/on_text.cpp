@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "core/figures/recipe.h"
+#include "widgets/panels/expert_cells.h"
 #include "widgets/plots/ticks.h"
 #include "widgets/text/banner.h"
 #include "widgets/text/colour_key.h"
@@ -74,8 +75,22 @@ void OnTextView::build() {
         Q_EMIT state_changed();
     });
     add_command(list_shown_, tr("List of the largest values: show, hide"));
+    experts_shown_ = new QToolButton(content());
+    experts_shown_->setObjectName(QStringLiteral("experts_shown"));
+    experts_shown_->setAccessibleName(tr("Experts"));
+    experts_shown_->setText(tr("Experts"));
+    experts_shown_->setToolTip(
+        tr("Which experts of the layer took a token, under it: a colour an expert, strong for a large weight"));
+    experts_shown_->setCheckable(true);
+    experts_shown_->setChecked(true);
+    connect(experts_shown_, &QToolButton::toggled, this, [this] {
+        refresh_later();
+        Q_EMIT state_changed();
+    });
+    add_command(experts_shown_, tr("Experts under the tokens: show, hide"));
     key_ = new ColourKey(content());
-    for (QWidget* tool : std::initializer_list<QWidget*>{colouring_, scope_, scale_, range_, list_shown_, key_})
+    for (QWidget* tool :
+         std::initializer_list<QWidget*>{colouring_, scope_, scale_, range_, list_shown_, experts_shown_, key_})
         tools->addWidget(tool);
 
     heading_ = new QLabel(content());
@@ -197,7 +212,24 @@ void OnTextView::refresh() {
     show_content();
     // Once the splitter has its size.
     if (!std::exchange(arranged_, true)) share_out(split_, split_->orientation() == Qt::Vertical ? 0.6 : 0.75);
+    refresh_experts();
     refresh_colours();
+}
+
+/// Experts take the tokens that the layer's queries are of.
+void OnTextView::refresh_experts() {
+    const auto& header = study()->header();
+    experts_.reset();
+    experts_shown_->setVisible(has_experts(header));
+    const bool own = !crossed() || !text_is_keys();
+    if (!header.record.experts || !experts_shown_->isChecked() || !own) return text_->set_strip(0, {});
+    const Site& site = study()->sites().at(static_cast<std::size_t>(selection().site));
+    experts_ = study()->experts(selection().one_sequence(), site.layer).value;
+    std::vector<QColor> cells;
+    if (experts_) {
+        cells = expert_cells(*experts_, std::ssize(text_->text()->tokens), header.experts, desk().theme());
+    }
+    text_->set_strip(static_cast<int>(header.experts_per_token), std::move(cells));
 }
 
 bool OnTextView::refresh_texts() {
@@ -287,6 +319,15 @@ void OnTextView::refresh_banner(const TextValues& values) {
     if (values.sites == 0 && !values.pending)
         return banner_->set(study()->running() ? tr("This layer is not computed yet.")
                                                : tr("This layer was not computed: the run ended before."));
+    if (experts_shown_->isChecked() && has_experts(study()->header()) && !study()->header().record.experts)
+        return banner_->set(tr("Which experts took a token was not recorded."),
+                            study()->running() ? QString() : tr("Run again with experts"), [this] {
+                                if (!study()) return;
+                                RunWish wish;
+                                wish.study = study()->id();
+                                wish.experts = true;
+                                Q_EMIT desk().run_wanted(wish);
+                            });
     banner_->set({});
 }
 
@@ -305,6 +346,12 @@ void OnTextView::refresh_heading(const TextValues& values) {
         text += values.sites < values.of_sites
                     ? tr(" · mean of all heads of %1 of %2 layers").arg(values.sites).arg(values.of_sites)
                     : tr(" · mean of all heads of %1 layers").arg(values.of_sites);
+    if (experts_) {
+        const auto layer = study()->sites().at(static_cast<std::size_t>(selection().site)).layer;
+        const bool some = std::any_of(experts_->index.data.begin(), experts_->index.data.end(),
+                                      [](double index) { return index >= 0; });
+        text += some ? tr(" · below: experts of layer %1").arg(layer) : tr(" · layer %1 has no experts").arg(layer);
+    }
     if (study()->sequences() > 1) text += tr(" · sequence %1").arg(sequence);
     if (!selection().sequence) text += tr(" (all are chosen; a text shows one)");
     if (values.pending) text += tr(" · reading…");
@@ -344,11 +391,13 @@ QString OnTextView::describe(std::int64_t token) const {
     QString text = tr("‘%1’ · token %2 · id %3")
                        .arg(token_label(tokens, token, 60), QString::number(token),
                             QString::number(tokens.ids[static_cast<std::size_t>(token)]));
-    if (token >= std::ssize(values_)) return text;
+    const QString taken = experts_ ? expert_words(*experts_, token) : QString();
+    const QString below = taken.isEmpty() ? QString() : QLatin1Char('\n') + taken;
+    if (token >= std::ssize(values_)) return text + below;
     const float value = values_[static_cast<std::size_t>(token)];
-    if (std::isnan(value)) return text + tr("\nnot seen: the mask forbids it");
+    if (std::isnan(value)) return text + tr("\nnot seen: the mask forbids it") + below;
     const QString what = colouring() == TextColouring::mass ? tr("mean weight") : tr("weight");
-    return text + QStringLiteral("\n%1 %2").arg(what, number_label(static_cast<double>(value)));
+    return text + QStringLiteral("\n%1 %2").arg(what, number_label(static_cast<double>(value))) + below;
 }
 
 void OnTextView::refresh_pointed(std::int64_t token) {
@@ -371,7 +420,8 @@ QJsonObject OnTextView::state() const {
             {"scope", scope_->currentData().toString()},
             {"scale", scale_->currentData().toString()},
             {"range", range_->currentData().toString()},
-            {"list", list_shown_->isChecked()}};
+            {"list", list_shown_->isChecked()},
+            {"experts", experts_shown_->isChecked()}};
 }
 
 void OnTextView::restore(const QJsonObject& state) {
@@ -384,6 +434,7 @@ void OnTextView::restore(const QJsonObject& state) {
     take(scale_, "scale");
     take(range_, "range");
     list_shown_->setChecked(state.value(QLatin1String("list")).toBool(list_shown_->isChecked()));
+    experts_shown_->setChecked(state.value(QLatin1String("experts")).toBool(experts_shown_->isChecked()));
 }
 
 std::optional<FigureWish> OnTextView::figure() const {
@@ -407,6 +458,7 @@ std::optional<FigureWish> OnTextView::figure() const {
         wish.options.key = chosen();
     else
         wish.options.colour = figures::TextColour::mass;
+    if (experts_) wish.note = tr("The experts under the tokens are left out: the figure experts has their load.");
     return wish;
 }
 

@@ -79,6 +79,7 @@ void MainWindow::run_again(const widgets::RunWish& wish) {
     choice.maps = record.maps || wish.maps;
     choice.states = record.states || wish.states;
     choice.logits = record.logits || wish.logits;
+    choice.experts = record.experts || wish.experts;
     choice.switch_off = settings["switch_off"].toString();
     choice.mean = settings["switch_off_how"].toString() == QLatin1String("mean");
     if (!wish.switched_off.empty()) {
