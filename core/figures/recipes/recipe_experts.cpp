@@ -131,7 +131,7 @@ Panel effect_panel(const Model& model) {
     dots.points = true;
     const auto experts = static_cast<double>(model.experts);
     panel.x.range = std::pair(-0.5, static_cast<double>(model.layers.size()) - 0.5);
-    panel.y.range = std::pair(0.0, experts * 1.08);
+    panel.y.range = std::pair(0.0, experts * 1.15);
     panel.x.label = "layer";
     panel.y.label = "experts in effect";
     panel.markers.push_back({false, experts, "even load"});
@@ -155,7 +155,7 @@ Panel bar_panel(const Model& model, const std::string& title, double even, doubl
         highest = std::max(highest, value);
     }
     panel.x.range = std::pair(-0.6, static_cast<double>(model.experts) - 0.4);
-    panel.y.range = std::pair(0.0, highest * 1.08);
+    panel.y.range = std::pair(0.0, highest * 1.15);
     panel.x.label = "expert";
     panel.y.label = "share";
     panel.markers.push_back({false, even, "even load"});
@@ -218,7 +218,7 @@ FigureData experts(Files files, const FigureOptions& options) {
         }
         for (const auto& model : models) figure.panels.push_back(load_panel(model, highest, several));
         for (const auto& model : models) figure.panels.push_back(effect_panel(model));
-        figure.panel_aspect = std::clamp(experts / std::max(layers, 4.0), 0.3, 0.8);
+        figure.panel_aspect = std::clamp(experts / std::max(layers, 4.0), 0.3, 0.6);
         if (!several) figure.widest_mm = std::max(60.0, layers * 14);
         figure.share_x = true;
     }
