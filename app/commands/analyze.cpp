@@ -45,7 +45,7 @@ struct Options {
                         device = "auto", kernels = "auto";
     std::int64_t length = 0;
     int threads = 0;
-    bool windows = false, repeat_token = false, beyond_positions = false, all_rows = false, maps_float16 = false,
+    bool windows = false, repeat_token = false, beyond_positions = false, all_rows = false, maps_int16 = false,
          json = false, chat = false;
 };
 
@@ -136,7 +136,7 @@ analysis::Settings settings_of(const Options& options, const std::string& model)
     settings.examples = options.examples;
     settings.targets = options.targets.size();
     settings.target_tokens = options.target_tokens;
-    settings.maps_float16 = options.maps_float16;
+    settings.maps_int16 = options.maps_int16;
     settings.record = options.record;
     settings.layers = options.layers;
     settings.skip = options.skip;
@@ -215,7 +215,7 @@ Done analyse_one(const Options& options, const std::string& path,
     request.switched_off = switched_off;
     request.beyond_positions = options.beyond_positions;
     request.all_rows = options.all_rows;
-    request.maps_float16 = options.maps_float16;
+    request.maps_int16 = options.maps_int16;
     analysis::check_request(inspection, request);  // whatever can be refused without the weights
     expect_free_space(output, analysis::estimate(inspection, request, {}).file_bytes, "this analysis file");
 
@@ -364,7 +364,7 @@ void add_analyze(CLI::App& app, Context& context) {
     add_flag(*command, "--beyond-positions", options->beyond_positions,
              "Let rotary and position-free models run past their limit; figures mark it");
     add_flag(*command, "--all-rows", options->all_rows, "Histograms of every row");
-    add_flag(*command, "--maps-float16", options->maps_float16, "Half the space for --record maps, coarser weights");
+    add_flag(*command, "--maps-int16", options->maps_int16, "Half the space for --record maps, coarser weights");
     add_flag(*command, "--json", options->json, "One JSON document instead of the table");
     command->callback([&context, options] {
         if (options->texts.empty() && options->files.empty() && options->tokens.empty() && options->examples.empty())

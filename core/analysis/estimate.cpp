@@ -38,7 +38,7 @@ store::AnalysisHeader header_of(const model::Inspection& inspection, const Analy
     header.vocabulary = config.vocabulary;
     header.experts = config.experts;
     header.experts_per_token = config.experts_per_token;
-    header.maps_float16 = request.maps_float16;
+    if (request.maps_int16) header.map_type = store::MapType::int16;
     return header;
 }
 

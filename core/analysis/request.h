@@ -32,7 +32,7 @@ struct AnalysisRequest {
     std::vector<model::SwitchedOff> switched_off;
     bool beyond_positions = false;
     bool all_rows = false;  ///< histograms of every row
-    bool maps_float16 = false;
+    bool maps_int16 = false;
     std::int64_t batch_tokens = 8192;  ///< sequences of equal length run together up to so many tokens
     std::string model_name;  ///< in the file; empty: the checkpoint's folder or file
     std::string model_sha256;

@@ -111,7 +111,7 @@ store::AnalysisHeader make_header(const model::Model& model, const AnalysisReque
     header.experts_per_token = config.experts_per_token;
     header.max_positions = config.max_positions;
     header.histogram_row_step = request.all_rows ? 1 : 0;
-    header.maps_float16 = request.maps_float16;
+    if (request.maps_int16) header.map_type = store::MapType::int16;
     return header;
 }
 

@@ -13,7 +13,7 @@ std::string Settings::json(const Input& input) const {
                           {"examples", examples},
                           {"targets", targets},
                           {"target_tokens", target_tokens},
-                          {"maps_float16", maps_float16},
+                          {"maps_int16", maps_int16},
                           {"record", record},
                           {"layers", layers},
                           {"skip", skip},

@@ -19,7 +19,7 @@ struct Settings {
     std::size_t targets = 0;
     std::vector<std::string> record;
     std::string layers, skip, switch_off, switch_off_how = "zero";
-    bool maps_float16 = false;
+    bool maps_int16 = false;
     std::string dtype = "float32", kernels = "auto";
     int threads = 0;
     std::string bos = "auto";

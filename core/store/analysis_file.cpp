@@ -2,6 +2,7 @@
 #include "core/store/analysis_file.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "core/base/input_file.h"
@@ -12,7 +13,9 @@
 #include "core/store/hdf5.h"
 #include "core/store/hdf5_lock.h"
 #include "core/store/read_handle.h"
+#include "core/store/rounded_map.h"
 #include "core/store/rule_storage.h"
+#include "core/store/scale_storage.h"
 #include "core/store/schema.h"
 #include "kernels/head_rule.h"
 
@@ -142,6 +145,7 @@ struct AnalysisFile::Impl {
             case Type::int8:
                 values.data = widened(read<std::int8_t>(wanted, start, count));
                 break;
+            case Type::int16:
             case Type::float16:
                 values.data = widened(floats(wanted, start, count));
                 break;
@@ -165,8 +169,21 @@ struct AnalysisFile::Impl {
         return block(name, start, count, 2);
     }
 
+    std::vector<float> scaled(const DatasetSpec& wanted, const Shape& start, const Shape& count) {
+        Rounded rounded;
+        rounded.values = read<std::int16_t>(wanted, start, count);
+        const std::string at = where + ", " + wanted.path;
+        hdf5::read_attribute(open(wanted).id, scale_factor, Type::float32, &rounded.scale, 1, at);
+        if (!std::isnormal(rounded.scale) || rounded.scale < 0) {
+            throw Error(ErrorCode::format, at, "expected a scale_factor above 0",
+                        "found " + std::to_string(rounded.scale));
+        }
+        return rounded.back();
+    }
+
     std::vector<float> floats(const DatasetSpec& wanted, const Shape& start, const Shape& count) {
         if (wanted.type == Type::float32) return read<float>(wanted, start, count);
+        if (wanted.type == Type::int16) return scaled(wanted, start, count);
         const auto halves = read<std::uint16_t>(wanted, start, count);
         std::vector<float> values(halves.size());
         std::transform(halves.begin(), halves.end(), values.begin(), float_from_half);

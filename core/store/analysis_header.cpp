@@ -32,6 +32,10 @@ std::int64_t stream_length(const AnalysisHeader& header, const std::string& stre
 
 }  // namespace
 
+std::string map_type_name(MapType type) {
+    return type == MapType::float32 ? "float32" : type == MapType::int16 ? "int16" : "float16";
+}
+
 std::int64_t AnalysisHeader::longest() const {
     std::int64_t longest = longest_of(sequences);
     for (const auto& [name, stream] : streams) longest = std::max(longest, longest_of(stream));

@@ -28,6 +28,11 @@ struct RecordLevels {
     bool maps = false, attention = false, states = false, logits = false, implicit = false, experts = false;
 };
 
+/// What queries and keys of /maps are stored as. float16: read, but no longer written, for netCDF-C breaks its heap on
+/// it.
+enum class MapType { float32, int16, float16 };
+std::string map_type_name(MapType type);
+
 /// Everything about an analysis that is known before the first layer ran: fixes every dataset's shape, so that all of
 /// them are allocated when the file is created and a killed job leaves a file that opens.
 struct AnalysisHeader {
@@ -49,7 +54,7 @@ struct AnalysisHeader {
     std::int64_t vocabulary = 0;          ///< for /output/logits
     std::int64_t max_positions = 0;       ///< 0: no limit; marked in figures when a sequence passes it
     std::int64_t histogram_row_step = 0;  ///< 0: by the longest sequence, see row_step()
-    bool maps_float16 = false;
+    MapType map_type = MapType::float32;
     bool thumbnails_float16 = false;                  ///< as files of version 1 have them; nothing writes such any more
     std::set<std::int64_t> implicit_sites;            ///< sites with an implicit matrix (linear mixers)
     std::int64_t type_chunk = 0;                      ///< tokens per chunk of /token_types; 0: none

@@ -73,9 +73,12 @@ private:
         h_.record.maps = hdf5::exists(file_, "/maps") || H5Aexists(root, "map_type") > 0;
         if (!h_.record.maps) return;
         const std::string type = text("map_type");
-        if (type != "float32" && type != "float16")
-            refuse("/maps", "expected map_type float32 or float16", "found another");
-        h_.maps_float16 = type == "float16";
+        for (const MapType known : {MapType::float32, MapType::int16, MapType::float16})
+            if (type == map_type_name(known)) {
+                h_.map_type = known;
+                return;
+            }
+        refuse("/maps", "expected map_type float32, int16 or float16", "found " + escaped(type));
     }
 
     std::vector<std::string> texts(const std::string& path, const hdf5::Shape& shape) {

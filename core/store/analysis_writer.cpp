@@ -14,6 +14,7 @@
 #include "core/store/read_handle.h"
 #include "core/store/rounded_map.h"
 #include "core/store/rule_storage.h"
+#include "core/store/scale_storage.h"
 #include "core/store/schema.h"
 #include "core/store/utf8.h"
 
@@ -39,6 +40,7 @@ AnalysisHeader checked(const AnalysisHeader& header) {
     const auto refuse_unless = [](bool good, const char* expected, const char* found) {
         if (!good) throw Error(ErrorCode::internal, "analysis header", expected, found);
     };
+    refuse_unless(out.map_type != MapType::float16, "expected maps of float32 or int16", "found float16");
     refuse_unless(!out.sequences.empty() && out.longest() > 0, "expected a sequence with a token", "found none");
     for (auto& [name, stream] : out.streams) {
         make_readable(stream);
@@ -228,16 +230,20 @@ void AnalysisWriter::write_map(std::int64_t s, std::int64_t site, std::span<cons
     const kernels::ScoreRule row = rule_of_row(rule, b, d.heads);
     const Shape zero{0, 0, 0}, query_shape{d.heads, queries, size}, key_shape{d.key_value_heads, keys, size};
     RoundedMap rounded;
-    if (f.header.maps_float16) {
+    const bool integers = f.header.map_type == MapType::int16;
+    if (integers) {
         rounded = round_map(q, k, row, d.heads, d.key_value_heads, queries, keys, size);
         row_constant = rounded.row_constant;
     }
-    const bool half = f.header.maps_float16;
-    const Type type = half ? Type::float16 : Type::float32;
-    const void* query_data = half ? static_cast<const void*>(rounded.query.data()) : q.data();
-    const void* key_data = half ? static_cast<const void*>(rounded.key.data()) : k.data();
-    f.write(group + "/query", type, zero, query_shape, query_data, q.size());
-    f.write(group + "/key", type, zero, key_shape, key_data, k.size());
+    const auto write = [&](const std::string& path, const Shape& shape, std::span<const float> numbers,
+                           const Rounded& whole) {
+        if (!integers) return f.write(path, Type::float32, zero, shape, numbers.data(), numbers.size());
+        f.write(path, Type::int16, zero, shape, whole.values.data(), whole.values.size());
+        const Hdf5Lock lock;
+        hdf5::overwrite_attribute(f.dataset(path), scale_factor, Type::float32, &whole.scale, 1, f.where + ", " + path);
+    };
+    write(group + "/query", query_shape, q, rounded.query);
+    write(group + "/key", key_shape, k, rounded.key);
     f.write(group + "/row_constant", Type::float32, {0, 0}, {d.heads, queries}, row_constant.data(),
             row_constant.size());
     const Hdf5Lock lock;

@@ -28,7 +28,7 @@ public:
     /// Marks the site as done (/sites/done): write its map, attention and states before.
     void write_site(std::int64_t s, std::int64_t site, const kernels::Statistics& statistics, std::int64_t b);
 
-    /// Row-major float32 blocks. q: [H, Lq, dk], k: [G, Lk, dk], row_constant: [H, Lq]. With maps_float16 q and k are
+    /// Row-major float32 blocks. q: [H, Lq, dk], k: [G, Lk, dk], row_constant: [H, Lq]. With MapType::int16 q and k are
     /// rounded and the row constants computed again from what was rounded.
     void write_map(std::int64_t s, std::int64_t site, std::span<const float> q, std::span<const float> k,
                    std::span<const float> row_constant, const kernels::ScoreRule& rule, std::int64_t b);

@@ -92,7 +92,7 @@ private:
         text("settings", header_.settings_json);
         hdf5::write_attribute(file_, "seed", Type::uint64, &header_.seed, 1, true, where_);
         hdf5::write_attribute(file_, "max_positions", Type::int64, &header_.max_positions, 1, true, where_);
-        if (header_.record.maps) text("map_type", header_.maps_float16 ? "float16" : "float32");
+        if (header_.record.maps) text("map_type", map_type_name(header_.map_type));
         const std::int32_t complete = 0;
         hdf5::write_attribute(file_, "complete", Type::int32, &complete, 1, true, where_);
     }

@@ -1,25 +1,31 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/store/rounded_map.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
+#include <string>
 
 #include "core/base/error.h"
-#include "core/store/half.h"
 
 namespace headscope::store {
 namespace {
 
-std::vector<float> round_all(std::span<const float> values, std::vector<std::uint16_t>& halves) {
-    std::vector<float> rounded;
-    rounded.reserve(values.size());
-    halves.reserve(values.size());
-    for (const float value : values) {
-        halves.push_back(half_from_float(value));
-        rounded.push_back(float_from_half(halves.back()));
-        if (std::isinf(rounded.back()) && std::isfinite(value)) {
-            throw Error(ErrorCode::limit, "maps", "expected queries and keys within float16's 65504",
-                        "found " + std::to_string(value) + "; record the maps as float32");
+Rounded round_all(std::span<const float> numbers) {
+    float largest = 0;
+    for (const float number : numbers) {
+        if (!std::isfinite(number)) {
+            throw Error(ErrorCode::limit, "maps", "expected finite queries and keys",
+                        "found " + std::to_string(number) + "; record the maps as float32");
         }
+        largest = std::max(largest, std::abs(number));
+    }
+    Rounded rounded;
+    if (largest > 0) rounded.scale = std::max(largest / Rounded::kMost, std::numeric_limits<float>::min());
+    rounded.values.reserve(numbers.size());
+    for (const float number : numbers) {
+        const float steps = std::clamp(std::round(number / rounded.scale), -Rounded::kMost, Rounded::kMost);
+        rounded.values.push_back(static_cast<std::int16_t>(steps));
     }
     return rounded;
 }
@@ -31,12 +37,20 @@ kernels::TensorView view(const std::vector<float>& values, std::int64_t heads, s
 
 }  // namespace
 
+std::vector<float> Rounded::back() const {
+    std::vector<float> numbers;
+    numbers.reserve(values.size());
+    for (const std::int16_t value : values) numbers.push_back(static_cast<float>(value) * scale);
+    return numbers;
+}
+
 RoundedMap round_map(std::span<const float> query, std::span<const float> key, const kernels::ScoreRule& rule,
                      std::int64_t heads, std::int64_t key_value_heads, std::int64_t queries, std::int64_t keys,
                      std::int64_t key_size) {
     RoundedMap map;
-    const std::vector<float> q = round_all(query, map.query);
-    const std::vector<float> k = round_all(key, map.key);
+    map.query = round_all(query);
+    map.key = round_all(key);
+    const std::vector<float> q = map.query.back(), k = map.key.back();
     kernels::AttentionInput input;
     input.query = view(q, heads, queries, key_size);
     input.key = view(k, key_value_heads, keys, key_size);

@@ -229,7 +229,9 @@ private:
         for (std::int64_t i = 0; i < sites(); ++i) {
             const Site& site = header_.sites[static_cast<std::size_t>(i)];
             if (!header_.measured(site)) continue;
-            const Type type = header_.maps_float16 ? Type::float16 : Type::float32;
+            const Type type = header_.map_type == MapType::float32 ? Type::float32
+                              : header_.map_type == MapType::int16 ? Type::int16
+                                                                   : Type::float16;
             const std::string head = local_scale(group, "head", site.heads, "query head");
             const std::string kv = local_scale(group, "key_value_head", site.key_value_heads, "key-value head");
             const std::string query = local_scale(group, "query_token", header_.queries(s, site), "query");

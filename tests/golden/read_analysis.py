@@ -296,7 +296,7 @@ def plain(rule):
 
 
 def recomputed(group):
-    query, key = group["query"][()].astype(np.float64), group["key"][()].astype(np.float64)
+    query, key = (group[name][()] * np.float64(group[name].attrs.get("scale_factor", 1)) for name in ("query", "key"))
     key = np.repeat(key, query.shape[0] // key.shape[0], axis=0)
     scores = group.attrs["scale"] * query @ key.transpose(0, 2, 1)
     weights = np.exp(scores - group["row_constant"][()].astype(np.float64)[..., None])

@@ -41,7 +41,8 @@ def read_site(file, s, site, heads, key_heads, length):
 def read_map(file, s, site):
     group = file[f"maps/{s}/{site}"]
     return {
-        "query": group["query"][()], "key": group["key"][()], "row_constant": group["row_constant"][()],
+        **{name: group[name][()] * np.float32(group[name].attrs.get("scale_factor", 1)) for name in ("query", "key")},
+        "row_constant": group["row_constant"][()],
         "scale": float(group.attrs["scale"]), "soft_cap": float(group.attrs["soft_cap"]),
         "sink_logits": group.attrs["sink_logits"],
         "slopes": None if np.isnan(group.attrs["slopes"]).any() else group.attrs["slopes"],

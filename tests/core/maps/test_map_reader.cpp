@@ -57,9 +57,9 @@ TEST_CASE("One head's map is the whole site's, whatever the rule", "[tiles]") {
     a.heads = 6;
     a.key_value_heads = GENERATE(1, 3, 6);
     a.record.maps = true;
-    a.maps_float16 = GENERATE(false, true);
+    a.map_type = GENERATE(store::MapType::float32, store::MapType::int16);
     const std::string name = GENERATE("plain", "window", "slopes", "sinks", "bias", "blocks", "padded");
-    CAPTURE(a.key_value_heads, a.maps_float16, name);
+    CAPTURE(a.key_value_heads, store::map_type_name(a.map_type), name);
     const test::TemporaryFolder folder;
     store::AnalysisWriter writer(folder / "a.headscope.h5", tests::synthetic_header(a));
     const auto made = tests::synthetic_map(a, kLength, 5);

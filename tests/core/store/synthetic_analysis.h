@@ -30,7 +30,7 @@ struct SyntheticAnalysis {
     store::RecordLevels record;
     std::int64_t experts = 6, experts_per_token = 2;  ///< with record.experts
     std::set<int> plain_layers;                       ///< that have none
-    bool maps_float16 = false;
+    store::MapType map_type = store::MapType::float32;
     std::string model_name = "synthetic";
     std::uint64_t seed = 1;
     std::set<int> measured_layers;
@@ -82,7 +82,7 @@ inline store::AnalysisHeader synthetic_header(const SyntheticAnalysis& a) {
     header.experts = a.experts;
     header.experts_per_token = a.experts_per_token;
     header.max_positions = a.max_positions;
-    header.maps_float16 = a.maps_float16;
+    header.map_type = a.map_type;
     return header;
 }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/base/error.h"
 #include "core/store/analysis_file.h"
@@ -98,12 +100,12 @@ TEST_CASE("A neutral rule comes back neutral", "[store]") {
     require_same(read->rule, tests::synthetic_map(a, 5, 1).rule);
 }
 
-TEST_CASE("Maps in float16 get row constants of their own, so that rows sum to 1", "[store]") {
+TEST_CASE("Maps of integers get row constants of their own, so that rows sum to 1", "[store]") {
     tests::SyntheticAnalysis a;
     a.lengths = {33};
     a.layers = 1;
     a.record.maps = true;
-    a.maps_float16 = true;
+    a.map_type = store::MapType::int16;
     const test::TemporaryFolder folder;
     const auto path = folder / "a.headscope.h5";
     store::AnalysisWriter writer(path, tests::synthetic_header(a));
@@ -128,15 +130,56 @@ TEST_CASE("Maps in float16 get row constants of their own, so that rows sum to 1
     }
 }
 
-TEST_CASE("Maps beyond float16's range are refused, not made infinite", "[store]") {
+TEST_CASE("Queries and keys as integers are off by half a step, however large they are", "[store]") {
+    tests::SyntheticAnalysis a;
+    a.lengths = {9};
+    a.layers = 1;
+    a.record.maps = true;
+    a.map_type = store::MapType::int16;
+    const test::TemporaryFolder folder;
+    const auto path = folder / "a.headscope.h5";
+    store::AnalysisWriter writer(path, tests::synthetic_header(a));
+    auto map = tests::synthetic_map(a, 9, 1);
+    const float size = GENERATE(1.0F, 1e5F, 1e-6F, 0.0F);
+    for (float& value : map.key) value *= size;
+    writer.write_map(0, 0, map.query, map.key, map.row_constant, map.rule, 0);
+    writer.write_site(0, 0, tests::synthetic_statistics(a, 9, 0, 1), 0);
+    writer.publish();
+    const auto file = store::AnalysisFile::open(path);
+    CHECK(file->header().map_type == store::MapType::int16);
+    const auto read = file->map(0, 0);
+    REQUIRE(read.has_value());
+    const auto check = [](const std::vector<float>& found, const std::vector<float>& wanted) {
+        double largest = 0;
+        for (const float value : wanted) largest = std::max(largest, std::abs(static_cast<double>(value)));
+        REQUIRE(found.size() == wanted.size());
+        // Half a step of 1/32767, and the rounding of the step and of the product in float32.
+        for (std::size_t i = 0; i < found.size(); ++i)
+            REQUIRE(std::abs(static_cast<double>(found[i]) - wanted[i]) <= largest * (0.5 / 32767 + 0x1p-22));
+    };
+    check(read->query, map.query);
+    check(read->key, map.key);
+}
+
+TEST_CASE("Maps with numbers that are not finite are refused, not made integers", "[store]") {
     tests::SyntheticAnalysis a;
     a.lengths = {3};
     a.layers = 1;
     a.record.maps = true;
-    a.maps_float16 = true;
+    a.map_type = store::MapType::int16;
     const test::TemporaryFolder folder;
     store::AnalysisWriter writer(folder / "a.headscope.h5", tests::synthetic_header(a));
     auto map = tests::synthetic_map(a, 3, 1);
-    map.key.back() = 7e4F;
+    map.key.back() = GENERATE(std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN());
     REQUIRE_THROWS_AS(writer.write_map(0, 0, map.query, map.key, map.row_constant, map.rule, 0), Error);
+}
+
+TEST_CASE("Maps in float16, which nothing writes any more, open", "[store]") {
+    const auto file = store::AnalysisFile::open(HEADSCOPE_SOURCE_DIR "/tests/golden/older/maps-float16.headscope.h5");
+    CHECK(file->header().map_type == store::MapType::float16);
+    const auto map = file->map(0, 0);
+    REQUIRE(map.has_value());
+    std::vector<float> weights(static_cast<std::size_t>(map->queries * map->keys));
+    kernels::attention_weights(map->input(), map->row_constant, 0, 0, 0, map->queries, 0, map->keys, weights.data());
+    CHECK(weights[0] == Approx(1.0).margin(1e-3));  // the first token sees itself alone
 }
