@@ -60,13 +60,15 @@ store::RecordLevels parse_record(const std::vector<std::string>& names) {
             record.states = true;
         else if (name == "logits")
             record.logits = true;
+        else if (name == "norms")
+            record.norms = true;
         else if (name == "implicit")
             record.implicit = true;
         else if (name == "experts")
             record.experts = true;
         else
             throw UsageError(
-                "--record: a list of maps, attention, states, logits, experts, implicit is expected; found " +
+                "--record: a list of maps, attention, states, logits, experts, norms, implicit is expected; found " +
                 escaped(name));
     }
     return record;
@@ -266,8 +268,8 @@ void run(const Options& options, const Cancellation& cancellation) {
         throw UsageError("--windows: a --length is expected beside it; found none");
     if (parse_record(options.record).implicit)
         throw Error(ErrorCode::unsupported, "--record",
-                    "expected maps, attention, states, logits or experts, for no mixer of this version has an implicit "
-                    "matrix",
+                    "expected maps, attention, states, logits, experts or norms, for no mixer of this version has an "
+                    "implicit matrix",
                     "found implicit");
     configure_compute(options.threads, options.kernels, options.device);
     json documents = json::array();
@@ -344,7 +346,8 @@ void add_analyze(CLI::App& app, Context& context) {
         ->group("Input");
     add_flag(*command, "--repeat-token", options->repeat_token, "Replace every token by the text's first one")
         ->group("Input");
-    add_option(*command, "--record", options->record, "Keep more: maps, attention, states, logits, experts")
+    add_option(*command, "--record", options->record,
+               "Keep more: maps, attention, states, logits, experts, norms (what norm-based maps need beside maps)")
         ->delimiter(',')
         ->expected(1)
         ->take_all();

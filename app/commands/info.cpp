@@ -163,6 +163,7 @@ json describe_analysis(const fs::path& path) {
                      {"record",
                       {{"maps", header.record.maps},
                        {"attention", header.record.attention},
+                       {"norms", header.record.norms},
                        {"states", header.record.states},
                        {"logits", header.record.logits},
                        {"experts", header.record.experts}}},

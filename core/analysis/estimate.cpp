@@ -67,12 +67,14 @@ double statistics_bytes(const store::AnalysisHeader& header, double sequences, d
 
 /// What is copied for recording, a sequence at a time.
 double recording_bytes(const store::AnalysisHeader& header, double length) {
-    double map = 0, dense = 0;
+    double map = 0, dense = 0, products = 0;
     for (const Site& site : header.sites) {
         map = std::max(map, length * site.key_size * (site.heads + site.key_value_heads) * 4);
+        products = std::max(products, length * site.heads * site.heads * 4);
         dense = std::max(dense, std::min(length, 1024.0) * length * 4);
     }
-    return (header.record.maps ? 2 * map : 0) + (header.record.attention ? dense : 0);
+    return (header.record.maps ? 2 * map : 0) + (header.record.attention ? dense : 0) +
+           (header.record.norms ? products : 0);
 }
 
 double batch_bytes(const model::Inspection& inspection, const store::AnalysisHeader& header, const WorkBatch& batch,

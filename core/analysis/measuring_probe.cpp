@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <utility>
 
 #include <ATen/ops/sort.h>
 
 #include "core/analysis/dense_rows.h"
+#include "core/analysis/value_products.h"
 
 namespace headscope::analysis {
 namespace {
@@ -115,6 +117,7 @@ void MeasuringProbe::measured(const model::AttentionRecord& record) {
     for (std::size_t row = 0; row < sequences_.size(); ++row) {
         const auto b = static_cast<std::int64_t>(row);
         if (header_.record.maps) write_map(record, b);
+        if (header_.record.norms) write_products(record, b);
         if (header_.record.attention) {
             for_dense_rows(record, b, cancellation_,
                            [&](std::int64_t head, std::int64_t first, std::span<const float> rows) {
@@ -151,6 +154,17 @@ void MeasuringProbe::write_map(const model::AttentionRecord& record, std::int64_
     writer_.write_map(sequences_[static_cast<std::size_t>(b)], record.site.value,
                       float_values(record.query.select(0, b)), float_values(record.key.select(0, b)), constants,
                       record.rule, b);
+}
+
+void MeasuringProbe::write_products(const model::AttentionRecord& record, std::int64_t b) {
+    const std::int64_t heads = record.query.size(1), keys = record.value.size(2);
+    // A model that computes what heads say in another way has no such products.
+    const std::vector<float> products =
+        record.output_projection != nullptr
+            ? value_products(record.value.select(0, b), *record.output_projection, heads, cancellation_)
+            : std::vector<float>(static_cast<std::size_t>(keys * heads * heads),
+                                 std::numeric_limits<float>::quiet_NaN());
+    writer_.write_value_products(sequences_[static_cast<std::size_t>(b)], record.site.value, products);
 }
 
 }  // namespace headscope::analysis

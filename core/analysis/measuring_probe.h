@@ -34,6 +34,7 @@ private:
     void write_experts(std::int64_t layer, const at::Tensor& weight);
     void write_states(const model::AttentionRecord& record);
     void write_map(const model::AttentionRecord& record, std::int64_t b);
+    void write_products(const model::AttentionRecord& record, std::int64_t b);
 
     store::AnalysisWriter& writer_;
     const store::AnalysisHeader& header_;

@@ -34,7 +34,7 @@ struct AnalysisRequest {
     bool all_rows = false;  ///< histograms of every row
     bool maps_int16 = false;
     std::int64_t batch_tokens = 8192;  ///< sequences of equal length run together up to so many tokens
-    std::string model_name;  ///< in the file; empty: the checkpoint's folder or file
+    std::string model_name;            ///< in the file; empty: the checkpoint's folder or file
     std::string model_sha256;
     std::string settings_json;  ///< what the user asked for, stored with the results
     std::string config_json;    ///< empty: the model's own

@@ -15,9 +15,9 @@ constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
 constexpr std::int64_t kKeys = 2048;  ///< that are computed at once
 constexpr std::int64_t kSampled = 8;
 
-/// Weights lie in [0, 2), where a float's bits rise with its value and are below 2^30: three passes of ten bits.
+/// Of numbers >= 0 a float's bits rise with its value and are below 2^31: three passes of eleven bits.
 void sort_weights(std::vector<std::uint32_t>& bits, std::vector<std::uint32_t>& other) {
-    constexpr int kBits = 10, kPasses = 3;
+    constexpr int kBits = 11, kPasses = 3;
     std::array<std::array<std::uint32_t, 1 << kBits>, kPasses> counts{};
     for (const std::uint32_t b : bits)
         for (int pass = 0; pass < kPasses; ++pass)
@@ -88,7 +88,7 @@ void RankSource::make(Block& block, std::int64_t q_begin, const std::atomic<bool
         const float* row = weights.data() + (q - q_begin) * width;
         for (const auto& [first, last] : map_->allowed(q)) {
             for (std::int64_t k = first - begin; k < last - begin; ++k)
-                if (row[k] >= 0 && row[k] < 2) bits.push_back(std::bit_cast<std::uint32_t>(row[k] + 0.0F));
+                if (row[k] >= 0) bits.push_back(std::bit_cast<std::uint32_t>(row[k] + 0.0F));
         }
         sort_weights(bits, other);
         const std::int64_t size = std::ssize(bits), knots = std::min(size, kKnots);

@@ -63,6 +63,9 @@ struct StackContext {
     at::Tensor shared_bias_table;  ///< the same [heads, bias_length] where autograd records it, or undefined
     const std::vector<model::SwitchedOff>* switched_off = nullptr;  ///< of all sites; null: none
     const model::TrainingForward* training = nullptr;               ///< null: not recorded by autograd
+    /// Weight of the output projection that reads what the site returns; null where a mixer does more to it than
+    /// attend().
+    const at::Tensor* output_projection = nullptr;
     model::Probe* probe = nullptr;
     const Cancellation* cancellation = nullptr;
 

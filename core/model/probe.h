@@ -21,6 +21,8 @@ struct AttentionRecord {
     const at::Tensor& output;  ///< [B, H, Lq, dv], before the output projection, no head switched off
     const kernels::ScoreRule& rule;
     const kernels::Statistics& statistics;
+    /// [d, H * dv], the map that reads `output`, heads side by side; null: something else is done to it before.
+    const at::Tensor* output_projection;
 };
 
 /// The one hook through which everything inside a model is seen. The stack calls it on the compute thread, in the order

@@ -321,6 +321,13 @@ std::optional<Values> AnalysisFile::attention_rows(std::int64_t s, std::int64_t 
     return impl_->block(spec->path, {head, first, 0}, {1, count, spec->shape[2]}, 1);
 }
 
+std::optional<Values> AnalysisFile::value_products(std::int64_t s, std::int64_t site) const {
+    const Hdf5Lock lock;
+    const DatasetSpec* spec = impl_->schema.find(products_path(s, site));
+    if (spec == nullptr || !site_done(s, site)) return std::nullopt;
+    return impl_->all(spec->path);
+}
+
 std::optional<Values> AnalysisFile::token_types(std::int64_t s, std::int64_t site) const {
     const Hdf5Lock lock;
     if (impl_->header->type_chunk == 0) return std::nullopt;

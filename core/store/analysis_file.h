@@ -67,6 +67,8 @@ public:
     /// Recorded dense weights of queries [first, first + count) of one head, [count, keys]; empty when not recorded.
     std::optional<Values> attention_rows(std::int64_t s, std::int64_t site, std::int64_t head, std::int64_t first,
                                          std::int64_t count) const;
+    /// [Lk, H, H], what NormMap (core/maps/norm_map.h) is made of; NaN: this attention has none. Empty: not recorded.
+    std::optional<Values> value_products(std::int64_t s, std::int64_t site) const;
     std::optional<Values> token_types(std::int64_t s, std::int64_t site) const;  ///< [H, chunks]; -1: none
     std::optional<Values> parameters(const std::string& which) const;  ///< offset [n, H], distance_bias [n, H, W]
 

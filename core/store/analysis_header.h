@@ -25,7 +25,8 @@ struct SequenceTokens {
 
 /// What is recorded beyond the indicators, histograms, thumbnails, column mass and loss that are always there.
 struct RecordLevels {
-    bool maps = false, attention = false, states = false, logits = false, implicit = false, experts = false;
+    bool maps = false, attention = false, states = false, logits = false, implicit = false;
+    bool experts = false, norms = false;
 };
 
 /// What queries and keys of /maps are stored as. float16: read, but no longer written, for netCDF-C breaks its heap on

@@ -222,6 +222,7 @@ private:
         }
         h_.record.attention = hdf5::exists(file_, "/attention");
         h_.record.implicit = hdf5::exists(file_, "/implicit_attention");
+        h_.record.norms = hdf5::exists(file_, "/value_products");
         h_.record.states = hdf5::exists(file_, "/states/q_norm");
         h_.record.logits = hdf5::exists(file_, "/output/logits");
         if (h_.record.logits) h_.vocabulary = shape("/output/logits", Type::float32, 3)[2];
@@ -236,7 +237,8 @@ private:
         }
         if (hdf5::exists(file_, "/experts")) experts();
         const auto pairs = static_cast<std::uint64_t>(h_.sequences.size()) * h_.sites.size();
-        if ((h_.record.maps || h_.record.attention || h_.record.implicit) && pairs > bytes_ / least_description) {
+        if ((h_.record.maps || h_.record.attention || h_.record.implicit || h_.record.norms) &&
+            pairs > bytes_ / least_description) {
             refuse(h_.record.maps ? "/maps" : "/attention",
                    "expected a file that can hold those of " + std::to_string(pairs) + " sequences and sites",
                    "found " + std::to_string(bytes_) + " bytes");

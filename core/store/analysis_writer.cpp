@@ -251,6 +251,13 @@ void AnalysisWriter::write_map(std::int64_t s, std::int64_t site, std::span<cons
     f.flush();
 }
 
+void AnalysisWriter::write_value_products(std::int64_t s, std::int64_t site, std::span<const float> products) {
+    const Site& d = impl_->site_at(s, site);
+    impl_->write(products_path(s, site), Type::float32, {0, 0, 0}, {impl_->header.keys(s, d), d.heads, d.heads},
+                 products.data(), products.size());
+    impl_->flush();
+}
+
 void AnalysisWriter::write_attention_rows(std::int64_t s, std::int64_t site, std::int64_t head, std::int64_t first,
                                           std::span<const float> rows, std::int64_t keys) {
     const auto count = static_cast<std::int64_t>(rows.size()) / keys;

@@ -32,6 +32,8 @@ public:
     /// rounded and the row constants computed again from what was rounded.
     void write_map(std::int64_t s, std::int64_t site, std::span<const float> q, std::span<const float> k,
                    std::span<const float> row_constant, const kernels::ScoreRule& rule, std::int64_t b);
+    /// [Lk, H, H]: inner products of what heads give for a key at weight 1.
+    void write_value_products(std::int64_t s, std::int64_t site, std::span<const float> products);
     /// Rows [first, first + n) of one head's dense weights.
     void write_attention_rows(std::int64_t s, std::int64_t site, std::int64_t head, std::int64_t first,
                               std::span<const float> rows, std::int64_t keys);

@@ -42,6 +42,7 @@ public:
         for (std::int64_t s = 0; s < sequences(); ++s) {
             if (header_.record.maps) maps(s);
             if (header_.record.attention) dense("/attention/", s, "attention weights, row = query");
+            if (header_.record.norms) products(s);
             if (header_.record.implicit)
                 dense("/implicit_attention/", s, "implicit attention of a linear mixer, signed");
         }
@@ -262,6 +263,20 @@ private:
         }
     }
 
+    void products(std::int64_t s) {
+        const std::string group = "/value_products/" + std::to_string(s);
+        for (std::int64_t i = 0; i < sites(); ++i) {
+            const Site& site = header_.sites[static_cast<std::size_t>(i)];
+            if (!header_.measured(site)) continue;
+            add(products_path(s, i), Type::float32,
+                {local_scale(group, "key_token", header_.keys(s, site), "key"),
+                 local_scale(group, "head", site.heads, "query head"),
+                 local_scale(group, "other_head", site.heads, "query head")},
+                "", "inner products of what two heads give for a key at weight 1: value times output projection")
+                .fill = Fill::none;
+        }
+    }
+
     const AnalysisHeader& header_;
     Schema schema_;
     std::unordered_map<std::string, std::int64_t> sizes_;
@@ -313,6 +328,10 @@ std::string map_group(std::int64_t s, std::int64_t site) {
 
 std::string attention_path(std::int64_t s, std::int64_t site) {
     return "/attention/" + std::to_string(s) + "/" + std::to_string(site);
+}
+
+std::string products_path(std::int64_t s, std::int64_t site) {
+    return "/value_products/" + std::to_string(s) + "/" + std::to_string(site);
 }
 
 std::string implicit_path(std::int64_t s, std::int64_t site) {

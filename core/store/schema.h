@@ -69,6 +69,7 @@ bool is_stream_name(const std::string& name);
 std::int64_t thumbnail_size(const AnalysisHeader& header);
 std::string map_group(std::int64_t s, std::int64_t site);       ///< /maps/<s>/<site>
 std::string attention_path(std::int64_t s, std::int64_t site);  ///< /attention/<s>/<site>
+std::string products_path(std::int64_t s, std::int64_t site);   ///< /value_products/<s>/<site>
 std::string implicit_path(std::int64_t s, std::int64_t site);   ///< /implicit_attention/<s>/<site>
 
 }  // namespace headscope::store

@@ -148,7 +148,7 @@ at::Tensor finish_attention(const at::Tensor& output, const Attended& what, cons
         context.announce("head_output", by_head);
         if (statistics != nullptr) {
             context.probe->measured({site, context.sites->at(static_cast<std::size_t>(site.value)), what.query,
-                                     what.key, what.value, by_head, what.rule, *statistics});
+                                     what.key, what.value, by_head, what.rule, *statistics, context.output_projection});
         }
     }
     if (context.switched_off == nullptr) return output;

@@ -173,6 +173,7 @@ at::Tensor Tower::run(const Batch& batch, const ForwardOptions& options, mixers:
         if (layer.cross) caches.cross = take_cache();
         context.guide = guides ? &(*guides)[number] : nullptr;
         context.input_embedding = embedding_for(layer, embedding);
+        context.output_projection = &layer.output.weight;
         if (options.skip_layers.count(counted) == 0) {
             hidden = run_layer(layer, hidden, context, caches);
             announce(options.probe, "hidden", context.layer, hidden);
@@ -204,6 +205,7 @@ at::Tensor Tower::add_cross(const Layer& layer, const at::Tensor& hidden, mixers
                             mixers::MixerCache* cache) const {
     if (context.cancellation) context.cancellation->check();
     context.site = SiteIndex(context.site.value + static_cast<std::int64_t>(layer.mixer->sites().size()));
+    context.output_projection = &layer.cross_output.weight;
     const at::Tensor read = config_->pre_norm ? layer.cross_norm(hidden) : hidden;
     context.announce("cross_input_norm", read);
     const at::Tensor update = layer.cross_output(layer.cross->forward(read, context, cache), context.cancellation);
