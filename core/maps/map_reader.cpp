@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/maps/map_reader.h"
 
+#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +10,15 @@
 #include "core/base/os_error.h"
 
 namespace headscope::maps {
+
+namespace {
+
+Error refused(const store::AnalysisFile& file, const char* what, const std::string& expected,
+              const std::string& found) {
+    return {ErrorCode::usage, std::string(what) + " of " + shown(file.path()), expected, found};
+}
+
+}  // namespace
 
 std::shared_ptr<const HeadMap> read_head_map(const store::AnalysisFile& file, std::int64_t sequence, std::int64_t site,
                                              std::int64_t head) {
@@ -27,15 +37,80 @@ std::shared_ptr<const MeanMap> read_mean_map(const store::AnalysisFile& file, st
         auto map = read_head_map(file, s, site, head);
         if (!map) continue;
         bytes += map->bytes();
-        if (bytes > kMostMeanBytes) {
+        if (bytes > kMostMapBytes) {
             throw Error(ErrorCode::usage, "mean over the sequences of " + shown(file.path()),
-                        "expected at most " + std::to_string(kMostMeanBytes >> 20) + " MiB of queries and keys",
+                        "expected at most " + std::to_string(kMostMapBytes >> 20) + " MiB of queries and keys",
                         "found more in " + std::to_string(maps.size() + 1) + " of " + std::to_string(sequences) +
                             " sequences: choose one of them");
         }
         maps.push_back(std::move(map));
     }
     return maps.empty() ? nullptr : std::make_shared<const MeanMap>(std::move(maps));
+}
+
+std::shared_ptr<const Rollout> read_rollout(const store::AnalysisFile& file, std::int64_t sequence, std::int64_t site) {
+    const auto& sites = file.header().sites;
+    const Site& last = sites.at(static_cast<std::size_t>(site));
+    if (last.kind != "self") {
+        throw refused(file, "rollout", "expected a layer's attention to its own tokens",
+                      "found cross-attention, which leads to another text");
+    }
+    std::vector<std::optional<store::AnalysisFile::Map>> layers;
+    std::int64_t bytes = 0, before = -1;
+    for (std::int64_t i = 0; i <= site; ++i) {
+        const Site& here = sites[static_cast<std::size_t>(i)];
+        if (here.stack != last.stack || here.kind != "self") continue;
+        const std::string layer = "layer " + std::to_string(here.layer);
+        if (here.layer == before)
+            throw refused(file, "rollout", "expected one attention in each layer", "found several in " + layer);
+        before = here.layer;
+        if (!here.has_matrix) {  // what works on each token by itself mixes none
+            layers.emplace_back();
+            continue;
+        }
+        auto map = file.map(sequence, i);
+        if (!map) {
+            if (i == site) return nullptr;
+            throw refused(file, "rollout", "expected maps of every layer up to " + std::to_string(last.layer),
+                          "found none of " + layer);
+        }
+        bytes += static_cast<std::int64_t>((map->query.size() + map->key.size()) * sizeof(float));
+        if (bytes > kMostMapBytes) {
+            throw refused(file, "rollout",
+                          "expected at most " + std::to_string(kMostMapBytes >> 20) + " MiB of queries and keys",
+                          "found more up to " + layer);
+        }
+        layers.push_back(std::move(map));
+    }
+    if (!layers.back()) return nullptr;
+    const std::int64_t tokens = layers.back()->queries;
+    return std::make_shared<const Rollout>(std::move(layers), tokens);
+}
+
+std::shared_ptr<const NormMap> read_norm_map(const store::AnalysisFile& file, std::int64_t sequence, std::int64_t site,
+                                             std::optional<std::int64_t> head) {
+    const std::int64_t heads = file.header().sites.at(static_cast<std::size_t>(site)).heads;
+    std::vector<std::shared_ptr<const HeadMap>> maps;
+    for (std::int64_t h = head.value_or(0); h < (head ? *head + 1 : heads); ++h) {
+        maps.push_back(read_head_map(file, sequence, site, h));
+        if (!maps.back()) return nullptr;
+    }
+    const auto stored = file.value_products(sequence, site);
+    if (!stored) {
+        throw refused(file, "norms", "expected a file with norms: analyze with --record maps,norms",
+                      "found none recorded");
+    }
+    std::vector<float> products;
+    for (std::size_t at = 0; at < stored->data.size(); ++at) {
+        const auto g = static_cast<std::int64_t>(at) / heads % heads, h = static_cast<std::int64_t>(at) % heads;
+        if (head && (g != *head || h != *head)) continue;
+        products.push_back(static_cast<float>(stored->data[at]));
+        if (!std::isfinite(products.back())) {
+            throw refused(file, "norms", "expected heads whose output is weights times values",
+                          "found that more is done to it before the output projection");
+        }
+    }
+    return std::make_shared<const NormMap>(std::move(maps), std::move(products));
 }
 
 }  // namespace headscope::maps

@@ -3,9 +3,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "core/maps/head_map.h"
 #include "core/maps/mean_map.h"
+#include "core/maps/norm_map.h"
+#include "core/maps/rollout.h"
 #include "core/store/analysis_file.h"
 
 namespace headscope::maps {
@@ -14,10 +17,19 @@ namespace headscope::maps {
 std::shared_ptr<const HeadMap> read_head_map(const store::AnalysisFile& file, std::int64_t sequence, std::int64_t site,
                                              std::int64_t head);
 
-inline constexpr std::int64_t kMostMeanBytes = 1LL << 30;  ///< of queries and keys in memory
+inline constexpr std::int64_t kMostMapBytes = 1LL << 30;  ///< of queries and keys of several maps in memory
 
 /// The same in the mean over all sequences that are done; null when there is none. Throws Error (usage) where all
-/// together would take more than kMostMeanBytes.
+/// together would take more than kMostMapBytes.
 std::shared_ptr<const MeanMap> read_mean_map(const store::AnalysisFile& file, std::int64_t site, std::int64_t head);
+
+/// Rollout through the layers of `site`'s stack up to its own. Null when maps of this site were not recorded. Throws
+/// Error (usage) for cross-attention, where a layer below has several attentions or no map, and beyond kMostMapBytes.
+std::shared_ptr<const Rollout> read_rollout(const store::AnalysisFile& file, std::int64_t sequence, std::int64_t site);
+
+/// Norms of one head, or (empty) of all heads of the site together. Null when maps of this site were not recorded.
+/// Throws Error (usage) where norms were not, or this attention has none.
+std::shared_ptr<const NormMap> read_norm_map(const store::AnalysisFile& file, std::int64_t sequence, std::int64_t site,
+                                             std::optional<std::int64_t> head);
 
 }  // namespace headscope::maps
