@@ -249,8 +249,17 @@ enum class Normalise { absolute, minmax, layer };
 /// weight's rank among those of its row, from 0 to 1.
 enum class CellScale { by_length, linear, logarithmic, square_root, row_rank };
 
-/// What a map is of: weights after the normaliser, or the scores before it.
-enum class MapValues { weights, logits };
+/// What a map is of: weights after the normaliser, the scores before it, how long what a key gives to a query is
+/// (core/maps/norm_map.h; of a head, or of a layer's heads together), rollout (core/maps/rollout.h).
+enum class MapValues { weights, logits, norms, layer_norms, rollout };
+
+/// One map of a layer, not one of each head.
+inline bool of_layer(MapValues values) {
+    return values == MapValues::layer_norms || values == MapValues::rollout;
+}
+inline bool of_norms(MapValues values) {
+    return values == MapValues::norms || values == MapValues::layer_norms;
+}
 
 /// What colours the text: what a chosen query looks at, who looks at a chosen key, who is looked at at all, the loss of
 /// each token.
@@ -280,7 +289,7 @@ struct FigureOptions {
     CellScale scale = CellScale::by_length;             ///< `attention`
     /// A part of the map: queries [from_query, to_query), keys [from_key, to_key); absent ends are the text's.
     std::optional<std::int64_t> from_query, to_query, from_key, to_key;
-    MapValues values = MapValues::weights;      ///< maps of `attention` and `difference`
+    MapValues values = MapValues::weights;      ///< maps of `attention`, `text` and `difference`
     Pooling pooling = Pooling::maximum;         ///< their pooled cells; logits: that of greatest magnitude
     std::optional<std::int64_t> query, key;     ///< `text`: the token that looks, the one that is looked at
     TextColour colour = TextColour::automatic;  ///< `text`; automatic: by what of the two is given, else mass

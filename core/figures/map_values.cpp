@@ -2,8 +2,14 @@
 #include "core/figures/map_values.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
+#include <numeric>
+#include <optional>
+
+#include "core/base/error.h"
+#include "core/maps/map_reader.h"
 
 namespace headscope::figures {
 namespace {
@@ -83,15 +89,90 @@ double largest_logit(const store::AnalysisFile& file, std::int64_t s, std::int64
     return largest;
 }
 
+std::shared_ptr<const maps::ValueMap> computed_map(const store::AnalysisFile& file, std::int64_t s, std::int64_t site,
+                                                   std::int64_t head, MapValues values, const std::string& recipe) {
+    check_recorded(file, s, site, recipe);
+    std::shared_ptr<const maps::ValueMap> map;
+    if (values == MapValues::rollout)
+        map = maps::read_rollout(file, s, site);
+    else
+        map = maps::read_norm_map(file, s, site, of_layer(values) ? std::nullopt : std::optional(head));
+    if (map) return map;
+    throw Error(ErrorCode::usage, "figure " + recipe + ", layer " + site_label(file, site) + " of " + file_name(file),
+                "expected a layer whose map was recorded", "found none");
+}
+
+std::vector<float> pooled_values(const maps::ValueMap& map, const Region& region, std::int64_t rows,
+                                 std::int64_t columns, Pooling pooling) {
+    const bool mean = pooling == Pooling::mean;
+    const auto* rollout = dynamic_cast<const maps::Rollout*>(&map);
+    if (rollout == nullptr || rollout->whole()) {
+        const auto read = [&map](const Region& band) {
+            return map.values({band.first_query, band.end_query, band.first_key, band.end_key});
+        };
+        return pooled_bands(region, rows, columns, mean, read, true);
+    }
+    std::vector<std::int64_t> bounds;
+    for (std::int64_t r = 0; r <= rows; ++r) bounds.push_back(region.query_of(r, rows));
+    const std::atomic<bool> go_on{false};
+    const std::vector<float> means = rollout->mean_rows(bounds, go_on);
+    std::vector<float> cells(static_cast<std::size_t>(rows * columns), kNone);
+    for (std::int64_t r = 0; r < rows; ++r) {
+        const float* row = means.data() + r * map.keys();
+        const auto at = static_cast<std::size_t>(r);
+        const std::int64_t sees = map.seen(bounds[at], bounds[at + 1]).second;
+        for (std::int64_t c = 0; c < columns; ++c) {
+            const std::int64_t begin = region.key_of(c, columns), end = region.key_of(c + 1, columns);
+            if (begin >= sees) break;
+            cells[static_cast<std::size_t>(r * columns + c)] =
+                mean ? std::accumulate(row + begin, row + end, 0.0F) / static_cast<float>(end - begin)
+                     : *std::max_element(row + begin, row + end);
+        }
+    }
+    return cells;
+}
+
+std::string definition_note(MapValues values) {
+    if (values == MapValues::rollout)
+        return "Rollout (Abnar and Zuidema 2020, arXiv 2005.00928): the product over the layers up to this one of half "
+               "the "
+               "heads' mean weights and half the identity, rows summing to 1.";
+    if (!of_norms(values)) return "";
+    return std::string(
+               "Norms (Kobayashi et al. 2020, arXiv 2004.10102): the length of weight times value times output "
+               "projection, ") +
+           (of_layer(values) ? "summed over the layer's heads before it is measured." : "of one head.");
+}
+
+void check_one_map(const FigureOptions& options) {
+    if (of_layer(options.values) && options.head) {
+        throw Error(ErrorCode::usage, "--head",
+                    "expected none, for --values " +
+                        std::string(options.values == MapValues::rollout ? "rollout" : "layer-norms") +
+                        " is of all heads together",
+                    "found " + std::to_string(*options.head));
+    }
+    if ((of_layer(options.values) || of_norms(options.values)) && options.all_sequences) {
+        throw Error(ErrorCode::usage, "--sequence", "expected a number, for norms and rollout are of one sequence",
+                    "found all");
+    }
+}
+
 std::string values_label(MapValues values) {
+    if (values == MapValues::rollout) return "rollout";
+    if (of_norms(values)) return of_layer(values) ? "norm of what all heads give" : "norm of what the head gives";
     return values == MapValues::logits ? "logit before the normaliser" : "attention weight";
 }
 
+std::string values_word(MapValues values) {
+    if (values == MapValues::rollout) return "rollout";
+    return values == MapValues::logits ? "logit" : of_norms(values) ? "norm" : "weight";
+}
+
 std::string values_column(MapValues values, Pooling pooling, bool pooled) {
-    const bool logits = values == MapValues::logits;
-    const std::string name = logits ? "logit" : "weight";
+    const std::string name = values_word(values);
     if (!pooled) return name;
-    return (pooling == Pooling::mean ? "mean_" : logits ? "extreme_" : "largest_") + name;
+    return (pooling == Pooling::mean ? "mean_" : values == MapValues::logits ? "extreme_" : "largest_") + name;
 }
 
 }  // namespace headscope::figures

@@ -5,11 +5,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "core/figures/head_weights.h"
 #include "core/maps/mean_map.h"
+#include "core/maps/value_map.h"
 
 namespace headscope::figures {
 
@@ -36,8 +38,25 @@ std::vector<float> pooled_values(const maps::MeanMap& map, const Region& region,
 /// The greatest magnitude of a head's logits, as the analysis measured it; 0: there are none.
 double largest_logit(const store::AnalysisFile& file, std::int64_t s, std::int64_t site, std::int64_t head);
 
+/// A map of norms or of rollout. `head`: of MapValues::norms. Throws Error (usage) that says what the file lacks.
+std::shared_ptr<const maps::ValueMap> computed_map(const store::AnalysisFile& file, std::int64_t s, std::int64_t site,
+                                                   std::int64_t head, MapValues values, const std::string& recipe);
+
+/// Weights of such a map as pooled_values(): the largest, or the mean in which forbidden pairs count as 0. Of a rollout
+/// of more than Rollout::kWhole tokens: of the mean of a cell's queries.
+std::vector<float> pooled_values(const maps::ValueMap& map, const Region& region, std::int64_t rows,
+                                 std::int64_t columns, Pooling pooling);
+
+/// What norms and rollout are, in a sentence, with where they come from; empty for weights and logits.
+std::string definition_note(MapValues values);
+
+/// Throws Error (usage) where a head was chosen of what is of all heads, or a mean over sequences of what is of one.
+void check_one_map(const FigureOptions& options);
+
 /// "attention weight", "logit before the normaliser": what a scale's label calls them.
 std::string values_label(MapValues values);
+/// "weight", "logit", "norm", "rollout".
+std::string values_word(MapValues values);
 /// A column of CSV: "weight", "largest_weight", "mean_weight", "logit", ...
 std::string values_column(MapValues values, Pooling pooling, bool pooled);
 

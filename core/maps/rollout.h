@@ -33,7 +33,7 @@ public:
 
     std::int64_t queries() const override { return tokens_; }
     std::int64_t keys() const override { return tokens_; }
-    std::int64_t layers() const { return static_cast<std::int64_t>(layers_.size()); }
+    bool whole() const { return tokens_ <= kWhole; }
     void pool(const Cells& cells, int level, std::int64_t stride, float* mean, float* extreme,
               const std::atomic<bool>& cancel) const override;
     std::int64_t bytes() const override;
@@ -56,7 +56,6 @@ private:
     /// Mean rows of pixels [index * 256, ...) at a level, made by whoever comes first; at level 0 of short texts all.
     Rows block(int level, std::int64_t index, const std::atomic<bool>& cancel) const;
     std::int64_t block_rows() const;
-    bool whole() const { return tokens_ <= kWhole; }
 
     std::vector<Layer> layers_;
     std::int64_t tokens_;

@@ -229,8 +229,15 @@ FigureOption least_option() {
 
 void add_map_options(std::vector<FigureOption>& all) {
     const std::vector<std::string> maps{"attention", "difference"};
-    all.push_back(choice<MapValues>("values", "Weights, or logits: the scores before the normaliser", maps,
-                                    {{"weights", MapValues::weights}, {"logits", MapValues::logits}},
+    all.push_back(choice<MapValues>("values",
+                                    "Weights; logits: the scores before the normaliser; norms: of what a key gives, by "
+                                    "one head or by all of a layer; rollout through the layers up to this one",
+                                    {"attention", "text", "difference"},
+                                    {{"weights", MapValues::weights},
+                                     {"logits", MapValues::logits},
+                                     {"norms", MapValues::norms},
+                                     {"layer-norms", MapValues::layer_norms},
+                                     {"rollout", MapValues::rollout}},
                                     [](FigureRequest& r) -> MapValues& { return r.options.values; }));
     all.push_back(choice<Pooling>("pooling", "What a cell shows of the pairs under it; logits: greatest magnitude",
                                   maps, {{"maximum", Pooling::maximum}, {"mean", Pooling::mean}},

@@ -25,7 +25,7 @@ constexpr double kLeastLogits = 1e-3;      ///< a head without scores has a scal
 struct Map {
     std::string model, site;
     bool cross = false;
-    std::int64_t layer = 0, head = 0, rows = 0, columns = 0;
+    std::int64_t layer = 0, head = 0, rows = 0, columns = 0, queries = 0;
     Region region;
     std::vector<std::string> query_tokens, key_tokens;  ///< of the whole text, as read; empty for other streams
     std::vector<float> values;                          ///< [rows, columns]; NaN: not allowed
@@ -34,12 +34,14 @@ struct Map {
     MapValues kind = MapValues::weights;
     Pooling pooling = Pooling::maximum;
     std::vector<double> deviation;  ///< over sequences, of exact means; else empty
-    double largest = 0;             ///< magnitude of the head's logits
+    double largest = 0;             ///< magnitude of the head's logits; norms: of those shown
     std::int64_t sequences = 1;     ///< more: means over them, of positions that hold other tokens in each
     std::int64_t limit = 0;         ///< trained positions; 0: none, or not passed
 
     bool exact() const { return rows == region.queries() && columns == region.keys(); }
     bool logits() const { return kind == MapValues::logits; }
+    /// There is no end that all numbers keep.
+    bool open() const { return logits() || of_norms(kind); }
 };
 
 Axis axis(const char* name, const std::vector<std::string>& tokens, std::int64_t first, std::int64_t end,
@@ -54,13 +56,13 @@ Axis axis(const char* name, const std::vector<std::string>& tokens, std::int64_t
     return axis;
 }
 
-/// `largest`: magnitude of the logits of all maps.
+/// `largest`: magnitude of the logits or norms of all maps.
 ColourScale colours(const Map& map, double largest) {
     ColourScale colours;
     const std::string name = values_label(map.kind);
     colours.label = map.pooling == Pooling::mean && !map.exact() ? "mean " + name : name;
     if (map.scale == CellScale::row_rank) {
-        colours.label = std::string("rank of the ") + (map.logits() ? "logit" : "weight") + " in its row";
+        colours.label = "rank of the " + values_word(map.kind) + " in its row";
         return colours;
     }
     if (map.scale == CellScale::square_root) colours.scale = ScaleKind::square_root;
@@ -69,9 +71,12 @@ ColourScale colours(const Map& map, double largest) {
         colours.maximum = std::max(largest, kLeastLogits);
         colours.minimum = -colours.maximum;
         if (map.scale == CellScale::logarithmic) colours.scale = ScaleKind::symmetric_log;
-    } else if (map.scale == CellScale::logarithmic) {
+        return colours;
+    }
+    if (map.open() && largest > 0) colours.maximum = largest;
+    if (map.scale == CellScale::logarithmic) {
         colours.scale = ScaleKind::logarithmic;
-        colours.minimum = 1e-4;
+        colours.minimum = 1e-4 * colours.maximum;
     }
     return colours;
 }
@@ -170,9 +175,12 @@ std::string part_note(const std::vector<Map>& maps) {
 std::string pooling_note(const Map& map) {
     if (map.pooling == Pooling::mean)
         return map.logits() ? " Each cell shows the mean logit of the allowed pairs under it."
-                            : " Each cell shows the mean weight of the pairs under it; forbidden pairs count as 0.";
+                            : " Each cell shows the mean " + values_word(map.kind) +
+                                  " of the pairs under it; forbidden pairs count as 0.";
+    if (map.kind == MapValues::rollout && map.queries > maps::Rollout::kWhole)
+        return " Each cell shows the largest, over its keys, of the mean over its queries.";
     return map.logits() ? " Each cell shows the logit of greatest magnitude under it."
-                        : " Each cell shows the largest weight of the pairs under it.";
+                        : " Each cell shows the largest " + values_word(map.kind) + " of the pairs under it.";
 }
 
 std::string logit_scale(CellScale scale) {
@@ -191,24 +199,30 @@ std::string scale_note(const std::vector<Map>& maps) {
     const bool logarithmic = some(CellScale::logarithmic), square_root = some(CellScale::square_root);
     std::string how;
     if (some(CellScale::row_rank)) {
-        how = std::string("Colour by the rank of each ") + (logits ? "logit" : "weight") +
+        how = "Colour by the rank of each " + values_word(maps.front().kind) +
               " among those shown of its query, from 0 (the least) to 1; ties in the middle.";
     } else if (logits) {
         how = logit_scale(maps.front().scale);
     } else {
         if (some(CellScale::linear)) how = "Linear colour scale.";
         if (square_root) {
-            how = "Colour by the square root of the weight" +
+            how = "Colour by the square root of the " + values_word(maps.front().kind) +
                   (logarithmic ? " up to " + std::to_string(kShort) + " tokens. " : std::string("."));
         }
         if (logarithmic)
-            how += square_root ? "Beyond, logarithmic; smaller weights than the scale's end are drawn as its end."
-                               : "Logarithmic colour scale; smaller weights than its end are drawn as its end.";
+            how += square_root ? "Beyond, logarithmic; smaller ones than the scale's end are drawn as its end."
+                               : "Logarithmic colour scale; smaller ones than its end are drawn as its end.";
     }
     how += " Grey: not allowed by the mask.";
     if (std::any_of(maps.begin(), maps.end(), [](const Map& map) { return !map.exact(); }))
         how += pooling_note(maps.front());
     return how;
+}
+
+std::string title_of(MapValues values) {
+    if (values == MapValues::rollout) return "Attention rollout";
+    if (of_norms(values)) return of_layer(values) ? "Norm-based attention of all heads" : "Norm-based attention";
+    return values == MapValues::logits ? "Attention logits" : "Attention";
 }
 
 /// by_length resolved.
@@ -225,6 +239,7 @@ public:
     Source(const store::AnalysisFile& file, std::int64_t site, const FigureOptions& options)
         : file_(file), site_(site), mean_(options.all_sequences && file.header().sequences.size() > 1) {
         sequence_ = options.all_sequences ? 0 : chosen_sequence(file, options);
+        if (options.values != MapValues::weights && options.values != MapValues::logits) return;
         if (mean_)
             check_recorded(file, sequence_, site, "attention");
         else
@@ -235,8 +250,11 @@ public:
     void fill(Map& map, const FigureOptions& options, const std::function<std::int64_t(std::int64_t)>& side) const {
         const auto& about = file_.header().sites[static_cast<std::size_t>(site_)];
         const auto mean = mean_ ? maps::read_mean_map(file_, site_, map.head) : nullptr;
-        const std::int64_t queries = mean ? mean->queries() : recorded_->queries;
-        const std::int64_t keys = mean ? mean->keys() : recorded_->keys;
+        const auto computed =
+            mean_ || recorded_ ? nullptr : computed_map(file_, sequence_, site_, map.head, map.kind, "attention");
+        const std::int64_t queries = mean ? mean->queries() : computed ? computed->queries() : recorded_->queries;
+        const std::int64_t keys = mean ? mean->keys() : computed ? computed->keys() : recorded_->keys;
+        map.queries = queries;
         map.region = chosen_region(options, queries, keys);
         map.rows = side(map.region.queries());
         map.columns = side(map.region.keys());
@@ -246,9 +264,12 @@ public:
         } else {
             map.query_tokens = stream_pieces(file_.header(), sequence_, about.query_stream);
             map.key_tokens = stream_pieces(file_.header(), sequence_, about.key_stream);
-            map.values = map.exact() ? exact_values(*recorded_, map.head, map.region, map.kind)
-                                     : pooled_values(*recorded_, map.head, map.region, map.rows, map.columns, map.kind,
-                                                     map.pooling);
+            if (computed)
+                fill_computed(map, *computed);
+            else
+                map.values = map.exact() ? exact_values(*recorded_, map.head, map.region, map.kind)
+                                         : pooled_values(*recorded_, map.head, map.region, map.rows, map.columns,
+                                                         map.kind, map.pooling);
         }
         if (map.logits()) {
             for (const std::int64_t s : mean_ ? chosen_sequences(file_, options) : std::vector{sequence_})
@@ -259,6 +280,14 @@ public:
     }
 
 private:
+    static void fill_computed(Map& map, const maps::ValueMap& computed) {
+        const Region& part = map.region;
+        map.values = map.exact() ? computed.values({part.first_query, part.end_query, part.first_key, part.end_key})
+                                 : pooled_values(computed, part, map.rows, map.columns, map.pooling);
+        for (const float value : map.values)
+            if (!std::isnan(value)) map.largest = std::max(map.largest, static_cast<double>(value));
+    }
+
     static void fill_mean(Map& map, const maps::MeanMap& mean) {
         if (!map.exact()) {
             map.values = pooled_values(mean, map.region, map.rows, map.columns, map.kind, map.pooling);
@@ -282,6 +311,7 @@ private:
 
 FigureData attention(Files files, const FigureOptions& options) {
     FigureOptions chosen = options;
+    check_one_map(options);
     const auto names = file_labels(files);
     std::vector<Map> maps;
     std::vector<std::string> titles;
@@ -290,7 +320,8 @@ FigureData attention(Files files, const FigureOptions& options) {
         if (!chosen.layer) chosen.layer = first_layer_with_matrix(*file, chosen);
         for (const auto site : chosen_sites(*file, chosen)) {
             check_head(*file, site, chosen);
-            expected += chosen.head ? 1 : file->header().sites[static_cast<std::size_t>(site)].heads;
+            expected +=
+                chosen.head || of_layer(chosen.values) ? 1 : file->header().sites[static_cast<std::size_t>(site)].heads;
         }
     }
     for (std::size_t f = 0; f < files.size(); ++f) {
@@ -301,12 +332,13 @@ FigureData attention(Files files, const FigureOptions& options) {
             const Source source(file, site, chosen);
             for (std::int64_t h = 0; h < about.heads; ++h) {
                 if (chosen.head && *chosen.head != h) continue;
+                if (of_layer(options.values) && h > 0) break;
                 Map map;
                 map.model = names[f];
                 map.site = site_label(file, site);
                 map.cross = about.kind == "cross";
                 map.layer = about.layer;
-                map.head = h;
+                map.head = of_layer(options.values) ? -1 : h;
                 map.kind = options.values;
                 map.pooling = options.pooling;
                 source.fill(map, options,
@@ -317,7 +349,8 @@ FigureData attention(Files files, const FigureOptions& options) {
                 // All of one layer, which the figure's title names.
                 if (sites.size() > 1)
                     title += (title.empty() ? "" : ", ") + (about.branch.empty() ? about.kind : about.branch);
-                if (!chosen.head) title += (title.empty() ? "" : ", ") + ("head " + std::to_string(h));
+                if (!chosen.head && !of_layer(options.values))
+                    title += (title.empty() ? "" : ", ") + ("head " + std::to_string(h));
                 titles.push_back(title);
                 maps.push_back(std::move(map));
             }
@@ -325,8 +358,8 @@ FigureData attention(Files files, const FigureOptions& options) {
     }
 
     FigureData figure;
-    figure.title = std::string(options.values == MapValues::logits ? "Attention logits" : "Attention") + ", layer " +
-                   std::to_string(*chosen.layer) + (chosen.head ? ", head " + std::to_string(*chosen.head) : "");
+    figure.title = title_of(options.values) + ", layer " + std::to_string(*chosen.layer) +
+                   (chosen.head ? ", head " + std::to_string(*chosen.head) : "");
     double largest = 0;
     for (const auto& map : maps) largest = std::max(largest, map.largest);
     for (std::size_t i = 0; i < maps.size(); ++i) figure.panels.push_back(panel(maps[i], titles[i], largest));
@@ -355,6 +388,7 @@ FigureData attention(Files files, const FigureOptions& options) {
     if (std::any_of(maps.begin(), maps.end(), [](const Map& map) { return map.sequences > 1; }))
         figure.notes.push_back(
             "Mean over sequences, position by position: each pair's over those that are long enough.");
+    if (const std::string note = definition_note(options.values); !note.empty()) figure.notes.push_back(note);
     figure.notes.push_back(scale_note(maps));
     figure.table = [maps = std::move(maps)] { return attention_table(maps); };
     return figure;

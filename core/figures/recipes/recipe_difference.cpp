@@ -31,6 +31,10 @@ bool of_other_head(const FigureOptions& options) {
 
 /// Files and options that say what is subtracted from what.
 void check_request(Files files, const FigureOptions& options) {
+    if (options.values != MapValues::weights && options.values != MapValues::logits) {
+        throw Error(ErrorCode::usage, "--values", "expected weights or logits: differences are of those",
+                    "found " + std::string(options.values == MapValues::rollout ? "rollout" : "norms"));
+    }
     if (of_other_head(options) && !of_maps(options)) {
         throw Error(ErrorCode::usage, options.other_head ? "--other-head" : "--other-layer",
                     "expected --layer and --head beside it, of whose map it is the difference", "found none");

@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/figures/head_weights.h"
+#include "core/figures/map_values.h"
 #include "core/figures/recipe.h"
 #include "core/figures/token_chips.h"
 #include "core/figures/token_text.h"
@@ -104,7 +105,20 @@ private:
     std::vector<std::int64_t> count_;
 };
 
-/// A query's row of weights, or a key's column; of one head, or the mean.
+/// The token's row or column of a map; throws Error (usage) where it has none.
+template <class Read>
+std::vector<float> line_of_token(const store::AnalysisFile& file, std::int64_t token, bool looks, std::int64_t queries,
+                                 std::int64_t keys, const Read& read) {
+    const std::int64_t tokens = looks ? queries : keys;
+    if (token >= tokens) {
+        throw Error(ErrorCode::usage, looks ? "--query" : "--key",
+                    "expected 0 to " + std::to_string(tokens - 1) + " of " + file_name(file),
+                    "found " + std::to_string(token));
+    }
+    return read(looks ? Region{token, token + 1, 0, keys} : Region{0, queries, token, token + 1});
+}
+
+/// A query's row of weights, norms or rollout, or a key's column; of one head, or the mean.
 std::vector<double> weights_of_token(const store::AnalysisFile& file, std::int64_t s,
                                      const std::vector<std::int64_t>& sites, const FigureOptions& options,
                                      TextColour colour, std::size_t count) {
@@ -112,18 +126,25 @@ std::vector<double> weights_of_token(const store::AnalysisFile& file, std::int64
     const bool looks = colour == TextColour::weights;
     Mean mean(count);
     for (const auto site : sites) {
-        const auto map = recorded_map(file, s, site, "text");
-        const std::int64_t tokens = looks ? map.queries : map.keys;
-        if (token >= tokens) {
-            throw Error(ErrorCode::usage, looks ? "--query" : "--key",
-                        "expected 0 to " + std::to_string(tokens - 1) + " of " + file_name(file),
-                        "found " + std::to_string(token));
+        const auto add = [&](const std::vector<float>& line) {
+            for (std::size_t i = 0; i < std::min(count, line.size()); ++i) mean.add(i, line[i]);
+        };
+        if (options.values == MapValues::weights) {
+            const auto map = recorded_map(file, s, site, "text");
+            for (std::int64_t h = 0; h < map.heads; ++h) {
+                if (wanted(options, h))
+                    add(line_of_token(file, token, looks, map.queries, map.keys,
+                                      [&](const Region& part) { return exact_weights(map, h, part); }));
+            }
+            continue;
         }
-        const Region part = looks ? Region{token, token + 1, 0, map.keys} : Region{0, map.queries, token, token + 1};
-        for (std::int64_t h = 0; h < map.heads; ++h) {
+        const std::int64_t heads = file.header().sites[static_cast<std::size_t>(site)].heads;
+        for (std::int64_t h = 0; h < (of_layer(options.values) ? 1 : heads); ++h) {
             if (!wanted(options, h)) continue;
-            const auto weights = exact_weights(map, h, part);
-            for (std::size_t i = 0; i < std::min(count, weights.size()); ++i) mean.add(i, weights[i]);
+            const auto map = computed_map(file, s, site, h, options.values, "text");
+            add(line_of_token(file, token, looks, map->queries(), map->keys(), [&](const Region& part) {
+                return map->values({part.first_query, part.end_query, part.first_key, part.end_key});
+            }));
         }
     }
     return mean.values();
@@ -190,7 +211,9 @@ Coloured read(const store::AnalysisFile& file, const std::string& name, const Fi
         text.tokens = &file.header().output_sequences()[static_cast<std::size_t>(s)];
         text.values = losses(file, s, text.tokens->ids.size());
     } else {
-        const auto sites = sites_of_one_text(file, options);
+        auto sites = sites_of_one_text(file, options);
+        // It is through all layers up to one: of no layer chosen, through all.
+        if (options.values == MapValues::rollout) sites = {sites.back()};
         const auto& first = file.header().sites[static_cast<std::size_t>(sites.front())];
         // What a token looks at are keys, who looks at it are queries: of an encoder-decoder these are two texts.
         const bool lookers = colour == TextColour::lookers;
@@ -223,7 +246,11 @@ ColourScale scale_of(const std::vector<Coloured>& texts, const FigureOptions& op
     if (colour == TextColour::loss && options.range == ColourRange::one) {
         throw Error(ErrorCode::usage, "--range", "expected largest, for losses do not end at 1", "found one");
     }
-    scale.label = colour == TextColour::loss ? "loss (nats)" : colour == TextColour::mass ? "column mass" : "weight";
+    scale.label = colour == TextColour::loss   ? "loss (nats)"
+                  : colour == TextColour::mass ? "column mass"
+                                               : values_word(options.values);
+    if (of_norms(options.values) && options.range == ColourRange::one)
+        throw Error(ErrorCode::usage, "--range", "expected largest, for norms do not end at 1", "found one");
     if (options.scale == CellScale::row_rank) {
         scale.label = "rank of the " + scale.label + " in the text";
         return scale;
@@ -288,12 +315,20 @@ Table text_table(const std::vector<Row>& rows, const std::string& name, bool ran
     return table;
 }
 
+std::string head_words(const FigureOptions& options, const std::string& layer) {
+    return options.head ? "head " + std::to_string(*options.head) + " of " + layer : "mean over the heads of " + layer;
+}
+
 std::string heads_note(const FigureOptions& options) {
     std::string layer = options.layer ? "layer " + std::to_string(*options.layer) : "every layer";
     if (options.tower == Tower::encoder) layer += " of the encoder";
     if (options.tower == Tower::decoder) layer += " of the decoder";
     if (options.tower == Tower::cross) layer += ", cross-attention";
-    return options.head ? "head " + std::to_string(*options.head) + " of " + layer : "mean over the heads of " + layer;
+    if (options.values == MapValues::rollout)
+        return std::string("rollout through ") + (options.layer ? "the layers up to " : "") + layer;
+    if (options.values == MapValues::layer_norms) return "norms of all heads together of " + layer;
+    if (options.values == MapValues::norms) return "norms, " + head_words(options, layer);
+    return head_words(options, layer);
 }
 
 std::string title_of(const std::vector<Coloured>& texts, const FigureOptions& options) {
@@ -332,6 +367,14 @@ std::string scale_note(const ColourScale& scale, const FigureOptions& options) {
 }  // namespace
 
 FigureData text(Files files, const FigureOptions& options) {
+    const TextColour chosen = colour_of(options);
+    check_one_map(options);
+    if (options.values == MapValues::logits)
+        throw Error(ErrorCode::usage, "--values", "expected weights, norms, layer-norms or rollout", "found logits");
+    if (options.values != MapValues::weights && !of_token(chosen)) {
+        throw Error(ErrorCode::usage, "--values", "expected weights where no --query or --key is chosen",
+                    "found " + values_word(options.values));
+    }
     const auto names = file_labels(files);
     std::vector<Coloured> texts;
     for (std::size_t f = 0; f < files.size(); ++f) texts.push_back(read(*files[f], names[f], options));
@@ -357,12 +400,12 @@ FigureData text(Files files, const FigureOptions& options) {
                             coloured.shown[at]});
         }
     }
+    if (const std::string note = definition_note(options.values); !note.empty()) figure.notes.push_back(note);
     figure.notes.push_back(scale_note(scale, options));
     figure.shared_colours = true;
-    const TextColour colour = colour_of(options);
-    const std::string name = colour == TextColour::loss   ? "loss"
-                             : colour == TextColour::mass ? "column_mass"
-                                                          : "weight";
+    const std::string name = chosen == TextColour::loss   ? "loss"
+                             : chosen == TextColour::mass ? "column_mass"
+                                                          : values_word(options.values);
     figure.table = [rows = std::move(rows), name, ranks = options.scale == CellScale::row_rank] {
         return text_table(rows, name, ranks);
     };
