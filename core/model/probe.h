@@ -22,7 +22,7 @@ struct AttentionRecord {
     const kernels::ScoreRule& rule;
     const kernels::Statistics& statistics;
     /// [d, H * dv], the map that reads `output`, heads side by side; null: something else is done to it before.
-    const at::Tensor* output_projection;
+    const at::Tensor* output_projection = nullptr;
 };
 
 /// The one hook through which everything inside a model is seen. The stack calls it on the compute thread, in the order

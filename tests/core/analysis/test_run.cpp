@@ -222,6 +222,19 @@ TEST_CASE("Experts are kept in order of weight, of measured layers that have som
     }
 }
 
+TEST_CASE("Without an output projection that reads heads there are no norms", "[analysis][norms]") {
+    tests::FakeModel model({});
+    const test::TemporaryFolder folder;
+    auto request = request_for({12});
+    request.record.maps = request.record.norms = true;
+    const auto file = analyse(model, request, folder / "a.headscope.h5");
+    CHECK(file->header().record.norms);
+    const auto products = file->value_products(0, 0);
+    REQUIRE(products);
+    CHECK(products->shape == std::vector<std::int64_t>{12, 4, 4});
+    for (const double value : products->data) REQUIRE(std::isnan(value));
+}
+
 TEST_CASE("What the first layer reads is kept where layer 0 is left out", "[analysis]") {
     tests::FakeModel model({});
     const test::TemporaryFolder folder;

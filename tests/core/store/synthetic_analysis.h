@@ -204,6 +204,23 @@ inline void write_synthetic_experts(store::AnalysisWriter& writer, const Synthet
     writer.write_experts(s, layer, index, weight);
 }
 
+/// Inner products of made-up vectors of three numbers, one a key and head.
+inline std::vector<float> synthetic_products(const SyntheticAnalysis& a, std::int64_t keys, std::uint64_t seed) {
+    std::mt19937_64 random(seed + 5);
+    std::normal_distribution<float> normal(0.0F, 1.0F);
+    const auto heads = static_cast<std::size_t>(a.heads);
+    std::vector<float> given(heads * 3), products;
+    for (std::int64_t j = 0; j < keys; ++j) {
+        for (float& value : given) value = normal(random);
+        for (std::size_t g = 0; g < heads; ++g) {
+            for (std::size_t h = 0; h < heads; ++h)
+                products.push_back(given[g * 3] * given[h * 3] + given[g * 3 + 1] * given[h * 3 + 1] +
+                                   given[g * 3 + 2] * given[h * 3 + 2]);
+        }
+    }
+    return products;
+}
+
 /// Writes sequence `s` at every measured site of `layer`, with whatever the header records.
 inline void write_synthetic_layer(store::AnalysisWriter& writer, const SyntheticAnalysis& a, std::int64_t s,
                                   std::int32_t layer) {
@@ -222,6 +239,9 @@ inline void write_synthetic_layer(store::AnalysisWriter& writer, const Synthetic
             }
             writer.write_attention_rows(s, layer, h, 0, rows, length);
         }
+    }
+    if (a.record.norms) {
+        writer.write_value_products(s, layer, synthetic_products(a, length, seed + static_cast<std::uint64_t>(layer)));
     }
     if (a.record.states) {
         for (const char* name : {"q", "k", "v"}) {
