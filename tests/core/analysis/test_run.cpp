@@ -228,10 +228,10 @@ TEST_CASE("Without an output projection that reads heads there are no norms", "[
     auto request = request_for({12});
     request.record.maps = request.record.norms = true;
     const auto file = analyse(model, request, folder / "a.headscope.h5");
-    CHECK(file->header().record.norms);
+    REQUIRE(file->header().record.norms);
     const auto products = file->value_products(0, 0);
     REQUIRE(products);
-    CHECK(products->shape == std::vector<std::int64_t>{12, 4, 4});
+    REQUIRE((products->shape == std::vector<std::int64_t>{12, 4, 4}));
     for (const double value : products->data) REQUIRE(std::isnan(value));
 }
 
