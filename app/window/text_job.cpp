@@ -41,6 +41,7 @@ std::string settings_of(const OpenModel& model, const TextChoice& choice, const 
     if (choice.states) settings.record.emplace_back("states");
     if (choice.logits) settings.record.emplace_back("logits");
     if (choice.experts) settings.record.emplace_back("experts");
+    if (choice.norms) settings.record.emplace_back("norms");
     settings.threads = compute_threads();
     settings.bos = name_of(choice.first);
     settings.length = choice.length;
@@ -229,6 +230,7 @@ analysis::AnalysisRequest make_request(const OpenModel& model, const TextChoice&
     }
     request.record.maps = choice.maps;
     request.record.states = choice.states;
+    request.record.norms = choice.norms;
     request.record.logits = choice.logits && model.inspection.has_head;
     request.record.experts = choice.experts && config.experts > 0;
     request.beyond_positions = choice.beyond_positions;

@@ -546,3 +546,41 @@ TEST_CASE("Blocks of a thumbnail that lie in the future are none", "[view][map]"
     // Block rows begin at 0, 3, 6.
     for (std::size_t i = 0; i < 9; ++i) CHECK(std::isnan(thumbnail[i]) == (i % 3 > i / 3));
 }
+
+TEST_CASE("The map shows norms and rollout, or weights and why", "[map][rollout]") {
+    auto made = with_maps();
+    made.record.norms = GENERATE(false, true);
+    Opened opened(made);
+    const auto show = [&](MapLook::Values values) {
+        opened.view->set_look({values, figures::CellScale::linear, figures::Pooling::maximum});
+        for (int i = 0; i < 3; ++i) tests::settle(opened.desk);  // the map, the cell, what is said of it
+    };
+    show(MapLook::Values::rollout);
+    CHECK(opened.words("map_title") == "Layer 1, all heads");
+    auto figure = opened.view->figure();
+    REQUIRE(figure);
+    CHECK(figure->options.values == figures::MapValues::rollout);
+    CHECK_FALSE(figure->options.head);
+    opened.desk.select_tokens(10, 3);
+    tests::settle(opened.desk);
+    CHECK(opened.words("map_cell").contains("rollout"));
+    const QJsonObject state = opened.view->state();
+    MapLook look;
+    look.restore(state);
+    CHECK(look.values == MapLook::Values::rollout);
+    show(MapLook::Values::norms);
+    auto* again = opened.part<QPushButton>("map_run_again");
+    CHECK(again->isHidden() == made.record.norms);
+    figure = opened.view->figure();
+    REQUIRE(figure);
+    if (made.record.norms) {
+        CHECK(opened.words("map_cell").contains("norm"));
+        CHECK(figure->options.values == figures::MapValues::norms);
+        CHECK(figure->options.head == 2);
+        show(MapLook::Values::layer_norms);
+        CHECK(opened.words("map_title") == "Layer 1, all heads");
+    } else {
+        CHECK(opened.words("map_notice").contains("not recorded"));
+        CHECK(figure->options.values == figures::MapValues::weights);
+    }
+}

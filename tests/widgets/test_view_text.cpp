@@ -345,3 +345,47 @@ TEST_CASE("Layers that are not there yet are said to be missing, and fill in", "
     CHECK(view->findChild<Banner*>("banner")->text().isEmpty());
     CHECK(view->findChild<TokenTextArea*>("text")->values().size() == 24);
 }
+
+TEST_CASE("Rollout and norms colour the text, and what was not recorded is offered", "[on_text][rollout]") {
+    auto made = with_maps();
+    made.record.norms = GENERATE(false, true);
+    Shown s(made);
+    s.desk.select_head(1, 2);
+    s.click(9);
+    s.choose("what", "rollout");
+    CHECK(s.heading().contains("rollout through the layers up to 1"));
+    const auto rollout = s.text().values();
+    REQUIRE(rollout.size() == 24);
+    double sum = 0;
+    for (std::size_t i = 0; i < 10; ++i) sum += static_cast<double>(rollout[i]);
+    CHECK(sum == Approx(1).margin(1e-4));
+    CHECK(std::isnan(rollout[10]));
+    auto wish = s.view->figure();
+    REQUIRE(wish);
+    CHECK(wish->options.values == figures::MapValues::rollout);
+    CHECK(wish->options.layer == 1);
+    CHECK_FALSE(wish->options.head);
+    const QJsonObject state = s.view->state();
+    s.choose("what", "norms");
+    if (made.record.norms) {
+        CHECK(s.banner().isEmpty());
+        const auto products = tests::synthetic_products(made, 24, made.seed + 1);
+        const auto weights = s.row(1, 2, 9);
+        for (std::size_t j = 0; j < 10; ++j)
+            CHECK(s.text().values()[j] ==
+                  Approx(weights[j] * std::sqrt(products[(j * 4 + 2) * 4 + 2])).epsilon(1e-4).margin(1e-6));
+        CHECK(s.view->figure()->options.head == 2);
+        s.choose("scope", "layer");
+        CHECK(s.heading().contains("all heads together"));
+        CHECK(s.view->figure()->options.values == figures::MapValues::layer_norms);
+    } else {
+        CHECK(s.banner().contains("not recorded"));
+        RunWish wanted;
+        QObject::connect(&s.desk, &Desk::run_wanted, &s.desk, [&](const RunWish& run) { wanted = run; });
+        s.view->findChild<Banner*>("banner")->findChild<QPushButton*>()->click();
+        CHECK((wanted.maps && wanted.norms));
+    }
+    s.view->restore(state);
+    tests::settle(s.desk);
+    CHECK(s.view->state() == state);
+}

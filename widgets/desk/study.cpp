@@ -183,6 +183,19 @@ Reply<maps::MeanMap> Study::mean_map(std::int64_t site, std::int64_t head) {
         [site, head](const store::AnalysisFile& file) { return maps::read_mean_map(file, site, head); });
 }
 
+Reply<maps::ValueMap> Study::computed_map(std::int64_t sequence, std::int64_t site, std::int64_t head,
+                                          figures::MapValues values) {
+    using Map = std::shared_ptr<const maps::ValueMap>;
+    if (figures::of_layer(values)) head = -1;
+    return ask<maps::ValueMap>(key_of("computed map", {sequence, site, head, static_cast<int>(values)}), sequence, site,
+                               [=](const store::AnalysisFile& file) -> Map {
+                                   if (values == figures::MapValues::rollout)
+                                       return maps::read_rollout(file, sequence, site);
+                                   return maps::read_norm_map(file, sequence, site,
+                                                              head < 0 ? std::nullopt : std::optional(head));
+                               });
+}
+
 Reply<Profile> Study::row(std::int64_t sequence, std::int64_t site, std::int64_t head, std::int64_t query) {
     const auto map = this->map(sequence, site, head);
     return ask<Profile>(key_of("row", {sequence, site, head, query, map ? 1 : 0}), sequence, site,

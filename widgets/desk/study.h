@@ -21,6 +21,7 @@
 #include "core/base/worker.h"
 #include "core/figures/figure.h"
 #include "core/maps/mean_map.h"
+#include "core/maps/value_map.h"
 #include "core/store/analysis_file.h"
 #include "core/workspace/head_table.h"
 #include "widgets/desk/value_budget.h"
@@ -58,6 +59,9 @@ inline std::int64_t bytes_of(const store::AnalysisFile::Experts& experts) {
     return bytes_of(experts.index) + bytes_of(experts.weight);
 }
 inline std::int64_t bytes_of(const maps::HeadMap& map) {
+    return map.bytes();
+}
+inline std::int64_t bytes_of(const maps::ValueMap& map) {
     return map.bytes();
 }
 inline std::int64_t bytes_of(const maps::MeanMap& map) {
@@ -127,6 +131,9 @@ public:
     Reply<maps::HeadMap> map(std::int64_t sequence, std::int64_t site, std::int64_t head);
     /// The same in the mean over the sequences that are done.
     Reply<maps::MeanMap> mean_map(std::int64_t site, std::int64_t head);
+    /// Norms or rollout; `head`: of norms of one. A failure says what the file lacks.
+    Reply<maps::ValueMap> computed_map(std::int64_t sequence, std::int64_t site, std::int64_t head,
+                                       figures::MapValues values);
     Reply<Profile> row(std::int64_t sequence, std::int64_t site, std::int64_t head, std::int64_t query);
     Reply<Profile> column(std::int64_t sequence, std::int64_t site, std::int64_t head, std::int64_t key);
     /// Labels of all tokens of a stream, as figures::visible_token() makes them.

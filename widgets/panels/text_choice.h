@@ -32,7 +32,7 @@ struct TextChoice {
     std::int64_t length = 0;    ///< 0: all
     bool windows = false;       ///< cut into windows of `length` instead of to it
     bool beyond_positions = false;
-    bool maps = true, states = false, logits = false, experts = false;
+    bool maps = true, states = false, logits = false, experts = false, norms = false;
     /// Given: these tokens are run as they are, whatever `sources` says (an analysis that is run again).
     std::shared_ptr<const std::vector<store::SequenceTokens>> tokens, target_tokens;
     QString switch_off;  ///< heads, as the command line's --switch-off has them: "3.1,4.2"

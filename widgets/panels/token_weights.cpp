@@ -131,14 +131,53 @@ Reply<std::vector<float>> TokenWeights::site_mean(Study& study, const TextWish& 
         });
 }
 
+TextValues TokenWeights::computed(Study& study, const TextWish& wish) {
+    TextValues found;
+    found.of_sites = 1;
+    if (!study.has_maps()) {
+        found.without_maps = true;
+        return found;
+    }
+    const bool rollout = wish.values == figures::MapValues::rollout;
+    const std::int64_t site = rollout && wish.scope == HeadScope::all ? alike(study, wish.site).back() : wish.site;
+    if (!study.site_done(wish.sequence, site)) return found;
+    const auto values = !rollout && wish.scope != HeadScope::head ? figures::MapValues::layer_norms : wish.values;
+    const auto map = study.computed_map(wish.sequence, site, wish.head, values);
+    found.pending = map.pending;
+    found.failure = map.failure;
+    found.without_maps = !map && !map.pending && map.failure.isEmpty();
+    if (!map) return found;
+    const bool row = wish.colouring == TextColouring::row;
+    std::string key = row ? "computed row" : "computed column";
+    for (const std::int64_t part : {wish.sequence, site, figures::of_layer(values) ? -1 : wish.head,
+                                    static_cast<std::int64_t>(values), wish.token})
+        key += ":" + std::to_string(part);
+    const auto line = study.ask<std::vector<float>>(
+        key, wish.sequence, site,
+        [map = map.value, row,
+         token = wish.token](const store::AnalysisFile&) -> std::shared_ptr<const std::vector<float>> {
+            if (token >= (row ? map->queries() : map->keys())) return nullptr;
+            const maps::Cells cells =
+                row ? maps::Cells{token, token + 1, 0, map->keys()} : maps::Cells{0, map->queries(), token, token + 1};
+            return std::make_shared<const std::vector<float>>(map->values(cells));
+        });
+    found.pending |= line.pending;
+    if (found.failure.isEmpty()) found.failure = line.failure;
+    if (!line) return found;
+    found.sites = 1;
+    found.values = *line;
+    return found;
+}
+
 TextValues TokenWeights::get(Study& study, const TextWish& wish) {
     if (wish != last_ || study.id() != last_study_) {
         last_ = wish;
         last_study_ = study.id();
         ++*wanted_;
     }
-    TextValues found;
     const bool mass = wish.colouring == TextColouring::mass;
+    if (!mass && wish.values != figures::MapValues::weights) return computed(study, wish);
+    TextValues found;
     const auto sites = wish.scope == HeadScope::all ? alike(study, wish.site) : std::vector<std::int64_t>{wish.site};
     found.of_sites = static_cast<std::int64_t>(sites.size());
     if (!mass && !study.has_maps()) {

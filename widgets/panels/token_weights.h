@@ -26,6 +26,9 @@ struct TextWish {
     TextColouring colouring = TextColouring::row;
     HeadScope scope = HeadScope::head;
     std::int64_t token = 0;  ///< row: the query; column: the key
+    /// Of rows and columns: weights; norms (of more than a head: of all of the layer together); rollout up to the
+    /// layer, or through all.
+    figures::MapValues values = figures::MapValues::weights;
     bool operator==(const TextWish&) const = default;
 };
 
@@ -46,6 +49,7 @@ public:
     TextValues get(Study& study, const TextWish& wish);
 
 private:
+    static TextValues computed(Study& study, const TextWish& wish);
     using Number = std::atomic<std::uint64_t>;
     Reply<std::vector<float>> site_mean(Study& study, const TextWish& wish, std::int64_t site) const;
 

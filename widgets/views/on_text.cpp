@@ -12,6 +12,7 @@
 #include <limits>
 #include <utility>
 
+#include "core/figures/map_values.h"
 #include "core/figures/recipe.h"
 #include "widgets/panels/expert_cells.h"
 #include "widgets/plots/ticks.h"
@@ -60,6 +61,10 @@ void OnTextView::build() {
                         {"row", "column", "mass"});
     scope_ = choice("scope", tr("Heads"), tr("One head, or the mean over several"),
                     {tr("This head"), tr("Mean of the layer"), tr("Mean of all layers")}, {"head", "layer", "all"});
+    what_ = choice("what", tr("Values"),
+                   tr("Weights; norms of what is given: weight times value times output projection; "
+                      "rollout: weights and residual through the layers up to this one"),
+                   {tr("Weights"), tr("Norms"), tr("Rollout")}, {"weights", "norms", "rollout"});
     scale_ = choice("scale", tr("Colour scale"), tr("How values become colours"),
                     {tr("Square root"), tr("Linear"), tr("Logarithmic")}, {"sqrt", "linear", "log"});
     range_ = choice("range", tr("Range of the colours"), tr("Where the colours end"),
@@ -90,7 +95,7 @@ void OnTextView::build() {
     add_command(experts_shown_, tr("Experts under the tokens: show, hide"));
     key_ = new ColourKey(content());
     for (QWidget* tool :
-         std::initializer_list<QWidget*>{colouring_, scope_, scale_, range_, list_shown_, experts_shown_, key_})
+         std::initializer_list<QWidget*>{colouring_, what_, scope_, scale_, range_, list_shown_, experts_shown_, key_})
         tools->addWidget(tool);
 
     heading_ = new QLabel(content());
@@ -168,6 +173,14 @@ std::string OnTextView::query_stream() const {
 
 std::string OnTextView::key_stream() const {
     return study()->sites().at(static_cast<std::size_t>(selection().site)).key_stream;
+}
+
+figures::MapValues OnTextView::kind() const {
+    using figures::MapValues;
+    if (colouring() == TextColouring::mass) return MapValues::weights;
+    if (what_->currentIndex() == 2) return MapValues::rollout;
+    if (what_->currentIndex() == 0) return MapValues::weights;
+    return scope() == HeadScope::head ? MapValues::norms : MapValues::layer_norms;
 }
 
 bool OnTextView::crossed() const {
@@ -255,8 +268,8 @@ bool OnTextView::refresh_texts() {
 figures::ColourScale OnTextView::colour_scale() const {
     figures::ColourScale scale;
     scale.label =
-        (colouring() == TextColouring::mass ? tr("attention received") : tr("attention weight")).toStdString();
-    if (range_->currentIndex() == 0) {
+        colouring() == TextColouring::mass ? tr("attention received").toStdString() : figures::values_label(kind());
+    if (range_->currentIndex() == 0 || figures::of_norms(kind())) {
         float most = 0;
         for (const float value : values_)
             if (value > most) most = value;
@@ -272,7 +285,8 @@ figures::ColourScale OnTextView::colour_scale() const {
 }
 
 void OnTextView::refresh_colours() {
-    const TextWish wish{selection().one_sequence(), selection().site, selection().head, colouring(), scope(), chosen()};
+    const TextWish wish{
+        selection().one_sequence(), selection().site, selection().head, colouring(), scope(), chosen(), kind()};
     TextValues found = weights_.get(*study(), wish);
     refresh_banner(found);
     if (!found.values.empty() || !found.pending) {
@@ -301,6 +315,15 @@ void OnTextView::refresh_colours() {
 
 void OnTextView::refresh_banner(const TextValues& values) {
     const Site& site = study()->sites().at(static_cast<std::size_t>(selection().site));
+    if (figures::of_norms(kind()) && study()->has_maps() && !study()->header().record.norms) {
+        return banner_->set(tr("Norms were not recorded."), tr("Run again with norms"), [this] {
+            if (!study()) return;
+            RunWish wish;
+            wish.study = study()->id();
+            wish.maps = wish.norms = true;
+            Q_EMIT desk().run_wanted(wish);
+        });
+    }
     if (!values.failure.isEmpty()) return banner_->set(values.failure);
     if (scope() != HeadScope::all && !site.has_matrix)
         return banner_->set(tr("This layer mixes tokens without attention weights."));
@@ -338,11 +361,22 @@ void OnTextView::refresh_heading(const TextValues& values) {
     QString text = colouring() == TextColouring::row      ? tr("What %1 looks at").arg(name)
                    : colouring() == TextColouring::column ? tr("Who looks at %1").arg(name)
                                                           : tr("How much each token is looked at");
-    if (scope() == HeadScope::head)
+    const QString layer = study()->site_name(selection().site);
+    const auto computed = kind();
+    what_->setEnabled(colouring() != TextColouring::mass);
+    range_->setEnabled(!figures::of_norms(computed));
+    if (computed == figures::MapValues::rollout)
+        text += scope() == HeadScope::all ? tr(" · rollout through all layers")
+                                          : tr(" · rollout through the layers up to %1").arg(layer);
+    else if (computed == figures::MapValues::layer_norms)
+        text += tr(" · norms of layer %1, all heads together").arg(layer);
+    else if (computed == figures::MapValues::norms)
+        text += tr(" · norms of layer %1, head %2").arg(layer).arg(selection().head);
+    else if (scope() == HeadScope::head)
         text += tr(" · layer %1, head %2").arg(study()->site_name(selection().site)).arg(selection().head);
-    if (scope() == HeadScope::layer)
+    else if (scope() == HeadScope::layer)
         text += tr(" · layer %1, mean of its heads").arg(study()->site_name(selection().site));
-    if (scope() == HeadScope::all)
+    else
         text += values.sites < values.of_sites
                     ? tr(" · mean of all heads of %1 of %2 layers").arg(values.sites).arg(values.of_sites)
                     : tr(" · mean of all heads of %1 layers").arg(values.of_sites);
@@ -380,7 +414,10 @@ void OnTextView::refresh_list() {
                               : what);
     list_->set_theme(desk().theme());
     list_->model_of_tokens().set_titles(tr("Token"), tr("Position"),
-                                        colouring() == TextColouring::mass ? tr("Mean weight") : tr("Weight"));
+                                        colouring() == TextColouring::mass      ? tr("Mean weight")
+                                        : kind() == figures::MapValues::rollout ? tr("Rollout")
+                                        : figures::of_norms(kind())             ? tr("Norm")
+                                                                                : tr("Weight"));
     list_->model_of_tokens().set_rows(std::move(rows));
 }
 
@@ -396,7 +433,8 @@ QString OnTextView::describe(std::int64_t token) const {
     if (token >= std::ssize(values_)) return text + below;
     const float value = values_[static_cast<std::size_t>(token)];
     if (std::isnan(value)) return text + tr("\nnot seen: the mask forbids it") + below;
-    const QString what = colouring() == TextColouring::mass ? tr("mean weight") : tr("weight");
+    const QString what =
+        colouring() == TextColouring::mass ? tr("mean weight") : QString::fromStdString(figures::values_word(kind()));
     return text + QStringLiteral("\n%1 %2").arg(what, number_label(static_cast<double>(value))) + below;
 }
 
@@ -418,6 +456,7 @@ void OnTextView::resizeEvent(QResizeEvent* event) {
 QJsonObject OnTextView::state() const {
     return {{"colouring", colouring_->currentData().toString()},
             {"scope", scope_->currentData().toString()},
+            {"what", what_->currentData().toString()},
             {"scale", scale_->currentData().toString()},
             {"range", range_->currentData().toString()},
             {"list", list_shown_->isChecked()},
@@ -431,6 +470,7 @@ void OnTextView::restore(const QJsonObject& state) {
     };
     take(colouring_, "colouring");
     take(scope_, "scope");
+    take(what_, "what");
     take(scale_, "scale");
     take(range_, "range");
     list_shown_->setChecked(state.value(QLatin1String("list")).toBool(list_shown_->isChecked()));
@@ -443,14 +483,16 @@ std::optional<FigureWish> OnTextView::figure() const {
     wish.studies = {study()->id()};
     wish.options.sequence = selection().one_sequence();
     const Site& site = study()->sites().at(static_cast<std::size_t>(selection().site));
-    if (scope() != HeadScope::all) wish.options.layer = site.layer;
-    if (scope() == HeadScope::head) wish.options.head = selection().head;
+    wish.options.values = kind();
+    // Norms of all heads are of one layer.
+    if (scope() != HeadScope::all || figures::of_norms(kind())) wish.options.layer = site.layer;
+    if (scope() == HeadScope::head && !figures::of_layer(kind())) wish.options.head = selection().head;
     wish.options.tower = figures::tower_of(study()->sites(), selection().site);
-    const QString kind = scale_->currentData().toString();
-    wish.options.scale = kind == QLatin1String("log")      ? figures::CellScale::logarithmic
-                         : kind == QLatin1String("linear") ? figures::CellScale::linear
-                                                           : figures::CellScale::square_root;
-    if (range_->currentIndex() != 0) wish.options.range = figures::ColourRange::one;
+    const QString how = scale_->currentData().toString();
+    wish.options.scale = how == QLatin1String("log")      ? figures::CellScale::logarithmic
+                         : how == QLatin1String("linear") ? figures::CellScale::linear
+                                                          : figures::CellScale::square_root;
+    if (range_->currentIndex() != 0 && !figures::of_norms(kind())) wish.options.range = figures::ColourRange::one;
     wish.recipe = "text";
     if (colouring() == TextColouring::row)
         wish.options.query = chosen();

@@ -38,6 +38,8 @@ private:
     void build();
     TextColouring colouring() const;
     HeadScope scope() const;
+    /// Of rows and columns: weights, norms or rollout.
+    figures::MapValues kind() const;
     bool crossed() const;  ///< queries and keys are of different texts
     std::string query_stream() const;
     std::string key_stream() const;
@@ -56,7 +58,7 @@ private:
     figures::ColourScale colour_scale() const;
     QString describe(std::int64_t token) const;
 
-    QComboBox *colouring_ = nullptr, *scope_ = nullptr, *scale_ = nullptr, *range_ = nullptr;
+    QComboBox *colouring_ = nullptr, *scope_ = nullptr, *what_ = nullptr, *scale_ = nullptr, *range_ = nullptr;
     QToolButton *list_shown_ = nullptr, *experts_shown_ = nullptr;
     ColourKey* key_ = nullptr;
     Banner* banner_ = nullptr;

@@ -77,6 +77,7 @@ void MainWindow::run_again(const widgets::RunWish& wish) {
     choice.beyond_positions = settings["beyond_positions"].toBool();
     const store::RecordLevels& record = study->header().record;
     choice.maps = record.maps || wish.maps;
+    choice.norms = record.norms || wish.norms;
     choice.states = record.states || wish.states;
     choice.logits = record.logits || wish.logits;
     choice.experts = record.experts || wish.experts;

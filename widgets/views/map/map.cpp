@@ -10,6 +10,7 @@
 
 #include "core/figures/head_weights.h"
 #include "core/figures/recipe.h"
+#include "core/maps/norm_map.h"
 #include "widgets/plots/map_plot.h"
 #include "widgets/plots/map_profiles.h"
 #include "widgets/plots/upright_scale.h"
@@ -35,6 +36,29 @@ void MapView::ask_labels(Shown& next) {
     next.key_labels = study.labels(site.key_stream, *next.sequence).value;
 }
 
+bool MapView::ask_computed(Shown& next) {
+    Study& study = *this->study();
+    replaced_.clear();
+    if (!next.look.computed()) return true;
+    const MapLook::Values values = std::exchange(next.look.values, MapLook::Values::weights);
+    if (figures::of_norms(values) && !study.header().record.norms) {
+        replaced_ = tr("Norms were not recorded: these are weights.");
+        return true;
+    }
+    const std::int64_t sequence = selection().one_sequence();
+    const auto reply = study.computed_map(sequence, next.site, next.head, values);
+    if (!reply) {
+        replaced_ = reply.failure;
+        return !reply.pending;
+    }
+    next.sequence = sequence;
+    next.map = reply.value;
+    next.look.values = values;
+    if (const auto* norms = dynamic_cast<const maps::NormMap*>(reply.value.get()))
+        next.largest = static_cast<double>(norms->most());
+    return true;
+}
+
 std::optional<MapView::Shown> MapView::ask() {
     Study& study = *this->study();
     Shown next;
@@ -46,6 +70,7 @@ std::optional<MapView::Shown> MapView::ask() {
     next.head = selection().head;
     next.look = look_;
     if (!study.has_maps()) next.look.values = MapLook::Values::weights;
+    if (!ask_computed(next)) return std::nullopt;
     // The newest wish is read first: the thumbnail is the first image.
     ask_labels(next);
     if (next.look.logits()) {
@@ -58,9 +83,9 @@ std::optional<MapView::Shown> MapView::ask() {
         if (failure.isEmpty()) failure = reply.failure;
         return reply.value;
     };
-    if (!next.sequence)
+    if (!next.map && !next.sequence)
         next.map = take(study.mean_map(next.site, next.head));
-    else if (study.has_maps())
+    else if (!next.map && study.has_maps())
         next.map = take(study.map(*next.sequence, next.site, next.head));
     const bool mean = look_.pooling == figures::Pooling::mean;
     if (next.sequence) next.thumbnail = take(study.thumbnails(mean ? "mean" : "maximum", *next.sequence, next.site));
@@ -125,7 +150,7 @@ void MapView::show_map(const Shown& next) {
         content.map = sources_.id(next.map, kind);
     }
     // Thumbnails are of weights.
-    if (next.thumbnail && next.thumbnail->shape.size() == 3 && !next.look.logits()) {
+    if (next.thumbnail && next.thumbnail->shape.size() == 3 && !next.look.logits() && !next.look.computed()) {
         // Shorter sequences leave the ends of theirs empty.
         const auto& shape = next.thumbnail->shape;
         content.thumbnail_rows = std::min(shape[1], next.queries);
@@ -154,7 +179,9 @@ void MapView::show_map(const Shown& next) {
     }
     wanted_cells_.reset();
     if (other_size) pointed_.reset();
-    QString title = tr("Layer %1, head %2").arg(study.site_name(next.site)).arg(next.head);
+    QString title = figures::of_layer(next.look.values)
+                        ? tr("Layer %1, all heads").arg(study.site_name(next.site))
+                        : tr("Layer %1, head %2").arg(study.site_name(next.site)).arg(next.head);
     if (!next.sequence)
         title += tr(", mean over %1 sequences").arg(next.map->sequences());
     else if (study.sequences() > 1)
@@ -175,15 +202,19 @@ void MapView::show_strip() {
                      ? tr("No maps were recorded: this is a thumbnail of %1 × %2 blocks.").arg(shape[1]).arg(shape[2])
                      : tr("No maps were recorded: this is a thumbnail.");
     }
+    words += replaced_;
     words += sequences_words();
     words.removeAll(QString());
     strip_text_->setText(words.join(QLatin1Char(' ')));
-    strip_action_->setVisible(no_maps);
+    const bool no_norms = figures::of_norms(look_.values) && !study()->header().record.norms;
+    strip_action_->setText(no_norms ? tr("Run again with norms") : tr("Run again with maps"));
+    strip_action_->setVisible(no_maps || no_norms);
     strip_->setVisible(!words.isEmpty());
 }
 
 QString MapView::sequences_words() const {
     if (selection().sequence || study()->sequences() < 2) return {};
+    if (shown_.look.computed()) return tr("Norms and rollout are of one sequence: of all, this is the first.");
     if (shown_.sequence) return tr("A thumbnail shows one sequence: of all, this is the first.");
     const auto& all = study()->header().sequences;
     const auto [least, most] = std::minmax_element(
@@ -376,6 +407,9 @@ std::optional<FigureWish> MapView::figure() const {
     wish.options.scale = look_.scale;
     wish.options.pooling = look_.pooling;
     if (look_.logits()) wish.options.values = figures::MapValues::logits;
+    if (shown_.look.computed()) wish.options.values = shown_.look.values;
+    if (figures::of_layer(wish.options.values)) wish.options.head.reset();
+    if (figures::of_norms(wish.options.values)) wish.note = tr("The figure's colours end at its own greatest norm.");
     const maps::Cells cells = plot_->shown();
     if (cells.queries() < shown_.queries) {
         wish.options.from_query = cells.q_begin;

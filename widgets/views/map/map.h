@@ -69,7 +69,10 @@ private:
     void make_commands();
     std::optional<Shown> ask();
     void ask_labels(Shown& next);
+    /// Norms or rollout, if that is wanted and there is such a map: else weights, and why. False: it is being read.
+    bool ask_computed(Shown& next);
     QString sequences_words() const;
+    QString replaced_;  ///< why weights are shown where something else was wanted
     /// A mean is as long as the longest sequence; so may be what is chosen in it.
     const Selection& chosen() const { return shown_.sequence ? selection() : desk().selection(); }
     /// Tokens of what is shown; none of a mean, whose positions hold other tokens in every sequence.

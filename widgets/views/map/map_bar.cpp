@@ -29,8 +29,15 @@ QComboBox* make_combo(QWidget* parent, const char* name, const QString& says, co
 }  // namespace
 
 MapBar::MapBar(QWidget* parent) : QWidget(parent), title_(new QLabel(this)) {
-    values_ = make_combo(this, "map_values", tr("What is shown: weights, or logits (scores before the normaliser)"),
-                         {tr("Weights"), tr("Logits")});
+    values_ = make_combo(this, "map_values",
+                         tr("What is shown: weights, logits (scores before the normaliser), norms, rollout"),
+                         {tr("Weights"), tr("Logits"), tr("Norms"), tr("Layer's norms"), tr("Rollout")});
+    // In the order of MapValues.
+    values_->setItemData(2,
+                         tr("How long what this head gives for a key is: weight times value times output projection"),
+                         Qt::ToolTipRole);
+    values_->setItemData(3, tr("The same of all heads of the layer together"), Qt::ToolTipRole);
+    values_->setItemData(4, tr("Weights and residual, multiplied through the layers up to this one"), Qt::ToolTipRole);
     // In the order of CellScale.
     scale_ = make_combo(this, "map_scale", tr("How values become colours"),
                         {tr("Automatic"), tr("Linear"), tr("Logarithmic"), tr("Square root"), tr("Rank in row")});
@@ -104,13 +111,13 @@ QToolButton* MapBar::add_button(QHBoxLayout* line, const char* name, const QStri
 
 void MapBar::set_look(const MapLook& look) {
     look_ = look;
-    values_->setCurrentIndex(look.values == MapLook::Values::logits ? 1 : 0);
+    values_->setCurrentIndex(static_cast<int>(look.values));
     scale_->setCurrentIndex(static_cast<int>(look.scale));
     pooling_->setCurrentIndex(look.pooling == figures::Pooling::mean ? 1 : 0);
 }
 
 void MapBar::tell_look() {
-    look_.values = values_->currentIndex() == 1 ? MapLook::Values::logits : MapLook::Values::weights;
+    look_.values = static_cast<MapLook::Values>(values_->currentIndex());
     look_.scale = static_cast<CellScale>(scale_->currentIndex());
     look_.pooling = pooling_->currentIndex() == 1 ? figures::Pooling::mean : figures::Pooling::maximum;
     Q_EMIT look_chosen(look_);

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <utility>
 
+#include "core/figures/map_values.h"
+
 namespace headscope::widgets {
 namespace {
 
@@ -21,6 +23,13 @@ constexpr std::array<std::pair<CellScale, const char*>, 5> kScales{{{CellScale::
                                                                     {CellScale::logarithmic, "logarithmic"},
                                                                     {CellScale::square_root, "square_root"},
                                                                     {CellScale::row_rank, "row_rank"}}};
+
+constexpr std::array<std::pair<figures::MapValues, const char*>, 5> kMapValues{
+    {{figures::MapValues::weights, "weights"},
+     {figures::MapValues::logits, "logits"},
+     {figures::MapValues::norms, "norms"},
+     {figures::MapValues::layer_norms, "layer_norms"},
+     {figures::MapValues::rollout, "rollout"}}};
 
 }  // namespace
 
@@ -40,7 +49,8 @@ figures::ColourScale MapLook::colours(std::int64_t length, double largest) const
                                                          : "";
     const std::string pooled = pooling == figures::Pooling::maximum ? "maximum" : "mean";
     if (ranks()) {
-        colours.label = "rank of the weight in its row (" + pooled + ")";
+        colours.label = "rank of the " + (computed() ? figures::values_word(values) : std::string("weight")) +
+                        " in its row (" + pooled + ")";
     } else if (logits()) {
         const double most = std::isfinite(largest) ? std::max(largest, kLeastLogits) : 1.0;
         colours.map = figures::ColourMap::diverging;
@@ -50,8 +60,9 @@ figures::ColourScale MapLook::colours(std::int64_t length, double largest) const
         colours.label = "logit before the normaliser (" +
                         (pooling == figures::Pooling::maximum ? std::string("greatest magnitude") : pooled) + how + ")";
     } else {
-        if (chosen == CellScale::logarithmic) colours.minimum = kLeastWeight;
-        colours.label = "attention weight (" + pooled + how + ")";
+        if (figures::of_norms(values) && std::isfinite(largest) && largest > 0) colours.maximum = largest;
+        if (chosen == CellScale::logarithmic) colours.minimum = kLeastWeight * colours.maximum;
+        colours.label = figures::values_label(values) + " (" + pooled + how + ")";
     }
     return colours;
 }
@@ -64,7 +75,8 @@ figures::ColourScale MapLook::curve_colours(std::int64_t length, double largest)
 
 QJsonObject MapLook::state() const {
     QJsonObject state;
-    state[QLatin1String("values")] = QLatin1String(values == Values::logits ? "logits" : "weights");
+    for (const auto& [kind, name] : kMapValues)
+        if (kind == values) state[QLatin1String("values")] = QLatin1String(name);
     state[QLatin1String("pooling")] = QLatin1String(pooling == figures::Pooling::mean ? "mean" : "maximum");
     for (const auto& [kind, name] : kScales)
         if (kind == scale) state[QLatin1String("scale")] = QLatin1String(name);
@@ -73,8 +85,8 @@ QJsonObject MapLook::state() const {
 
 void MapLook::restore(const QJsonObject& state) {
     const QString shown = state[QLatin1String("values")].toString(), pool = state[QLatin1String("pooling")].toString();
-    if (shown == QLatin1String("logits")) values = Values::logits;
-    if (shown == QLatin1String("weights")) values = Values::weights;
+    for (const auto& [kind, name] : kMapValues)
+        if (shown == QLatin1String(name)) values = kind;
     if (pool == QLatin1String("mean")) pooling = figures::Pooling::mean;
     if (pool == QLatin1String("maximum")) pooling = figures::Pooling::maximum;
     for (const auto& [kind, name] : kScales)

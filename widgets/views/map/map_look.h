@@ -10,7 +10,7 @@ namespace headscope::widgets {
 
 /// What of a head the map view shows, and how values become colours.
 struct MapLook {
-    enum class Values { weights, logits };
+    using Values = figures::MapValues;
     Values values = Values::weights;
     figures::CellScale scale = figures::CellScale::by_length;
     figures::Pooling pooling = figures::Pooling::maximum;
@@ -20,9 +20,12 @@ struct MapLook {
     bool ranks() const { return scale == figures::CellScale::row_rank; }
     /// What tiles are made of: ranks of weights and of logits are the same.
     bool logits() const { return values == Values::logits && !ranks(); }
+    /// Norms and rollout: maps of their own.
+    bool computed() const { return values != Values::weights && values != Values::logits; }
     /// by_length resolved, for a map of that many positions along its longer side.
     figures::CellScale scale_for(std::int64_t length) const;
-    /// `largest`: greatest magnitude of the logits. Weights: the scales of the `attention` figure.
+    /// `largest`: greatest magnitude of the logits, or what no norm is above. Weights: the scales of the `attention`
+    /// figure.
     figures::ColourScale colours(std::int64_t length, double largest) const;
     /// Of curves beside the map: of ranks, the weights.
     figures::ColourScale curve_colours(std::int64_t length, double largest) const;

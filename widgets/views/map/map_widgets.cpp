@@ -105,6 +105,7 @@ void MapView::connect_widgets() {
         RunWish wish;
         wish.study = selection().study;
         wish.maps = true;
+        wish.norms = figures::of_norms(look_.values);
         Q_EMIT desk().run_wanted(wish);
     });
     connect(bar_, &MapBar::look_chosen, this, &MapView::set_look);

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "core/maps/norm_map.h"
+#include "core/maps/rollout.h"
 #include "widgets/plots/ticks.h"
 
 namespace headscope::widgets {
@@ -42,8 +44,15 @@ QString cell_words(const MapReading& reading, const std::vector<QString>* querie
     if (!at.query || !at.key || !at.map) return text;
     const maps::PairReading& pair = reading.pair;
     if (pair.sequences == 0) return text + tr(": the mask does not allow this pair");
-    text += tr(": weight %1").arg(number(pair.weight, pair.weight_deviation));
-    text += tr(" · logit %1").arg(number(pair.logit, pair.logit_deviation));
+    // What has no scores is of another kind.
+    if (dynamic_cast<const maps::Rollout*>(at.map.get())) {
+        text += tr(": rollout %1").arg(number(pair.weight));
+    } else if (dynamic_cast<const maps::NormMap*>(at.map.get())) {
+        text += tr(": norm %1").arg(number(pair.weight));
+    } else {
+        text += tr(": weight %1").arg(number(pair.weight, pair.weight_deviation));
+        text += tr(" · logit %1").arg(number(pair.logit, pair.logit_deviation));
+    }
     if (!std::isnan(reading.rank)) text += tr(" · rank in its row %1").arg(number(reading.rank));
     if (at.map->sequences() > 1) text += tr(" · %1 of %2 sequences").arg(pair.sequences).arg(at.map->sequences());
     return text;
