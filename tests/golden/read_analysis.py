@@ -59,7 +59,7 @@ class Checker:
         for axis, wanted in enumerate(dimensions):
             dimension = dataset.dims[axis]
             # Where sites differ in a size, the first takes the plain name.
-            named = dimension.label == wanted or (path.startswith(("/maps", "/attention"))
+            named = dimension.label == wanted or (path.startswith(("/maps", "/attention", "/value_products"))
                                                   and dimension.label == f"{wanted}_{dataset.shape[axis]}")
             self.demand(named, f"{path}: dimension {axis} labelled {dimension.label!r}, expected {wanted!r}")
             self.demand(len(dimension) == 1, f"{path}: dimension {axis} has {len(dimension)} scales")
@@ -271,6 +271,14 @@ def check_maps_and_attention(check, z, s):
             weights = check.dataset(path, (heads, queries, keys), "float32", ("head", "query_token", "key_token"))
             if weights is not None and z["done"][s, site]:
                 check_rows(check, path, weights[()])
+        if "value_products" in file:
+            path = f"/value_products/{s}/{site}"
+            products = check.dataset(path, (keys, heads, heads), "float32", ("key_token", "head", "other_head"))
+            if products is not None and z["done"][s, site]:
+                values = products[()]
+                scale = np.abs(values).max(initial=1)
+                check.demand(np.isnan(values).all() or np.abs(values - values.transpose(0, 2, 1)).max() <= 1e-5 * scale,
+                             f"{path}: not symmetric")
         if "maps" in file:
             group = f"/maps/{s}/{site}"
             kind = file.attrs["map_type"]

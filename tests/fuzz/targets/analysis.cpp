@@ -25,6 +25,8 @@ void write_sample(const std::filesystem::path& path) {
     analysis.vocabulary = 4;
     analysis.record.maps = analysis.record.attention = analysis.record.states = analysis.record.logits = true;
     analysis.record.experts = true;
+    analysis.record.norms = true;
+    analysis.map_type = store::MapType::int16;
     tests::write_synthetic_analysis(path, analysis);
 }
 
@@ -50,6 +52,7 @@ void read_all(const store::AnalysisFile& file) {
             refusal([&] { file.histogram(s, site); });
             refusal([&] { file.token_types(s, site); });
             refusal([&] { file.experts(s, header.sites[static_cast<std::size_t>(site)].layer); });
+            refusal([&] { file.value_products(s, site); });
             for (const char* name : {"mean", "maximum"}) refusal([&] { file.thumbnail(name, s, site); });
             for (const char* name : {"q_norm", "v_variance", "hidden_norm"})
                 refusal([&] { file.state(name, s, site); });
