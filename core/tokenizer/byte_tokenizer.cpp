@@ -8,12 +8,26 @@
 
 namespace headscope::tokenizer {
 
-void ByteTokenizer::encode_into(TokenSink& sink, std::string_view text, bool, const Cancellation* cancellation) const {
+namespace {
+
+void add_bytes(TokenSink& sink, std::string_view text, std::uint8_t region, const Cancellation* cancellation) {
     constexpr std::size_t bytes_per_check = 1 << 20;
     for (std::uint32_t i = 0; i < text.size(); ++i) {
         if (cancellation != nullptr && i % bytes_per_check == 0) cancellation->check();
-        sink.add({static_cast<unsigned char>(text[i]), i, i + 1, false, std::nullopt});
+        sink.add({static_cast<unsigned char>(text[i]), i, i + 1, false, std::nullopt, region - 1, region});
     }
+}
+
+}  // namespace
+
+void ByteTokenizer::encode_into(TokenSink& sink, std::string_view text, bool, const Cancellation* cancellation) const {
+    add_bytes(sink, text, 1, cancellation);
+}
+
+void ByteTokenizer::encode_pair_into(TokenSink& sink, std::string_view first, std::string_view second, bool,
+                                     const Cancellation* cancellation) const {
+    add_bytes(sink, first, 1, cancellation);
+    add_bytes(sink, second, 2, cancellation);
 }
 
 std::string ByteTokenizer::decode(std::span<const std::int32_t> ids, bool) const {

@@ -10,6 +10,8 @@ class ByteTokenizer final : public Tokenizer {
 public:
     void encode_into(TokenSink& sink, std::string_view text, bool add_special_tokens,
                      const Cancellation* cancellation) const override;
+    void encode_pair_into(TokenSink& sink, std::string_view first, std::string_view second, bool add_special_tokens,
+                          const Cancellation* cancellation) const override;
     std::string decode(std::span<const std::int32_t> ids, bool skip_special_tokens) const override;
     std::string piece(std::int32_t id) const override;  ///< the printable character of the byte-level alphabet
     std::string surface(std::int32_t id) const override;

@@ -38,16 +38,22 @@ public:
     void add(const FoundToken&) override {}
 };
 
+/// A layout as arranged: its groups' items one after the other.
+std::vector<LayoutItem> arranged(Layout layout, const PostProcessor* post_processor, bool special) {
+    if (post_processor != nullptr) post_processor->arrange(layout, special);
+    std::vector<LayoutItem> items;
+    for (auto& group : layout) {
+        for (LayoutItem& item : group) items.push_back(std::move(item));
+    }
+    return items;
+}
+
 }  // namespace
 
 Pipeline::Pipeline(PipelineParts parts) : parts_(std::move(parts)) {
-    for (const bool special : {false, true}) {
-        Layout layout{{LayoutItem{}}};
-        if (parts_.post_processor) parts_.post_processor->arrange(layout, special);
-        for (auto& group : layout) {
-            for (LayoutItem& item : group) (special ? layout_ : plain_layout_).push_back(std::move(item));
-        }
-    }
+    const Layout text{{LayoutItem{}}};
+    layout_ = arranged(text, parts_.post_processor.get(), true);
+    plain_layout_ = arranged(text, parts_.post_processor.get(), false);
     for (const Vocabulary::Entry& entry : parts_.model->vocabulary().entries()) {
         const AddedToken* added = parts_.added.find(entry.id);
         if (added != nullptr && added->normalized != entry.piece) shadowed_.insert(entry.id);
@@ -81,7 +87,7 @@ Pieces Pipeline::cut(std::string_view text, const Cancellation* cancellation) co
 class Pipeline::Writer {
 public:
     Writer(const Pipeline& pipeline, TokenSink& sink, std::string_view text, const Pieces& pieces,
-           std::size_t first_until)
+           const LayoutItem& item)
         : pipeline_(pipeline),
           model_(*pipeline.parts_.model),
           post_processor_(pipeline.parts_.post_processor.get()),
@@ -89,7 +95,7 @@ public:
           text_(text),
           pieces_(pieces),
           spans_(pieces.text()),
-          first_until_(first_until),
+          item_(item),
           unknown_(model_.unknown_shown_as_text()),
           adjusts_(post_processor_ != nullptr && post_processor_->adjusts()),
           any_shown_as_text_(unknown_ != no_id || !pipeline.shadowed_.empty()) {}
@@ -113,10 +119,11 @@ private:
 
     void write(const Token& token, std::optional<std::string_view> found) {
         const Span span = spans_.of(token.begin, token.end);
-        FoundToken out{token.id, span.begin, span.end, false, std::nullopt};
+        FoundToken out{
+            token.id, span.begin, span.end, false, std::nullopt, item_.type, static_cast<std::uint8_t>(item_.text + 1)};
         if (adjusts_) {
             TextToken own{text_,     found ? *found : model_.vocabulary().piece(token.id),
-                          is_first_, first_until_,
+                          is_first_, item_.first_until,
                           out.begin, out.end};
             post_processor_->adjust(own);
             out.begin = own.begin;
@@ -134,7 +141,7 @@ private:
     std::string_view text_;
     const Pieces& pieces_;
     SpanReader spans_;
-    std::size_t first_until_;
+    const LayoutItem& item_;
     std::int32_t unknown_;
     bool adjusts_;
     bool any_shown_as_text_;
@@ -143,15 +150,32 @@ private:
 
 void Pipeline::encode_into(TokenSink& sink, std::string_view text, bool add_special_tokens,
                            const Cancellation* cancellation) const {
-    check_text(text);
+    encode(sink, {&text, 1}, add_special_tokens ? layout_ : plain_layout_, cancellation);
+}
+
+void Pipeline::encode_pair_into(TokenSink& sink, std::string_view first, std::string_view second,
+                                bool add_special_tokens, const Cancellation* cancellation) const {
+    Layout pair(2, {LayoutItem{}});
+    pair[1][0].type = 1;
+    pair[1][0].text = 1;
+    const std::string_view texts[] = {first, second};
+    encode(sink, texts, arranged(std::move(pair), parts_.post_processor.get(), add_special_tokens), cancellation);
+}
+
+void Pipeline::encode(TokenSink& sink, std::span<const std::string_view> texts, std::span<const LayoutItem> layout,
+                      const Cancellation* cancellation) const {
     std::optional<CancellationScope> scope;  // for what takes no flag: normalisers, searches
     if (cancellation != nullptr) scope.emplace(*cancellation);
-    Pieces pieces = cut(text, cancellation);
-    if (pieces.stands_for_bytes() && !parts_.model->works_on_bytes()) pieces.spell_bytes();
-
-    const std::vector<LayoutItem>& layout = add_special_tokens ? layout_ : plain_layout_;
-    const auto write_text = [&](TokenSink& into, std::size_t first_until) {
-        Writer writer(*this, into, text, pieces, first_until);
+    std::vector<Pieces> cut_texts;
+    for (const std::string_view text : texts) {
+        check_text(text);
+        cut_texts.push_back(cut(text, cancellation));
+        Pieces& pieces = cut_texts.back();
+        if (pieces.stands_for_bytes() && !parts_.model->works_on_bytes()) pieces.spell_bytes();
+    }
+    const auto write_text = [&](TokenSink& into, const LayoutItem& item) {
+        const Pieces& pieces = cut_texts[item.text];
+        Writer writer(*this, into, texts[item.text], pieces, item);
         TokenQueue tokens([&writer](std::span<const Token> some) { writer.write(some); });
         std::size_t words = 0;
         pieces.list().each([&](const Piece& piece) {
@@ -170,17 +194,23 @@ void Pipeline::encode_into(TokenSink& sink, std::string_view text, bool add_spec
         if (item.token)
             insert(sink, item);
         else
-            write_text(sink, item.first_until);
+            write_text(sink, item);
     }
-    if (std::any_of(layout.begin(), layout.end(), [](const LayoutItem& item) { return !item.token; })) return;
     NoTokens none;  // a text that the model refuses is refused though a template leaves it out
-    write_text(none, 0);
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+        const auto used = [i](const LayoutItem& item) { return !item.token && item.text == i; };
+        if (std::any_of(layout.begin(), layout.end(), used)) continue;
+        LayoutItem item;
+        item.text = i;
+        item.first_until = 0;
+        write_text(none, item);
+    }
 }
 
 // What the post-processor puts in.
 void Pipeline::insert(TokenSink& sink, const LayoutItem& item) const {
     const InsertedToken& token = *item.token;
-    FoundToken out{token.id, 0, 0, item.special, std::nullopt};
+    FoundToken out{token.id, 0, 0, item.special, std::nullopt, item.type, 0};
     if (piece(token.id) != token.name) out.respelled = token.name;
     sink.add(out);
 }

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <span>
 #include <unordered_set>
 #include <vector>
 
@@ -38,6 +39,8 @@ public:
 
     void encode_into(TokenSink& sink, std::string_view text, bool add_special_tokens,
                      const Cancellation* cancellation) const override;
+    void encode_pair_into(TokenSink& sink, std::string_view first, std::string_view second, bool add_special_tokens,
+                          const Cancellation* cancellation) const override;
     std::string decode(std::span<const std::int32_t> ids, bool skip_special_tokens) const override;
     std::string piece(std::int32_t id) const override;
     std::string surface(std::int32_t id) const override;
@@ -48,6 +51,9 @@ public:
 private:
     class Writer;
     Pieces cut(std::string_view text, const Cancellation* cancellation) const;
+    /// The items of a layout over a text or two.
+    void encode(TokenSink& sink, std::span<const std::string_view> texts, std::span<const LayoutItem> layout,
+                const Cancellation* cancellation) const;
     void insert(TokenSink& sink, const LayoutItem& item) const;
 
     PipelineParts parts_;

@@ -46,6 +46,8 @@ struct FoundToken {
     bool special = false;  ///< the post-processor inserted it
     /// How it was found in the text where that is not piece(id) (Encoding::respelled). Valid during the call.
     std::optional<std::string_view> respelled;
+    std::int32_t type = 0;    ///< token type: what models with a table of them add
+    std::uint8_t region = 1;  ///< 0: inserted; 1: of the text, or of a pair's first; 2: of a pair's second
 };
 
 /// Takes the tokens of a text, in order. What it throws ends the encoding.
@@ -77,6 +79,11 @@ public:
     /// is made of. The sink may have got some tokens when an error is thrown.
     virtual void encode_into(TokenSink& sink, std::string_view text, bool add_special_tokens = true,
                              const Cancellation* cancellation = nullptr) const = 0;
+    /// Two texts as one sequence, as the tokenizer's post-processor joins them: "[CLS] A [SEP] B [SEP]". One without a
+    /// rule for pairs puts B behind A. Offsets count in the text that a token is of; types and regions tell which.
+    /// Error where the file's rule for pairs is none (a token that it does not name).
+    virtual void encode_pair_into(TokenSink& sink, std::string_view first, std::string_view second,
+                                  bool add_special_tokens = true, const Cancellation* cancellation = nullptr) const = 0;
     /// UTF-8: parts of characters become U+FFFD. Ids without a piece are left out.
     virtual std::string decode(std::span<const std::int32_t> ids, bool skip_special_tokens = false) const = 0;
     /// The vocabulary's own spelling of an id ("Ġthe", "##ing", "▁a"); empty for an id it lacks.

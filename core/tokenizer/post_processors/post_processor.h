@@ -2,7 +2,7 @@
 #pragma once
 
 // What happens to the tokens of a text at the end: special tokens around them, tighter offsets. One class a kind of
-// tokenizer.json's "post_processor"; immutable. Single texts only: pairs are not encoded.
+// tokenizer.json's "post_processor"; immutable.
 
 #include <cstdint>
 #include <limits>
@@ -32,12 +32,14 @@ struct InsertedToken {
     std::string name;
 };
 
-/// What a text becomes: the tokens that are put in, and the text's own between them. A template makes groups of it, a
-/// processor that comes later puts its tokens around each group.
+/// What a text or a pair becomes: the tokens that are put in, and the texts' own between them. It begins as a group for
+/// each text. A template makes other groups of it, a processor that comes later puts its tokens around each group.
 struct LayoutItem {
     bool special = true;                                                ///< of a token that is put in, how it is marked
     std::optional<InsertedToken> token;                                 ///< none: all of the text's own
     std::size_t first_until = std::numeric_limits<std::size_t>::max();  ///< of those, as of TextToken
+    std::int32_t type = 0;                                              ///< token type
+    std::size_t text = 0;  ///< which of a pair's; of no token that is put in
 };
 using Layout = std::vector<std::vector<LayoutItem>>;
 
