@@ -40,7 +40,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 struct Options {
-    std::vector<std::string> models, texts, files, tokens, examples, targets, target_tokens, record;
+    std::vector<std::string> models, texts, pairs, files, tokens, examples, targets, target_tokens, record;
     std::string output, bos = "auto", layers, skip, switch_off, switch_off_how = "zero", dtype = "float32",
                         device = "auto", kernels = "auto";
     std::int64_t length = 0;
@@ -95,6 +95,7 @@ std::vector<fs::path> outputs_for(const Options& options, const std::vector<std:
 analysis::InputOptions input_options(const Options& options) {
     analysis::InputOptions input;
     input.texts = options.texts;
+    input.pairs = options.pairs;
     input.files.assign(options.files.begin(), options.files.end());
     input.token_files.assign(options.tokens.begin(), options.tokens.end());
     input.examples = options.examples;
@@ -137,6 +138,7 @@ analysis::Settings settings_of(const Options& options, const std::string& model)
     settings.tokens = options.tokens;
     settings.examples = options.examples;
     settings.targets = options.targets.size();
+    settings.pairs = options.pairs.size();
     settings.target_tokens = options.target_tokens;
     settings.maps_int16 = options.maps_int16;
     settings.record = options.record;
@@ -311,6 +313,12 @@ void add_analyze(CLI::App& app, Context& context) {
     add_option(*command, "-o,--output", options->output, "OUT.headscope.h5; with several models, one file each")
         ->required();
     add_option(*command, "--text", options->texts, "A text; may repeat")->group("Input")->expected(1)->take_all();
+    add_option(
+        *command, "--pair", options->pairs,
+        "A second text: each text becomes a pair with it, as the tokenizer joins them; one, or one for each text")
+        ->group("Input")
+        ->expected(1)
+        ->take_all();
     add_option(*command, "--file", options->files, "A text file; - is standard input; may repeat")
         ->group("Input")
         ->expected(1)

@@ -141,6 +141,15 @@ json describe_analysis(const fs::path& path) {
     const auto& header = file->header();
     json sequences = json::array();
     for (const auto& sequence : header.sequences) sequences.push_back(sequence.ids.size());
+    json pairs = json::array();
+    for (const auto& sequence : header.sequences) {
+        const auto count = [&](int region) {
+            return std::count(sequence.regions.begin(), sequence.regions.end(), region);
+        };
+        if (!sequence.regions.empty())
+            pairs.push_back(std::to_string(count(1)) + " tokens of A, " + std::to_string(count(2)) + " of B, " +
+                            std::to_string(count(0)) + " inserted");
+    }
     json targets = json::array();
     if (&header.output_sequences() != &header.sequences)
         for (const auto& target : header.output_sequences()) targets.push_back(target.ids.size());
@@ -175,6 +184,7 @@ json describe_analysis(const fs::path& path) {
         document["experts"] = header.experts;
         document["experts_per_token"] = header.experts_per_token;
     }
+    if (!pairs.empty()) document["pairs"] = pairs;
     return document;
 }
 
@@ -271,6 +281,7 @@ void print_description(const json& document) {
                                          "chat_template",
                                          "sequence_lengths",
                                          "target_lengths",
+                                         "pairs",
                                          "record",
                                          "indicators",
                                          "matched",

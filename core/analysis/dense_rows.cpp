@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -54,6 +55,30 @@ void for_dense_rows(const model::AttentionRecord& record, std::int64_t b, const 
             take(head, first, rows);
         }
     }
+}
+
+std::vector<double> region_means(const model::AttentionRecord& record, std::int64_t b,
+                                 std::span<const std::int32_t> regions, const Cancellation& cancellation) {
+    constexpr std::size_t kinds = 3;
+    const auto heads = static_cast<std::size_t>(record.query.size(1)), tokens = regions.size();
+    std::vector<double> sums(heads * kinds * kinds, 0.0), queries(heads * kinds, 0.0);
+    const float* constants = record.statistics.row_constant.data() + static_cast<std::size_t>(b) * heads * tokens;
+    for_dense_rows(record, b, cancellation, [&](std::int64_t head, std::int64_t first, std::span<const float> rows) {
+        const auto h = static_cast<std::size_t>(head), from = static_cast<std::size_t>(first);
+        for (std::size_t i = from; i < from + rows.size() / tokens; ++i) {
+            if (std::isinf(constants[h * tokens + i])) continue;  // it sees no key
+            const std::size_t place = h * kinds + static_cast<std::size_t>(regions[i]);
+            const float* row = rows.data() + (i - from) * tokens;
+            for (std::size_t j = 0; j < tokens; ++j)
+                sums[place * kinds + static_cast<std::size_t>(regions[j])] += row[j];
+            ++queries[place];
+        }
+    });
+    for (std::size_t k = 0; k < sums.size(); ++k) {
+        const double count = queries[k / kinds];
+        sums[k] = count > 0 ? sums[k] / count : std::numeric_limits<double>::quiet_NaN();
+    }
+    return sums;
 }
 
 }  // namespace headscope::analysis

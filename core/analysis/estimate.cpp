@@ -73,7 +73,7 @@ double recording_bytes(const store::AnalysisHeader& header, double length) {
         products = std::max(products, length * site.heads * site.heads * 4);
         dense = std::max(dense, std::min(length, 1024.0) * length * 4);
     }
-    return (header.record.maps ? 2 * map : 0) + (header.record.attention ? dense : 0) +
+    return (header.record.maps ? 2 * map : 0) + (header.record.attention || header.pairs() ? dense : 0) +
            (header.record.norms ? products : 0);
 }
 

@@ -34,8 +34,14 @@ class FirstTokens final : public tokenizer::TokenSink {
 public:
     explicit FirstTokens(std::size_t most) : most_(most) {}
     void add(const tokenizer::FoundToken& token) override {
-        any_of_text = any_of_text || !token.special;
-        if (count++ < most_) put(kept.tokens.ids.size(), token.id, token.begin, token.end, token.special);
+        any_of_text = any_of_text || (!token.special && token.region == 1);
+        any_of_second = any_of_second || token.region == 2;
+        if (count++ >= most_) return;
+        const std::int64_t shift = token.region == 2 ? second_begin : 0;
+        put(kept.tokens.ids.size(), token.id, token.begin + shift, token.end + shift, token.special);
+        if (!is_pair()) return;
+        kept.tokens.types.push_back(token.type);
+        kept.tokens.regions.push_back(token.region);
     }
     void put(std::size_t place, std::int32_t id, std::int64_t begin, std::int64_t end, bool special) {
         const auto at = static_cast<std::ptrdiff_t>(place);
@@ -46,19 +52,28 @@ public:
     void put_first(std::int32_t id) {
         put(0, id, 0, 0, true);
         ++count;
+        if (!is_pair()) return;
+        kept.tokens.types.insert(kept.tokens.types.begin(), 0);
+        kept.tokens.regions.insert(kept.tokens.regions.begin(), 0);
     }
     void drop_first() {
         kept.tokens.ids.erase(kept.tokens.ids.begin());
         kept.tokens.offsets.erase(kept.tokens.offsets.begin());
         kept.inserted.erase(kept.inserted.begin());
         --count;
+        if (!is_pair()) return;
+        kept.tokens.types.erase(kept.tokens.types.begin());
+        kept.tokens.regions.erase(kept.tokens.regions.begin());
     }
 
     Tokenized kept;
     std::size_t count = 0;  ///< of all
-    bool any_of_text = false;
+    bool any_of_text = false, any_of_second = false;
+    std::int64_t second_begin = 0;  ///< of a pair: where the second text begins in the whole one; 0: no pair
 
 private:
+    bool is_pair() const { return second_begin > 0; }
+
     std::size_t most_;
 };
 
@@ -76,6 +91,7 @@ public:
         if (options_.length < 0 || (options_.windows && options_.length == 0)) {
             throw Error(ErrorCode::usage, "--windows", "expected a length of at least 1 beside it", "found none");
         }
+        check_pairs();
         if (texts) prepare_texts();
         for (std::size_t i = 0; i < options_.texts.size(); ++i) {
             const std::string& text = options_.texts[i];
@@ -106,6 +122,27 @@ private:
     std::int64_t vocabulary() const {
         if (options_.vocabulary > 0 || tokenizer_ == nullptr) return options_.vocabulary;
         return tokenizer_->vocabulary_size();
+    }
+
+    void check_pairs() const {
+        const auto& pairs = options_.pairs;
+        if (pairs.empty()) return;
+        const std::size_t texts = options_.texts.size() + options_.files.size() + options_.examples.size();
+        if (pairs.size() != 1 && pairs.size() != texts) {
+            throw Error(ErrorCode::usage, "--pair",
+                        "expected one second text, or one for each of " + std::to_string(texts) + " texts",
+                        "found " + std::to_string(pairs.size()));
+        }
+        if (texts == 0) throw Error(ErrorCode::usage, "--pair", "expected a text that it is a pair with", "found none");
+        if (options_.chat)
+            throw Error(ErrorCode::usage, "--pair", "expected no --chat beside it, for a message is one text",
+                        "found both");
+        for (const std::string& text : pairs) {
+            if (const std::size_t invalid = find_invalid_utf8(text); invalid != std::string::npos) {
+                throw Error(ErrorCode::format, "--pair", "expected text in UTF-8",
+                            "found no UTF-8 at byte " + std::to_string(invalid));
+            }
+        }
     }
 
     /// Decides once what happens to the first token of every text.
@@ -139,15 +176,21 @@ private:
         }
     }
 
-    /// Makes the text what is analysed, and takes its tokens.
-    void encode(std::string& text, FirstTokens& tokens) const {
+    /// Makes the text what is analysed, and takes its tokens. `second`: of a pair, or null.
+    void encode(std::string& text, const std::string* second, FirstTokens& tokens) const {
         if (options_.chat) {
             const tokenizer::ChatMessage message{"user", std::move(text)};
             text = tokenizer::apply_chat_template(*options_.chat, {&message, 1}, options_.chat_options);
             tokenizer_->encode_into(tokens, text, false, cancellation_);
             return;
         }
-        tokenizer_->encode_into(tokens, text, true, cancellation_);
+        if (second != nullptr) {
+            tokens.second_begin = static_cast<std::int64_t>(text.size()) + 1;
+            tokenizer_->encode_pair_into(tokens, text, *second, true, cancellation_);
+            text += '\n' + *second;
+        } else {
+            tokenizer_->encode_into(tokens, text, true, cancellation_);
+        }
         const bool adds = tokenizer_->adds_first_token();
         if (options_.first_token == FirstToken::no && adds && tokens.count > 0 && tokens.kept.inserted.front() != 0) {
             tokens.drop_first();
@@ -165,8 +208,13 @@ private:
         const std::size_t wanted =
             options_.length > 0 && !options_.windows ? static_cast<std::size_t>(options_.length) + 2 : most_tokens + 1;
         FirstTokens tokens(std::min(wanted, room + 1));
-        encode(text, tokens);
+        const auto& pairs = options_.pairs;
+        const std::string* second = pairs.empty() ? nullptr : &pairs[pairs.size() == 1 ? 0 : texts_];
+        ++texts_;
+        encode(text, second, tokens);
         if (!tokens.any_of_text) refuse("found one that the tokenizer drops whole");
+        if (second != nullptr && !tokens.any_of_second)
+            throw Error(ErrorCode::usage, "--pair", "expected a text of at least one token", "found none");
         Tokenized& whole = tokens.kept;
         whole.tokens.text = std::move(text);
         const std::int64_t limit = vocabulary();
@@ -240,6 +288,10 @@ private:
         SequenceTokens tokens;
         tokens.ids.assign(whole.ids.begin() + from, whole.ids.begin() + to);
         tokens.offsets.assign(whole.offsets.begin() + from, whole.offsets.begin() + to);
+        if (!whole.regions.empty()) {
+            tokens.types.assign(whole.types.begin() + from, whole.types.begin() + to);
+            tokens.regions.assign(whole.regions.begin() + from, whole.regions.begin() + to);
+        }
         std::int64_t first = static_cast<std::int64_t>(whole.text.size()), last = 0;
         for (const auto& [a, b] : tokens.offsets) {
             if (a == b) continue;  // inserted tokens cover nothing
@@ -266,7 +318,8 @@ private:
     const tokenizer::Tokenizer* tokenizer_;
     const Cancellation* cancellation_;
     Input input_;
-    std::size_t kept_ = 0;  ///< tokens of all sequences
+    std::size_t kept_ = 0;   ///< tokens of all sequences
+    std::size_t texts_ = 0;  ///< texts that were taken
 };
 
 /// A token that tokenizer_config.json names: a text, or an object with its content.

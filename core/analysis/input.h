@@ -32,7 +32,9 @@ struct InputOptions {
     std::vector<std::filesystem::path> files;        ///< --file; "-" is standard input
     std::vector<std::string> examples;               ///< --example: names of bundled texts
     std::vector<std::filesystem::path> token_files;  ///< --tokens: JSON arrays of arrays of ids
-    std::filesystem::path resources;                 ///< the resources folder; needed for examples only
+    /// --pair: what each text, file and example is a pair with, in their order; one alone is that of all of them.
+    std::vector<std::string> pairs;
+    std::filesystem::path resources;  ///< the resources folder; needed for examples only
     /// --chat: each text, file and example is one user message through this template, up to where the answer begins.
     /// What is analysed and stored is the text that it makes; first and other special tokens are the template's.
     std::optional<tokenizer::ChatTemplate> chat;
@@ -57,6 +59,8 @@ struct Input {
 /// Reads everything and tokenizes it. `tokenizer` may be null when only token files are given.
 /// Throws usage for nothing to do (no source, an empty text, windows without a length), format for files that are not
 /// what they should be, limit for ids outside the vocabulary.
+///
+/// A pair is one sequence, joined as the tokenizer does; its text is both with a line feed between.
 ///
 /// A window holds consecutive tokens of its text, the last one what is left; its text and offsets are its own. With
 /// repeat_token every token of a text becomes the text's first one, tokens that the tokenizer inserted stay.

@@ -125,6 +125,9 @@ void MeasuringProbe::measured(const model::AttentionRecord& record) {
                                                             record.key.size(2));
                            });
         }
+        if (const auto regions = header_.regions(sequences_[row], record.description); !regions.empty())
+            writer_.write_region_means(sequences_[row], record.site.value,
+                                       region_means(record, b, regions, cancellation_));
         writer_.write_site(sequences_[row], record.site.value, record.statistics, b);
         if (request_.site_done) request_.site_done(sequences_[row], record.site.value);
     }

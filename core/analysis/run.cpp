@@ -79,12 +79,17 @@ void check_settings(const model::ModelConfig& config, const std::vector<Site>& s
     model::check_switched_off(request.switched_off, sites, false);
 }
 
+/// Whether what reads the sequences has a table of token types; others never hear of types, as in transformers.
+bool reads_types(const model::ModelConfig& config) {
+    return (config.encoder ? *config.encoder : config).token_types > 0;
+}
+
 /// What the model would refuse.
 void check_batches(const model::ModelConfig& config, const std::vector<WorkBatch>& plan,
                    const AnalysisRequest& request) {
     for (const WorkBatch& work : plan)
-        model::check_batch(make_batch(request.sequences, request.targets, work.sequences), config, 0,
-                           request.beyond_positions);
+        model::check_batch(make_batch(request.sequences, request.targets, work.sequences, reads_types(config)), config,
+                           0, request.beyond_positions);
 }
 
 store::AnalysisHeader make_header(const model::Model& model, const AnalysisRequest& request) {
@@ -140,7 +145,8 @@ public:
 
     void batch(const WorkBatch& work, const std::string& name, Meter& meter) {
         cancellation_.check();
-        const model::Batch batch = make_batch(request_.sequences, request_.targets, work.sequences);
+        const model::Batch batch =
+            make_batch(request_.sequences, request_.targets, work.sequences, reads_types(model_.config()));
         MeasuringProbe probe(writer_, header_, request_, work.sequences, cancellation_);
         model::ForwardOptions options;
         options.probe = &probe;

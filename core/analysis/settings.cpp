@@ -12,6 +12,7 @@ std::string Settings::json(const Input& input) const {
                           {"tokens", tokens},
                           {"examples", examples},
                           {"targets", targets},
+                          {"pairs", pairs},
                           {"target_tokens", target_tokens},
                           {"maps_int16", maps_int16},
                           {"record", record},

@@ -6,6 +6,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/var.h>
+#include <ATen/ops/zeros_like.h>
 
 namespace headscope::analysis {
 
@@ -54,10 +55,19 @@ at::Tensor ids_of(const std::vector<store::SequenceTokens>& all, std::span<const
 }  // namespace
 
 model::Batch make_batch(const std::vector<store::SequenceTokens>& all,
-                        const std::vector<store::SequenceTokens>& targets, std::span<const std::int64_t> chosen) {
+                        const std::vector<store::SequenceTokens>& targets, std::span<const std::int64_t> chosen,
+                        bool with_types) {
     model::Batch batch;
     batch.ids = ids_of(all, chosen);
     if (!targets.empty()) batch.target = ids_of(targets, chosen);
+    for (std::size_t row = 0; with_types && row < chosen.size(); ++row) {
+        const auto& types = all.at(static_cast<std::size_t>(chosen[row])).types;
+        if (types.empty()) continue;
+        if (!batch.token_types.defined()) batch.token_types = at::zeros_like(batch.ids);
+        std::copy(
+            types.begin(), types.end(),
+            batch.token_types.mutable_data_ptr<std::int64_t>() + static_cast<std::int64_t>(row) * batch.ids.size(1));
+    }
     return batch;
 }
 

@@ -28,8 +28,10 @@ struct VectorStatistics {
 };
 VectorStatistics vector_statistics(const at::Tensor& vectors);
 
-/// Sequences of one length as [B, L] ids, with their targets of one length where there are any.
+/// Sequences of one length as [B, L] ids, with their targets of one length where there are any, and `with_types` with
+/// the token types of pairs.
 model::Batch make_batch(const std::vector<store::SequenceTokens>& all,
-                        const std::vector<store::SequenceTokens>& targets, std::span<const std::int64_t> chosen);
+                        const std::vector<store::SequenceTokens>& targets, std::span<const std::int64_t> chosen,
+                        bool with_types);
 
 }  // namespace headscope::analysis

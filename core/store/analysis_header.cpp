@@ -42,6 +42,10 @@ std::int64_t AnalysisHeader::longest() const {
     return longest;
 }
 
+bool AnalysisHeader::pairs() const {
+    return std::any_of(sequences.begin(), sequences.end(), [](const auto& one) { return !one.regions.empty(); });
+}
+
 std::int32_t AnalysisHeader::most_heads() const {
     std::int32_t most = 0;
     for (const Site& site : sites) most = std::max(most, site.heads);
@@ -71,6 +75,11 @@ std::int64_t AnalysisHeader::queries(std::int64_t s, const Site& site) const {
 
 std::int64_t AnalysisHeader::keys(std::int64_t s, const Site& site) const {
     return stream_length(*this, site.key_stream, s);
+}
+
+std::span<const std::int32_t> AnalysisHeader::regions(std::int64_t s, const Site& site) const {
+    if (site.query_stream != "tokens" || site.key_stream != "tokens") return {};
+    return sequences.at(static_cast<std::size_t>(s)).regions;
 }
 
 }  // namespace headscope::store

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,9 @@ struct SequenceTokens {
     std::vector<std::int32_t> ids;
     std::vector<std::string> pieces;                   ///< surface forms
     std::vector<std::array<std::int64_t, 2>> offsets;  ///< bytes in `text`
-    std::string text;
+    std::string text;                                  ///< of a pair A, a line feed and B
+    /// Of a pair, else empty: token types, and what each token is of (0: inserted, 1: A, 2: B).
+    std::vector<std::int32_t> types{}, regions{};
 };
 
 /// What is recorded beyond the indicators, histograms, thumbnails, column mass and loss that are always there.
@@ -63,6 +66,7 @@ struct AnalysisHeader {
     std::int64_t experts = 0, experts_per_token = 0;  ///< of a layer that has some, for /experts
 
     std::int64_t longest() const;  ///< tokens of the longest sequence of any stream
+    bool pairs() const;            ///< some sequence is a pair
     std::int32_t most_heads() const;
     std::int64_t row_step() const;          ///< of the histograms: 1 up to 1024 tokens, else 8
     bool measured(const Site& site) const;  ///< it has a matrix, and its layer is measured
@@ -71,6 +75,8 @@ struct AnalysisHeader {
     /// The tokens that /output is about: what the decoder reads, where there is one beside an encoder.
     const std::vector<SequenceTokens>& output_sequences() const;
     std::int64_t keys(std::int64_t s, const Site& site) const;
+    /// The regions of sequence s as queries and keys of the site; empty where it is no pair, or reads another stream.
+    std::span<const std::int32_t> regions(std::int64_t s, const Site& site) const;
 };
 
 }  // namespace headscope::store

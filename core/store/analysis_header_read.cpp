@@ -2,6 +2,8 @@
 #include "core/store/analysis_header_read.h"
 
 #include <algorithm>
+#include <limits>
+#include <span>
 
 #include "core/base/cancellation_scope.h"
 #include "core/base/text.h"
@@ -28,6 +30,7 @@ public:
         root_attributes();
         model_and_sites();
         h_.sequences = tokens("/tokens", -1);
+        pairs();
         for (const Site& site : h_.sites) {
             stream(site.query_stream);
             stream(site.key_stream);
@@ -193,6 +196,30 @@ private:
             sequence.text = text[i];
         }
         return sequences;
+    }
+
+    /// Token types and regions of pairs; a sequence that is none has -1 throughout.
+    void pairs() {
+        if (!hdf5::exists(file_, "/tokens/region")) return;
+        const auto marks = [&](const std::string& path, std::vector<std::int32_t> SequenceTokens::*member,
+                               std::int32_t most) {
+            const auto values = integers(path, {static_cast<std::int64_t>(h_.sequences.size()), -1});
+            const std::size_t longest = values.size() / h_.sequences.size();
+            for (std::size_t s = 0; s < h_.sequences.size(); ++s) {
+                const std::size_t size = h_.sequences[s].ids.size();
+                const auto first = values.begin() + static_cast<std::ptrdiff_t>(s * longest);
+                if (size > longest) refuse(path, "expected as many values as tokens", "found fewer");
+                const std::span<const std::int32_t> own(first, size);
+                if (std::all_of(own.begin(), own.end(), [](std::int32_t value) { return value == -1; })) continue;
+                for (const std::int32_t value : own) {
+                    if (value < 0 || value > most)
+                        refuse(path, "expected 0 to " + std::to_string(most), "found " + std::to_string(value));
+                }
+                (h_.sequences[s].*member).assign(own.begin(), own.end());
+            }
+        };
+        marks("/tokens/region", &SequenceTokens::regions, 2);
+        marks("/tokens/type", &SequenceTokens::types, std::numeric_limits<std::int32_t>::max());
     }
 
     void stream(const std::string& name) {

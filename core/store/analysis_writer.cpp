@@ -51,6 +51,9 @@ AnalysisHeader checked(const AnalysisHeader& header) {
     for (const SequenceTokens& sequence : out.sequences) {
         refuse_unless(sequence.pieces.empty() || sequence.pieces.size() == sequence.ids.size(),
                       "expected a piece for each token", "found another number");
+        for (const auto* marks : {&sequence.types, &sequence.regions})
+            refuse_unless(marks->empty() || marks->size() == sequence.ids.size(),
+                          "expected a type and a region for each token of a pair", "found another number");
         refuse_unless(sequence.offsets.empty() || sequence.offsets.size() == sequence.ids.size(),
                       "expected an offset for each token", "found another number");
     }
@@ -215,6 +218,19 @@ void AnalysisWriter::write_site(std::int64_t s, std::int64_t site, const kernels
     const std::int8_t done = 1;
     f.write("/sites/done", Type::int8, {s, site}, {1, 1}, &done, 1);
     f.flush();
+}
+
+void AnalysisWriter::write_region_means(std::int64_t s, std::int64_t site, std::span<const double> means) {
+    Impl& f = *impl_;
+    const auto heads = static_cast<std::size_t>(f.site_at(s, site).heads), pairs = region_indicators().size();
+    if (means.size() != heads * pairs)
+        throw Error(ErrorCode::internal, f.where, "expected means of each head and pair of regions", "found others");
+    std::vector<double> values(heads);
+    for (std::size_t k = 0; k < pairs; ++k) {
+        for (std::size_t h = 0; h < heads; ++h) values[h] = means[h * pairs + k];
+        f.write(std::string("/indicators/") + region_indicators()[k].name, Type::float64, {s, site, 0},
+                {1, 1, static_cast<std::int64_t>(heads)}, values.data(), heads);
+    }
 }
 
 void AnalysisWriter::write_map(std::int64_t s, std::int64_t site, std::span<const float> q, std::span<const float> k,

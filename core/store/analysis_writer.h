@@ -28,6 +28,9 @@ public:
     /// Marks the site as done (/sites/done): write its map, attention and states before.
     void write_site(std::int64_t s, std::int64_t site, const kernels::Statistics& statistics, std::int64_t b);
 
+    /// Of a pair: means [heads, 3, 3] from region to region (region_indicators()); NaN: none.
+    void write_region_means(std::int64_t s, std::int64_t site, std::span<const double> means);
+
     /// Row-major float32 blocks. q: [H, Lq, dk], k: [G, Lk, dk], row_constant: [H, Lq]. With MapType::int16 q and k are
     /// rounded and the row constants computed again from what was rounded.
     void write_map(std::int64_t s, std::int64_t site, std::span<const float> q, std::span<const float> k,

@@ -189,6 +189,22 @@ private:
         write(group + "/offset", Type::int32, offsets.data());
         write_texts(group + "/piece", pieces);
         write_texts(group + "/text", texts);
+        if (schema_.find(group + "/region") == nullptr) return;
+        marks(group + "/type", sequences, &SequenceTokens::types);
+        marks(group + "/region", sequences, &SequenceTokens::regions);
+    }
+
+    /// A number a token; -1 where a sequence has none.
+    void marks(const std::string& path, const std::vector<SequenceTokens>& sequences,
+               std::vector<std::int32_t> SequenceTokens::*member) {
+        const auto longest = static_cast<std::size_t>(header_.longest());
+        std::vector<std::int32_t> values;
+        for (std::size_t s = 0; s < sequences.size(); ++s) {
+            const auto& numbers = sequences[s].*member;
+            values.insert(values.end(), numbers.begin(), numbers.end());
+            values.resize((s + 1) * longest, -1);
+        }
+        write(path, Type::int32, values.data());
     }
 
     void histogram() {

@@ -125,6 +125,10 @@ private:
         add(group + "/offset", Type::int32, {"/sequence", "/token", "/bound"}, "byte",
             "bytes of the text that each token covers; -1 past a sequence's end");
         add(group + "/text", Type::text, {"/sequence"}, "", "the text").text_bytes = longest_text(sequences, false);
+        if (group != "/tokens" || !header_.pairs()) return;
+        add(group + "/type", Type::int32, {"/sequence", "/token"}, "", "token types of a pair; -1: none");
+        add(group + "/region", Type::int32, {"/sequence", "/token"}, "",
+            "what a pair's token is of: 0 inserted, 1 the first text, 2 the second; -1: none");
     }
 
     void indicators() {
@@ -132,6 +136,11 @@ private:
         for (const IndicatorSpec& indicator : simple_indicators()) {
             add(std::string("/indicators/") + indicator.name, Type::float64, heads, indicator.units,
                 std::string(indicator.long_name) + per_head);
+        }
+        for (const RegionIndicator& indicator : region_indicators()) {
+            if (header_.pairs())
+                add(std::string("/indicators/") + indicator.name, Type::float64, heads, "",
+                    std::string(indicator.long_name) + per_head);
         }
         add("/indicators/local_focus", Type::float64, {"/sequence", "/site", "/head", "/local_distance"}, "",
             std::string("mean weight on the key at each distance before the query") + per_head);
@@ -299,6 +308,21 @@ const std::vector<IndicatorSpec>& simple_indicators() {
         {"induction", &Statistics::induction, "", "mean weight on tokens that follow a copy of the query's token"},
         {"virtual_sink", &Statistics::virtual_sink, "", "mean share of the learned sink logit"},
     };
+    return indicators;
+}
+
+const std::array<RegionIndicator, 9>& region_indicators() {
+    static constexpr std::array<RegionIndicator, 9> indicators{{
+        {"special_to_special", "mean weight of inserted tokens on inserted tokens, of a pair"},
+        {"special_to_a", "mean weight of inserted tokens on the first text of a pair"},
+        {"special_to_b", "mean weight of inserted tokens on the second text of a pair"},
+        {"a_to_special", "mean weight of the first text of a pair on inserted tokens"},
+        {"a_to_a", "mean weight of the first text of a pair on itself"},
+        {"a_to_b", "mean weight of the first text of a pair on the second"},
+        {"b_to_special", "mean weight of the second text of a pair on inserted tokens"},
+        {"b_to_a", "mean weight of the second text of a pair on the first"},
+        {"b_to_b", "mean weight of the second text of a pair on itself"},
+    }};
     return indicators;
 }
 

@@ -4,6 +4,7 @@
 // The one table of what is in an analysis file: paths, shapes, types, dimension scales, units. The writer creates what
 // it lists, the reader and the check before publishing compare with it. docs/file-formats.md says the same to people.
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <unordered_map>
@@ -63,6 +64,14 @@ struct IndicatorSpec {
     const char* long_name;
 };
 const std::vector<IndicatorSpec>& simple_indicators();
+
+/// Of pairs: mean attention from region to region, a dataset as those of simple_indicators. Number 3 * from + to, with
+/// 0 the inserted tokens, 1 A, 2 B.
+struct RegionIndicator {
+    const char* name;
+    const char* long_name;
+};
+const std::array<RegionIndicator, 9>& region_indicators();
 
 /// Stream names are parts of paths: letters, digits and underscores.
 bool is_stream_name(const std::string& name);

@@ -36,6 +36,16 @@ constexpr std::array kKnown{
     Known{"induction", "Induction", "", true},
     Known{"virtual_sink", "Virtual sink", "", true},
     Known{"softmax_fraction", "Softmax fraction", "", true},
+    // Of pairs of texts.
+    Known{"a_to_a", "A to A", "", true},
+    Known{"a_to_b", "A to B", "", true},
+    Known{"b_to_a", "B to A", "", true},
+    Known{"b_to_b", "B to B", "", true},
+    Known{"a_to_special", "A to inserted tokens", "", true},
+    Known{"b_to_special", "B to inserted tokens", "", true},
+    Known{"special_to_a", "Inserted tokens to A", "", true},
+    Known{"special_to_b", "Inserted tokens to B", "", true},
+    Known{"special_to_special", "Inserted to inserted tokens", "", true},
     // What files keep of the logits: drawn when it is asked for by name.
     Known{"score_minimum", "Smallest logit", "", false},
     Known{"score_maximum", "Largest logit", "", false},

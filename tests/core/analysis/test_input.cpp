@@ -20,12 +20,20 @@ public:
     explicit Framed(bool first = true) : first_(first) {}
     void encode_into(tokenizer::TokenSink& sink, std::string_view text, bool special,
                      const Cancellation*) const override {
-        if (special && first_) sink.add({256, 0, 0, true, std::nullopt});
+        if (special && first_) sink.add({256, 0, 0, true, std::nullopt, 0, 0});
         for (std::uint32_t i = 0; i < text.size(); ++i) {
             if (text[i] == ' ') continue;  // dropped, as WordPiece does
             sink.add({static_cast<unsigned char>(text[i]), i, i + 1, false, std::nullopt});
         }
-        if (special) sink.add({257, 0, 0, true, std::nullopt});
+        if (special) sink.add({257, 0, 0, true, std::nullopt, 0, 0});
+    }
+    void encode_pair_into(tokenizer::TokenSink& sink, std::string_view a, std::string_view b, bool special,
+                          const Cancellation* cancellation) const override {
+        encode_into(sink, a, special, cancellation);
+        for (std::uint32_t i = 0; i < b.size(); ++i) {
+            if (b[i] != ' ') sink.add({static_cast<unsigned char>(b[i]), i, i + 1, false, std::nullopt, 1, 2});
+        }
+        if (special) sink.add({257, 0, 0, true, std::nullopt, 1, 0});
     }
     std::string decode(std::span<const std::int32_t>, bool) const override { return {}; }
     std::string piece(std::int32_t id) const override { return surface(id); }

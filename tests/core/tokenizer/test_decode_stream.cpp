@@ -17,6 +17,8 @@ const std::string folder = std::string(HEADSCOPE_SOURCE_DIR) + "/tests/golden/to
 class CountingTokenizer final : public Tokenizer {
 public:
     void encode_into(TokenSink&, std::string_view, bool, const headscope::Cancellation*) const override {}
+    void encode_pair_into(TokenSink&, std::string_view, std::string_view, bool,
+                          const headscope::Cancellation*) const override {}
     std::string decode(std::span<const std::int32_t> ids, bool) const override {
         decoded += ids.size();
         std::string bytes;
