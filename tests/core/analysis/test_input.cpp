@@ -85,6 +85,42 @@ TEST_CASE("A text becomes ids, pieces and offsets", "[analysis]") {
     CHECK(input.first_token == "added by the tokenizer");
 }
 
+TEST_CASE("A pair is one sequence with types and regions", "[analysis]") {
+    const Framed tokenizer;
+    auto options = text_options("ab c");
+    options.pairs = {"d e"};
+    const auto tokens = analysis::read_input(options, &tokenizer).sequences.at(0);
+    CHECK(tokens.ids == Ids{256, 'a', 'b', 'c', 257, 'd', 'e', 257});
+    CHECK(tokens.types == Ids{0, 0, 0, 0, 0, 1, 1, 1});
+    CHECK(tokens.regions == Ids{0, 1, 1, 1, 0, 2, 2, 0});
+    CHECK(tokens.text == "ab c\nd e");
+    CHECK(tokens.offsets[5] == Offset{5, 6});
+    CHECK(tokens.offsets[6] == Offset{7, 8});
+
+    SECTION("one second text is that of all, others are one each") {
+        options.texts = {"ab", "c"};
+        CHECK(analysis::read_input(options, &tokenizer).sequences.at(1).ids == Ids{256, 'c', 257, 'd', 'e', 257});
+        options.pairs = {"d", "e"};
+        CHECK(analysis::read_input(options, &tokenizer).sequences.at(1).ids == Ids{256, 'c', 257, 'e', 257});
+        options.pairs = {"d", "e", "f"};
+        CHECK(refusal(options, &tokenizer) == ErrorCode::usage);
+    }
+    SECTION("cut, without a first token") {
+        options.first_token = analysis::FirstToken::no;
+        options.length = 5;
+        const auto cut = analysis::read_input(options, &tokenizer).sequences.at(0);
+        CHECK(cut.ids == Ids{'a', 'b', 'c', 257, 'd'});
+        CHECK(cut.regions == Ids{1, 1, 1, 0, 2});
+        CHECK(cut.types == Ids{0, 0, 0, 0, 1});
+    }
+    SECTION("what is no pair is refused") {
+        options.pairs = {" "};
+        CHECK(refusal(options, &tokenizer) == ErrorCode::usage);
+        options.pairs = {"\xFF"};
+        CHECK(refusal(options, &tokenizer) == ErrorCode::format);
+    }
+}
+
 TEST_CASE("The first token is left out or added as asked", "[analysis]") {
     const Framed framed, bare(false);
     auto options = text_options("ab");

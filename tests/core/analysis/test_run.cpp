@@ -79,6 +79,43 @@ void require_same_numbers(const store::AnalysisFile& one, std::int64_t a, const 
 
 }  // namespace
 
+TEST_CASE("A pair's file has its regions and their mean attention", "[analysis]") {
+    tests::FakeModel model({});
+    const test::TemporaryFolder folder;
+    auto request = request_for({7, 7});
+    request.sequences[0].types = {0, 0, 0, 0, 1, 1, 1};
+    request.sequences[0].regions = {0, 1, 1, 0, 2, 2, 0};
+    request.record.attention = true;
+    const auto file = analyse(model, request, folder / "pair.headscope.h5");
+    REQUIRE(file->header().pairs());
+    CHECK(file->header().sequences[0].regions == request.sequences[0].regions);
+    CHECK(file->header().sequences[0].types == request.sequences[0].types);
+    CHECK(file->header().sequences[1].regions.empty());
+    const auto& regions = request.sequences[0].regions;
+    const std::vector<std::string> names{"special", "a", "b"};
+    for (std::int64_t site = 0; site < std::ssize(file->header().sites); ++site) {
+        if (!file->header().measured(file->header().sites[static_cast<std::size_t>(site)])) continue;
+        for (std::int64_t head = 0; head < file->header().sites[static_cast<std::size_t>(site)].heads; ++head) {
+            const auto rows = file->attention_rows(0, site, head, 0, 7).value();
+            for (std::int32_t from = 0; from < 3; ++from) {
+                for (std::int32_t to = 0; to < 3; ++to) {
+                    double sum = 0, count = 0;
+                    for (std::size_t i = 0; i < 7; ++i) {
+                        if (regions[i] != from) continue;
+                        ++count;
+                        for (std::size_t j = 0; j < 7; ++j) sum += regions[j] == to ? rows.data[i * 7 + j] : 0;
+                    }
+                    const auto means = file->indicator(names[static_cast<std::size_t>(from)] + "_to_" +
+                                                       names[static_cast<std::size_t>(to)]);
+                    const std::int64_t heads = means.shape[2], at = site * heads + head;
+                    CHECK(means.data[static_cast<std::size_t>(at)] == Approx(sum / count).margin(16 * float_epsilon));
+                    CHECK(std::isnan(means.data[static_cast<std::size_t>(means.shape[1] * heads + at)]));
+                }
+            }
+        }
+    }
+}
+
 TEST_CASE("Sequences of equal length run together and come out as if alone", "[analysis]") {
     tests::FakeModel model({});
     const test::TemporaryFolder folder;

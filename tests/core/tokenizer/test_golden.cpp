@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "core/tokenizer/tokenizer.h"
+#include "core/tokenizer/utf8.h"
 
 using namespace headscope::tokenizer;
 using nlohmann::json;
@@ -53,6 +54,47 @@ TEST_CASE("Ids, pieces and byte offsets are the reference's", "[tokenizer][golde
         REQUIRE(tokenizer->pieces(found) == expected_pieces(*tokenizer, expected));
         REQUIRE(std::count(found.special.begin(), found.special.end(), 1) == expected.at("special"));
         REQUIRE(found.special.size() == found.ids.size());
+    }
+}
+
+TEST_CASE("Pairs are joined as the reference joins them", "[tokenizer][golden]") {
+    struct Tokens final : TokenSink {
+        void add(const FoundToken& token) override {
+            const std::string& text = texts[token.region == 2 ? 1 : 0];
+            ids.push_back(token.id);
+            types.push_back(token.type);
+            regions.push_back(token.region);
+            special += token.special ? 1 : 0;
+            const auto characters = [&](std::size_t byte) {
+                return count_utf8(std::string_view(text).substr(0, byte));
+            };
+            offsets.push_back({characters(token.begin), characters(token.end)});
+        }
+        std::vector<std::string> texts;
+        std::vector<std::int32_t> ids, types, regions;
+        std::vector<std::array<std::size_t, 2>> offsets;
+        int special = 0;
+    };
+    const auto read = [](const std::string& name) {
+        std::ifstream file(folder + name + ".json");
+        return json::parse(file);
+    };
+    for (const json& one : read("pairs")) {
+        json description = read(one.at("file"));
+        if (one.contains("post_processor")) description["post_processor"] = one.at("post_processor");
+        const auto tokenizer = Tokenizer::from_json(description.dump(), "pairs");
+        for (const json& expected : one.at("encodings")) {
+            Tokens found;
+            for (const std::size_t text : expected.at("texts")) found.texts.push_back(golden().at("texts").at(text));
+            tokenizer->encode_pair_into(found, found.texts[0], found.texts[1], expected.at("add"));
+            INFO(one.at("file") << " " << one.value("post_processor", json()).dump() << " "
+                                << json(found.texts).dump());
+            REQUIRE(found.ids == expected.at("ids").get<std::vector<std::int32_t>>());
+            REQUIRE(found.types == expected.at("types").get<std::vector<std::int32_t>>());
+            REQUIRE(found.special == expected.at("special"));
+            REQUIRE(json(found.offsets) == expected.at("characters"));
+            if (!expected.at("regions").empty()) REQUIRE(json(found.regions) == expected.at("regions"));
+        }
     }
 }
 
