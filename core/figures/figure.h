@@ -271,6 +271,9 @@ enum class ColourRange { largest, one };
 /// Which attention of a model with several: the encoder's, the decoder's to itself, the decoder's to the encoder.
 enum class Tower { any, encoder, decoder, cross };
 
+/// What rows and columns of a map are.
+enum class Units { pieces, words };
+
 /// Scores before the softmax, weights after it, or both.
 enum class Stage { before, after, both };
 
@@ -294,6 +297,7 @@ struct FigureOptions {
     std::optional<std::int64_t> query, key;     ///< `text`: the token that looks, the one that is looked at
     TextColour colour = TextColour::automatic;  ///< `text`; automatic: by what of the two is given, else mass
     ColourRange range = ColourRange::largest;   ///< `text`
+    Units units = Units::pieces;                ///< `attention`, `lines`, `text`; positions count in them
     Tower tower = Tower::any;                   ///< `attention`, `lines`, `text`, maps of `difference`
     /// `difference`: what the first is subtracted from, where it is not the same; layer and head: of maps.
     std::optional<std::int64_t> other_sequence, other_layer, other_head;

@@ -68,7 +68,7 @@ std::vector<float> pooled_values(const store::AnalysisFile::Map& map, std::int64
                         [&](const Region& band) { return exact_values(map, head, band, MapValues::logits); });
 }
 
-std::vector<float> pooled_values(const maps::MeanMap& map, const Region& region, std::int64_t rows,
+std::vector<float> pooled_values(const maps::PairMap& map, const Region& region, std::int64_t rows,
                                  std::int64_t columns, MapValues values, Pooling pooling) {
     const bool weights = values == MapValues::weights;
     const auto read = [&](const Region& band) {
@@ -145,6 +145,10 @@ std::string definition_note(MapValues values) {
 }
 
 void check_one_map(const FigureOptions& options) {
+    if (options.units == Units::words && options.values != MapValues::weights) {
+        throw Error(ErrorCode::usage, "--units words", "expected weights, for words have no others",
+                    "found " + values_label(options.values));
+    }
     if (of_layer(options.values) && options.head) {
         throw Error(ErrorCode::usage, "--head",
                     "expected none, for --values " +

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/figures/head_weights.h"
-#include "core/maps/mean_map.h"
+#include "core/maps/pair_map.h"
 #include "core/maps/value_map.h"
 
 namespace headscope::figures {
@@ -31,8 +31,8 @@ std::vector<float> pooled_bands(const Region& region, std::int64_t rows, std::in
                                 const std::function<std::vector<float>(const Region& band)>& read,
                                 bool absent_as_zero = false);
 
-/// The same of a head in the mean over sequences.
-std::vector<float> pooled_values(const maps::MeanMap& map, const Region& region, std::int64_t rows,
+/// The same of a head in the mean over sequences, or of words.
+std::vector<float> pooled_values(const maps::PairMap& map, const Region& region, std::int64_t rows,
                                  std::int64_t columns, MapValues values, Pooling pooling);
 
 /// The greatest magnitude of a head's logits, as the analysis measured it; 0: there are none.
@@ -50,7 +50,8 @@ std::vector<float> pooled_values(const maps::ValueMap& map, const Region& region
 /// What norms and rollout are, in a sentence, with where they come from; empty for weights and logits.
 std::string definition_note(MapValues values);
 
-/// Throws Error (usage) where a head was chosen of what is of all heads, or a mean over sequences of what is of one.
+/// Throws Error (usage) where a head was chosen of what is of all heads, a mean over sequences of what is of one, or
+/// words of other numbers than weights.
 void check_one_map(const FigureOptions& options);
 
 /// "attention weight", "logit before the normaliser": what a scale's label calls them.

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <utility>
 
 #include "core/base/error.h"
-#include "core/maps/value_map.h"
 
 namespace headscope::maps {
 namespace {
@@ -161,25 +161,13 @@ std::pair<std::int64_t, std::int64_t> MeanMap::seen(std::int64_t q_begin, std::i
 }
 
 std::vector<std::pair<std::int64_t, std::int64_t>> MeanMap::allowed(std::int64_t query) const {
-    std::vector<std::pair<std::int64_t, std::int64_t>> ranges, joined;
+    std::vector<std::pair<std::int64_t, std::int64_t>> ranges;
     for (const auto& map : maps_) {
         if (query >= map->queries()) continue;
         const auto own = map->allowed(query);
         ranges.insert(ranges.end(), own.begin(), own.end());
     }
-    std::sort(ranges.begin(), ranges.end());
-    for (const auto& range : ranges) {
-        if (!joined.empty() && range.first <= joined.back().second)
-            joined.back().second = std::max(joined.back().second, range.second);
-        else
-            joined.push_back(range);
-    }
-    return joined;
-}
-
-void MeanMap::pool(const Cells& cells, int level, std::int64_t stride, float* mean, float* extreme,
-                   const std::atomic<bool>& cancel) const {
-    pool_pairs(*this, cells, level, stride, mean, extreme, cancel);
+    return joined_ranges(std::move(ranges));
 }
 
 }  // namespace headscope::maps

@@ -18,8 +18,6 @@ public:
 
     std::int64_t queries() const override { return queries_; }
     std::int64_t keys() const override { return keys_; }
-    void pool(const Cells& cells, int level, std::int64_t stride, float* mean, float* extreme,
-              const std::atomic<bool>& cancel) const override;
     std::vector<float> values(const Cells& cells) const override;
     std::vector<float> scores(const Cells& cells) const override;
     std::vector<PairReading> read(const Cells& cells) const override;

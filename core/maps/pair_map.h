@@ -28,10 +28,17 @@ struct PairReading {
     std::int64_t sequences = 0;  ///< that have the pair
 };
 
-/// Weights and scores of queries and keys: one head's in one sequence, or the mean over sequences. Immutable, any
-/// thread.
+/// Ranges [begin, end) in order, with those that touch made one.
+std::vector<std::pair<std::int64_t, std::int64_t>> joined_ranges(
+    std::vector<std::pair<std::int64_t, std::int64_t>> ranges);
+
+/// Weights and scores of queries and keys: one head's in one sequence, of pieces or words, or the mean over sequences.
+/// Immutable, any thread.
 class PairMap : public TileSource {
 public:
+    /// From values(): the mean over all pairs under a pixel, forbidden ones as 0, and the greatest weight.
+    void pool(const Cells& cells, int level, std::int64_t stride, float* mean, float* extreme,
+              const std::atomic<bool>& cancel) const override;
     /// The scores before the normaliser; NaN where a pair is not allowed.
     virtual std::vector<float> scores(const Cells& cells) const = 0;
     /// Row-major, one a cell.

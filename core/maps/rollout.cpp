@@ -204,7 +204,7 @@ void Rollout::pool(const Cells& cells, int level, std::int64_t stride, float* me
     kernels::set_team(kernels::Team::alone);
     if (whole()) {
         block(0, 0, cancel);
-        return ValueMap::pool(cells, level, stride, mean, extreme, cancel);
+        return PairMap::pool(cells, level, stride, mean, extreme, cancel);
     }
     const std::int64_t rows = pixels(cells.queries(), level), columns = pixels(cells.keys(), level);
     const std::int64_t side = std::int64_t{1} << level;

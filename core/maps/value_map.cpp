@@ -15,12 +15,6 @@ namespace {
 constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
 constexpr std::int64_t kRows = 128, kKeys = 512;  ///< cells that are computed at once
 
-struct Pixel {
-    double sum = 0;
-    std::int64_t allowed = 0;
-    float most = 0;
-};
-
 /// Calls `use` for the blocks of `cells` in which some pair is allowed.
 template <class Use>
 void for_blocks(const PairMap& map, const Cells& cells, const std::atomic<bool>& cancel, const Use& use) {
@@ -36,45 +30,6 @@ void for_blocks(const PairMap& map, const Cells& cells, const std::atomic<bool>&
 }
 
 }  // namespace
-
-void pool_pairs(const PairMap& map, const Cells& cells, int level, std::int64_t stride, float* mean, float* extreme,
-                const std::atomic<bool>& cancel) {
-    kernels::set_team(kernels::Team::alone);
-    const std::int64_t rows = pixels(cells.queries(), level), columns = pixels(cells.keys(), level);
-    std::vector<Pixel> grid(static_cast<std::size_t>(rows * columns));
-    for_blocks(map, cells, cancel, [&](const Cells& block) {
-        const std::vector<float> weights = map.values(block);
-        for (std::int64_t i = block.q_begin; i < block.q_end; ++i) {
-            Pixel* line = grid.data() + ((i - cells.q_begin) >> level) * columns;
-            const float* row = weights.data() + (i - block.q_begin) * block.keys();
-            for (std::int64_t j = block.k_begin; j < block.k_end; ++j) {
-                const float weight = row[j - block.k_begin];
-                if (std::isnan(weight)) continue;
-                Pixel& pixel = line[(j - cells.k_begin) >> level];
-                pixel.sum += static_cast<double>(weight);
-                ++pixel.allowed;
-                pixel.most = std::max(pixel.most, weight);
-            }
-        }
-    });
-    const std::int64_t side = std::int64_t{1} << level;
-    for (std::int64_t r = 0; r < rows; ++r) {
-        for (std::int64_t c = 0; c < columns; ++c) {
-            const Pixel& pixel = grid[static_cast<std::size_t>(r * columns + c)];
-            // At the map's end a pixel has fewer pairs.
-            const std::int64_t pairs =
-                std::min(side, cells.queries() - r * side) * std::min(side, cells.keys() - c * side);
-            mean[r * stride + c] =
-                pixel.allowed > 0 ? static_cast<float>(pixel.sum / static_cast<double>(pairs)) : kNone;
-            extreme[r * stride + c] = pixel.allowed > 0 ? pixel.most : kNone;
-        }
-    }
-}
-
-void ValueMap::pool(const Cells& cells, int level, std::int64_t stride, float* mean, float* extreme,
-                    const std::atomic<bool>& cancel) const {
-    pool_pairs(*this, cells, level, stride, mean, extreme, cancel);
-}
 
 std::vector<float> ValueMap::values(const Cells& cells) const {
     std::vector<float> out(static_cast<std::size_t>(cells.queries() * cells.keys()));

@@ -250,6 +250,11 @@ void add_map_options(std::vector<FigureOption>& all) {
                                  {"difference"}, &FigureOptions::other_layer));
     all.push_back(optional_count("other-head", "Minuend of maps: another head, of the same file or the second",
                                  {"difference"}, &FigureOptions::other_head));
+    all.push_back(choice<Units>("units",
+                                "Pieces of the tokenizer, or words: their rows averaged, their columns summed; then "
+                                "queries and keys are counted in words",
+                                {"attention", "lines", "text"}, {{"pieces", Units::pieces}, {"words", Units::words}},
+                                [](FigureRequest& r) -> Units& { return r.options.units; }));
     all.push_back(choice<Tower>("tower", "Of models with an encoder and a decoder: which attention",
                                 {"attention", "lines", "text", "difference"},
                                 {{"encoder", Tower::encoder}, {"decoder", Tower::decoder}, {"cross", Tower::cross}},

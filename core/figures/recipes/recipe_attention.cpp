@@ -9,10 +9,12 @@
 #include <limits>
 #include <optional>
 
+#include "core/base/error.h"
 #include "core/figures/head_weights.h"
 #include "core/figures/map_values.h"
 #include "core/figures/recipe.h"
 #include "core/figures/token_text.h"
+#include "core/figures/word_units.h"
 #include "core/maps/map_reader.h"
 
 namespace headscope::figures {
@@ -24,12 +26,13 @@ constexpr double kLeastLogits = 1e-3;      ///< a head without scores has a scal
 
 struct Map {
     std::string model, site;
-    bool cross = false;
+    bool cross = false, words = false;
     std::int64_t layer = 0, head = 0, rows = 0, columns = 0, queries = 0;
     Region region;
-    std::vector<std::string> query_tokens, key_tokens;  ///< of the whole text, as read; empty for other streams
-    std::vector<float> values;                          ///< [rows, columns]; NaN: not allowed
-    std::vector<float> ranks;                           ///< instead of them drawn; may be empty
+    std::vector<std::string> query_tokens, key_tokens;     ///< of the whole text, as read; empty for other streams
+    std::vector<std::int32_t> query_regions, key_regions;  ///< of a pair, of all of them; else empty
+    std::vector<float> values;                             ///< [rows, columns]; NaN: not allowed
+    std::vector<float> ranks;                              ///< instead of them drawn; may be empty
     CellScale scale = CellScale::linear;
     MapValues kind = MapValues::weights;
     Pooling pooling = Pooling::maximum;
@@ -44,7 +47,7 @@ struct Map {
     bool open() const { return logits() || of_norms(kind); }
 };
 
-Axis axis(const char* name, const std::vector<std::string>& tokens, std::int64_t first, std::int64_t end,
+Axis axis(const std::string& name, const std::vector<std::string>& tokens, std::int64_t first, std::int64_t end,
           std::int64_t cells) {
     Axis axis;
     axis.label = name;
@@ -81,13 +84,25 @@ ColourScale colours(const Map& map, double largest) {
     return colours;
 }
 
+/// A line where a text of a pair begins, or inserted tokens do.
+void mark_regions(Panel& panel, bool vertical, const std::vector<std::int32_t>& regions, std::int64_t first,
+                  std::int64_t end) {
+    for (std::int64_t i = first + 1; i < std::min(end, std::ssize(regions)); ++i) {
+        const std::int32_t here = regions[static_cast<std::size_t>(i)];
+        if (here == regions[static_cast<std::size_t>(i) - 1]) continue;
+        panel.markers.push_back({vertical, static_cast<double>(i), here == 1 ? "A" : here == 2 ? "B" : ""});
+    }
+}
+
 Panel panel(const Map& map, const std::string& title, double largest) {
     Panel drawn;
     drawn.title = title;
     const Region& part = map.region;
-    drawn.x = axis(map.cross ? "key (source)" : "key", map.key_tokens, part.first_key, part.end_key, map.columns);
-    drawn.y =
-        axis(map.cross ? "query (target)" : "query", map.query_tokens, part.first_query, part.end_query, map.rows);
+    const auto name = [&](const char* side, const char* text) {
+        return std::string(side) + (map.words ? " word" : "") + (map.cross ? text : "");
+    };
+    drawn.x = axis(name("key", " (source)"), map.key_tokens, part.first_key, part.end_key, map.columns);
+    drawn.y = axis(name("query", " (target)"), map.query_tokens, part.first_query, part.end_query, map.rows);
     HeatMap cells;
     cells.rows = map.rows;
     cells.columns = map.columns;
@@ -95,6 +110,8 @@ Panel panel(const Map& map, const std::string& title, double largest) {
     cells.colours = colours(map, largest);
     cells.pooling = map.pooling == Pooling::mean ? Pooling::mean : map.logits() ? Pooling::extreme : Pooling::maximum;
     drawn.content = std::move(cells);
+    mark_regions(drawn, true, map.key_regions, part.first_key, part.end_key);
+    mark_regions(drawn, false, map.query_regions, part.first_query, part.end_query);
     if (map.limit > part.first_key && map.limit < part.end_key)
         drawn.markers.push_back({true, static_cast<double>(map.limit), "trained to " + std::to_string(map.limit)});
     if (map.limit > part.first_query && map.limit < part.end_query)
@@ -142,8 +159,8 @@ Table attention_table(const std::vector<Map>& maps) {
                  {"head", std::move(head)},
                  {pooled ? "first_query" : "query", std::move(query)},
                  {pooled ? "first_key" : "key", std::move(key)},
-                 {"query_token", std::move(query_token)},
-                 {"key_token", std::move(key_token)},
+                 {maps.front().words ? "query_word" : "query_token", std::move(query_token)},
+                 {maps.front().words ? "key_word" : "key_token", std::move(key_token)},
                  {values_column(maps.front().kind, maps.front().pooling, pooled), std::move(number)}}};
     if (ranked) table.columns.push_back({"row_rank", std::move(rank)});
     if (spread) table.columns.push_back({"deviation", std::move(deviation)});
@@ -167,8 +184,9 @@ std::string part_note(const std::vector<Map>& maps) {
         std::all_of(maps.begin(), maps.end(), [&](const Map& map) { return map.region.end_query == part.end_query; });
     const bool keys =
         std::all_of(maps.begin(), maps.end(), [&](const Map& map) { return map.region.end_key == part.end_key; });
+    const std::string words = maps.front().words ? " (words)" : "";
     return "Queries " + span(part.first_query, part.end_query, queries) + ", keys " +
-           span(part.first_key, part.end_key, keys) + ".";
+           span(part.first_key, part.end_key, keys) + words + ".";
 }
 
 /// What cells of several pairs show.
@@ -239,8 +257,12 @@ public:
     Source(const store::AnalysisFile& file, std::int64_t site, const FigureOptions& options)
         : file_(file), site_(site), mean_(options.all_sequences && file.header().sequences.size() > 1) {
         sequence_ = options.all_sequences ? 0 : chosen_sequence(file, options);
-        if (options.values != MapValues::weights && options.values != MapValues::logits) return;
-        if (mean_)
+        const bool recorded = options.values == MapValues::weights || options.values == MapValues::logits;
+        if (options.units == Units::words)
+            read_words();
+        else if (!recorded)
+            return;
+        else if (mean_)
             check_recorded(file, sequence_, site, "attention");
         else
             recorded_ = recorded_map(file, sequence_, site, "attention");
@@ -249,6 +271,7 @@ public:
     /// The numbers of map.head and what they are about; `side`: cells for so many positions.
     void fill(Map& map, const FigureOptions& options, const std::function<std::int64_t(std::int64_t)>& side) const {
         const auto& about = file_.header().sites[static_cast<std::size_t>(site_)];
+        if (words_) return fill_words(map, options, side);
         const auto mean = mean_ ? maps::read_mean_map(file_, site_, map.head) : nullptr;
         const auto computed =
             mean_ || recorded_ ? nullptr : computed_map(file_, sequence_, site_, map.head, map.kind, "attention");
@@ -262,6 +285,9 @@ public:
             map.sequences = mean->sequences();
             fill_mean(map, *mean);
         } else {
+            const auto regions = file_.header().regions(sequence_, about);
+            map.query_regions.assign(regions.begin(), regions.end());
+            map.key_regions = map.query_regions;
             map.query_tokens = stream_pieces(file_.header(), sequence_, about.query_stream);
             map.key_tokens = stream_pieces(file_.header(), sequence_, about.key_stream);
             if (computed)
@@ -288,6 +314,30 @@ private:
             if (!std::isnan(value)) map.largest = std::max(map.largest, static_cast<double>(value));
     }
 
+    void read_words() {
+        const auto refuse = [](const char* expected, const char* found) {
+            throw Error(ErrorCode::usage, "--units words", expected, found);
+        };
+        if (mean_) refuse("expected one sequence, for each has words of its own", "found all");
+        words_.emplace(file_, sequence_, site_, "attention");
+    }
+
+    void fill_words(Map& map, const FigureOptions& options,
+                    const std::function<std::int64_t(std::int64_t)>& side) const {
+        const auto words = words_->map(map.head);
+        map.words = true;
+        map.region = chosen_region(options, words->queries(), words->keys());
+        map.rows = side(map.region.queries());
+        map.columns = side(map.region.keys());
+        if (!file_.header().regions(sequence_, file_.header().sites[static_cast<std::size_t>(site_)]).empty()) {
+            map.query_regions = words_->queries.tokens.regions;
+            map.key_regions = words_->keys.tokens.regions;
+        }
+        map.query_tokens = words_->queries.tokens.pieces;
+        map.key_tokens = words_->keys.tokens.pieces;
+        map.values = pooled_values(*words, map.region, map.rows, map.columns, map.kind, map.pooling);
+    }
+
     static void fill_mean(Map& map, const maps::MeanMap& mean) {
         if (!map.exact()) {
             map.values = pooled_values(mean, map.region, map.rows, map.columns, map.kind, map.pooling);
@@ -305,6 +355,7 @@ private:
     std::int64_t site_, sequence_ = 0;
     bool mean_;
     std::optional<store::AnalysisFile::Map> recorded_;
+    std::optional<SiteWords> words_;
 };
 
 }  // namespace
@@ -389,6 +440,9 @@ FigureData attention(Files files, const FigureOptions& options) {
         figure.notes.push_back(
             "Mean over sequences, position by position: each pair's over those that are long enough.");
     if (const std::string note = definition_note(options.values); !note.empty()) figure.notes.push_back(note);
+    if (options.units == Units::words) figure.notes.push_back(kWordsNote);
+    if (std::any_of(maps.begin(), maps.end(), [](const Map& map) { return !map.key_regions.empty(); }))
+        figure.notes.push_back("A pair of texts: lines where A, B and inserted tokens begin.");
     figure.notes.push_back(scale_note(maps));
     figure.table = [maps = std::move(maps)] { return attention_table(maps); };
     return figure;

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "core/base/error.h"
 #include "core/figures/head_weights.h"
 #include "core/figures/recipe.h"
 #include "core/figures/token_text.h"
+#include "core/figures/word_units.h"
 
 namespace headscope::figures {
 namespace {
@@ -26,7 +28,7 @@ struct HeadLines {
 
 struct Drawing {
     std::string title;
-    bool cross = false;
+    bool cross = false, words = false;
     Region region;
     std::vector<std::string> queries, keys;  ///< visible, of the region
     std::vector<HeadLines> heads;
@@ -61,14 +63,15 @@ void check_size(const Region& region) {
                 "found " + std::to_string(region.queries()) + " and " + std::to_string(region.keys()));
 }
 
-std::vector<float> mean_of_heads(const store::AnalysisFile::Map& map, const Region& region) {
+template <class Weights>
+std::vector<float> mean_of_heads(std::int64_t heads, const Region& region, const Weights& weights_of) {
     std::vector<double> sum(static_cast<std::size_t>(region.queries() * region.keys()), 0.0);
-    for (std::int64_t h = 0; h < map.heads; ++h) {
-        const auto weights = exact_weights(map, h, region);
+    for (std::int64_t h = 0; h < heads; ++h) {
+        const std::vector<float> weights = weights_of(h);
         for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += weights[i];
     }
     std::vector<float> mean;
-    for (const double value : sum) mean.push_back(static_cast<float>(value / static_cast<double>(map.heads)));
+    for (const double value : sum) mean.push_back(static_cast<float>(value / static_cast<double>(heads)));
     return mean;
 }
 
@@ -84,25 +87,38 @@ Drawing read(const store::AnalysisFile& file, const std::string& model, std::int
              const FigureOptions& options) {
     const auto& about = file.header().sites[static_cast<std::size_t>(site)];
     const auto heads = chosen_heads(file, site, options);
-    const auto map = recorded_map(file, s, site, "lines");
     Drawing drawing;
     drawing.cross = about.kind == "cross";
-    drawing.region = chosen_region(options, map.queries, map.keys);
-    check_size(drawing.region);
-    drawing.queries = labels(stream_pieces(file.header(), s, about.query_stream), drawing.region.first_query,
-                             drawing.region.end_query);
-    drawing.keys =
-        labels(stream_pieces(file.header(), s, about.key_stream), drawing.region.first_key, drawing.region.end_key);
+    drawing.words = options.units == Units::words;
+    std::optional<SiteWords> words;
+    std::optional<store::AnalysisFile::Map> map;
+    if (drawing.words)
+        words.emplace(file, s, site, "lines");
+    else
+        map = recorded_map(file, s, site, "lines");
+    drawing.region =
+        words ? chosen_region(options, std::ssize(words->queries.tokens.ids), std::ssize(words->keys.tokens.ids))
+              : chosen_region(options, map->queries, map->keys);
+    const Region& part = drawing.region;
+    check_size(part);
+    drawing.queries = labels(words ? words->queries.tokens.pieces : stream_pieces(file.header(), s, about.query_stream),
+                             part.first_query, part.end_query);
+    drawing.keys = labels(words ? words->keys.tokens.pieces : stream_pieces(file.header(), s, about.key_stream),
+                          part.first_key, part.end_key);
+    const auto weights_of = [&](std::int64_t head) {
+        if (!words) return exact_weights(*map, head, part);
+        return words->map(head)->values({part.first_query, part.end_query, part.first_key, part.end_key});
+    };
     HeadLines lines{model, site_label(file, site), "mean over heads", about.layer, -1, 0, {}};
     if (heads.empty()) {
-        lines.weights = mean_of_heads(map, drawing.region);
+        lines.weights = mean_of_heads(about.heads, part, weights_of);
         drawing.heads.push_back(lines);
     }
     for (const auto head : heads) {
         lines.name = "head " + std::to_string(head);
         lines.head = head;
         lines.colour = static_cast<int>(drawing.heads.size());
-        lines.weights = exact_weights(map, head, drawing.region);
+        lines.weights = weights_of(head);
         drawing.heads.push_back(lines);
     }
     return drawing;
@@ -112,8 +128,9 @@ Links links(const Drawing& drawing, double least) {
     Links drawn;
     drawn.left = drawing.queries;
     drawn.right = drawing.keys;
-    drawn.left_label = drawing.cross ? "query (target)" : "query";
-    drawn.right_label = drawing.cross ? "key (source)" : "key";
+    const std::string word = drawing.words ? " word" : "";
+    drawn.left_label = "query" + word + (drawing.cross ? " (target)" : "");
+    drawn.right_label = "key" + word + (drawing.cross ? " (source)" : "");
     drawn.first_left = drawing.region.first_query;
     drawn.first_right = drawing.region.first_key;
     const auto keys = static_cast<std::size_t>(drawing.region.keys());
@@ -160,8 +177,8 @@ Table lines_table(const std::vector<Drawing>& drawings) {
              {"head", std::move(head)},
              {"query", std::move(query)},
              {"key", std::move(key)},
-             {"query_token", std::move(query_token)},
-             {"key_token", std::move(key_token)},
+             {drawings.front().words ? "query_word" : "query_token", std::move(query_token)},
+             {drawings.front().words ? "key_word" : "key_token", std::move(key_token)},
              {"weight", std::move(weight)}}};
 }
 
@@ -211,6 +228,7 @@ FigureData lines(Files files, const FigureOptions& options) {
                                std::to_string(part.end_query - 1) + ", keys " + std::to_string(part.first_key) +
                                " to " + std::to_string(part.end_key - 1) + ".");
     }
+    if (options.units == Units::words) figure.notes.push_back(kWordsNote);
     figure.notes.push_back("Width and strength of a line: the weight. Weights below " + short_number(least) +
                            " are not drawn; the CSV has all.");
     figure.table = [drawings = std::move(drawings)] { return lines_table(drawings); };

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
+#include <optional>
 
 #include "core/base/error.h"
 #include "core/figures/head_weights.h"
@@ -12,6 +14,7 @@
 #include "core/figures/recipe.h"
 #include "core/figures/token_chips.h"
 #include "core/figures/token_text.h"
+#include "core/figures/word_units.h"
 
 namespace headscope::figures {
 namespace {
@@ -23,7 +26,7 @@ constexpr double kDecades = 1e-4;           ///< a logarithmic scale's lower end
 /// One text and a value for each of its tokens.
 struct Coloured {
     std::string model;
-    const store::SequenceTokens* tokens = nullptr;
+    std::shared_ptr<const store::SequenceTokens> tokens;  ///< the file's, or its words
     std::vector<double> values;
     std::vector<float> shown;  ///< what is drawn: the values, or their ranks
     std::int64_t first = 0, end = 0;
@@ -50,12 +53,6 @@ std::int64_t chosen_token(const FigureOptions& options, TextColour colour) {
     throw Error(ErrorCode::usage, "figure text",
                 looks ? "expected --query N, the token that looks" : "expected --key N, the token that is looked at",
                 "found none");
-}
-
-const store::SequenceTokens& tokens_of(const store::AnalysisFile& file, const std::string& stream, std::int64_t s) {
-    const auto& header = file.header();
-    const auto other = header.streams.find(stream);
-    return (other == header.streams.end() ? header.sequences : other->second)[static_cast<std::size_t>(s)];
 }
 
 /// The chosen sites that read the same text as the first of them.
@@ -126,9 +123,21 @@ std::vector<double> weights_of_token(const store::AnalysisFile& file, std::int64
     const bool looks = colour == TextColour::weights;
     Mean mean(count);
     for (const auto site : sites) {
+        const std::int64_t heads = file.header().sites[static_cast<std::size_t>(site)].heads;
         const auto add = [&](const std::vector<float>& line) {
             for (std::size_t i = 0; i < std::min(count, line.size()); ++i) mean.add(i, line[i]);
         };
+        if (options.units == Units::words) {
+            const SiteWords words(file, s, site, "text");
+            for (std::int64_t h = 0; h < heads; ++h) {
+                if (!wanted(options, h)) continue;
+                const auto map = words.map(h);
+                add(line_of_token(file, token, looks, map->queries(), map->keys(), [&](const Region& part) {
+                    return map->values({part.first_query, part.end_query, part.first_key, part.end_key});
+                }));
+            }
+            continue;
+        }
         if (options.values == MapValues::weights) {
             const auto map = recorded_map(file, s, site, "text");
             for (std::int64_t h = 0; h < map.heads; ++h) {
@@ -138,7 +147,6 @@ std::vector<double> weights_of_token(const store::AnalysisFile& file, std::int64
             }
             continue;
         }
-        const std::int64_t heads = file.header().sites[static_cast<std::size_t>(site)].heads;
         for (std::int64_t h = 0; h < (of_layer(options.values) ? 1 : heads); ++h) {
             if (!wanted(options, h)) continue;
             const auto map = computed_map(file, s, site, h, options.values, "text");
@@ -207,9 +215,19 @@ Coloured read(const store::AnalysisFile& file, const std::string& name, const Fi
     Coloured text;
     text.model = name;
     const TextColour colour = colour_of(options);
+    const bool words = options.units == Units::words;
+    std::vector<std::int64_t> begins;  // of words
+    const auto take = [&](const store::SequenceTokens& pieces) {
+        text.tokens = {file.shared_header(), &pieces};
+        if (words) {
+            auto units = std::make_shared<WordUnits>(word_units(pieces));
+            begins = units->begins;
+            text.tokens = {units, &units->tokens};
+        }
+        return pieces.ids.size();
+    };
     if (colour == TextColour::loss) {
-        text.tokens = &file.header().output_sequences()[static_cast<std::size_t>(s)];
-        text.values = losses(file, s, text.tokens->ids.size());
+        text.values = losses(file, s, take(file.header().output_sequences()[static_cast<std::size_t>(s)]));
     } else {
         auto sites = sites_of_one_text(file, options);
         // It is through all layers up to one: of no layer chosen, through all.
@@ -217,18 +235,20 @@ Coloured read(const store::AnalysisFile& file, const std::string& name, const Fi
         const auto& first = file.header().sites[static_cast<std::size_t>(sites.front())];
         // What a token looks at are keys, who looks at it are queries: of an encoder-decoder these are two texts.
         const bool lookers = colour == TextColour::lookers;
-        text.tokens = &tokens_of(file, lookers ? first.query_stream : first.key_stream, s);
+        const auto pieces = take(stream_tokens(file.header(), s, lookers ? first.query_stream : first.key_stream));
         const auto count = text.tokens->ids.size();
         if (of_token(colour)) {
             text.values = weights_of_token(file, s, sites, options, colour, count);
             const std::int64_t token = chosen_token(options, colour);
             if (first.query_stream == first.key_stream) text.chosen = token;
-            const auto pieces = stream_pieces(file.header(), s, lookers ? first.key_stream : first.query_stream);
-            if (token < std::ssize(pieces)) text.token = visible_token(pieces[static_cast<std::size_t>(token)]);
+            const auto& other = stream_tokens(file.header(), s, lookers ? first.key_stream : first.query_stream);
+            const auto names = words ? word_units(other).tokens.pieces : other.pieces;
+            if (token < std::ssize(names)) text.token = visible_token(names[static_cast<std::size_t>(token)]);
         } else {
-            text.values = mass_of_keys(file, s, sites, options, count);
+            text.values = mass_of_keys(file, s, sites, options, pieces);
         }
     }
+    if (words && !of_token(colour)) text.values = sums_of_words(text.values, begins);
     choose_part(text, options);
     for (const double value : text.values) text.shown.push_back(static_cast<float>(value));
     if (options.scale == CellScale::row_rank) {
@@ -401,6 +421,10 @@ FigureData text(Files files, const FigureOptions& options) {
         }
     }
     if (const std::string note = definition_note(options.values); !note.empty()) figure.notes.push_back(note);
+    if (options.units == Units::words) {
+        figure.notes.push_back(of_token(colour_of(options)) ? kWordsNote
+                                                            : "Words in place of pieces: their values summed.");
+    }
     figure.notes.push_back(scale_note(scale, options));
     figure.shared_colours = true;
     const std::string name = chosen == TextColour::loss   ? "loss"

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/figures/token_chips.h"
+#include "core/figures/word_units.h"
 #include "tests/core/figures/figure_files.h"
 
 using namespace headscope;
@@ -69,6 +70,79 @@ TEST_CASE("Bytes of one character are shown together, what no token has stays be
     CHECK(!token_groups(tokens_of("", {{0, 0}, {0, 0}}), 0, 2)[1].special);
     CHECK(token_groups(tokens_of(" the  end", {{0, 4}, {4, 9}}), 0, 2)[0].text == " the");
     CHECK(token_groups(tokens_of(" the  end", {{0, 4}, {4, 9}}), 0, 2)[1].text == "␣␣end");
+}
+
+TEST_CASE("Words are runs of pieces without white space between them", "[figures][words]") {
+    using Begins = std::vector<std::int64_t>;
+    // Spaces of no piece, as WordPiece leaves them; inserted tokens are units of their own.
+    const auto bert =
+        word_units(tokens_of("play ing, now", {{0, 0}, {0, 4}, {5, 7}, {7, 8}, {8, 9}, {10, 13}, {0, 0}}));
+    CHECK(bert.begins == Begins{0, 1, 2, 5, 6, 7});
+    CHECK(bert.tokens.pieces == std::vector<std::string>{"<s>", "play", "ing,", "now", "<s>"});
+    CHECK(bert.tokens.offsets[2] == std::array<std::int64_t, 2>{5, 9});
+    // Spaces within pieces, white space alone, a piece over a gap.
+    CHECK(word_units(tokens_of("ab cd\n\nef", {{0, 1}, {1, 2}, {2, 4}, {4, 5}, {5, 7}, {7, 9}})).begins ==
+          Begins{0, 2, 4, 5, 6});
+    CHECK(word_units(tokens_of("ab cd", {{0, 1}, {1, 4}, {4, 5}})).begins == Begins{0, 3});
+    CHECK(word_units(tokens_of("a\u3000b\u00A0c", {{0, 1}, {4, 5}, {5, 8}})).begins == Begins{0, 1, 2, 3});
+    // Bytes of one character, and the repeated-token probe, whose tokens all have the first one's place.
+    auto bytes = tokens_of("月b", {{0, 3}, {0, 3}, {0, 3}, {3, 4}});
+    CHECK(word_units(bytes).begins == Begins{0, 4});
+    auto repeated = tokens_of("one", {{0, 3}, {0, 3}, {0, 3}});
+    repeated.ids = {7, 7, 7};
+    CHECK(word_units(repeated).begins == Begins{0, 1, 2, 3});
+    // Without a text every token is one.
+    CHECK(word_units(tokens_of("", {{0, 0}, {0, 0}})).begins == Begins{0, 1, 2});
+    // A pair's texts are two lines.
+    auto pair = tokens_of("a\nb", {{0, 1}, {2, 3}});
+    pair.regions = {1, 2};
+    CHECK(word_units(pair).tokens.regions == std::vector<std::int32_t>{1, 2});
+}
+
+TEST_CASE("Figures of words: rows averaged, columns summed", "[figures][words]") {
+    const FigureFiles folder;
+    SyntheticAnalysis wish;
+    wish.record.maps = true;
+    auto tokens = tokens_of("ab cd e", {{0, 0}, {0, 1}, {1, 2}, {3, 4}, {4, 5}, {6, 7}});
+    const std::vector<std::shared_ptr<store::AnalysisFile>> files{folder.analysis("a", wish, tokens)};
+    FigureOptions options;
+    options.layer = 1;
+    options.head = 0;
+    const auto pieces = make_figure("attention", files, options);
+    options.units = Units::words;
+    const auto words = make_figure("attention", files, options);
+    CHECK(noted(words, "rows averaged, columns summed"));
+    const auto& all = std::get<HeatMap>(pieces.panels.at(0).content);
+    const auto& map = std::get<HeatMap>(words.panels.at(0).content);
+    REQUIRE(map.rows == 4);
+    REQUIRE(map.columns == 4);
+    CHECK(words.panels[0].x.label == "key word");
+    const std::vector<std::size_t> begins{0, 1, 3, 5, 6};
+    for (std::size_t r = 0; r < 4; ++r) {
+        for (std::size_t c = 0; c < 4; ++c) {
+            double sum = 0;
+            for (std::size_t i = begins[r]; i < begins[r + 1]; ++i) {
+                for (std::size_t j = begins[c]; j < begins[c + 1]; ++j) {
+                    const float weight = all.values[i * 6 + j];
+                    sum += std::isnan(weight) ? 0.0 : static_cast<double>(weight);
+                }
+            }
+            const float found = map.values[r * 4 + c];
+            CHECK((std::isnan(found) ? 0.0 : static_cast<double>(found)) ==
+                  Approx(sum / static_cast<double>(begins[r + 1] - begins[r])).margin(1e-6));
+        }
+    }
+    const auto links = std::get<Links>(make_figure("lines", files, options).panels.at(0).content);
+    CHECK(links.left == std::vector<std::string>{"<s>", "ab", "cd", "e"});
+    options.query = 2;
+    const auto coloured = make_figure("text", files, options);
+    CHECK(coloured.title.find("“cd”") != std::string::npos);
+    REQUIRE(block(coloured).chips.size() == 4);
+    for (std::size_t c = 0; c < 3; ++c)
+        CHECK(block(coloured).chips[c].values.at(0) == Approx(map.values[2 * 4 + c]).margin(1e-6));
+    options.query.reset();
+    options.values = MapValues::logits;
+    CHECK(refusal("attention", files, options).find("words have no others") != std::string::npos);
 }
 
 TEST_CASE("The text by what a token looks at: that query's weights", "[figures][text]") {
