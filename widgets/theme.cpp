@@ -48,6 +48,10 @@ Theme make_theme(bool dark) {
     return theme;
 }
 
+QColor region_colour(int region, const Theme& theme) {
+    return theme.categorical(region == 1 ? 0 : 1);
+}
+
 QColor readable_on(const QColor& background) {
     const double luminance =
         0.2126 * linear(background.redF()) + 0.7152 * linear(background.greenF()) + 0.0722 * linear(background.blueF());

@@ -19,6 +19,9 @@ struct Theme {
 
 Theme make_theme(bool dark);
 
+/// Of a pair of texts: what marks the first (1) and the second (2).
+QColor region_colour(int region, const Theme& theme);
+
 /// Black or white, whichever reads better on `background`.
 QColor readable_on(const QColor& background);
 

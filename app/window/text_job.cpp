@@ -37,6 +37,7 @@ std::string settings_of(const OpenModel& model, const TextChoice& choice, const 
                 .push_back(source.value.toStdString());
     }
     settings.targets = choice.target.isEmpty() ? 0 : 1;
+    settings.pairs = choice.pair.isEmpty() ? 0 : 1;
     if (choice.maps) settings.record.emplace_back("maps");
     if (choice.states) settings.record.emplace_back("states");
     if (choice.logits) settings.record.emplace_back("logits");
@@ -190,6 +191,7 @@ analysis::Input read_choice(const OpenModel& model, const TextChoice& choice, co
         else if (!value.empty())
             options.texts.push_back(value);
     }
+    if (!choice.pair.isEmpty()) options.pairs.push_back(choice.pair.toStdString());
     options.resources = resources;
     if (choice.chat) options.chat = model.chat;
     options.first_token = choice.first == TextChoice::First::yes  ? analysis::FirstToken::yes

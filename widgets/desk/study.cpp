@@ -216,6 +216,32 @@ Reply<Profile> Study::column(std::int64_t sequence, std::int64_t site, std::int6
                         });
 }
 
+std::int64_t StudyWords::word_of(std::int64_t piece) const {
+    const auto after = std::upper_bound(units.begins.begin(), units.begins.end(), piece);
+    return std::clamp<std::int64_t>(after - units.begins.begin() - 1, 0, std::max<std::int64_t>(0, size() - 1));
+}
+
+std::int64_t StudyWords::first_piece(std::int64_t word) const {
+    return word >= 0 && word < size() ? units.begins[static_cast<std::size_t>(word)] : 0;
+}
+
+Reply<maps::WordMap> Study::word_map(std::int64_t sequence, std::int64_t site, std::int64_t head) {
+    return ask<maps::WordMap>(
+        "word map" + key_of("", {sequence, site, head}), sequence, site,
+        [=](const store::AnalysisFile& file) { return figures::SiteWords(file, sequence, site, "map").map(head); });
+}
+
+Reply<StudyWords> Study::words(const std::string& stream, std::int64_t sequence) {
+    return ask<StudyWords>(
+        "words " + stream + key_of("", {sequence}), -3, -3, [stream, sequence](const store::AnalysisFile& file) {
+            auto words = std::make_shared<StudyWords>();
+            words->units = figures::word_units(figures::stream_tokens(file.header(), sequence, stream));
+            for (const std::string& word : words->units.tokens.pieces)
+                words->labels.push_back(QString::fromStdString(figures::visible_token(word)));
+            return std::shared_ptr<const StudyWords>(std::move(words));
+        });
+}
+
 Reply<std::vector<QString>> Study::labels(const std::string& stream, std::int64_t sequence) {
     return ask<std::vector<QString>>("labels " + stream + key_of("", {sequence}), -3, -3,
                                      [header = header_, stream, sequence](const store::AnalysisFile&) {

@@ -20,6 +20,7 @@
 #include "core/base/file_identity.h"
 #include "core/base/worker.h"
 #include "core/figures/figure.h"
+#include "core/figures/word_units.h"
 #include "core/maps/mean_map.h"
 #include "core/maps/value_map.h"
 #include "core/store/analysis_file.h"
@@ -47,6 +48,16 @@ struct Profile {
     std::vector<float> weights, scores;
 };
 
+/// The words of a text, with their labels.
+struct StudyWords {
+    figures::WordUnits units;
+    std::vector<QString> labels;
+
+    std::int64_t size() const { return std::ssize(labels); }
+    std::int64_t word_of(std::int64_t piece) const;
+    std::int64_t first_piece(std::int64_t word) const;
+};
+
 /// About what a value takes in memory; overload it for what is large.
 template <class T>
 std::int64_t bytes_of(const T&) {
@@ -63,6 +74,12 @@ inline std::int64_t bytes_of(const maps::HeadMap& map) {
 }
 inline std::int64_t bytes_of(const maps::ValueMap& map) {
     return map.bytes();
+}
+inline std::int64_t bytes_of(const maps::WordMap& map) {
+    return map.bytes();
+}
+inline std::int64_t bytes_of(const StudyWords& words) {
+    return words.size() * 200 + std::ssize(words.units.tokens.text);
 }
 inline std::int64_t bytes_of(const maps::MeanMap& map) {
     return map.bytes();
@@ -134,6 +151,9 @@ public:
     /// Norms or rollout; `head`: of norms of one. A failure says what the file lacks.
     Reply<maps::ValueMap> computed_map(std::int64_t sequence, std::int64_t site, std::int64_t head,
                                        figures::MapValues values);
+    /// The same with words in place of pieces.
+    Reply<maps::WordMap> word_map(std::int64_t sequence, std::int64_t site, std::int64_t head);
+    Reply<StudyWords> words(const std::string& stream, std::int64_t sequence);
     Reply<Profile> row(std::int64_t sequence, std::int64_t site, std::int64_t head, std::int64_t query);
     Reply<Profile> column(std::int64_t sequence, std::int64_t site, std::int64_t head, std::int64_t key);
     /// Labels of all tokens of a stream, as figures::visible_token() makes them.

@@ -24,6 +24,7 @@ QJsonObject to_json(const TextChoice& choice) {
         sources.append(QJsonObject{
             {"kind", kKinds[static_cast<int>(source.kind)]}, {"value", source.value}, {"used", source.used}});
     return {{"sources", sources},
+            {"pair", choice.pair},
             {"target", choice.target},
             {"first", kFirst[static_cast<int>(choice.first)]},
             {"chat", choice.chat},
@@ -44,6 +45,7 @@ TextChoice text_choice_from(const QJsonObject& object) {
         choice.sources.push_back({named<TextSource::Kind>(source["kind"].toString(), kKinds),
                                   source["value"].toString(), source["used"].toBool(true)});
     }
+    choice.pair = object["pair"].toString();
     choice.target = object["target"].toString();
     choice.first = named<TextChoice::First>(object["first"].toString(), kFirst);
     choice.chat = object["chat"].toBool();

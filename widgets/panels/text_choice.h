@@ -25,6 +25,7 @@ struct TextChoice {
     enum class First { automatic, yes, no };
     int model = 0;  ///< id of a ModelCard; 0: none
     std::vector<TextSource> sources;
+    QString pair;    ///< the second text of a pair with each of them; empty: no pairs
     QString target;  ///< the decoder's side of an encoder-decoder
     First first = First::automatic;
     bool chat = false;          ///< through the checkpoint's chat template

@@ -12,6 +12,7 @@
 #include <QProgressBar>
 #include <QPushButton>
 #include <QSpinBox>
+#include <QToolButton>
 #include <algorithm>
 
 #include "widgets/file_dialog.h"
@@ -242,6 +243,7 @@ TextChoice TextPanel::choice() const {
     TextChoice choice;
     choice.model = model_->currentData().toInt();
     choice.sources = sources_;
+    choice.pair = pair_shown_->isChecked() ? pair_->toPlainText() : QString();
     choice.target = target_->isHidden() ? QString() : target_->text();
     choice.first = static_cast<TextChoice::First>(first_->currentIndex());
     choice.chat = !chat_->isHidden() && chat_->isChecked();
@@ -258,6 +260,7 @@ TextChoice TextPanel::choice() const {
 
 TextChoice TextPanel::kept_choice() const {
     TextChoice kept = choice();
+    kept.pair = pair_->toPlainText();
     kept.target = target_->text();
     kept.chat = chat_->isChecked();
     kept.logits = logits_->isChecked();
@@ -269,6 +272,8 @@ void TextPanel::set_choice(const TextChoice& choice) {
     filling_ = true;
     sources_ = choice.sources;
     if (sources_.empty()) sources_.push_back({});
+    pair_->setPlainText(choice.pair);
+    pair_shown_->setChecked(!choice.pair.isEmpty());
     target_->setText(choice.target);
     first_->setCurrentIndex(static_cast<int>(choice.first));
     chat_->setChecked(choice.chat);

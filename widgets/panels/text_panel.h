@@ -16,6 +16,7 @@ class QListWidgetItem;
 class QProgressBar;
 class QPushButton;
 class QSpinBox;
+class QToolButton;
 
 namespace headscope::widgets {
 
@@ -84,7 +85,8 @@ private:
     std::vector<TextSource> sources_;
     QComboBox *model_ = nullptr, *first_ = nullptr, *examples_ = nullptr, *shown_sequence_ = nullptr;
     QListWidget* list_ = nullptr;
-    PlainEdit* text_ = nullptr;
+    PlainEdit *text_ = nullptr, *pair_ = nullptr;
+    QToolButton* pair_shown_ = nullptr;  ///< folds the second text away, which is not used then
     QLineEdit* target_ = nullptr;
     QLabel *target_label_ = nullptr, *cost_ = nullptr, *progress_words_ = nullptr, *problem_ = nullptr,
            *model_note_ = nullptr;

@@ -131,6 +131,21 @@ QWidget* TextPanel::build_sources() {
     column->addLayout(row);
     column->addWidget(list_);
     column->addWidget(text_, 1);
+    pair_shown_ = named(new QToolButton(box), "text_pair_shown",
+                        tr("A second text: each text becomes a pair with it, as the tokenizer joins them"));
+    pair_shown_->setText(tr("Second text (pair)"));
+    pair_shown_->setCheckable(true);
+    pair_shown_->setAutoRaise(true);
+    pair_shown_->setArrowType(Qt::RightArrow);
+    pair_shown_->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+    pair_ = named(new PlainEdit(box), "text_pair", tr("Second text (pair)"));
+    pair_->setPlaceholderText(tr("Type or paste the second text of the pair"));
+    pair_->setTabChangesFocus(true);
+    pair_->setAcceptDrops(false);
+    pair_->setFixedHeight(52);
+    pair_->hide();
+    column->addWidget(pair_shown_);
+    column->addWidget(pair_);
     target_label_ = new QLabel(tr("The decoder reads"), box);
     target_ = named(new QLineEdit(box), "text_target", tr("What the decoder of an encoder-decoder reads"));
     target_->setPlaceholderText(tr("nothing but its start token"));
@@ -154,6 +169,18 @@ QWidget* TextPanel::build_sources() {
     });
     connect(remove_, &QPushButton::clicked, this, &TextPanel::remove_source);
     connect(target_, &QLineEdit::textChanged, this, &TextPanel::touch);
+    connect(pair_, &QPlainTextEdit::textChanged, this, &TextPanel::touch);
+    connect(pair_, &PlainEdit::too_long, this, [this](const QString&, qsizetype characters) {
+        problem_->setText(tr("[second text] expected at most %1; found %2, which were not taken")
+                              .arg(characters_in_words(pair_->most()), characters_in_words(characters)));
+        problem_->show();
+        Q_EMIT refused(problem_->text());
+    });
+    connect(pair_shown_, &QToolButton::toggled, this, [this](bool on) {
+        pair_shown_->setArrowType(on ? Qt::DownArrow : Qt::RightArrow);
+        pair_->setVisible(on);
+        touch();
+    });
     return box;
 }
 

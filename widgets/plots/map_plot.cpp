@@ -92,6 +92,7 @@ void MapPlot::set_content(MapContent content) {
     thumbnail_ = thumbnail_size > 0 && content_.thumbnail.size() == thumbnail_size
                      ? coloured(content_.thumbnail_rows, content_.thumbnail_columns, content_.thumbnail)
                      : QImage();
+    lay_out_ticks();
     static_cast<TokenTicker&>(*xAxis->ticker()).set_labels(content_.key_labels);
     static_cast<TokenTicker&>(*yAxis->ticker()).set_labels(content_.query_labels);
     if (!same_size) {
@@ -127,11 +128,17 @@ void MapPlot::set_theme(const Theme& theme) {
         axis->setBasePen(QPen(theme.line));
         axis->setTickPen(QPen(theme.line));
         axis->setSubTicks(false);
-        axis->setTickLength(0, 4);  // inside they would cover the map's first keys
         axis->setTickLabelColor(theme.text);
         axis->setLabelColor(theme.text);
     }
+    lay_out_ticks();
     update_lookup();
+}
+
+void MapPlot::lay_out_ticks() {
+    // Outside: within they would cover the map's first keys. Of a pair they reach beyond its coloured edges.
+    const bool pair = !content_.key_regions.empty() || !content_.query_regions.empty();
+    for (QCPAxis* axis : {xAxis, yAxis}) axis->setTickLength(0, pair ? kRegionEdge + 4 : 4);
 }
 
 maps::Cells MapPlot::shown() const {

@@ -25,6 +25,7 @@ namespace headscope::widgets {
 
 /// What one key or button does to a map: the span that is left, and the share of it that it moves by.
 inline constexpr double kZoomStep = 0.5, kPanStep = 0.25;
+inline constexpr int kRegionEdge = 10;  ///< pixels: the coloured edges of a pair of texts
 
 /// One map as a MapPlot shows it.
 struct MapContent {
@@ -34,7 +35,9 @@ struct MapContent {
     std::int64_t thumbnail_rows = 0, thumbnail_columns = 0;
     std::vector<float> thumbnail;
     std::vector<QString> query_labels, key_labels;  ///< one a token, or empty
-    std::int64_t trained_positions = 0;             ///< marked when the map passes it; 0: no limit
+    /// Of a pair of texts, one a token: 0 inserted, 1 A, 2 B; a coloured edge beside the axes. Empty: no pair.
+    std::vector<std::int32_t> query_regions, key_regions;
+    std::int64_t trained_positions = 0;  ///< marked when the map passes it; 0: no limit
 };
 
 /// An attention map of any length under axes that pan and zoom: tiles of the level at which a pixel of the tile is at
@@ -98,6 +101,7 @@ private:
     class Marks;
     void keep_in_map(QCPAxis* axis, const QCPRange& range);
     bool lay_out_labels();
+    void lay_out_ticks();
     void update_wishes();
     void update_lookup();
     void draw_marks_again();
@@ -110,6 +114,7 @@ private:
     void draw_part(QCPPainter* painter, const QImage& image, const maps::Cells& of, double cells_per_pixel_across,
                    double cells_per_pixel_down, const maps::Cells& part) const;
     void draw_limits(QCPPainter* painter) const;
+    void draw_regions(QCPPainter* painter) const;
     void draw_marks(QCPPainter* painter) const;
     /// Tiles of the level, from the middle outwards; `around`: rings of tiles beyond what is shown.
     std::vector<maps::TileKey> visible_tiles(std::int64_t around = 0) const;

@@ -135,8 +135,42 @@ void MapPlot::draw_limits(QCPPainter* painter) const {
         painter->drawLine(QPointF(x, rect.top()), QPointF(x, rect.bottom()));
 }
 
+void MapPlot::draw_regions(QCPPainter* painter) const {
+    const QRectF rect = area()->rect();
+    painter->setRenderHint(QPainter::Antialiasing, false);
+    painter->setPen(Qt::NoPen);
+    QFont font = painter->font();
+    font.setPixelSize(kRegionEdge);
+    font.setBold(true);
+    painter->setFont(font);
+    const auto edge = [&](const std::vector<std::int32_t>& regions, const QCPAxis* axis, bool down) {
+        for (std::size_t begin = 0; begin < regions.size();) {
+            std::size_t end = begin + 1;
+            while (end < regions.size() && regions[end] == regions[begin]) ++end;
+            const double a = axis->coordToPixel(static_cast<double>(begin)),
+                         b = axis->coordToPixel(static_cast<double>(end));
+            const QRectF run = down ? QRectF(rect.left() - 1 - kRegionEdge, a, kRegionEdge, b - a)
+                                    : QRectF(a, rect.bottom() + 2, b - a, kRegionEdge);
+            const QRectF seen = run.intersected(down ? QRectF(run.left(), rect.top(), kRegionEdge, rect.height())
+                                                     : QRectF(rect.left(), run.top(), rect.width(), kRegionEdge));
+            const std::int32_t region = regions[begin];
+            begin = end;
+            if (region == 0 || seen.isEmpty()) continue;
+            const QColor colour = region_colour(region, theme_);
+            painter->fillRect(seen, colour);
+            if (seen.width() < kRegionEdge || seen.height() < kRegionEdge) continue;
+            painter->setPen(readable_on(colour));
+            painter->drawText(seen, Qt::AlignCenter, region == 1 ? QStringLiteral("A") : QStringLiteral("B"));
+            painter->setPen(Qt::NoPen);
+        }
+    };
+    edge(content_.key_regions, xAxis, false);
+    edge(content_.query_regions, yAxis, true);
+}
+
 void MapPlot::draw_marks(QCPPainter* painter) const {
     if (content_.queries == 0 || content_.keys == 0) return;
+    draw_regions(painter);
     const QRectF rect = area()->rect();
     painter->setRenderHint(QPainter::Antialiasing, false);
     const auto across = [&](std::int64_t query) {

@@ -89,7 +89,8 @@ bool is_own(const widgets::TextSource& source) {
 
 bool has_own_text(const QJsonObject& text) {
     const widgets::TextChoice choice = widgets::text_choice_from(text);
-    return !choice.target.isEmpty() || std::any_of(choice.sources.begin(), choice.sources.end(), is_own);
+    return !choice.target.isEmpty() || !choice.pair.isEmpty() ||
+           std::any_of(choice.sources.begin(), choice.sources.end(), is_own);
 }
 
 QJsonObject joined_texts(const QJsonObject& first, const QJsonObject& second) {
@@ -103,6 +104,7 @@ QJsonObject joined_texts(const QJsonObject& first, const QJsonObject& second) {
         if (!known && is_own(source)) all.sources.push_back(source);
     }
     if (all.target.isEmpty()) all.target = others.target;
+    if (all.pair.isEmpty()) all.pair = others.pair;
     return widgets::to_json(all);
 }
 

@@ -104,10 +104,23 @@ void LinesView::build() {
         refresh_later();
         Q_EMIT state_changed();
     });
+    units_ = new QComboBox(content());
+    units_->setObjectName(QStringLiteral("lines_units"));
+    units_->setAccessibleName(tr("Units"));
+    units_->setToolTip(tr("Units: the tokenizer's pieces, or words: their rows averaged, their columns summed"));
+    units_->addItem(tr("Pieces"), QStringLiteral("pieces"));
+    units_->addItem(tr("Words"), QStringLiteral("words"));
+    connect(units_, &QComboBox::currentIndexChanged, this, [this] {
+        first_ = first_key_ = 0;
+        last_.query.reset();  // the window goes to the chosen token again
+        refresh_later();
+        Q_EMIT state_changed();
+    });
     window_tools_ = beside({earlier_, first_shown_, range_text_, later_}, content());
     tools->addWidget(every_);
     tools->addWidget(beside({new QLabel(tr("Weights"), content()), threshold_, threshold_text_}, content()));
     tools->addWidget(size_);
+    tools->addWidget(units_);
     tools->addWidget(window_tools_);
 
     counts_ = new QLabel(content());
@@ -129,9 +142,9 @@ void LinesView::build() {
     connect(strip_, &HeadChips::only, this, &LinesView::show_only);
     connect(canvas_, &LinesCanvas::clicked, this, [this](int side, qint64 token) {
         if (side == static_cast<int>(LinesCanvas::Side::query))
-            desk().select_tokens(token, selection().key);
+            select_units(token, chosen(false));
         else
-            desk().select_tokens(selection().query, token);
+            select_units(chosen(true), token);
     });
     connect(canvas_, &LinesCanvas::pointed, this, &LinesView::refresh_counts);
     connect(canvas_, &LinesCanvas::stepped, this, &LinesView::step);
@@ -143,11 +156,47 @@ void LinesView::build() {
     add_command(later_, later_->accessibleName());
 }
 
+bool LinesView::words() const {
+    return units_->currentIndex() == 1;
+}
+
+std::shared_ptr<const StudyWords> LinesView::words_of(bool query) const {
+    if (!words() || !study()) return nullptr;
+    const Site& site = study()->sites().at(static_cast<std::size_t>(selection().site));
+    return study()->words(query ? site.query_stream : site.key_stream, selection().one_sequence()).value;
+}
+
+std::optional<std::int64_t> LinesView::chosen(bool query) const {
+    const auto& piece = query ? selection().query : selection().key;
+    const auto words = words_of(query);
+    return piece && words ? words->word_of(*piece) : piece;
+}
+
+void LinesView::select_units(std::optional<std::int64_t> query, std::optional<std::int64_t> key) {
+    const auto piece = [](std::optional<std::int64_t> unit, const std::shared_ptr<const StudyWords>& words) {
+        return unit && words ? words->first_piece(*unit) : unit;
+    };
+    desk().select_tokens(piece(query, words_of(true)), piece(key, words_of(false)));
+}
+
+/// Of a pair: of those shown.
+std::vector<std::int32_t> LinesView::regions(std::int64_t begin, std::int64_t end) const {
+    const Site& site = study()->sites().at(static_cast<std::size_t>(selection().site));
+    auto all = study()->header().regions(selection().one_sequence(), site);
+    if (all.empty()) return {};
+    const auto words = words_of(true);  // queries and keys are of one text
+    if (words) all = words->units.tokens.regions;
+    const auto part = all.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
+    return {part.begin(), part.end()};
+}
+
 std::int64_t LinesView::queries() const {
+    if (const auto words = words_of(true)) return words->size();
     return std::ssize(study()->query_tokens(selection().one_sequence(), selection().site).ids);
 }
 
 std::int64_t LinesView::keys() const {
+    if (const auto words = words_of(false)) return words->size();
     return std::ssize(study()->key_tokens(selection().one_sequence(), selection().site).ids);
 }
 
@@ -187,8 +236,8 @@ void LinesView::move_window(std::int64_t first) {
 
 void LinesView::step(int tokens) {
     if (!study()) return;
-    const std::int64_t query = selection().query.value_or(window().q_begin) + tokens;
-    desk().select_tokens(std::max<std::int64_t>(0, query), selection().key);
+    const std::int64_t query = chosen(true).value_or(window().q_begin) + tokens;
+    select_units(std::clamp<std::int64_t>(query, 0, std::max<std::int64_t>(0, queries() - 1)), chosen(false));
 }
 
 void LinesView::keyPressEvent(QKeyEvent* event) {
@@ -239,8 +288,8 @@ void LinesView::follow_tokens() {
     };
     if (last_.study != selection().study || last_.sequence != selection().sequence) first_ = first_key_ = 0;
     if (last_.query != selection().query || last_.study != selection().study)
-        follow(selection().query, now.q_begin, now.q_end, first_);
-    if (crossed() && last_.key != selection().key) follow(selection().key, now.k_begin, now.k_end, first_key_);
+        follow(chosen(true), now.q_begin, now.q_end, first_);
+    if (crossed() && last_.key != selection().key) follow(chosen(false), now.k_begin, now.k_end, first_key_);
 }
 
 bool LinesView::notice_without_maps() {
@@ -271,6 +320,12 @@ bool LinesView::notice_without_maps() {
 
 void LinesView::refresh() {
     if (notice_without_study()) return;
+    if (words()) {
+        // Everything counts in words, so they come first.
+        const Site& site = study()->sites().at(static_cast<std::size_t>(selection().site));
+        for (const std::string& stream : {site.query_stream, site.key_stream})
+            if (notice_for(study()->words(stream, selection().one_sequence()))) return;
+    }
     follow_head();
     follow_tokens();
     last_ = selection();
@@ -289,11 +344,15 @@ void LinesView::refresh() {
     const auto part = [](const std::vector<QString>& all, std::int64_t begin, std::int64_t end) {
         return std::vector<QString>(all.begin() + begin, all.begin() + end);
     };
-    content.queries = part(*query_labels, content.window.q_begin, content.window.q_end);
-    content.keys = part(*key_labels, content.window.k_begin, content.window.k_end);
+    const auto query_words = words_of(true), key_words = words_of(false);
+    content.queries =
+        part(query_words ? query_words->labels : *query_labels, content.window.q_begin, content.window.q_end);
+    content.keys = part(key_words ? key_words->labels : *key_labels, content.window.k_begin, content.window.k_end);
+    content.query_regions = regions(content.window.q_begin, content.window.q_end);
+    content.key_regions = regions(content.window.k_begin, content.window.k_end);
     QString failure;
     for (const auto& [head, colour] : heads_) {
-        const auto weights = window_weights(*study(), sequence, site_index, head, content.window);
+        const auto weights = window_weights(*study(), sequence, site_index, head, content.window, words());
         if (failure.isEmpty()) failure = weights.failure;
         content.heads.push_back({head, desk().theme().categorical(colour), weights.value});
     }
@@ -301,9 +360,10 @@ void LinesView::refresh() {
     show_content();
     canvas_->set_theme(desk().theme());
     canvas_->set_content(std::move(content));
-    canvas_->set_chosen(selection().query, selection().key);
-    if (seen_query_ != selection().query && selection().query) canvas_->show_query(*selection().query);
-    seen_query_ = selection().query;
+    const auto query = chosen(true);
+    canvas_->set_chosen(query, chosen(false));
+    if (seen_query_ != query && query) canvas_->show_query(*query);
+    seen_query_ = query;
     refresh_strip();
     refresh_counts();
 }
@@ -336,6 +396,7 @@ void LinesView::refresh_counts() {
         text += tr(", the strongest of %1").arg(locale.toString(static_cast<qlonglong>(canvas_->lines_found())));
     text += tr(" of weights from %1").arg(number_label(threshold()));
     if (heads_.empty()) text = tr("No head is shown: click one above");
+    if (words()) text += tr(" · words: rows averaged, columns summed");
     if (study()->sequences() > 1) text += tr(" · sequence %1").arg(selection().one_sequence());
     if (!selection().sequence) text += tr(" (all are chosen; lines show one)");
     counts_->setText(text);
@@ -352,6 +413,7 @@ QJsonObject LinesView::state() const {
     return {{"threshold", threshold()},
             {"tokens", static_cast<int>(window_size())},
             {"first", static_cast<int>(first_)},
+            {"units", units_->currentData().toString()},
             {"heads", heads}};
 }
 
@@ -361,6 +423,8 @@ void LinesView::restore(const QJsonObject& state) {
     threshold_->setValue(static_cast<int>(place - kThresholds.begin()));
     const int size = size_->findData(state.value(QLatin1String("tokens")).toInt());
     if (size >= 0) size_->setCurrentIndex(size);
+    const int units = units_->findData(state.value(QLatin1String("units")).toString());
+    if (units >= 0) units_->setCurrentIndex(units);
     first_ = std::max(0, state.value(QLatin1String("first")).toInt(static_cast<int>(first_)));
     const QJsonArray heads = state.value(QLatin1String("heads")).toArray();
     if (heads.isEmpty()) return;
@@ -382,6 +446,7 @@ std::optional<FigureWish> LinesView::figure() const {
         if (heads_.size() > 1 && wish.options.heads.size() < kFigureHeads) wish.options.heads.push_back(one.first);
     wish.options.tower = figures::tower_of(study()->sites(), selection().site);
     wish.options.least = threshold();
+    if (words()) wish.options.units = figures::Units::words;
     const TokenWindow shown = window();
     QStringList notes;
     if (heads_.size() > kFigureHeads)

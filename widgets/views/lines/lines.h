@@ -50,12 +50,19 @@ private:
     std::int64_t queries() const;
     std::int64_t keys() const;
     bool crossed() const;
+    bool words() const;
+    /// The words of the queries' text, or of the keys'; null: pieces are shown, or they are not there yet.
+    std::shared_ptr<const StudyWords> words_of(bool query) const;
+    /// The desk's, counted in what is shown; and back.
+    std::optional<std::int64_t> chosen(bool query) const;
+    void select_units(std::optional<std::int64_t> query, std::optional<std::int64_t> key);
+    std::vector<std::int32_t> regions(std::int64_t begin, std::int64_t end) const;
 
     HeadChips* strip_ = nullptr;
     QToolButton *every_ = nullptr, *earlier_ = nullptr, *later_ = nullptr;
     QSlider* threshold_ = nullptr;
     QSpinBox* first_shown_ = nullptr;
-    QComboBox* size_ = nullptr;
+    QComboBox *size_ = nullptr, *units_ = nullptr;
     QLabel *threshold_text_ = nullptr, *range_text_ = nullptr, *counts_ = nullptr, *pointed_ = nullptr;
     QWidget* window_tools_ = nullptr;
     LinesCanvas* canvas_ = nullptr;

@@ -27,7 +27,8 @@ public:
     };
     struct Content {
         TokenWindow window;
-        std::vector<QString> queries, keys;  ///< labels of the window's tokens
+        std::vector<QString> queries, keys;                    ///< labels of the window's tokens
+        std::vector<std::int32_t> query_regions, key_regions;  ///< of a pair, one a label: 0 inserted, 1 A, 2 B
         std::int64_t all_queries = 0, all_keys = 0;
         std::vector<Head> heads;
         double threshold = 0.05;

@@ -54,6 +54,13 @@ void LinesCanvas::paint_labels(QPainter& painter, Side side) const {
             painter.setBrush(behind);
             painter.drawRoundedRect(box, 4, 4);
         }
+        const auto& regions = side == Side::query ? content_.query_regions : content_.key_regions;
+        if (row < std::ssize(regions) && regions[static_cast<std::size_t>(row)] != 0) {
+            // A pair's texts: an edge between the labels and the lines.
+            const int at = side == Side::query ? rect.right() - kRegionWidth : rect.left();
+            painter.fillRect(QRect(at, rect.top(), kRegionWidth, rect.height()),
+                             region_colour(regions[static_cast<std::size_t>(row)], theme_));
+        }
         painter.setPen(faded ? theme_.muted : theme_.text);
         painter.drawText(inner, static_cast<int>(align), text);
         painter.setBrush(Qt::NoBrush);

@@ -8,7 +8,7 @@
 namespace headscope::widgets {
 namespace {
 
-WindowWeights read_window(const maps::HeadMap& map, const TokenWindow& window) {
+WindowWeights read_window(const maps::PairMap& map, const TokenWindow& window) {
     WindowWeights read;
     read.window = window;
     const auto from = static_cast<std::ptrdiff_t>(window.k_begin), to = static_cast<std::ptrdiff_t>(window.k_end);
@@ -35,16 +35,19 @@ std::int64_t bytes_of(const WindowWeights& weights) {
 }
 
 Reply<WindowWeights> window_weights(Study& study, std::int64_t sequence, std::int64_t site, std::int64_t head,
-                                    const TokenWindow& window) {
-    const auto map = study.map(sequence, site, head);
+                                    const TokenWindow& window, bool words) {
     Reply<WindowWeights> none;
-    none.pending = map.pending;
-    none.failure = map.failure;
+    const auto take = [&none](const auto& reply) -> std::shared_ptr<const maps::PairMap> {
+        none.pending = reply.pending;
+        none.failure = reply.failure;
+        return reply.value;
+    };
+    const auto map = words ? take(study.word_map(sequence, site, head)) : take(study.map(sequence, site, head));
     if (!map) return none;
-    std::string key = "window";
+    std::string key = words ? "words' window" : "window";
     for (const std::int64_t part : {sequence, site, head, window.q_begin, window.q_end, window.k_begin, window.k_end})
         key += ":" + std::to_string(part);
-    return study.ask<WindowWeights>(key, sequence, site, [map = map.value, window](const store::AnalysisFile&) {
+    return study.ask<WindowWeights>(key, sequence, site, [map, window](const store::AnalysisFile&) {
         TokenWindow inside = window;
         inside.q_end = std::min(inside.q_end, map->queries());
         inside.k_end = std::min(inside.k_end, map->keys());

@@ -32,6 +32,16 @@ void MapView::ask_labels(Shown& next) {
     if (!next.sequence) return;
     Study& study = *this->study();
     const Site& site = study.sites()[static_cast<std::size_t>(next.site)];
+    if (next.look.words) {
+        next.query_words = study.words(site.query_stream, *next.sequence).value;
+        next.key_words = study.words(site.key_stream, *next.sequence).value;
+        const auto labels = [](const std::shared_ptr<const StudyWords>& words) {
+            return words ? std::shared_ptr<const std::vector<QString>>(words, &words->labels) : nullptr;
+        };
+        next.query_labels = labels(next.query_words);
+        next.key_labels = labels(next.key_words);
+        return;
+    }
     next.query_labels = study.labels(site.query_stream, *next.sequence).value;
     next.key_labels = study.labels(site.key_stream, *next.sequence).value;
 }
@@ -69,7 +79,9 @@ std::optional<MapView::Shown> MapView::ask() {
     next.site = selection().site;
     next.head = selection().head;
     next.look = look_;
-    if (!study.has_maps()) next.look.values = MapLook::Values::weights;
+    // A mean over sequences has no words: each has others.
+    if (!study.has_maps() || !next.sequence) next.look.words = false;
+    if (!study.has_maps() || next.look.words) next.look.values = MapLook::Values::weights;
     if (!ask_computed(next)) return std::nullopt;
     // The newest wish is read first: the thumbnail is the first image.
     ask_labels(next);
@@ -85,10 +97,15 @@ std::optional<MapView::Shown> MapView::ask() {
     };
     if (!next.map && !next.sequence)
         next.map = take(study.mean_map(next.site, next.head));
+    else if (next.look.words)
+        next.map = take(study.word_map(*next.sequence, next.site, next.head));
     else if (!next.map && study.has_maps())
         next.map = take(study.map(*next.sequence, next.site, next.head));
+    if (next.look.words && (!next.query_words || !next.key_words)) next.map.reset();  // in a moment
     const bool mean = look_.pooling == figures::Pooling::mean;
-    if (next.sequence) next.thumbnail = take(study.thumbnails(mean ? "mean" : "maximum", *next.sequence, next.site));
+    // Thumbnails are of pieces.
+    if (next.sequence && !next.look.words)
+        next.thumbnail = take(study.thumbnails(mean ? "mean" : "maximum", *next.sequence, next.site));
     if (!next.map && !next.thumbnail) {
         // What is shown stays until there is something else, unless there is a reason why there is not.
         if (!failure.isEmpty())
@@ -140,7 +157,14 @@ void MapView::show_map(const Shown& next) {
     MapContent content;
     content.queries = next.queries;
     content.keys = next.keys;
-    content.trained_positions = study.header().max_positions;
+    const bool words = next.look.words;
+    content.trained_positions = words ? 0 : study.header().max_positions;  // positions are pieces
+    if (const auto regions = next.sequence ? study.header().regions(*next.sequence, site) : std::span<const int>();
+        !regions.empty()) {
+        content.query_regions =
+            words ? next.query_words->units.tokens.regions : std::vector<std::int32_t>(regions.begin(), regions.end());
+        content.key_regions = content.query_regions;
+    }
     if (next.query_labels) content.query_labels = *next.query_labels;
     if (next.key_labels) content.key_labels = *next.key_labels;
     if (next.map) {
@@ -166,8 +190,11 @@ void MapView::show_map(const Shown& next) {
                 figures::row_ranks(content.thumbnail, content.thumbnail_rows, content.thumbnail_columns);
     }
     const bool cross = site.query_stream != site.key_stream;
-    plot_->yAxis->setLabel(cross ? tr("query (%1)").arg(QString::fromStdString(site.query_stream)) : tr("query"));
-    plot_->xAxis->setLabel(cross ? tr("key (%1)").arg(QString::fromStdString(site.key_stream)) : tr("key"));
+    const auto axis_label = [cross](const QString& name, const std::string& stream) {
+        return cross ? QStringLiteral("%1 (%2)").arg(name, QString::fromStdString(stream)) : name;
+    };
+    plot_->yAxis->setLabel(axis_label(words ? tr("query word") : tr("query"), site.query_stream));
+    plot_->xAxis->setLabel(axis_label(words ? tr("key word") : tr("key"), site.key_stream));
     const bool other_size = before.queries != next.queries || before.keys != next.keys;
     show_colours();
     plot_->set_content(std::move(content));
@@ -186,6 +213,7 @@ void MapView::show_map(const Shown& next) {
         title += tr(", mean over %1 sequences").arg(next.map->sequences());
     else if (study.sequences() > 1)
         title += tr(", sequence %1").arg(*next.sequence);
+    if (words) title += tr(", words");
     bar_->set_title(title);
     bar_->set_maps(study.has_maps());
     profiles_->set_shown(study.has_maps() && show_profiles_);
@@ -204,9 +232,10 @@ void MapView::show_strip() {
     }
     words += replaced_;
     words += sequences_words();
+    words += regions_words();
     words.removeAll(QString());
     strip_text_->setText(words.join(QLatin1Char(' ')));
-    const bool no_norms = figures::of_norms(look_.values) && !study()->header().record.norms;
+    const bool no_norms = figures::of_norms(look_.values) && !look_.words && !study()->header().record.norms;
     strip_action_->setText(no_norms ? tr("Run again with norms") : tr("Run again with maps"));
     strip_action_->setVisible(no_maps || no_norms);
     strip_->setVisible(!words.isEmpty());
@@ -225,11 +254,46 @@ QString MapView::sequences_words() const {
         .arg(most->ids.size());
 }
 
+QString MapView::regions_words() const {
+    Study& study = *this->study();
+    if (!shown_.sequence ||
+        study.header().regions(*shown_.sequence, study.sites()[static_cast<std::size_t>(shown_.site)]).empty())
+        return {};
+    const auto heads = study.heads(shown_.sequence);
+    if (!heads) return {};
+    for (std::size_t row = 0; row < heads->rows.size(); ++row) {
+        if (heads->rows[row].site != shown_.site || heads->rows[row].head != shown_.head) continue;
+        QStringList means;
+        for (const auto& [name, said] : {std::pair("a_to_a", "A→A"), std::pair("a_to_b", "A→B"),
+                                         std::pair("b_to_a", "B→A"), std::pair("b_to_b", "B→B")}) {
+            if (const auto column = heads->column(name))
+                means +=
+                    QStringLiteral("%1 %2").arg(QString::fromUtf8(said)).arg(heads->value(row, *column), 0, 'g', 3);
+        }
+        return tr("Mean weight of a pair's texts: %1.").arg(means.join(QStringLiteral(" · ")));
+    }
+    return {};
+}
+
+Selection MapView::chosen() const {
+    Selection units = shown_.sequence ? selection() : desk().selection();
+    if (units.query && shown_.query_words) units.query = shown_.query_words->word_of(*units.query);
+    if (units.key && shown_.key_words) units.key = shown_.key_words->word_of(*units.key);
+    return units;
+}
+
+void MapView::select_units(std::optional<std::int64_t> query, std::optional<std::int64_t> key) {
+    if (query && shown_.query_words) query = shown_.query_words->first_piece(*query);
+    if (key && shown_.key_words) key = shown_.key_words->first_piece(*key);
+    desk().select_tokens(query, key);
+}
+
 const store::SequenceTokens& MapView::shown_tokens(bool query) const {
     // Of what is shown, which may be the analysis before while the next one is read.
     static const store::SequenceTokens none;
     const Study* study = desk().study(shown_.study);
     if (!study || !shown_.sequence) return none;
+    if (const auto& words = query ? shown_.query_words : shown_.key_words) return words->units.tokens;
     return query ? study->query_tokens(*shown_.sequence, shown_.site)
                  : study->key_tokens(*shown_.sequence, shown_.site);
 }
@@ -339,7 +403,7 @@ bool MapView::jump(const QString& text, bool query) {
     if (!study() || shown_.study != study()->id()) return false;
     const auto& tokens = shown_tokens(query);
     const auto& labels = query ? shown_.query_labels : shown_.key_labels;
-    const auto& now = query ? chosen().query : chosen().key;
+    const auto now = query ? chosen().query : chosen().key;
     const auto found =
         find_token(text, now.value_or(-1), tokens.pieces, labels.get(), query ? shown_.queries : shown_.keys);
     if (!found) {
@@ -349,9 +413,9 @@ bool MapView::jump(const QString& text, bool query) {
         return false;
     }
     if (query)
-        desk().select_tokens(found, chosen().key);
+        select_units(found, chosen().key);
     else
-        desk().select_tokens(chosen().query, found);
+        select_units(chosen().query, found);
     return true;
 }
 
@@ -406,7 +470,8 @@ std::optional<FigureWish> MapView::figure() const {
     wish.options.tower = figures::tower_of(study->sites(), shown_.site);
     wish.options.scale = look_.scale;
     wish.options.pooling = look_.pooling;
-    if (look_.logits()) wish.options.values = figures::MapValues::logits;
+    if (shown_.look.logits()) wish.options.values = figures::MapValues::logits;
+    if (shown_.look.words) wish.options.units = figures::Units::words;
     if (shown_.look.computed()) wish.options.values = shown_.look.values;
     if (figures::of_layer(wish.options.values)) wish.options.head.reset();
     if (figures::of_norms(wish.options.values)) wish.note = tr("The figure's colours end at its own greatest norm.");

@@ -59,6 +59,7 @@ private:
         std::shared_ptr<const maps::PairMap> map;
         std::shared_ptr<const store::Values> thumbnail;
         std::shared_ptr<const std::vector<QString>> query_labels, key_labels;
+        std::shared_ptr<const StudyWords> query_words, key_words;  ///< null: rows and columns are pieces
         std::int64_t queries = 0, keys = 0;
         MapLook look;
         double largest = 0;  ///< magnitude of the head's logits; 0: not known yet
@@ -73,8 +74,12 @@ private:
     bool ask_computed(Shown& next);
     QString sequences_words() const;
     QString replaced_;  ///< why weights are shown where something else was wanted
+    /// Of a pair of texts: the head's mean weights from one to the other.
+    QString regions_words() const;
     /// A mean is as long as the longest sequence; so may be what is chosen in it.
-    const Selection& chosen() const { return shown_.sequence ? selection() : desk().selection(); }
+    /// Counted in what is shown, as everything here is; the desk counts in pieces.
+    Selection chosen() const;
+    void select_units(std::optional<std::int64_t> query, std::optional<std::int64_t> key);
     /// Tokens of what is shown; none of a mean, whose positions hold other tokens in every sequence.
     const store::SequenceTokens& shown_tokens(bool query) const;
     void show_strip();

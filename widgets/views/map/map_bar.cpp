@@ -46,6 +46,9 @@ MapBar::MapBar(QWidget* parent) : QWidget(parent), title_(new QLabel(this)) {
     scale_->setItemData(4, tr("Each weight's rank among those of its query, from 0 to 1"), Qt::ToolTipRole);
     pooling_ =
         make_combo(this, "map_pooling", tr("What a pixel shows of the pairs under it"), {tr("Maximum"), tr("Mean")});
+    units_ = make_combo(this, "map_units",
+                        tr("Units: the tokenizer's pieces, or words: their rows averaged, their columns summed"),
+                        {tr("Pieces"), tr("Words")});
     axis_ = make_combo(this, "map_jump_axis", tr("What to jump to"), {tr("Query"), tr("Key")});
     jump_ = new QLineEdit(this);
     jump_->setObjectName(QStringLiteral("map_jump"));
@@ -71,6 +74,7 @@ MapBar::MapBar(QWidget* parent) : QWidget(parent), title_(new QLabel(this)) {
     line->addWidget(values_);
     line->addWidget(scale_);
     line->addWidget(pooling_);
+    line->addWidget(units_);
     line->addSpacing(4);
     line->addWidget(axis_);
     line->addWidget(jump_, 1);
@@ -85,7 +89,7 @@ MapBar::MapBar(QWidget* parent) : QWidget(parent), title_(new QLabel(this)) {
     auto* in = add_button(line, "map_zoom_in", QStringLiteral("+"), tr("Zoom in (+)"));
     auto* all = add_button(line, "map_all", tr("All"), tr("Show the whole map (0, or a double click)"));
 
-    for (QComboBox* combo : {values_, scale_, pooling_})
+    for (QComboBox* combo : {values_, scale_, pooling_, units_})
         connect(combo, &QComboBox::activated, this, &MapBar::tell_look);
     connect(jump_, &QLineEdit::returnPressed, this,
             [this] { Q_EMIT jump_wanted(jump_->text(), axis_->currentIndex() == 0); });
@@ -111,14 +115,17 @@ QToolButton* MapBar::add_button(QHBoxLayout* line, const char* name, const QStri
 
 void MapBar::set_look(const MapLook& look) {
     look_ = look;
-    values_->setCurrentIndex(static_cast<int>(look.values));
+    values_->setCurrentIndex(look.words ? 0 : static_cast<int>(look.values));
+    values_->setEnabled(maps_ && !look.words);  // words have weights alone
     scale_->setCurrentIndex(static_cast<int>(look.scale));
     pooling_->setCurrentIndex(look.pooling == figures::Pooling::mean ? 1 : 0);
+    units_->setCurrentIndex(look.words ? 1 : 0);
 }
 
 void MapBar::tell_look() {
     look_.values = static_cast<MapLook::Values>(values_->currentIndex());
     look_.scale = static_cast<CellScale>(scale_->currentIndex());
+    look_.words = units_->currentIndex() == 1;
     look_.pooling = pooling_->currentIndex() == 1 ? figures::Pooling::mean : figures::Pooling::maximum;
     Q_EMIT look_chosen(look_);
 }
@@ -139,7 +146,9 @@ void MapBar::set_title(const QString& title) {
 }
 
 void MapBar::set_maps(bool there) {
-    for (QWidget* widget : std::initializer_list<QWidget*>{values_, region_, profiles_}) widget->setEnabled(there);
+    maps_ = there;
+    for (QWidget* widget : std::initializer_list<QWidget*>{units_, region_, profiles_}) widget->setEnabled(there);
+    values_->setEnabled(there && !look_.words);
 }
 
 }  // namespace headscope::widgets

@@ -42,10 +42,11 @@ private:
     QToolButton* add_button(QHBoxLayout* line, const char* name, const QString& text, const QString& says);
 
     QLabel* title_;
-    QComboBox *values_, *scale_, *pooling_, *axis_;
+    QComboBox *values_, *scale_, *pooling_, *units_, *axis_;
     QLineEdit* jump_;
     QToolButton *region_, *profiles_;
     MapLook look_;
+    bool maps_ = true;
 };
 
 }  // namespace headscope::widgets

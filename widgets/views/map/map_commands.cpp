@@ -52,8 +52,8 @@ void MapView::step_pair(int queries, int keys) {
     const bool first = !chosen().query && !chosen().key;
     const std::int64_t query = chosen().query.value_or(shown.q_begin + shown.queries() / 2) + (first ? 0 : queries);
     const std::int64_t key = chosen().key.value_or(shown.k_begin + shown.keys() / 2) + (first ? 0 : keys);
-    desk().select_tokens(std::clamp<std::int64_t>(query, 0, shown_.queries - 1),
-                         std::clamp<std::int64_t>(key, 0, shown_.keys - 1));
+    select_units(std::clamp<std::int64_t>(query, 0, shown_.queries - 1),
+                 std::clamp<std::int64_t>(key, 0, shown_.keys - 1));
 }
 
 void MapView::stretch_region(int queries, int keys) {

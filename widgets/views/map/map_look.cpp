@@ -78,6 +78,7 @@ QJsonObject MapLook::state() const {
     for (const auto& [kind, name] : kMapValues)
         if (kind == values) state[QLatin1String("values")] = QLatin1String(name);
     state[QLatin1String("pooling")] = QLatin1String(pooling == figures::Pooling::mean ? "mean" : "maximum");
+    state[QLatin1String("units")] = QLatin1String(words ? "words" : "pieces");
     for (const auto& [kind, name] : kScales)
         if (kind == scale) state[QLatin1String("scale")] = QLatin1String(name);
     return state;
@@ -87,6 +88,9 @@ void MapLook::restore(const QJsonObject& state) {
     const QString shown = state[QLatin1String("values")].toString(), pool = state[QLatin1String("pooling")].toString();
     for (const auto& [kind, name] : kMapValues)
         if (shown == QLatin1String(name)) values = kind;
+    const QString units = state[QLatin1String("units")].toString();
+    if (units == QLatin1String("words")) words = true;
+    if (units == QLatin1String("pieces")) words = false;
     if (pool == QLatin1String("mean")) pooling = figures::Pooling::mean;
     if (pool == QLatin1String("maximum")) pooling = figures::Pooling::maximum;
     for (const auto& [kind, name] : kScales)

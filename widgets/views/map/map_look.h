@@ -15,6 +15,8 @@ struct MapLook {
     figures::CellScale scale = figures::CellScale::by_length;
     figures::Pooling pooling = figures::Pooling::maximum;
 
+    bool words = false;  ///< in place of pieces; of weights and of one sequence only
+
     bool operator==(const MapLook&) const = default;
 
     bool ranks() const { return scale == figures::CellScale::row_rank; }

@@ -122,7 +122,7 @@ void MapView::connect_widgets() {
     connect(plot_, &MapPlot::chosen, this, [this](qint64 query, qint64 key) {
         query_ = query;  // it is in sight
         key_ = key;
-        desk().select_tokens(query, key);
+        select_units(query, key);
     });
     connect(plot_, &MapPlot::region_chosen, this, &MapView::take_region);
     connect(plot_, &QCustomPlot::afterLayout, this, [this] {
