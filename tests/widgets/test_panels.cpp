@@ -108,6 +108,7 @@ TEST_CASE("A choice goes through JSON and the panel unchanged", "[panels][text]"
     choice.sources = {{TextSource::Kind::text, QStringLiteral("one\ntwo")},
                       {TextSource::Kind::file, QStringLiteral("/a/b.txt"), false},
                       {TextSource::Kind::example, QStringLiteral("lantern")}};
+    choice.pair = QStringLiteral("three");
     choice.first = TextChoice::First::no;
     choice.length = 128;
     choice.windows = true;
@@ -120,6 +121,10 @@ TEST_CASE("A choice goes through JSON and the panel unchanged", "[panels][text]"
     CHECK(read == choice);
     p.panel.set_choice(choice);
     CHECK(p.panel.choice() == choice);
+    // Folded away, the second text is kept and not used.
+    child<QToolButton>(p.panel, "text_pair_shown")->setChecked(false);
+    CHECK(p.panel.choice().pair.isEmpty());
+    CHECK(p.panel.kept_choice().pair == "three");
     CHECK(text_choice_from(QJsonObject{{"sources", 7}, {"length", "x"}}) == TextChoice{});
 }
 

@@ -54,6 +54,36 @@ struct Shown {
 
 }  // namespace
 
+TEST_CASE("Lines between words: rows averaged, columns summed", "[lines][words]") {
+    Shown s;
+    const auto pieces = *s.canvas().content().heads.at(0).weights;
+    REQUIRE(pieces.window.queries() == 24);
+    auto* units = s.view->findChild<QComboBox*>("lines_units");
+    REQUIRE(units);
+    units->setCurrentIndex(1);
+    s.settle();
+    s.settle();
+    const auto& content = s.canvas().content();
+    REQUIRE(content.queries.size() == 19);
+    CHECK(content.queries[4] == ",ow");
+    REQUIRE(content.heads.at(0).weights);
+    const auto& words = *content.heads.at(0).weights;
+    // Word 4 is pieces 5 and 6, word 0 is pieces 0 and 1.
+    double sum = 0;
+    for (const std::size_t q : {5, 6})
+        for (const std::size_t k : {0, 1}) sum += static_cast<double>(pieces.weights[q * 24 + k]);
+    CHECK(static_cast<double>(words.weights[4 * 19]) == Approx(sum / 2).epsilon(1e-5));
+    s.desk.select_tokens(6, 1);
+    s.settle();
+    CHECK(s.view->state()["units"] == "words");
+    const auto figure = s.view->figure();
+    REQUIRE(figure);
+    CHECK(figure->options.units == figures::Units::words);
+    Q_EMIT s.canvas().clicked(static_cast<int>(LinesCanvas::Side::query), 5);
+    CHECK(s.desk.selection().query == 7);
+    CHECK(s.desk.selection().key == 0);
+}
+
 TEST_CASE("A line is drawn for each weight that is large enough", "[lines]") {
     Shown s;
     const auto count = [&](double least) {

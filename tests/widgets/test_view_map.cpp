@@ -17,12 +17,14 @@
 #include <cmath>
 #include <functional>
 
+#include "core/store/analysis_writer.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/store/synthetic_analysis.h"
 #include "tests/widgets/desk_fixture.h"
 #include "widgets/plots/map_plot.h"
 #include "widgets/plots/map_profiles.h"
 #include "widgets/plots/offscreen.h"
+#include "widgets/theme.h"
 #include "widgets/views/map/map.h"
 #include "widgets/views/map/map_words.h"
 
@@ -148,6 +150,74 @@ TEST_CASE("A click chooses the cell's tokens, and the cell is told in words", "[
     opened.view->copy_value();
     const auto weights = weights_of(opened);
     CHECK(QApplication::clipboard()->text().toDouble() == Approx(weights[9 * 24 + 3]).epsilon(1e-5));
+}
+
+TEST_CASE("Words take the place of pieces, and the desk goes on counting in pieces", "[view][map][words]") {
+    Opened opened;
+    MapLook look;
+    look.words = true;
+    opened.view->set_look(look);
+    tests::settle(opened.desk);
+    tests::settle(opened.desk);
+    // " the" "x" | " light" | " wind" | line feed | "," "ow" | " sea" | " 月" | " of", twice, and three more.
+    const auto& content = opened.plot().content();
+    REQUIRE(content.queries == 19);
+    REQUIRE(content.keys == 19);
+    CHECK(content.query_labels.at(0) == "thex");
+    CHECK(content.query_labels.at(4) == ",ow");
+    opened.click(opened.place(5.5, 4.5));
+    tests::settle(opened.desk);
+    CHECK(opened.desk.selection().query == 7);
+    CHECK(opened.desk.selection().key == 5);
+    const QString words = opened.words("map_cell");
+    CHECK(words.contains("Query 5 “sea”"));
+    CHECK_FALSE(words.contains("logit"));
+    opened.desk.select_tokens(9, 6);  // the second piece of its word
+    tests::settle(opened.desk);
+    CHECK(opened.words("map_cell").contains("key 4 “,ow”"));
+    const auto figure = opened.view->figure();
+    REQUIRE(figure);
+    CHECK(figure->options.units == figures::Units::words);
+    CHECK(opened.view->state()["units"] == "words");
+    CHECK_FALSE(opened.part<QComboBox>("map_values")->isEnabled());
+}
+
+TEST_CASE("A pair's texts have coloured edges, and their means are told", "[view][map]") {
+    test::TemporaryFolder folder;
+    auto a = with_maps();
+    auto header = tests::synthetic_header(a);
+    auto& tokens = header.sequences.at(0);
+    tokens.regions.assign(24, 1);
+    std::fill(tokens.regions.begin() + 10, tokens.regions.end(), 2);
+    tokens.regions[0] = tokens.regions[23] = 0;
+    tokens.types.assign(24, 0);
+    {
+        store::AnalysisWriter writer(folder / "pair.headscope.h5", header);
+        const std::vector<double> means(static_cast<std::size_t>(header.sites.at(1).heads) * 9, 0.25);
+        writer.write_region_means(0, 1, means);
+        for (std::int32_t layer = 0; layer < a.layers; ++layer) tests::write_synthetic_layer(writer, a, 0, layer);
+        tests::write_synthetic_output(writer, a, 0);
+        writer.publish();
+    }
+    Desk desk;
+    tests::open_study(desk, folder / "pair.headscope.h5");
+    desk.select_head(1, 2);
+    MapView view(&desk, nullptr);
+    view.resize(900, 650);
+    view.show();
+    for (int i = 0; i < 3; ++i) tests::settle(desk);
+    CHECK(view.plot()->content().query_regions == tokens.regions);
+    CHECK(view.findChild<QLabel*>("map_notice")->text().contains("A→B 0.25"));
+    const Theme theme = desk.theme();
+    const QImage image = view.plot()->grab().toImage();
+    const auto shows = [&](const QColor& colour) {
+        for (int y = 0; y < image.height(); ++y)
+            for (int x = 0; x < image.width(); ++x)
+                if (image.pixelColor(x, y) == colour) return true;
+        return false;
+    };
+    CHECK(shows(region_colour(1, theme)));
+    CHECK(shows(region_colour(2, theme)));
 }
 
 TEST_CASE("The crosshair follows the desk, and what is out of sight is moved to", "[view][map]") {

@@ -79,6 +79,27 @@ bool same(const std::vector<float>& a, const std::vector<float>& b) {
 
 }  // namespace
 
+TEST_CASE("Words are coloured by the means of their pieces' rows and the sums of their columns", "[text][words]") {
+    auto wish = with_maps();
+    wish.lengths = {24};
+    Shown s(wish);
+    s.choose("units", "words");
+    tests::settle(s.desk);
+    REQUIRE(s.text().text()->tokens.size() == 19);
+    CHECK(s.heading().contains("words: rows averaged, columns summed"));
+    s.click(4);  // "," and "ow"
+    CHECK(s.desk.selection().query == 5);
+    CHECK(s.heading().contains("‘,ow’ (word 4)"));
+    const auto first = s.row(s.desk.selection().site, s.desk.selection().head, 5);
+    const auto second = s.row(s.desk.selection().site, s.desk.selection().head, 6);
+    tests::settle(s.desk);
+    const double expected = (first[0] + first[1] + second[0] + second[1]) / 2.0;
+    CHECK(static_cast<double>(s.text().values().at(0)) == Approx(expected).epsilon(1e-5));
+    s.choose("colouring", "mass");
+    CHECK(s.text().values().size() == 19);
+    CHECK(s.view->figure()->options.units == figures::Units::words);
+}
+
 TEST_CASE("A click on a token colours the text by what it looks at", "[on_text]") {
     Shown s(with_maps());
     s.desk.select_head(1, 2);

@@ -5,10 +5,12 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <string>
 
 #include "core/base/error.h"
 #include "core/figures/token_text.h"
+#include "core/figures/word_units.h"
 #include "core/maps/map_reader.h"
 #include "core/workspace/token_display.h"
 
@@ -17,12 +19,12 @@ namespace {
 
 constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
 
-maps::Cells cells_of(const maps::HeadMap& map, TextColouring colouring, std::int64_t token) {
+maps::Cells cells_of(const maps::PairMap& map, TextColouring colouring, std::int64_t token) {
     if (colouring == TextColouring::row) return {token, token + 1, 0, map.keys()};
     return {0, map.queries(), token, token + 1};
 }
 
-bool inside(const maps::HeadMap& map, TextColouring colouring, std::int64_t token) {
+bool inside(const maps::PairMap& map, TextColouring colouring, std::int64_t token) {
     return token < (colouring == TextColouring::row ? map.queries() : map.keys());
 }
 
@@ -53,16 +55,24 @@ std::vector<float> mass_of(const store::Values& mass, std::optional<std::int64_t
     return mean_of(places);
 }
 
+/// Of keys' values those of their words.
+std::vector<float> mass_of_words(const store::AnalysisFile& file, std::int64_t sequence, std::int64_t site,
+                                 const std::vector<float>& keys) {
+    const std::string& stream = file.header().sites[static_cast<std::size_t>(site)].key_stream;
+    const auto units = figures::word_units(figures::stream_tokens(file.header(), sequence, stream));
+    const auto sums = figures::sums_of_words({keys.begin(), keys.end()}, units.begins);
+    return {sums.begin(), sums.end()};
+}
+
 }  // namespace
 
-Reply<ShownText> shown_text(Study& study, const std::string& stream, std::int64_t sequence) {
-    return study.ask<ShownText>("shown text " + stream + ":" + std::to_string(sequence), -3, -3,
-                                [stream, sequence](const store::AnalysisFile& file) {
-                                    const auto& header = file.header();
-                                    const auto& all = stream == "tokens" ? header.sequences : header.streams.at(stream);
-                                    const auto& tokens = all.at(static_cast<std::size_t>(sequence));
-                                    return std::make_shared<const ShownText>(show_text(tokens));
-                                });
+Reply<ShownText> shown_text(Study& study, const std::string& stream, std::int64_t sequence, bool words) {
+    const std::string key = (words ? "shown words " : "shown text ") + stream + ":" + std::to_string(sequence);
+    return study.ask<ShownText>(key, -3, -3, [stream, sequence, words](const store::AnalysisFile& file) {
+        const auto& tokens = figures::stream_tokens(file.header(), sequence, stream);
+        return std::make_shared<const ShownText>(words ? show_text(figures::word_units(tokens).tokens)
+                                                       : show_text(tokens));
+    });
 }
 
 QString token_label(const store::SequenceTokens& tokens, std::int64_t token, std::size_t limit) {
@@ -104,24 +114,33 @@ std::vector<std::int64_t> largest(const std::vector<float>& values, std::size_t 
     return places;
 }
 
-/// The mean over the heads of one site.
 Reply<std::vector<float>> TokenWeights::site_mean(Study& study, const TextWish& wish, std::int64_t site) const {
-    const std::int64_t heads = study.sites()[static_cast<std::size_t>(site)].heads;
     const bool mass = wish.colouring == TextColouring::mass;
+    std::optional<std::int64_t> one;
+    if (wish.scope == HeadScope::head) one = wish.head;
+    const std::int64_t heads = study.sites()[static_cast<std::size_t>(site)].heads;
+    const std::int64_t first = one.value_or(0), end = one ? *one + 1 : heads;
     std::string key = mass ? "mass mean" : wish.colouring == TextColouring::row ? "row mean" : "column mean";
-    for (const std::int64_t part : {wish.sequence, site, mass ? 0 : wish.token}) key += ":" + std::to_string(part);
+    if (wish.words) key += " of words";
+    for (const std::int64_t part : {wish.sequence, site, mass ? 0 : wish.token, one.value_or(-1)})
+        key += ":" + std::to_string(part);
     return study.ask<std::vector<float>>(
         key, wish.sequence, site,
         [=, wanted = wanted_,
          number = wanted_->load()](const store::AnalysisFile& file) -> std::shared_ptr<const std::vector<float>> {
-            std::vector<std::vector<float>> rows;
             if (mass) {
-                const store::Values all = file.column_mass(wish.sequence, site);
-                return std::make_shared<const std::vector<float>>(mass_of(all, std::nullopt));
+                auto values = mass_of(file.column_mass(wish.sequence, site), one);
+                if (wish.words) values = mass_of_words(file, wish.sequence, site, values);
+                return std::make_shared<const std::vector<float>>(std::move(values));
             }
-            for (std::int64_t head = 0; head < heads; ++head) {
+            std::optional<figures::SiteWords> words;
+            if (wish.words && file.header().record.maps) words.emplace(file, wish.sequence, site, "text");
+            std::vector<std::vector<float>> rows;
+            for (std::int64_t head = first; head < end; ++head) {
                 if (*wanted != number) throw Stopped();
-                const auto map = maps::read_head_map(file, wish.sequence, site, head);
+                const std::shared_ptr<const maps::PairMap> map =
+                    words ? std::shared_ptr<const maps::PairMap>(words->map(head))
+                          : maps::read_head_map(file, wish.sequence, site, head);
                 if (!map || !inside(*map, wish.colouring, wish.token)) return nullptr;
                 rows.push_back(map->values(cells_of(*map, wish.colouring, wish.token)));
             }
@@ -195,7 +214,7 @@ TextValues TokenWeights::get(Study& study, const TextWish& wish) {
     // The reader takes what was asked for last first: so the first layers are there first.
     for (auto at = sites.rbegin(); at != sites.rend(); ++at) {
         if (!study.site_done(wish.sequence, *at)) continue;
-        if (wish.scope != HeadScope::head) {
+        if (wish.scope != HeadScope::head || wish.words) {
             take(site_mean(study, wish, *at), [](const std::vector<float>& values) { return values; });
         } else if (mass) {
             take(study.column_mass(wish.sequence, *at),

@@ -29,6 +29,7 @@ struct TextWish {
     /// Of rows and columns: weights; norms (of more than a head: of all of the layer together); rollout up to the
     /// layer, or through all.
     figures::MapValues values = figures::MapValues::weights;
+    bool words = false;  ///< in place of pieces: `token` counts in them, and so do the values
     bool operator==(const TextWish&) const = default;
 };
 
@@ -51,6 +52,7 @@ public:
 private:
     static TextValues computed(Study& study, const TextWish& wish);
     using Number = std::atomic<std::uint64_t>;
+    /// The mean over the heads of one site; of words, of the one head where that is asked for.
     Reply<std::vector<float>> site_mean(Study& study, const TextWish& wish, std::int64_t site) const;
 
     TextWish last_;
@@ -62,8 +64,8 @@ inline std::int64_t bytes_of(const std::vector<float>& values) {
     return static_cast<std::int64_t>(values.size() * sizeof(float));
 }
 
-/// The text of a stream's tokens, made on the reader's thread.
-Reply<ShownText> shown_text(Study& study, const std::string& stream, std::int64_t sequence);
+/// The text of a stream's tokens, or of its words as if they were tokens, made on the reader's thread.
+Reply<ShownText> shown_text(Study& study, const std::string& stream, std::int64_t sequence, bool words = false);
 
 /// "␣keeper": a token's piece as a label, "🙂 2/3" of one whose bytes are part of a character; "–": no such
 /// token.

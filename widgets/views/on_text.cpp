@@ -69,6 +69,9 @@ void OnTextView::build() {
                     {tr("Square root"), tr("Linear"), tr("Logarithmic")}, {"sqrt", "linear", "log"});
     range_ = choice("range", tr("Range of the colours"), tr("Where the colours end"),
                     {tr("Up to the largest"), tr("0 to 1")}, {"largest", "fixed"});
+    units_ = choice("units", tr("Units"),
+                    tr("Units: the tokenizer's pieces, or words: their rows averaged, their columns summed"),
+                    {tr("Pieces"), tr("Words")}, {"pieces", "words"});
     list_shown_ = new QToolButton(content());
     list_shown_->setObjectName(QStringLiteral("list_shown"));
     list_shown_->setText(tr("List"));
@@ -94,8 +97,8 @@ void OnTextView::build() {
     });
     add_command(experts_shown_, tr("Experts under the tokens: show, hide"));
     key_ = new ColourKey(content());
-    for (QWidget* tool :
-         std::initializer_list<QWidget*>{colouring_, what_, scope_, scale_, range_, list_shown_, experts_shown_, key_})
+    for (QWidget* tool : std::initializer_list<QWidget*>{colouring_, what_, scope_, scale_, range_, units_, list_shown_,
+                                                         experts_shown_, key_})
         tools->addWidget(tool);
 
     heading_ = new QLabel(content());
@@ -178,8 +181,8 @@ std::string OnTextView::key_stream() const {
 figures::MapValues OnTextView::kind() const {
     using figures::MapValues;
     if (colouring() == TextColouring::mass) return MapValues::weights;
+    if (words() || what_->currentIndex() == 0) return MapValues::weights;
     if (what_->currentIndex() == 2) return MapValues::rollout;
-    if (what_->currentIndex() == 0) return MapValues::weights;
     return scope() == HeadScope::head ? MapValues::norms : MapValues::layer_norms;
 }
 
@@ -194,14 +197,37 @@ bool OnTextView::text_is_keys() const {
 
 /// The token whose row or column is shown: the last query and the first key when none is chosen yet.
 std::int64_t OnTextView::chosen() const {
-    const auto& tokens =
-        study()->tokens(colouring() == TextColouring::row ? query_stream() : key_stream(), selection().one_sequence());
-    const std::int64_t last = std::max<std::int64_t>(0, std::ssize(tokens.ids) - 1);
-    if (colouring() == TextColouring::row) return std::min(selection().query.value_or(last), last);
-    return std::min(selection().key.value_or(0), last);
+    const std::string stream = colouring() == TextColouring::row ? query_stream() : key_stream();
+    const std::int64_t last = std::max<std::int64_t>(0, std::ssize(tokens(stream).ids) - 1);
+    if (colouring() == TextColouring::row) return std::min(shown_unit(selection().query, stream).value_or(last), last);
+    return std::min(shown_unit(selection().key, stream).value_or(0), last);
+}
+
+bool OnTextView::words() const {
+    return units_->currentIndex() == 1;
+}
+
+const store::SequenceTokens& OnTextView::tokens(const std::string& stream) const {
+    const std::int64_t sequence = selection().one_sequence();
+    // The study keeps words as long as they are asked for; refresh() waits for them.
+    if (const auto found = words() ? study()->words(stream, sequence) : Reply<StudyWords>()) {
+        (stream == query_stream() ? query_words_ : key_words_) = found.value;
+        return found->units.tokens;
+    }
+    return study()->tokens(stream, sequence);
+}
+
+std::optional<std::int64_t> OnTextView::shown_unit(std::optional<std::int64_t> token, const std::string& stream) const {
+    if (!token || !words()) return token;
+    const auto found = study()->words(stream, selection().one_sequence());
+    return found ? found->word_of(*token) : token;
 }
 
 void OnTextView::choose(std::int64_t token, bool in_keys) {
+    if (words() && study()) {
+        const auto found = study()->words(in_keys ? key_stream() : query_stream(), selection().one_sequence());
+        if (found) token = found->first_piece(token);
+    }
     if (in_keys)
         desk().select_tokens(selection().query, token);
     else
@@ -209,7 +235,11 @@ void OnTextView::choose(std::int64_t token, bool in_keys) {
 }
 
 void OnTextView::step(int tokens) {
-    if (study()) choose(std::max<std::int64_t>(0, chosen() + tokens), colouring() != TextColouring::row);
+    if (!study()) return;
+    const std::string stream = colouring() == TextColouring::row ? query_stream() : key_stream();
+    const std::int64_t last = std::ssize(this->tokens(stream).ids) - 1;
+    const std::int64_t next = std::max<std::int64_t>(0, chosen() + tokens);
+    choose(words() ? std::min(next, last) : next, colouring() != TextColouring::row);
 }
 
 void OnTextView::keyPressEvent(QKeyEvent* event) {
@@ -235,7 +265,8 @@ void OnTextView::refresh_experts() {
     experts_.reset();
     experts_shown_->setVisible(has_experts(header));
     const bool own = !crossed() || !text_is_keys();
-    if (!header.record.experts || !experts_shown_->isChecked() || !own) return text_->set_strip(0, {});
+    // Tokens have experts; words of several have none of their own.
+    if (!header.record.experts || !experts_shown_->isChecked() || !own || words()) return text_->set_strip(0, {});
     const Site& site = study()->sites().at(static_cast<std::size_t>(selection().site));
     experts_ = study()->experts(selection().one_sequence(), site.layer).value;
     std::vector<QColor> cells;
@@ -248,14 +279,16 @@ void OnTextView::refresh_experts() {
 bool OnTextView::refresh_texts() {
     const std::int64_t sequence = selection().one_sequence();
     const std::string own = text_is_keys() ? key_stream() : query_stream();
-    const auto text = shown_text(*study(), own, sequence);
+    for (const std::string& stream : {query_stream(), key_stream()})
+        if (words() && notice_for(study()->words(stream, sequence))) return false;
+    const auto text = shown_text(*study(), own, sequence, words());
     if (notice_for(text)) return false;
     if (text_->text() != text.value) values_.clear();
     text_->set_text(text.value);
     text_->set_theme(desk().theme());
     other_panel_->setVisible(crossed());
     if (!crossed()) return true;
-    const auto other = shown_text(*study(), text_is_keys() ? query_stream() : key_stream(), sequence);
+    const auto other = shown_text(*study(), text_is_keys() ? query_stream() : key_stream(), sequence, words());
     if (!other) return true;
     other_->set_text(other.value);
     other_->set_theme(desk().theme());
@@ -285,8 +318,14 @@ figures::ColourScale OnTextView::colour_scale() const {
 }
 
 void OnTextView::refresh_colours() {
-    const TextWish wish{
-        selection().one_sequence(), selection().site, selection().head, colouring(), scope(), chosen(), kind()};
+    const TextWish wish{selection().one_sequence(),
+                        selection().site,
+                        selection().head,
+                        colouring(),
+                        scope(),
+                        chosen(),
+                        kind(),
+                        words()};
     TextValues found = weights_.get(*study(), wish);
     refresh_banner(found);
     if (!found.values.empty() || !found.pending) {
@@ -299,15 +338,17 @@ void OnTextView::refresh_colours() {
     key_->set_scale(scale, desk().theme());
     key_->setEnabled(!values_.empty());
     const bool row = colouring() == TextColouring::row, mass = colouring() == TextColouring::mass;
-    const auto query = row ? std::optional(wish.token) : selection().query;
-    const auto key = row || mass ? selection().key : std::optional(wish.token);
+    const auto chosen_query = shown_unit(selection().query, query_stream());
+    const auto chosen_key = shown_unit(selection().key, key_stream());
+    const auto query = row ? std::optional(wish.token) : chosen_query;
+    const auto key = row || mass ? chosen_key : std::optional(wish.token);
     TokenTextArea* const queries = crossed() && text_is_keys() ? other_ : text_;
     TokenTextArea* const keys = crossed() && !text_is_keys() ? other_ : text_;
     for (TokenTextArea* area : {text_, other_}) {
         area->set_outlined(area == queries ? query : std::nullopt);
         area->set_underlined(area == keys ? key : std::nullopt);
     }
-    const auto place = row ? selection().query : selection().key;
+    const auto place = row ? chosen_query : chosen_key;
     if (place) (row ? queries : keys)->show_token(*place);
     refresh_heading(found);
     refresh_list();
@@ -356,14 +397,15 @@ void OnTextView::refresh_banner(const TextValues& values) {
 
 void OnTextView::refresh_heading(const TextValues& values) {
     const std::int64_t sequence = selection().one_sequence(), token = shown_wish_.token;
-    const auto& tokens = study()->tokens(colouring() == TextColouring::row ? query_stream() : key_stream(), sequence);
-    const QString name = tr("‘%1’ (token %2)").arg(token_label(tokens, token), QString::number(token));
+    const auto& tokens = this->tokens(colouring() == TextColouring::row ? query_stream() : key_stream());
+    const QString name = (words() ? tr("‘%1’ (word %2)") : tr("‘%1’ (token %2)"))
+                             .arg(token_label(tokens, token), QString::number(token));
     QString text = colouring() == TextColouring::row      ? tr("What %1 looks at").arg(name)
                    : colouring() == TextColouring::column ? tr("Who looks at %1").arg(name)
                                                           : tr("How much each token is looked at");
     const QString layer = study()->site_name(selection().site);
     const auto computed = kind();
-    what_->setEnabled(colouring() != TextColouring::mass);
+    what_->setEnabled(colouring() != TextColouring::mass && !words());  // words have weights alone
     range_->setEnabled(!figures::of_norms(computed));
     if (computed == figures::MapValues::rollout)
         text += scope() == HeadScope::all ? tr(" · rollout through all layers")
@@ -388,13 +430,14 @@ void OnTextView::refresh_heading(const TextValues& values) {
     }
     if (study()->sequences() > 1) text += tr(" · sequence %1").arg(sequence);
     if (!selection().sequence) text += tr(" (all are chosen; a text shows one)");
+    if (words()) text += tr(" · words: rows averaged, columns summed");
     if (values.pending) text += tr(" · reading…");
     heading_->setText(text);
     refresh_pointed(-1);
 }
 
 void OnTextView::refresh_list() {
-    const auto& tokens = study()->tokens(text_is_keys() ? key_stream() : query_stream(), selection().one_sequence());
+    const auto& tokens = this->tokens(text_is_keys() ? key_stream() : query_stream());
     std::vector<TokenTableModel::Row> rows;
     double listed = 0, all = 0;
     for (const float value : values_)
@@ -423,11 +466,13 @@ void OnTextView::refresh_list() {
 
 QString OnTextView::describe(std::int64_t token) const {
     if (!study() || token < 0) return {};
-    const auto& tokens = study()->tokens(text_is_keys() ? key_stream() : query_stream(), selection().one_sequence());
+    const auto& tokens = this->tokens(text_is_keys() ? key_stream() : query_stream());
     if (token >= std::ssize(tokens.ids)) return {};
-    QString text = tr("‘%1’ · token %2 · id %3")
-                       .arg(token_label(tokens, token, 60), QString::number(token),
-                            QString::number(tokens.ids[static_cast<std::size_t>(token)]));
+    QString text = tr("‘%1’ · word %2").arg(token_label(tokens, token, 60), QString::number(token));
+    if (!words())
+        text = tr("‘%1’ · token %2 · id %3")
+                   .arg(token_label(tokens, token, 60), QString::number(token),
+                        QString::number(tokens.ids[static_cast<std::size_t>(token)]));
     const QString taken = experts_ ? expert_words(*experts_, token) : QString();
     const QString below = taken.isEmpty() ? QString() : QLatin1Char('\n') + taken;
     if (token >= std::ssize(values_)) return text + below;
@@ -459,6 +504,7 @@ QJsonObject OnTextView::state() const {
             {"what", what_->currentData().toString()},
             {"scale", scale_->currentData().toString()},
             {"range", range_->currentData().toString()},
+            {"units", units_->currentData().toString()},
             {"list", list_shown_->isChecked()},
             {"experts", experts_shown_->isChecked()}};
 }
@@ -473,6 +519,7 @@ void OnTextView::restore(const QJsonObject& state) {
     take(what_, "what");
     take(scale_, "scale");
     take(range_, "range");
+    take(units_, "units");
     list_shown_->setChecked(state.value(QLatin1String("list")).toBool(list_shown_->isChecked()));
     experts_shown_->setChecked(state.value(QLatin1String("experts")).toBool(experts_shown_->isChecked()));
 }
@@ -492,6 +539,7 @@ std::optional<FigureWish> OnTextView::figure() const {
     wish.options.scale = how == QLatin1String("log")      ? figures::CellScale::logarithmic
                          : how == QLatin1String("linear") ? figures::CellScale::linear
                                                           : figures::CellScale::square_root;
+    if (words()) wish.options.units = figures::Units::words;
     if (range_->currentIndex() != 0 && !figures::of_norms(kind())) wish.options.range = figures::ColourRange::one;
     wish.recipe = "text";
     if (colouring() == TextColouring::row)

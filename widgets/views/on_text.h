@@ -44,6 +44,10 @@ private:
     std::string query_stream() const;
     std::string key_stream() const;
     bool text_is_keys() const;
+    bool words() const;
+    /// Tokens of a stream, or its words; what is shown counts in them, the desk in tokens.
+    const store::SequenceTokens& tokens(const std::string& stream) const;
+    std::optional<std::int64_t> shown_unit(std::optional<std::int64_t> token, const std::string& stream) const;
     std::int64_t chosen() const;
     void choose(std::int64_t token, bool in_keys);
     void step(int tokens);
@@ -59,6 +63,7 @@ private:
     QString describe(std::int64_t token) const;
 
     QComboBox *colouring_ = nullptr, *scope_ = nullptr, *what_ = nullptr, *scale_ = nullptr, *range_ = nullptr;
+    QComboBox* units_ = nullptr;
     QToolButton *list_shown_ = nullptr, *experts_shown_ = nullptr;
     ColourKey* key_ = nullptr;
     Banner* banner_ = nullptr;
@@ -70,6 +75,7 @@ private:
     TokenWeights weights_;
     std::vector<float> values_;
     std::shared_ptr<const store::AnalysisFile::Experts> experts_;  ///< of the shown text and layer; null: none shown
+    mutable std::shared_ptr<const StudyWords> query_words_, key_words_;  ///< kept while tokens() hands them out
     TextWish shown_wish_;
     bool arranged_ = true;  ///< the splitter's sizes suit its direction
 };

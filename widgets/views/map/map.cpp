@@ -470,8 +470,10 @@ std::optional<FigureWish> MapView::figure() const {
     wish.options.tower = figures::tower_of(study->sites(), shown_.site);
     wish.options.scale = look_.scale;
     wish.options.pooling = look_.pooling;
-    if (shown_.look.logits()) wish.options.values = figures::MapValues::logits;
-    if (shown_.look.words) wish.options.units = figures::Units::words;
+    if (shown_.look.words)
+        wish.options.units = figures::Units::words;
+    else if (look_.logits())
+        wish.options.values = figures::MapValues::logits;
     if (shown_.look.computed()) wish.options.values = shown_.look.values;
     if (figures::of_layer(wish.options.values)) wish.options.head.reset();
     if (figures::of_norms(wish.options.values)) wish.note = tr("The figure's colours end at its own greatest norm.");
