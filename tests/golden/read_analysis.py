@@ -328,7 +328,8 @@ def check_nothing_else(check):
             others.append(name)
 
     check.file.visititems(visit)
-    known = ("token_types", "parameters/", "implicit_attention/", "indicators/softmax_fraction", "maps/")
+    known = ("token_types", "parameters/", "implicit_attention/", "indicators/softmax_fraction", "maps/",
+             "tokens/type", "tokens/region", "indicators/a_to_", "indicators/b_to_", "indicators/special_to_")
     check.demand(all(name.startswith(known) for name in others), f"undocumented datasets: {others}")
 
 
