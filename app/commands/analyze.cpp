@@ -193,7 +193,7 @@ Done analyse_one(const Options& options, const std::string& path,
     const auto tokenizer = tokenizer_of(*checkpoint);
     auto input_choice = input_options(options);
     if (options.chat) input_choice.chat = load_chat_template(path);
-    input_choice.vocabulary = inspection.config.vocabulary;
+    input_choice.vocabulary = inspection.config.source_vocabulary();
     input_choice.check_length = [&](std::int64_t tokens) {
         model::check_length(tokens, inspection.config, options.beyond_positions);
     };

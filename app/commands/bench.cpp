@@ -67,7 +67,7 @@ void run(const Options& options, const Cancellation& cancellation) {
         *checkpoint, options.dtype == "bfloat16" ? checkpoint::LoadAs::bfloat16 : checkpoint::LoadAs::float32, nullptr,
         &cancellation);
     analysis::AnalysisRequest request;
-    request.sequences.push_back(sequence(options.length, model->config().vocabulary));
+    request.sequences.push_back(sequence(options.length, model->config().source_vocabulary()));
     if (model->config().encoder) request.targets = request.sequences;
     request.beyond_positions = options.beyond;
     request.settings_json = "{}";

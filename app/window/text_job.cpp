@@ -200,7 +200,7 @@ analysis::Input read_choice(const OpenModel& model, const TextChoice& choice, co
     options.length = choice.length;
     options.windows = choice.windows;
     options.repeat_token = choice.repeat_token;
-    options.vocabulary = model.inspection.config.vocabulary;
+    options.vocabulary = model.inspection.config.source_vocabulary();
     if (model.tokenizer) options.first_token_id = analysis::beginning_token(*model.file, *model.tokenizer);
     if (!model.tokenizer && !model.tokenizer_problem.empty())
         throw Error(ErrorCode::unsupported, model.file->display_name(), "expected a tokenizer that can be read",

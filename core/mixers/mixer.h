@@ -59,7 +59,7 @@ struct StackContext {
     const GuideMaps* guide = nullptr;  ///< of this layer, for mixers that read one; at least as long as the text so far
     at::Tensor memory;                 ///< [B, Lk, d] the encoder's output (cross-attention), or undefined
     const std::vector<std::int64_t>* memory_lengths = nullptr;
-    const kernels::ScoreRule* shared_bias = nullptr;  ///< its distance bias is every self-attention's of the tower (T5)
+    const kernels::ScoreRule* shared_bias = nullptr;  ///< its distance bias is that of the self-attention (T5)
     at::Tensor shared_bias_table;  ///< the same [heads, bias_length] where autograd records it, or undefined
     const std::vector<model::SwitchedOff>* switched_off = nullptr;  ///< of all sites; null: none
     const model::TrainingForward* training = nullptr;               ///< null: not recorded by autograd

@@ -5,6 +5,9 @@
 #include <cmath>
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/expm1.h>
@@ -13,6 +16,7 @@
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/minimum.h>
+#include <ATen/ops/pow.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/sigmoid.h>
@@ -198,10 +202,32 @@ void FeedForward::declare_plain(TensorPlan& plan, const TensorNames& names, cons
     if (activation == Activation::xielu) xielu.declare(plan, names.layer_stem + parts.activation);
 }
 
+at::Tensor Embedding::made_rows(const at::Tensor& numbers, std::int64_t size) const {
+    const at::Tensor number = numbers.unsqueeze(-1);
+    if (!fairseq_) {
+        // The sines get the odd one of an odd size. As numpy has it: in float64, and rounded to float32.
+        const at::Tensor step = at::arange(0, size, 2, at::kDouble) / static_cast<double>(size);
+        const at::Tensor angle = number.to(at::kDouble) / at::pow(10000.0, step);
+        return at::cat({angle.sin(), angle.cos().narrow(-1, 0, size / 2)}, -1).to(at::kFloat);
+    }
+    // In float32 from the first step on; an odd size ends in a zero.
+    const std::int64_t half = size / 2;
+    const at::Tensor frequency =
+        (at::arange(half, at::kFloat) * (-std::log(10000.0) / static_cast<double>(half - 1))).exp();
+    const at::Tensor angle = number.to(at::kFloat) * frequency;
+    const at::Tensor rows = at::constant_pad_nd(at::cat({angle.sin(), angle.cos()}, -1), {0, size % 2});
+    return rows * number.ge(position_offset_).to(at::kFloat);  // the row of padding is zero
+}
+
 at::Tensor Embedding::position_rows(const at::Tensor& ids, std::int64_t first_position) const {
-    if (position_padding_ < 0) return positions.narrow(0, first_position + position_offset_, ids.size(1));
+    const std::int64_t first = first_position + position_offset_, length = ids.size(1);
+    const auto rows = [this](const at::Tensor& numbers) {
+        return made_ ? made_rows(numbers, tokens.size(1)).to(tokens.scalar_type()) : at::embedding(positions, numbers);
+    };
+    if (position_padding_ < 0)
+        return made_ ? rows(at::arange(first, first + length, at::kLong)) : positions.narrow(0, first, length);
     const at::Tensor counted = ids.ne(position_padding_).to(at::kLong);
-    return at::embedding(positions, (counted.cumsum(1) + first_position) * counted + (position_offset_ - 1));
+    return rows((counted.cumsum(1) + first_position) * counted + (position_offset_ - 1));
 }
 
 /// As ESM: `dropped_token_` has no embedding, and the others are scaled as dropout would, by the share of tokens that
@@ -226,8 +252,9 @@ at::Tensor Embedding::operator()(const Batch& batch, std::int64_t first_position
         x = x +
             (batch.token_types.defined() ? at::embedding(token_types, batch.token_types) : token_types.select(0, 0));
     }
-    if (positions.defined()) x = x + position_rows(batch.ids, first_position);
-    x = norm(x);
+    if (norm_first_) x = norm(x);
+    if (positions.defined() || made_) x = x + position_rows(batch.ids, first_position);
+    if (!norm_first_) x = norm(x);
     return sum_projected_ ? projection(x) : x;
 }
 
@@ -242,15 +269,20 @@ void Embedding::declare(TensorPlan& plan, const TensorNames& names) {
     sum_projected_ = config.embedding_sum_projected;
     position_offset_ = config.position_offset;
     position_padding_ = config.position_padding;
+    norm_first_ = config.embedding_norm_first;
+    fairseq_ = config.fairseq_sinusoids;
     std::vector<std::string> tables{names.prefix + names.token_embedding + ".weight"};
     if (!names.shared_embedding.empty()) tables.push_back(names.prefix + names.shared_embedding + ".weight");
     if (!names.lone_embedding.empty()) tables.push_back(names.lone_embedding);
     // Without a file every name is there: two towers have one table.
     if (!plan.from_file() && !names.shared_embedding.empty()) std::swap(tables[0], tables[1]);
     plan.want(&tokens, tables, {{config.vocabulary, plan.keys().vocabulary}, entry});
-    if (config.positions == PositionKind::learned) {
-        plan.want(&positions, {names.prefix + names.position_embedding + ".weight"},
-                  {{config.position_offset + config.max_positions, plan.keys().positions}, added});
+    const std::string table = names.prefix + names.position_embedding + ".weight";
+    const bool sinusoidal = config.positions == PositionKind::sinusoidal;
+    made_ = sinusoidal && (config.fairseq_sinusoids || !plan.from_file() || !plan.has(table));
+    if (config.positions == PositionKind::learned || (sinusoidal && !made_)) {
+        plan.want(&positions, {table}, {{config.position_offset + config.max_positions, plan.keys().positions}, added},
+                  sinusoidal ? Initial::fixed : Initial::usual);
     }
     if (config.token_types > 0) {
         plan.want(&token_types, {names.prefix + names.token_type_embedding + ".weight"},

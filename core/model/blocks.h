@@ -70,7 +70,7 @@ private:
 /// What the first layer reads, of a Batch.
 struct Embedding {
     at::Tensor tokens;       ///< [vocabulary, e]
-    at::Tensor positions;    ///< [offset + max positions, d], or e (ALBERT), or undefined
+    at::Tensor positions;    ///< [offset + max positions, d], or e (ALBERT), or undefined: none, or made
     at::Tensor token_types;  ///< [types, d], or e, or undefined
     Norm norm;
     Linear projection;  ///< [d, e]; weight undefined: e = d
@@ -78,11 +78,15 @@ struct Embedding {
     void declare(TensorPlan& plan, const TensorNames& names);
 
 private:
+    /// Rows of the table, read or made: [L, d], or [B, L, d] where they depend on the tokens.
     at::Tensor position_rows(const at::Tensor& ids, std::int64_t first_position) const;
     at::Tensor without_dropped(const at::Tensor& x, const Batch& batch) const;
+    /// Those of PositionKind::sinusoidal, for tokens at these numbers.
+    at::Tensor made_rows(const at::Tensor& numbers, std::int64_t size) const;
 
     std::int64_t dropped_token_ = -1;
-    bool sum_projected_ = false;
+    bool sum_projected_ = false, norm_first_ = false;
+    bool made_ = false, fairseq_ = false;  ///< positions are computed; as fairseq does
     double scale_ = 1.0;
     std::int64_t position_offset_ = 0, position_padding_ = -1;
 };

@@ -120,7 +120,8 @@ std::vector<std::string> tied_heads(const ModelConfig& config, const TensorNames
 
 void find_lone_embeddings(const checkpoint::Checkpoint& file, Blueprint& made) {
     std::vector<std::string> others = tied_heads(made.config, made.names);
-    if (!made.encoder_names) return find_lone_embedding(file, made.names, others, made.notes);
+    if (!made.encoder_names || made.config.own_embedding)
+        return find_lone_embedding(file, made.names, others, made.notes);
     // Both towers' are one, and their second name is looked for first.
     const auto table_of = [](const TensorNames& names) { return names.prefix + names.token_embedding; };
     others.insert(others.begin(), table_of(made.names));

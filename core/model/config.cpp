@@ -52,6 +52,8 @@ const char* name(PositionKind kind) {
             return "none";
         case PositionKind::learned:
             return "learned";
+        case PositionKind::sinusoidal:
+            return "sinusoidal";
         case PositionKind::rotary:
             return "rotary";
         case PositionKind::alibi:
@@ -133,6 +135,7 @@ std::string ModelConfig::to_json() const {
         {"first_input_norm", first_input_norm},
         {"residual_after_norm", residual_after_norm},
         {"embedding_norm", embedding_norm},
+        {"embedding_norm_first", embedding_norm_first},
         {"embedding_size", embedding_size},
         {"embedding_sum_projected", embedding_sum_projected},
         {"embedding_scale", embedding_scale},
@@ -179,6 +182,7 @@ std::string ModelConfig::to_json() const {
         json["value_size"] = value_size;
     }
     if (!chunks.empty()) json["chunks"] = chunks;
+    if (positions == PositionKind::sinusoidal) json["fairseq_sinusoids"] = fairseq_sinusoids;
     if (positions == PositionKind::rotary) json["rope"] = model::to_json(rope);
     if (!rotary_layers.empty()) json["rotary_layers"] = rotary_layers;
     if (window_rope) json["window_rope"] = model::to_json(*window_rope);
@@ -200,6 +204,7 @@ std::string ModelConfig::to_json() const {
     if (encoder) {
         json["encoder"] = nlohmann::json::parse(encoder->to_json(), nullptr, false);
         json["decoder_start"] = decoder_start;
+        json["own_embedding"] = own_embedding;
     }
     if (!original_json.empty()) json["original"] = nlohmann::json::parse(original_json, nullptr, false);
     return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);

@@ -13,7 +13,7 @@ namespace headscope::model {
 
 enum class NormKind { layer, rms };
 enum class Activation { gelu, gelu_tanh, gelu_quick, silu, relu, relu_squared, tanh, xielu };
-enum class PositionKind { none, learned, rotary, alibi, bucketed };
+enum class PositionKind { none, learned, sinusoidal, rotary, alibi, bucketed };
 
 /// Norms of query and key before the scores: of each head for itself (Qwen3), perhaps with a gain of its own and no
 /// bias (StableLM), or of all heads' numbers together (OLMo 2); or of each head after its rotation, without a gain, in
@@ -68,7 +68,7 @@ struct ModelConfig {
     std::int64_t value_size = 0;         ///< of a value head there, head_size being a query's and key's
     std::int64_t token_types = 0;        ///< 0: no such embedding
     std::int64_t max_positions = 0;      ///< 0: no limit
-    bool positions_are_a_table = false;  ///< learned: --beyond-positions cannot work
+    bool positions_are_a_table = false;  ///< which has so many rows: --beyond-positions cannot work
     bool causal = true;
     bool pre_norm = true;  ///< false: x = norm(x + f(x)), the original Transformer's
     /// x + f(norm x) + g(norm' x), from one input; g shares f's norm where the family has no name for another (GPT-J).
@@ -78,6 +78,7 @@ struct ModelConfig {
     /// apply_residual_connection_post_layernorm).
     bool residual_after_norm = false;
     bool embedding_norm = false;
+    bool embedding_norm_first = false;  ///< before positions are added (the decoder of small Blenderbot)
     bool final_norm = true;
     bool query_key_value_bias = false;
     bool output_bias = false;  ///< of the projection after the heads
@@ -99,6 +100,9 @@ struct ModelConfig {
     bool gated_feed_forward = false;
     PositionKind positions = PositionKind::learned;
     std::int64_t position_offset = 0;  ///< row of the position table that the first token reads
+    /// PositionKind::sinusoidal, sines in the first half and cosines in the second. Marian's wavelengths begin at 2 pi
+    /// and stop short of 20 000 pi; the file may have the table. fairseq's (M2M100) reach it, and never lie in a file.
+    bool fairseq_sinusoids = false;
     /// Tokens with this id read the row before that and are not counted (RoBERTa); -1: none.
     std::int64_t position_padding = -1;
     RopeConfig rope;
@@ -144,20 +148,24 @@ struct ModelConfig {
     mixers::MixerOptions mixer_options;   ///< of those that have any
     double initializer_range = 0.02;      ///< deviation of fresh matrices, embeddings and guide noise
     double soft_cap = 0, final_soft_cap = 0;
-    /// A bias of the scores by distance, one table for all layers of a tower, alone (PositionKind::bucketed, T5) or
-    /// beside other positions (MPNet); distances from `farthest_bucket` on share one entry. 0: none.
+    /// A bias of the scores by distance, one table for all layers of a tower or one for each, alone
+    /// (PositionKind::bucketed, T5) or beside other positions (MPNet); distances from `farthest_bucket` on share one
+    /// entry. 0: none.
     std::int64_t distance_buckets = 0, farthest_bucket = 0;
     std::int64_t bucket_rows =
         0;                    ///< of that table, where it has further ones, which nothing reads; 0: distance_buckets
     double head_scale = 1.0;  ///< of the hidden states that the head reads
     /// Of an encoder-decoder: this is the decoder, and what it looks at by cross-attention is
     std::shared_ptr<const ModelConfig> encoder;
+    bool own_embedding = false;       ///< each tower's tokens have a table of their own, perhaps of another vocabulary
     std::int64_t decoder_start = -1;  ///< the token that every text of such a decoder begins with; -1: not known
     std::string original_json;        ///< config.json as it was read
 
     /// Layers that a file may have after these, which predict further tokens and are not run.
     std::int64_t further_layers = 0;
 
+    /// Entries of the vocabulary of what is read: an encoder-decoder's source.
+    std::int64_t source_vocabulary() const { return encoder ? encoder->vocabulary : vocabulary; }
     /// Layers of the whole model, as files and the command line number them: the encoder's come first.
     std::int64_t all_layers() const { return layers + (encoder ? encoder->layers : 0); }
     bool has_experts(std::int64_t layer) const {

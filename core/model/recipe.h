@@ -72,6 +72,7 @@ struct LayerNames {
     std::vector<ExpertNames> experts;                 ///< alternatives: the first whose experts the file has
     std::string shared_gate, shared_up, shared_down;  ///< ModelConfig::shared_expert
     std::string shared_share;                         ///< of shared_expert_gated: what its sigmoid is of
+    std::string bucket_bias;                          ///< PositionKind::bucketed, of this layer
     std::string cross_norm, cross_query, cross_key, cross_value, cross_output;  ///< of a decoder that has an encoder
 };
 
@@ -80,8 +81,8 @@ struct TensorNames {
     /// What may stand before every name of the backbone; the first one under which the token embedding is found.
     std::vector<std::string> prefixes{""};
     std::string token_embedding, position_embedding, token_type_embedding, embedding_norm;
-    std::string shared_embedding;  ///< both towers' tokens, where `token_embedding` is not in the file
-    std::string bucket_bias;       ///< ModelConfig::distance_buckets
+    std::string shared_embedding;  ///< both towers' tokens, where `token_embedding` is not in the file; empty: none
+    std::string bucket_bias;       ///< ModelConfig::distance_buckets, of all layers
     /// Alternatives, whole names after the prefix: the rotary frequencies, which hold where the file has them.
     std::vector<std::string> rotary_frequencies;
     std::string guide, guide_ids;      ///< whole names after the prefix: noise and tokens of guide streams

@@ -20,19 +20,20 @@ SizeKeys keys(const std::string& side) {
     return keys;
 }
 
-ModelConfig read_side(const ConfigReader& reader, const std::string& side) {
+ModelConfig read_side(const ConfigReader& reader, const std::string& side, const SizeDefaults& sizes,
+                      const BartDefaults& defaults) {
     ModelConfig config;
-    read_sizes(config, reader, keys(side));
-    config.max_positions = reader.size("max_position_embeddings", 1024);
+    read_sizes(config, reader, keys(side), sizes);
+    config.max_positions = reader.size("max_position_embeddings", defaults.positions);
     config.positions = PositionKind::learned;
     config.positions_are_a_table = true;
     config.position_offset = 2;
     config.embedding_norm = true;
     config.embedding_scale =
-        reader.boolean("scale_embedding", false) ? std::sqrt(static_cast<double>(config.hidden)) : 1.0;
+        reader.boolean("scale_embedding", defaults.scaled) ? std::sqrt(static_cast<double>(config.hidden)) : 1.0;
     config.pre_norm = config.final_norm = false;
     config.norm = NormKind::layer;
-    config.activation = read_activation(reader, "activation_function", "gelu");
+    config.activation = read_activation(reader, "activation_function", defaults.activation);
     config.query_key_value_bias = config.output_bias = config.feed_forward_bias = true;
     return config;
 }
@@ -41,13 +42,7 @@ ModelConfig read(const ConfigReader& reader) {
     // What fairseq's relatives of BART changed, in files of before model_type told them apart.
     for (const char* key : {"normalize_before", "add_final_layer_norm", "static_position_embeddings"})
         require_false(reader, key);
-    ModelConfig encoder = read_side(reader, "encoder");
-    encoder.causal = false;
-    ModelConfig decoder = read_side(reader, "decoder");
-    decoder.encoder = std::make_shared<ModelConfig>(encoder);
-    decoder.tied_head = reader.boolean("tie_word_embeddings", true);
-    decoder.decoder_start = reader.count("decoder_start_token_id", 2);
-    return decoder;
+    return read_bart(reader, {});
 }
 
 TensorNames tower_names(const std::string& tower) {
@@ -67,14 +62,54 @@ TensorNames tower_names(const std::string& tower) {
     names.in_layer.up = "fc1";
     names.in_layer.down = "fc2";
     names.in_layer.feed_forward_norm = "final_layer_norm";
+    names.final_norm = tower + ".layer_norm";
     return names;
 }
 
-TensorNames encoder_names(const ModelConfig&) {
+}  // namespace
+
+BartDefaults large_bart(std::int64_t vocabulary, std::int64_t start) {
+    SizeDefaults sizes;
+    sizes.vocabulary = vocabulary;
+    sizes.hidden = 1024;
+    sizes.layers = 12;
+    sizes.heads = 16;
+    sizes.feed_forward = 4096;
+    BartDefaults defaults;
+    defaults.encoder = defaults.decoder = sizes;
+    defaults.start = start;
+    return defaults;
+}
+
+ModelConfig read_bart(const ConfigReader& reader, const BartDefaults& defaults) {
+    ModelConfig encoder = read_side(reader, "encoder", defaults.encoder, defaults);
+    encoder.causal = false;
+    ModelConfig decoder = read_side(reader, "decoder", defaults.decoder, defaults);
+    decoder.encoder = std::make_shared<ModelConfig>(encoder);
+    decoder.tied_head = reader.boolean("tie_word_embeddings", true);
+    const bool known = reader.has("decoder_start_token_id") || defaults.start < decoder.vocabulary;
+    if (known) decoder.decoder_start = reader.count("decoder_start_token_id", defaults.start);
+    return decoder;
+}
+
+void change_towers(ModelConfig& decoder, const std::function<void(ModelConfig& tower)>& change) {
+    ModelConfig encoder = *decoder.encoder;
+    change(encoder);
+    change(decoder);
+    decoder.encoder = std::make_shared<ModelConfig>(encoder);
+}
+
+ModelConfig read_pre_norm_bart(const ConfigReader& reader, const BartDefaults& defaults) {
+    ModelConfig config = read_bart(reader, defaults);
+    change_towers(config, [](ModelConfig& tower) { tower.pre_norm = tower.final_norm = true; });
+    return config;
+}
+
+TensorNames bart_encoder_names(const ModelConfig&) {
     return tower_names("encoder");
 }
 
-TensorNames names(const ModelConfig&) {
+TensorNames bart_names(const ModelConfig&) {
     TensorNames names = tower_names("decoder");
     names.in_layer.cross_norm = "encoder_attn_layer_norm";
     names.in_layer.cross_query = "encoder_attn.q_proj";
@@ -87,9 +122,7 @@ TensorNames names(const ModelConfig&) {
     return names;
 }
 
-}  // namespace
-
-const Family kBart{"bart", {"bart"}, "BART: encoder and decoder, post-norm, learned positions",
-                   read,   names,    encoder_names};
+const Family kBart{"bart", {"bart"},   "BART: encoder and decoder, post-norm, learned positions",
+                   read,   bart_names, bart_encoder_names};
 
 }  // namespace headscope::model

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,29 @@ TensorNames deepseek_names(const ModelConfig& config);
 /// no_rope_layers: 1 for each layer that has positions; else all but every no_rope_layer_interval-th have.
 /// `empty_is_none`: an empty list is as none.
 std::vector<std::int64_t> read_rotary_layers(const ConfigReader& reader, std::int64_t layers, bool empty_is_none);
+
+// BART's, which the others of its names start from. What the file leaves out: `sizes` (0: it must not), and a start
+// token, which counts where the vocabulary has it.
+struct BartDefaults {
+    SizeDefaults encoder, decoder;
+    std::int64_t positions = 1024, start = 2;
+    std::string activation = "gelu";
+    bool scaled = false;
+};
+ModelConfig read_bart(const ConfigReader& reader, const BartDefaults& defaults);
+TensorNames bart_names(const ModelConfig& config);
+TensorNames bart_encoder_names(const ModelConfig& config);
+/// The same with norms before what they were behind, and one at the end of each tower (mBART).
+ModelConfig read_pre_norm_bart(const ConfigReader& reader, const BartDefaults& defaults);
+/// Both towers of a BART, which `change` is for.
+void change_towers(ModelConfig& decoder, const std::function<void(ModelConfig& tower)>& change);
+/// What most configuration classes of these families say.
+BartDefaults large_bart(std::int64_t vocabulary, std::int64_t start);
+
+// T5's, with what feed_forward_proj says where the file does not.
+ModelConfig read_t5(const ConfigReader& reader, const std::string& feed_forward);
+TensorNames t5_names(const ModelConfig& config);
+TensorNames t5_encoder_names(const ModelConfig& config);
 
 // BERT's.
 ModelConfig read_bert(const ConfigReader& reader);

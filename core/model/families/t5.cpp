@@ -49,30 +49,40 @@ void read_buckets(ModelConfig& config, const ConfigReader& reader) {
     }
 }
 
-ModelConfig read(const ConfigReader& reader) {
+}  // namespace
+
+ModelConfig read_t5(const ConfigReader& reader, const std::string& feed_forward) {
     // With a decoder in the file transformers then answers otherwise with a cache than without.
     if (reader.boolean("is_decoder", false)) reader.unsupported("is_decoder", "false");
-    const bool multilingual = reader.text("model_type", "t5") == "mt5";
     ModelConfig config;
     read_sizes(config, reader, keys("num_layers"), SizeDefaults{0, 64});
     config.norm = NormKind::rms;
     config.norm_epsilon = reader.positive("layer_norm_epsilon", 1e-6);
     config.attention_scale = 1.0;
     read_buckets(config, reader);
-    read_feed_forward(config, reader, multilingual ? "gated-gelu" : "relu");
+    read_feed_forward(config, reader, feed_forward);
     config.causal = false;
 
     ModelConfig decoder = config;
     decoder.encoder = std::make_shared<ModelConfig>(config);
     decoder.layers = reader.size("num_decoder_layers", config.layers);
     decoder.causal = true;
-    // The head shares the embedding where the file has no other, whatever tie_word_embeddings says: what that says is
-    // whether the hidden states are scaled. transformers 5 writes the answer under a name of its own.
+    // The head shares the embedding where the file has no other, whatever tie_word_embeddings says.
     decoder.tied_head = true;
-    const bool scaled = reader.boolean("scale_decoder_outputs", reader.boolean("tie_word_embeddings", true));
-    if (scaled && !multilingual) decoder.head_scale = 1.0 / std::sqrt(static_cast<double>(config.hidden));
     decoder.decoder_start = reader.count("decoder_start_token_id", reader.count("pad_token_id", 0));
     return decoder;
+}
+
+namespace {
+
+ModelConfig read(const ConfigReader& reader) {
+    const bool multilingual = reader.text("model_type", "t5") == "mt5";
+    ModelConfig config = read_t5(reader, multilingual ? "gated-gelu" : "relu");
+    // What tie_word_embeddings says is whether the hidden states are scaled. transformers 5 writes the answer under a
+    // name of its own.
+    const bool scaled = reader.boolean("scale_decoder_outputs", reader.boolean("tie_word_embeddings", true));
+    if (scaled && !multilingual) config.head_scale = 1.0 / std::sqrt(static_cast<double>(config.hidden));
+    return config;
 }
 
 TensorNames tower_names(const std::string& tower, const std::string& layers, const std::string& feed_forward) {
@@ -95,13 +105,15 @@ TensorNames tower_names(const std::string& tower, const std::string& layers, con
     return names;
 }
 
-TensorNames encoder_names(const ModelConfig& config) {
+}  // namespace
+
+TensorNames t5_encoder_names(const ModelConfig& config) {
     TensorNames names = tower_names("encoder", "num_layers", "layer.1.");
     names.in_layer.up = config.gated_feed_forward ? "layer.1.DenseReluDense.wi_1" : "layer.1.DenseReluDense.wi";
     return names;
 }
 
-TensorNames names(const ModelConfig& config) {
+TensorNames t5_names(const ModelConfig& config) {
     TensorNames names = tower_names("decoder", "num_decoder_layers", "layer.2.");
     names.in_layer.up = config.gated_feed_forward ? "layer.2.DenseReluDense.wi_1" : "layer.2.DenseReluDense.wi";
     names.in_layer.cross_norm = "layer.1.layer_norm";
@@ -114,10 +126,8 @@ TensorNames names(const ModelConfig& config) {
     return names;
 }
 
-}  // namespace
-
 const Family kT5{
     "t5", {"t5", "mt5"}, "T5, T5 1.1, Flan-T5, mT5: encoder and decoder, biases by distance, scores without a scale",
-    read, names,         encoder_names};
+    read, t5_names,      t5_encoder_names};
 
 }  // namespace headscope::model

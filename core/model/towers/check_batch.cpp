@@ -54,7 +54,7 @@ void check_positions(std::int64_t total, const ModelConfig& config, bool beyond_
         "expected at most " + std::to_string(config.max_positions) + " tokens, the model's positions";
     const std::string found = "found " + std::to_string(total);
     if (config.positions_are_a_table) {
-        throw Error(ErrorCode::limit, side + "length", limit + " (a table in the file: there are no more)", found);
+        throw Error(ErrorCode::limit, side + "length", limit + " (a table: there are no more)", found);
     }
     if (!beyond_positions) {
         throw Error(ErrorCode::limit, side + "length", limit, found + " (--beyond-positions runs past the limit)");

@@ -38,11 +38,7 @@ void Tower::declare(TensorPlan& plan, TensorNames names, TowerPlace place, std::
         rotary_.emplace(config_->rope, config_->head_size, config_->max_positions);
     if (rotary_) rotary_->declare(plan, names);
     if (config_->window_rope) window_rotary_.emplace(*config_->window_rope, config_->head_size, config_->max_positions);
-    if (config_->distance_buckets > 0) {
-        const std::int64_t rows = config_->bucket_rows > 0 ? config_->bucket_rows : config_->distance_buckets;
-        plan.want(&bucket_bias_, {names.prefix + names.bucket_bias + ".weight"},
-                  {{rows, names.keys.distance_buckets}, {config_->heads, names.keys.heads}});
-    }
+    if (!names.bucket_bias.empty()) declare_bias(plan, &bucket_bias_, names.prefix + names.bucket_bias, names.keys);
     const std::vector<std::int64_t>& shared = config_->shared_layers;
     layers_.resize(shared.empty() ? static_cast<std::size_t>(config_->layers) : names.listed_layers.size());
     for (std::size_t number = 0; number < layers_.size(); ++number) {
@@ -82,6 +78,8 @@ void Tower::declare_layer(TensorPlan& plan, const TensorNames& names, std::int64
     if (number > 0 || config_->first_input_norm) norm(layer.input_norm, names.in_layer.input_norm);
     layer.mixer->declare(plan, names);
     const std::string& value_size = config_->value_size > 0 ? names.keys.value_size : names.keys.head_size;
+    if (!names.in_layer.bucket_bias.empty())
+        declare_bias(plan, &layer.bucket_bias, names.layer_stem + names.in_layer.bucket_bias, names.keys);
     layer.output.declare(plan, names.layer_stem + names.in_layer.output, hidden,
                          {layer.mixer->output_size(), names.keys.heads + " * " + value_size}, config_->output_bias);
     norm(layer.attention_update_norm, names.in_layer.attention_update_norm);
@@ -121,6 +119,22 @@ Tower::Rotation Tower::rotation(const std::optional<Rotary>& rotary, std::int64_
     return rotation;
 }
 
+void Tower::declare_bias(TensorPlan& plan, at::Tensor* into, const std::string& name, const SizeKeys& keys) const {
+    const std::int64_t rows = config_->bucket_rows > 0 ? config_->bucket_rows : config_->distance_buckets;
+    plan.want(into, {name + ".weight"}, {{rows, keys.distance_buckets}, {config_->heads, keys.heads}});
+}
+
+void Tower::enter_bias(const at::Tensor& table, kernels::ScoreRule& bias, mixers::StackContext& context,
+                       bool recorded) const {
+    const at::Tensor plain = table.narrow(0, 0, config_->distance_buckets).to(at::kFloat).contiguous();
+    kernels::set_bucketed_bias(bias, {plain.const_data_ptr<float>(), static_cast<std::size_t>(plain.numel())},
+                               plain.size(0), plain.size(1), config_->farthest_bucket, !config_->causal, 0, 0);
+    context.shared_bias = &bias;
+    if (!recorded) return;
+    const auto columns = kernels::bucket_columns(config_->distance_buckets, config_->farthest_bucket, !config_->causal);
+    context.shared_bias_table = table.index_select(0, at::tensor(columns, at::kLong)).t().contiguous();
+}
+
 at::Tensor Tower::run(const Batch& batch, const ForwardOptions& options, mixers::StackContext context) const {
     const std::int64_t held = options.cache ? options.cache->length() : 0;
     const std::int64_t length = batch.ids.size(1);
@@ -130,18 +144,8 @@ at::Tensor Tower::run(const Batch& batch, const ForwardOptions& options, mixers:
     const Rotation nowhere{};
 
     kernels::ScoreRule bias;
-    if (bucket_bias_.defined()) {
-        const at::Tensor table = bucket_bias_.narrow(0, 0, config_->distance_buckets).to(at::kFloat).contiguous();
-        kernels::set_bucketed_bias(bias, {table.const_data_ptr<float>(), static_cast<std::size_t>(table.numel())},
-                                   table.size(0), table.size(1), config_->farthest_bucket, !config_->causal, length,
-                                   held + length);
-        context.shared_bias = &bias;
-        if (options.training) {
-            const auto columns =
-                kernels::bucket_columns(config_->distance_buckets, config_->farthest_bucket, !config_->causal);
-            context.shared_bias_table = bucket_bias_.index_select(0, at::tensor(columns, at::kLong)).t().contiguous();
-        }
-    }
+    const bool trains = options.training != nullptr;
+    if (bucket_bias_.defined()) enter_bias(bucket_bias_, bias, context, trains);
 
     at::Tensor hidden = embedding_(batch, held);
     context.training = options.training;
@@ -172,6 +176,7 @@ at::Tensor Tower::run(const Batch& batch, const ForwardOptions& options, mixers:
         LayerCaches caches{take_cache(), nullptr};
         if (layer.cross) caches.cross = take_cache();
         context.guide = guides ? &(*guides)[number] : nullptr;
+        if (layer.bucket_bias.defined()) enter_bias(layer.bucket_bias, bias, context, trains);
         context.input_embedding = embedding_for(layer, embedding);
         context.output_projection = &layer.output.weight;
         if (options.skip_layers.count(counted) == 0) {

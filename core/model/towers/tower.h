@@ -27,6 +27,7 @@ struct Layer {
     Norm feed_forward_norm;
     FeedForward feed_forward;
     Norm feed_forward_update_norm;
+    at::Tensor bucket_bias;  ///< [buckets, heads] of PositionKind::bucketed where each layer has its own, or undefined
 
     // Of a decoder that has an encoder, after the mixer of its own tokens:
     Norm cross_norm;
@@ -80,6 +81,10 @@ private:
     void add_sites(const mixers::Mixer& mixer, std::int64_t number, std::vector<Site>& sites) const;
     at::Tensor run_layer(const Layer& layer, const at::Tensor& hidden, const mixers::StackContext& context,
                          const LayerCaches& caches) const;
+    void declare_bias(TensorPlan& plan, at::Tensor* into, const std::string& name, const SizeKeys& keys) const;
+    /// `table` is the bias by distance of the self-attentions to come; `bias` is what the context then points to.
+    void enter_bias(const at::Tensor& table, kernels::ScoreRule& bias, mixers::StackContext& context,
+                    bool recorded) const;
     /// Of a mixer that reads the embeddings: those after its layer's input norm.
     at::Tensor embedding_for(const Layer& layer, const at::Tensor& embedding) const;
 
@@ -101,7 +106,8 @@ private:
     std::vector<std::size_t> order_;         ///< which of them is run, by layer number
     std::vector<std::int64_t> first_sites_;  ///< by layer number
     Norm final_norm_;
-    at::Tensor bucket_bias_;  ///< [ModelConfig::bucket_rows, heads], or undefined
+    /// [ModelConfig::bucket_rows, heads] where all layers share one, or undefined
+    at::Tensor bucket_bias_;
     TowerPlace place_;
 
     bool reads_guides_ = false;
