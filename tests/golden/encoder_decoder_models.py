@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Golden data of tests/core/model/test_encoder_decoder.cpp: tiny T5 and BART models by transformers, eager, float64.
+"""Golden data of tests/core/model/test_encoder_decoder.cpp: tiny encoder-decoders by transformers, eager, float64.
 
 Weights are those of models.py: every element follows from its tensor's name. A case holds the configuration, the names
 and shapes of the file's tensors, what encoder and decoder read (padded, with lengths), and what transformers made of
 it: logits, hidden states of both towers, the weights of all three kinds of attention, and a greedy continuation.
 
-    python tests/golden/encoder_decoder_models.py     writes tests/golden/models/{t5,bart}*.json
+    python tests/golden/encoder_decoder_models.py [CASE...]     writes tests/golden/models/CASE.json, else all of them
 
 Needs torch 2.14, transformers 5.23, safetensors.
 """
 
 import json
 import pathlib
+import sys
 import tempfile
 
 import torch
@@ -37,6 +38,8 @@ def mask(lengths, longest):
 
 def case(name, model_class, config, source, target, *, lengths=None, target_lengths=None, extra=None, without=(),
          change_config=None, file_type="F32", shards=1, generate=0, keep=("logits", "hidden", "attention")):
+    if sys.argv[1:] and name not in sys.argv[1:]:
+        return name, None
     shapes, saved = tensor_shapes(model_class, config)
     shapes |= extra or {}
     for tensor in without:
@@ -77,7 +80,8 @@ def case(name, model_class, config, source, target, *, lengths=None, target_leng
             result["attention"] = [rounded(a) for a in out.decoder_attentions]
             result["cross_attention"] = [rounded(a) for a in out.cross_attentions]
     if generate:
-        made = model.generate(torch.tensor(source[:1])[:, : (lengths or [None])[0]], max_new_tokens=generate,
+        prompt = torch.tensor(source[:1])[:, : (lengths or [None])[0]]
+        made = model.generate(prompt, attention_mask=torch.ones_like(prompt), max_new_tokens=generate,
                               do_sample=False, num_beams=1, forced_bos_token_id=None, forced_eos_token_id=None)
         result["generated"] = made[0].tolist()
     return name, result
@@ -123,11 +127,79 @@ def cases():
                T.BartConfig(**{**bart, "tie_word_embeddings": False, "scale_embedding": False,
                                "activation_function": "relu"}),
                source[:1], target[:1], file_type="F16", keep=("logits",))
+    yield from relatives_of_bart(bart, source, target)
+    umt5 = t5 | dict(vocab_size=43, num_decoder_layers=2)
+    yield case("umt5", T.UMT5ForConditionalGeneration, T.UMT5Config(**umt5), source, target, lengths=[13, 8],
+               target_lengths=[10, 4], generate=7)
+    # As it is published: a head of its own, and ungated for once.
+    yield case("umt5-own-head", T.UMT5ForConditionalGeneration,
+               T.UMT5Config(**umt5 | {"num_decoder_layers": 1, "feed_forward_proj": "relu"}), source[:1], target[:1],
+               extra={"lm_head.weight": [43, 20]}, keep=("logits",),
+               change_config=lambda config: config.update(tie_word_embeddings=False))
+
+
+def old(**keys):
+    """Files of before transformers 5: other names, aliases, keys of fairseq that nobody reads, no new ones."""
+    def change(config):
+        config |= {"torch_dtype": config.pop("dtype"), "num_hidden_layers": config["encoder_layers"], "num_beams": 4,
+                   "classif_dropout": 0.0, "gradient_checkpointing": False, **keys}
+        for key in ("tie_word_embeddings", "is_decoder"):
+            config.pop(key, None)
+    return change
+
+
+def relatives_of_bart(bart, source, target):
+    T = transformers
+    pair = dict(lengths=[13, 8], target_lengths=[10, 4])
+    fairseq = dict(normalize_before=True, add_final_layer_norm=True, normalize_embedding=False)
+    tables = {f"model.{tower}.embed_positions.weight": [20, 21] for tower in ("encoder", "decoder")}
+    odd = {**bart, "d_model": 21, "encoder_attention_heads": 3}
+    two = {**odd, "decoder_vocab_size": 37}
+    below = [[token % 37 for token in row] for row in target]
+    padded = [[token if i % 5 else 1 for i, token in enumerate(row, 2)] for row in source]
+    whole = [[max(token, 2) for token in row] for row in target]   # no padding: that counts otherwise in pieces
+
+    yield case("marian", T.MarianMTModel, T.MarianConfig(**bart), source, target, **pair, generate=7)
+    yield case("marian-two-vocabularies", T.MarianMTModel,
+               T.MarianConfig(**two, share_encoder_decoder_embeddings=False), source, below, **pair, generate=7,
+               keep=("logits",))
+    yield case("marian-two-untied", T.MarianMTModel,
+               T.MarianConfig(**two, share_encoder_decoder_embeddings=False, tie_word_embeddings=False), source[:1],
+               below[:1], keep=("logits",))
+    # Files may hold the sinusoids.
+    yield case("marian-old-tables", T.MarianMTModel, T.MarianConfig(**odd), source[:1], target[:1], extra=tables,
+               keep=("logits",), change_config=old(static_position_embeddings=True, normalize_before=False))
+    yield case("mbart", T.MBartForConditionalGeneration, T.MBartConfig(**bart), source, target, **pair, generate=7,
+               keep=("logits",))
+    yield case("mbart-old", T.MBartForConditionalGeneration, T.MBartConfig(**bart), source[:1], target[:1],
+               keep=("logits",),
+               change_config=old(**fairseq, static_position_embeddings=False, decoder_start_token_id=None))
+    yield case("m2m-100", T.M2M100ForConditionalGeneration, T.M2M100Config(**bart), padded, whole, **pair, generate=7)
+    # An odd size, tables that nobody reads, padding among what the decoder reads, more tokens than positions.
+    yield case("m2m-100-old-beyond", T.M2M100ForConditionalGeneration,
+               T.M2M100Config(**odd | dict(max_position_embeddings=9, scale_embedding=False, pad_token_id=3)),
+               source[:1], [[2, 3, 7, 3] + target[0][1:]], keep=("logits",),
+               extra={f"model.{tower}.embed_positions.weights": [11, 21] for tower in ("encoder", "decoder")},
+               change_config=old(static_position_embeddings=True))
+    yield case("pegasus", T.PegasusForConditionalGeneration, T.PegasusConfig(**bart), source, target, **pair,
+               generate=7, keep=("logits",))
+    yield case("pegasus-old", T.PegasusForConditionalGeneration,
+               T.PegasusConfig(**odd | {"activation_function": "relu"}), source[:1], target[:1], without=tuple(tables),
+               keep=("logits",), change_config=old(**fairseq, extra_pos_embeddings=1))
+    yield case("blenderbot", T.BlenderbotForConditionalGeneration, T.BlenderbotConfig(**bart), source, target, **pair,
+               generate=7, keep=("logits",))
+    yield case("blenderbot-old", T.BlenderbotForConditionalGeneration,
+               T.BlenderbotConfig(**{**bart, "scale_embedding": False}), source[:1], target[:1], keep=("logits",),
+               change_config=old(**fairseq, layernorm_variant="prelayernorm"))
+    yield case("blenderbot-small", T.BlenderbotSmallForConditionalGeneration, T.BlenderbotSmallConfig(**bart), source,
+               target, **pair, generate=7, keep=("logits",))
 
 
 def main():
     folder = pathlib.Path(__file__).parent / "models"
     for name, data in cases():
+        if data is None:
+            continue
         (folder / f"{name}.json").write_text(json.dumps(data, separators=(",", ":")) + "\n")
         print(name, len(data["tensors"]), "tensors", (folder / f"{name}.json").stat().st_size, "bytes")
 

@@ -17,6 +17,7 @@ ModelConfig read(const ConfigReader& reader) {
     ModelConfig config = read_bart(reader, defaults);
     change_towers(config, [](ModelConfig& tower) { tower.position_offset = 0; });
     config.embedding_norm_first = true;
+    config.embedding_scale = 1;  // whatever scale_embedding says: that is for the encoder alone
     return config;
 }
 

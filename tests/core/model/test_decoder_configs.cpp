@@ -282,13 +282,14 @@ TEST_CASE("What transformers consults and no family reads is refused by its key,
         if (key != "is_causal") CHECK_NOTHROW(changed.build());
     };
     for (const char* name :
-         {"gpt2",      "llama",      "qwen2",    "opt",       "bloom",      "neox",       "mistral", "qwen3",
-          "gemma2",    "phi",        "gptj",     "olmo2",     "gpt-oss",    "bert",       "roberta", "distilbert",
-          "albert",    "modernbert", "electra",  "mpnet",     "eurobert",   "nomic-bert", "esm",     "t5",
-          "mt5",       "bart",       "gemma",    "gemma3",    "phi3",       "smollm3",    "olmo",    "olmo3",
-          "granite",   "starcoder2", "stablelm", "glm",       "glm4",       "cohere",     "cohere2", "falcon",
-          "mpt",       "nemotron",   "exaone4",  "ministral", "ministral3", "seed-oss",   "apertus", "mixtral",
-          "qwen2-moe", "qwen3-moe",  "olmoe",    "granitemoe"}) {
+         {"gpt2",       "llama",      "qwen2",    "opt",        "bloom",      "neox",       "mistral", "qwen3",
+          "gemma2",     "phi",        "gptj",     "olmo2",      "gpt-oss",    "bert",       "roberta", "distilbert",
+          "albert",     "modernbert", "electra",  "mpnet",      "eurobert",   "nomic-bert", "esm",     "t5",
+          "mt5",        "bart",       "gemma",    "gemma3",     "phi3",       "smollm3",    "olmo",    "olmo3",
+          "granite",    "starcoder2", "stablelm", "glm",        "glm4",       "cohere",     "cohere2", "falcon",
+          "mpt",        "nemotron",   "exaone4",  "ministral",  "ministral3", "seed-oss",   "apertus", "mixtral",
+          "qwen2-moe",  "qwen3-moe",  "olmoe",    "granitemoe", "marian",     "mbart",      "m2m-100", "pegasus",
+          "blenderbot", "umt5"}) {
         DYNAMIC_SECTION(name) {
             const test::TinyCheckpoint file = test::golden_checkpoint(name);
             refuses_key(file, "transformers_weights", "other.safetensors");
@@ -304,13 +305,16 @@ TEST_CASE("What transformers consults and no family reads is refused by its key,
                                                                          {"gptj", "num_attention_heads", 9},
                                                                          {"t5", "num_attention_heads", 9},
                                                                          {"t5", "head_dim", 9},
-                                                                         {"bart", "hidden_size", 9}};
+                                                                         {"bart", "hidden_size", 9},
+                                                                         {"marian", "num_hidden_layers", 9},
+                                                                         {"umt5", "num_hidden_layers", 9}};
     for (const auto& [name, key, value] : aliases) refuses_key(test::golden_checkpoint(name), key, value);
     test::TinyCheckpoint same = test::golden_checkpoint("gpt2");
     same.config["num_attention_heads"] = same.config.at("n_head");
     CHECK_NOTHROW(same.build());
 
-    for (const char* name : {"t5", "bart"}) refuses_key(test::golden_checkpoint(name), "is_causal", false);
+    for (const char* name : {"t5", "bart", "marian", "umt5"})
+        refuses_key(test::golden_checkpoint(name), "is_causal", false);
     refuses_key(test::golden_checkpoint("native-standard"), "is_causal", false);
     test::TinyCheckpoint bloom = test::golden_checkpoint("bloom");
     bloom.config["slow_but_exact"] = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// T5 and BART against transformers' eager float64 (tests/golden/encoder_decoder_models.py), their caches, and what is
-// refused.
+// T5, BART and their relatives against transformers' eager float64 (tests/golden/encoder_decoder_models.py), their
+// caches, and what is refused.
 #include "tests/catch_with_torch.h"
 
 #include <array>
@@ -13,6 +13,7 @@
 
 #include "core/mixers/shared/attend.h"
 #include "core/model/generate.h"
+#include "core/model/presets.h"
 #include "core/model/towers/cache.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/model/recording_probe.h"
@@ -40,7 +41,11 @@ struct GoldenPair {
         return at::tensor(flat, at::kDouble).reshape(shape);
     }
     at::Tensor logits() const {
-        return numbers("logits", {batch.target.size(0), batch.target.size(1), checkpoint.config["vocab_size"]});
+        const auto& config = checkpoint.config;
+        const char* const key = config.contains("decoder_vocab_size") && !config["share_encoder_decoder_embeddings"]
+                                    ? "decoder_vocab_size"
+                                    : "vocab_size";
+        return numbers("logits", {batch.target.size(0), batch.target.size(1), config[key]});
     }
 };
 
@@ -70,11 +75,38 @@ at::Tensor all_logits(model::Model& model, const at::Tensor& hidden) {
 }
 
 const std::vector<std::string> kPairs{
-    "t5", "t5-v1.1-bf16-sharded", "t5-saved-untied", "t5-three-embeddings", "mt5", "bart", "bart-untied-f16",
+    "t5",
+    "t5-v1.1-bf16-sharded",
+    "t5-saved-untied",
+    "t5-three-embeddings",
+    "mt5",
+    "bart",
+    "bart-untied-f16",
+    "marian",
+    "marian-two-vocabularies",
+    "marian-two-untied",
+    "marian-old-tables",
+    "mbart",
+    "mbart-old",
+    "m2m-100",
+    "m2m-100-old-beyond",
+    "pegasus",
+    "pegasus-old",
+    "blenderbot",
+    "blenderbot-old",
+    "blenderbot-small",
+    "umt5",
+    "umt5-own-head",
 };
 
-at::Tensor forward(model::Model& model, const model::Batch& batch, model::Probe* probe) {
+/// Those whose files tell all that is inside; and these with others that have padded sequences and a continuation.
+const std::vector<std::string> kMeasured{"t5", "bart", "marian", "m2m-100", "umt5"};
+const std::vector<std::string> kPadded{"t5",      "bart",    "marian",     "marian-two-vocabularies", "mbart",
+                                       "m2m-100", "pegasus", "blenderbot", "blenderbot-small",        "umt5"};
+
+at::Tensor forward(model::Model& model, const model::Batch& batch, model::Probe* probe = nullptr) {
     model::ForwardOptions options;
+    options.beyond_positions = true;
     options.probe = probe;
     return model.forward(batch, options);
 }
@@ -94,7 +126,7 @@ TEST_CASE("Logits of encoder-decoders equal those of transformers", "[model][gol
             CAPTURE(name, static_cast<int>(precision));
             const GoldenPair golden = golden_pair(name);
             const auto model = golden.checkpoint.build(precision);
-            const at::Tensor logits = all_logits(*model, model->forward(golden.batch));
+            const at::Tensor logits = all_logits(*model, forward(*model, golden.batch));
             const at::Tensor expected = golden.logits();
             REQUIRE(largest_value(expected) > 0.1);
             CHECK(largest_difference(logits, expected, golden.batch.target_lengths) <
@@ -110,7 +142,10 @@ TEST_CASE("Tied embeddings are read from the one name that the file has", "[mode
              {"t5", "shared.weight", "encoder.embed_tokens.weight"},
              {"mt5", "shared.weight", "decoder.embed_tokens.weight"},
              {"bart", "model.shared.weight", "lm_head.weight"},
-             {"bart", "model.shared.weight", "model.decoder.embed_tokens.weight"}}) {
+             {"bart", "model.shared.weight", "model.decoder.embed_tokens.weight"},
+             {"marian", "model.shared.weight", "model.encoder.embed_tokens.weight"},
+             {"marian-two-vocabularies", "model.decoder.embed_tokens.weight", "lm_head.weight"},
+             {"umt5", "shared.weight", "lm_head.weight"}}) {
         CAPTURE(name, to);
         GoldenPair golden = golden_pair(name);
         if (golden.checkpoint.tensors.count(from) == 0) FAIL("no such tensor");
@@ -129,7 +164,7 @@ TEST_CASE("Tied embeddings are read from the one name that the file has", "[mode
 }
 
 TEST_CASE("Both towers' hidden states equal those of transformers", "[model][golden][encoder-decoder]") {
-    for (const std::string name : {"t5", "bart"}) {
+    for (const std::string& name : kMeasured) {
         CAPTURE(name);
         const GoldenPair golden = golden_pair(name);
         const auto model = golden.checkpoint.build();
@@ -154,7 +189,7 @@ TEST_CASE("Both towers' hidden states equal those of transformers", "[model][gol
 }
 
 TEST_CASE("Every site's weights equal those of transformers, the encoder's first", "[model][golden][encoder-decoder]") {
-    for (const std::string name : {"t5", "bart"}) {
+    for (const std::string& name : kMeasured) {
         CAPTURE(name);
         const GoldenPair golden = golden_pair(name);
         const auto model = golden.checkpoint.build();
@@ -196,7 +231,7 @@ TEST_CASE("Every site's weights equal those of transformers, the encoder's first
 }
 
 TEST_CASE("A padded pair gives what it gives alone", "[model][encoder-decoder]") {
-    for (const std::string name : {"t5", "bart"}) {
+    for (const std::string& name : kPadded) {
         CAPTURE(name);
         const GoldenPair golden = golden_pair(name);
         const auto model = golden.checkpoint.build();
@@ -225,7 +260,7 @@ TEST_CASE("A padded pair gives what it gives alone", "[model][encoder-decoder]")
 }
 
 TEST_CASE("A target read in pieces with a cache equals one pass", "[model][generate][encoder-decoder]") {
-    for (const std::string name : {"t5", "bart"}) {
+    for (const std::string& name : kPadded) {
         const GoldenPair golden = golden_pair(name);
         const auto model = golden.checkpoint.build();
         model::Batch whole = golden.batch;
@@ -254,7 +289,7 @@ TEST_CASE("A target read in pieces with a cache equals one pass", "[model][gener
 }
 
 TEST_CASE("Encoder-decoders generate what transformers does", "[model][generate][encoder-decoder]") {
-    for (const std::string name : {"t5", "bart"}) {
+    for (const std::string& name : kPadded) {
         CAPTURE(name);
         const GoldenPair golden = golden_pair(name);
         const auto model = golden.checkpoint.build();
@@ -293,6 +328,56 @@ TEST_CASE("The start token is found where either generation has it", "[model][en
     tiny.config["decoder_start_token_id"] = 41;
     CHECK_THROWS_MATCHES(start_of(tiny, nullptr), Error,
                          IsError(ErrorCode::mismatch, "config.json: decoder_start_token_id"));
+}
+
+TEST_CASE("Configurations of BART's relatives that leave everything out mean what transformers' do",
+          "[model][encoder-decoder]") {
+    struct Least {
+        const char* type;
+        std::int64_t vocabulary, hidden, encoder_layers, layers, heads, feed_forward, positions, start;
+        model::Activation activation;
+        bool scaled;
+    };
+    using model::Activation;
+    for (const Least& least :
+         std::vector<Least>{{"marian", 58101, 1024, 12, 12, 16, 4096, 1024, 58100, Activation::gelu, false},
+                            {"mbart", 50265, 1024, 12, 12, 16, 4096, 1024, 0, Activation::gelu, false},
+                            {"m2m_100", 128112, 1024, 12, 12, 16, 4096, 1024, 2, Activation::relu, true},
+                            {"pegasus", 50265, 1024, 12, 12, 16, 4096, 1024, 0, Activation::gelu, false},
+                            {"blenderbot", 8008, 2560, 2, 24, 32, 10240, 128, 1, Activation::gelu, false},
+                            {"blenderbot-small", 50265, 512, 8, 8, 16, 2048, 512, 1, Activation::gelu, false}}) {
+        CAPTURE(least.type);
+        const auto config = model::inspect_config(nlohmann::json{{"model_type", least.type}}.dump()).config;
+        CHECK(config.vocabulary == least.vocabulary);
+        CHECK(config.hidden == least.hidden);
+        CHECK(config.encoder->layers == least.encoder_layers);
+        CHECK(config.layers == least.layers);
+        CHECK(config.heads == least.heads);
+        CHECK(config.feed_forward == least.feed_forward);
+        CHECK(config.max_positions == least.positions);
+        CHECK(config.decoder_start == least.start);
+        CHECK(config.activation == least.activation);
+        CHECK((config.encoder->embedding_scale != 1) == least.scaled);
+        CHECK(config.tied_head);
+    }
+    // The start token that the class says may be none of a smaller vocabulary.
+    const auto small = nlohmann::json{{"model_type", "marian"}, {"vocab_size", 100}}.dump();
+    CHECK(model::inspect_config(small).config.decoder_start == -1);
+    const auto language = nlohmann::json{{"model_type", "mbart"}, {"bos_token_id", 7}}.dump();
+    CHECK(model::inspect_config(language).config.decoder_start == 7);
+}
+
+TEST_CASE("Positions that a file does not hold are no part of the model", "[model][encoder-decoder]") {
+    for (const char* name : {"marian", "pegasus-old", "m2m-100-old-beyond"}) {
+        CAPTURE(name);
+        const auto model = golden_pair(name).checkpoint.build();
+        const auto described = nlohmann::json::parse(model->config().to_json());
+        CHECK(described["positions"] == "sinusoidal");
+        CHECK(described["fairseq_sinusoids"] == (name[1] == '2'));
+        // The tables of old files are named.
+        CHECK(model->report().left_over.size() == (name[1] == '2' ? 2 : 0));
+    }
+    CHECK(golden_pair("marian-old-tables").checkpoint.build()->report().left_over.empty());
 }
 
 TEST_CASE("What towers share is one tensor, counted and loaded once", "[model][encoder-decoder]") {
@@ -362,6 +447,34 @@ TEST_CASE("Batches and configurations that do not fit an encoder-decoder are ref
     refuses_config(t5, "num_layers", 3'000'000, ErrorCode::mismatch);
     refuses_config(t5, "num_decoder_layers", 99'999, ErrorCode::mismatch);
     refuses_config(bart, "normalize_before", true, ErrorCode::unsupported);
+    refuses_config(golden_pair("m2m-100").checkpoint, "pad_token_id", nullptr, ErrorCode::unsupported);
+    TinyCheckpoint small = golden_pair("m2m-100").checkpoint;
+    small.config["encoder_attention_heads"] = small.config["decoder_attention_heads"] = 1;
+    refuses_config(small, "d_model", 3, ErrorCode::unsupported);
+    // Each tower names its own vocabulary.
+    const auto two = golden_pair("marian-two-vocabularies").checkpoint;
+    const auto refuses_size = [](TinyCheckpoint tiny, const std::string& key, const std::string& tensor) {
+        tiny.config[key] = 40;
+        CHECK_THROWS_WITH(tiny.build(), Catch::Contains(tensor) && Catch::Contains("[40, 21] (" + key + "; d_model)"));
+    };
+    refuses_size(two, "vocab_size", "model.encoder.embed_tokens.weight");
+    refuses_size(two, "decoder_vocab_size", "model.decoder.embed_tokens.weight");
+    const auto marian = golden_pair("marian-two-vocabularies");
+    const auto built = marian.checkpoint.build();
+    CHECK(built->config().vocabulary == 37);
+    CHECK(built->config().source_vocabulary() == 43);
+    CHECK_NOTHROW(built->forward(one_pair({42}, {2, 36})));
+    CHECK_THROWS_MATCHES(built->forward(one_pair({42}, {2, 37})), Error,
+                         IsError(ErrorCode::limit, "target sequence 0, token 1"));
+    // Sinusoids that are a table end with it; fairseq's go on.
+    model::ForwardOptions beyond;
+    beyond.beyond_positions = true;
+    CHECK_THROWS_MATCHES(built->forward(one_pair(std::vector<std::int64_t>(21, 5), {2}), beyond), Error,
+                         IsError(ErrorCode::limit, "source length"));
+    const auto endless = golden_pair("m2m-100").checkpoint.build();
+    CHECK_THROWS_MATCHES(endless->forward(one_pair(std::vector<std::int64_t>(21, 5), {2})), Error,
+                         IsError(ErrorCode::limit, "source length"));
+    CHECK_NOTHROW(endless->forward(one_pair(std::vector<std::int64_t>(21, 5), {2}), beyond));
 }
 
 TEST_CASE("A setting of an encoder-decoder read wrongly would show", "[model][golden][encoder-decoder]") {
@@ -382,6 +495,15 @@ TEST_CASE("A setting of an encoder-decoder read wrongly would show", "[model][go
         {"mt5", "model_type", "t5"},
         {"bart", "scale_embedding", false},
         {"bart", "activation_function", "relu"},
+        {"marian", "scale_embedding", false},
+        {"marian", "activation_function", "relu"},
+        {"mbart", "scale_embedding", false},
+        {"m2m-100", "scale_embedding", false},
+        {"m2m-100", "pad_token_id", 6},
+        {"pegasus", "activation_function", "relu"},
+        {"pegasus", "model_type", "m2m_100"},
+        {"blenderbot-small", "activation_function", "relu"},
+        {"umt5", "relative_attention_max_distance", 7},
     };
     for (const Change& change : changes) {
         CAPTURE(change.name, change.key);

@@ -3,6 +3,7 @@
 // bias, soft cap), with its own attention.
 #include "tests/catch_with_torch.h"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 
@@ -170,10 +171,18 @@ const std::vector<std::string> kOthers{
     "t5-three-embeddings",
     "bart",
     "bart-untied-f16",
+    "marian",
+    "marian-two-vocabularies",
+    "marian-old-tables",
+    "m2m-100",
+    "blenderbot-small",
+    "umt5",
 };
 
 bool is_pair(const std::string& name) {
-    return name.find("t5") != std::string::npos || name.find("bart") != std::string::npos;
+    const std::vector<std::string> stems{"t5", "bart", "marian", "m2m", "blenderbot"};
+    return std::any_of(stems.begin(), stems.end(),
+                       [&name](const std::string& stem) { return name.find(stem) != std::string::npos; });
 }
 
 /// Some tokens, padded sequences among them where a model reads such, and labels for a third of what the head is asked.
