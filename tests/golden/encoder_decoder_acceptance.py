@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Acceptance of encoder-decoders: `headscope analyze` on random T5 and BART checkpoints against transformers in float64.
+"""Acceptance of encoder-decoders: `headscope analyze` on random checkpoints against transformers in float64.
 
     python encoder_decoder_acceptance.py HEADSCOPE [--filter TEXT] [--seed N] [--keep FOLDER] [--verbose]
 
@@ -62,6 +62,8 @@ def randomise(model, seed, gain):
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
+            if not parameter.requires_grad:   # sinusoids
+                continue
             noise = torch.randn(parameter.shape, generator=generator)
             if "norm" in name:
                 value = 1.0 + 0.2 * noise if name.endswith("weight") else 0.2 * noise
@@ -91,10 +93,11 @@ def save(model, folder, dtype, shard, form):
 
 
 def t5(folder, seed, dtype=torch.float32, shard=None, gain=1.5, form="safetensors", own_head=False, old=False,
-       **options):
+       kind="T5", **options):
     settings = dict(vocab_size=101, d_model=39, d_kv=10, d_ff=53, num_layers=2, num_decoder_layers=2, num_heads=3,
                     relative_attention_num_buckets=32, relative_attention_max_distance=128, decoder_start_token_id=0)
-    model = transformers.T5ForConditionalGeneration(transformers.T5Config(**(settings | options)))
+    config = getattr(transformers, kind + "Config")(**(settings | options))
+    model = getattr(transformers, kind + "ForConditionalGeneration")(config)
     if own_head:
         model.lm_head.weight = torch.nn.Parameter(torch.empty_like(model.shared.weight))
     save(randomise(model, seed, gain), folder, dtype, shard, form)
@@ -108,16 +111,62 @@ def t5(folder, seed, dtype=torch.float32, shard=None, gain=1.5, form="safetensor
     edit_config(folder, change)
 
 
-def bart(folder, seed, dtype=torch.float32, shard=None, gain=1.4, form="safetensors", **options):
+def bart(folder, seed, dtype=torch.float32, shard=None, gain=1.4, form="safetensors", kind="Bart", old=False,
+         **options):
     settings = dict(vocab_size=101, d_model=36, max_position_embeddings=256, encoder_layers=2,
                     encoder_attention_heads=3, encoder_ffn_dim=53, decoder_layers=2, decoder_attention_heads=4,
-                    decoder_ffn_dim=47, decoder_start_token_id=2)
-    model = transformers.BartForConditionalGeneration(transformers.BartConfig(**(settings | options)))
-    save(randomise(model, seed, gain), folder, dtype, shard, form)
+                    decoder_ffn_dim=47, decoder_start_token_id=2, pad_token_id=1)
+    config = getattr(transformers, kind + "Config")(**(settings | options))
+    head = "MTModel" if kind == "Marian" else "ForConditionalGeneration"
+    save(randomise(getattr(transformers, kind + head)(config), seed, gain), folder, dtype, shard, form)
+    if old:
+        edit_config(folder, older)
+
+
+def older(config):
+    config |= {"torch_dtype": config.pop("dtype", None), "num_hidden_layers": config["encoder_layers"],
+               "static_position_embeddings": True, "normalize_before": True, "classif_dropout": 0.0}
+    for key in ("tie_word_embeddings", "is_decoder"):
+        config.pop(key, None)
 
 
 def with_options(make, **options):
     return lambda folder, seed: make(folder, seed, **options)
+
+
+def relatives():
+    bf16 = torch.bfloat16
+    two = dict(kind="Marian", share_encoder_decoder_embeddings=False, decoder_vocab_size=83)
+    return [
+        Case("marian", with_options(bart, kind="Marian", scale_embedding=True)),
+        Case("marian-odd-bf16-sharded", with_options(bart, kind="Marian", d_model=39, encoder_attention_heads=3,
+                                                     decoder_attention_heads=1, dtype=bf16, shard="30KB", old=True)),
+        Case("marian-two-vocabularies", with_options(bart, **two)),
+        Case("marian-two-untied-bin", with_options(bart, **two, tie_word_embeddings=False, form="bin")),
+        Case("mbart", with_options(bart, kind="MBart", scale_embedding=True)),
+        Case("mbart-untied-f16-old", with_options(bart, kind="MBart", dtype=torch.float16, encoder_layers=3,
+                                                  decoder_layers=1, activation_function="relu", old=True)),
+        # The padding's id is a token like any other here, whose positions are left out.
+        Case("m2m-100", with_options(bart, kind="M2M100", pad_token_id=7)),
+        Case("m2m-100-beyond-positions", with_options(bart, kind="M2M100", pad_token_id=7, max_position_embeddings=70,
+                                                      d_model=39, encoder_attention_heads=3,
+                                                      decoder_attention_heads=1, scale_embedding=False, old=True),
+             arguments=["--beyond-positions"]),
+        Case("m2m-100-bf16-bin", with_options(bart, kind="M2M100", dtype=bf16, form="bin"), skip=(1, 2)),
+        Case("pegasus", with_options(bart, kind="Pegasus", scale_embedding=True)),
+        Case("pegasus-f16-old", with_options(bart, kind="Pegasus", dtype=torch.float16, decoder_layers=3,
+                                             activation_function="relu", old=True)),
+        Case("blenderbot", with_options(bart, kind="Blenderbot", scale_embedding=True)),
+        Case("blenderbot-untied-bf16", with_options(bart, kind="Blenderbot", dtype=bf16, tie_word_embeddings=False,
+                                                    decoder_layers=3, encoder_layers=1, shard="40KB")),
+        Case("blenderbot-small", with_options(bart, kind="BlenderbotSmall", scale_embedding=True)),
+        Case("umt5", with_options(t5, kind="UMT5")),
+        Case("umt5-own-head-bf16-sharded", with_options(t5, kind="UMT5", own_head=True, dtype=bf16, shard="20KB",
+                                                        num_layers=3, num_decoder_layers=1), layers=(1, 3)),
+        Case("umt5-few-buckets-old-config", with_options(t5, kind="UMT5", relative_attention_num_buckets=7,
+                                                         relative_attention_max_distance=20, old=True,
+                                                         feed_forward_proj="relu"), skip=(0, 3)),
+    ]
 
 
 def cases():
@@ -143,13 +192,17 @@ def cases():
         Case("bart-pytorch-bin", with_options(bart, form="bin")),
         Case("bart-f16", with_options(bart, dtype=torch.float16, encoder_layers=1, decoder_layers=2)),
         Case("bart-one-thread", bart, sources=(65, 64, 64), targets=(3, 63, 63), arguments=["--threads", "1"]),
-    ]
+    ] + relatives()
+
+
+def is_t5(model):
+    return model.config.model_type in ("t5", "umt5")
 
 
 def attentions(model):
     """Every attention in the order of the sites: (tower, kind, {q, k, v: module}, heads)."""
     listed = []
-    if model.config.model_type == "t5":
+    if is_t5(model):
         names = dict(q="q", k="k", v="v")
         for block in model.encoder.block:
             listed.append(("encoder", "self", block.layer[0].SelfAttention))
@@ -162,13 +215,13 @@ def attentions(model):
             listed.append(("encoder", "self", layer.self_attn))
         for layer in model.model.decoder.layers:
             listed += [("decoder", "self", layer.self_attn), ("decoder", "cross", layer.encoder_attn)]
-    heads = "n_heads" if model.config.model_type == "t5" else "num_heads"
+    heads = "n_heads" if is_t5(model) else "num_heads"
     return [(tower, kind, {part: getattr(module, name) for part, name in names.items()}, getattr(module, heads))
             for tower, kind, module in listed]
 
 
 def towers(model):
-    if model.config.model_type == "t5":
+    if is_t5(model):
         return {"encoder": model.encoder.block, "decoder": model.decoder.block}
     return {"encoder": model.model.encoder.layers, "decoder": model.model.decoder.layers}
 
@@ -178,7 +231,7 @@ def load(folder, precise):
     model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder, dtype=dtype, attn_implementation="eager").eval()
     if precise:
         for module in model.modules():
-            if type(module).__name__ == "T5LayerNorm":
+            if type(module).__name__ in ("T5LayerNorm", "UMT5LayerNorm"):
                 module.forward = types.MethodType(oracle.precise_norm, module)
     return model
 
@@ -227,14 +280,15 @@ def run(model, source, target, skip):
                 output.logits[0].double().numpy())
 
 
-def sequences_of(case, vocabulary, seed):
+def sequences_of(case, config, seed):
     generator = np.random.default_rng(seed)
 
-    def draw(length):
+    def draw(length, vocabulary):
         tokens = generator.integers(3, vocabulary, length)
         tokens[length // 2:] = tokens[: length - length // 2]
         return [int(token) for token in tokens]
-    return [draw(n) for n in case.sources], [draw(n) for n in case.targets]
+    of_target = config.get("decoder_vocab_size", config["vocab_size"])
+    return ([draw(n, config["vocab_size"]) for n in case.sources], [draw(n, of_target) for n in case.targets])
 
 
 def analyse(program, folder, sources, targets, output, case):
@@ -359,7 +413,7 @@ def run_case(case, arguments, folder):
     start = config.get("decoder_start_token_id")
     if start is None:
         start = json.loads((model_folder / "generation_config.json").read_text())["decoder_start_token_id"]
-    sources, targets = sequences_of(case, config["vocab_size"], arguments.seed)
+    sources, targets = sequences_of(case, config, arguments.seed)
     decoded = [[start, *target] for target in targets] or [[start]] * len(sources)
     traces = []
     for precise in (True, False):
