@@ -46,7 +46,8 @@ void run(const Options& options, const Cancellation& cancellation) {
     // An encoder-decoder answers its prompt, others go on with it.
     const bool answers = model->config().encoder != nullptr;
     const std::vector<std::int32_t> start{static_cast<std::int32_t>(model->config().decoder_start)};
-    tokenizer::DecodeStream stream(*tokenizer, answers ? start : encoding.ids, true);
+    const tokenizer::Tokenizer& writer = answers ? tokenizer->of_target() : *tokenizer;
+    tokenizer::DecodeStream stream(writer, answers ? start : encoding.ids, true);
     if (!options.json) {
         choice.on_token = [&, first = true](std::int64_t token) mutable {
             if (first && !answers) print(options.prompt);  // not before the model has taken it
@@ -57,7 +58,7 @@ void run(const Options& options, const Cancellation& cancellation) {
     const auto added = model::generate(*model, prompt, choice);
     if (options.json) {
         const std::vector<std::int32_t> ids(added.begin(), added.end());
-        print_json({{"prompt_ids", prompt}, {"ids", added}, {"text", tokenizer->decode(ids, true)}});
+        print_json({{"prompt_ids", prompt}, {"ids", added}, {"text", writer.decode(ids, true)}});
     } else {
         print(stream.finish() + "\n");
     }

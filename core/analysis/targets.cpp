@@ -16,7 +16,7 @@ using store::SequenceTokens;
 class TargetReader {
 public:
     TargetReader(const TargetOptions& options, const tokenizer::Tokenizer* tokenizer, const Cancellation* cancellation)
-        : options_(options), tokenizer_(tokenizer), cancellation_(cancellation) {}
+        : options_(options), tokenizer_(tokenizer ? &tokenizer->of_target() : nullptr), cancellation_(cancellation) {}
 
     std::vector<SequenceTokens> run(std::size_t sequences) {
         for (const std::string& text : options_.texts) add_text(text);

@@ -50,7 +50,8 @@ std::vector<LayoutItem> arranged(Layout layout, const PostProcessor* post_proces
 
 }  // namespace
 
-Pipeline::Pipeline(PipelineParts parts) : parts_(std::move(parts)) {
+Pipeline::Pipeline(PipelineParts parts, std::shared_ptr<const Tokenizer> target)
+    : parts_(std::move(parts)), target_(std::move(target)) {
     const Layout text{{LayoutItem{}}};
     layout_ = arranged(text, parts_.post_processor.get(), true);
     plain_layout_ = arranged(text, parts_.post_processor.get(), false);

@@ -30,12 +30,15 @@ struct PipelineParts {
 };
 
 /// The tokenizer that a tokenizer.json document describes; its long lists may be packed (document.h). `where` names it.
-std::shared_ptr<const Tokenizer> make_pipeline(const nlohmann::json& document, const std::string& where);
+/// `target` is what Tokenizer::of_target gives then.
+std::shared_ptr<const Tokenizer> make_pipeline(const nlohmann::json& document, const std::string& where,
+                                               std::shared_ptr<const Tokenizer> target = nullptr);
 
 /// A tokenizer made of parts: added tokens, normaliser, pre-tokeniser, model, post-processor; and a decoder.
 class Pipeline final : public Tokenizer {
 public:
-    explicit Pipeline(PipelineParts parts);
+    explicit Pipeline(PipelineParts parts, std::shared_ptr<const Tokenizer> target = nullptr);
+    const Tokenizer& of_target() const override { return target_ ? *target_ : *this; }
 
     void encode_into(TokenSink& sink, std::string_view text, bool add_special_tokens,
                      const Cancellation* cancellation) const override;
@@ -57,6 +60,7 @@ private:
     void insert(TokenSink& sink, const LayoutItem& item) const;
 
     PipelineParts parts_;
+    std::shared_ptr<const Tokenizer> target_;        ///< null: none but this
     std::vector<LayoutItem> layout_, plain_layout_;  ///< with special tokens and without
     std::unordered_set<std::int32_t> shadowed_;  ///< pieces whose ids read as an added token's normalised text instead
 };

@@ -10,6 +10,7 @@
 #include "core/tokenizer/byte_tokenizer.h"
 #include "core/tokenizer/document.h"
 #include "core/tokenizer/files/older_files.h"
+#include "core/tokenizer/files/sentencepiece_files.h"
 #include "core/tokenizer/pipeline.h"
 
 namespace headscope::tokenizer {
@@ -58,9 +59,6 @@ void check_components(const std::optional<JsonView>& component) {
                 "expected at most " + std::to_string(most_components) + " components",
                 "found " + std::to_string(count));
 }
-
-constexpr const char* sentencepiece_names[] = {"tokenizer.model", "spiece.model", "sentencepiece.bpe.model",
-                                               "spm.model", "source.spm"};
 
 bool is_sentencepiece(const std::filesystem::path& path) {
     return path.extension() == ".model" || path.extension() == ".spm";
@@ -173,22 +171,31 @@ std::shared_ptr<const Tokenizer> Tokenizer::from_json(std::string_view json, con
     return make_pipeline(read_document(json, where), where);
 }
 
-std::shared_ptr<const Tokenizer> make_pipeline(const nlohmann::json& document, const std::string& where) {
-    return std::make_shared<Pipeline>(read_parts(JsonView(document, where)));
+std::shared_ptr<const Tokenizer> make_pipeline(const nlohmann::json& document, const std::string& where,
+                                               std::shared_ptr<const Tokenizer> target) {
+    return std::make_shared<Pipeline>(read_parts(JsonView(document, where)), std::move(target));
 }
 
 bool Tokenizer::is_in(const std::filesystem::path& folder) {
-    return ends_at_regular_file(folder / "tokenizer.json") || has_older_files(folder);
+    return ends_at_regular_file(folder / "tokenizer.json") || has_older_files(folder) ||
+           reads_sentencepiece_files(folder);
 }
 
 std::shared_ptr<const Tokenizer> Tokenizer::from_folder(const std::filesystem::path& folder) {
     if (const auto file = folder / "tokenizer.json"; ends_at_regular_file(file)) return from_file(file);
-    if (has_older_files(folder)) return make_pipeline(document_of_older_files(folder), escaped(folder.string()));
-    for (const char* name : sentencepiece_names) {
-        if (ends_at_regular_file(folder / name)) refuse_sentencepiece(folder / name);
+    const std::string where = escaped(folder.string());
+    if (has_older_files(folder)) return make_pipeline(document_of_older_files(folder), where);
+    if (has_sentencepiece_files(folder)) {
+        std::shared_ptr<const Tokenizer> target;
+        if (target_differs(folder))
+            target = make_pipeline(document_of_sentencepiece_files(folder, Side::target), where);
+        return make_pipeline(document_of_sentencepiece_files(folder), where, std::move(target));
     }
-    throw Error(ErrorCode::io, escaped(folder.string()),
-                "expected a tokenizer.json, or vocab.json with merges.txt, or vocab.txt in this folder", "found none");
+    throw Error(
+        ErrorCode::io, escaped(folder.string()),
+        "expected a tokenizer.json, or vocab.json with merges.txt, or vocab.txt, or a sentencepiece model in this "
+        "folder",
+        "found none");
 }
 
 std::shared_ptr<const Tokenizer> Tokenizer::bytes() {

@@ -62,10 +62,11 @@ public:
     /// From a checkpoint folder's tokenizer.json. `where` names it in errors.
     static std::shared_ptr<const Tokenizer> from_file(const std::filesystem::path& path);
     /// From a checkpoint folder: its tokenizer.json, or the files of before: vocab.json with merges.txt (GPT-2, RoBERTa
-    /// and their kin) or vocab.txt (BERT and its kin), with tokenizer_config.json, special_tokens_map.json and
-    /// added_tokens.json beside them, as transformers 5.23 takes them. Error where there is none of these.
+    /// and their kin) or vocab.txt (BERT and its kin), or a sentencepiece model (Marian, M2M100, mBART, PEGASUS, T5),
+    /// with tokenizer_config.json, special_tokens_map.json and added_tokens.json beside them, as transformers 5.23
+    /// takes them. Error where there is none of these.
     static std::shared_ptr<const Tokenizer> from_folder(const std::filesystem::path& folder);
-    /// True if from_folder finds one of them.
+    /// True if from_folder finds one of them that it reads.
     static bool is_in(const std::filesystem::path& folder);
     static std::shared_ptr<const Tokenizer> from_json(std::string_view json, const std::string& where);
     /// Ids 0..255 are bytes; no special tokens.
@@ -92,6 +93,8 @@ public:
     virtual std::string surface(std::int32_t id) const = 0;
     virtual std::int64_t vocabulary_size() const = 0;  ///< highest id + 1, added tokens included
     virtual std::optional<std::int32_t> id_of(std::string_view piece) const = 0;
+    /// Of an encoder-decoder's folder: what its decoder's text is read by, and what it writes; mostly this one.
+    virtual const Tokenizer& of_target() const { return *this; }
     /// True when add_special_tokens puts a token before the text.
     virtual bool adds_first_token() const = 0;
     /// The piece of every token of an encoding, as it was found in the text.

@@ -36,6 +36,13 @@ public:
     /// "gpt2" and so on, of config.json; empty if there is none.
     std::string model_type() const;
     bool flag(std::string_view name, bool fallback) const { return view().boolean_or(name, fallback); }
+    bool has(std::string_view name) const { return view().has(name); }
+    std::string text(std::string_view name, const std::string& fallback) const {
+        return view().string_or(name, fallback);
+    }
+    std::int64_t number(std::string_view name, std::int64_t fallback, std::int64_t lowest, std::int64_t highest) const {
+        return view().integer_or(name, fallback, {lowest, highest});
+    }
     /// True or false, if a file says either.
     std::optional<bool> choice(std::string_view name) const;
 

@@ -23,6 +23,7 @@ std::unique_ptr<Model> make_model(const JsonView& description) {
     const std::string name = description.has("type") ? description.at("type").string() : kind_by_fields(description);
     if (name == "BPE") return make_bpe(description);
     if (name == "Unigram") return make_unigram(description);
+    if (name == "SentencePiece") return make_sentence_piece(description);
     if (name == "WordPiece") return make_word_piece(description);
     if (name == "WordLevel") return make_word_level(description);
     throw Error(ErrorCode::unsupported, description.where(),

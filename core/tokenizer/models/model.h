@@ -54,6 +54,8 @@ std::unique_ptr<Model> make_model(const JsonView& description);
 
 std::unique_ptr<Model> make_bpe(const JsonView& description);
 std::unique_ptr<Model> make_unigram(const JsonView& description);
+/// Of a document that was made of a sentencepiece model; no kind of tokenizer.json.
+std::unique_ptr<Model> make_sentence_piece(const JsonView& description);
 std::unique_ptr<Model> make_word_piece(const JsonView& description);
 std::unique_ptr<Model> make_word_level(const JsonView& description);
 

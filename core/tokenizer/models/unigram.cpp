@@ -49,6 +49,10 @@ Scored read_pieces(const JsonView& list) {
 class Unigram final : public Model {
 public:
     explicit Unigram(const JsonView& description) : Unigram(description, read_pieces(description.at("vocab"))) {}
+    /// As sentencepiece itself cuts, with ids of their own: "ids", {"piece": id}, in which "unk_token" stands for
+    /// pieces that are not there. Of a document that was made of files; no kind of tokenizer.json.
+    Unigram(const JsonView& description, const JsonView& ids)
+        : Unigram(description, read_pieces(description.at("vocab")), Vocabulary(ids)) {}
 
     bool spells_bytes() const override { return byte_fallback_; }
     std::int32_t unknown_shown_as_text() const override { return unknown_.value_or(-1); }
@@ -79,8 +83,6 @@ private:
           scores_(std::move(read.scores)),
           byte_fallback_(description.boolean_or("byte_fallback", false)),
           where_(description.where()) {
-        static std::atomic<std::uint64_t> models{0};
-        number_ = ++models;
         if (const auto unknown = description.find("unk_id")) {
             const auto count = static_cast<std::int64_t>(vocabulary().count());
             unknown_ = static_cast<std::int32_t>(unknown->integer({0, std::numeric_limits<std::int32_t>::max() - 1}));
@@ -89,17 +91,7 @@ private:
                                 "expected the number of one of " + std::to_string(count) + " pieces");
             }
         }
-        double lowest = std::numeric_limits<double>::infinity();
-        std::vector<std::pair<std::string_view, std::int32_t>> pieces;
-        pieces.reserve(vocabulary().count());
-        for (const Vocabulary::Entry& entry : vocabulary().entries()) {
-            lowest = std::min(lowest, scores_[static_cast<std::size_t>(entry.id)]);
-            longest_ = std::max(longest_, entry.piece.size());
-            pieces.emplace_back(entry.piece, entry.id);
-        }
-        unknown_score_ = lowest - unknown_penalty;
-        trie_ = PieceTrie(std::move(pieces));
-        fallback_.fill(-1);
+        index(vocabulary().entries());
         for (const Vocabulary::Entry& entry : vocabulary().entries()) {
             // Two digits in capitals only, as the reference spells them.
             const auto byte = fallback_byte(entry.piece);
@@ -110,7 +102,55 @@ private:
         }
     }
 
+    Unigram(const JsonView& description, Scored read, Vocabulary ids)
+        : Model(std::move(ids)),
+          scores_(std::move(read.scores)),
+          byte_fallback_(false),
+          where_(description.where()),
+          single_(true),
+          codes_(description.boolean_or("language_codes", false)) {
+        const JsonView unknown = description.at("unk_token");
+        unknown_ = vocabulary().id(unknown.string());
+        if (*unknown_ < 0) unknown.refuse(ErrorCode::mismatch, "expected a piece of the vocabulary");
+        ids_.reserve(read.pieces.size());
+        for (const Vocabulary::Entry& entry : read.pieces) ids_.push_back(known_id(entry.piece));
+        index(read.pieces);
+    }
+
+    void index(const std::vector<Vocabulary::Entry>& entries) {
+        static std::atomic<std::uint64_t> models{0};
+        number_ = ++models;
+        double lowest = std::numeric_limits<double>::infinity();
+        std::vector<std::pair<std::string_view, std::int32_t>> pieces;
+        pieces.reserve(entries.size());
+        for (const Vocabulary::Entry& entry : entries) {
+            lowest = std::min(lowest, scores_[static_cast<std::size_t>(entry.id)]);
+            longest_ = std::max(longest_, entry.piece.size());
+            pieces.emplace_back(entry.piece, entry.id);
+        }
+        unknown_score_ = sum(lowest, -unknown_penalty);
+        trie_ = PieceTrie(std::move(pieces));
+        fallback_.fill(-1);
+    }
+
+    // Sentencepiece adds in float32: of ways that are as good, its rounding picks one.
+    double sum(double a, double b) const { return single_ ? static_cast<double>(static_cast<float>(a + b)) : a + b; }
+
+    std::int32_t known_id(std::string_view piece) const {
+        const std::int32_t id = vocabulary().id(piece);
+        return id < 0 ? *unknown_ : id;
+    }
+
     void cut(const Word& word, TokenQueue& tokens) const {
+        const std::size_t code = codes_ && word.text.starts_with(">>") ? word.text.find("<<") : std::string::npos;
+        if (code == std::string::npos) return cut_text(word, tokens);
+        const std::size_t size = code + 2;
+        const std::uint32_t end = word.begin + static_cast<std::uint32_t>(size);
+        tokens.add({known_id(word.text.substr(0, size)), word.begin, end});
+        if (size < word.text.size()) cut_text({word.text.substr(size), end, word.bytes, word.cancellation}, tokens);
+    }
+
+    void cut_text(const Word& word, TokenQueue& tokens) const {
         // Half the memory where pieces are as short as they always are.
         if (longest_ < Ways<std::uint16_t>::unknown) return search<std::uint16_t>(word, tokens);
         search<std::uint32_t>(word, tokens);
@@ -120,8 +160,8 @@ private:
     template <class Length>
     struct Ways {
         static constexpr Length unknown = Length{1} << (8 * sizeof(Length) - 1);
-        std::vector<Length> last;  ///< bytes of the piece that ends there, with `unknown` for none of the vocabulary;
-                                   ///< 0: not reached yet
+        std::vector<Length> last;    ///< bytes of the piece that ends there, with `unknown` for none of the vocabulary;
+                                     ///< 0: not reached yet
         std::vector<double> scores;  ///< of the places that a piece can reach: at their last bits
     };
 
@@ -163,9 +203,10 @@ private:
                 const std::size_t place = at + length - settled;
                 if (last.size() <= place) last.resize(place + 1);
                 double& known = scores[(at + length) & mask];
-                if (last[place] != 0 && !(score + added > known)) return;
+                const double reached = sum(score, added);
+                if (last[place] != 0 && !(reached > known)) return;
                 if (flag != 0) unknown_id();  // there must be one
-                known = score + added;
+                known = reached;
                 last[place] = static_cast<Length>(length | flag);
             };
             trie_.find(text.substr(at), [&](std::size_t length, std::int32_t id) {
@@ -207,10 +248,11 @@ private:
             const Length code = last[place - from];
             const std::size_t length = code & ~unknown;
             const auto begin = static_cast<std::uint32_t>(place);
-            const std::int32_t id =
-                (code & unknown) != 0 ? unknown_id() : trie_.value(tail.word.text.substr(place, length));
+            const bool is_known = (code & unknown) == 0;
+            const std::int32_t index = is_known ? trie_.value(tail.word.text.substr(place, length)) : unknown_id();
+            const std::int32_t id = is_known && !ids_.empty() ? ids_[static_cast<std::size_t>(index)] : index;
             place += length;
-            if (id == unknown_) {
+            if (!is_known || (ids_.empty() && id == unknown_)) {
                 if (tail.unknown == nowhere) tail.unknown = begin;
                 continue;
             }
@@ -267,9 +309,11 @@ private:
         }
     }
 
-    std::vector<double> scores_;  ///< by id
+    std::vector<double> scores_;     ///< by number of the piece
+    std::vector<std::int32_t> ids_;  ///< the same; empty: the number is the id
     bool byte_fallback_;
     std::string where_;
+    bool single_ = false, codes_ = false;
     std::optional<std::int32_t> unknown_;
     double unknown_score_ = 0;
     PieceTrie trie_;
@@ -282,6 +326,10 @@ private:
 
 std::unique_ptr<Model> make_unigram(const JsonView& description) {
     return std::make_unique<Unigram>(description);
+}
+
+std::unique_ptr<Model> make_sentence_piece(const JsonView& description) {
+    return std::make_unique<Unigram>(description, description.at("ids"));
 }
 
 }  // namespace headscope::tokenizer

@@ -45,6 +45,7 @@ std::unique_ptr<Normalizer> make_normalizer(const JsonView& description) {
     if (name == "Nmt") return make_nmt();
     if (name == "ByteLevel") return make_byte_level_normalizer();
     if (name == "Precompiled") return make_precompiled(description);
+    if (name == "SentencePiece") return make_sentence_piece_rules(description);
     if (name == "Strip") return make_strip(description);
     if (name == "Prepend") return make_prepend(description);
     if (name == "Replace") return make_replace(description);

@@ -27,6 +27,8 @@ std::unique_ptr<Normalizer> make_strip_accents();
 std::unique_ptr<Normalizer> make_nmt();
 std::unique_ptr<Normalizer> make_byte_level_normalizer();
 std::unique_ptr<Normalizer> make_precompiled(const JsonView& description);
+/// Of a document that was made of a sentencepiece model; no kind of tokenizer.json.
+std::unique_ptr<Normalizer> make_sentence_piece_rules(const JsonView& description);
 std::unique_ptr<Normalizer> make_strip(const JsonView& description);
 std::unique_ptr<Normalizer> make_prepend(const JsonView& description);
 std::unique_ptr<Normalizer> make_replace(const JsonView& description);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <array>
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
@@ -44,7 +45,9 @@ std::optional<std::string> decoded_base64(std::string_view text) {
 class CharacterMap {
 public:
     explicit CharacterMap(const JsonView& field) : where_(field.where()) {
-        const auto bytes = decoded_base64(field.string());
+        // Binary where it comes from a sentencepiece model itself.
+        const auto bytes = field.value().is_binary() ? std::optional(text_of(field.value().get_binary()))
+                                                     : decoded_base64(field.string());
         if (!bytes) field.refuse(ErrorCode::format, "expected base64");
         std::uint32_t size = 0;
         if (bytes->size() < sizeof size)
@@ -70,22 +73,48 @@ public:
 
     /// What the shortest beginning of `text` that has a rule becomes.
     std::optional<std::string_view> find(std::string_view text) const {
-        std::size_t node = offset(unit(0));
-        for (const char letter : text) {
-            const auto byte = static_cast<unsigned char>(letter);
-            if (byte == 0) break;
-            node ^= byte;
-            const std::uint32_t own = unit(node);
-            if ((own & 0x800000FFu) != byte) break;
-            node ^= offset(own);
-            if ((own >> 8 & 1) != 0) return result(unit(node) & 0x7FFFFFFFu);
-        }
-        return std::nullopt;
+        std::optional<std::string_view> found;
+        each(text, [&](std::size_t, std::string_view rule) {
+            found = rule;
+            return false;
+        });
+        return found;
+    }
+
+    struct Longest {
+        std::size_t length = 0;  ///< bytes of the beginning; 0: none has a rule
+        std::string_view result;
+    };
+    Longest find_longest(std::string_view text) const {
+        Longest found;
+        each(text, [&](std::size_t length, std::string_view rule) {
+            found = {length, rule};
+            return true;
+        });
+        return found;
     }
 
     bool changes_ascii(char letter) const { return begins_[static_cast<unsigned char>(letter)]; }
 
 private:
+    static std::string text_of(const std::vector<std::uint8_t>& bytes) { return {bytes.begin(), bytes.end()}; }
+
+    /// Calls take(length, result) for each beginning of `text` that has a rule, from the shortest on, while that says
+    /// true.
+    template <class Take>
+    void each(std::string_view text, const Take& take) const {
+        std::size_t node = offset(unit(0));
+        for (std::size_t at = 0; at < text.size(); ++at) {
+            const auto byte = static_cast<unsigned char>(text[at]);
+            if (byte == 0) break;
+            node ^= byte;
+            const std::uint32_t own = unit(node);
+            if ((own & 0x800000FFu) != byte) break;
+            node ^= offset(own);
+            if ((own >> 8 & 1) != 0 && !take(at + 1, result(unit(node) & 0x7FFFFFFFu))) break;
+        }
+    }
+
     [[noreturn]] void refuse(const std::string& found) const {
         throw Error(ErrorCode::format, where_, "expected a trie whose links stay inside it", "found " + found);
     }
@@ -184,7 +213,85 @@ private:
     CharacterMap map_;
 };
 
+/// What sentencepiece itself does, where transformers leaves it to that package: the longest beginning with a rule,
+/// then on; spaces at both ends and behind another one left out; "\u2581" for a space, and one more before the text.
+class SentencePieceRules final : public Normalizer {
+public:
+    explicit SentencePieceRules(const JsonView& description)
+        : removes_(description.at("remove_extra_whitespaces").boolean()),
+          prefixes_(description.at("add_dummy_prefix").boolean()),
+          codes_(description.boolean_or("language_codes", false)) {
+        if (const auto map = description.find("precompiled_charsmap")) map_.emplace(*map);
+    }
+
+    void apply(AlignedText& text) const override {
+        const std::string& old = text.text();
+        AlignedBuilder builder(text);
+        SpanReader spans(text);
+        std::size_t at = 0;
+        if (codes_ && old.starts_with(">>")) {  // ">>de<<" is a token, not text
+            const std::size_t end = old.find("<<");
+            if (end != std::string::npos) builder.copy(0, at = end + 2);
+        }
+        std::vector<Span> held;  // spaces that are left out where nothing follows
+        bool after_space = removes_;
+        for (bool first = true; at < old.size();) {
+            Part part = part_at(old, at);
+            const Span span = spans.of(at, at + part.length);
+            at += part.length;
+            if (first && !(removes_ && part.result == " ")) {
+                if (prefixes_) held.push_back(span);
+                first = false;
+            }
+            while (after_space && part.result.starts_with(' ')) part.result.remove_prefix(1);
+            for (std::size_t i = 0; i < part.result.size();) {
+                const std::size_t length = utf8_length(part.result[i]);
+                const std::string_view character = part.result.substr(i, length);
+                i += length;
+                if (character == " " || character == space) {
+                    held.push_back(span);
+                    continue;
+                }
+                put(held, builder);
+                builder.put(character, span);
+            }
+            if (!part.result.empty()) after_space = part.result.ends_with(' ');
+            if (!removes_) after_space = false;
+        }
+        if (!removes_) put(held, builder);
+        text = builder.finish();
+    }
+
+private:
+    static constexpr std::string_view space = "\xE2\x96\x81";
+
+    struct Part {
+        std::size_t length;  ///< bytes of the text
+        std::string_view result;
+    };
+    Part part_at(std::string_view text, std::size_t at) const {
+        if (map_) {
+            const CharacterMap::Longest rule = map_->find_longest(text.substr(at));
+            if (rule.length > 0) return {rule.length, rule.result};
+        }
+        const std::size_t length = utf8_length(text[at]);
+        return {length, text.substr(at, length)};
+    }
+
+    static void put(std::vector<Span>& held, AlignedBuilder& builder) {
+        for (const Span& span : held) builder.put(space, span);
+        held.clear();
+    }
+
+    std::optional<CharacterMap> map_;
+    bool removes_, prefixes_, codes_;
+};
+
 }  // namespace
+
+std::unique_ptr<Normalizer> make_sentence_piece_rules(const JsonView& description) {
+    return std::make_unique<SentencePieceRules>(description);
+}
 
 std::unique_ptr<Normalizer> make_precompiled(const JsonView& description) {
     return std::make_unique<Precompiled>(description);
