@@ -111,7 +111,10 @@ public:
         if (kind_ == Kind::marian && side_ == Side::target) name = "target.spm";
         path_ = folder_ / name;
         model_ = read_sentencepiece_model(path_);
-        refuse_unless(model_.type == SentencePieceModel::Type::unigram, "a unigram model", "one of another type");
+        using Type = SentencePieceModel::Type;
+        const bool plain = model_.type == Type::unigram || (kind_ == Kind::m2m_100 && model_.type == Type::bpe);
+        refuse_unless(plain, kind_ == Kind::m2m_100 ? "a unigram model or a BPE" : "a unigram model",
+                      "one of another type");
         refuse_unless(!model_.byte_fallback, "no bytes in the place of unknown characters", "byte_fallback");
         return apart ? with_vocabulary() : of_pieces();
     }
@@ -151,11 +154,12 @@ private:
         return token->second.content;
     }
 
+    static std::string shown(const SentencePieceModel::Piece& piece) { return '"' + escaped(piece.text, 60) + '"'; }
+
     // Marian, M2M100: what the model cuts is looked up in vocab.json.
     json with_vocabulary() {
         for (const SentencePieceModel::Piece& piece : model_.pieces)
-            refuse_unless(piece.kind != PieceKind::user_defined, "no symbols of its user's",
-                          '"' + escaped(piece.text, 60) + '"');
+            refuse_unless(piece.kind != PieceKind::user_defined, "no symbols of its user's", shown(piece));
         refuse_unless(model_.spaces_escaped && !model_.space_is_suffix, "spaces before words", "others");
         const bool marian = kind_ == Kind::marian;
         refuse_unless(model_.dummy_prefix || !marian, "a space before the text", "none");
@@ -173,17 +177,22 @@ private:
                    {"language_codes", marian}};
         if (!model_.character_map.empty()) rules["precompiled_charsmap"] = character_map();
         PieceList pieces;
+        const bool merges = model_.type == SentencePieceModel::Type::bpe;
         for (const SentencePieceModel::Piece& piece : model_.pieces) {
-            if (piece.kind == PieceKind::normal) pieces.add(piece.text, piece.score);
+            refuse_unless(!merges || piece.kind != PieceKind::unused, "no unused pieces", shown(piece));
+            if (piece.kind != PieceKind::normal) continue;
+            refuse_unless(!merges || piece.text.find(space, 1) == std::string::npos, "no pieces of several words",
+                          shown(piece));
+            pieces.add(piece.text, piece.score);
         }
         std::vector<std::string> before;
         if (!marian) before.push_back(language("__", "en", "__", languages));
         return {{"added_tokens", added},
                 {"normalizer", rules},
                 {"post_processor", around(before, {text("eos_token")})},
-                {"decoder", metaspace()},
+                {"decoder", stripped()},
                 {"model",
-                 {{"type", "SentencePiece"},
+                 {{"type", merges ? "SentencePieceBPE" : "SentencePiece"},
                   {"vocab", pieces.take()},
                   {"ids", std::move(ids)},
                   {"unk_token", text("unk_token")},
@@ -316,6 +325,12 @@ private:
 
     static json metaspace() {
         return {{"type", "Metaspace"}, {"replacement", space}, {"prepend_scheme", "always"}, {"split", true}};
+    }
+
+    /// What transformers' classes do after sentencepiece.
+    static json stripped() {
+        const json strip{{"type", "Strip"}, {"content", " "}, {"start", 1 << 30}, {"stop", 1 << 30}};
+        return {{"type", "Sequence"}, {"decoders", json::array({metaspace(), {{"type", "Fuse"}}, strip})}};
     }
 
     /// Special tokens of the files, of the model, and `more`; those that the vocabulary lacks are numbered on from

@@ -24,6 +24,7 @@ std::unique_ptr<Model> make_model(const JsonView& description) {
     if (name == "BPE") return make_bpe(description);
     if (name == "Unigram") return make_unigram(description);
     if (name == "SentencePiece") return make_sentence_piece(description);
+    if (name == "SentencePieceBPE") return make_sentence_piece_bpe(description);
     if (name == "WordPiece") return make_word_piece(description);
     if (name == "WordLevel") return make_word_level(description);
     throw Error(ErrorCode::unsupported, description.where(),

@@ -54,8 +54,9 @@ std::unique_ptr<Model> make_model(const JsonView& description);
 
 std::unique_ptr<Model> make_bpe(const JsonView& description);
 std::unique_ptr<Model> make_unigram(const JsonView& description);
-/// Of a document that was made of a sentencepiece model; no kind of tokenizer.json.
+// Of documents that were made of a sentencepiece model; no kinds of tokenizer.json.
 std::unique_ptr<Model> make_sentence_piece(const JsonView& description);
+std::unique_ptr<Model> make_sentence_piece_bpe(const JsonView& description);
 std::unique_ptr<Model> make_word_piece(const JsonView& description);
 std::unique_ptr<Model> make_word_level(const JsonView& description);
 
