@@ -207,7 +207,9 @@ analysis::Input read_choice(const OpenModel& model, const TextChoice& choice, co
                     "found " + model.tokenizer_problem);
     if (!model.tokenizer)
         throw Error(ErrorCode::unsupported, model.file->display_name(),
-                    "expected a tokenizer beside the weights (tokenizer.json, vocab.json or vocab.txt)", "found none");
+                    "expected a tokenizer beside the weights (tokenizer.json, vocab.json, vocab.txt or a sentencepiece "
+                    "model)",
+                    "found none");
     return analysis::read_input(options, model.tokenizer.get(), &cancellation);
 }
 

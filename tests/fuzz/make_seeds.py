@@ -372,6 +372,14 @@ def tokenizer_folder():
     return seeds
 
 
+def sentencepiece():
+    models = json.loads((GOLDEN / "tokenizer" / "sentencepiece.json").read_text())["models"]
+    seeds = {name.replace(" ", "-"): bytes.fromhex(model) for name, model in models.items()}
+    seeds["no-rules"] = b"".join(b"\n" + bytes([len(p)]) + p for p in (b"\n\5<unk>\x18\2", b"\n\4\xe2\x96\x81a", b"\n\1b"))
+    seeds["nothing"] = b""
+    return seeds
+
+
 def tokenizer_text():
     names = (HERE / "tokenizers.txt").read_text().split()
     golden = json.loads((GOLDEN / "tokenizer" / "expected.json").read_text())
@@ -528,7 +536,8 @@ def main():
              "training_text": {*JSON_WORDS, '"text":', "lines\n", "bible\n", "text\n", "EC02", "Ge1:1 "}}
     makers = {"text": text, "json": json_seeds, "safetensors": safetensors, "shard_index": shard_index,
               "pytorch": pytorch, "config": config, "checkpoint": checkpoint, "pattern": pattern,
-              "tokenizer_json": tokenizer_json, "tokenizer_folder": tokenizer_folder, "tokenizer_text": tokenizer_text,
+              "tokenizer_json": tokenizer_json, "tokenizer_folder": tokenizer_folder, "sentencepiece": sentencepiece,
+              "tokenizer_text": tokenizer_text,
               "chat_template": chat_template, "training_text": training_text, "journal": journal,
               "analysis": lambda: edits(1), "run_file": lambda: edits(2), "evaluation_file": lambda: edits(3)}
     for target, make in makers.items():

@@ -21,6 +21,8 @@ const std::vector<Target>& targets() {
          run_pattern, 1024},
         {"tokenizer_json", "core/tokenizer", run_tokenizer_json, 8192},
         {"tokenizer_folder", "core/tokenizer/files core/tokenizer/tokenizer.cpp", run_tokenizer_folder, 4096},
+        {"sentencepiece", "core/tokenizer/files core/tokenizer/normalizers core/tokenizer/models", run_sentencepiece,
+         4096},
         {"tokenizer_text", "core/tokenizer", run_tokenizer_text, 2048},
         {"chat_template", "core/tokenizer/template core/tokenizer/chat_template.cpp", run_chat_template, 4096},
         {"training_text", "core/data/text_parts.cpp core/data/json_lines.cpp core/data/bible.cpp core/data/lzw.cpp",

@@ -87,6 +87,8 @@ def folders():
                   "cls_token": token("<s>", normalized=True)}, {"model_type": "roberta"},
         {"bos_token": "<s>", "mask_token": {"content": "<mask>", "single_word": False, "lstrip": True, "rstrip": False, "normalized": False}})
     yield "bart", with_files(roberta, {"model_max_length": 1024}, {"model_type": "bart"})
+    yield "blenderbot", with_files(roberta, {"tokenizer_class": "BlenderbotTokenizer"}, {"model_type": "blenderbot"})
+    yield "blenderbot_by_model_type", with_files(roberta, {"add_prefix_space": False, "mask_token": "<mask>"}, {"model_type": "blenderbot"})
     yield "neox", with_files(gpt2, {"tokenizer_class": "GPTNeoXTokenizer", "add_bos_token": False, "add_eos_token": True},
                              {"model_type": "gpt_neox"})
     yield "qwen2", with_files(

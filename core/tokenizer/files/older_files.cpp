@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-enum class Style { gpt2, codegen, roberta, deberta, gpt_neox, qwen2, clip, bert, mpnet, esm, unknown };
+enum class Style { gpt2, codegen, roberta, blenderbot, deberta, gpt_neox, qwen2, clip, bert, mpnet, esm, unknown };
 
 struct StyleName {
     std::string_view name;
@@ -27,42 +27,71 @@ struct StyleName {
 
 // Names of classes, in transformers of any version.
 constexpr std::array class_names = {
-    StyleName{"GPT2Tokenizer", Style::gpt2},          StyleName{"CodeGenTokenizer", Style::codegen},
-    StyleName{"RobertaTokenizer", Style::roberta},    StyleName{"BartTokenizer", Style::roberta},
-    StyleName{"LongformerTokenizer", Style::roberta}, StyleName{"LEDTokenizer", Style::roberta},
-    StyleName{"DebertaTokenizer", Style::deberta},    StyleName{"GPTNeoXTokenizer", Style::gpt_neox},
-    StyleName{"Qwen2Tokenizer", Style::qwen2},        StyleName{"BertTokenizer", Style::bert},
-    StyleName{"DistilBertTokenizer", Style::bert},    StyleName{"ElectraTokenizer", Style::bert},
-    StyleName{"MobileBertTokenizer", Style::bert},    StyleName{"SqueezeBertTokenizer", Style::bert},
-    StyleName{"ConvBertTokenizer", Style::bert},      StyleName{"MPNetTokenizer", Style::mpnet},
-    StyleName{"CLIPTokenizer", Style::clip},          StyleName{"EsmTokenizer", Style::esm},
+    StyleName{"GPT2Tokenizer", Style::gpt2},
+    StyleName{"CodeGenTokenizer", Style::codegen},
+    StyleName{"RobertaTokenizer", Style::roberta},
+    StyleName{"BartTokenizer", Style::roberta},
+    StyleName{"LongformerTokenizer", Style::roberta},
+    StyleName{"LEDTokenizer", Style::roberta},
+    StyleName{"BlenderbotTokenizer", Style::blenderbot},
+    StyleName{"DebertaTokenizer", Style::deberta},
+    StyleName{"GPTNeoXTokenizer", Style::gpt_neox},
+    StyleName{"Qwen2Tokenizer", Style::qwen2},
+    StyleName{"BertTokenizer", Style::bert},
+    StyleName{"DistilBertTokenizer", Style::bert},
+    StyleName{"ElectraTokenizer", Style::bert},
+    StyleName{"MobileBertTokenizer", Style::bert},
+    StyleName{"SqueezeBertTokenizer", Style::bert},
+    StyleName{"ConvBertTokenizer", Style::bert},
+    StyleName{"MPNetTokenizer", Style::mpnet},
+    StyleName{"CLIPTokenizer", Style::clip},
+    StyleName{"EsmTokenizer", Style::esm},
 };
 
 constexpr std::array model_types = {
-    StyleName{"gpt2", Style::gpt2},          StyleName{"gptj", Style::gpt2},
-    StyleName{"gpt_neo", Style::gpt2},       StyleName{"codegen", Style::gpt2},
-    StyleName{"opt", Style::gpt2},           StyleName{"phi", Style::gpt2},
-    StyleName{"starcoder2", Style::gpt2},    StyleName{"roberta", Style::roberta},
-    StyleName{"bart", Style::roberta},       StyleName{"longformer", Style::roberta},
-    StyleName{"led", Style::roberta},        StyleName{"roberta-prelayernorm", Style::roberta},
-    StyleName{"deberta", Style::deberta},    StyleName{"gpt_neox", Style::gpt_neox},
-    StyleName{"mamba", Style::gpt_neox},     StyleName{"mamba2", Style::gpt_neox},
-    StyleName{"mpt", Style::gpt_neox},       StyleName{"olmo", Style::gpt_neox},
-    StyleName{"olmoe", Style::gpt_neox},     StyleName{"rwkv", Style::gpt_neox},
-    StyleName{"qwen2", Style::qwen2},        StyleName{"qwen2_moe", Style::qwen2},
-    StyleName{"qwen3", Style::qwen2},        StyleName{"qwen3_moe", Style::qwen2},
-    StyleName{"bert", Style::bert},          StyleName{"distilbert", Style::bert},
-    StyleName{"electra", Style::bert},       StyleName{"mobilebert", Style::bert},
-    StyleName{"squeezebert", Style::bert},   StyleName{"convbert", Style::bert},
-    StyleName{"megatron-bert", Style::bert}, StyleName{"nomic_bert", Style::bert},
-    StyleName{"mpnet", Style::mpnet},        StyleName{"esm", Style::esm},
-    StyleName{"clip", Style::clip},          StyleName{"clip_text_model", Style::clip},
+    StyleName{"gpt2", Style::gpt2},
+    StyleName{"gptj", Style::gpt2},
+    StyleName{"gpt_neo", Style::gpt2},
+    StyleName{"codegen", Style::gpt2},
+    StyleName{"opt", Style::gpt2},
+    StyleName{"phi", Style::gpt2},
+    StyleName{"starcoder2", Style::gpt2},
+    StyleName{"roberta", Style::roberta},
+    StyleName{"bart", Style::roberta},
+    StyleName{"longformer", Style::roberta},
+    StyleName{"led", Style::roberta},
+    StyleName{"roberta-prelayernorm", Style::roberta},
+    StyleName{"deberta", Style::deberta},
+    StyleName{"gpt_neox", Style::gpt_neox},
+    StyleName{"mamba", Style::gpt_neox},
+    StyleName{"mamba2", Style::gpt_neox},
+    StyleName{"mpt", Style::gpt_neox},
+    StyleName{"olmo", Style::gpt_neox},
+    StyleName{"olmoe", Style::gpt_neox},
+    StyleName{"rwkv", Style::gpt_neox},
+    StyleName{"qwen2", Style::qwen2},
+    StyleName{"qwen2_moe", Style::qwen2},
+    StyleName{"qwen3", Style::qwen2},
+    StyleName{"qwen3_moe", Style::qwen2},
+    StyleName{"bert", Style::bert},
+    StyleName{"distilbert", Style::bert},
+    StyleName{"electra", Style::bert},
+    StyleName{"mobilebert", Style::bert},
+    StyleName{"squeezebert", Style::bert},
+    StyleName{"convbert", Style::bert},
+    StyleName{"megatron-bert", Style::bert},
+    StyleName{"nomic_bert", Style::bert},
+    StyleName{"mpnet", Style::mpnet},
+    StyleName{"esm", Style::esm},
+    StyleName{"clip", Style::clip},
+    StyleName{"clip_text_model", Style::clip},
+    StyleName{"blenderbot", Style::blenderbot},
 };
 
 // Types of models whose files are called the same and mean something else.
-constexpr std::array<std::string_view, 16> other_types = {
-    "whisper",        "blenderbot", "blenderbot-small", "ctrl",     "xlm", "flaubert", "fsmt", "biogpt",
-    "speech_to_text", "luke",       "prophetnet",       "roformer", "mvp", "markuplm", "clvp", "vits"};
+constexpr std::array<std::string_view, 15> other_types = {
+    "whisper", "blenderbot-small", "ctrl",     "xlm", "flaubert", "fsmt", "biogpt", "speech_to_text",
+    "luke",    "prophetnet",       "roformer", "mvp", "markuplm", "clvp", "vits"};
 
 template <std::size_t count>
 Style find_style(const std::array<StyleName, count>& names, std::string_view name) {
@@ -125,13 +154,17 @@ Settings::Named default_tokens(Style style) {
     const char* const end = "<|endoftext|>";
     switch (style) {
         case Style::roberta:
-            return all({{"bos_token", "<s>"},
-                        {"eos_token", "</s>"},
-                        {"unk_token", "<unk>"},
-                        {"sep_token", "</s>"},
-                        {"pad_token", "<pad>"},
-                        {"cls_token", "<s>"},
-                        {"mask_token", "<mask>"}});
+        case Style::blenderbot: {
+            Settings::Named named = all({{"bos_token", "<s>"},
+                                         {"eos_token", "</s>"},
+                                         {"unk_token", "<unk>"},
+                                         {"sep_token", "</s>"},
+                                         {"pad_token", "<pad>"},
+                                         {"cls_token", "<s>"},
+                                         {"mask_token", "<mask>"}});
+            named["mask_token"].strip_left = style == Style::blenderbot;
+            return named;
+        }
         case Style::deberta:
             return all({{"bos_token", "[CLS]"},
                         {"eos_token", "[SEP]"},
@@ -178,7 +211,9 @@ Settings::Named default_tokens(Style style) {
 class Document {
 public:
     Document(const fs::path& folder, const Settings& settings, Style style)
-        : folder_(folder), settings_(settings), style_(style), named_(settings.named(default_tokens(style))) {}
+        : folder_(folder), settings_(settings), style_(style), named_(settings.named(default_tokens(style))) {
+        if (style == Style::blenderbot && settings.is_plain("mask_token")) named_.at("mask_token").strip_left = true;
+    }
 
     json make() {
         json pieces = has_lines(style_) ? read_vocabulary_lines(folder_ / "vocab.txt")
@@ -266,7 +301,7 @@ private:
 
     json byte_level() const {
         return {{"type", "ByteLevel"},
-                {"add_prefix_space", settings_.flag("add_prefix_space", false)},
+                {"add_prefix_space", settings_.flag("add_prefix_space", style_ == Style::blenderbot)},
                 {"trim_offsets", true},
                 {"use_regex", style_ != Style::qwen2}};
     }

@@ -97,11 +97,10 @@ private:
 class Document {
 public:
     Document(const fs::path& folder, const Settings& settings, Kind kind, Side side)
-        : folder_(folder),
-          settings_(settings),
-          kind_(kind),
-          side_(side),
-          named_(settings.named(default_tokens(kind))) {}
+        : folder_(folder), settings_(settings), kind_(kind), side_(side), named_(settings.named(default_tokens(kind))) {
+        const bool mbart = kind == Kind::mbart || kind == Kind::mbart_50;
+        if (mbart && settings.is_plain("mask_token")) named_.at("mask_token").strip_left = true;
+    }
 
     json make() {
         const bool apart = kind_ == Kind::marian || kind_ == Kind::m2m_100;

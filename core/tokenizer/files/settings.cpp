@@ -174,6 +174,13 @@ Settings::Named Settings::named(Named defaults) const {
     return defaults;
 }
 
+bool Settings::is_plain(std::string_view name) const {
+    const auto value = view().find(name);
+    return value && value->is_string() && std::none_of(numbered_.begin(), numbered_.end(), [&](const auto& entry) {
+               return entry.second.content == value->string();
+           });
+}
+
 std::vector<TokenEntry> Settings::tokens(const Named& named) const {
     std::unordered_set<std::string> special;
     for (const auto& [name, token] : named) special.insert(token.content);

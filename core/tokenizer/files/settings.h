@@ -50,6 +50,8 @@ public:
     using Named = std::map<std::string, TokenEntry, std::less<>>;
     /// What the files say, in place of `defaults`; null takes one away.
     Named named(Named defaults) const;
+    /// True if a file names this token by its content alone; the tokenizer's class then says the rest.
+    bool is_plain(std::string_view name) const;
     /// All tokens in the order in which they are added: those with numbers, those of `named`, further ones.
     std::vector<TokenEntry> tokens(const Named& named) const;
     /// The further special tokens alone, which have no names.

@@ -63,6 +63,14 @@ TEST_CASE("RoBERTa's files put tokens around the text and trim offsets", "[token
     REQUIRE(encoding.offsets == Offsets{{0, 0}, {0, 2}, {2, 5}, {0, 0}});
 }
 
+TEST_CASE("Blenderbot's files put a space before the text and nothing around it", "[tokenizer][folders]") {
+    Folder folder;
+    folder.merges().file("config.json", R"({"model_type": "blenderbot"})");
+    REQUIRE(folder.open()->encode("ab ab").ids == Ids{4, 4});
+    folder.file("tokenizer_config.json", R"({"add_prefix_space": false})");
+    REQUIRE(folder.open()->encode("ab ab").ids == Ids{3, 4});
+}
+
 TEST_CASE("CLIP's files are lower case, with ends of words", "[tokenizer][folders]") {
     Folder folder;
     folder.merges(R"({"a": 0, "b": 1, "b</w>": 2, "ab</w>": 3, "<|startoftext|>": 4, "<|endoftext|>": 5})", "a b</w>\n")
@@ -75,7 +83,7 @@ TEST_CASE("CLIP's files are lower case, with ends of words", "[tokenizer][folder
 }
 
 TEST_CASE("Files that are called the same and mean something else are refused by their kind", "[tokenizer][folders]") {
-    for (const std::string type : {"whisper", "blenderbot"}) {
+    for (const std::string type : {"whisper", "blenderbot-small"}) {
         Folder folder;
         refused(folder.merges().file("config.json", R"({"model_type": ")" + type + R"("})"), ErrorCode::unsupported,
                 "the tokenizer of a " + type + " model");

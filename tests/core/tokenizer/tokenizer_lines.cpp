@@ -3,6 +3,7 @@
 //   {"load": "tokenizer.json or folder"}   -> {"size": 30522}
 //   {"encode": "text", "add": true}        -> {"ids": [...], "offsets": [...], "pieces": [...], "special": [...]}
 //   {"decode": [1, 2], "skip": false}      -> {"text": "..."}
+// either with "target": true for the tokenizer of what a decoder reads and writes,
 //   {"train": ["text", ...], "vocab_size": 300, "min_frequency": 0, "special_tokens": [], "all_bytes": true}
 //                                          -> {"pieces": [...], "merges": [["a", "b"], ...], "json": "tokenizer.json"}
 // and {"error": "..."} for whatever is refused.
@@ -62,9 +63,10 @@ json answer(std::shared_ptr<const Tokenizer>& tokenizer, const json& request) {
     }
     if (request.contains("train")) return trained(request);
     if (!tokenizer) return {{"error", "nothing is loaded"}};
-    if (request.contains("encode")) return encoded(*tokenizer, request);
+    const Tokenizer& asked = request.value("target", false) ? tokenizer->of_target() : *tokenizer;
+    if (request.contains("encode")) return encoded(asked, request);
     const auto ids = request.at("decode").get<std::vector<std::int32_t>>();
-    return {{"text", tokenizer->decode(ids, request.at("skip"))}};
+    return {{"text", asked.decode(ids, request.at("skip"))}};
 }
 
 }  // namespace

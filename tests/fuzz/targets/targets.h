@@ -16,6 +16,7 @@ void run_pytorch(std::string_view input);
 void run_pattern(std::string_view input);
 void run_tokenizer_json(std::string_view input);
 void run_tokenizer_folder(std::string_view input);
+void run_sentencepiece(std::string_view input);
 void run_tokenizer_text(std::string_view input);
 void run_chat_template(std::string_view input);
 void run_training_text(std::string_view input);
