@@ -164,6 +164,7 @@ private:
         refuse_unless(model_.dummy_prefix || !marian, "a space before the text", "none");
         const bool own = marian && side_ == Side::target && settings_.flag("separate_vocabs", false);
         json ids = read_vocabulary_json(folder_ / (own ? "target_vocab.json" : "vocab.json"));
+        if (own) expect_same_ends(ids);
         for (const auto& [piece, id] : ids.items()) {
             if (id.is_number_integer()) ids_[piece] = id;
         }
@@ -196,6 +197,15 @@ private:
                   {"ids", std::move(ids)},
                   {"unk_token", text("unk_token")},
                   {"language_codes", marian}}}};
+    }
+
+    /// transformers ends targets with the id that the end of the text has among the source's.
+    void expect_same_ends(const json& target) const {
+        const std::string end = text("eos_token");
+        const json source = read_vocabulary_json(folder_ / "vocab.json");
+        if (source.value(end, json()) == target.value(end, json())) return;
+        throw Error(ErrorCode::unsupported, escaped((folder_ / "target_vocab.json").string()),
+                    "expected the id of \"" + escaped(end, 60) + "\" to be that of vocab.json", "found another");
     }
 
     std::vector<std::string> m2m_tokens() const {
