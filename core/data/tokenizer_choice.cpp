@@ -28,6 +28,9 @@ constexpr auto settings_file = "tokenizer_config.json";
 constexpr const char* file_names[] = {"tokenizer.json",    settings_file,        "special_tokens_map.json",
                                       "added_tokens.json", "vocab.json",         "merges.txt",
                                       "vocab.txt",         "chat_template.jinja"};
+/// The same where there is no tokenizer.json.
+constexpr const char* sentencepiece_names[] = {"source.spm", "target.spm", "target_vocab.json",
+                                               "sentencepiece.bpe.model", "spiece.model"};
 
 std::string hash_of(const std::vector<TokenizerFile>& files) {
     Sha256 hash;
@@ -122,10 +125,13 @@ ChosenTokenizer tokenizer_at(const fs::path& path) {
     chosen.tokenizer = is_folder ? tokenizer::Tokenizer::from_folder(path) : tokenizer::Tokenizer::from_file(path);
     const fs::path folder = is_folder ? path : path.parent_path();
     if (is_folder || path.filename() == file_names[0]) {
-        for (const char* name : file_names) {
-            if (!ends_at_regular_file(folder / name)) continue;
-            chosen.files.push_back({name, read_small_file(folder / name, largest_file, "tokenizer file")});
-        }
+        const auto add = [&](const char* name) {
+            if (ends_at_regular_file(folder / name))
+                chosen.files.push_back({name, read_small_file(folder / name, largest_file, "tokenizer file")});
+        };
+        for (const char* name : file_names) add(name);
+        if (!ends_at_regular_file(folder / file_names[0]))
+            for (const char* name : sentencepiece_names) add(name);
     } else {
         chosen.files.push_back({file_names[0], read_small_file(path, largest_file, "tokenizer file")});
     }
