@@ -51,7 +51,7 @@ Subject subject_of(const Options& options) {
     Subject subject;
     if (!options.config.empty()) {
         const fs::path path(options.config);
-        const auto document = parse_json(read_small_file(path, largest_config, "configuration"), options.config);
+        const auto document = parse_python_json(read_small_file(path, largest_config, "configuration"), options.config);
         const auto inspection = model::inspect_config(document.dump());
         subject.name = path.filename().string();
         subject.config = inspection.config;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/json.h"
 
+#include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -69,6 +71,32 @@ private:
     std::size_t values_ = 0;
 };
 
+/// `text` with Python's words for what JSON has no number for in objects; words within strings are left alone.
+std::string with_named_floats(std::string_view text) {
+    constexpr std::string_view words[] = {"-Infinity", "Infinity", "NaN"};
+    std::string named;
+    bool in_string = false;
+    for (std::size_t i = 0; i < text.size();) {
+        if (in_string && text[i] == '\\') {
+            named += text.substr(i, 2);
+            i += 2;
+            continue;
+        }
+        if (text[i] == '"') in_string = !in_string;
+        const auto* const word =
+            in_string ? std::end(words) : std::find_if(std::begin(words), std::end(words), [&](std::string_view one) {
+                return text.substr(i, one.size()) == one;
+            });
+        if (word == std::end(words)) {
+            named += text[i++];
+            continue;
+        }
+        named.append(R"({"__float__": ")").append(*word).append(R"("})");
+        i += word->size();
+    }
+    return named;
+}
+
 }  // namespace
 
 nlohmann::json parse_json(std::string_view text, const std::string& where) {
@@ -84,6 +112,15 @@ nlohmann::json parse_json(std::string_view text, const std::string& where) {
 
 nlohmann::json read_json_file(const std::filesystem::path& path, std::uint64_t limit, const std::string& kind) {
     return parse_json(read_small_file(path, limit, kind), shown(path));
+}
+
+nlohmann::json parse_python_json(std::string_view text, const std::string& where) {
+    const bool named = text.find("Infinity") != std::string_view::npos || text.find("NaN") != std::string_view::npos;
+    return named ? parse_json(with_named_floats(text), where) : parse_json(text, where);
+}
+
+nlohmann::json read_python_json_file(const std::filesystem::path& path, std::uint64_t limit, const std::string& kind) {
+    return parse_python_json(read_small_file(path, limit, kind), shown(path));
 }
 
 std::string json_text(const nlohmann::json& document) {

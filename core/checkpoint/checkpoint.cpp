@@ -10,6 +10,8 @@
 
 #include "core/base/json.h"
 #include "core/base/os_error.h"
+#include "core/base/text.h"
+#include "core/checkpoint/adapter.h"
 #include "core/checkpoint/fingerprint.h"
 #include "core/checkpoint/shards.h"
 #include "core/checkpoint/tensor_reader.h"
@@ -30,6 +32,7 @@ struct Checkpoint::Impl {
     std::map<std::string, TensorInfo> tensors;
     std::map<std::string, std::string> unreadable;
     std::vector<std::string> notes;
+    std::unique_ptr<const Adapter> adapter;
 };
 
 namespace {
@@ -40,9 +43,26 @@ bool is_index(const fs::path& path) {
     return path.native().ends_with(".json");
 }
 
+std::string adapter_note(const Adapter& adapter) {
+    const auto count = [](std::size_t number) {
+        return std::to_string(number) + (number == 1 ? " tensor" : " tensors");
+    };
+    std::string note = "the LoRA adapter " + escaped(adapter.display_name());
+    if (!adapter.base().empty()) note += " of \"" + escaped(adapter.base()) + '"';
+    note += " is merged into " + count(adapter.merged().size());
+    if (const auto replaced = adapter.replaced(); !replaced.empty())
+        note += ", and " + count(replaced.size()) + " of its own took the place of the base's";
+    if (!adapter.left_out().empty()) note += "; the head of its task is left out: " + list_text(adapter.left_out(), 5);
+    return note;
+}
+
 }  // namespace
 
 std::shared_ptr<const Checkpoint> Checkpoint::open(const fs::path& path) {
+    return open(path, fs::path());
+}
+
+std::shared_ptr<const Checkpoint> Checkpoint::open(const fs::path& path, const fs::path& adapter) {
     try {
         auto impl = std::make_unique<Impl>();
         impl->path = path;
@@ -54,7 +74,7 @@ std::shared_ptr<const Checkpoint> Checkpoint::open(const fs::path& path) {
         impl->folder = weights_path.parent_path();
         // Whatever lies under this name is read, and refused if it is no regular file.
         if (const auto config = impl->folder / "config.json"; ::lstat(config.c_str(), &status) == 0) {
-            impl->config = read_json_file(config, largest_config, "configuration");
+            impl->config = read_python_json_file(config, largest_config, "configuration");
             JsonView(impl->config, shown(config)).object();
             impl->has_config = true;
         }
@@ -64,6 +84,14 @@ std::shared_ptr<const Checkpoint> Checkpoint::open(const fs::path& path) {
         impl->notes.insert(impl->notes.end(), weights.notes.begin(), weights.notes.end());
         impl->open_files = std::move(weights.files);
         for (const InputFile& file : impl->open_files) impl->files.push_back(file.path());
+        if (!adapter.empty()) {
+            impl->adapter = std::make_unique<Adapter>(adapter, impl->tensors, shown(path));
+            impl->notes.push_back(adapter_note(*impl->adapter));
+        } else if (::lstat((impl->folder / adapter_config_name).c_str(), &status) == 0) {
+            impl->notes.push_back(adapter_text(impl->folder) +
+                                  " lies beside the weights and is not applied: --adapter " + shown(impl->folder) +
+                                  " does that");
+        }
         return std::shared_ptr<const Checkpoint>(new Checkpoint(std::move(impl)));
     } catch (...) {
         throw current_error(shown(path));
@@ -90,6 +118,9 @@ const std::vector<fs::path>& Checkpoint::files() const {
 }
 const std::vector<std::string>& Checkpoint::notes() const {
     return impl_->notes;
+}
+const Adapter* Checkpoint::adapter() const {
+    return impl_->adapter.get();
 }
 const std::map<std::string, std::string>& Checkpoint::unreadable() const {
     return impl_->unreadable;
@@ -132,7 +163,13 @@ at::Tensor Checkpoint::load(const std::string& name, LoadAs as) const {
 at::Tensor Checkpoint::load(const std::string& name, LoadAs as, const Cancellation& cancellation) const {
     const TensorInfo& info = tensor(name);
     try {
-        return load_tensor(impl_->open_files.at(info.file), info, loaded_type(info.type, as), cancellation);
+        const auto read = [&](DataType type) {
+            return load_tensor(impl_->open_files.at(info.file), info, type, cancellation);
+        };
+        const DataType type = loaded_type(info.type, as);
+        if (impl_->adapter && impl_->adapter->changes(name))
+            return impl_->adapter->load(name, type, read, cancellation);
+        return read(type);
     } catch (...) {
         throw current_error(shown(impl_->path) + ", tensor \"" + escaped(name) + '"');
     }
@@ -144,7 +181,9 @@ std::string Checkpoint::fingerprint() const {
 
 std::string Checkpoint::fingerprint(const Cancellation& cancellation) const {
     try {
-        return checkpoint::fingerprint(impl_->open_files, cancellation);
+        std::vector<const InputFile*> more;
+        if (impl_->adapter) more.push_back(&impl_->adapter->file());
+        return checkpoint::fingerprint(impl_->open_files, more, cancellation);
     } catch (...) {
         throw current_error(shown(impl_->path));
     }

@@ -28,6 +28,8 @@ class InputFile;
 
 namespace headscope::checkpoint {
 
+class Adapter;
+
 /// Element types of safetensors. Sizes in bits: some are smaller than a byte.
 enum class DataType {
     boolean,
@@ -90,6 +92,10 @@ public:
     /// pytorch_model.bin.index.json, the only .bin, .pt, .pth or .ckpt file that is not named like a trainer's state.
     /// The files stay open, so that a checkpoint that is replaced on disk is still read whole.
     static std::shared_ptr<const Checkpoint> open(const std::filesystem::path& path);
+    /// The same with a LoRA adapter of PEFT's (adapter.h) merged into it: load() gives the merged weights, everything
+    /// else is the base's. An empty `adapter`: none.
+    static std::shared_ptr<const Checkpoint> open(const std::filesystem::path& path,
+                                                  const std::filesystem::path& adapter);
     ~Checkpoint();
 
     const std::filesystem::path& path() const;
@@ -97,7 +103,8 @@ public:
     bool has_config() const;
     const nlohmann::json& config() const;  ///< config.json, an object
     const std::map<std::string, TensorInfo>& tensors() const;
-    const std::vector<std::filesystem::path>& files() const;
+    const std::vector<std::filesystem::path>& files() const;  ///< the base's; an adapter has its own
+    const Adapter* adapter() const;                           ///< null: none
     /// What a user should know about how the weights were found: what else the files hold that is not read (epoch,
     /// optimizer), which other weights lie in the folder, prefixes taken off. One line each, escaped.
     const std::vector<std::string>& notes() const;
@@ -119,7 +126,8 @@ public:
 
     /// SHA-256 (hex) of the weight files' SHA-256s in order of file name; cached in the user's cache folder by path,
     /// size and time. Seconds for gigabytes the first time: call it on a worker. What is hashed is one line per file,
-    /// 64 hexadecimal digits and a line feed: LC_ALL=C; sha256sum *.safetensors | cut -c1-64 | sha256sum.
+    /// 64 hexadecimal digits and a line feed: LC_ALL=C; sha256sum *.safetensors | cut -c1-64 | sha256sum. An adapter's
+    /// file comes last.
     std::string fingerprint() const;
     std::string fingerprint(const Cancellation& cancellation) const;
 

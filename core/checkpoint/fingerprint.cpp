@@ -82,12 +82,14 @@ std::string cached_sha256(const InputFile& file, const Cancellation& cancellatio
     return hash;
 }
 
-std::string fingerprint(const std::vector<InputFile>& files, const Cancellation& cancellation) {
+std::string fingerprint(const std::vector<InputFile>& files, const std::vector<const InputFile*>& more,
+                        const Cancellation& cancellation) {
     std::vector<const InputFile*> order;
     for (const InputFile& file : files) order.push_back(&file);
     std::sort(order.begin(), order.end(), [](const InputFile* a, const InputFile* b) {
         return a->path().filename().native() < b->path().filename().native();
     });
+    order.insert(order.end(), more.begin(), more.end());
     std::string lines;
     for (const InputFile* file : order) lines += cached_sha256(*file, cancellation) + "\n";
     return sha256_hex(lines);

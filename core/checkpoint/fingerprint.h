@@ -11,8 +11,10 @@
 
 namespace headscope::checkpoint {
 
-/// SHA-256 (hex) over one line per file, in order of file name: the file's SHA-256 in hex and a line feed.
-std::string fingerprint(const std::vector<InputFile>& files, const Cancellation& cancellation);
+/// SHA-256 (hex) over one line per file, in order of file name: the file's SHA-256 in hex and a line feed. `more` come
+/// behind these as they are.
+std::string fingerprint(const std::vector<InputFile>& files, const std::vector<const InputFile*>& more,
+                        const Cancellation& cancellation);
 
 /// A file's SHA-256, from the cache if the file there was the same: by real path, size, modification and change time.
 /// A cache that cannot be read or written is done without.

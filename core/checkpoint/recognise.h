@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,6 +25,9 @@ struct OtherKind {
 
 /// Recognises by its first bytes what else a file is; empty if it is or may be safetensors or a zip archive.
 std::optional<OtherKind> recognise_other(std::string_view first_bytes, std::uint64_t file_size);
+
+/// The same of a file, whatever it is; what cannot be read at all is not told.
+std::optional<OtherKind> recognise_other(const std::filesystem::path& path);
 
 /// Which of the formats a file has, by its first bytes; safetensors when nothing else is recognised. Throws
 /// [path] expected a weight file ...; found a ... if it is known to be something else.

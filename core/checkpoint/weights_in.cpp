@@ -8,8 +8,11 @@
 #include <iterator>
 #include <string_view>
 
+#include "core/base/input_file.h"
 #include "core/base/os_error.h"
 #include "core/base/text.h"
+#include "core/checkpoint/adapter.h"
+#include "core/checkpoint/recognise.h"
 
 namespace headscope::checkpoint {
 namespace {
@@ -19,6 +22,8 @@ namespace fs = std::filesystem;
 constexpr std::string_view first_names[] = {"model.safetensors", "model.safetensors.index.json"};
 constexpr std::string_view pytorch_names[] = {"pytorch_model.bin", "pytorch_model.bin.index.json"};
 constexpr std::size_t most_names = 100'000;  // of a folder's entries
+constexpr std::size_t most_looked_at = 10'000, most_looked_into = 20;
+constexpr int deepest_below = 3;  // hub/models--x--y/snapshots/REVISION
 
 bool ends_with_one_of(const std::string& name, std::initializer_list<std::string_view> ends) {
     return std::any_of(ends.begin(), ends.end(), [&](std::string_view end) { return name.ends_with(end); });
@@ -34,6 +39,11 @@ bool is_training_state(const std::string& name) {
                                            "random_states", "zero_",     "adapter_",  "trainer_state"};
     return std::any_of(std::begin(begins), std::end(begins),
                        [&](std::string_view begin) { return name.starts_with(begin); });
+}
+
+/// PEFT's, which are no model's.
+bool is_adapter_weights(const std::string& name) {
+    return name.starts_with("adapter_model");
 }
 
 bool is_there(const fs::path& path) {
@@ -66,17 +76,74 @@ std::vector<std::string> chosen(const std::vector<std::string>& names, const Tes
     return some;
 }
 
+/// ': "x.gguf" is a GGUF file ...' of the first that its bytes, or its name, tell; empty where none is told.
+std::string told_kind(const fs::path& folder, const std::vector<std::string>& names) {
+    for (std::size_t i = 0; i < names.size() && i < most_looked_into; ++i) {
+        std::string kind;
+        if (const auto other = recognise_other(folder / names[i]))
+            kind = other->found.substr(std::string_view("found ").size());
+        else if (names[i].ends_with(".onnx"))
+            kind = "an ONNX model, which is not supported";
+        if (!kind.empty()) return ": \"" + escaped(names[i]) + "\" is " + kind;
+    }
+    return "";
+}
+
 /// The only candidate; throws if there are several.
 std::string only(const std::vector<std::string>& candidates, const fs::path& folder, const char* expected) {
     if (candidates.size() > 1) {
-        throw Error(ErrorCode::usage, shown(folder), expected,
-                    "found several others: " + list_text(candidates, 5) + "; name one of them");
+        throw Error(
+            ErrorCode::usage, shown(folder), expected,
+            "found several others: " + list_text(candidates, 5) + "; name one of them" + told_kind(folder, candidates));
     }
     return candidates.empty() ? "" : candidates.front();
 }
 
+bool holds_model(const fs::path& folder) {
+    std::error_code error;
+    std::size_t seen = 0;
+    for (fs::directory_iterator entry(folder, error), end; !error && entry != end && seen < most_looked_at;
+         entry.increment(error), ++seen) {
+        const std::string name = entry->path().filename().string();
+        if (name.ends_with(".safetensors") || name.ends_with(".safetensors.index.json") || name == pytorch_names[0] ||
+            name == pytorch_names[1] || name == adapter_config_name)
+            return true;
+    }
+    return false;
+}
+
+/// Folders below with weights in them, as a hub's cache (models--x--y/snapshots/REVISION) and trainers nest them; those
+/// nearest alone, of a hub's cache first the revision that refs/main names.
+std::vector<std::string> models_below(const fs::path& folder) {
+    std::vector<std::string> found;
+    std::vector<fs::path> level{folder};
+    std::size_t seen = 0;
+    for (int depth = 0; depth < deepest_below && found.empty(); ++depth) {
+        std::vector<fs::path> below;
+        for (const fs::path& one : level) {
+            std::error_code error, ignored;
+            for (fs::directory_iterator entry(one, error), end; !error && entry != end && seen < most_looked_at;
+                 entry.increment(error), ++seen) {
+                if (entry->is_directory(ignored)) below.push_back(entry->path());
+            }
+        }
+        std::sort(below.begin(), below.end());
+        for (const fs::path& one : below)
+            if (holds_model(one)) found.push_back(one.string());
+        level = std::move(below);
+    }
+    if (ends_at_regular_file(folder / "refs" / "main")) {
+        std::string revision = read_small_file(folder / "refs" / "main", 1024);
+        revision.erase(std::find_if(revision.begin(), revision.end(), [](unsigned char c) { return c <= ' '; }),
+                       revision.end());
+        std::stable_partition(found.begin(), found.end(),
+                              [&](const std::string& path) { return fs::path(path).filename() == revision; });
+    }
+    return found;
+}
+
 /// What else lies in a folder that people take for a checkpoint, for the message that says that it is none.
-std::string other_weights(const std::vector<std::string>& names) {
+std::string other_weights(const fs::path& folder, const std::vector<std::string>& names) {
     const auto others = chosen(names, [](const std::string& name) {
         return ends_with_one_of(name, {".gguf", ".ggml", ".h5", ".msgpack", ".onnx", ".tar", ".npz", ".zip"}) ||
                is_pytorch(name);
@@ -87,7 +154,12 @@ std::string other_weights(const std::vector<std::string>& names) {
                ", name one of them";
     }
     if (!analyses.empty()) return "found analyses of ours, " + list_text(analyses, 5) + ": name one of them";
-    return others.empty() ? "found neither" : "found " + list_text(others, 5) + ", which cannot be read as weights";
+    if (!others.empty())
+        return "found " + list_text(others, 5) + ", which cannot be read as weights" + told_kind(folder, others);
+    if (const auto below = models_below(folder); !below.empty())
+        return "found none here but below, in " + list_text(below, 5) +
+               (below.size() == 1 ? ": open that" : ": open one");
+    return "found neither";
 }
 
 }  // namespace
@@ -108,7 +180,8 @@ fs::path weights_in(const fs::path& folder, std::vector<std::string>& notes) {
     const char* const wish = "expected model.safetensors or model.safetensors.index.json";
     auto candidates = chosen(names, [](const std::string& name) { return name.ends_with(".safetensors.index.json"); });
     if (candidates.empty()) {
-        candidates = chosen(names, [](const std::string& name) { return name.ends_with(".safetensors"); });
+        candidates = chosen(
+            names, [](const std::string& name) { return name.ends_with(".safetensors") && !is_adapter_weights(name); });
     }
     const bool has_pytorch = is_there(folder / pytorch_names[0]) || is_there(folder / pytorch_names[1]);
     if (candidates.size() == 1 || !has_pytorch) {
@@ -126,9 +199,13 @@ fs::path weights_in(const fs::path& folder, std::vector<std::string>& notes) {
             chosen(names, [](const std::string& name) { return is_pytorch(name) && !is_training_state(name); });
     }
     if (const std::string name = only(candidates, folder, wish); !name.empty()) return folder / name;
+    if (is_there(folder / adapter_config_name) || std::any_of(names.begin(), names.end(), is_adapter_weights)) {
+        throw Error(ErrorCode::unsupported, shown(folder), "expected a model",
+                    "found " + adapter_text(folder) + ": open its base with --adapter " + shown(folder));
+    }
     throw Error(ErrorCode::format, shown(folder),
                 "expected model.safetensors, pytorch_model.bin or an index of their shards in this folder",
-                other_weights(names));
+                other_weights(folder, names));
 }
 
 }  // namespace headscope::checkpoint

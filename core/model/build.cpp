@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/json.h"
+#include "core/checkpoint/special_weights.h"
 #include "core/model/model.h"
 #include "core/model/presets.h"
 #include "core/model/towers/stack.h"
@@ -144,7 +145,7 @@ bool encoder_alone(const ConfigReader& reader) {
 void find_decoder_start(const checkpoint::Checkpoint& file, const ConfigReader& reader, ModelConfig& config) {
     const auto path = file.side_file("generation_config.json");
     if (!path || reader.has("decoder_start_token_id")) return;
-    const nlohmann::json document = read_json_file(*path, kLargestGenerationConfig, "generation configuration");
+    const nlohmann::json document = read_python_json_file(*path, kLargestGenerationConfig, "generation configuration");
     if (!document.is_object()) return;
     const ConfigReader generation(document, "generation_config.json");
     if (generation.has("decoder_start_token_id")) config.decoder_start = generation.count("decoder_start_token_id", 0);
@@ -188,8 +189,15 @@ void refuse_unread(const ConfigReader& reader, const SizeKeys& own, const ModelC
     if (own.head_size.find(' ') == std::string::npos) expect_same(usual.head_size, own.head_size, config.head_size);
 }
 
+/// Quantised, adapted or renamed weights: the cause, before names and shapes that miss because of it.
+void refuse_special(const checkpoint::Checkpoint& file) {
+    if (const auto special = checkpoint::special_weights(file))
+        throw Error(ErrorCode::unsupported, special->where, special->expected, special->found);
+}
+
 void expect_config(const checkpoint::Checkpoint& file) {
     if (file.has_config()) return;
+    refuse_special(file);
     throw Error(ErrorCode::mismatch, escaped(file.display_name()), "expected config.json beside the weights",
                 "found none");
 }
@@ -207,6 +215,7 @@ Blueprint make_blueprint(const checkpoint::Checkpoint& file) {
 }
 
 Blueprint make_blueprint(const nlohmann::json& as_read, const checkpoint::Checkpoint* file) {
+    if (file) refuse_special(*file);
     nlohmann::json config = as_read;
     const ConfigReader reader(config, "config.json");
     const Family& family = find_family(reader);

@@ -128,7 +128,7 @@ std::vector<std::int64_t> generate(Model& model, std::span<const std::int64_t> p
 
 std::vector<std::int64_t> end_tokens(const checkpoint::Checkpoint& checkpoint) {
     if (const auto path = checkpoint.side_file("generation_config.json")) {
-        const nlohmann::json config = read_json_file(*path, std::uint64_t{1} << 20U, "generation configuration");
+        const nlohmann::json config = read_python_json_file(*path, std::uint64_t{1} << 20U, "generation configuration");
         if (std::vector<std::int64_t> tokens = read_end_tokens(config); !tokens.empty()) return tokens;
     }
     return checkpoint.has_config() ? read_end_tokens(checkpoint.config()) : std::vector<std::int64_t>{};

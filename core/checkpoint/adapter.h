@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// LoRA adapters as PEFT writes them (arXiv 2106.09685): a folder with adapter_config.json and adapter_model.safetensors
+// or .bin. Opening checks everything against the base's tensors; the adapter's numbers are read with the weight that
+// they change: W + scale * B A, in float32 (float64 where W is). Errors: headscope::Error. Threads: const members from
+// several.
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/input_file.h"
+#include "core/checkpoint/checkpoint.h"
+
+namespace headscope::checkpoint {
+
+inline constexpr std::string_view adapter_config_name = "adapter_config.json";
+
+/// What lies in an adapter's folder, for people: 'a LoRA adapter of "base"'. Never throws for what cannot be read.
+std::string adapter_text(const std::filesystem::path& folder);
+
+/// base_model_name_or_path of an adapter's folder; empty where it has none or cannot be read.
+std::string adapter_base(const std::filesystem::path& folder);
+
+class Adapter {
+public:
+    /// `path`: the folder, or a file in it. `tensors` are the base's, `base` names it in errors. Whatever would change
+    /// the computation and is not built is refused by its key; each tensor of the adapter must have its own in the
+    /// base, of its shape, but for what the head of a task adds (a classifier's).
+    Adapter(const std::filesystem::path& path, const std::map<std::string, TensorInfo>& tensors,
+            const std::string& base);
+    ~Adapter();
+    Adapter(const Adapter&) = delete;
+
+    const std::filesystem::path& path() const;  ///< the folder
+    std::string display_name() const;           ///< its name
+    const std::string& base() const;            ///< base_model_name_or_path; may be empty
+    std::int64_t rank() const;                  ///< r and lora_alpha of the configuration, whatever its patterns say
+    double alpha() const;
+    std::vector<std::string> merged() const;    ///< the base's tensors that LoRA changes
+    std::vector<std::string> replaced() const;  ///< and those that are the adapter's own (biases, modules_to_save)
+    const std::vector<std::string>& left_out() const;  ///< of the adapter, without a place in the base
+    const InputFile& file() const;                     ///< the adapter's weights
+    /// Linear weights lie [in, out] (fan_in_fan_out), as far as their shapes leave it open: those whose two lengths are
+    /// the same. Empty where there is none of these.
+    std::optional<bool> open_direction() const;
+
+    bool changes(const std::string& tensor) const;
+    /// The changed tensor as `type`; `weight` reads the base's as the type that it is given.
+    at::Tensor load(const std::string& tensor, DataType type, const std::function<at::Tensor(DataType)>& weight,
+                    const Cancellation& cancellation) const;
+
+private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace headscope::checkpoint

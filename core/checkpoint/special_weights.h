@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "core/checkpoint/checkpoint.h"
+
+namespace headscope::checkpoint {
+
+/// What weights are that are no plain model's: where it shows, what was expected, what was found.
+struct SpecialWeights {
+    std::string where, expected, found;
+};
+
+/// Quantised weights (bitsandbytes, AWQ, GPTQ, compressed-tensors, MLX, fp8 and what else config.json names), adapters
+/// and models with adapters in them (PEFT), nanoGPT's own names: told by config.json, then by names and types of
+/// tensors. Empty for all others, and for experts in MXFP4, which are read.
+std::optional<SpecialWeights> special_weights(const Checkpoint& checkpoint);
+
+}  // namespace headscope::checkpoint
