@@ -41,8 +41,8 @@ using nlohmann::json;
 
 struct Options {
     std::vector<std::string> models, texts, pairs, files, tokens, examples, targets, target_tokens, record;
-    std::string output, bos = "auto", layers, skip, switch_off, switch_off_how = "zero", dtype = "float32",
-                        device = "auto", kernels = "auto";
+    std::string adapter, output, bos = "auto", layers, skip, switch_off, switch_off_how = "zero", dtype = "float32",
+                                 device = "auto", kernels = "auto";
     std::int64_t length = 0;
     int threads = 0;
     bool windows = false, repeat_token = false, beyond_positions = false, all_rows = false, maps_int16 = false,
@@ -130,7 +130,7 @@ std::string target_note(const Options& options, const analysis::AnalysisRequest&
     return "the decoder read " + std::to_string(tokens) + " tokens, the start token first in each sequence";
 }
 
-analysis::Settings settings_of(const Options& options, const std::string& model) {
+analysis::Settings settings_of(const Options& options, const std::string& model, const checkpoint::Adapter* adapter) {
     analysis::Settings settings;
     settings.model = model;
     settings.texts = options.texts.size();
@@ -149,6 +149,7 @@ analysis::Settings settings_of(const Options& options, const std::string& model)
     settings.dtype = options.dtype;
     settings.kernels = options.kernels;
     settings.threads = compute_threads();
+    settings.adapter = adapter;
     settings.bos = options.bos;
     settings.length = options.length;
     settings.windows = options.windows;
@@ -206,6 +207,10 @@ Done analyse_one(const Options& options, const std::string& path,
                              "target.spm", "target_vocab.json", "sentencepiece.bpe.model", "spiece.model",
                              "tokenizer_config.json", "chat_template.jinja", "chat_template.json"})
         if (const auto file = checkpoint->side_file(side)) inputs.push_back(*file);
+    if (const auto* adapter = checkpoint->adapter()) {
+        inputs.push_back(adapter->file().path());
+        inputs.push_back(adapter->path() / checkpoint::adapter_config_name);
+    }
     OutputFile::check_target(output, inputs);
 
     analysis::AnalysisRequest request;
@@ -228,17 +233,26 @@ Done analyse_one(const Options& options, const std::string& path,
     const auto model = model::Model::build(
         *checkpoint, options.dtype == "bfloat16" ? checkpoint::LoadAs::bfloat16 : checkpoint::LoadAs::float32,
         &progress, &cancellation);
-    request.settings_json = settings_of(options, path).json(input);
+    request.settings_json = settings_of(options, path, checkpoint->adapter()).json(input);
     Done done{output, checkpoint->display_name(),   {}, json::parse(request.settings_json), request.sequences.size(),
               0,      loading_note(model->report())};
     for (const auto& sequence : request.sequences) done.tokens += sequence.ids.size();
     done.target = target_note(options, request);
     request.model_name = training::snapshot_title(path);
+    if (checkpoint->adapter() && !request.model_name.empty())
+        request.model_name += " + " + checkpoint->adapter()->display_name();
     request.model_sha256 = checkpoint->fingerprint(cancellation);
     request.config_json = model->config().to_json();
     analysis::run(*model, request, output, inputs, progress, cancellation);
     done.summary = analysis::summarise(*store::AnalysisFile::open(output));
     return done;
+}
+
+std::string adapter_line(const json& settings) {
+    if (!settings.contains("adapter")) return "";
+    const json& adapter = settings["adapter"];
+    return "adapter " + escaped(adapter["name"].get<std::string>()) + ": merged into " +
+           std::to_string(adapter["merged"].size()) + " tensors\n";
 }
 
 json number(double value) {
@@ -269,6 +283,8 @@ json summary_json(const Done& done) {
 void run(const Options& options, const Cancellation& cancellation) {
     if (options.windows && options.length <= 0)
         throw UsageError("--windows: a --length is expected beside it; found none");
+    if (!options.adapter.empty() && options.models.size() > 1)
+        throw UsageError("--adapter: one model is expected beside it; found " + std::to_string(options.models.size()));
     if (parse_record(options.record).implicit)
         throw Error(ErrorCode::unsupported, "--record",
                     "expected maps, attention, states, logits, experts or norms, for no mixer of this version has an "
@@ -279,7 +295,7 @@ void run(const Options& options, const Cancellation& cancellation) {
     std::vector<std::shared_ptr<const checkpoint::Checkpoint>> checkpoints;
     std::vector<std::string> names;
     for (const auto& model : options.models) {
-        checkpoints.push_back(checkpoint::Checkpoint::open(model));
+        checkpoints.push_back(checkpoint::Checkpoint::open(model, options.adapter));
         names.push_back(checkpoints.back()->display_name());
     }
     const std::vector<fs::path> outputs = outputs_for(options, names);
@@ -293,7 +309,7 @@ void run(const Options& options, const Cancellation& cancellation) {
         print(escaped(done.model) + ": " + std::to_string(done.sequences) +
               (done.sequences == 1 ? " sequence, " : " sequences, ") + std::to_string(done.tokens) +
               " tokens, first token " + done.settings["first_token"].get<std::string>() + "\n" +
-              (done.target.empty() ? "" : done.target + "\n") +
+              (done.target.empty() ? "" : done.target + "\n") + adapter_line(done.settings) +
               (options.switch_off.empty()
                    ? ""
                    : "heads switched off (" + options.switch_off_how + "): " + options.switch_off + "\n") +
@@ -313,6 +329,7 @@ void add_analyze(CLI::App& app, Context& context) {
     add_option(*command, "models", options->models, "Checkpoints")->required();
     add_option(*command, "-o,--output", options->output, "OUT.headscope.h5; with several models, one file each")
         ->required();
+    add_option(*command, "--adapter", options->adapter, "A folder with a LoRA adapter (PEFT) to merge into the model");
     add_option(*command, "--text", options->texts, "A text; may repeat")->group("Input")->expected(1)->take_all();
     add_option(
         *command, "--pair", options->pairs,

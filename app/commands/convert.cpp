@@ -10,6 +10,7 @@
 #include "app/commands/options.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/checkpoint/adapter.h"
 #include "core/checkpoint/checkpoint.h"
 #include "core/checkpoint/save.h"
 #include "core/model/model.h"
@@ -20,7 +21,7 @@ namespace convert_command {
 namespace {
 
 struct ConvertOptions {
-    std::string source, destination, type = "stored", mixer_options;
+    std::string source, adapter, destination, type = "stored", mixer_options;
     std::vector<std::string> swaps;
     std::uint64_t seed = 0;
 };
@@ -68,6 +69,8 @@ void add_convert(CLI::App& app, Context& context) {
     auto options = std::make_shared<ConvertOptions>();
     add_option(*command, "source", options->source, "A checkpoint")->required();
     add_option(*command, "destination", options->destination, "A new folder")->required();
+    add_option(*command, "--adapter", options->adapter,
+               "A folder with a LoRA adapter (PEFT): what is written is merged");
     add_option(*command, "--dtype", options->type,
                "float32, bfloat16 or float16; default: as stored. Integers stay as they are")
         ->check(one_of({"stored", "float32", "bfloat16", "float16"}));
@@ -80,7 +83,7 @@ void add_convert(CLI::App& app, Context& context) {
     add_option(*command, "--seed", options->seed, "Of the weights that a swapped mixer has and the checkpoint lacks");
     command->callback([&context, options] {
         context.command = [&context, options] {
-            const auto source = checkpoint::Checkpoint::open(options->source);
+            const auto source = checkpoint::Checkpoint::open(options->source, options->adapter);
             ConsoleProgress progress;
             if (!options->swaps.empty() || !options->mixer_options.empty()) {
                 const std::string made =
@@ -90,7 +93,9 @@ void add_convert(CLI::App& app, Context& context) {
             }
             checkpoint::convert(*source, options->destination, type_of(options->type), progress, context.cancellation);
             print(escaped(options->destination) + ": " + std::to_string(source->tensors().size()) + " tensors, " +
-                  (options->type == "stored" ? "as they were" : options->type) + "\n");
+                  (options->type == "stored" ? "as they were" : options->type) +
+                  (source->adapter() ? ", " + std::to_string(source->adapter()->merged().size()) + " merged" : "") +
+                  "\n");
         };
     });
 }

@@ -17,6 +17,7 @@
 #include "core/base/error.h"
 #include "core/base/json.h"
 #include "core/base/output_file.h"
+#include "core/checkpoint/adapter.h"
 #include "core/evaluation/describe.h"
 #include "core/evaluation/sources.h"
 #include "core/evaluation/tasks.h"
@@ -34,7 +35,7 @@ using nlohmann::json;
 
 struct Options {
     std::vector<std::string> models, tasks, data, task_options;
-    std::string output, lengths, skip, prefix = "auto", dtype = "float32", kernels = "auto";
+    std::string adapter, output, lengths, skip, prefix = "auto", dtype = "float32", kernels = "auto";
     std::int64_t stride = 0, tokens = 0, sequences = 256, batch_tokens = 4096;
     std::uint64_t seed = 1;
     int threads = 0;
@@ -87,7 +88,9 @@ struct Prepared {
 std::string name_of(const checkpoint::Checkpoint& checkpoint) {
     const fs::path folder = checkpoint.path();
     const bool snapshot = folder.parent_path().filename() == "snapshots";
-    return snapshot ? fs::absolute(folder).parent_path().parent_path().filename().string() : checkpoint.display_name();
+    if (!snapshot) return checkpoint.display_name();
+    const std::string run = fs::absolute(folder).parent_path().parent_path().filename().string();
+    return checkpoint.adapter() ? run + " + " + checkpoint.adapter()->display_name() : run;
 }
 
 bool wants_text(const std::vector<std::string>& tasks) {
@@ -99,7 +102,7 @@ Prepared prepare(const Options& options, const std::string& path, Progress& prog
                  const Cancellation& cancellation) {
     Prepared prepared;
     const fs::path place = evaluation::checkpoint_in(path);
-    prepared.checkpoint = checkpoint::Checkpoint::open(place);
+    prepared.checkpoint = checkpoint::Checkpoint::open(place, options.adapter);
     const auto inspection = model::inspect(*prepared.checkpoint);
     evaluation::Request& request = prepared.request;
     request.tasks = options.tasks;
@@ -208,6 +211,8 @@ void run(const Options& options, const Cancellation& cancellation) {
         ending(options.output) != ".json")
         throw UsageError("-o: a name that ends in .evaluation.h5, .csv or .json is expected; found " +
                          escaped(options.output));
+    if (!options.adapter.empty() && options.models.size() > 1)
+        throw UsageError("--adapter: one model is expected beside it; found " + std::to_string(options.models.size()));
     for (const auto& task : options.tasks) evaluation::find_task(task);
     configure_compute(options.threads, options.kernels, "cpu");
     ConsoleProgress progress;
@@ -217,6 +222,7 @@ void run(const Options& options, const Cancellation& cancellation) {
         models.push_back(prepare(options, path, progress, cancellation));
         const auto& files = models.back().checkpoint->files();
         inputs.insert(inputs.end(), files.begin(), files.end());
+        if (const auto* adapter = models.back().checkpoint->adapter()) inputs.push_back(adapter->file().path());
         if (!models.back().documents) continue;
         const auto read = models.back().documents->files();
         inputs.insert(inputs.end(), read.begin(), read.end());
@@ -224,20 +230,20 @@ void run(const Options& options, const Cancellation& cancellation) {
     if (!options.output.empty()) OutputFile::check_target(options.output, inputs);
 
     store::Evaluation evaluation;
-    evaluation.settings_json = json{
-        {"tasks", options.tasks},
-        {"data", models.front().documents ? models.front().documents->name() : ""},
-        {"lengths", options.lengths},
-        {"stride", options.stride},
-        {"prefix", options.prefix},
-        {"tokens", options.tokens},
-        {"sequences", options.sequences},
-        {"seed", options.seed},
-        {"task_options", options.task_options},
-        {"skip", options.skip},
-        {"dtype", options.dtype},
-        {"beyond_positions",
-         options.beyond_positions}}.dump();
+    json settings = {{"tasks", options.tasks},
+                     {"data", models.front().documents ? models.front().documents->name() : ""},
+                     {"lengths", options.lengths},
+                     {"stride", options.stride},
+                     {"prefix", options.prefix},
+                     {"tokens", options.tokens},
+                     {"sequences", options.sequences},
+                     {"seed", options.seed},
+                     {"task_options", options.task_options},
+                     {"skip", options.skip},
+                     {"dtype", options.dtype},
+                     {"beyond_positions", options.beyond_positions}};
+    if (!options.adapter.empty()) settings["adapter"] = options.adapter;
+    evaluation.settings_json = settings.dump();
     const auto precision = options.dtype == "bfloat16" ? checkpoint::LoadAs::bfloat16 : checkpoint::LoadAs::float32;
     for (Prepared& one : models) {
         const auto model = model::Model::build(*one.checkpoint, precision, &progress, &cancellation);
@@ -264,6 +270,7 @@ void add_evaluate(CLI::App& app, Context& context) {
     auto* command = app.add_subcommand("evaluate", "Perplexity, accuracy and recall tasks of trained models");
     auto options = std::make_shared<Options>();
     add_option(*command, "model", options->models, "Checkpoints, or folders of runs (their best snapshot)")->required();
+    add_option(*command, "--adapter", options->adapter, "A folder with a LoRA adapter (PEFT) to merge into the model");
     add_option(*command, "--task", options->tasks, "What to measure: headscope list tasks")->required()->delimiter(',');
     add_option(*command, "--data", options->data,
                "Text to score: files, folders, patterns or a corpus; else what the run held out");

@@ -20,7 +20,7 @@ namespace generate_command {
 namespace {
 
 struct Options {
-    std::string model, prompt, dtype = "float32", kernels = "auto";
+    std::string model, adapter, prompt, dtype = "float32", kernels = "auto";
     model::GenerateOptions choice;
     int threads = 0;
     bool json = false;
@@ -28,7 +28,7 @@ struct Options {
 
 void run(const Options& options, const Cancellation& cancellation) {
     configure_compute(options.threads, options.kernels, "cpu");
-    const auto checkpoint = checkpoint::Checkpoint::open(options.model);
+    const auto checkpoint = checkpoint::Checkpoint::open(options.model, options.adapter);
     const auto tokenizer = load_tokenizer(checkpoint->path());
     const auto encoding = tokenizer->encode(options.prompt, true, &cancellation);
     if (options.prompt.empty() || encoding.ids.empty())
@@ -73,6 +73,7 @@ void add_generate(CLI::App& app, Context& context) {
         app.add_subcommand("generate", "Continue a text, or answer it with an encoder-decoder, greedy or sampled");
     auto options = std::make_shared<Options>();
     add_option(*command, "model", options->model, "A checkpoint")->required();
+    add_option(*command, "--adapter", options->adapter, "A folder with a LoRA adapter (PEFT) to merge into the model");
     add_option(*command, "--prompt", options->prompt, "The text to continue")->required();
     add_option(*command, "--tokens", options->choice.tokens, "At most so many new tokens")->check(in_range(1, 1 << 20));
     add_option(*command, "--temperature", options->choice.temperature, "0: greedy")->check(in_range(0.0, 100.0));

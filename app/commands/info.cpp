@@ -16,7 +16,11 @@
 #include "app/commands/tensor_list.h"
 #include "core/base/error.h"
 #include "core/base/input_file.h"
+#include "core/base/json.h"
 #include "core/base/text.h"
+#include "core/checkpoint/adapter.h"
+#include "core/checkpoint/special_weights.h"
+#include "core/checkpoint/weights_in.h"
 #include "core/model/model.h"
 #include "core/model/presets.h"
 #include "core/run/journal.h"
@@ -84,8 +88,16 @@ json describe_checkpoint(const checkpoint::Checkpoint& checkpoint) {
                      {"tensor_count", checkpoint.tensors().size()},
                      {"stored_elements", elements},
                      {"bytes", bytes}};
+    if (const auto* adapter = checkpoint.adapter()) {
+        document["adapter"] = {{"path", adapter->path().string()}, {"name", adapter->display_name()},
+                               {"base", adapter->base()},          {"rank", adapter->rank()},
+                               {"alpha", adapter->alpha()},        {"merged", adapter->merged()},
+                               {"replaced", adapter->replaced()},  {"left_out", adapter->left_out()}};
+    }
     if (!checkpoint.has_config()) {
         problems.push_back("no config.json: the tensors can be listed, the model cannot be run");
+        if (const auto special = checkpoint::special_weights(checkpoint))
+            problems.push_back('[' + special->where + "] " + special->expected + "; " + special->found);
     } else {
         try {
             const auto inspection = model::inspect(checkpoint);
@@ -185,6 +197,8 @@ json describe_analysis(const fs::path& path) {
         document["experts_per_token"] = header.experts_per_token;
     }
     if (!pairs.empty()) document["pairs"] = pairs;
+    const json settings = parse_json(header.settings_json, path.filename().string() + ": settings");
+    if (settings.is_object() && settings.contains("adapter")) document["adapter"] = settings["adapter"];
     return document;
 }
 
@@ -221,6 +235,17 @@ std::string value_text(const json& value) {
     return value.dump();
 }
 
+/// 'my-lora of "meta-llama/...", rank 8, alpha 16, merged into 64 tensors': `adapter` may come from any file.
+std::string adapter_text(const json& adapter) {
+    if (!adapter.is_object()) return value_text(adapter);
+    const auto text = [&](const char* key) { return adapter.contains(key) ? value_text(adapter[key]) : "none"; };
+    const auto count = [&](const char* key) { return adapter.contains(key) ? adapter[key].size() : 0; };
+    std::string all = text("path") + " of " + text("base") + ", rank " + text("rank") + ", alpha " + text("alpha") +
+                      ", merged into " + std::to_string(count("merged")) + " tensors";
+    if (count("replaced") > 0) all += ", in place of " + std::to_string(count("replaced"));
+    return all;
+}
+
 /// Whole sentences, unlike list_text's short items.
 std::string sentences(const json& items) {
     std::string text;
@@ -233,6 +258,7 @@ void print_description(const json& document) {
                                          "name",
                                          "model",
                                          "family",
+                                         "adapter",
                                          "created",
                                          "complete",
                                          "state",
@@ -299,6 +325,7 @@ void print_description(const json& document) {
         if (label == "max positions" && value == "0") value = "no limit";
         if (label == "problems" || label == "notes") value = sentences(document[key]);
         if (label == "tokenizer" && !document[key].is_null()) value += " tokens";
+        if (label == "adapter") value = adapter_text(document[key]);
         if (label == "encoder" || label == "decoder") value = tower_text(document[key]);
         text += label + std::string(label.size() < 18 ? 18 - label.size() : 1, ' ') + value + "\n";
     }
@@ -307,6 +334,7 @@ void print_description(const json& document) {
 
 struct InfoOptions {
     std::vector<std::string> paths;
+    std::string adapter;
     bool json = false, tensors = false;
 };
 
@@ -323,8 +351,16 @@ std::vector<fs::path> hdf5_files(const std::vector<std::string>& paths) {
 }
 
 void tell_checkpoint(const std::string& path, const InfoOptions& options) {
-    const auto checkpoint = checkpoint::Checkpoint::open(path);
-    const json document = describe_checkpoint(*checkpoint);
+    // An adapter alone is no model, but it has tensors.
+    const bool alone = options.adapter.empty() && checkpoint::adapter_alone(path);
+    const auto checkpoint = alone ? checkpoint::Checkpoint::open(checkpoint::adapter_weights(path))
+                                  : checkpoint::Checkpoint::open(path, options.adapter);
+    json document = describe_checkpoint(*checkpoint);
+    if (alone) {
+        document["kind"] = "adapter";
+        document["adapter"] = checkpoint::adapter_text(path);
+        document["problems"] = json::array({"an adapter is no model: open its base with --adapter " + path});
+    }
     if (options.json) return print_json_with_tensors(document, *checkpoint);
     print_description(document);
     if (!options.tensors && document["problems"].empty()) return;
@@ -350,10 +386,15 @@ void add_info(CLI::App& app, Context& context) {
                "A checkpoint folder, a weight file, an analysis file, a run folder, an evaluation file; several "
                "are told one after the other")
         ->required();
+    add_option(*command, "--adapter", options->adapter,
+               "A folder with a LoRA adapter (PEFT) to merge into a checkpoint");
     add_flag(*command, "--json", options->json, "One JSON document for each path");
     add_flag(*command, "--tensors", options->tensors, "List every tensor");
     command->callback([&context, options] {
         context.command = [&context, options] {
+            if (!options->adapter.empty() && options->paths.size() > 1)
+                throw UsageError("--adapter: one checkpoint is expected beside it; found " +
+                                 std::to_string(options->paths.size()));
             if (const auto files = hdf5_files(options->paths); !files.empty())
                 continue_in_child(files, context.cancellation);
             for (const std::string& path : options->paths) {

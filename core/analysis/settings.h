@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/analysis/input.h"
+#include "core/checkpoint/adapter.h"
 
 namespace headscope::analysis {
 
@@ -25,6 +26,8 @@ struct Settings {
     std::string bos = "auto";
     std::int64_t length = 0;
     bool windows = false, repeat_token = false, chat = false, beyond_positions = false, all_rows = false;
+
+    const checkpoint::Adapter* adapter = nullptr;  ///< merged into the model; null: none
 
     /// `input`: what was read of the texts.
     std::string json(const Input& input) const;

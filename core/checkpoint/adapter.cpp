@@ -222,14 +222,14 @@ fs::path folder_of(const fs::path& path) {
     return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
 
-Weights open_weights(const fs::path& folder) {
+}  // namespace
+
+fs::path adapter_weights(const fs::path& folder) {
     for (const char* name : weight_names)
-        if (ends_at_regular_file(folder / name)) return open_single(folder / name);
+        if (ends_at_regular_file(folder / name)) return folder / name;
     throw Error(ErrorCode::io, shown(folder), "expected adapter_model.safetensors or adapter_model.bin",
                 "found neither");
 }
-
-}  // namespace
 
 struct Adapter::Impl {
     /// Of one tensor of the base.
@@ -355,7 +355,7 @@ Adapter::Adapter(const fs::path& path, const std::map<std::string, TensorInfo>& 
                         "found none");
         }
         impl_->config = read_config(impl_->path / adapter_config_name);
-        impl_->weights = open_weights(impl_->path);
+        impl_->weights = open_single(adapter_weights(impl_->path));
         const std::string where = shown(impl_->weights.files.front().path());
         if (!impl_->weights.unreadable.empty()) {
             const auto& [name, why] = *impl_->weights.unreadable.begin();

@@ -29,6 +29,9 @@ std::string adapter_text(const std::filesystem::path& folder);
 /// base_model_name_or_path of an adapter's folder; empty where it has none or cannot be read.
 std::string adapter_base(const std::filesystem::path& folder);
 
+/// The weights in an adapter's folder; Error io where there are none.
+std::filesystem::path adapter_weights(const std::filesystem::path& folder);
+
 class Adapter {
 public:
     /// `path`: the folder, or a file in it. `tensors` are the base's, `base` names it in errors. Whatever would change

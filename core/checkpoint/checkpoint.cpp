@@ -87,7 +87,8 @@ std::shared_ptr<const Checkpoint> Checkpoint::open(const fs::path& path, const f
         if (!adapter.empty()) {
             impl->adapter = std::make_unique<Adapter>(adapter, impl->tensors, shown(path));
             impl->notes.push_back(adapter_note(*impl->adapter));
-        } else if (::lstat((impl->folder / adapter_config_name).c_str(), &status) == 0) {
+        } else if (!weights_path.filename().native().starts_with("adapter_model") &&
+                   ::lstat((impl->folder / adapter_config_name).c_str(), &status) == 0) {
             impl->notes.push_back(adapter_text(impl->folder) +
                                   " lies beside the weights and is not applied: --adapter " + shown(impl->folder) +
                                   " does that");
@@ -132,8 +133,9 @@ const std::vector<InputFile>& Checkpoint::open_files() const {
 std::string Checkpoint::display_name() const {
     std::error_code error;
     const fs::path whole = fs::absolute(impl_->path, error).lexically_normal();
-    const fs::path name = whole.has_filename() ? whole.filename() : whole.parent_path().filename();
-    return name.empty() ? impl_->path.string() : name.string();
+    const fs::path last = whole.has_filename() ? whole.filename() : whole.parent_path().filename();
+    const std::string name = last.empty() ? impl_->path.string() : last.string();
+    return impl_->adapter ? name + " + " + impl_->adapter->display_name() : name;
 }
 
 std::optional<fs::path> Checkpoint::side_file(std::string_view name) const {

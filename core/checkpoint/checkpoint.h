@@ -99,7 +99,7 @@ public:
     ~Checkpoint();
 
     const std::filesystem::path& path() const;
-    std::string display_name() const;  ///< the folder's or file's name
+    std::string display_name() const;  ///< the folder's or file's name, "BASE + ADAPTER"
     bool has_config() const;
     const nlohmann::json& config() const;  ///< config.json, an object
     const std::map<std::string, TensorInfo>& tensors() const;

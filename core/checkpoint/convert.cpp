@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <ATen/core/Tensor.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/base/os_error.h"
+#include "core/checkpoint/adapter.h"
 #include "core/checkpoint/convert.h"
 #include "core/checkpoint/save.h"
 #include "core/checkpoint/tensor_reader.h"
@@ -83,6 +86,13 @@ std::vector<OutputTensor> converted_tensors(const Checkpoint& source, LoadAs as,
     std::vector<OutputTensor> tensors;
     for (const TensorInfo* info : order) {
         const DataType type = loaded_type(info->type, as);
+        if (source.adapter() != nullptr && source.adapter()->changes(info->name)) {
+            tensors.push_back({{info->name, type, info->shape}, [&source, info, as, &cancellation](const auto& sink) {
+                                   const at::Tensor changed = source.load(info->name, as, cancellation).contiguous();
+                                   sink(changed.const_data_ptr(), static_cast<std::size_t>(changed.nbytes()));
+                               }});
+            continue;
+        }
         tensors.push_back({{info->name, type, info->shape}, [&source, info, type, &cancellation](const auto& sink) {
                                stream_tensor(source.open_files().at(info->file), *info, type, cancellation, sink);
                            }});
@@ -117,6 +127,7 @@ void convert(const Checkpoint& source, const std::filesystem::path& destination,
             if (const auto file = source.side_file(name)) request.side_files.push_back(*file);
         }
         request.input_folders = {source.path()};
+        if (source.adapter() != nullptr) request.input_folders.push_back(source.adapter()->path());
         for (const std::filesystem::path& file : source.files()) request.input_folders.push_back(file.parent_path());
         request.shard_bytes = shard_bytes;
         save_checkpoint(request, progress, cancellation);

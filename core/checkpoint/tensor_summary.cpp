@@ -19,6 +19,7 @@
 #include "core/base/input_file.h"
 #include "core/base/os_error.h"
 #include "core/base/text.h"
+#include "core/checkpoint/adapter.h"
 #include "core/checkpoint/file_pieces.h"
 #include "core/checkpoint/strided_reader.h"
 #include "core/checkpoint/torch_types.h"
@@ -109,11 +110,17 @@ Convert converter(DataType type) {
 /// Hands every element of a tensor to `use`, each once, in an order that suits the file.
 class Reader {
 public:
-    Reader(const InputFile& file, const TensorInfo& info, Convert convert, const Cancellation& cancellation)
-        : file_(file), info_(info), convert_(convert), cancellation_(cancellation) {}
+    /// `changed`: what an adapter made of the tensor, contiguous; undefined where it is as the file has it.
+    Reader(const InputFile& file, const TensorInfo& info, Convert convert, at::Tensor changed,
+           const Cancellation& cancellation)
+        : file_(file), info_(info), convert_(convert), changed_(std::move(changed)), cancellation_(cancellation) {}
 
     void run(const Use& use) {
         if (info_.elements == 0) return;
+        if (changed_.defined()) {
+            convert_(changed_.const_data_ptr(), static_cast<std::size_t>(info_.elements), use);
+            return;
+        }
         if (!info_.strides.empty()) {
             read_view(info_, use);
             return;
@@ -162,6 +169,7 @@ private:
     const InputFile& file_;
     const TensorInfo& info_;
     Convert convert_;
+    at::Tensor changed_;
     const Cancellation& cancellation_;
 };
 
@@ -203,7 +211,10 @@ TensorSummary summarise_tensor(const Checkpoint& checkpoint, const std::string& 
             told = share;
             if (progress) progress(share);
         };
-        Reader reader(file, info, convert, cancellation);
+        at::Tensor changed;
+        if (checkpoint.adapter() != nullptr && checkpoint.adapter()->changes(tensor))
+            changed = checkpoint.load(tensor, LoadAs::stored, cancellation).contiguous();
+        Reader reader(file, info, convert, changed, cancellation);
         Sum sum, squares;
         double low = std::numeric_limits<double>::infinity(), high = -low;
         reader.run([&](const double* values, std::size_t count) {

@@ -208,4 +208,18 @@ fs::path weights_in(const fs::path& folder, std::vector<std::string>& notes) {
                 other_weights(folder, names));
 }
 
+bool adapter_alone(const fs::path& folder) {
+    std::error_code ignored;
+    if (!fs::is_directory(folder, ignored) || !is_there(folder / adapter_config_name)) return false;
+    try {
+        const std::vector<std::string> names = names_in(folder);
+        return std::none_of(names.begin(), names.end(), [](const std::string& name) {
+            return (name.ends_with(".safetensors") && !is_adapter_weights(name)) ||
+                   (is_pytorch(name) && !is_training_state(name)) || name.ends_with(".index.json");
+        });
+    } catch (const Error&) {
+        return false;
+    }
+}
+
 }  // namespace headscope::checkpoint

@@ -12,4 +12,7 @@ namespace headscope::checkpoint {
 /// which; io.
 std::filesystem::path weights_in(const std::filesystem::path& folder, std::vector<std::string>& notes);
 
+/// True for a folder with an adapter of PEFT's and no weights of a model. Throws nothing.
+bool adapter_alone(const std::filesystem::path& folder);
+
 }  // namespace headscope::checkpoint

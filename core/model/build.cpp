@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/json.h"
+#include "core/checkpoint/adapter.h"
 #include "core/checkpoint/special_weights.h"
 #include "core/model/model.h"
 #include "core/model/presets.h"
@@ -195,6 +196,32 @@ void refuse_special(const checkpoint::Checkpoint& file) {
         throw Error(ErrorCode::unsupported, special->where, special->expected, special->found);
 }
 
+/// Where the head is the embedding, an adapter of PEFT's changes the one and not the other: no merged table is both.
+void check_tied(const checkpoint::Adapter& adapter, const ModelConfig& config, const TensorNames& names) {
+    if (!config.tied_head) return;
+    std::vector<std::string> tables{names.lone_embedding};
+    for (const std::string& stem : {names.token_embedding, names.shared_embedding})
+        if (!stem.empty()) tables.push_back(names.prefix + stem + ".weight");
+    for (const std::string& head : tied_heads(config, names)) tables.push_back(head + ".weight");
+    for (const std::string& table : tables) {
+        if (!adapter.changes(table)) continue;
+        throw Error(ErrorCode::unsupported, escaped(adapter.display_name()),
+                    "expected an adapter that leaves the embedding alone, which is the head too (tie_word_embeddings)",
+                    "found one that changes \"" + escaped(table) + '"');
+    }
+}
+
+void check_adapter(const checkpoint::Adapter& adapter, const Blueprint& made) {
+    check_tied(adapter, made.config, made.names);
+    if (made.encoder_names) check_tied(adapter, made.config, *made.encoder_names);
+    if (const auto turned = adapter.open_direction(); turned && *turned != made.names.transposed) {
+        throw Error(ErrorCode::mismatch, std::string(checkpoint::adapter_config_name) + ": fan_in_fan_out",
+                    made.names.transposed ? "expected true, for linear weights of this family lie [in, out]"
+                                          : "expected false, for linear weights of this family lie [out, in]",
+                    *turned ? "found true" : "found false");
+    }
+}
+
 void expect_config(const checkpoint::Checkpoint& file) {
     if (file.has_config()) return;
     refuse_special(file);
@@ -256,6 +283,7 @@ Blueprint make_blueprint(const nlohmann::json& as_read, const checkpoint::Checkp
     if (reader.has("auto_map")) made.notes.push_back("config.json names code of its own (auto_map): none is run");
     made.names.prefix = find_prefix(file, made.names);
     if (file) find_lone_embeddings(*file, made);
+    if (file && file->adapter()) check_adapter(*file->adapter(), made);
     if (file) check_layers(*file, reader, made.config, made.names);
     fill_mixers(made.config);
     made.config.family = family.name;
