@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view first_names[] = {"model.safetensors", "model.safetensors.index.json"};
 constexpr std::string_view pytorch_names[] = {"pytorch_model.bin", "pytorch_model.bin.index.json"};
 constexpr std::size_t most_names = 100'000;  // of a folder's entries
-constexpr std::size_t most_looked_at = 10'000, most_looked_into = 20;
+constexpr std::size_t most_looked_at = 10'000, most_looked_into = 20, most_told = 5;
 constexpr int deepest_below = 3;  // hub/models--x--y/snapshots/REVISION
 
 bool ends_with_one_of(const std::string& name, std::initializer_list<std::string_view> ends) {
@@ -114,8 +114,8 @@ bool holds_model(const fs::path& folder) {
 
 /// Folders below with weights in them, as a hub's cache (models--x--y/snapshots/REVISION) and trainers nest them; those
 /// nearest alone, of a hub's cache first the revision that refs/main names.
-std::vector<std::string> models_below(const fs::path& folder) {
-    std::vector<std::string> found;
+std::vector<fs::path> models_below(const fs::path& folder) {
+    std::vector<fs::path> found;
     std::vector<fs::path> level{folder};
     std::size_t seen = 0;
     for (int depth = 0; depth < deepest_below && found.empty(); ++depth) {
@@ -129,7 +129,7 @@ std::vector<std::string> models_below(const fs::path& folder) {
         }
         std::sort(below.begin(), below.end());
         for (const fs::path& one : below)
-            if (holds_model(one)) found.push_back(one.string());
+            if (holds_model(one)) found.push_back(one);
         level = std::move(below);
     }
     if (ends_at_regular_file(folder / "refs" / "main")) {
@@ -137,7 +137,7 @@ std::vector<std::string> models_below(const fs::path& folder) {
         revision.erase(std::find_if(revision.begin(), revision.end(), [](unsigned char c) { return c <= ' '; }),
                        revision.end());
         std::stable_partition(found.begin(), found.end(),
-                              [&](const std::string& path) { return fs::path(path).filename() == revision; });
+                              [&](const fs::path& path) { return path.filename() == revision; });
     }
     return found;
 }
@@ -156,9 +156,13 @@ std::string other_weights(const fs::path& folder, const std::vector<std::string>
     if (!analyses.empty()) return "found analyses of ours, " + list_text(analyses, 5) + ": name one of them";
     if (!others.empty())
         return "found " + list_text(others, 5) + ", which cannot be read as weights" + told_kind(folder, others);
-    if (const auto below = models_below(folder); !below.empty())
-        return "found none here but below, in " + list_text(below, 5) +
-               (below.size() == 1 ? ": open that" : ": open one");
+    if (const auto below = models_below(folder); !below.empty()) {
+        std::string places;
+        for (std::size_t i = 0; i < below.size() && i < most_told; ++i)
+            places += (i > 0 ? ", \"" : "\"") + shown(below[i]) + '"';
+        if (below.size() > most_told) places += " and " + std::to_string(below.size() - most_told) + " more";
+        return "found none here but below, in " + places + (below.size() == 1 ? ": open that" : ": open one");
+    }
     return "found neither";
 }
 

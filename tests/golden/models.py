@@ -86,8 +86,9 @@ def read_back(model_class, config, tensors):
 
 def case(name, model_class, config, tokens, *, rename=None, change_config=None, extra=None, keep=("logits",),
          file_type="F32", shards=1, backbone_only=False, token_types=None, lengths=None, state_name=None,
-         packed=(), reloaded=False, as_computed=False, dropped=None):
-    """reloaded: transformers reads the file itself, whose tensors are not the model's; as_computed: the file has the model's
+         packed=(), reloaded=False, as_computed=False, dropped=None, prepare=None):
+    """prepare(model): what is done to the model with its weights before it runs.
+    reloaded: transformers reads the file itself, whose tensors are not the model's; as_computed: the file has the model's
     own, which are not what is published; dropped: those whose names end so are the model's own, and not in the file."""
     config._attn_implementation = config._experts_implementation = "eager"
     torch.manual_seed(0)
@@ -119,6 +120,8 @@ def case(name, model_class, config, tokens, *, rename=None, change_config=None, 
     if change_config:
         change_config(saved_config)
 
+    if prepare:
+        prepare(model)
     batch = torch.tensor(tokens)
     arguments = {}
     if token_types is not None:

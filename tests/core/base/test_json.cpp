@@ -45,6 +45,18 @@ TEST_CASE("What is not strict JSON is refused with its byte", "[base][json]") {
     REQUIRE_NOTHROW(parse_json(std::string(64, '[') + std::string(64, ']'), "x.json"));
 }
 
+TEST_CASE("What Python writes for numbers that JSON lacks is an object that is no number", "[base][json]") {
+    const auto document =
+        parse_python_json(R"({"a": [0.0, Infinity], "b": -Infinity, "c": NaN, "d": "NaN, \"Infinity"})", "x");
+    REQUIRE(document ==
+            nlohmann::json::parse(R"({"a": [0.0, {"__float__": "Infinity"}], "b": {"__float__": "-Infinity"},
+                                                  "c": {"__float__": "NaN"}, "d": "NaN, \"Infinity"})"));
+    REQUIRE_THROWS_MATCHES(JsonView(document, "x").at("c").number(), Error, IsError(ErrorCode::format, "x: c"));
+    for (const char* text : {"[Infinit]", "[NaN 1]", "[InfinityNaN]", "{NaN: 1}", "[-NaN]"})
+        REQUIRE_THROWS_MATCHES(parse_python_json(text, "x"), Error, IsError(ErrorCode::format, "x"));
+    REQUIRE(parse_python_json("[1]", "x").size() == 1);
+}
+
 TEST_CASE("A key twice in one object is refused at every level", "[base][json]") {
     for (const char* text :
          {R"({"a": 1, "a": 1})", R"([{"b": {"a": 1, "c": {}, "\u0061": 2}}])", R"({"": 0, "": 0})"}) {
