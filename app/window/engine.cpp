@@ -131,7 +131,7 @@ void Engine::open_model(const QString& path, bool of_session) {
     (of_session ? back_ : files_)
         .post(this, [this, path, name, &coming, send = mailbox_.sender()](const Cancellation&) {
             try {
-                auto model = open_checkpoint(path.toStdString());
+                auto model = open_checkpoint(path);
                 send([this, name, &coming, model] {
                     coming.erase(name);
                     take(model);

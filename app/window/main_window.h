@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "app/window/engine.h"
+#include "app/window/files/adapter_found.h"
 #include "app/window/files/opener.h"
 #include "app/window/files/path_states.h"
 #include "app/window/pages/cost_service.h"
@@ -96,6 +97,10 @@ private:
     void choose_analysis();
     void open_sample();
     void open_path(const QString& path);
+    // main_window_adapters.cpp
+    QString chosen_base() const;  ///< path of the checkpoint in the text panel; empty: none that can be run
+    void choose_adapter();
+    void offer_adapter(const QString& path, const AdapterFound& found);
     void ask_disk(const QString& path, const std::function<void()>& question);
     void opened_study(widgets::Study* study);
     void show_study(widgets::Study* study);  ///< brings it to the front

@@ -31,6 +31,9 @@ void MainWindow::build_actions() {
     QMenu* file = menuBar()->addMenu(tr("&File"));
     file->addAction(add_action("open_model", tr("&Open checkpoint…"), QKeySequence::Open,
                                tr("A folder or file of weights"), [this] { choose_model(); }));
+    file->addAction(add_action("apply_adapter", tr("Apply a&dapter…"), {},
+                               tr("A folder with a LoRA adapter, merged into the chosen checkpoint"),
+                               [this] { choose_adapter(); }));
     file->addAction(add_action("open_analysis", tr("Open &analysis…"), QKeySequence(tr("Ctrl+Shift+O")),
                                tr("A file NAME.headscope.h5"), [this] { choose_analysis(); }));
     file->addAction(add_action("open_sample", tr("Open the &sample"), {}, tr("A small checkpoint with a text"),

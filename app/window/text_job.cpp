@@ -4,10 +4,13 @@
 #include <algorithm>
 
 #include "app/commands/loading.h"
+#include "app/window/files/model_place.h"
 #include "core/analysis/settings.h"
 #include "core/analysis/switched_heads.h"
 #include "core/analysis/targets.h"
 #include "core/base/error.h"
+#include "core/checkpoint/adapter.h"
+#include "core/checkpoint/special_weights.h"
 #include "core/model/towers/check_batch.h"
 #include "core/training/job/job_name.h"
 #include "core/workspace/token_display.h"
@@ -28,6 +31,7 @@ const char* name_of(TextChoice::First first) {
 std::string settings_of(const OpenModel& model, const TextChoice& choice, const analysis::Input& input) {
     analysis::Settings settings;
     settings.model = model.file->path().string();
+    settings.adapter = model.file->adapter();
     for (const TextSource& source : choice.sources) {
         if (!source.used) continue;
         if (source.kind == TextSource::Kind::text)
@@ -91,7 +95,8 @@ namespace {
 
 QString name_of(const std::filesystem::path& path, const checkpoint::Checkpoint& file) {
     constexpr std::size_t kLongest = 60;
-    const std::string title = training::snapshot_title(path);
+    std::string title = training::snapshot_title(path);
+    if (!title.empty() && file.adapter()) title += " + " + file.adapter()->display_name();
     return QString::fromStdString(escaped(title.empty() ? file.display_name() : title, kLongest));
 }
 
@@ -146,14 +151,21 @@ void open_texts(OpenModel& open) {
 
 }  // namespace
 
-std::shared_ptr<OpenModel> open_checkpoint(const std::filesystem::path& path) {
+std::shared_ptr<OpenModel> open_checkpoint(const QString& text) {
     auto open = std::make_shared<OpenModel>();
-    open->file = checkpoint::Checkpoint::open(path);
-    open->card.path = QString::fromStdString(path.string());
+    const ModelPlace place = ModelPlace::of(text);
+    const std::filesystem::path path = place.path.toStdString();
+    open->file = checkpoint::Checkpoint::open(path, place.adapter.toStdString());
+    open->card.path = text;
     open->card.name = name_of(path, *open->file);
     if (!open->file->has_config()) {
-        open_as_tensors(*open, QObject::tr("No config.json is beside it, so nothing says what model this is: it cannot "
-                                           "be run. Its tensors can be looked at."));
+        const auto special = checkpoint::special_weights(*open->file);
+        const QString why =
+            special ? QString::fromStdString("[" + special->where + "] " + special->expected + "; " + special->found) +
+                          QLatin1Char('\n')
+                    : QString();
+        open_as_tensors(*open, why + QObject::tr("No config.json is beside it, so nothing says what model this is: it "
+                                                 "cannot be run. Its tensors can be looked at."));
         return open;
     }
     try {
@@ -219,6 +231,8 @@ analysis::AnalysisRequest make_request(const OpenModel& model, const TextChoice&
     analysis::AnalysisRequest request;
     request.settings_json = settings_of(model, choice, input);
     request.model_name = training::snapshot_title(model.file->path());
+    if (!request.model_name.empty() && model.file->adapter())
+        request.model_name += " + " + model.file->adapter()->display_name();
     request.sequences = std::move(input.sequences);
     if (config.encoder && choice.target_tokens) {
         request.targets = *choice.target_tokens;

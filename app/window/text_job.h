@@ -32,8 +32,9 @@ struct OpenModel {
 };
 
 /// Opens and checks a checkpoint; reads no weights. What cannot be run (no configuration, an unknown family, missing
-/// tensors) is opened as tensors only, and its card's note says why. Throws Error, Stopped.
-std::shared_ptr<OpenModel> open_checkpoint(const std::filesystem::path& path);
+/// tensors) is opened as tensors only, and its card's note says why. Throws Error, Stopped. `place`:
+/// ModelPlace::text().
+std::shared_ptr<OpenModel> open_checkpoint(const QString& place);
 
 /// The choice's texts as tokens. Throws Error: usage for nothing to do, and what the model refuses.
 analysis::Input read_choice(const OpenModel& model, const widgets::TextChoice& choice,

@@ -73,7 +73,7 @@ TEST_CASE("info, generate and convert take an adapter", "[app][adapter]") {
         return outcome.out;
     };
     const std::string written = (folder / "merged").string();
-    check_success(run_headscope({"convert", base, written, "--adapter", adapter}));
+    check_success(run_headscope({"convert", base, written, "--adapter", adapter, "--dtype", "float32"}));
     CHECK(generated({base, "--adapter", adapter}) == generated({written}));
 }
 

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "app/window/files/copy_file.h"
+#include "app/window/files/model_place.h"
 #include "app/window/main_window.h"
 #include "core/base/ask_aside.h"
 #include "core/base/error.h"
@@ -68,8 +69,9 @@ void MainWindow::open_path(const QString& path) {
     if (brought_back(path)) given_ << path;  // for the user now, too
     ask_disk(path, [this, path, runs = running_study_ != 0, send = mailbox_.sender()] {
         const PathKind kind = kind_of(path);
+        const AdapterFound adapter = kind == PathKind::model ? find_adapter(path) : AdapterFound{};
         const auto file = runs ? identity_of(path.toStdString()) : std::nullopt;
-        send([this, path, kind, file] {
+        send([this, path, kind, adapter, file] {
             widgets::Study* running = file ? desk_.study(running_study_) : nullptr;
             if (running && running->running() && running->is(*file))
                 show_study(running);  // it is being written: no other process can read it
@@ -83,6 +85,8 @@ void MainWindow::open_path(const QString& path) {
                 read_job(path);
             else if (kind == PathKind::text)
                 take_text(path);
+            else if (!adapter.text.isEmpty())
+                offer_adapter(path, adapter);
             else
                 engine_.open_model(path);
         });
@@ -192,7 +196,7 @@ void MainWindow::show_recent() {
             recent.detail = item.detail;
             recent.thumbnail = QImage::fromData(item.thumbnail, "PNG");
             shown.push_back(std::move(recent));
-            paths << item.path;
+            paths << ModelPlace::of(item.path).path;
         }
         using State = PathStates::State;
         // The list does not wait for a disk that sleeps: what it says comes later.
@@ -202,12 +206,12 @@ void MainWindow::show_recent() {
             paths.clear();
             bool changed = first;
             for (widgets::RecentItem& item : shown) {
-                const auto state = states.find(item.path);
+                const auto state = states.find(ModelPlace::of(item.path).path);
                 if (state == states.end()) continue;
                 changed = changed || state->second != State::silent;
                 item.missing = state->second == State::missing;
                 item.silent = state->second == State::silent;
-                if (item.silent) paths << item.path;
+                if (item.silent) paths << ModelPlace::of(item.path).path;
             }
             if (changed && !stop.requested()) send([this, shown] { start_->set_recent(shown); });
             if (paths.isEmpty()) break;

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "app/window/engine.h"
+#include "app/window/files/model_place.h"
 #include "app/window/text_job.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
@@ -96,7 +97,11 @@ TensorService::~TensorService() {
 
 std::vector<TensorService::Model> TensorService::models() const {
     std::vector<Model> models;
-    for (const auto& card : engine_->models()) models.push_back({card.id, card.name, card.path});
+    for (const auto& card : engine_->models()) {
+        // No command line draws the tensors of a merged model.
+        const ModelPlace place = ModelPlace::of(card.path);
+        models.push_back({card.id, card.name, place.adapter.isEmpty() ? place.path : QString()});
+    }
     return models;
 }
 

@@ -56,7 +56,7 @@ analysis::AnalysisRequest request_of(int tokens, std::int64_t vocabulary) {
 }  // namespace
 
 std::optional<double> measure_rate(const fs::path& sample, const fs::path& folder, const Cancellation& cancellation) {
-    const auto open = open_checkpoint(sample);
+    const auto open = open_checkpoint(QString::fromStdString(sample.string()));
     NoProgress silent;
     const auto weights = model::Model::build(*open->file, checkpoint::LoadAs::float32, &silent, &cancellation);
     const Discarded output(folder / ("calibration-" + std::to_string(::getpid()) + ".headscope.h5"));

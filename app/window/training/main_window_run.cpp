@@ -3,6 +3,7 @@
 #include <QFileInfo>
 #include <QJsonDocument>
 
+#include "app/window/files/model_place.h"
 #include "app/window/main_window.h"
 #include "core/analysis/switched_heads.h"
 #include "widgets/panels/text_panel.h"
@@ -22,6 +23,11 @@ QString names_of(const std::vector<widgets::RunWish::Switch>& heads, const std::
 /// What the analysis was asked for, as it stores it.
 QJsonObject settings_of(const widgets::Study& study) {
     return QJsonDocument::fromJson(QByteArray::fromStdString(study.header().settings_json)).object();
+}
+
+/// The place that the window knows the analysed model by; empty where it is not told.
+QString model_of(const QJsonObject& settings) {
+    return ModelPlace{settings["model"].toString(), settings["adapter"]["path"].toString()}.text();
 }
 
 }  // namespace
@@ -53,7 +59,7 @@ void MainWindow::run_again(const widgets::RunWish& wish) {
     const widgets::Study* study = desk_.study(wish.study);
     if (!study) return;
     const QJsonObject settings = settings_of(*study);
-    const QString path = settings["model"].toString();
+    const QString path = model_of(settings);
     const int model = engine_.model_at(path);
     if (model == 0) {
         // Its checkpoint first; then this again.
@@ -92,7 +98,7 @@ void MainWindow::run_again(const widgets::RunWish& wish) {
 
 void MainWindow::give_spelling() {
     for (widgets::Study* study : desk_.studies())
-        if (!study->spell) study->spell = engine_.speller(engine_.model_at(settings_of(*study)["model"].toString()));
+        if (!study->spell) study->spell = engine_.speller(engine_.model_at(model_of(settings_of(*study))));
 }
 
 void MainWindow::show_changes() {
