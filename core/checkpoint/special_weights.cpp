@@ -103,10 +103,12 @@ std::string quantiser_of(const std::string& name, const TensorInfo& info, const 
     return "";
 }
 
-/// nanoGPT's linear weights are [out, in], those of transformers' GPT-2 [in, out] under the same name.
-bool is_nanogpt(const std::string& name, const TensorInfo& info) {
-    return name.ends_with("transformer.h.0.attn.c_attn.weight") && info.shape.size() == 2 && info.shape[1] > 0 &&
-           info.shape[0] / 3 == info.shape[1] && info.shape[0] % 3 == 0;
+/// nanoGPT's linear weights are [out, in], those of transformers' GPT-2 [in, out] under the same name. Other families
+/// have it too, and say so in config.json.
+bool is_nanogpt(const std::string& name, const TensorInfo& info, const Json& config) {
+    const auto type = config.find("model_type");
+    return (type == config.end() || *type == "gpt2") && name.ends_with("transformer.h.0.attn.c_attn.weight") &&
+           info.shape.size() == 2 && info.shape[1] > 0 && info.shape[0] / 3 == info.shape[1] && info.shape[0] % 3 == 0;
 }
 
 std::optional<SpecialWeights> by_tensors(const Checkpoint& checkpoint) {
@@ -125,7 +127,7 @@ std::optional<SpecialWeights> by_tensors(const Checkpoint& checkpoint) {
         }
         if (const std::string quantiser = quantiser_of(name, info, checkpoint); !quantiser.empty())
             return SpecialWeights{place(name), plain_wish, "found a quantised model: " + quantiser};
-        if (is_nanogpt(name, info)) {
+        if (is_nanogpt(name, info, checkpoint.config())) {
             return SpecialWeights{place(name), "expected GPT-2's weights [in, out] as transformers has them",
                                   "found [out, in]: a nanoGPT checkpoint (model_args), which must be converted for "
                                   "transformers first"};

@@ -9,9 +9,12 @@
 #include <set>
 
 #include "app/window/engine.h"
+#include "app/window/files/adapter_found.h"
+#include "app/window/files/model_place.h"
 #include "app/window/text_job.h"
 #include "tests/catch_with_torch.h"
 #include "tests/core/base/temporary_folder.h"
+#include "tests/core/checkpoint/adapter_files.h"
 #include "widgets/plots/offscreen.h"
 
 using namespace headscope;
@@ -111,6 +114,36 @@ TEST_CASE("Snapshots of one run share a tokenizer, and another file's is another
     const auto third = snapshots.engine.opened(opened.first().first().toInt());
     REQUIRE(third->tokenizer);
     CHECK(third->tokenizer != first->tokenizer);
+}
+
+TEST_CASE("A checkpoint and the same with an adapter are two models", "[app][engine]") {
+    Snapshots snapshots(1);
+    Engine& engine = snapshots.engine;
+    const std::string stem = "base_model.model.model.layers.0.self_attn.q_proj.lora_";
+    test::write_adapter(snapshots.folder / "lora", {{stem + "A.weight", {1, 256}}, {stem + "B.weight", {256, 1}}});
+    const QString base = engine.models().front().path;
+    const ModelPlace place{base, QString::fromStdString((snapshots.folder / "lora").string())};
+    CHECK(ModelPlace::of(place.text()).path == base);
+    CHECK(ModelPlace::of(place.text()).adapter == place.adapter);
+    CHECK(ModelPlace{base, {}}.text() == base);
+    QSignalSpy opened(&engine, &Engine::model_opened), failed(&engine, &Engine::model_failed);
+    engine.open_model(place.text());
+    REQUIRE(opened.wait(kPatience));
+    REQUIRE(engine.models().size() == 2);
+    const auto& card = engine.models().back();
+    CHECK(card.name.endsWith(QLatin1String(" + lora")));
+    CHECK(card.note.contains(QLatin1String("is merged into 1 tensor")));
+    CHECK(engine.model_at(base) == snapshots.ids[0]);
+    CHECK(engine.model_at(place.text()) == card.id);
+
+    const AdapterFound alone = find_adapter(place.adapter), none = find_adapter(base);
+    CHECK(alone.alone);
+    CHECK(alone.text == QLatin1String("a LoRA adapter of \"some/base\""));
+    CHECK(alone.base.isEmpty());
+    CHECK(none.text.isEmpty());
+    engine.open_model(place.adapter);
+    REQUIRE(failed.wait(kPatience));
+    CHECK(failed.first().at(1).toString().contains(QLatin1String("found a LoRA adapter of \"some/base\"")));
 }
 
 TEST_CASE("A checkpoint that is asked for while it comes is opened once", "[app][engine]") {

@@ -73,6 +73,8 @@ TEST_CASE("Adapters in weights, and nanoGPT's, are told by their names", "[check
     CHECK(has(found_in({{"base_model.model.q.lora_A.weight", {1}}}), "those of a LoRA adapter"));
     CHECK(has(found_in({{"transformer.h.0.attn.c_attn.weight", {6, 2}}}, R"({"model_type": "gpt2"})"), "nanoGPT"));
     CHECK(found_in({{"transformer.h.0.attn.c_attn.weight", {2, 6}}}, R"({"model_type": "gpt2"})").empty());
+    CHECK(found_in({{"transformer.h.0.attn.c_attn.weight", {6, 2}}}, R"({"model_type": "qwen"})").empty());
+    CHECK(has(found_in({{"_orig_mod.transformer.h.0.attn.c_attn.weight", {6, 2}}}), "nanoGPT"));
 }
 
 TEST_CASE("Files of llm.c and ONNX are called by their name", "[checkpoint][special]") {
