@@ -26,7 +26,7 @@ QJsonObject settings_of(const widgets::Study& study) {
 }
 
 /// The place that the window knows the analysed model by; empty where it is not told.
-QString model_of(const QJsonObject& settings) {
+QString model_place_of(const QJsonObject& settings) {
     return ModelPlace{settings["model"].toString(), settings["adapter"]["path"].toString()}.text();
 }
 
@@ -59,7 +59,7 @@ void MainWindow::run_again(const widgets::RunWish& wish) {
     const widgets::Study* study = desk_.study(wish.study);
     if (!study) return;
     const QJsonObject settings = settings_of(*study);
-    const QString path = model_of(settings);
+    const QString path = model_place_of(settings);
     const int model = engine_.model_at(path);
     if (model == 0) {
         // Its checkpoint first; then this again.
@@ -98,7 +98,7 @@ void MainWindow::run_again(const widgets::RunWish& wish) {
 
 void MainWindow::give_spelling() {
     for (widgets::Study* study : desk_.studies())
-        if (!study->spell) study->spell = engine_.speller(engine_.model_at(model_of(settings_of(*study))));
+        if (!study->spell) study->spell = engine_.speller(engine_.model_at(model_place_of(settings_of(*study))));
 }
 
 void MainWindow::show_changes() {
