@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -23,7 +24,9 @@ namespace headscope::app {
 namespace {
 
 constexpr auto patience = std::chrono::milliseconds(800);  // for a child that was asked to stop
-constexpr rlim_t opening_seconds = 10;
+constexpr rlim_t opening_seconds = 10, most_opening_seconds = 130;
+/// What is checked in a second at least: 20 000 datasets, as files of many short sequences with maps have them.
+constexpr std::uint64_t checked_in_a_second = std::uint64_t{100} << 20U;
 constexpr std::uint64_t opening_bytes = std::uint64_t{512} << 20U;
 constexpr std::size_t most_said = std::size_t{1} << 16U;
 
@@ -140,17 +143,16 @@ OpeningLimits::OpeningLimits(const std::vector<std::filesystem::path>& files) {
     if (!is_child) return;
     rusage used{};
     ::getrusage(RUSAGE_SELF, &used);
-    set_soft(RLIMIT_CPU, static_cast<rlim_t>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) + opening_seconds);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they reserve terabytes
-    std::uint64_t bytes = address_space() + opening_bytes;
+    std::uint64_t size_together = 0;
     for (const auto& file : files) {
         std::error_code error;
         const auto size = std::filesystem::file_size(file, error);
-        if (!error && size < (std::uint64_t{1} << 40U)) bytes += 4 * size;
+        if (!error && size < (std::uint64_t{1} << 40U)) size_together += size;
     }
-    set_soft(RLIMIT_AS, bytes);
-#else
-    (void)files;
+    set_soft(RLIMIT_CPU, static_cast<rlim_t>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+                             std::min(opening_seconds + size_together / checked_in_a_second, most_opening_seconds));
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they reserve terabytes
+    set_soft(RLIMIT_AS, address_space() + opening_bytes + 4 * size_together);
 #endif
 }
 

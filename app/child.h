@@ -20,7 +20,8 @@ struct ChildDone {
 /// Stopped, or, when the child crashed, an Error that names `files`. Call it before the first thread is started.
 void continue_in_child(const std::vector<std::filesystem::path>& files, const Cancellation& cancellation);
 
-/// True in such a child, which leaves with _exit: no library's clean-up runs over what a hostile file left in memory.
+/// True in such a child, which leaves with quick_exit: no library's clean-up runs over what a hostile file left in
+/// memory.
 bool in_child();
 
 /// While it lives in such a child, opening files may take some seconds of processor time and some times the files'

@@ -3,10 +3,9 @@
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <string>
-
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 
@@ -135,7 +134,7 @@ int run_command_line(int argc, char** argv) {
     const int status = run_arguments(argc, argv);
     if (in_child()) {
         std::fflush(nullptr);
-        ::_exit(status);
+        std::quick_exit(status);  // what was begun before the fork is the parent's to end
     }
     return status;
 }

@@ -9,6 +9,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/base/error.h"
+#include "core/base/json.h"
+#include "core/base/text.h"
+
 namespace headscope::app {
 namespace {
 
@@ -69,7 +73,11 @@ void print(const std::string& text) {
 }
 
 void print_json(const nlohmann::json& document) {
-    print(document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+    print(showable_json(document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace)) + "\n");
+}
+
+void print_made_text(const std::string& text) {
+    print(isatty(STDOUT_FILENO) == 1 ? showable_lines(text) : text);
 }
 
 std::size_t display_width(const std::string& text) {

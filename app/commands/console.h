@@ -32,6 +32,9 @@ void finish_progress_line();
 /// Writes to standard output; throws Error (io) when that fails.
 void print(const std::string& text);
 void print_json(const nlohmann::json& document);
+/// Text that a model or a tokenizer made: as it is into a file or a pipe, and with nothing that a terminal would act on
+/// (showable_lines) where there is one.
+void print_made_text(const std::string& text);
 
 /// Columns padded to their widest cell, two spaces between; columns of numbers to the right.
 std::string format_table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows);

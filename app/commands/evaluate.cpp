@@ -243,7 +243,7 @@ void run(const Options& options, const Cancellation& cancellation) {
                      {"dtype", options.dtype},
                      {"beyond_positions", options.beyond_positions}};
     if (!options.adapter.empty()) settings["adapter"] = options.adapter;
-    evaluation.settings_json = settings.dump();
+    evaluation.settings_json = settings.dump(-1, ' ', false, json::error_handler_t::replace);  // paths are bytes
     const auto precision = options.dtype == "bfloat16" ? checkpoint::LoadAs::bfloat16 : checkpoint::LoadAs::float32;
     for (Prepared& one : models) {
         const auto model = model::Model::build(*one.checkpoint, precision, &progress, &cancellation);

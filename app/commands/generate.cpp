@@ -52,7 +52,7 @@ void run(const Options& options, const Cancellation& cancellation) {
         choice.on_token = [&, first = true](std::int64_t token) mutable {
             if (first && !answers) print(options.prompt);  // not before the model has taken it
             first = false;
-            print(stream.add(static_cast<std::int32_t>(token)));
+            print_made_text(stream.add(static_cast<std::int32_t>(token)));
         };
     }
     const auto added = model::generate(*model, prompt, choice);
@@ -60,7 +60,7 @@ void run(const Options& options, const Cancellation& cancellation) {
         const std::vector<std::int32_t> ids(added.begin(), added.end());
         print_json({{"prompt_ids", prompt}, {"ids", added}, {"text", writer.decode(ids, true)}});
     } else {
-        print(stream.finish() + "\n");
+        print_made_text(stream.finish() + "\n");
     }
 }
 

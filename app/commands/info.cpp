@@ -150,6 +150,7 @@ json describe_checkpoint(const checkpoint::Checkpoint& checkpoint) {
 
 json describe_analysis(const fs::path& path) {
     const auto file = store::AnalysisFile::open(path);
+    file->check();  // as whoever reads its values does
     const auto& header = file->header();
     json sequences = json::array();
     for (const auto& sequence : header.sequences) sequences.push_back(sequence.ids.size());
@@ -165,10 +166,6 @@ json describe_analysis(const fs::path& path) {
     json targets = json::array();
     if (&header.output_sequences() != &header.sequences)
         for (const auto& target : header.output_sequences()) targets.push_back(target.ids.size());
-    std::int64_t done = 0;
-    for (std::size_t s = 0; s < header.sequences.size(); ++s)
-        for (std::size_t n = 0; n < header.sites.size(); ++n)
-            done += file->site_done(static_cast<std::int64_t>(s), static_cast<std::int64_t>(n)) ? 1 : 0;
     json document = {{"kind", "analysis"},
                      {"name", path.filename().string()},
                      {"model", header.model_name},
@@ -178,7 +175,7 @@ json describe_analysis(const fs::path& path) {
                      {"complete", file->complete()},
                      {"layers", header.mixers.size()},
                      {"sites", header.sites.size()},
-                     {"sites_done", done},
+                     {"sites_done", file->done_sites().size()},
                      {"heads", header.most_heads()},
                      {"sequence_lengths", sequences},
                      {"record",

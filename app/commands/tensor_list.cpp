@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/commands/console.h"
+#include "core/base/json.h"
 #include "core/base/text.h"
 
 namespace headscope::app {
@@ -66,7 +67,7 @@ void print_tensor_table(const checkpoint::Checkpoint& checkpoint) {
 }
 
 void print_json_with_tensors(const json& document, const checkpoint::Checkpoint& checkpoint) {
-    std::string head = document.dump(2, ' ', false, json::error_handler_t::replace);
+    std::string head = showable_json(document.dump(2, ' ', false, json::error_handler_t::replace));
     head.resize(head.rfind('\n'));  // the closing brace comes behind the tensors
     Printer printer;
     printer.add(head + ",\n  \"tensors\": [");
@@ -76,7 +77,8 @@ void print_json_with_tensors(const json& document, const checkpoint::Checkpoint&
                             {"type", checkpoint::name(tensor.type)},
                             {"shape", tensor.shape},
                             {"bytes", tensor.bytes}};
-        printer.add((first ? "\n    " : ",\n    ") + entry.dump(-1, ' ', false, json::error_handler_t::replace));
+        printer.add((first ? "\n    " : ",\n    ") +
+                    showable_json(entry.dump(-1, ' ', false, json::error_handler_t::replace)));
         first = false;
     }
     printer.add(first ? "]\n}\n" : "\n  ]\n}\n");

@@ -12,6 +12,7 @@
 #include "app/commands/options.h"
 #include "core/analysis/input.h"
 #include "core/base/error.h"
+#include "core/base/json.h"
 #include "core/tokenizer/token_record.h"
 #include "core/tokenizer/tokenizer.h"
 
@@ -36,7 +37,7 @@ void run_decode(const tokenizer::Tokenizer& tokenizer, const TokenizeOptions& op
     if (options.json)
         print_json({{"text", text}});
     else
-        print(text + "\n");
+        print_made_text(text + "\n");
 }
 
 /// Text for standard output, printed some thousands of tokens at a time: there may be millions.
@@ -69,7 +70,7 @@ std::string json_text(const std::string& piece) {
     const bool plain =
         std::all_of(piece.begin(), piece.end(), [](char c) { return c >= ' ' && c < '\x7F' && c != '"' && c != '\\'; });
     if (plain) return '"' + piece + '"';
-    return nlohmann::json(piece).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    return showable_json(nlohmann::json(piece).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 /// {"ids": [...], "pieces": [...], "offsets": [[begin, end], ...]}, a list a line.

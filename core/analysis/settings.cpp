@@ -38,7 +38,7 @@ std::string Settings::json(const Input& input) const {
                                {"alpha", adapter->alpha()},        {"merged", adapter->merged()},
                                {"replaced", adapter->replaced()}};
     }
-    return settings.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    return settings.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);  // paths are bytes
 }
 
 }  // namespace headscope::analysis

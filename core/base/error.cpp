@@ -16,12 +16,6 @@ std::string line(const std::string& where, const std::string& expected, const st
     return text;
 }
 
-bool unsafe(char32_t point) {
-    return point < 0x20 || point == 0x7F || (point >= 0x80 && point < 0xA0) || point == 0x2028 || point == 0x2029 ||
-           (point >= 0x202A && point <= 0x202E) || (point >= 0x2066 && point <= 0x2069) || point == 0x200E ||
-           point == 0x200F || point == 0xFEFF;
-}
-
 }  // namespace
 
 std::string escaped(std::string_view text, std::size_t limit) {
@@ -37,7 +31,7 @@ std::string escaped(std::string_view text, std::size_t limit) {
             text.remove_prefix(1);
             continue;
         }
-        if (unsafe(point)) {
+        if (!is_showable(point)) {
             std::snprintf(buffer, sizeof buffer, point < 0x80 ? "\\x%02X" : "\\u{%X}", static_cast<unsigned>(point));
             out += buffer;
         } else {

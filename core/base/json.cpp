@@ -2,6 +2,7 @@
 #include "core/base/json.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "core/base/input_file.h"
 #include "core/base/json_events.h"
 #include "core/base/os_error.h"
+#include "core/base/text.h"
 
 namespace headscope {
 namespace {
@@ -129,6 +131,25 @@ std::string json_text(const nlohmann::json& document) {
     } catch (...) {
         throw current_error("JSON text");
     }
+}
+
+std::string showable_json(std::string_view text) {
+    std::string out;
+    out.reserve(text.size());
+    while (!text.empty()) {
+        char32_t point = 0;
+        const std::size_t length = std::max<std::size_t>(decode_utf8(text, point), 1);
+        // Below a space there is nothing but layout: the writer of JSON spells what strings have of it.
+        if (point >= 0x7F && !is_showable(point)) {
+            char spelled[8];
+            std::snprintf(spelled, sizeof spelled, "\\u%04x", static_cast<unsigned>(point));
+            out += spelled;
+        } else {
+            out.append(text.substr(0, length));
+        }
+        text.remove_prefix(length);
+    }
+    return out;
 }
 
 }  // namespace headscope

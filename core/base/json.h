@@ -32,6 +32,9 @@ nlohmann::json read_python_json_file(const std::filesystem::path& path, std::uin
 /// become U+FFFD.
 std::string json_text(const nlohmann::json& document);
 
+/// JSON text for a terminal: what escaped() (error.h) would not show as it is, is spelled \uXXXX. It means the same.
+std::string showable_json(std::string_view text);
+
 /// Bounds of an integer, both allowed.
 struct IntegerRange {
     std::int64_t lowest = std::numeric_limits<std::int64_t>::min();

@@ -107,7 +107,12 @@ public:
         --depth_;
         return at([&] { events_.end_array(); });
     }
-    bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception& error) override {
+    bool parse_error(std::size_t position, const std::string& token,
+                     const nlohmann::detail::exception& error) override {
+        constexpr int kNumberOverflow = 406;
+        if (error.id == kNumberOverflow)
+            refuse(position > 0 ? position - 1 : 0, "expected a number that float64 can hold",
+                   "found " + escaped(token, 60));
         refuse(position > 0 ? position - 1 : 0, "expected JSON", "found: " + reason(error.what()));
     }
 

@@ -57,6 +57,22 @@ std::size_t find_invalid_utf8(std::string_view text) {
     return std::string_view::npos;
 }
 
+bool is_showable(char32_t point) {
+    return !(point < 0x20 || (point >= 0x7F && point < 0xA0) || point == 0x061C || point == 0x200E || point == 0x200F ||
+             (point >= 0x2028 && point <= 0x202E) || (point >= 0x2066 && point <= 0x2069) || point == 0xFEFF);
+}
+
+std::string showable_lines(std::string_view text) {
+    std::string out;
+    while (!text.empty()) {
+        const std::size_t end = std::min(text.find_first_of("\n\t"), text.size());
+        out += escaped(text.substr(0, end), std::string::npos);
+        if (end < text.size()) out += text[end];
+        text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    return out;
+}
+
 std::string size_text(std::uint64_t bytes) {
     constexpr std::array<const char*, 7> units = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
     if (bytes < 1000) return std::to_string(bytes) + " B";

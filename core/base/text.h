@@ -16,6 +16,12 @@ std::size_t decode_utf8(std::string_view text, char32_t& point);
 /// Byte offset of the first byte that is no valid UTF-8; std::string_view::npos when all is valid.
 std::size_t find_invalid_utf8(std::string_view text);
 
+/// False for what a terminal would act on instead of showing it: control characters, line ends, bidirectional marks.
+bool is_showable(char32_t point);
+
+/// Text of several lines for a terminal: as escaped() (error.h), but line ends and tabs stay, and all of it is there.
+std::string showable_lines(std::string_view text);
+
 /// A size for people, in units of 1000: "999 B", "6.86 MB", "3.30 GB".
 std::string size_text(std::uint64_t bytes);
 

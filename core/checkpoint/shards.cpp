@@ -144,9 +144,11 @@ void strip_names(Weights& weights) {
     weights.notes.push_back("\"" + prefix + "\" was taken off every name");
 }
 
-/// The shard must hold what the index puts there, and nothing else.
-void require_as_mapped(const InputFile& file, const std::vector<std::string>& wanted, const std::vector<Contents>& all,
-                       std::size_t number, const ShardNames& shards) {
+/// The shard must hold what the index puts there. What it holds beyond the index is read too, as transformers reads it:
+/// its names come back.
+std::vector<std::string> require_as_mapped(const InputFile& file, const std::vector<std::string>& wanted,
+                                           const std::vector<Contents>& all, std::size_t number,
+                                           const ShardNames& shards) {
     constexpr std::size_t most_looked_for = 10;
     std::vector<std::string> missing;
     std::string elsewhere;
@@ -165,7 +167,7 @@ void require_as_mapped(const InputFile& file, const std::vector<std::string>& wa
         throw Error(ErrorCode::mismatch, shown(file.path()), "expected every tensor that the index puts there",
                     "found no " + list_text(missing) + elsewhere);
     }
-    if (all[number].count() == wanted.size()) return;
+    if (all[number].count() == wanted.size()) return {};
     const std::set<std::string_view> mapped(wanted.begin(), wanted.end());
     std::vector<std::string> extra;
     for (const auto& [tensor, info] : all[number].tensors) {
@@ -174,8 +176,23 @@ void require_as_mapped(const InputFile& file, const std::vector<std::string>& wa
     for (const auto& [tensor, why] : all[number].unreadable) {
         if (mapped.count(tensor) == 0) extra.push_back(tensor);
     }
-    throw Error(ErrorCode::mismatch, shown(file.path()), "expected only tensors that the index puts there",
-                "found also " + list_text(extra));
+    return extra;
+}
+
+/// Adds a shard's tensors to all. What lies in two shards may be two things, and nobody says which one is meant.
+void add_once(Contents& shard, const InputFile& file, Weights& weights) {
+    const auto refuse = [&file](const std::string& tensor) {
+        throw Error(ErrorCode::mismatch, shown(file.path()), "expected each tensor in one shard",
+                    "found \"" + escaped(tensor) + "\", which another has too");
+    };
+    for (const auto& [name, why] : shard.unreadable)
+        if (weights.tensors.contains(name)) refuse(name);
+    for (const auto& [name, why] : weights.unreadable)
+        if (shard.tensors.contains(name)) refuse(name);
+    weights.tensors.merge(shard.tensors);  // leaves what is there already
+    weights.unreadable.merge(shard.unreadable);
+    if (!shard.tensors.empty()) refuse(shard.tensors.begin()->first);
+    if (!shard.unreadable.empty()) refuse(shard.unreadable.begin()->first);
 }
 
 }  // namespace
@@ -216,13 +233,14 @@ Weights open_sharded(const std::filesystem::path& index) {
     }
     std::size_t number = 0;
     for (const auto& [name, wanted] : shards) {
-        require_as_mapped(weights.files[number], wanted, all, number, shards);
+        const std::vector<std::string> extra = require_as_mapped(weights.files[number], wanted, all, number, shards);
+        if (!extra.empty())
+            weights.notes.push_back(escaped(name) + ": not in the index, and read all the same: " + list_text(extra));
         ++number;
     }
     for (number = 0; number < all.size(); ++number) {
         for (auto& [name, info] : all[number].tensors) info.file = number;
-        weights.tensors.merge(all[number].tensors);
-        weights.unreadable.merge(all[number].unreadable);
+        add_once(all[number], weights.files[number], weights);
     }
     if (pytorch) strip_names(weights);
     return weights;

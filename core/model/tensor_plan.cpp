@@ -84,7 +84,7 @@ std::vector<std::int64_t> TensorPlan::Want::unpacked_sizes() const {
 }
 
 bool TensorPlan::has(const std::string& tensor) const {
-    return !file_ || file_->tensors().count(tensor) != 0;
+    return !file_ || file_->tensors().count(tensor) != 0 || file_->unreadable().count(tensor) != 0;
 }
 
 void TensorPlan::want(at::Tensor* into, const std::vector<std::string>& names, std::vector<Dimension> shape,
@@ -150,6 +150,7 @@ void TensorPlan::want_experts(at::Tensor* into, const std::string& tensor, const
 bool TensorPlan::fresh(const Want& want) const {
     if (!file_) return true;
     if (!may_be_fresh_ || !may_be_fresh_(want.tensor)) return false;
+    if (file_->unreadable().count(want.tensor) != 0) return false;
     const auto found = file_->tensors().find(want.tensor);
     return found == file_->tensors().end() || found->second.shape != want.sizes();
 }
@@ -207,9 +208,8 @@ LoadReport TensorPlan::check() {
         if (!want.fresh && !has(want.tensor)) absent.insert(want.tensor);
     }
     if (!file_) return report_;
-    // What is there, but of a kind that is not read, is not absent: the checkpoint says what it is.
-    for (const std::string& name : absent)
-        if (file_->unreadable().count(name) != 0) file_->tensor(name);
+    for (const std::string& name : matched)
+        if (file_->unreadable().count(name) != 0) file_->tensor(name);  // throws, with what it is
     if (absent.size() > 1) {
         throw Error(
             ErrorCode::mismatch, escaped(file_->display_name()), "expected every tensor that config.json asks for",

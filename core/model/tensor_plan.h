@@ -81,7 +81,9 @@ public:
 
     const ModelConfig& config() const { return *config_; }
     const SizeKeys& keys() const { return keys_; }
-    bool has(const std::string& tensor) const;  ///< without a file: always
+    /// Without a file: always. What is there and cannot be read (Checkpoint::unreadable) is there too: wanted, it is
+    /// refused by name (check), instead of being passed over as a part that the file lacks.
+    bool has(const std::string& tensor) const;
     bool from_file() const { return file_ != nullptr; }
     /// A tied head is the embedding even where the file has a copy of it. Without a file there is none.
     void share_tied_head() { shares_tied_head_ = true; }

@@ -77,7 +77,8 @@ void flush(hid_t file, const std::string& where);
 // Attributes (hdf5_attribute.cpp). Vectors of one element and scalars are told apart by `scalar`.
 void write_attribute(hid_t object, const std::string& name, Type type, const void* values, std::size_t count,
                      bool scalar, const std::string& where);
-/// Text of variable length, which h5py reads as str; with `room` of that fixed length, so that it can be overwritten.
+/// Text of variable length, which h5py reads as str (readable_utf8, utf8.h); with `room` of that fixed length, so that
+/// it can be overwritten.
 void write_attribute(hid_t object, const std::string& name, const std::string& text, const std::string& where,
                      std::size_t room = 0);
 /// Same type and size as it has: changes bytes in place.
@@ -115,7 +116,7 @@ void read_block(hid_t dataset, Type type, const Shape& start, const Shape& count
                 const std::string& where, std::size_t text_bytes = 0);
 
 /// All of a dataset of variable-length text, in its order; missing ones at the end are empty. A NUL character, which
-/// would end such a string, is written as U+0001.
+/// would end such a string, is written as U+0001, bytes that are no UTF-8 as readable_utf8 (utf8.h) has them.
 void write_texts(hid_t dataset, const Shape& shape, const std::vector<std::string>& texts, const std::string& where);
 /// Text of either length, without NULs at the end. Throws Error(limit) beyond 256 MiB in all.
 std::vector<std::string> read_texts(const CheckedDataset& dataset, const std::string& where);

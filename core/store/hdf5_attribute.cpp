@@ -69,7 +69,8 @@ void write_attribute(hid_t object, const std::string& name, const std::string& t
         const std::string bytes = padded(text, room);
         create(object, name, file_type(Type::text, room), space_of(1, true, where), bytes.data(), where);
     } else {
-        const char* value = text.c_str();
+        const std::string readable = readable_utf8(text);  // names of files are bytes
+        const char* value = readable.c_str();
         create(object, name, variable_text(), space_of(1, true, where), &value, where);
     }
 }

@@ -9,6 +9,7 @@
 #include "core/base/cancellation_scope.h"
 #include "core/base/text.h"
 #include "core/store/hdf5.h"
+#include "core/store/utf8.h"
 
 namespace headscope::store::hdf5 {
 namespace {
@@ -240,14 +241,16 @@ void write_texts(hid_t dataset, const Shape& shape, const std::vector<std::strin
     if (is_empty(shape)) return;
     std::size_t count = 1;
     for (const std::int64_t size : shape) count *= static_cast<std::size_t>(size);
+    const auto must_change = [](const std::string& text) {
+        return text.find('\0') < text.size() || find_invalid_utf8(text) < text.size();
+    };
     std::vector<std::string> kept;  // those that had to be changed
-    kept.reserve(static_cast<std::size_t>(std::count_if(
-        texts.begin(), texts.end(), [](const std::string& text) { return text.find('\0') < text.size(); })));
+    kept.reserve(static_cast<std::size_t>(std::count_if(texts.begin(), texts.end(), must_change)));
     std::vector<const char*> values(count, "");
     for (std::size_t i = 0; i < std::min(count, texts.size()); ++i) {
         values[i] = texts[i].c_str();
-        if (texts[i].find('\0') == std::string::npos) continue;
-        kept.push_back(texts[i]);
+        if (!must_change(texts[i])) continue;
+        kept.push_back(readable_utf8(texts[i]));
         std::replace(kept.back().begin(), kept.back().end(), '\0', '\1');
         values[i] = kept.back().c_str();
     }

@@ -286,6 +286,64 @@ TEST_CASE("paths and names from files are shown escaped", "[app][hostile]") {
     const Outcome listed = run_headscope({"info", named.string(), "--tensors"});
     check_success(listed);
     CHECK(listed.out.find('\x1b') == std::string::npos);
+
+    const std::string name =
+        "a\xC2\x9B"
+        "31m\xE2\x80\xAE\xE2\x81\xA6\xD8\x9C\x7F \xC3\xA9";
+    json header;
+    header[name] = {{"dtype", "F32"}, {"shape", {0}}, {"data_offsets", {0, 0}}};
+    const auto marked = write_file(folder / "c\xE2\x80\xAE.safetensors", weights(header.dump()));
+    const Outcome told = run_headscope({"info", marked.string(), "--json"});
+    check_success(told);
+    CHECK(told.out.find("a\\u009b31m\\u202e\\u2066\\u061c\\u007f \xC3\xA9") != std::string::npos);
+    for (const char* raw : {"\xC2\x9B", "\xE2\x80\xAE", "\xE2\x81\xA6", "\xD8\x9C", "\x7F"})
+        CHECK(told.out.find(raw) == std::string::npos);
+    CHECK(json::parse(told.out).at("tensors").at(0).at("name") == name);
+}
+
+TEST_CASE("folders and files whose names are no UTF-8 are analysed", "[app][hostile]") {
+    TemporaryFolder folder;
+    const auto model = linked_sample(folder / "bad\xFF", {});
+    const auto text = write_file(folder / "t\xFE.txt", kText);
+    const auto output = (folder / "x.headscope.h5").string();
+    check_success(run_headscope({"analyze", model.string(), "--file", text.string(), "-o", output}));
+    const Outcome info = run_headscope({"info", output, "--json"});
+    check_success(info);
+    CHECK(json::parse(info.out).at("model") == "bad<0xFF>");
+    check_success(run_headscope({"analyze", model.string(), "--text", kText, "--json", "-o", output}));
+    check_success(run_headscope({"generate", model.string(), "--prompt", "And", "--tokens", "2", "--json"}));
+}
+
+TEST_CASE("numbers that no float64 holds are refused in our own words", "[app][hostile]") {
+    TemporaryFolder folder;
+    for (const char* number : {"1e400", "-1e400"}) {
+        const auto model = folder / number;
+        linked_sample(model, {"config.json"});
+        std::string config = read_file(sample() / "config.json");
+        config.replace(config.find("10000.0"), 7, number);
+        write_file(model / "config.json", config);
+        const std::string part = std::string("expected a number that float64 can hold; found ") + number;
+        refused({"analyze", model.string(), "--text", kText, "-o", (folder / "x.h5").string()}, part);
+        refused({"info", model.string()}, part);
+    }
+}
+
+TEST_CASE("a figure that is drawn without a runtime folder leaves none", "[app][hostile][output]") {
+    TemporaryFolder folder;
+    const auto analysis = (folder / "x.headscope.h5").string();
+    check_success(run_headscope({"analyze", sample().string(), "--text", kText, "-o", analysis}));
+    fs::create_directory(folder / "tmp");
+    fs::create_directory(folder / "open");
+    fs::permissions(folder / "open", fs::perms(0755));
+    for (const std::string& runtime : {std::string(), (folder / "open").string(), (folder / "none").string()}) {
+        check_success(
+            run_headscope({"export", analysis, "--figure", "radar", "-o", (folder / "x.pdf").string()},
+                          {.environment = {"XDG_RUNTIME_DIR=" + runtime, "TMPDIR=" + (folder / "tmp").string()}}));
+        CHECK(fs::is_empty(folder / "tmp"));
+        CHECK(fs::is_empty(folder / "open"));
+        CHECK_FALSE(fs::exists(folder / "none"));
+        fs::remove(folder / "x.pdf");
+    }
 }
 
 TEST_CASE("a model that asks for code of its own is named, and its tensors are listed", "[app][hostile]") {

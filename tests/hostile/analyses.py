@@ -137,7 +137,7 @@ MUST = [
         f, "/model/mixer", shape=(400,), dtype="S1000000", chunks=(8,), compression="gzip")),
 ]
 
-# Opens, perhaps, but the figure that needs it is refused: (name, change, figure that must be refused or "").
+# Opens, perhaps, but the figure that needs it is refused, and by info what is no dataset as it must be: (name, change, figure that must be refused or "").
 MAY = [
     ("complete = 0", attribute("complete", np.int32(0)), ""), ("complete = 7", attribute("complete", np.int32(7)), ""),
     ("entropy is external", lambda f: external(f, ENTROPY), "indicators"), ("entropy is virtual", lambda f: virtual(f, ENTROPY), "indicators"),
@@ -198,7 +198,8 @@ def run(judge, sample, quick):
                     check(judge, f"analysis, {name}, {arguments[0]}", place, arguments, parts=["a.headscope.h5"])
         for name, change, figure in MAY[::6] if quick else MAY:
             with changed(base, change) as place:
-                check(judge, f"analysis, {name}, info", place, ["info", place / "a.headscope.h5"], must_refuse=False)
+                check(judge, f"analysis, {name}, info", place, ["info", place / "a.headscope.h5"],
+                      must_refuse=figure == "indicators")
                 for other in FIGURES:
                     check(judge, f"analysis, {name}, {other}", place, export(place, other), outputs=["x.csv"],
                           must_refuse=other == figure)

@@ -60,6 +60,8 @@ def small():
     yield "a program", archive(good, **{"code/__torch__.py": "x", "constants.pkl": b"\x80\x02)."}), True, ["TorchScript"]
     yield "big-endian", archive(good, byteorder="big"), True, ["little-endian"]
     yield "no byte order that is known", archive(good, byteorder="\x1b[31m"), True, ["byteorder"]
+    for version in ("999\n", "abc", "0", ""):
+        yield f"version {version!r}", archive(good, version=version), True, ["version"]
     yield "no storage", archive(good, {}), True, []
     yield "a storage cut", archive(good, {"0": b"\0" * 20}), True, []
     yield "storages packed", archive(good, compression=zipfile.ZIP_DEFLATED), True, []

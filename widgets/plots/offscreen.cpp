@@ -33,7 +33,9 @@ void ensure_runtime_folder() {
     static std::string folder = (std::filesystem::temp_directory_path(error) / "headscope-XXXXXX").string();
     if (error || ::mkdtemp(folder.data()) == nullptr) return;
     qputenv("XDG_RUNTIME_DIR", folder.c_str());
-    std::atexit([] { ::rmdir(folder.c_str()); });
+    const auto remove = [] { ::rmdir(folder.c_str()); };
+    std::atexit(remove);
+    std::at_quick_exit(remove);  // the end of processes that read files for others (app/child.h)
 }
 
 }  // namespace

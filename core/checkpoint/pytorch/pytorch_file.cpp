@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/checkpoint/pytorch/pytorch_file.h"
 
+#include <cstdlib>
 #include <unordered_map>
 #include <utility>
 
@@ -56,6 +57,20 @@ void require_little_endian(const ZipArchive& archive, const std::string& root) {
     if (order == "little") return;
     throw Error(order == "big" ? ErrorCode::unsupported : ErrorCode::format, archive.place(name),
                 "expected little-endian numbers", "found \"" + escaped(order) + '"');
+}
+
+/// The archive's format, as PyTorch counts it: it refuses others, and what has none.
+void require_known_version(const ZipArchive& archive, const std::string& root) {
+    constexpr int newest = 10;
+    std::string name = root + "version";
+    if (archive.find(name) == nullptr) name = root + ".data/version";
+    const std::string text = archive.read(name, 64);
+    char* end = nullptr;
+    const long long version = std::strtoll(text.c_str(), &end, 10);
+    if (version >= 1 && version <= newest) return;
+    throw Error(end != text.c_str() ? ErrorCode::unsupported : ErrorCode::format, archive.place(name),
+                "expected a version from 1 to " + std::to_string(newest) + " of PyTorch's archives",
+                "found \"" + escaped(text) + '"');
 }
 
 /// Turns the pickle's tensors into places in the file.
@@ -148,6 +163,7 @@ PytorchFile read_pytorch_file(const InputFile& file) {
     try {
         const ZipArchive archive(file);
         const std::string root = archive_root(archive, file);
+        require_known_version(archive, root);
         require_little_endian(archive, root);
         const std::string name = root + std::string(pickle_name);
         const std::string where = archive.place(name);

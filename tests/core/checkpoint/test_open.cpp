@@ -152,6 +152,19 @@ TEST_CASE("Shards open through their index, as a folder and as a file", "[checkp
     }
 }
 
+TEST_CASE("A tensor that a shard holds beyond its index is read and told", "[checkpoint][shards]") {
+    const TemporaryFolder folder;
+    write_shards(folder, R"({"a":"s1.safetensors"})");
+    write_file(
+        folder / "s1.safetensors",
+        safetensors_bytes("{" + entry("a", "U8", "[1]", "[0,1]") + "," + entry("z", "U8", "[1]", "[1,2]") + "}", "xy"));
+    const auto checkpoint = Checkpoint::open(folder.path());
+    REQUIRE(checkpoint->tensors().size() == 2);
+    REQUIRE(checkpoint->tensor("z").file == 0);
+    REQUIRE(checkpoint->notes() ==
+            std::vector<std::string>{R"(s1.safetensors: not in the index, and read all the same: "z")"});
+}
+
 TEST_CASE("A cache made of symbolic links opens", "[checkpoint][shards]") {
     const TemporaryFolder folder;
     fs::create_directories(folder / "blobs");
@@ -196,12 +209,12 @@ TEST_CASE("Shards that are missing, contradict the index or are no files are ref
         refused(folder.path(), ErrorCode::mismatch,
                 R"(s2.safetensors] expected every tensor that the index puts there; found no "c")");
     }
-    SECTION("a tensor of a shard that the index lacks") {
-        write_shards(folder, R"({"a":"s1.safetensors"})");
+    SECTION("a tensor of one shard that another has too") {
+        write_shards(folder, R"({"a":"s1.safetensors","b":"s2.safetensors"})");
         write_file(folder / "s1.safetensors",
                    safetensors_bytes(
-                       "{" + entry("a", "U8", "[1]", "[0,1]") + "," + entry("z", "U8", "[1]", "[1,2]") + "}", "xy"));
-        refused(folder.path(), ErrorCode::mismatch, R"(found also "z")");
+                       "{" + entry("a", "U8", "[1]", "[0,1]") + "," + entry("b", "U8", "[1]", "[1,2]") + "}", "xy"));
+        refused(folder.path(), ErrorCode::mismatch, R"(s2.safetensors] expected each tensor in one shard; found "b")");
     }
     SECTION("a damaged shard") {
         write_shards(folder, R"({"a":"s1.safetensors","b":"s2.safetensors"})");

@@ -265,6 +265,22 @@ TEST_CASE("Zip archives that lie are refused", "[pytorch][zip]") {
         all[1].data = std::string(65, 'l');
         refused(folder, zip_parts(all).bytes(), too_much, "byteorder");
     }
+    SECTION("the archive's version, as PyTorch takes it") {
+        for (const char* good : {"3", "1\n", "10\n"}) {
+            all[3].data = good;
+            opens(folder, zip_parts(all).bytes());
+        }
+        for (const char* unknown : {"999\n", "0\n", "11\n", "-3\n"}) {
+            all[3].data = unknown;
+            refused(folder, zip_parts(all).bytes(), unsupported, "version from 1 to 10");
+        }
+        for (const char* none : {"abc", "", "\n"}) {
+            all[3].data = none;
+            refused(folder, zip_parts(all).bytes(), format, "version from 1 to 10");
+        }
+        all.pop_back();
+        refused(folder, zip_parts(all).bytes(), format, "archive/.data/version");
+    }
     SECTION("extra fields in the directory") {
         for (const std::string& extra :
              {std::string("\1\0\7\0xxxxxxx", 11), std::string("\1\0\x08\0", 4), std::string("FB\0", 3),

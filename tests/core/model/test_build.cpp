@@ -7,6 +7,7 @@
 
 #include "core/model/presets.h"
 #include "tests/core/base/error_matcher.h"
+#include "tests/core/checkpoint/pytorch_builder.h"
 #include "tests/core/model/tiny_checkpoint.h"
 
 using namespace headscope;
@@ -130,6 +131,34 @@ TEST_CASE("A file without a head gives a model without logits and says what it m
     TinyCheckpoint bert = golden_model("bert").checkpoint;
     std::erase_if(bert.tensors, [](const auto& tensor) { return tensor.first.rfind("cls.", 0) == 0; });
     CHECK_FALSE(bert.build()->has_head());
+}
+
+TEST_CASE("A head that is there and cannot be read is refused by its name", "[model][build]") {
+    const test::TemporaryFolder folder;
+    TinyCheckpoint checkpoint = golden_model("llama").checkpoint;
+    nlohmann::json map;
+    checkpoint.tensors.erase("lm_head.weight");
+    for (const auto& [name, shape] : checkpoint.tensors) map[name] = "body.safetensors";
+    map["lm_head.weight"] = "head.bin";
+    const auto [pickle, part] = GENERATE(table<test::PickleText, const char*>({
+        {test::PickleText().global("torch._utils", "_rebuild_sparse_tensor").raw(")R"), "_rebuild_sparse_tensor"},
+        {test::PickleText().global("torch._utils", "_rebuild_qtensor").raw(")R"), "_rebuild_qtensor"},
+        {test::PickleText().tensor("FloatStorage", "0", 6, 0, {1 << 20, 1 << 20}, {0, 0}), "expanded from 1"},
+    }));
+    const std::string object = pickle.end().substr(2, pickle.end().size() - 3);
+    for (const bool tied : {false, true}) {
+        checkpoint.config["tie_word_embeddings"] = tied;
+        checkpoint.write(folder.path());
+        std::filesystem::rename(folder / "model.safetensors", folder / "body.safetensors");
+        test::write_file(
+            folder / "head.bin",
+            test::pytorch_bytes(test::PickleText().raw("}").text("lm_head.weight").raw(object).raw("s").end()));
+        test::write_file(folder / "model.safetensors.index.json", nlohmann::json{{"weight_map", map}}.dump());
+        const auto file = checkpoint::Checkpoint::open(folder.path());
+        REQUIRE(file->unreadable().contains("lm_head.weight"));
+        CHECK_THROWS_MATCHES(model::inspect(*file), Error, IsError(ErrorCode::unsupported, part));
+        CHECK_THROWS_MATCHES(model::Model::build(*file), Error, IsError(ErrorCode::unsupported, "lm_head.weight"));
+    }
 }
 
 TEST_CASE("A head that is in the file is read although the configuration ties it", "[model][build]") {
