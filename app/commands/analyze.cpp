@@ -167,6 +167,7 @@ struct Done {
     json settings;
     std::size_t sequences = 0, tokens = 0;
     std::string note, target = {};
+    std::vector<std::string> problems = {};
 };
 
 /// What the file held besides the model, in a line; empty when there is nothing to say.
@@ -244,7 +245,9 @@ Done analyse_one(const Options& options, const std::string& path,
     request.model_sha256 = checkpoint->fingerprint(cancellation);
     request.config_json = model->config().to_json();
     analysis::run(*model, request, output, inputs, progress, cancellation);
-    done.summary = analysis::summarise(*store::AnalysisFile::open(output));
+    const auto written = store::AnalysisFile::open(output);
+    done.summary = analysis::summarise(*written);
+    done.problems = written->problems();
     return done;
 }
 
@@ -277,7 +280,8 @@ json summary_json(const Done& done) {
             {"settings", done.settings},
             {"kernels", kernels::last_backend()},
             {"target", done.target},
-            {"note", done.note}};
+            {"note", done.note},
+            {"problems", done.problems}};
 }
 
 void run(const Options& options, const Cancellation& cancellation) {
@@ -306,6 +310,8 @@ void run(const Options& options, const Cancellation& cancellation) {
             documents.push_back(summary_json(done));
             continue;
         }
+        std::string problems;
+        for (const std::string& problem : done.problems) problems += "problem: " + escaped(problem, 4096) + "\n";
         print(escaped(done.model) + ": " + std::to_string(done.sequences) +
               (done.sequences == 1 ? " sequence, " : " sequences, ") + std::to_string(done.tokens) +
               " tokens, first token " + done.settings["first_token"].get<std::string>() + "\n" +
@@ -313,8 +319,8 @@ void run(const Options& options, const Cancellation& cancellation) {
               (options.switch_off.empty()
                    ? ""
                    : "heads switched off (" + options.switch_off_how + "): " + options.switch_off + "\n") +
-              (done.note.empty() ? "" : done.note + "\n") + "\n" + analysis::summary_text(done.summary) + "\n" +
-              escaped(done.output.string(), 4096) + "\n");
+              (done.note.empty() ? "" : done.note + "\n") + problems + "\n" + analysis::summary_text(done.summary) +
+              "\n" + escaped(done.output.string(), 4096) + "\n");
     }
     if (options.json) print_json(documents.size() == 1 ? documents[0] : documents);
 }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <cstdio>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -43,6 +46,8 @@ void run(const Options& options, const Cancellation& cancellation) {
     if (choice.end_tokens.empty())
         if (const auto last = analysis::ending_token(*checkpoint, *tokenizer)) choice.end_tokens = {*last};
     choice.cancellation = &cancellation;
+    std::vector<std::string> problems;
+    choice.problems = &problems;
     // An encoder-decoder answers its prompt, others go on with it.
     const bool answers = model->config().encoder != nullptr;
     const std::vector<std::int32_t> start{static_cast<std::int32_t>(model->config().decoder_start)};
@@ -58,9 +63,11 @@ void run(const Options& options, const Cancellation& cancellation) {
     const auto added = model::generate(*model, prompt, choice);
     if (options.json) {
         const std::vector<std::int32_t> ids(added.begin(), added.end());
-        print_json({{"prompt_ids", prompt}, {"ids", added}, {"text", writer.decode(ids, true)}});
+        print_json(
+            {{"prompt_ids", prompt}, {"ids", added}, {"text", writer.decode(ids, true)}, {"problems", problems}});
     } else {
         print_made_text(stream.finish() + "\n");
+        for (const std::string& problem : problems) std::fprintf(stderr, "headscope: %s\n", problem.c_str());
     }
 }
 

@@ -187,7 +187,7 @@ json describe_analysis(const fs::path& path) {
                        {"experts", header.record.experts}}},
                      {"indicators", file->indicators()},
                      {"model_sha256", header.model_sha256},
-                     {"problems", json::array()}};
+                     {"problems", file->problems()}};
     if (!targets.empty()) document["target_lengths"] = targets;
     if (header.record.experts) {
         document["experts"] = header.experts;

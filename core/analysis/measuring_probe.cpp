@@ -10,6 +10,7 @@
 
 #include "core/analysis/dense_rows.h"
 #include "core/analysis/value_products.h"
+#include "core/model/residual.h"
 
 namespace headscope::analysis {
 namespace {
@@ -26,10 +27,15 @@ bool is_state(std::string_view name) {
 
 }  // namespace
 
-MeasuringProbe::MeasuringProbe(store::AnalysisWriter& writer, const store::AnalysisHeader& header,
+MeasuringProbe::MeasuringProbe(store::AnalysisWriter& writer, Problems& problems, const store::AnalysisHeader& header,
                                const AnalysisRequest& request, const std::vector<std::int64_t>& sequences,
                                const Cancellation& cancellation)
-    : writer_(writer), header_(header), request_(request), sequences_(sequences), cancellation_(cancellation) {
+    : writer_(writer),
+      problems_(problems),
+      header_(header),
+      request_(request),
+      sequences_(sequences),
+      cancellation_(cancellation) {
     cross_.local_distances = header.local_distances;
     cross_.histogram_row_step = header.row_step();
     kernels::StatisticsRequest self = cross_;
@@ -56,6 +62,11 @@ bool MeasuringProbe::layer_measured(std::int64_t layer) const {
 
 bool MeasuringProbe::wants(std::string_view name, LayerIndex layer) const {
     if (name == "expert_index" || name == "expert_weight") return header_.record.experts && layer_measured(layer.value);
+    return model::is_residual(name) || recorded(name, layer);
+}
+
+/// Whether something of it goes into the file.
+bool MeasuringProbe::recorded(std::string_view name, LayerIndex layer) const {
     if (!header_.record.states) return false;
     // A boundary belongs to the layers on both its sides.
     if (name == first_boundary_) {
@@ -69,7 +80,8 @@ bool MeasuringProbe::wants(std::string_view name, LayerIndex layer) const {
 }
 
 void MeasuringProbe::announce(std::string_view name, LayerIndex layer, const at::Tensor& value) {
-    if (!wants(name, layer)) return;
+    if (model::is_residual(name)) problems_.activations(name, layer, value, sequences_);
+    if (!recorded(name, layer)) return;
     if (name == first_boundary_)
         write_hidden(0, value);
     else if (name == "hidden")
@@ -128,6 +140,7 @@ void MeasuringProbe::measured(const model::AttentionRecord& record) {
         if (const auto regions = header_.regions(sequences_[row], record.description); !regions.empty())
             writer_.write_region_means(sequences_[row], record.site.value,
                                        region_means(record, b, regions, cancellation_));
+        problems_.scores(record, b, sequences_[row]);
         writer_.write_site(sequences_[row], record.site.value, record.statistics, b);
         if (request_.site_done) request_.site_done(sequences_[row], record.site.value);
     }

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/analysis/problems.h"
 #include "core/analysis/request.h"
 #include "core/analysis/tensor_values.h"
 #include "core/base/progress.h"
@@ -20,8 +21,9 @@ namespace headscope::analysis {
 class MeasuringProbe final : public model::Probe {
 public:
     /// `sequences`: which sequence each batch row is. Of the request it calls site_done.
-    MeasuringProbe(store::AnalysisWriter& writer, const store::AnalysisHeader& header, const AnalysisRequest& request,
-                   const std::vector<std::int64_t>& sequences, const Cancellation& cancellation);
+    MeasuringProbe(store::AnalysisWriter& writer, Problems& problems, const store::AnalysisHeader& header,
+                   const AnalysisRequest& request, const std::vector<std::int64_t>& sequences,
+                   const Cancellation& cancellation);
 
     bool wants(std::string_view name, LayerIndex layer) const override;
     void announce(std::string_view name, LayerIndex layer, const at::Tensor& value) override;
@@ -30,6 +32,7 @@ public:
 
 private:
     bool layer_measured(std::int64_t layer) const;
+    bool recorded(std::string_view name, LayerIndex layer) const;
     void write_hidden(std::int64_t boundary, const at::Tensor& value);
     void write_experts(std::int64_t layer, const at::Tensor& weight);
     void write_states(const model::AttentionRecord& record);
@@ -37,6 +40,7 @@ private:
     void write_products(const model::AttentionRecord& record, std::int64_t b);
 
     store::AnalysisWriter& writer_;
+    Problems& problems_;
     const store::AnalysisHeader& header_;
     const AnalysisRequest& request_;
     const std::vector<std::int64_t>& sequences_;

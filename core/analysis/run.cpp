@@ -141,13 +141,18 @@ class Run {
 public:
     Run(model::Model& model, const AnalysisRequest& request, const store::AnalysisHeader& header,
         store::AnalysisWriter& writer, const Cancellation& cancellation)
-        : model_(model), request_(request), header_(header), writer_(writer), cancellation_(cancellation) {}
+        : model_(model),
+          request_(request),
+          header_(header),
+          writer_(writer),
+          cancellation_(cancellation),
+          problems_(model) {}
 
     void batch(const WorkBatch& work, const std::string& name, Meter& meter) {
         cancellation_.check();
         const model::Batch batch =
             make_batch(request_.sequences, request_.targets, work.sequences, reads_types(model_.config()));
-        MeasuringProbe probe(writer_, header_, request_, work.sequences, cancellation_);
+        MeasuringProbe probe(writer_, problems_, header_, request_, work.sequences, cancellation_);
         model::ForwardOptions options;
         options.probe = &probe;
         options.skip_layers = request_.skip_layers;
@@ -163,8 +168,9 @@ public:
         cancellation_.check();
         if (!model_.has_head()) return;
         const auto keep = [&](std::int64_t row, std::int64_t first, const at::Tensor& logits) {
-            if (header_.record.logits)
-                writer_.write_logits(work.sequences[static_cast<std::size_t>(row)], first, float_values(logits));
+            const std::int64_t sequence = work.sequences[static_cast<std::size_t>(row)];
+            if (!model_.causal()) problems_.logits(logits, first, sequence);
+            if (header_.record.logits) writer_.write_logits(sequence, first, float_values(logits));
         };
         if (model_.causal())
             loss(work, batch, hidden, keep);
@@ -173,13 +179,17 @@ public:
         meter.add(work.loss_cost, name + "loss");
     }
 
+    const Problems& problems() const { return problems_; }
+
 private:
     void loss(const WorkBatch& work, const model::Batch& batch, const at::Tensor& hidden,
               const model::Model::LogitRows& keep) {
         const model::Model::LogitRows rows = header_.record.logits ? keep : model::Model::LogitRows();
         const at::Tensor loss = model_.next_token_loss(batch, hidden, rows, &cancellation_);
         for (std::size_t b = 0; b < work.sequences.size(); ++b) {
-            writer_.write_loss(work.sequences[b], float_values(loss.select(0, static_cast<std::int64_t>(b))));
+            const std::vector<float> values = float_values(loss.select(0, static_cast<std::int64_t>(b)));
+            problems_.loss(values, work.sequences[b]);
+            writer_.write_loss(work.sequences[b], values);
             if (request_.loss_done) request_.loss_done(work.sequences[b]);
         }
     }
@@ -200,6 +210,7 @@ private:
     const store::AnalysisHeader& header_;
     store::AnalysisWriter& writer_;
     const Cancellation& cancellation_;
+    Problems problems_;
 };
 
 void run_all(model::Model& model, const AnalysisRequest& request, const std::filesystem::path& output,
@@ -221,6 +232,7 @@ void run_all(model::Model& model, const AnalysisRequest& request, const std::fil
         run.batch(plan[i], name, meter);
     }
     cancellation.check();
+    writer.write_problems(run.problems().sentences());
     writer.publish();
 }
 

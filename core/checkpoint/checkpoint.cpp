@@ -13,6 +13,7 @@
 #include "core/base/text.h"
 #include "core/checkpoint/adapter.h"
 #include "core/checkpoint/fingerprint.h"
+#include "core/checkpoint/not_finite.h"
 #include "core/checkpoint/shards.h"
 #include "core/checkpoint/tensor_reader.h"
 #include "core/checkpoint/torch_types.h"
@@ -162,16 +163,19 @@ at::Tensor Checkpoint::load(const std::string& name, LoadAs as) const {
     return load(name, as, Cancellation());
 }
 
-at::Tensor Checkpoint::load(const std::string& name, LoadAs as, const Cancellation& cancellation) const {
+at::Tensor Checkpoint::load(const std::string& name, LoadAs as, const Cancellation& cancellation,
+                            std::int64_t* not_finite) const {
     const TensorInfo& info = tensor(name);
     try {
-        const auto read = [&](DataType type) {
-            return load_tensor(impl_->open_files.at(info.file), info, type, cancellation);
-        };
         const DataType type = loaded_type(info.type, as);
-        if (impl_->adapter && impl_->adapter->changes(name))
-            return impl_->adapter->load(name, type, read, cancellation);
-        return read(type);
+        if (!impl_->adapter || !impl_->adapter->changes(name))
+            return load_tensor(impl_->open_files.at(info.file), info, type, cancellation, not_finite);
+        const auto read = [&](DataType read_as) {
+            return load_tensor(impl_->open_files.at(info.file), info, read_as, cancellation);
+        };
+        at::Tensor merged = impl_->adapter->load(name, type, read, cancellation);
+        if (not_finite) *not_finite = count_not_finite(merged);
+        return merged;
     } catch (...) {
         throw current_error(shown(impl_->path) + ", tensor \"" + escaped(name) + '"');
     }

@@ -121,8 +121,10 @@ public:
     /// (integers, booleans and complex numbers are never converted). Types that LibTorch does not know throw
     /// unsupported. Conversion uses LibTorch's threads of the caller.
     at::Tensor load(const std::string& tensor, LoadAs as = LoadAs::stored) const;
-    /// The same; tests `cancellation` every few megabytes and throws Stopped.
-    at::Tensor load(const std::string& tensor, LoadAs as, const Cancellation& cancellation) const;
+    /// The same; tests `cancellation` every few megabytes and throws Stopped. `not_finite`, if given, gets how many
+    /// of the numbers are NaN or infinite in memory.
+    at::Tensor load(const std::string& tensor, LoadAs as, const Cancellation& cancellation,
+                    std::int64_t* not_finite = nullptr) const;
 
     /// SHA-256 (hex) of the weight files' SHA-256s in order of file name; cached in the user's cache folder by path,
     /// size and time. Seconds for gigabytes the first time: call it on a worker. What is hashed is one line per file,

@@ -15,6 +15,7 @@
 #include "core/base/text.h"
 #include "core/checkpoint/data_type.h"
 #include "core/checkpoint/file_pieces.h"
+#include "core/checkpoint/not_finite.h"
 #include "core/checkpoint/strided_reader.h"
 #include "core/checkpoint/torch_types.h"
 
@@ -69,10 +70,15 @@ void normalise_booleans(unsigned char* bytes, std::size_t size) {
     for (std::size_t i = 0; i < size; ++i) bytes[i] = bytes[i] != 0 ? 1 : 0;
 }
 
-void load_as_stored(FilePieces& pieces, const TensorInfo& info, at::Tensor& to) {
+template <class Seen>
+void load_as_stored(FilePieces& pieces, const TensorInfo& info, at::Tensor& to, const Seen& seen) {
     auto* out = static_cast<unsigned char*>(to.mutable_data_ptr());
+    const at::Tensor flat = to.view({-1});
+    const std::uint64_t element = to.element_size();
     for (std::uint64_t done = 0; done < info.bytes; done += piece_bytes) {
-        pieces.read(info.begin + done, out + done, static_cast<std::size_t>(std::min(piece_bytes, info.bytes - done)));
+        const std::uint64_t size = std::min(piece_bytes, info.bytes - done);
+        pieces.read(info.begin + done, out + done, static_cast<std::size_t>(size));
+        seen(flat.narrow(0, static_cast<std::int64_t>(done / element), static_cast<std::int64_t>(size / element)));
     }
 }
 
@@ -125,19 +131,27 @@ Error torch_error(const InputFile& file, const TensorInfo& info, const c10::Erro
 
 }  // namespace
 
-at::Tensor load_tensor(const InputFile& file, const TensorInfo& info, DataType type, const Cancellation& cancellation) {
+at::Tensor load_tensor(const InputFile& file, const TensorInfo& info, DataType type, const Cancellation& cancellation,
+                       std::int64_t* not_finite) {
+    const auto seen = [not_finite](const at::Tensor& piece) {
+        if (not_finite) *not_finite += count_not_finite(piece);
+    };
+    if (not_finite) *not_finite = 0;
     try {
         required_type(file, info, info.type);
         at::Tensor tensor = allocate(file, info, required_type(file, info, type));
         FilePieces pieces(file, info, cancellation);
         if (!info.strides.empty()) {
             read_strided(pieces, info, tensor);
+            seen(tensor);
         } else if (type == info.type) {
-            load_as_stored(pieces, info, tensor);
+            load_as_stored(pieces, info, tensor, seen);
         } else {
             const at::Tensor flat = tensor.view({-1});
             for_each_piece(file, info, pieces, [&](std::int64_t first, const at::Tensor& piece) {
-                flat.narrow(0, first, piece.size(0)).copy_(piece);
+                const at::Tensor part = flat.narrow(0, first, piece.size(0));
+                part.copy_(piece);
+                seen(part);
             });
         }
         pieces.finish();

@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/base/json.h"
 #include "core/model/model.h"
+#include "core/model/residual.h"
 #include "core/model/sampling.h"
 #include "core/model/towers/cache.h"
 #include "core/model/towers/check_batch.h"
@@ -76,6 +77,35 @@ private:
     Stack* stack_;
 };
 
+/// Everything of a generation that is NaN or infinite, a sentence each.
+class NotFiniteNumbers {
+public:
+    explicit NotFiniteNumbers(const Model& model) : weights_(weights_problem(model.report())) {}
+
+    Probe* probe() { return &probe_; }
+    void see(std::span<const float> logits, std::size_t made) {
+        if (std::any_of(logits.begin(), logits.end(), [](float logit) { return std::isnan(logit); })) {
+            std::string found = "found NaN for token " + std::to_string(made) + " of the answer";
+            for (const std::string& sentence : sentences()) found += "; " + sentence;
+            throw Error(ErrorCode::limit, "logits", "expected numbers for every entry of the vocabulary", found);
+        }
+        const bool infinite = std::any_of(logits.begin(), logits.end(), [](float logit) { return std::isinf(logit); });
+        if (infinite && logits_.empty())
+            logits_ = "logits: infinite, first for token " + std::to_string(made) + " of the answer";
+    }
+    std::vector<std::string> sentences() const {
+        std::vector<std::string> all;
+        if (!weights_.empty()) all.push_back(weights_);
+        if (const auto& place = probe_.found()) all.push_back("activations: NaN or infinite, first in " + place->name);
+        if (!logits_.empty()) all.push_back(logits_);
+        return all;
+    }
+
+private:
+    std::string weights_, logits_;
+    ResidualProbe probe_;
+};
+
 std::vector<std::int64_t> read_end_tokens(const nlohmann::json& config) {
     const auto it = config.is_object() ? config.find("eos_token_id") : config.end();
     std::vector<std::int64_t> tokens;
@@ -99,6 +129,8 @@ std::vector<std::int64_t> generate(Model& model, std::span<const std::int64_t> p
     forward.cache = cache.get();
     forward.beyond_positions = options.beyond_positions;
     forward.cancellation = options.cancellation;
+    NotFiniteNumbers numbers(model);
+    forward.probe = numbers.probe();
     Random random(options.seed);
 
     const ModelConfig& config = model.config();
@@ -113,16 +145,14 @@ std::vector<std::int64_t> generate(Model& model, std::span<const std::int64_t> p
         const at::Tensor hidden = model.forward(batch, forward);
         const at::Tensor row = model.logits(hidden.select(0, 0).narrow(0, hidden.size(1) - 1, 1)).contiguous();
         const std::span<const float> logits(row.const_data_ptr<float>(), static_cast<std::size_t>(row.numel()));
-        if (std::any_of(logits.begin(), logits.end(), [](float logit) { return std::isnan(logit); })) {
-            throw Error(ErrorCode::limit, "logits", "expected numbers for every entry of the vocabulary",
-                        "found NaN for token " + std::to_string(made.size()) + " of the answer");
-        }
+        numbers.see(logits, made.size());
         const std::int64_t token = choose_token(logits, options.temperature, options.top_k, options.top_p, random);
         made.push_back(token);
         if (options.on_token) options.on_token(token);
         if (std::find(options.end_tokens.begin(), options.end_tokens.end(), token) != options.end_tokens.end()) break;
         batch = next_batch(config, token);
     }
+    if (options.problems) *options.problems = numbers.sentences();
     return made;
 }
 

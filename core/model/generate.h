@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/base/progress.h"
@@ -28,11 +29,14 @@ struct GenerateOptions {
     bool beyond_positions = false;
     const Cancellation* cancellation = nullptr;
     std::function<void(std::int64_t token)> on_token;  ///< called as each new token is known
+    /// Gets, when all tokens are made, a sentence for each kind of numbers that are NaN or infinite and made no
+    /// difference to that: weights, activations, logits.
+    std::vector<std::string>* problems = nullptr;
 };
 
 /// The new tokens that follow `prompt` (not empty): of an encoder-decoder, what its decoder says to the prompt, after
 /// its start token. Stops at an end token, at `tokens`, or at the model's last
-/// position.
+/// position. Logits that are NaN are refused, with where the first such numbers are.
 std::vector<std::int64_t> generate(Model& model, std::span<const std::int64_t> prompt, const GenerateOptions& options);
 
 /// What generate() refuses before its first token, found from the checkpoint's description: before weights are read.

@@ -25,13 +25,25 @@ namespace headscope::model {
 struct TrainingForward;  // core/model/training_forward.h
 class Cache;             // core/model/towers/cache.h: one opaque mixer cache per layer
 
+/// A tensor with numbers that are NaN or infinite.
+struct NotFinite {
+    std::string tensor;
+    std::int64_t numbers = 0;   ///< so many of them
+    std::int64_t elements = 0;  ///< of so many
+};
+
 /// What matched between the family's recipe and the file.
 struct LoadReport {
     std::size_t matched = 0;
     std::vector<std::string> missing;    ///< wanted by the recipe, not in the file (optional heads only: else an error)
     std::vector<std::string> left_over;  ///< in the file, not wanted; buffers of old files are among them
     std::vector<std::string> notes;      ///< choices that were filled in
+    /// Of what was read, in the order of the model: no weights, where a tensor holds some.
+    std::vector<NotFinite> not_finite;
 };
+
+/// The first of them in a sentence, and how many others there are; empty: there is none.
+std::string weights_problem(const LoadReport& report);
 
 struct ForwardOptions {
     Probe* probe = nullptr;

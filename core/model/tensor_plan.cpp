@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/checkpoint/not_finite.h"
 #include "core/checkpoint/torch_types.h"
 #include "core/model/mxfp4.h"
 
@@ -55,6 +56,17 @@ bool ends_with(const std::string& text, const std::string& end) {
 }
 
 }  // namespace
+
+std::string weights_problem(const LoadReport& report) {
+    if (report.not_finite.empty()) return "";
+    const NotFinite& first = report.not_finite.front();
+    const std::size_t others = report.not_finite.size() - 1;
+    return "weights: " + count_text(static_cast<std::uint64_t>(first.numbers)) + " of " +
+           count_text(static_cast<std::uint64_t>(first.elements)) + " numbers of " + escaped(first.tensor) +
+           " are NaN or infinite" +
+           (others == 0 ? ""
+                        : ", and some of " + std::to_string(others) + (others == 1 ? " tensor" : " tensors") + " more");
+}
 
 void TensorPlan::begin_tower(const ModelConfig& config, const TensorNames& names) {
     config_ = &config;
@@ -235,22 +247,25 @@ at::Tensor TensorPlan::unpack(const Want& want, checkpoint::LoadAs precision, co
     return unpack_mxfp4(read(want.tensor), read(want.scales), type, cancellation).transpose(1, 2);
 }
 
-void TensorPlan::load_one(const Want& want, checkpoint::LoadAs precision, const Cancellation* cancellation) const {
-    if (want.into == nullptr) return;
+std::int64_t TensorPlan::load_one(const Want& want, checkpoint::LoadAs precision,
+                                  const Cancellation* cancellation) const {
+    if (want.into == nullptr) return 0;
     if (want.packed) {
         *want.into = unpack(want, precision, cancellation);
-        return;
+        return checkpoint::count_not_finite(want.into->transpose(1, 2));  // as it lies in memory
     }
     const checkpoint::LoadAs as = want.precision(precision);
-    at::Tensor tensor = cancellation ? file_->load(want.tensor, as, *cancellation) : file_->load(want.tensor, as);
+    std::int64_t not_finite = 0;
+    const Cancellation never;
+    at::Tensor tensor = file_->load(want.tensor, as, cancellation ? *cancellation : never, &not_finite);
     if (want.heads > 0) {
         const at::Tensor grouped = tensor.unflatten(0, {want.heads, want.parts, -1}).transpose(0, 1);
         *want.into = grouped.reshape(tensor.sizes());
-        return;
+        return not_finite;
     }
     if (want.row < 0) {
         *want.into = want.transposed ? tensor.t() : tensor;
-        return;
+        return not_finite;
     }
     if (!want.into->defined()) {
         std::vector<std::int64_t> shape = tensor.sizes().vec();
@@ -258,6 +273,7 @@ void TensorPlan::load_one(const Want& want, checkpoint::LoadAs precision, const 
         *want.into = at::empty(shape, tensor.options());
     }
     want.into->narrow(0, want.row, tensor.size(0)).copy_(tensor);
+    return not_finite;
 }
 
 std::int64_t TensorPlan::elements(const Want& want) {
@@ -291,7 +307,8 @@ void TensorPlan::load(checkpoint::LoadAs precision, Progress* progress, const Ca
             first->second->transposed == want.transposed) {
             *want.into = *first->second->into;
         } else {
-            load_one(want, precision, cancellation);
+            const std::int64_t not_finite = load_one(want, precision, cancellation);
+            if (is_new && not_finite > 0) report_.not_finite.push_back({want.tensor, not_finite, elements(want)});
         }
         done += file_->tensors().at(want.tensor).elements;
     }

@@ -129,14 +129,16 @@ public:
     const std::vector<Want>& wants() const { return wants_; }
     /// Packed experts [experts, in, out], a transposed view.
     at::Tensor unpack(const Want& want, checkpoint::LoadAs precision, const Cancellation* cancellation) const;
-    /// Reads all tensors; none may be fresh.
+    /// Reads all tensors; none may be fresh. Adds to the report what of them is NaN or infinite.
     void load(checkpoint::LoadAs precision, Progress* progress, const Cancellation* cancellation);
+    const LoadReport& report() const { return report_; }
 
 private:
     void check_one(const Want& want) const;
     static std::int64_t elements(const Want& want);
     void check_left_overs();
-    void load_one(const Want& want, checkpoint::LoadAs precision, const Cancellation* cancellation) const;
+    /// How many numbers of it are NaN or infinite.
+    std::int64_t load_one(const Want& want, checkpoint::LoadAs precision, const Cancellation* cancellation) const;
 
     bool fresh(const Want& want) const;
 

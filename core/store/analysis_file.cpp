@@ -17,6 +17,7 @@
 #include "core/store/rule_storage.h"
 #include "core/store/scale_storage.h"
 #include "core/store/schema.h"
+#include "core/store/utf8.h"
 #include "kernels/head_rule.h"
 
 namespace headscope::store {
@@ -34,6 +35,7 @@ std::size_t elements(const Shape& shape) {
 
 // How much of a file may be holes: sizes in it are compared with its size, which costs nothing to claim.
 constexpr std::uint64_t emptiest = 16;
+constexpr std::int64_t most_problems = 1000;
 constexpr std::uint64_t small = std::uint64_t{64} << 20U;
 
 }  // namespace
@@ -411,9 +413,26 @@ std::optional<AnalysisFile::Map> AnalysisFile::read_map(std::int64_t s, std::int
     return map;
 }
 
+std::vector<std::string> AnalysisFile::problems() const {
+    const Hdf5Lock lock;
+    const hid_t file = impl_->file();
+    const std::string path = problems_path;
+    if (!hdf5::exists(file, path)) return {};
+    const auto opened = hdf5::open_dataset(file, path, Type::text, 1, impl_->bytes(), impl_->where);
+    if (opened.shape[0] > most_problems) {
+        throw Error(ErrorCode::limit, impl_->where + ", " + path,
+                    "expected at most " + std::to_string(most_problems) + " problems",
+                    "found " + std::to_string(opened.shape[0]));
+    }
+    std::vector<std::string> problems = hdf5::read_texts(opened, impl_->where + ", " + path);
+    for (std::string& problem : problems) problem = readable_utf8(problem);
+    return problems;
+}
+
 void AnalysisFile::check() const {
     const Hdf5Lock lock;
     for (const DatasetSpec& spec : impl_->schema.datasets) impl_->open(spec);
+    problems();
 }
 
 }  // namespace headscope::store

@@ -69,6 +69,9 @@ public:
                                          std::int64_t count) const;
     /// [Lk, H, H], what NormMap (core/maps/norm_map.h) is made of; NaN: this attention has none. Empty: not recorded.
     std::optional<Values> value_products(std::int64_t s, std::int64_t site) const;
+    /// What of the run is NaN or infinite and should be a number, a sentence each.
+    std::vector<std::string> problems() const;
+
     std::optional<Values> token_types(std::int64_t s, std::int64_t site) const;  ///< [H, chunks]; -1: none
     std::optional<Values> parameters(const std::string& which) const;  ///< offset [n, H], distance_bias [n, H, W]
 

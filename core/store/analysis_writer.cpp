@@ -344,6 +344,21 @@ void AnalysisWriter::write_parameters(std::int64_t site, std::span<const double>
     impl_->flush();
 }
 
+void AnalysisWriter::write_problems(const std::vector<std::string>& problems) {
+    if (problems.empty()) return;
+    Impl& f = *impl_;
+    const Hdf5Lock lock;
+    const auto count = static_cast<std::int64_t>(problems.size());
+    const std::string path = problems_path, scale_path = "/problem";
+    const Handle scale = create_scale(f.file, {scale_path, count, "problem, counted from 0", {}, ""}, f.where);
+    const DatasetSpec spec{
+        path, Type::text, {scale_path}, {count}, "", "what is NaN or infinite and should be a number", Fill::absent, 0};
+    const Handle made = create_dataset(f.file, spec, f.where);
+    attach_scale(made, scale, 0, f.where + ", " + path);
+    hdf5::write_texts(made, spec.shape, problems, f.where + ", " + path);
+    f.flush();
+}
+
 void AnalysisWriter::publish() {
     Impl& f = *impl_;
     {

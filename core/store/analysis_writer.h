@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "core/store/analysis_header.h"
 #include "kernels/attention.h"
@@ -61,6 +62,10 @@ public:
     /// As write_attention_rows, of a site's implicit matrix.
     void write_implicit_rows(std::int64_t s, std::int64_t site, std::int64_t head, std::int64_t first,
                              std::span<const float> rows, std::int64_t keys);
+
+    /// What of the run is no number that should be one, a sentence each: /problems, which is there where one is. Once,
+    /// when everything else is written.
+    void write_problems(const std::vector<std::string>& problems);
 
     /// Marks the file complete, closes it, reopens and checks it, syncs, renames it to its name, syncs the folder.
     void publish();

@@ -12,7 +12,8 @@ namespace headscope::store {
 
 /// Creates the file with every dataset allocated, everything that is known beforehand written, flushed, and its space
 /// reserved on the disk. From here on only bytes of datasets and attributes change, never HDF5's own structures, so a
-/// process that dies at any moment leaves a file that opens. `path` is the partial file.
+/// process that dies at any moment leaves a file that opens; but for tables of score rules and, at the very end,
+/// problems. `path` is the partial file.
 hdf5::Handle create_analysis(const std::filesystem::path& path, const AnalysisHeader& header, const Schema& schema);
 
 }  // namespace headscope::store

@@ -19,6 +19,8 @@ namespace headscope::store {
 /// 1: texts of fixed length, thumbnails in float16.
 inline constexpr std::int32_t format_version = 2;
 inline constexpr const char* format_name = "headscope-analysis";
+/// Written at a run's end, where there are any (AnalysisWriter::write_problems): in no Schema.
+inline constexpr const char* problems_path = "/problems";
 /// Room for the longest of the texts that a score rule holds ("taylor_diagonal_per_order", "clamp").
 inline constexpr std::size_t rule_text_room = 32;
 

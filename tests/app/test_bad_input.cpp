@@ -3,6 +3,8 @@
 #include <sys/stat.h>
 
 #include <catch2/catch.hpp>
+#include <cstdint>
+#include <cstring>
 
 #include "expectations.h"
 #include "files.h"
@@ -181,4 +183,43 @@ TEST_CASE("an unknown kernel is refused and the known ones are named", "[app][in
                                              "-o",      (folder / "x.h5").string()};
     check_refusal(run_headscope(arguments, {.environment = {"HEADSCOPE_KERNELS=frob"}}), "reference");
     CHECK(folder.names().empty());
+}
+
+TEST_CASE("weights that are no numbers are told with what becomes of them", "[app][input]") {
+    TemporaryFolder folder;
+    std::string bytes = read_file(sample() / "model.safetensors");
+    std::uint64_t length = 0;
+    std::memcpy(&length, bytes.data(), 8);
+    const std::string name = "model.layers.1.self_attn.q_proj.weight";
+    const auto entry = json::parse(bytes.substr(8, length)).at(name);
+    REQUIRE(entry.at("dtype") == "BF16");
+    const auto at = 8 + length + entry.at("data_offsets").at(0).get<std::uint64_t>();
+    bytes[at] = '\xC0';
+    bytes[at + 1] = '\x7F';  // NaN
+    const auto model = sample_with_weights(folder / "model", bytes).string();
+    const std::string weights = "weights: 1 of 65 536 numbers of " + name + " are NaN or infinite";
+    const auto analysis = (folder / "x.headscope.h5").string();
+    const Outcome outcome = run_headscope({"analyze", model, "--text", "In the beginning", "-o", analysis});
+    check_success(outcome);
+    CHECK(outcome.out.find("problem: " + weights + "\n") != std::string::npos);
+    CHECK(outcome.out.find("problem: scores: NaN or infinite, first in layer 1, head 0 of sequence 0") !=
+          std::string::npos);
+    CHECK(outcome.out.find("problem: activations: NaN or infinite, first in \"hidden\" of layer 1, token 0 of") !=
+          std::string::npos);
+    CHECK(outcome.out.find("problem: loss: NaN or infinite, first in token 0 of sequence 0\n") != std::string::npos);
+    const Outcome info = run_headscope({"info", analysis, "--json"});
+    check_success(info);
+    const auto problems = json::parse(info.out).at("problems");
+    REQUIRE(problems.size() == 4);
+    CHECK(problems.at(0) == weights);
+    const Outcome told = run_headscope({"analyze", model, "--text", "In the beginning", "-o", analysis, "--json"});
+    check_success(told);
+    CHECK(json::parse(told.out).at("problems") == problems);
+    const Outcome generated = run_headscope({"generate", model, "--prompt", "In the", "--tokens", "2"});
+    check_refusal(generated, weights);
+    check_refusal(generated, "first in \"hidden\" of layer 1");
+
+    const Outcome good = run_headscope({"analyze", sample().string(), "--text", "And", "-o", analysis, "--json"});
+    check_success(good);
+    CHECK(json::parse(good.out).at("problems").empty());
 }

@@ -328,6 +328,7 @@ TEST_CASE("numbers that no float64 holds are refused in our own words", "[app][h
     }
 }
 
+#ifdef HEADSCOPE_WITH_WINDOW
 TEST_CASE("a figure that is drawn without a runtime folder leaves none", "[app][hostile][output]") {
     TemporaryFolder folder;
     const auto analysis = (folder / "x.headscope.h5").string();
@@ -345,6 +346,7 @@ TEST_CASE("a figure that is drawn without a runtime folder leaves none", "[app][
         fs::remove(folder / "x.pdf");
     }
 }
+#endif
 
 TEST_CASE("a model that asks for code of its own is named, and its tensors are listed", "[app][hostile]") {
     TemporaryFolder folder;

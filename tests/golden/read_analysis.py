@@ -87,6 +87,8 @@ def check_file(path):
                 check_states(check, sizes)
             if "experts" in file:
                 check_experts(check, sizes)
+            if "problems" in file:
+                check.dataset("/problems", file["problems"].shape[:1], "text", ("problem",))
             for s in range(sizes["S"]):
                 check_maps_and_attention(check, sizes, s)
             check_nothing_else(check)

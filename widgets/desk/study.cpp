@@ -16,6 +16,12 @@ namespace {
 constexpr int kStillWanted = 3;            // rounds in which something came
 constexpr std::int64_t kLeastBytes = 256;  // of a value, or of the word that there is none
 
+QStringList problems_of(const store::AnalysisFile& file) {
+    QStringList problems;
+    for (const std::string& problem : file.problems()) problems << QString::fromStdString(escaped(problem, 1000));
+    return problems;
+}
+
 std::string key_of(const char* what, std::initializer_list<std::int64_t> numbers) {
     std::string key = what;
     for (const std::int64_t number : numbers) key += ":" + std::to_string(number);
@@ -46,7 +52,10 @@ Study::Opened Study::open(const std::filesystem::path& path) {
     opened.file = store::AnalysisFile::open(path);
     opened.header = opened.file->shared_header();
     opened.complete = opened.file->complete();
-    if (opened.complete) return opened;
+    if (opened.complete) {
+        opened.problems = problems_of(*opened.file);
+        return opened;
+    }
     opened.done = opened.file->done_sites();
     return opened;
 }
@@ -61,7 +70,8 @@ Study::Study(int id, Worker* reader, ValueBudget* budget, Opened opened, QObject
       path_(file_->path()),
       complete_(opened.complete),
       identity_(opened.identity),
-      done_(std::move(opened.done)) {}
+      done_(std::move(opened.done)),
+      problems_(std::move(opened.problems)) {}
 
 Study::~Study() {
     mailbox_.close();
@@ -390,6 +400,23 @@ void Study::tell_complete(const std::filesystem::path& path) {
     written_here_ = true;
     set_path(path);
     announce();
+    read_problems();
+}
+
+void Study::read_problems() {
+    reader_->post(this, [file = file_, send = mailbox_.sender(), this](const Cancellation&) {
+        try {
+            const QStringList found = problems_of(*file);
+            if (found.isEmpty()) return;
+            send([this, found] {
+                problems_ = found;
+                Q_EMIT renamed();
+                Q_EMIT problems_found();
+            });
+        } catch (const std::exception&) {
+            // Stopped; or whatever views ask of the file next meets the same, and tells it.
+        }
+    });
 }
 
 void Study::tell_stopped() {

@@ -5,6 +5,7 @@
 
 #include <QObject>
 #include <QString>
+#include <QStringList>
 #include <any>
 #include <atomic>
 #include <cstdint>
@@ -106,6 +107,7 @@ public:
         bool complete = false;
         std::set<std::pair<std::int64_t, std::int64_t>> done;  ///< (sequence, site) of a partial file
         std::optional<FileIdentity> identity;
+        QStringList problems;  ///< of a complete file
     };
     static Opened open(const std::filesystem::path& path);
 
@@ -125,6 +127,8 @@ public:
     const store::AnalysisHeader& header() const { return *header_; }
     const Header& shared_header() const { return header_; }
     bool complete() const { return complete_; }
+    /// What of the run is NaN or infinite and should be a number, a sentence each; of a run here when it is done.
+    const QStringList& problems() const { return problems_; }
     const std::vector<Site>& sites() const { return header_->sites; }
     /// "3", "decoder 3 cross".
     QString site_name(std::int64_t site) const;
@@ -202,6 +206,7 @@ Q_SIGNALS:
     /// Values came, or what is there changed: ask again. At most once a turn of the event loop.
     void arrived();
     void renamed();  ///< or its state is another: what lists it says it anew
+    void problems_found();
 
 private:
     struct Loaded {
@@ -223,6 +228,7 @@ private:
     void drop(const std::string& key);
     void spoil(std::int64_t sequence, std::int64_t site);
     void announce();
+    void read_problems();
     std::int64_t token_count(const std::string& stream, std::optional<std::int64_t> sequence) const;
     void erase(std::map<std::string, Entry>::const_iterator place);
 
@@ -236,6 +242,7 @@ private:
     std::optional<FileIdentity> identity_;
     bool written_here_ = false;  ///< by this process since it was opened: its time is another one now
     std::set<std::pair<std::int64_t, std::int64_t>> done_;
+    QStringList problems_;
     std::map<std::string, Entry> cache_;
     Mailbox mailbox_{this};
 };

@@ -113,13 +113,17 @@ void ProjectTree::fill_studies() {
             state = tr(" – running");
         else if (!study->complete())
             state = tr(" – incomplete");
+        else if (!study->problems().isEmpty())
+            state = tr(" – not all numbers are numbers");
         QTreeWidgetItem* item = studies_->child(i);
         item->setText(0, study->name() + state);
         item->setFlags(kUsual);
         item->setData(0, kIdRole, study->id());
-        item->setToolTip(0, tr("%1\n%2, %3")
-                                .arg(QString::fromStdString(study->path().string()), study->model_name(),
-                                     sequences_words(study->sequences())));
+        item->setToolTip(0, (QStringList(tr("%1\n%2, %3")
+                                             .arg(QString::fromStdString(study->path().string()), study->model_name(),
+                                                  sequences_words(study->sequences()))) +
+                             study->problems())
+                                .join(QLatin1Char('\n')));
     }
     if (studies.empty()) {
         QTreeWidgetItem* hint = studies_->child(0);

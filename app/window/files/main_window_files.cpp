@@ -139,6 +139,11 @@ void MainWindow::opened_study(widgets::Study* study) {
         brought_back(path) ? remember(*study) : show_study(study);
         if (of_run && study->complete() && run_choice_ && !run_choice_->switch_off.isEmpty()) show_changes();
     }
+    const auto tell_problems = [this, study] {
+        for (const QString& text : study->problems()) problem(tr("%1: %2").arg(study->name(), text));
+    };
+    tell_problems();
+    connect(study, &widgets::Study::problems_found, this, tell_problems);
     connect(study, &widgets::Study::arrived, this, [this, study] { picture_recent(study); });
     picture_recent(study);
     settled(path);

@@ -33,6 +33,7 @@ Stack::Stack(Blueprint blueprint, TensorPlan plan, const std::function<void(Tens
     report_ = plan.check();
     parameters_ = plan.elements();
     fill(plan);
+    report_.not_finite = plan.report().not_finite;
     if (head_.there && !head_.vocabulary.weight.defined()) head_.vocabulary.weight = last_.embedding().tokens;
 }
 

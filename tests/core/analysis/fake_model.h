@@ -5,6 +5,7 @@
 // heads, announces what real models announce, and can be told to stop or fail in the middle.
 
 #include <functional>
+#include <limits>
 #include <stdexcept>
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -69,6 +70,11 @@ public:
     const std::vector<Site>& sites() const override { return sites_; }
     std::vector<std::string> mixers() const override {
         return std::vector<std::string>(static_cast<std::size_t>(o_.layers), "standard");
+    }
+    model::LoadReport& loaded() { return report_; }
+    /// A number of the layer's values becomes NaN: so does what it hands on.
+    void spoil(std::int64_t layer) {
+        v_.at(static_cast<std::size_t>(layer))[0][0] = std::numeric_limits<float>::quiet_NaN();
     }
     const model::LoadReport& report() const override { return report_; }
     std::int64_t parameters() const override { return 0; }

@@ -376,3 +376,19 @@ TEST_CASE("Progress grows evenly and ends at its total", "[analysis]") {
     REQUIRE(recorder.calls == 8);  // two batches of three layers and a loss
     REQUIRE(recorder.last == Approx(recorder.of));
 }
+
+TEST_CASE("Numbers that are none are told by the first place of each kind, and stored", "[analysis][problems]") {
+    const test::TemporaryFolder folder;
+    tests::FakeModel good({}), bad({});
+    REQUIRE(analyse(good, request_for({9, 9}), folder / "good.h5")->problems().empty());
+    bad.loaded().not_finite = {{"layers.1.value", 1, 1024}, {"layers.2.value", 3, 1024}};
+    bad.spoil(1);
+    const auto file = analyse(bad, request_for({9, 9}), folder / "bad.h5");
+    const std::vector<std::string> expected{
+        "weights: 1 of 1 024 numbers of layers.1.value are NaN or infinite, and some of 1 tensor more",
+        "activations: NaN or infinite, first in \"hidden\" of layer 1, token 0 of sequence 0; so are 1 more",
+        "scores: NaN or infinite, first in layer 2, head 0 of sequence 0; so are 7 more",
+        "loss: NaN or infinite, first in token 0 of sequence 0; so are 1 more"};
+    REQUIRE(file->problems() == expected);
+    file->check();
+}

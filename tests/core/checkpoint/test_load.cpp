@@ -4,12 +4,14 @@
 
 #include <chrono>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <thread>
 
 #include "core/base/sha256.h"
 #include "core/checkpoint/checkpoint.h"
 #include "core/checkpoint/data_type.h"
+#include "core/checkpoint/not_finite.h"
 #include "core/checkpoint/torch_types.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
@@ -255,4 +257,33 @@ TEST_CASE("The fingerprint hashes the files' hashes and is remembered", "[checkp
         cancellation.request();
         REQUIRE_THROWS_AS(Checkpoint::open(folder.path())->fingerprint(cancellation), Stopped);
     }
+}
+
+TEST_CASE("Numbers that are NaN or infinite are counted on loading, in the type that they get", "[checkpoint][load]") {
+    // Three pieces of float32: what is not finite lies in the first, at the end of the second and in the last.
+    constexpr std::int64_t count = (9 << 20) / 4 + 3;
+    std::vector<float> numbers(static_cast<std::size_t>(count), 1.5F);
+    numbers.front() = std::numeric_limits<float>::quiet_NaN();
+    numbers[(8 << 20) / 4 - 1] = std::numeric_limits<float>::infinity();
+    numbers.back() = -std::numeric_limits<float>::infinity();
+    numbers[7] = std::numeric_limits<float>::max();  // beyond float16, and rounded up beyond bfloat16
+    numbers[8] = std::numeric_limits<float>::denorm_min();
+    const std::string data(reinterpret_cast<const char*>(numbers.data()), numbers.size() * 4);
+    const TemporaryFolder folder;
+    const std::string size = std::to_string(data.size());
+    write_file(
+        folder / "x.safetensors",
+        safetensors_bytes("{" + entry("x", "F32", "[" + std::to_string(count) + "]", "[0," + size + "]") + "}", data));
+    const auto checkpoint = Checkpoint::open(folder / "x.safetensors");
+    const auto [as, expected] = GENERATE(table<LoadAs, std::int64_t>(
+        {{LoadAs::stored, 3}, {LoadAs::float64, 3}, {LoadAs::bfloat16, 4}, {LoadAs::float16, 4}}));
+    std::int64_t found = -1;
+    const at::Tensor tensor = checkpoint->load("x", as, Cancellation(), &found);
+    REQUIRE(found == expected);
+    REQUIRE(count_not_finite(tensor) == expected);
+    REQUIRE(first_not_finite(tensor) == 0);
+    REQUIRE(first_not_finite(tensor.narrow(0, 9, count - 9)) == (8 << 20) / 4 - 10);
+    REQUIRE(first_not_finite(tensor.narrow(0, 9, 5000)) == -1);
+    REQUIRE(count_not_finite(tensor.narrow(0, 0, count - count % 2).view({-1, 2}).t()) == expected - count % 2);
+    REQUIRE(count_not_finite(tensor.to(at::kLong)) == 0);
 }

@@ -236,4 +236,6 @@ TEST_CASE("Logits that are no numbers end a generation by name", "[model][genera
     broken->weights().fill_(std::nan(""));
     const std::vector<std::int64_t> prompt{1};
     CHECK_THROWS_MATCHES(model::generate(broken->model(), prompt, {}), Error, IsError(ErrorCode::limit, "found NaN"));
+    CHECK_THROWS_MATCHES(model::generate(broken->model(), prompt, {}), Error,
+                         IsError(ErrorCode::limit, "activations: NaN or infinite, first in \"embedding\""));
 }
