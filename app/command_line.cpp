@@ -12,6 +12,7 @@
 #include "app/child.h"
 #include "app/commands/console.h"
 #include "app/commands/context.h"
+#include "app/patience.h"
 #include "app/version.h"
 #ifdef HEADSCOPE_WITH_WINDOW
 #include "app/window/run_window.h"
@@ -94,13 +95,17 @@ int run_arguments(int argc, char** argv) {
         add_control(app, context);
 #ifdef HEADSCOPE_WITH_WINDOW
         app.footer("Without a command it opens the window: headscope [PATH...] [--threads N] [--fresh]");
-        if (wants_window(argc, argv, commands_of(app))) return run_window(argc, argv);
+        if (wants_window(argc, argv, commands_of(app))) {
+            wait_patiently(argv);
+            return run_window(argc, argv);
+        }
 #endif
         try {
             app.parse(argc, argv);
         } catch (const CLI::ParseError& error) {
             return report_usage(app, error);
         }
+        if (computes(app.get_subcommands().front()->get_name())) wait_patiently(argv);
         catch_signals(context.cancellation);
         const CancellationScope scope(context.cancellation);
         context.command();

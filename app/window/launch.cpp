@@ -10,7 +10,6 @@
 #include <charconv>
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
 #include <fstream>
 #include <string_view>
 #include <vector>
@@ -152,8 +151,6 @@ SpawnOptions patient(const std::string& program, const QStringList& arguments) {
     SpawnOptions options;
     options.program = program;
     for (const QString& word : arguments) options.arguments.push_back(word.toStdString());
-    if (!std::getenv("OMP_WAIT_POLICY") && !std::getenv("GOMP_SPINCOUNT"))
-        options.environment.emplace_back("GOMP_SPINCOUNT=2000");
     options.nice = kPriority;
     return options;
 }

@@ -34,9 +34,8 @@ struct Launch {
     pid_t process = 0;  ///< where `spawned` is null: found by find_launch()
 };
 
-/// A process of ours that computes beside the window and others: at a low priority, and its threads that wait sleep
-/// soon. With OpenMP's own long waits a job of two threads took twelve times as long on two processors that others used
-/// as well.
+/// A process of ours that computes beside the window and others, at a low priority. That its threads which wait sleep
+/// soon it sees to itself (app/patience.h).
 SpawnOptions patient(const std::string& program, const QStringList& arguments);
 
 /// Starts the process, in a session of its own and at a low priority: it outlives the window. Writes files. Throws

@@ -63,3 +63,28 @@ TEST_CASE("control characters of an argument do not reach the terminal", "[app][
     check_refusal(outcome);
     CHECK(outcome.err.find('\x1b') == std::string::npos);
 }
+
+TEST_CASE("what computes has threads that wait asleep, unless the environment says otherwise", "[app][usage]") {
+    TemporaryFolder folder;
+    const auto spins = [&](const std::vector<std::string>& arguments, const std::string& prefix) {
+        const Outcome outcome =
+            run_headscope(arguments, {.environment = {"OMP_DISPLAY_ENV=verbose"},
+                                      .shell_prefix = "unset GOMP_SPINCOUNT OMP_WAIT_POLICY; " + prefix});
+        CHECK(outcome.status == 0);
+        // Each beginning of the program prints it; the last one counts.
+        const std::string name = "GOMP_SPINCOUNT = '";
+        const auto at = outcome.err.rfind(name);
+        if (at == std::string::npos) return std::string();
+        const auto begin = at + name.size();
+        return outcome.err.substr(begin, outcome.err.find('\'', begin) - begin);
+    };
+    const auto analyze = [&] {
+        return std::vector<std::string>{
+            "analyze", sample().string(), "--text", "And", "-o", (folder / "x.headscope.h5").string()};
+    };
+    if (spins({"list", "kernels"}, "").empty()) return;  // another OpenMP than GCC's
+    CHECK(spins(analyze(), "") == "200");
+    CHECK(spins(analyze(), "export GOMP_SPINCOUNT=77;") == "77");
+    CHECK(spins(analyze(), "export OMP_WAIT_POLICY=passive;") == "0");
+    CHECK(spins({"list", "kernels"}, "") != "200");
+}

@@ -15,6 +15,7 @@
 #include "tests/core/store/synthetic_analysis.h"
 #include "tests/widgets/desk_fixture.h"
 #include "widgets/desk/error_words.h"
+#include "widgets/panels/project_tree.h"
 #include "widgets/plots/offscreen.h"
 #include "widgets/turns.h"
 
@@ -62,6 +63,31 @@ TEST_CASE("Of what a process said its last error is told, not how far it came", 
     CHECK(error_words("headscope:  14 %  step 5570 of 40000\n").isEmpty());
     CHECK(error_words("terminate called\n").isEmpty());
     CHECK(error_words({}).isEmpty());
+}
+
+TEST_CASE("What of an analysis is no number is told with it, also when its run has just ended", "[desk]") {
+    tests::SyntheticAnalysis spoilt;
+    spoilt.problems = {"weights: 1 of 4 numbers of w are NaN or infinite", "loss: NaN or infinite"};
+    Opened opened(spoilt);
+    const QStringList expected{QString::fromStdString(spoilt.problems[0]), QString::fromStdString(spoilt.problems[1])};
+    CHECK(opened.study->problems() == expected);
+    ProjectTree tree(&opened.desk);
+    const auto items = tree.findItems(QStringLiteral("not all numbers"), Qt::MatchContains | Qt::MatchRecursive);
+    REQUIRE(items.size() == 1);
+    CHECK(items.front()->toolTip(0).contains(expected[1]));
+
+    Opened fine;
+    CHECK(fine.study->problems().isEmpty());
+    // As of a run: the file was not complete when it was opened.
+    auto partial = Study::open(opened.folder / "a.headscope.h5");
+    partial.complete = false;
+    partial.problems.clear();
+    Study* ran = opened.desk.add(std::move(partial));
+    QSignalSpy found(ran, &Study::problems_found);
+    ran->tell_complete(opened.folder / "a.headscope.h5");
+    tests::settle(opened.desk);
+    CHECK(found.count() == 1);
+    CHECK(ran->problems() == expected);
 }
 
 TEST_CASE("A value is read once, on another thread, and told when it is there", "[desk]") {

@@ -36,6 +36,7 @@ struct SyntheticAnalysis {
     std::set<int> measured_layers;
     std::vector<std::int64_t> local_distances{0, 1, 2, 3};
     std::string model_sha256 = std::string(64, '0');
+    std::vector<std::string> problems;
 };
 
 inline store::AnalysisHeader synthetic_header(const SyntheticAnalysis& a) {
@@ -280,6 +281,7 @@ inline void write_synthetic_analysis(const std::filesystem::path& path, const Sy
             write_synthetic_layer(writer, a, static_cast<std::int64_t>(s), layer);
         write_synthetic_output(writer, a, static_cast<std::int64_t>(s));
     }
+    writer.write_problems(a.problems);
     writer.publish();
 }
 
