@@ -40,18 +40,6 @@ public:
     posix_spawnattr_t attributes{};
 };
 
-/// Those of this process, but for the ones that are set anew.
-std::vector<std::string> environment_with(const std::vector<std::string>& anew) {
-    std::vector<std::string> all = anew;
-    for (char** word = ::environ; word && *word; ++word) {
-        const std::string own = *word;
-        const std::string name = own.substr(0, own.find('=') + 1);
-        if (std::none_of(anew.begin(), anew.end(), [&](const auto& one) { return one.starts_with(name); }))
-            all.push_back(own);
-    }
-    return all;
-}
-
 std::vector<char*> pointers_to(std::vector<std::string>& words) {
     std::vector<char*> pointers;
     for (std::string& word : words) pointers.push_back(word.data());
@@ -134,11 +122,11 @@ pid_t Spawned::begin(const SpawnOptions& options) {
     ::posix_spawnattr_setsigmask(&plan.attributes, &none);
     ::posix_spawnattr_setflags(&plan.attributes, static_cast<short>(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK |
                                                                     (options.own_session ? POSIX_SPAWN_SETSID : 0)));
-    std::vector<std::string> words = options.arguments, environment = environment_with(options.environment);
+    std::vector<std::string> words = options.arguments;
     words.insert(words.begin(), options.program);
     pid_t process = -1;
     const int failure = ::posix_spawn(&process, options.program.c_str(), &plan.files, &plan.attributes,
-                                      pointers_to(words).data(), pointers_to(environment).data());
+                                      pointers_to(words).data(), ::environ);
     if (failure != 0) throw os_error(failure, options.program, "expected to start this program");
     // Before its threads are there: they have what the first one has.
     make_nice(process, std::max(options.nice, niceness_of_new_threads()));

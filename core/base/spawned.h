@@ -15,12 +15,11 @@
 namespace headscope {
 
 struct SpawnOptions {
-    std::string program;                   ///< a path
-    std::vector<std::string> arguments;    ///< without the program's name
-    std::vector<std::string> environment;  ///< NAME=value, beside what this process has
-    bool keep_output = false;              ///< for output(); else nobody hears it
-    std::filesystem::path error_file;      ///< made anew for what it says; empty: errors() has it
-    bool own_session = false;              ///< Ctrl-C in this process's terminal does not reach it
+    std::string program;                 ///< a path
+    std::vector<std::string> arguments;  ///< without the program's name
+    bool keep_output = false;            ///< for output(); else nobody hears it
+    std::filesystem::path error_file;    ///< made anew for what it says; empty: errors() has it
+    bool own_session = false;            ///< Ctrl-C in this process's terminal does not reach it
     int nice = 0;  ///< as nice(1) counts; less than that of this process, or of its new threads: that one
 };
 

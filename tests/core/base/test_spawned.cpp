@@ -54,12 +54,9 @@ TEST_CASE("A spawned program has its arguments as they are, nothing to read, and
     CHECK(spawned->errors() == "wrong");
 }
 
-TEST_CASE("A spawned program's environment is ours but for what is set anew", "[spawned]") {
+TEST_CASE("A spawned program's environment is ours", "[spawned]") {
     ::setenv("HEADSCOPE_TEST_ONE", "ours", 1);
-    ::setenv("HEADSCOPE_TEST_ONE_MORE", "too", 1);
-    SpawnOptions options = shell("echo $HEADSCOPE_TEST_ONE $HEADSCOPE_TEST_ONE_MORE $HEADSCOPE_TEST_TWO");
-    options.environment = {"HEADSCOPE_TEST_ONE=anew", "HEADSCOPE_TEST_TWO=2"};
-    CHECK(said(options) == "anew too 2\n");
+    CHECK(said(shell("echo $HEADSCOPE_TEST_ONE")) == "ours\n");
 }
 
 TEST_CASE("A spawned program's priority, session and file of errors", "[spawned]") {
