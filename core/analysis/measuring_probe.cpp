@@ -18,6 +18,11 @@ namespace {
 constexpr std::array<std::pair<std::string_view, const char*>, 3> state_names{
     {{"query", "q"}, {"key", "k"}, {"value", "v"}}};
 
+/// Of a mixture of experts: what took each token.
+bool is_routing(std::string_view name) {
+    return name == "expert_index" || name == "expert_weight";
+}
+
 bool is_state(std::string_view name) {
     for (const auto& [announced, stored] : state_names) {
         if (name == announced) return true;
@@ -61,7 +66,7 @@ bool MeasuringProbe::layer_measured(std::int64_t layer) const {
 }
 
 bool MeasuringProbe::wants(std::string_view name, LayerIndex layer) const {
-    if (name == "expert_index" || name == "expert_weight") return header_.record.experts && layer_measured(layer.value);
+    if (is_routing(name)) return header_.record.experts && layer_measured(layer.value);
     return model::is_residual(name) || recorded(name, layer);
 }
 
@@ -81,15 +86,18 @@ bool MeasuringProbe::recorded(std::string_view name, LayerIndex layer) const {
 
 void MeasuringProbe::announce(std::string_view name, LayerIndex layer, const at::Tensor& value) {
     if (model::is_residual(name)) problems_.activations(name, layer, value, sequences_);
+    if (is_routing(name) && wants(name, layer)) {
+        // Of this layer alone: nobody overwrites it before its weights come.
+        if (name == "expert_index")
+            experts_ = value;
+        else
+            write_experts(layer.value, value);
+    }
     if (!recorded(name, layer)) return;
     if (name == first_boundary_)
         write_hidden(0, value);
     else if (name == "hidden")
         write_hidden(layer.value + 1, value);
-    else if (name == "expert_index")
-        experts_ = value;  // of this layer alone: nobody overwrites it before its weights come
-    else if (name == "expert_weight")
-        write_experts(layer.value, value);
     else
         states_.insert_or_assign(std::string(name), vector_statistics(value));
 }

@@ -142,12 +142,12 @@ struct AnalysisFile::Impl {
                 values.data = widened(read<std::int32_t>(wanted, start, count));
                 break;
             case Type::int16:
-                values.data = widened(read<std::int16_t>(wanted, start, count));
+                values.data = wanted.scaled ? widened(floats(wanted, start, count))
+                                            : widened(read<std::int16_t>(wanted, start, count));
                 break;
             case Type::int8:
                 values.data = widened(read<std::int8_t>(wanted, start, count));
                 break;
-            case Type::int16:
             case Type::float16:
                 values.data = widened(floats(wanted, start, count));
                 break;

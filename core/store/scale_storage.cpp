@@ -95,7 +95,7 @@ Handle create_dataset(hid_t file, const DatasetSpec& spec, const std::string& wh
     describe(dataset, spec.path, spec.long_name, spec.units, where);
     // Its name and meaning are those of the CF conventions; who writes the numbers says what it is.
     constexpr float one = 1;
-    if (spec.type == Type::int16)
+    if (spec.scaled)
         hdf5::write_attribute(dataset, scale_factor, Type::float32, &one, 1, true, where + ", " + spec.path);
     for (std::size_t i = 0; i < spec.dimensions.size(); ++i) {
         check(H5DSset_label(dataset, static_cast<unsigned>(i), base_name(spec.dimensions[i]).c_str()), ErrorCode::io,

@@ -61,7 +61,7 @@ private:
 
     DatasetSpec& add(const std::string& path, Type type, Names dimensions, const std::string& units,
                      const std::string& long_name) {
-        DatasetSpec spec{path, type, std::move(dimensions), {}, units, long_name, Fill::absent, 0};
+        DatasetSpec spec{path, type, std::move(dimensions), {}, units, long_name};
         for (const std::string& name : spec.dimensions) spec.shape.push_back(sizes_.at(name));
         schema_.places.emplace(spec.path, schema_.datasets.size());
         schema_.datasets.push_back(std::move(spec));
@@ -248,9 +248,13 @@ private:
             const std::string key = local_scale(group, "key_token", header_.keys(s, site), "key");
             const std::string feature = local_scale(group, "feature", site.key_size, "component of a head");
             const std::string base = map_group(s, i);
-            add(base + "/query", type, {head, query, feature}, "", "queries as they enter the scores").fill =
-                Fill::none;
-            add(base + "/key", type, {kv, key, feature}, "", "keys as they enter the scores").fill = Fill::none;
+            const auto add_numbers = [&](const std::string& path, Names dimensions, const std::string& long_name) {
+                DatasetSpec& numbers = add(path, type, std::move(dimensions), "", long_name);
+                numbers.fill = Fill::none;
+                numbers.scaled = type == Type::int16;
+            };
+            add_numbers(base + "/query", {head, query, feature}, "queries as they enter the scores");
+            add_numbers(base + "/key", {kv, key, feature}, "keys as they enter the scores");
             add(base + "/row_constant", Type::float32, {head, query}, "",
                 "what turns a score into a weight: log normaliser or threshold")
                 .fill = Fill::none;

@@ -46,6 +46,7 @@ struct DatasetSpec {
     std::string units, long_name;
     Fill fill = Fill::absent;
     std::size_t text_bytes = 0;  ///< of the longest text, for what a file will take
+    bool scaled = false;         ///< int16: numbers are the stored ones times a scale_factor
 };
 
 struct Schema {

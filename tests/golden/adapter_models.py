@@ -82,10 +82,11 @@ def cases():
                   T.GPT2Config(vocab_size=41, n_positions=32, n_embd=18, n_layer=2, n_head=3, bos_token_id=1, eos_token_id=2),
                   [ids(9, 41)], settings(["c_attn", "c_proj"], fan_in_fan_out=True, use_rslora=True), backbone_only=True)
     yield adapted("neox", T.GPTNeoXForCausalLM,
-                  T.GPTNeoXConfig(vocab_size=39, hidden_size=24, num_hidden_layers=2, num_attention_heads=4,
+                  T.GPTNeoXConfig(vocab_size=39, hidden_size=24, num_hidden_layers=2, num_attention_heads=3,
                                   intermediate_size=30, max_position_embeddings=32, tie_word_embeddings=False,
                                   bos_token_id=None, eos_token_id=None),
-                  [ids(10, 39)], settings(["query_key_value", "dense"], r=3))
+                  [ids(10, 39)], settings(["query_key_value", "dense"], r=3),
+                  state_name=lambda name: name.replace("embed_out.", "lm_head."))
 
 
 if __name__ == "__main__":

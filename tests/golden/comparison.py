@@ -217,6 +217,10 @@ def check_map(verdict, place, site, stored, delta):
     if stored["slopes"] is not None:
         apart = np.arange(scores.shape[1])[:, None] - np.arange(scores.shape[2])
         scores = scores - stored["slopes"].astype(np.float64)[:, None, None] * apart
+    if stored.get("distance_bias") is not None:
+        table = stored["distance_bias"].astype(np.float64)
+        relative = np.arange(scores.shape[2])[None, :] - np.arange(scores.shape[1])[:, None]
+        scores = scores + table[:, np.clip(relative + stored["bias_origin"], 0, table.shape[1] - 1)]
     if stored["soft_cap"]:
         scores = stored["soft_cap"] * np.tanh(scores / stored["soft_cap"])
     if site.sink_logits is not None:

@@ -45,6 +45,8 @@ def read_map(file, s, site):
         "row_constant": group["row_constant"][()],
         "scale": float(group.attrs["scale"]), "soft_cap": float(group.attrs["soft_cap"]),
         "sink_logits": group.attrs["sink_logits"],
+        "distance_bias": group["distance_bias"][()] if "distance_bias" in group else None,
+        "bias_origin": int(group.attrs.get("bias_origin", 0)),
         "slopes": None if np.isnan(group.attrs["slopes"]).any() else group.attrs["slopes"],
     }
 

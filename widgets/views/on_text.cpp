@@ -423,7 +423,6 @@ void OnTextView::refresh_heading(const TextValues& values) {
                     ? tr(" · mean of all heads of %1 of %2 layers").arg(values.sites).arg(values.of_sites)
                     : tr(" · mean of all heads of %1 layers").arg(values.of_sites);
     if (experts_) {
-        const auto layer = study()->sites().at(static_cast<std::size_t>(selection().site)).layer;
         const bool some = std::any_of(experts_->index.data.begin(), experts_->index.data.end(),
                                       [](double index) { return index >= 0; });
         text += some ? tr(" · below: experts of layer %1").arg(layer) : tr(" · layer %1 has no experts").arg(layer);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/mixers/shared/attend.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
@@ -60,6 +63,11 @@ at::Tensor key_mask(const kernels::ScoreRule& rule, std::int64_t keys) {
     return (at::arange(keys, at::kLong).unsqueeze(0) < lengths.unsqueeze(1)).view({batch, 1, 1, keys});
 }
 
+/// Of numbers that are not finite, or whose sum is too large: false.
+bool has_finite_sum(const at::Tensor& numbers) {
+    return std::isfinite(numbers.sum().item<double>());
+}
+
 /// LibTorch's fused attention where it can say the same; an undefined tensor where it cannot.
 at::Tensor library_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                              const kernels::ScoreRule& rule) {
@@ -68,6 +76,9 @@ at::Tensor library_attention(const at::Tensor& query, const at::Tensor& key, con
     const bool sees_all = !rule.causal || (queries == 1 && rule.query_offset >= keys - 1);
     const bool square = queries == keys && rule.query_offset == 0;
     if (!sees_all && !square) return {};
+    // A row of scores that are all NaN it takes for one without keys, and gives 0. Earlier keys were new once.
+    const std::int64_t added = std::min(queries, keys);
+    if (!has_finite_sum(query) || !has_finite_sum(key.narrow(2, keys - added, added))) return {};
     // Sequences are padded at the end: under the causal mask no real query sees a padded key.
     const at::Tensor mask = sees_all ? key_mask(rule, keys) : at::Tensor();
     return at::scaled_dot_product_attention(query, key, value,

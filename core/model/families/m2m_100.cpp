@@ -27,7 +27,7 @@ ModelConfig read(const ConfigReader& reader) {
 }
 
 TensorNames with_old_tables(TensorNames names) {
-    names.buffers.push_back("embed_positions.weights");
+    names.buffers.emplace_back("embed_positions.weights");
     return names;
 }
 

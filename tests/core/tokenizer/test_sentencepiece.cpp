@@ -156,7 +156,8 @@ TEST_CASE("What is no sentencepiece model is told with its place", "[tokenizer][
     const std::string whole = tiny_model();
     for (std::size_t size = 0; size < whole.size(); ++size) {
         try {
-            CHECK_FALSE(parse_sentencepiece_model(whole.substr(0, size), "model").pieces.empty());
+            const SentencePieceModel model = parse_sentencepiece_model(whole.substr(0, size), "model");
+            CHECK_FALSE(model.pieces.empty());
         } catch (const Error& error) {
             CHECK(error.code() == ErrorCode::format);
         }

@@ -19,7 +19,7 @@
 namespace headscope::widgets {
 namespace {
 
-constexpr int kRest = 400;       ///< ms after which what is shown counts as chosen
+constexpr int kMapsRest = 400;       ///< ms after which what is shown counts as chosen
 constexpr double kEqual = 1e-6;  ///< weights are float32 sums: below, two maps are the same; logits: of the largest
 
 figures::ColourScale signed_scale(double reach, bool linear) {
@@ -48,7 +48,7 @@ CompareMaps::CompareMaps(Desk* desk, QWidget* parent)
       theme_(desk->theme()) {
     make_widgets();
     rest_.setSingleShot(true);
-    rest_.setInterval(kRest);
+    rest_.setInterval(kMapsRest);
     connect(&rest_, &QTimer::timeout, this, &CompareMaps::state_changed);
     connect(&differences_, &DifferenceSource::measured, this, [this] {
         show_colours();

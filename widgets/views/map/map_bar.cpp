@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "widgets/views/map/map_bar.h"
 
+#include <algorithm>
+
 #include <QComboBox>
 #include <QHBoxLayout>
 #include <QLabel>
@@ -12,6 +14,8 @@
 
 namespace headscope::widgets {
 namespace {
+
+constexpr int kMostTitle = 140;  ///< pixels that a title takes from the fields beside it
 
 using figures::CellScale;
 
@@ -49,6 +53,11 @@ MapBar::MapBar(QWidget* parent) : QWidget(parent), title_(new QLabel(this)) {
     units_ = make_combo(this, "map_units",
                         tr("Units: the tokenizer's pieces, or words: their rows averaged, their columns summed"),
                         {tr("Pieces"), tr("Words")});
+    // The widest entries are seldom chosen: the room is the title's.
+    for (QComboBox* combo : {values_, scale_}) {
+        combo->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+        combo->setMinimumContentsLength(6);
+    }
     axis_ = make_combo(this, "map_jump_axis", tr("What to jump to"), {tr("Query"), tr("Key")});
     jump_ = new QLineEdit(this);
     jump_->setObjectName(QStringLiteral("map_jump"));
@@ -58,14 +67,13 @@ MapBar::MapBar(QWidget* parent) : QWidget(parent), title_(new QLabel(this)) {
         tr("Jump to a token: its position, or text that it holds; Enter again for the next one. "
            "A number in quotes is text."));
     jump_->setClearButtonEnabled(true);
-    jump_->setMinimumWidth(90);
+    jump_->setMinimumWidth(50);
     jump_->setMaximumWidth(170);
     QFont bold = title_->font();
     bold.setBold(true);
     title_->setFont(bold);
     title_->setObjectName(QStringLiteral("map_title"));
     title_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-    title_->setMinimumWidth(60);
 
     auto* line = new QHBoxLayout(this);
     line->setContentsMargins(6, 4, 6, 4);
@@ -142,6 +150,7 @@ void MapBar::set_region_mode(bool on) {
 
 void MapBar::set_title(const QString& title) {
     title_->setText(title);
+    title_->setMinimumWidth(std::min(title_->fontMetrics().horizontalAdvance(title), kMostTitle));
     title_->setToolTip(title);
 }
 

@@ -12,7 +12,7 @@
 namespace headscope::widgets {
 namespace {
 
-QString text_of(std::string_view text) {
+QString head_text(std::string_view text) {
     return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
 }
 
@@ -35,7 +35,7 @@ void Overview::show_pointed(std::int64_t site, std::int64_t head) {
         return;
     }
     const workspace::Measure* about = workspace::find_measure(measure().toStdString());
-    const QString title = about ? text_of(about->title) : measure();
+    const QString title = about ? head_text(about->title) : measure();
     const bool done = done_[static_cast<std::size_t>(site)];
     const QString value = done                 ? value_with_deviation(cells_, *row, about ? about->unit : "")
                           : study()->running() ? tr("not analysed yet")

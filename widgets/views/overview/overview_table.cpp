@@ -11,7 +11,7 @@
 namespace headscope::widgets {
 namespace {
 
-QString text_of(std::string_view text) {
+QString text_in(std::string_view text) {
     return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
 }
 
@@ -76,7 +76,7 @@ QString HeadTableModel::title(int column) const {
     const QString known = name(column);
     const workspace::Measure* measure = workspace::find_measure(known.toStdString());
     if (!measure) return known;
-    return text_of(measure->title);
+    return text_in(measure->title);
 }
 
 int HeadTableModel::column(const QString& wanted) const {
@@ -166,10 +166,10 @@ QVariant HeadTableModel::headerData(int section, Qt::Orientation orientation, in
             return title(section);
         case Qt::ToolTipRole: {
             if (!measure) return title(section);
-            const QString unit = measure->unit.empty() ? QString() : tr(" (%1)").arg(text_of(measure->unit));
+            const QString unit = measure->unit.empty() ? QString() : tr(" (%1)").arg(text_in(measure->unit));
             return tr("<b>%1</b>%2<br>%3<br>In filters: <tt>%4</tt><br>Source: %5")
-                .arg(text_of(measure->title), unit, text_of(measure->definition).toHtmlEscaped(), name(section),
-                     text_of(measure->source));
+                .arg(text_in(measure->title), unit, text_in(measure->definition).toHtmlEscaped(), name(section),
+                     text_in(measure->source));
         }
         default:
             return {};
