@@ -82,11 +82,14 @@ def make(folder, program, checkpoint, write_samples, data_lines):
 
     common = (program, "analyze", checkpoint, "--text", "In the beginning", "--text", "And God said, Let there be light.")
     files = {"analysis": folder / "all.headscope.h5", "analysis, integers": folder / "integers.headscope.h5",
+             "analysis, pair": folder / "pair.headscope.h5",
              "evaluation": folder / "a.evaluation.h5", "run": folder / "samples/first/run.h5"}
     run(*common, "-o", files["analysis"], "--record", "maps,attention,states,logits,norms")
     run(*common, "-o", files["analysis, integers"], "--record", "maps", "--maps-int16")
+    run(program, "analyze", checkpoint, "--text", "And he said,", "--pair", "Behold.", "-o", files["analysis, pair"])
     (folder / "text.txt").write_text("In the beginning God created the heaven and the earth. " * 20)
-    run(program, "evaluate", checkpoint, "--file", folder / "text.txt", "--length", "16", "-o", files["evaluation"])
+    run(program, "evaluate", checkpoint, "--task", "perplexity", "--data", folder / "text.txt", "--length", "16",
+        "-o", files["evaluation"])
     (folder / "samples").mkdir()
     run(write_samples, folder / "samples")
     request = {"text": ["text.txt"], "tokenizer": "bytes", "validation": 0.1, "length": 32, "base": str(folder)}
