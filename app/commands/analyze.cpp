@@ -61,7 +61,7 @@ store::RecordLevels parse_record(const std::vector<std::string>& names) {
         else if (name == "logits")
             record.logits = true;
         else if (name == "norms")
-            record.norms = true;
+            record.norms = record.maps = true;  // a norm-based map is made of both
         else if (name == "implicit")
             record.implicit = true;
         else if (name == "experts")
@@ -379,7 +379,7 @@ void add_analyze(CLI::App& app, Context& context) {
     add_flag(*command, "--repeat-token", options->repeat_token, "Replace every token by the text's first one")
         ->group("Input");
     add_option(*command, "--record", options->record,
-               "Keep more: maps, attention, states, logits, experts, norms (what norm-based maps need beside maps)")
+               "Keep more: maps, attention, states, logits, experts, norms (with maps: for norm-based maps)")
         ->delimiter(',')
         ->expected(1)
         ->take_all();

@@ -37,7 +37,8 @@ bool follows_the_rules(std::string_view text) {
         return entry && entry->string() && *entry->string() == file;
     };
     // What a shard has beyond the index is read, too.
-    const std::size_t listed = (lies_in("a", "one.safetensors") ? 1U : 0U) + (lies_in("b", "one.safetensors") ? 1U : 0U) +
+    const std::size_t listed = (lies_in("a", "one.safetensors") ? 1U : 0U) +
+                               (lies_in("b", "one.safetensors") ? 1U : 0U) +
                                (lies_in("c", "two.safetensors") ? 1U : 0U);
     return listed > 0 && listed == map->object()->size();
 }

@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::int64_t kStoredSide = 128;   ///< of a stored thumbnail, where a text is that long
 constexpr std::int64_t kMostAveraged = 64;  ///< reading more takes seconds a layer
-constexpr int kWheelRest = 60;                   ///< milliseconds after the last turn of the wheel
+constexpr int kWheelRest = 60;              ///< milliseconds after the last turn of the wheel
 
 int index_of(int size) {
     const auto at = std::find(HeadWall::kSizes.begin(), HeadWall::kSizes.end(), size);

@@ -19,7 +19,7 @@
 namespace headscope::widgets {
 namespace {
 
-constexpr int kMapsRest = 400;       ///< ms after which what is shown counts as chosen
+constexpr int kMapsRest = 400;   ///< ms after which what is shown counts as chosen
 constexpr double kEqual = 1e-6;  ///< weights are float32 sums: below, two maps are the same; logits: of the largest
 
 figures::ColourScale signed_scale(double reach, bool linear) {
