@@ -183,6 +183,7 @@ TEST_CASE("Words take the place of pieces, and the desk goes on counting in piec
 }
 
 TEST_CASE("A pair's texts have coloured edges, and their means are told", "[view][map]") {
+    ensure_application();
     test::TemporaryFolder folder;
     auto a = with_maps();
     auto header = tests::synthetic_header(a);
