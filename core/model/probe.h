@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include <ATen/core/Tensor.h>
@@ -8,6 +9,7 @@
 #include "core/base/indices.h"
 #include "core/base/site.h"
 #include "kernels/attention.h"
+#include "kernels/recurrent.h"
 
 namespace headscope::model {
 
@@ -25,6 +27,15 @@ struct AttentionRecord {
     const at::Tensor* output_projection = nullptr;
 };
 
+/// The implicit matrix of one recurrent site (kernels/recurrent.h).
+struct ImplicitRecord {
+    SiteIndex site;
+    const Site& description;
+    const kernels::ImplicitStatistics& statistics;
+    const at::Tensor& weights;  ///< [B, H, L, L] float32, signed; undefined unless the request was for it
+    double deviation = 0;       ///< largest |A v - o| over the tokens; only with the weights
+};
+
 /// The one hook through which everything inside a model is seen. The stack calls it on the compute thread, in the order
 /// of the computation, under inference mode. What is announced may be a view and may be overwritten after the call: a
 /// probe that keeps a tensor clones it. Nothing announced may be written to.
@@ -40,7 +51,8 @@ struct AttentionRecord {
 /// there); "logits" (rows of the vocabulary, in chunks; see Model::logits). An encoder-decoder's encoder comes first,
 /// its ends being "encoder_embedding" and "encoder_final_norm". A decoder's layer with cross-attention announces
 /// "cross_input_norm", that site's "query", "key", "value" and "head_output", and "cross_output" after what its own
-/// tokens' site did.
+/// tokens' site did. A layer of NAtS-L announces "token_types" [B, linear heads, chunks] (int8, 0 softmax, 1 linear)
+/// and "branch_weights" [B, softmax heads, L, 2] (linear, softmax).
 ///
 /// Values of padded positions (beyond a sequence's length) are finite and mean nothing.
 class Probe {
@@ -54,6 +66,11 @@ public:
     /// What to measure at a site; nullptr: nothing, and LibTorch's fused attention may run instead of ours.
     virtual const kernels::StatisticsRequest* request(SiteIndex site) = 0;
     virtual void measured(const AttentionRecord& record) = 0;
+
+    /// What to measure of a recurrent site's implicit matrix.
+    enum class Implicit : std::uint8_t { nothing, statistics, weights };
+    virtual Implicit implicit_request(SiteIndex) { return Implicit::nothing; }
+    virtual void implicit(const ImplicitRecord&) {}
 };
 
 }  // namespace headscope::model
