@@ -2,6 +2,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/mixers/approximate.h"
+#include "core/mixers/gated_deltanet.h"
 #include "core/mixers/guided.h"
 #include "core/mixers/latent.h"
 #include "core/mixers/mixer.h"
@@ -30,6 +31,10 @@ Made make_guided(const MixerType& type, const model::ModelConfig& config, std::i
     return std::make_unique<GuidedMixer>(type, config);
 }
 
+Made make_delta(const MixerType& type, const model::ModelConfig& config, std::int64_t) {
+    return std::make_unique<GatedDeltaMixer>(type, config);
+}
+
 struct Entry {
     const MixerType* type;
     Made (*make)(const MixerType&, const model::ModelConfig&, std::int64_t layer);
@@ -44,6 +49,8 @@ const Entry kMixers[] = {
     {&kRandomGuide, make_guided},
     {&kFixedGuide, make_guided},
     {&kStaticEmbedding, make<StaticEmbeddingMixer>},
+    {&kGatedDeltaNet, make_delta},
+    {&kDeltaNet, make_delta},
 };
 
 }  // namespace

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/fresh_weights.h"
 
+#include <cmath>
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/expm1.h>
+
 #include "core/model/random_fill.h"
 
 namespace headscope::model {
@@ -13,6 +18,14 @@ void fill_fresh(const TensorPlan::Want& want, const ModelConfig& config, std::ui
         value.fill_(want.number);
     } else if (want.initial == Initial::ids) {
         fill_integers(value, key, config.vocabulary);
+    } else if (want.initial == Initial::rate_log) {
+        fill_uniform(value, key);
+        value.mul_(16).clamp_min_(1e-4).log_();
+    } else if (want.initial == Initial::step_bias) {
+        // The inverse of softplus at dt (Gu and Dao, arXiv 2312.00752).
+        fill_uniform(value, key);
+        value.mul_(std::log(0.1) - std::log(0.001)).add_(std::log(0.001)).exp_().clamp_min_(1e-4);
+        value.add_(at::expm1(value.neg()).neg_().log_());
     } else if (value.dim() > 1 && want.initial != Initial::bias) {
         fill_normal(value, key, config.initializer_range);
     } else {

@@ -49,6 +49,13 @@ void fill_normal(const at::Tensor& into, std::uint64_t key, double deviation) {
     into.copy_(drawn);
 }
 
+void fill_uniform(const at::Tensor& into, std::uint64_t key) {
+    const at::Tensor drawn = at::empty(into.sizes(), at::kDouble);
+    auto* data = drawn.mutable_data_ptr<double>();
+    for (std::int64_t i = 0; i < drawn.numel(); ++i) data[i] = unit(random_bits(key, static_cast<std::uint64_t>(i)));
+    into.copy_(drawn);
+}
+
 void fill_integers(const at::Tensor& into, std::uint64_t key, std::int64_t limit) {
     auto* data = into.mutable_data_ptr<std::int64_t>();
     for (std::int64_t i = 0; i < into.numel(); ++i) {

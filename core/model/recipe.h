@@ -5,6 +5,7 @@
 // with every choice filled in, and one that says what the file calls each part. The stack computes from these alone.
 
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,6 +53,16 @@ struct ExpertNames {
     std::string choice_bias;   ///< a whole name, ExpertRouting::choice_bias
 };
 
+/// Names of a recurrent mixer's parts: of a layer's, after TensorNames::layer_stem and `stem`.
+struct RecurrentNames {
+    std::string stem = "self_attn.";
+    std::string query = "q_proj", key = "k_proj", value = "v_proj", gate = "g_proj";
+    std::string query_taps = "q_conv1d", key_taps = "k_conv1d", value_taps = "v_conv1d";  ///< of the convolutions
+    std::string write = "b_proj", decay = "a_proj";
+    std::string rate_log = "A_log", step_bias = "dt_bias";  ///< whole names
+    std::string norm = "o_norm";                            ///< of the output
+};
+
 /// Names of one layer's parts, following TensorNames::layer. An empty name: the family has no such part. A linear part
 /// or norm is "<name>.weight" and, where the ModelConfig says so, "<name>.bias".
 struct LayerNames {
@@ -63,6 +74,7 @@ struct LayerNames {
     std::string query, key, value;  ///< three parts, or
     std::string query_key_value;    ///< one
     FusedLayout fused_layout = FusedLayout::concatenated;
+    RecurrentNames recurrent;
     std::string output;
     std::string feed_forward_norm;
     std::string gate, up, down;  ///< gate: gated feed-forwards only
@@ -98,6 +110,8 @@ struct TensorNames {
     };
     std::vector<Numbered> numbered;
     LayerNames in_layer;
+    /// Instead, of layers with this mixer (by its name): hybrid models.
+    std::map<std::string, LayerNames> of_mixer;
     std::string final_norm;
     std::string output_projection;  ///< from hidden back to ModelConfig::embedding_size, before the head (OPT)
     bool transposed = false;        ///< linear weights are stored [in, out] (GPT-2's Conv1D)

@@ -31,13 +31,15 @@ struct Dimension {
 
 /// What a tensor begins with where no file has it.
 enum class Initial {
-    usual,   ///< normal for matrices and embeddings, zeros for vectors
-    gain,    ///< of a norm: 1 in effect (ModelConfig::norm_gain_offset)
-    bias,    ///< zeros, and no weight decay: biases that are no vector
-    guide,   ///< normal, and not trained
-    ids,     ///< int64, tokens drawn at random, not trained
-    number,  ///< Want::number, trained
-    fixed,   ///< the same, not trained
+    usual,      ///< normal for matrices and embeddings, zeros for vectors
+    gain,       ///< of a norm: 1 in effect (ModelConfig::norm_gain_offset)
+    bias,       ///< zeros, and no weight decay: biases that are no vector
+    guide,      ///< normal, and not trained
+    ids,        ///< int64, tokens drawn at random, not trained
+    rate_log,   ///< ln of numbers from U(0, 16): how fast a recurrent state decays
+    step_bias,  ///< what softplus turns into step sizes from 0.001 to 0.1, evenly by their logarithm
+    number,     ///< Want::number, trained
+    fixed,      ///< the same, not trained
 };
 
 class TensorPlan {

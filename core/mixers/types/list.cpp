@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/mixers/types/approximate.h"
+#include "core/mixers/types/gated_deltanet.h"
 #include "core/mixers/types/guided.h"
 #include "core/mixers/types/mlp.h"
 #include "core/mixers/types/non_approximate.h"
@@ -10,8 +11,9 @@ namespace headscope::mixers {
 
 // A new mixer's line; what computes has its own in core/mixers/registry.cpp.
 const std::vector<const MixerType*>& known_types() {
-    static const std::vector<const MixerType*> types{&kStandard,    &kMlp,        &kApproximate,    &kNonApproximate,
-                                                     &kRandomGuide, &kFixedGuide, &kStaticEmbedding};
+    static const std::vector<const MixerType*> types{&kStandard,        &kMlp,           &kApproximate,
+                                                     &kNonApproximate,  &kRandomGuide,   &kFixedGuide,
+                                                     &kStaticEmbedding, &kGatedDeltaNet, &kDeltaNet};
     return types;
 }
 

@@ -44,7 +44,10 @@ void Tower::declare(TensorPlan& plan, TensorNames names, TowerPlace place, std::
     for (std::size_t number = 0; number < layers_.size(); ++number) {
         names.layer_stem = names.prefix + (shared.empty() ? numbered(names.layer, static_cast<std::int64_t>(number))
                                                           : names.listed_layers[number]);
-        declare_layer(plan, names, static_cast<std::int64_t>(number));
+        TensorNames own = names;
+        const auto of_mixer = names.of_mixer.find(config_->mixers.at(number));
+        if (of_mixer != names.of_mixer.end()) own.in_layer = of_mixer->second;
+        declare_layer(plan, own, static_cast<std::int64_t>(number));
     }
     for (std::int64_t number = 0; number < config_->layers; ++number) {
         const auto index = static_cast<std::size_t>(number);

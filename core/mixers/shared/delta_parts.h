@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// What Gated DeltaNet and its kin make of a layer's input: query, key and value through a short convolution and SiLU,
+// how much a token writes and how fast the state decays, and the output's gate.
+
+#include <cstdint>
+
+#include <ATen/core/Tensor.h>
+
+#include "core/mixers/mixer.h"
+#include "core/model/blocks.h"
+#include "core/model/config.h"
+#include "core/model/recipe.h"
+
+namespace headscope::mixers {
+
+/// Sizes of a recurrent mixer's heads.
+struct DeltaSizes {
+    std::int64_t key_heads = 0, heads = 0;  ///< heads: of values, a multiple
+    std::int64_t key_size = 0, value_size = 0;
+    std::int64_t taps = 0;
+
+    /// By the options that gated_deltanet.h lists; throws Error(mismatch) where heads do not divide or a value would
+    /// have no size.
+    DeltaSizes(const MixerType& type, const model::ModelConfig& config);
+    std::int64_t key_rows() const { return key_heads * key_size; }
+    std::int64_t value_rows() const { return heads * value_size; }
+};
+
+class DeltaParts {
+public:
+    DeltaParts(const DeltaSizes& sizes, bool decays, bool gated, bool negative)
+        : sizes_(sizes), decays_(decays), gated_(gated), negative_(negative) {}
+    void declare(model::TensorPlan& plan, const model::TensorNames& names);
+
+    struct Heads {
+        at::Tensor query, key;  ///< [B, Hk, L, dk] after convolution and SiLU
+        at::Tensor value;       ///< [B, H, L, dv]
+    };
+    /// `before`: the convolution's earlier inputs (short_convolution); null: a text of its own.
+    Heads heads(const at::Tensor& normed, at::Tensor* before, const Cancellation* cancellation) const;
+    /// beta [B, H, L], float32 at least.
+    at::Tensor write(const at::Tensor& normed) const;
+    /// g [B, H, L], float32 at least; undefined where nothing decays.
+    at::Tensor log_decay(const at::Tensor& normed) const;
+    /// SiLU of the gate [B, L, H * dv]; undefined without one.
+    at::Tensor gate(const at::Tensor& normed, const Cancellation* cancellation) const;
+
+    const DeltaSizes& sizes() const { return sizes_; }
+    Site site() const;
+
+private:
+    DeltaSizes sizes_;
+    bool decays_, gated_, negative_;
+    model::Linear query_key_value_, write_, decay_, gate_;
+    at::Tensor taps_;                  ///< [channels, 1, taps]
+    at::Tensor rate_log_, step_bias_;  ///< [H]
+};
+
+/// x / sqrt(sum x^2 + 1e-6) over the last dimension.
+at::Tensor unit_length(const at::Tensor& x);
+
+}  // namespace headscope::mixers

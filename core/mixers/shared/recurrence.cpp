@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/mixers/shared/recurrence.h"
+
+#include <algorithm>
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/eye.h>
+#include <ATen/ops/linalg_solve_triangular.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/silu.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
+
+#include "core/base/error.h"
+#include "core/mixers/shared/tensor_views.h"
+#include "core/mixers/shared/without_heads.h"
+#include "core/model/training_ops.h"
+#include "kernels/backend.h"
+
+namespace headscope::mixers {
+namespace {
+
+constexpr std::int64_t kChannelPiece = 16;  // tokens, where a pair of them has a number for each of the key's
+
+std::int64_t bytes_of(const at::Tensor& tensor) {
+    return tensor.defined() ? static_cast<std::int64_t>(tensor.nbytes()) : 0;
+}
+
+/// The type of states, gates and decays beside numbers of `type`.
+at::ScalarType wide_type(at::ScalarType type) {
+    return type == at::kDouble ? at::kDouble : at::kFloat;
+}
+
+/// [B, heads of `like`, L, size] where fewer heads have it.
+at::Tensor for_heads(const at::Tensor& shared, std::int64_t heads) {
+    return shared.size(1) == heads ? shared : shared.repeat_interleave(heads / shared.size(1), 1);
+}
+
+/// Fills in what the tensors say of the rule; tokens of the open chunk come from `cache`.
+kernels::RecurrentRule rule_of(const Recurrence& what, const RecurrentCache* cache) {
+    kernels::RecurrentRule rule = what.rule;
+    rule.decay = !what.log_decay.defined()   ? kernels::Decay::none
+                 : what.log_decay.dim() == 3 ? kernels::Decay::head
+                                             : kernels::Decay::channel;
+    if (rule.chunk_size > 0) {
+        rule.chunk_begin = cache ? cache->open : 0;
+        rule.chunks = (rule.chunk_begin + what.value.size(2) + rule.chunk_size - 1) / rule.chunk_size;
+    }
+    return rule;
+}
+
+/// Zeros of a text's beginning into what a cache lacks.
+void begin(RecurrentCache& cache, const Recurrence& what, const kernels::RecurrentRule& rule) {
+    if (cache.now.defined()) return;
+    const std::int64_t batch = what.value.size(0), heads = what.value.size(1), size = what.key.size(3);
+    const auto options = what.value.options().dtype(wide_type(what.value.scalar_type()));
+    cache.now = at::zeros({batch, heads, size, what.value.size(3)}, options);
+    if (rule.chunk_size == 0) return;
+    cache.start = at::zeros_like(cache.now);
+    if (rule.decay != kernels::Decay::none)
+        cache.decay = at::zeros({batch, heads, rule.decay == kernels::Decay::channel ? size : 1}, options);
+}
+
+/// [B, 1, L, 1], 1 for tokens that exist; undefined where all do.
+at::Tensor existing(const std::vector<std::int64_t>& lengths, std::int64_t length, const at::TensorOptions& options) {
+    if (lengths.empty()) return {};
+    const auto batch = static_cast<std::int64_t>(lengths.size());
+    const at::Tensor there = at::arange(length, at::kLong) < at::tensor(lengths, at::kLong).unsqueeze(1);
+    return there.to(options.dtype()).view({batch, 1, length, 1});
+}
+
+/// Sums over the key's numbers of left_i right_j e^(G_i - G_j), [B, H, C, C], for j <= i (`strictly`: j < i), else 0.
+/// `sums` [B, H, C, 1 or dk] or undefined.
+at::Tensor pairs(const at::Tensor& left, const at::Tensor& right, const at::Tensor& sums, bool strictly) {
+    const std::int64_t length = left.size(2), diagonal = strictly ? -1 : 0;
+    if (!sums.defined()) return left.matmul(right.transpose(2, 3)).tril(diagonal);
+    const at::Tensor below = at::ones({length, length}, left.options().dtype(at::kBool)).tril(diagonal);
+    if (sums.size(3) == 1) {
+        // Masked before the exponential: above the diagonal it could be infinite, and its gradient no number.
+        const at::Tensor decay = (sums - sums.transpose(2, 3)).masked_fill(below.logical_not(), -1e4).exp();
+        return left.matmul(right.transpose(2, 3)) * decay;
+    }
+    const at::Tensor apart =
+        (sums.unsqueeze(3) - sums.unsqueeze(2)).masked_fill(below.logical_not().view({length, length, 1}), -1e4).exp();
+    return (left.unsqueeze(3) * right.unsqueeze(2) * apart).sum(-1);
+}
+
+struct PieceInput {
+    at::Tensor query, key, value;  ///< [B, H, C, size]
+    at::Tensor write;              ///< [B, H, C, 1] or undefined
+    at::Tensor log_decay;          ///< [B, H, C, 1 or dk] or undefined
+};
+
+/// Reads and advances `state`; `start` and `before` (sum of g so far in the chunk) are read where the output does not
+/// come from the piece's own tokens.
+at::Tensor one_piece(const PieceInput& in, const kernels::RecurrentRule& rule, at::Tensor& state,
+                     const at::Tensor& start, const at::Tensor& before) {
+    const std::int64_t length = in.key.size(2);
+    const at::Tensor sums = in.log_decay.defined() ? in.log_decay.cumsum(2) : at::Tensor();
+    const at::Tensor grown = sums.defined() ? sums.exp() : at::Tensor();
+    const auto decayed = [&](const at::Tensor& x) { return grown.defined() ? x * grown : x; };
+    at::Tensor written = in.value;
+    if (rule.delta) {
+        written = written - decayed(in.key).matmul(state);
+        if (in.write.defined()) written = written * in.write;
+        at::Tensor system = pairs(in.key, in.key, sums, true);
+        if (in.write.defined()) system = system * in.write;
+        system = system + at::eye(length, system.options());
+        written = at::linalg_solve_triangular(system, written, /*upper=*/false, /*left=*/true, /*unitriangular=*/true);
+    } else if (in.write.defined()) {
+        written = written * in.write;
+    }
+    at::Tensor output;
+    if (rule.reads_own_chunk) {
+        output = decayed(in.query).matmul(state) + pairs(in.query, in.key, sums, false).matmul(written);
+    } else {
+        const at::Tensor total = !sums.defined() ? at::Tensor() : before.defined() ? sums + before.unsqueeze(2) : sums;
+        output = (total.defined() ? in.query * total.exp() : in.query).matmul(start);
+    }
+    at::Tensor left = in.key;
+    if (sums.defined()) {
+        const at::Tensor all = sums.narrow(2, length - 1, 1);
+        left = left * (all - sums).exp();
+        state = state * all.exp().transpose(2, 3);
+    }
+    state = state + left.transpose(2, 3).matmul(written);
+    return output * rule.scale;
+}
+
+/// The kernels' view of [B, H, L] or [B, H, L, size] float32 numbers.
+kernels::TensorView numbers_view(const at::Tensor& numbers) {
+    return numbers.defined() ? view_of(numbers.dim() == 3 ? numbers.unsqueeze(3) : numbers) : kernels::TensorView{};
+}
+
+/// What the kernels read, and the tensors that it points into.
+struct KernelInput {
+    at::Tensor query, key, value, write, log_decay;
+    kernels::RecurrentRule rule;
+    kernels::RecurrentInput input;
+
+    KernelInput(const Recurrence& what, kernels::RecurrentRule rule_of_call, const Cancellation* cancellation)
+        : rule(std::move(rule_of_call)) {
+        const auto narrow = [](const at::Tensor& x) {
+            return unit_stride(x.scalar_type() == at::kDouble ? x.to(at::kFloat) : x);
+        };
+        const auto floats = [](const at::Tensor& x) {
+            return x.defined() ? x.to(at::kFloat).contiguous() : at::Tensor();
+        };
+        query = narrow(what.query);
+        key = narrow(what.key);
+        value = narrow(what.value);
+        write = floats(what.write);
+        log_decay = floats(what.log_decay);
+        if (what.kept.defined()) {
+            const at::Tensor kept = what.kept.detach().to(at::kFloat).contiguous();
+            rule.kept.assign(kept.const_data_ptr<float>(), kept.const_data_ptr<float>() + kept.numel());
+        }
+        input = {view_of(query),
+                 view_of(key),
+                 view_of(value),
+                 numbers_view(write),
+                 numbers_view(log_decay),
+                 &rule,
+                 cancellation ? cancellation->flag() : nullptr};
+    }
+};
+
+/// [B, L, H * dv], float32 and bfloat16.
+at::Tensor by_kernel(const Recurrence& what, const kernels::RecurrentRule& rule, RecurrentCache* cache,
+                     const Cancellation* cancellation) {
+    const at::Tensor& v = what.value;
+    const at::Tensor output = at::empty({v.size(0), v.size(2), v.size(1) * v.size(3)}, v.options());
+    KernelInput own(what, rule, cancellation);
+    kernels::RecurrentState state;
+    if (cache) {
+        const auto floats = [](const at::Tensor& t) { return t.defined() ? t.mutable_data_ptr<float>() : nullptr; };
+        state = {floats(cache->now), floats(cache->start), floats(cache->decay)};
+    }
+    try {
+        kernels::recurrent_forward(own.input, target_of(as_heads(output, v.size(1))), state, nullptr);
+    } catch (const kernels::Cancelled&) {
+        throw Stopped();
+    }
+    if (cache && rule.chunk_size > 0) cache->open = (rule.chunk_begin + v.size(2)) % rule.chunk_size;
+    return output;
+}
+
+void measure_implicit(const Recurrence& what, const kernels::RecurrentRule& rule, const at::Tensor& by_head,
+                      model::Probe::Implicit wanted, SiteIndex site, const StackContext& context) {
+    const std::int64_t batch = what.value.size(0), heads = what.value.size(1), length = what.value.size(2);
+    KernelInput own(what, rule, context.cancellation);
+    kernels::ImplicitStatistics statistics;
+    at::Tensor weights;
+    if (wanted == model::Probe::Implicit::weights)
+        weights = at::empty({batch, heads, length, length}, what.value.options().dtype(at::kFloat));
+    try {
+        kernels::implicit_statistics(own.input, statistics,
+                                     weights.defined() ? weights.mutable_data_ptr<float>() : nullptr);
+    } catch (const kernels::Cancelled&) {
+        throw Stopped();
+    }
+    double deviation = 0;
+    if (weights.defined()) {
+        const at::Tensor made =
+            weights.to(wide_type(what.value.scalar_type())).matmul(what.value.to(wide_type(what.value.scalar_type())));
+        at::Tensor apart = (made - by_head.to(made.scalar_type())).abs();
+        if (const at::Tensor there = existing(rule.length, length, apart.options()); there.defined())
+            apart = apart * there;
+        deviation = apart.max().item<double>();
+    }
+    context.probe->implicit(
+        {site, context.sites->at(static_cast<std::size_t>(site.value)), statistics, weights, deviation});
+}
+
+}  // namespace
+
+std::int64_t RecurrentCache::bytes() const {
+    return bytes_of(now) + bytes_of(start) + bytes_of(decay);
+}
+
+RecurrentCache RecurrentCache::clone() const {
+    const auto copy = [](const at::Tensor& t) { return t.defined() ? t.clone() : t; };
+    return {copy(now), copy(start), copy(decay), open};
+}
+
+at::Tensor recur_in_pieces(const Recurrence& what, RecurrentCache* cache) {
+    const kernels::RecurrentRule rule = rule_of(what, cache);
+    const std::int64_t heads = what.value.size(1), length = what.value.size(2);
+    const auto type = wide_type(what.value.scalar_type());
+    RecurrentCache fresh;
+    RecurrentCache& own = cache ? *cache : fresh;
+    begin(own, what, rule);
+    const auto wide = [type](const at::Tensor& x) { return x.defined() ? x.to(type) : x; };
+    const auto column = [&](const at::Tensor& x) {
+        return !x.defined() ? x : x.dim() == 3 ? wide(x).unsqueeze(3) : wide(x);
+    };
+    at::Tensor query = wide(for_heads(what.query, heads)), key = wide(for_heads(what.key, heads));
+    at::Tensor value = wide(what.value), write = column(what.write), log_decay = column(what.log_decay);
+    const at::Tensor there = existing(rule.length, length, value.options());
+    if (there.defined()) {
+        write = write.defined() ? write * there : there.expand({-1, heads, -1, -1});
+        if (log_decay.defined()) log_decay = log_decay * there;
+    }
+    at::Tensor state = own.now, start = own.start, decay = own.decay;
+    std::int64_t open = own.open, chunk = 0;
+    std::vector<at::Tensor> outputs;
+    for (std::int64_t first = 0; first < length;) {
+        const std::int64_t most = rule.decay == kernels::Decay::channel ? kChannelPiece : kernels::kRecurrentPiece;
+        std::int64_t count = std::min(most, length - first);
+        if (rule.chunk_size > 0) count = std::min(count, rule.chunk_size - open);
+        const auto part = [&](const at::Tensor& x) { return x.defined() ? x.narrow(2, first, count) : x; };
+        const PieceInput in{part(query), part(key), part(value), part(write), part(log_decay)};
+        outputs.push_back(one_piece(in, rule, state, start, decay));
+        first += count;
+        if (rule.chunk_size == 0) continue;
+        if (decay.defined()) decay = decay + in.log_decay.sum(2);
+        open += count;
+        if (open < rule.chunk_size) continue;
+        const at::Tensor old = decay.defined() && rule.decays_dropped ? start * decay.exp().unsqueeze(3) : start;
+        state = old + wide(what.kept).select(2, chunk).unsqueeze(2).unsqueeze(3) * (state - old);
+        start = state;
+        if (decay.defined()) decay = at::zeros_like(decay);
+        open = 0;
+        ++chunk;
+    }
+    if (cache) *cache = {state, start, decay, open};
+    at::Tensor output = at::cat(outputs, 2);
+    if (there.defined()) output = output * there;
+    return output.to(what.value.scalar_type());
+}
+
+at::Tensor recur(const Recurrence& what, RecurrentCache* cache, SiteIndex site, const StackContext& context) {
+    if (context.cancellation) context.cancellation->check();
+    Recurrence own = what;
+    if (context.lengths) own.rule.length = *context.lengths;
+    const kernels::RecurrentRule rule = rule_of(own, cache);
+    const auto wanted = context.probe ? context.probe->implicit_request(site) : model::Probe::Implicit::nothing;
+    if (wanted != model::Probe::Implicit::nothing && cache && cache->now.defined()) {
+        throw Error(ErrorCode::unsupported, "implicit attention", "expected a text that is measured whole",
+                    "found a cache, which holds a state and no tokens");
+    }
+    const std::int64_t heads = own.value.size(1);
+    if (cache) begin(*cache, own, rule);
+    const bool records = model::recorded(own.query) || model::recorded(own.key) || model::recorded(own.value);
+    at::Tensor output = records || own.value.scalar_type() == at::kDouble
+                            ? side_by_side(recur_in_pieces(own, cache))
+                            : by_kernel(own, rule, cache, context.cancellation);
+    if (own.direct.defined())
+        output = output + side_by_side(own.value * own.direct.to(own.value.scalar_type()).view({1, heads, 1, 1}));
+    if (wanted != model::Probe::Implicit::nothing || context.wants("head_output")) {
+        const at::Tensor by_head = as_heads(output, heads);
+        context.announce("head_output", by_head);
+        if (wanted != model::Probe::Implicit::nothing) measure_implicit(own, rule, by_head, wanted, site, context);
+    }
+    if (context.switched_off == nullptr) return output;
+    return without_heads(output, heads, site, *context.switched_off, rule.length);
+}
+
+at::Tensor short_convolution(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, at::Tensor* before,
+                             bool plain) {
+    const std::int64_t length = x.size(1), taps = weight.size(1);
+    at::Tensor earlier =
+        before && before->defined() ? *before : at::zeros({x.size(0), taps - 1, x.size(2)}, x.options());
+    const at::Tensor padded = at::cat({earlier, x}, 1);
+    if (before) *before = padded.narrow(1, length, taps - 1).clone();
+    at::Tensor sum = x * weight.select(1, taps - 1);
+    for (std::int64_t tap = 0; tap + 1 < taps; ++tap) sum = sum + padded.narrow(1, tap, length) * weight.select(1, tap);
+    if (bias.defined()) sum = sum + bias;
+    return plain ? sum : at::silu(sum);
+}
+
+}  // namespace headscope::mixers

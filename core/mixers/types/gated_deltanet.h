@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/mixers/types/type.h"
+
+namespace headscope::mixers {
+
+// Sizes of a recurrent mixer's heads, which are its own; 0: as many heads, as large, as the model's attention.
+inline const MixerOption kOwnHeads{"num_heads", std::int64_t{0}, {}, 0, 65536};
+inline const MixerOption kOwnValueHeads{"num_value_heads", std::int64_t{0}, {}, 0, 65536};
+inline const MixerOption kOwnKeySize{"head_dim", std::int64_t{0}, {}, 0, 65536};
+inline const MixerOption kExpandValue{"expand_v", 2.0, {}, 1e-4, 1024};
+inline const MixerOption kTaps{"conv_size", std::int64_t{4}, {}, 1, 64};
+/// beta reaches to 2, and an eigenvalue of what the state is multiplied by to -1 (Grazzi et al., arXiv 2411.12537).
+inline const MixerOption kNegativeEigenvalue{"allow_neg_eigval", false};
+
+/// Gated DeltaNet (Yang et al., arXiv 2412.06464), in the conventions of flash-linear-attention.
+inline const MixerType kGatedDeltaNet{
+    .name = "gated_deltanet",
+    .summary = "a state that every token decays and corrects by the delta rule",
+    .has_matrix = false,
+    .options = {kOwnHeads, kOwnValueHeads, kOwnKeySize, kExpandValue, kTaps, {"use_gate", true}, kNegativeEigenvalue}};
+
+/// DeltaNet (Yang et al., arXiv 2406.06484): the same without decay.
+inline const MixerType kDeltaNet{.name = "deltanet",
+                                 .summary = "a state that every token corrects by the delta rule",
+                                 .has_matrix = false,
+                                 .options = {kOwnHeads,
+                                             kOwnValueHeads,
+                                             kOwnKeySize,
+                                             {"expand_v", 1.0, {}, 1e-4, 1024},
+                                             kTaps,
+                                             {"use_gate", false},
+                                             kNegativeEigenvalue}};
+
+}  // namespace headscope::mixers
