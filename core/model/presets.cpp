@@ -33,23 +33,168 @@ bool is_standard(std::string_view layout, std::int64_t layer, std::int64_t count
     return layer == 1 || layer == count;  // bilateral
 }
 
+// NAtS-L's six models (section 5 and appendix A.1; the kernel of convolutions is 4, a value is twice a key, 64 tokens
+// are a chunk), and the same for a laptop.
+struct NatslSize {
+    const char *natsl, *natsl_hybrid, *gdn, *gdn_hybrid, *mamba2, *transformer;  // names
+    const char* printed[6];
+    std::int64_t hidden, feed_forward, transformer_feed_forward;
+    std::int64_t layers, hybrid_layers, transformer_layers, mamba2_layers;
+    std::vector<std::int64_t> natsl_at, standard_at;  // of the hybrids, from 0
+    std::int64_t transformer_heads, vocabulary, positions;
+    const char *natsl_options, *natsl_hybrid_options, *gdn_options, *mamba2_options;
+};
+
+std::vector<std::string> mostly(const char* mixer, std::int64_t layers, const char* other,
+                                const std::vector<std::int64_t>& at) {
+    std::vector<std::string> list(static_cast<std::size_t>(layers), mixer);
+    for (const std::int64_t layer : at) list.at(static_cast<std::size_t>(layer)) = other;
+    return list;
+}
+
+void add_size(std::vector<Preset>& list, const NatslSize& size) {
+    const auto add = [&](const char* name, int number, std::int64_t feed_forward, const char* summary,
+                         std::vector<std::string> mixers, const char* options) {
+        list.push_back({name, size.hidden, feed_forward, static_cast<std::int64_t>(mixers.size()),
+                        size.transformer_heads, size.vocabulary, size.positions, Preset::llama, size.printed[number],
+                        summary, std::move(mixers), options});
+    };
+    add(size.natsl, 0, size.feed_forward, "NAtS-L in every layer", mostly("natsl", size.layers, "", {}),
+        size.natsl_options);
+    add(size.natsl_hybrid, 1, size.feed_forward, "Gated DeltaNet, and NAtS-L in some layers",
+        mostly("gated_deltanet", size.layers, "natsl", size.natsl_at), size.natsl_hybrid_options);
+    add(size.gdn, 2, size.feed_forward, "Gated DeltaNet", mostly("gated_deltanet", size.layers, "", {}),
+        size.gdn_options);
+    add(size.gdn_hybrid, 3, size.feed_forward, "Gated DeltaNet, and softmax in some layers",
+        mostly("gated_deltanet", size.hybrid_layers, "standard", size.standard_at), size.gdn_options);
+    add(size.mamba2, 4, 0, "Mamba2, no feed-forward", mostly("mamba2", size.mamba2_layers, "", {}),
+        size.mamba2_options);
+    add(size.transformer, 5, size.transformer_feed_forward, "softmax attention in the manner of Llama",
+        mostly("standard", size.transformer_layers, "", {}), "{}");
+}
+
+void add_natsl(std::vector<Preset>& list) {
+    const std::vector<std::int64_t> natsl_at{3, 7, 11, 15, 19, 20}, standard_at{3, 7, 11, 15, 19};
+    add_size(list, {"natsl-380m",
+                    "natsl-hybrid-380m",
+                    "gdn-380m",
+                    "gdn-hybrid-380m",
+                    "mamba2-380m",
+                    "transformer-380m",
+                    {"380M", "380M", "380M", "380M", "380M", "380M"},
+                    1024,
+                    2816,
+                    2816,
+                    21,
+                    22,
+                    24,
+                    48,
+                    natsl_at,
+                    standard_at,
+                    16,
+                    32'000,
+                    4096,
+                    R"({"natsl": {"num_heads": 6, "head_dim": 128, "num_softmax_heads": 12}})",
+                    R"({"natsl": {"num_heads": 6, "head_dim": 128, "num_softmax_heads": 12, "rotary": false},
+                        "gated_deltanet": {"num_heads": 6, "head_dim": 128}})",
+                    R"({"gated_deltanet": {"num_heads": 6, "head_dim": 128}})",
+                    R"({"mamba2": {"num_heads": 32, "head_dim": 64, "state_size": 128}})"});
+    add_size(list, {"natsl-800m",
+                    "natsl-hybrid-800m",
+                    "gdn-800m",
+                    "gdn-hybrid-800m",
+                    "mamba2-800m",
+                    "transformer-800m",
+                    {"794M", "793M", "793M", "802M", "801M", "778M"},
+                    1536,
+                    4096,
+                    4096,
+                    21,
+                    22,
+                    24,
+                    48,
+                    natsl_at,
+                    standard_at,
+                    24,
+                    32'000,
+                    4096,
+                    R"({"natsl": {"num_heads": 6, "head_dim": 192, "num_softmax_heads": 18}})",
+                    R"({"natsl": {"num_heads": 6, "head_dim": 192, "num_softmax_heads": 18, "rotary": false},
+                        "gated_deltanet": {"num_heads": 6, "head_dim": 192}})",
+                    R"({"gated_deltanet": {"num_heads": 6, "head_dim": 192}})",
+                    R"({"mamba2": {"num_heads": 48, "head_dim": 64, "state_size": 128}})"});
+    add_size(list, {"nano-natsl",
+                    "nano-natsl-hybrid",
+                    "nano-gdn",
+                    "nano-gdn-hybrid",
+                    "nano-mamba2",
+                    "nano-transformer",
+                    {"", "", "", "", "", ""},
+                    96,
+                    256,
+                    320,
+                    3,
+                    3,
+                    3,
+                    6,
+                    {2},
+                    {2},
+                    4,
+                    kByteVocabulary,
+                    1024,
+                    R"({"natsl": {"num_heads": 2, "head_dim": 36, "num_softmax_heads": 4}})",
+                    R"({"natsl": {"num_heads": 2, "head_dim": 36, "num_softmax_heads": 4, "rotary": false},
+                        "gated_deltanet": {"num_heads": 2, "head_dim": 36}})",
+                    R"({"gated_deltanet": {"num_heads": 2, "head_dim": 36}})",
+                    R"({"mamba2": {"num_heads": 8, "head_dim": 24, "state_size": 32}})"});
+    add_size(list, {"tiny-natsl",
+                    "tiny-natsl-hybrid",
+                    "tiny-gdn",
+                    "tiny-gdn-hybrid",
+                    "tiny-mamba2",
+                    "tiny-transformer",
+                    {"", "", "", "", "", ""},
+                    192,
+                    512,
+                    512,
+                    6,
+                    6,
+                    7,
+                    12,
+                    {2, 5},
+                    {2, 5},
+                    6,
+                    kByteVocabulary,
+                    1024,
+                    R"({"natsl": {"num_heads": 3, "head_dim": 48, "num_softmax_heads": 6}})",
+                    R"({"natsl": {"num_heads": 3, "head_dim": 48, "num_softmax_heads": 6, "rotary": false},
+                        "gated_deltanet": {"num_heads": 3, "head_dim": 48}})",
+                    R"({"gated_deltanet": {"num_heads": 3, "head_dim": 48}})",
+                    R"({"mamba2": {"num_heads": 12, "head_dim": 32, "state_size": 64}})"});
+}
+
 }  // namespace
 
 const std::vector<Preset>& presets() {
-    static const std::vector<Preset> all{
-        {"deconattn-70m", 512, 2048, 6, 8, kPaperVocabulary, 2048, true, "70M", "Deconstructing Attention, Table 10"},
-        {"deconattn-160m", 768, 3072, 12, 12, kPaperVocabulary, 2048, true, "160M",
-         "Deconstructing Attention, Table 10"},
-        {"deconattn-500m", 896, 4864, 24, 14, kPaperVocabulary, 2048, true, "500M",
-         "Deconstructing Attention, Table 10"},
-        {"deconattn-1.7b", 2048, 6144, 28, 16, kPaperVocabulary, 2048, false, "1.7B",
-         "Deconstructing Attention, Table 10, in the manner of Qwen3"},
-        {"nano-100k", 64, 128, 2, 4, kByteVocabulary, 1024, true, "", "seconds: to try a job"},
-        {"nano-400k", 96, 256, 3, 4, kByteVocabulary, 1024, true, "", "a minute or two"},
-        {"tiny-1m", 128, 384, 4, 4, kByteVocabulary, 1024, true, "", "some minutes on two cores"},
-        {"tiny-3m", 192, 512, 6, 6, kByteVocabulary, 1024, true, "", "half an hour on two cores"},
-        {"tiny-5m", 256, 704, 6, 8, kByteVocabulary, 1024, true, "", "an hour on two cores"},
-    };
+    static const std::vector<Preset> all = [] {
+        std::vector<Preset> list{
+            {"deconattn-70m", 512, 2048, 6, 8, kPaperVocabulary, 2048, Preset::qwen2, "70M",
+             "Deconstructing Attention, Table 10"},
+            {"deconattn-160m", 768, 3072, 12, 12, kPaperVocabulary, 2048, Preset::qwen2, "160M",
+             "Deconstructing Attention, Table 10"},
+            {"deconattn-500m", 896, 4864, 24, 14, kPaperVocabulary, 2048, Preset::qwen2, "500M",
+             "Deconstructing Attention, Table 10"},
+            {"deconattn-1.7b", 2048, 6144, 28, 16, kPaperVocabulary, 2048, Preset::qwen3, "1.7B",
+             "Deconstructing Attention, Table 10, in the manner of Qwen3"},
+            {"nano-100k", 64, 128, 2, 4, kByteVocabulary, 1024, Preset::qwen2, "", "seconds: to try a job"},
+            {"nano-400k", 96, 256, 3, 4, kByteVocabulary, 1024, Preset::qwen2, "", "a minute or two"},
+            {"tiny-1m", 128, 384, 4, 4, kByteVocabulary, 1024, Preset::qwen2, "", "some minutes on two cores"},
+            {"tiny-3m", 192, 512, 6, 6, kByteVocabulary, 1024, Preset::qwen2, "", "half an hour on two cores"},
+            {"tiny-5m", 256, 704, 6, 8, kByteVocabulary, 1024, Preset::qwen2, "", "an hour on two cores"},
+        };
+        add_natsl(list);
+        return list;
+    }();
     return all;
 }
 
@@ -58,21 +203,26 @@ nlohmann::json preset_json(const std::string& name) {
     for (const Preset& preset : presets()) {
         known.emplace_back(preset.name);
         if (name != preset.name) continue;
-        return {{"model_type", "headscope"},
-                {"vocab_size", preset.vocabulary},
-                {"hidden_size", preset.hidden},
-                {"intermediate_size", preset.feed_forward},
-                {"num_hidden_layers", preset.layers},
-                {"num_attention_heads", preset.heads},
-                {"num_key_value_heads", preset.heads},
-                {"head_dim", preset.hidden / preset.heads},
-                {"rms_norm_eps", 1e-6},
-                {"rope_theta", 10000.0},
-                {"attention_bias", preset.biases},
-                {"qk_norm", !preset.biases},
-                {"tie_word_embeddings", false},
-                {"max_position_embeddings", preset.positions},
-                {"initializer_range", 0.02}};
+        nlohmann::json json{{"model_type", "headscope"},
+                            {"vocab_size", preset.vocabulary},
+                            {"hidden_size", preset.hidden},
+                            {"intermediate_size", preset.feed_forward},
+                            {"num_hidden_layers", preset.layers},
+                            {"num_attention_heads", preset.heads},
+                            {"num_key_value_heads", preset.heads},
+                            {"head_dim", preset.hidden / preset.heads},
+                            {"rms_norm_eps", 1e-6},
+                            {"rope_theta", 10000.0},
+                            {"attention_bias", preset.manner == Preset::qwen2},
+                            {"qk_norm", preset.manner == Preset::qwen3},
+                            {"tie_word_embeddings", false},
+                            {"max_position_embeddings", preset.positions},
+                            {"initializer_range", 0.02}};
+        if (!preset.mixers.empty()) {
+            json["layers"] = preset.mixers;
+            json["mixers"] = nlohmann::json::parse(preset.options);
+        }
+        return json;
     }
     refuse("preset", known, name);
 }

@@ -17,15 +17,17 @@ namespace headscope::model {
 struct Preset {
     const char* name;
     std::int64_t hidden, feed_forward, layers, heads, vocabulary, positions;
-    bool biases;          ///< of query, key and value (Qwen2.5); else their heads have norms (Qwen3)
-    const char* printed;  ///< parameters as the paper names the size; empty: ours
+    enum Manner : std::uint8_t { qwen2, qwen3, llama } manner;  ///< biases of query, key and value; norms; neither
+    const char* printed;                                        ///< parameters as the paper names the size; empty: ours
     const char* summary;
+    std::vector<std::string> mixers{};  ///< of each layer; empty: standard
+    const char* options = "{}";         ///< "mixers" of the configuration, as JSON
 };
 
-/// The paper's first, then ours from small to large.
+/// Each paper's, and ours from small to large.
 const std::vector<Preset>& presets();
 
-/// A native config.json of the preset, all layers standard. Throws usage, with the names that there are.
+/// A native config.json of the preset. Throws usage, with the names that there are.
 nlohmann::json preset_json(const std::string& name);
 
 struct Layout {

@@ -122,7 +122,10 @@ std::string model_config(const JobFile& job, std::int64_t vocabulary) {
     json config = preset_config(job);
     const std::vector<std::string> mixers = mixers_of(job, config.at("num_hidden_layers").get<std::int64_t>());
     if (!mixers.empty()) config["layers"] = mixers;
-    if (!job.model.mixers.empty()) config["mixers"] = job.model.mixers;
+    if (!job.model.mixers.empty()) {
+        if (!config.contains("mixers")) config["mixers"] = json::object();
+        config["mixers"].merge_patch(job.model.mixers);  // a preset's other options stay
+    }
     if (!job.model.config.contains("vocab_size")) config["vocab_size"] = vocabulary;
     if (config["vocab_size"].get<std::int64_t>() < vocabulary) {
         throw error_at_key(job, "model.vocab_size",

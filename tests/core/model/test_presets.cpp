@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/catch_with_torch.h"
 
+#include <algorithm>
+#include <cctype>
 #include <map>
 
 #include <nlohmann/json.hpp>
@@ -22,17 +24,40 @@ TEST_CASE("The paper's presets have its sizes and, counted by hand, its paramete
         INFO(preset.name);
         const model::Inspection made = model::inspect_config(model::preset_json(preset.name).dump());
         CHECK(made.has_head);
-        CHECK(made.sites.size() == static_cast<std::size_t>(preset.layers));
+        const auto natsl = std::count(preset.mixers.begin(), preset.mixers.end(), "natsl");  // of two sites each
+        CHECK(made.sites.size() == static_cast<std::size_t>(preset.layers + natsl));
         if (const auto found = counted.find(preset.name); found != counted.end())
             CHECK(made.parameters == found->second);
         // Names of our own say what they have, within a third.
-        if (*preset.printed == '\0') {
-            const std::string size = std::string(preset.name).substr(5);
+        const std::string size = std::string(preset.name).substr(5);
+        if (*preset.printed == '\0' && std::isdigit(static_cast<unsigned char>(size.front())) != 0) {
             const double named = std::stod(size) * (size.back() == 'k' ? 1e3 : 1e6);
             CHECK(static_cast<double>(made.parameters) == Approx(named).epsilon(0.35));
         }
     }
     CHECK_THROWS_AS(model::preset_json("tiny"), Error);
+}
+
+TEST_CASE("NAtS-L's presets have the parameters that the paper prints, and the small ones about as many as each other",
+          "[presets]") {
+    std::map<std::string, std::vector<double>> ours;
+    for (const model::Preset& preset : model::presets()) {
+        if (preset.manner != model::Preset::llama) continue;
+        INFO(preset.name);
+        const auto parameters =
+            static_cast<double>(model::inspect_config(model::preset_json(preset.name).dump()).parameters);
+        const std::string printed = preset.printed, name = preset.name;
+        if (name.ends_with("-800m")) CHECK(std::round(parameters / 1e6) == std::stod(printed));
+        if (name.ends_with("-380m")) CHECK(parameters / 1e6 == Approx(380).epsilon(0.05));
+        if (printed.empty()) ours[name.substr(0, 4)].push_back(parameters);
+    }
+    REQUIRE(ours.size() == 2);
+    for (const auto& [size, parameters] : ours) {
+        INFO(size);
+        CHECK(parameters.size() == 6);
+        const auto [least, most] = std::minmax_element(parameters.begin(), parameters.end());
+        CHECK(*most < 1.1 * *least);
+    }
 }
 
 TEST_CASE("The layouts are those of Table 11 for 24 layers, and round down for few", "[presets]") {
