@@ -56,23 +56,6 @@ private:
 
 }  // namespace
 
-Reproduction::Reproduction(ReproduceOptions options, Progress& progress, const Cancellation& cancellation)
-    : options_(std::move(options)), progress_(progress), cancellation_(cancellation), start_(now()) {}
-
-double Reproduction::spent() const {
-    return before_ + now() - start_;
-}
-
-void Reproduction::keep_time() const {
-    write_file(options_.folder / "time.json", json_text({{"seconds", spent()}}));
-}
-
-void Reproduction::tell(const std::string& what) {
-    const double total =
-        std::max(plan_.planned_seconds > 0 ? plan_.planned_seconds : 60 * options_.settings.minutes, spent() + 1);
-    progress_.advance(spent(), total, what);
-}
-
 fs::path Reproduction::run_folder(const Trial& trial) const {
     return options_.folder / "runs" / trial.name;
 }
@@ -90,54 +73,19 @@ fs::path Reproduction::analysis_file(const Trial& trial) const {
     return options_.folder / "analyses" / (trial.label() + ".headscope.h5");
 }
 
-void Reproduction::note(const std::string& line) const {
-    std::ofstream(options_.folder / "log.txt", std::ios::app) << "\n" + line + "\n";
-}
-
-std::int64_t Reproduction::workers_now(std::int64_t wanted) const {
-    return reproduce::side_by_side(wanted, std::max(largest_, plan_.run_bytes), memory_room());
-}
-
-void Reproduction::own(const std::vector<std::string>& arguments, const std::vector<std::string>& before) {
-    std::vector<std::string> words = before;
-    words.emplace_back("headscope");
-    words.insert(words.end(), arguments.begin(), arguments.end());
-    const std::string program = words.front();
-    words.erase(words.begin());
-    const fs::path log = options_.folder / "log.txt";
-    note("$ " + figures::shell_command(words, program));
-    const OwnRun run = run_own_program(arguments, log, cancellation_, before);
-    {
-        const std::lock_guard lock(mutex_);
-        largest_ = std::max(largest_, run.peak_bytes);
-    }
-    if (run.status != 0)
-        throw Error(ErrorCode::internal, "headscope " + arguments.front(), "expected it to succeed",
-                    "found exit status " + std::to_string(run.status) + ": " + run.last_line);
-}
-
 fs::path Reproduction::run() {
-    fs::create_directories(options_.folder);
-    const fs::path plan_file = options_.folder / "plan.json";
-    const bool planned = fs::exists(plan_file);
-    if (planned && !options_.resume)
-        throw Error(ErrorCode::usage, shown(options_.folder), "expected a new folder, or --resume",
-                    "found a plan in it");
-    if (!planned && !options_.resume && !fs::is_empty(options_.folder))
-        throw Error(ErrorCode::usage, shown(options_.folder), "expected a new or empty folder", "found files in it");
-    for (const char* name : {"jobs", "runs", "models", "analyses", "figures"})
-        fs::create_directories(options_.folder / name);
-    if (options_.resume && fs::exists(options_.folder / "time.json"))
-        before_ = JsonView(read_json_file(options_.folder / "time.json", kLargestPlan, "time"), "time.json")
-                      .at("seconds")
-                      .number(0);
-    if (planned)
-        plan_ = reproduce::plan_from_json(read_small_file(plan_file, kLargestPlan, "plan"), plan_file.string());
+    if (enter_folder({"jobs", "runs", "models", "analyses", "figures"}))
+        plan_ = reproduce::plan_from_json(read_small_file(plan_file(), kLargestPlan, "plan"), plan_file().string());
     else
         make_plan();
+    enter_budget();
     write_text();
 
-    do_trials();
+    std::vector<Replay::Trial> trials;
+    for (const Trial& trial : plan_.trials)
+        trials.push_back({trial.name, trial.ablation, [this, &trial] { return is_done(trial); },
+                          [this, &trial] { do_trial(trial); }});
+    do_trials(std::move(trials));
     gather();
     draw();
     const fs::path report = write_report();
@@ -145,62 +93,9 @@ fs::path Reproduction::run() {
     return report;
 }
 
-void Reproduction::do_trials() {
-    const std::int64_t workers = workers_now(plan_.workers);
-    if (workers < plan_.workers) {
-        const std::string text = std::to_string(workers) + " of the planned " + std::to_string(plan_.workers) +
-                                 " runs went side by side, for want of free memory.";
-        note(text);
-        missing_.push_back(text);
-    }
-    in_threads(workers, [this](const std::atomic<bool>& failed) { work(failed); });
-    plan_.planned_seconds = std::min(plan_.planned_seconds, spent() + plan_.end_seconds);
-    if (left_out_.empty() && others_left_out_ == 0) return;
-    std::string names;
-    for (const std::string& name : left_out_) names += (names.empty() ? "" : ", ") + name;
-    if (others_left_out_ > 0)
-        names += (names.empty() ? "" : ", and ") + std::to_string(others_left_out_) + " runs of other layouts";
-    missing_.push_back("Left out, for the minutes were over: " + names + ".");
-}
-
-/// Seconds of one more trial: the longest of the last ones, a machine that was busy at the beginning may not be now.
-double Reproduction::next_takes() const {
-    const auto count = std::min(trial_seconds_.size(), static_cast<std::size_t>(plan_.workers));
-    double longest = 0;
-    for (std::size_t i = trial_seconds_.size() - count; i < trial_seconds_.size(); ++i)
-        longest = std::max(longest, trial_seconds_[i]);
-    return longest;
-}
-
-/// One of the workers: takes trials until there is none, or no time for one.
-void Reproduction::work(const std::atomic<bool>& failed) {
-    for (;;) {
-        const Trial* trial = nullptr;
-        {
-            const std::lock_guard lock(mutex_);
-            while (next_ < plan_.trials.size() && is_done(plan_.trials[next_])) ++next_;
-            if (next_ >= plan_.trials.size() || failed) return;
-            trial = &plan_.trials[next_++];
-            // Layouts that nothing was planned for must not cost the end its time, on a machine that slows down either.
-            const double margin = trial->ablation && !plan_.with_ablation ? 1.3 : 1;
-            late_ = late_ || 60 * plan_.minutes - margin * plan_.end_seconds - spent() < 1.1 * margin * next_takes();
-            if (late_) {
-                if (trial->ablation)
-                    ++others_left_out_;
-                else
-                    left_out_.push_back(trial->name);
-                continue;
-            }
-            tell("training " + trial->name + " (" + std::to_string(next_) + " of " +
-                 std::to_string(plan_.trials.size()) + ")");
-        }
-        const double begin = spent();
-        const Outcome outcome = do_trial(*trial);
-        const std::lock_guard lock(mutex_);
-        trial_seconds_.push_back(spent() - begin);
-        if (!outcome.done) missing_.push_back("Failed: " + trial->name + ": " + outcome.problem + ".");
-        keep_time();
-    }
+void Reproduction::enter_budget() {
+    budget_ = {plan_.minutes, plan_.planned_seconds, plan_.end_seconds,
+               plan_.workers, plan_.run_bytes,       plan_.with_ablation};
 }
 
 void Reproduction::write_text() {
@@ -220,33 +115,13 @@ bool Reproduction::is_done(const Trial& trial) const {
            (!analysed(trial) || fs::exists(analysis_file(trial)));
 }
 
-Reproduction::Outcome Reproduction::do_trial(const Trial& trial) {
-    try {
-        const fs::path run = run_folder(trial);
-        train(trial);
-        if (!fs::exists(run / "scores.evaluation.h5")) evaluate(run, run / "scores.evaluation.h5", false);
-        if (trial.configuration() == "hybrid" && !fs::exists(run / "skip.evaluation.h5"))
-            evaluate(run, run / "skip.evaluation.h5", true);
-        if (analysed(trial) && !fs::exists(analysis_file(trial))) analyse(trial);
-        return {true, ""};
-    } catch (const Error& error) {
-        return {false, error.what()};
-    }
-}
-
-void Reproduction::train(const Trial& trial) {
-    const fs::path run = run_folder(trial), job = options_.folder / "jobs" / (trial.name + ".toml");
-    const bool begun = fs::exists(run / "job.toml");
-    if (!begun) {
-        write_file(job, training::job_text(reproduce::job_of(plan_, trial)));
-        own({"train", job.string(), "-o", run.string()}, options_.launch);
-        return;
-    }
-    for (const auto& event : training::read_journal(run / training::kJournalName)) {
-        const auto* changed = std::get_if<training::StateChanged>(&event.what);
-        if (changed != nullptr && changed->state == training::RunState::finished) return;
-    }
-    own({"train", "-o", run.string(), "--resume"}, options_.launch);
+void Reproduction::do_trial(const Trial& trial) {
+    const fs::path run = run_folder(trial);
+    train(reproduce::job_of(plan_, trial), options_.folder / "jobs" / (trial.name + ".toml"), run);
+    if (!fs::exists(run / "scores.evaluation.h5")) evaluate(run, run / "scores.evaluation.h5", false);
+    if (trial.configuration() == "hybrid" && !fs::exists(run / "skip.evaluation.h5"))
+        evaluate(run, run / "skip.evaluation.h5", true);
+    if (analysed(trial) && !fs::exists(analysis_file(trial))) analyse(trial);
 }
 
 void Reproduction::evaluate(const fs::path& run, const fs::path& output, bool skip) {

@@ -34,31 +34,7 @@ constexpr const char* kFigureOrder[] = {"loss-uniform",  "loss-hybrid",  "contex
                                         "radar-uniform", "radar-hybrid", "logits-rnd-emb-qk",  "logits-non-approximate",
                                         "cost"};
 
-std::string machine() {
-    const std::string name = processor_name();
-    return std::to_string(usable_processors()) + " cores of " + (name.empty() ? "an unnamed processor" : escaped(name));
-}
-
 }  // namespace
-
-void Reproduction::figure(const std::string& name, const std::string& caption,
-                          const std::vector<std::string>& arguments) {
-    const fs::path base = options_.folder / "figures" / name;
-    try {
-        for (const char* ending : {".pdf", ".png", ".csv"}) {
-            std::vector<std::string> words{"export"};
-            words.insert(words.end(), arguments.begin(), arguments.end());
-            words.insert(words.end(), {"-o", base.string() + ending});
-            own(words);
-        }
-    } catch (const Error& error) {
-        const std::lock_guard lock(mutex_);
-        missing_.push_back("Figure " + name + " could not be drawn: " + error.what() + ".");
-        return;
-    }
-    const std::lock_guard lock(mutex_);
-    drawn_.push_back({name, caption});
-}
 
 void Reproduction::draw_cost() {
     figure("cost", kCostCaption, {"deconattn-500m", "--figure", "cost"});
@@ -125,10 +101,7 @@ void Reproduction::draw() {
     else if (drawn_.empty())
         drawn_.push_back({"cost", kCostCaption});
     tell("drawing");
-    std::atomic<std::size_t> next{0};
-    in_threads(workers_now(plan_.workers), [&](const std::atomic<bool>&) {
-        for (std::size_t one = next++; one < work.size(); one = next++) work[one]();
-    });
+    side_by_side(work, plan_.workers);
     const auto place = [](const Drawn& one) {
         return std::find(std::begin(kFigureOrder), std::end(kFigureOrder), one.name) - std::begin(kFigureOrder);
     };

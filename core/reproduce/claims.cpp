@@ -25,19 +25,6 @@ std::string whole_percent(double share) {
     return text;
 }
 
-/// Counts what held and what did not among the parts of one claim.
-class Parts {
-public:
-    void add(bool held) { (held ? held_ : failed_) += 1; }
-    Verdict verdict() const {
-        if (held_ + failed_ == 0) return Verdict::not_measured;
-        return failed_ == 0 ? Verdict::held : held_ == 0 ? Verdict::failed : Verdict::partly;
-    }
-
-private:
-    int held_ = 0, failed_ = 0;
-};
-
 class Judge {
 public:
     Judge(const Plan& plan, const Scores& scores, const std::vector<Indicators>& analyses)
@@ -58,20 +45,18 @@ private:
     static std::string named(const std::string& mixer, const Spread& spread) {
         return label_of(mixer) + " " + spread_text(spread);
     }
-    static void append(std::string& text, const std::string& part) { text += (text.empty() ? "" : "; ") + part; }
-
     Claim hybrids_near_standard() const {
         Claim claim{"Hybrids (Standard in the even layers) come near Standard, even those whose mixer fails alone",
                     "perplexity against Standard's 38.1: Approximate +3.4 %, Non-approximate +3.4 %, RndEmbQK +3.1 %, "
                     "FixedSeqQK +1.0 %, StaticEmbQK +1.6 %; MLP +20.2 %",
                     "perplexity at most 5 % above Standard's, for the five mixers that mix tokens", "",
                     Verdict::not_measured};
-        Parts parts;
+        ClaimParts parts;
         for (const char* mixer : kVariants) {
             const Spread hybrid = perplexity(mixer, "hybrid");
             if (hybrid.count == 0 || standard().count == 0) continue;
             const double above = hybrid.mean / standard().mean - 1;
-            append(claim.found, label_of(mixer) + " " + percent(above));
+            append_found(claim.found, label_of(mixer) + " " + percent(above));
             if (std::string(mixer) != "mlp") parts.add(above <= 0.05);
         }
         claim.verdict = parts.verdict();
@@ -102,18 +87,18 @@ private:
             "", Verdict::not_measured};
         const Spread mlp = perplexity("mlp", "uniform");
         if (mlp.count == 0) return claim;
-        Parts parts;
+        ClaimParts parts;
         claim.found = named("mlp", mlp);
         for (const char* mixer : {"standard", "approximate", "rnd_emb_qk", "fixed_seq_qk", "static_emb_qk"}) {
             const Spread other = std::string(mixer) == "standard" ? standard() : perplexity(mixer, "uniform");
             if (other.count == 0) continue;
-            append(claim.found, named(mixer, other));
+            append_found(claim.found, named(mixer, other));
             parts.add(mlp.mean > other.mean);
         }
         const Spread narrow = scores_.perplexity({"mlp", "uniform"}, shortest_);
         if (narrow.count > 0) {
-            append(claim.found, "MLP with a context of " + std::to_string(shortest_) + " instead of " +
-                                    std::to_string(length_) + ": " + percent(narrow.mean / mlp.mean - 1));
+            append_found(claim.found, "MLP with a context of " + std::to_string(shortest_) + " instead of " +
+                                          std::to_string(length_) + ": " + percent(narrow.mean / mlp.mean - 1));
             parts.add(std::abs(narrow.mean / mlp.mean - 1) < 0.02);
         }
         claim.verdict = parts.verdict();
@@ -126,11 +111,11 @@ private:
                     Verdict::not_measured};
         const Spread own = perplexity("approximate", "uniform");
         if (own.count == 0) return claim;
-        Parts parts;
+        ClaimParts parts;
         for (const char* mixer : kVariants) {
             const Spread other = perplexity(mixer, "uniform");
             if (other.count == 0) continue;
-            append(claim.found, named(mixer, other));
+            append_found(claim.found, named(mixer, other));
             if (std::string(mixer) != "approximate") parts.add(own.mean < other.mean);
         }
         // There is one nearest: to be ahead of some is no part of it.
@@ -145,11 +130,11 @@ private:
         const auto accuracy = [&](const char* mixer) { return scores_.accuracy({mixer, "uniform"}, length_); };
         const Spread own = accuracy("static_emb_qk");
         if (own.count == 0) return claim;
-        Parts parts;
+        ClaimParts parts;
         claim.found = named("static_emb_qk", own);
         for (const char* mixer : {"rnd_emb_qk", "fixed_seq_qk"}) {
             if (accuracy(mixer).count == 0) continue;
-            append(claim.found, named(mixer, accuracy(mixer)));
+            append_found(claim.found, named(mixer, accuracy(mixer)));
             parts.add(own.mean > accuracy(mixer).mean);
         }
         claim.verdict = parts.verdict();
@@ -160,11 +145,12 @@ private:
         Claim claim{"The simple blocks of a hybrid matter: without them it breaks",
                     "perplexity 2E+4 to 2E+6 instead of 38.5 to 45.8", "perplexity at least three times the hybrid's",
                     "", Verdict::not_measured};
-        Parts parts;
+        ClaimParts parts;
         for (const char* mixer : kVariants) {
             const Spread skip = perplexity(mixer, "skip"), hybrid = perplexity(mixer, "hybrid");
             if (skip.count == 0 || hybrid.count == 0) continue;
-            append(claim.found, label_of(mixer) + " " + number_text(hybrid.mean) + " → " + number_text(skip.mean));
+            append_found(claim.found,
+                         label_of(mixer) + " " + number_text(hybrid.mean) + " → " + number_text(skip.mean));
             parts.add(skip.mean >= 3 * hybrid.mean);
         }
         claim.verdict = parts.verdict();
@@ -179,13 +165,13 @@ private:
             "perplexity falls from the shortest to the longest context for Standard, the five hybrids and the "
             "uniform Approximate, RndEmbQK, FixedSeqQK and StaticEmbQK",
             "", Verdict::not_measured};
-        Parts parts;
+        ClaimParts parts;
         const auto look = [&](const std::string& mixer, const std::string& configuration) {
             const Spread narrow = scores_.perplexity({mixer, configuration}, shortest_),
                          wide = perplexity(mixer, configuration);
             if (narrow.count == 0 || wide.count == 0) return;
-            append(claim.found, label_of(mixer) + (mixer == "standard" ? "" : " " + configuration) + " " +
-                                    number_text(narrow.mean) + " → " + number_text(wide.mean));
+            append_found(claim.found, label_of(mixer) + (mixer == "standard" ? "" : " " + configuration) + " " +
+                                          number_text(narrow.mean) + " → " + number_text(wide.mean));
             parts.add(wide.mean < narrow.mean);
         };
         look("standard", "standard");
@@ -204,18 +190,18 @@ private:
             "that of the Standard layers of its own hybrid, in the mean over seeds",
             "", Verdict::not_measured};
         const Which base{"standard", "standard"};
-        Parts parts;
+        ClaimParts parts;
         const Spread between = distances_over_seeds(base, base, analyses_);
         for (const char* mixer : kVariants) {
             if (std::string(mixer) == "mlp") continue;
             const Spread far = distances_over_seeds({mixer, "uniform"}, base, analyses_),
                          near = distances_over_seeds({mixer, "hybrid"}, base, analyses_, "standard");
             if (far.count == 0 || near.count == 0) continue;
-            append(claim.found, label_of(mixer) + " uniform " + spread_text(far) + ", Standard layers of its hybrid " +
-                                    spread_text(near));
+            append_found(claim.found, label_of(mixer) + " uniform " + spread_text(far) +
+                                          ", Standard layers of its hybrid " + spread_text(near));
             parts.add(far.mean > near.mean);
         }
-        if (between.count > 0) append(claim.found, "Standard of other seeds " + number_text(between.mean));
+        if (between.count > 0) append_found(claim.found, "Standard of other seeds " + number_text(between.mean));
         claim.verdict = parts.verdict();
         return claim;
     }
@@ -229,13 +215,13 @@ private:
             "its share of scores beyond 10 is not below theirs, in the mean over seeds, for RndEmbQK and "
             "Non-approximate",
             "", Verdict::not_measured};
-        Parts parts;
+        ClaimParts parts;
         for (const char* mixer : {"rnd_emb_qk", "non_approximate"}) {
             const OutlierSpread wide = outliers_over_seeds({mixer, "uniform"}, analyses_),
                                 narrow = outliers_over_seeds({mixer, "hybrid"}, analyses_);
             if (wide.largest.count == 0 || narrow.largest.count == 0) continue;
-            append(claim.found,
-                   label_of(mixer) + " uniform " + outliers_text(wide) + ", hybrid " + outliers_text(narrow));
+            append_found(claim.found,
+                         label_of(mixer) + " uniform " + outliers_text(wide) + ", hybrid " + outliers_text(narrow));
             parts.add(wide.largest.mean > narrow.largest.mean);
             parts.add(wide.above_ten.mean >= narrow.above_ten.mean);
         }
@@ -254,13 +240,13 @@ private:
         const std::int64_t standard = scores_.parameters({"standard", "standard"});
         if (standard == 0) return claim;
         claim.found = "Standard " + std::to_string(standard);
-        Parts parts;
+        ClaimParts parts;
         for (const char* mixer : kVariants) {
             for (const char* configuration : {"uniform", "hybrid"}) {
                 const std::int64_t own = scores_.parameters({mixer, configuration});
                 if (own == 0) continue;
                 if (own != standard)
-                    append(claim.found, label_of(mixer) + " " + configuration + " " + std::to_string(own));
+                    append_found(claim.found, label_of(mixer) + " " + configuration + " " + std::to_string(own));
                 parts.add(own == standard ||
                           (std::string(mixer) == "mlp" && own < standard &&
                            static_cast<double>(standard - own) < 0.01 * static_cast<double>(standard)));
@@ -276,50 +262,6 @@ private:
 };
 
 }  // namespace
-
-std::string verdict_text(Verdict verdict) {
-    switch (verdict) {
-        case Verdict::held:
-            return "held";
-        case Verdict::partly:
-            return "held in part";
-        case Verdict::failed:
-            return "did not hold";
-        case Verdict::undecided:
-            return "undecided: too little was learned";
-        case Verdict::not_measured:
-            return "not measured";
-    }
-    return "";
-}
-
-std::string number_text(double value) {
-    if (!std::isfinite(value)) return "–";
-    char text[40];
-    const double size = std::abs(value);
-    if (size >= 1e5)
-        std::snprintf(text, sizeof text, "%.1E", value);
-    else
-        std::snprintf(text, sizeof text,
-                      size >= 1000  ? "%.0f"
-                      : size >= 100 ? "%.1f"
-                      : size >= 10  ? "%.2f"
-                                    : "%.3f",
-                      value);
-    return text;
-}
-
-std::string spread_text(const Spread& spread) {
-    if (spread.count == 0) return "–";
-    const std::string mean = number_text(spread.mean);
-    if (!std::isfinite(spread.deviation)) return mean;
-    if (mean.find('E') != std::string::npos) return mean + " ± " + number_text(spread.deviation);
-    const std::size_t point = mean.find('.');
-    char deviation[40];  // as many places as the mean has
-    std::snprintf(deviation, sizeof deviation, "%.*f",
-                  point == std::string::npos ? 0 : static_cast<int>(mean.size() - point - 1), spread.deviation);
-    return mean + " ± " + deviation;
-}
 
 bool learned(const Plan& plan, const Scores& scores) {
     const Spread standard = scores.perplexity({"standard", "standard"}, plan.sequence_length),

@@ -27,18 +27,6 @@ double mean_of(const std::vector<double>& values, std::size_t first, std::size_t
 
 }  // namespace
 
-Spread spread_of(const std::vector<double>& values) {
-    Spread spread;
-    spread.count = static_cast<std::int64_t>(values.size());
-    if (values.empty()) return spread;
-    double sum = 0, squares = 0;
-    for (const double value : values) sum += value;
-    spread.mean = sum / static_cast<double>(values.size());
-    for (const double value : values) squares += (value - spread.mean) * (value - spread.mean);
-    if (values.size() > 1) spread.deviation = std::sqrt(squares / static_cast<double>(values.size() - 1));
-    return spread;
-}
-
 Which which_of(const store::EvaluatedModel& model) {
     if (model.mixer == "standard") return {"standard", "standard"};
     if (!model.skipped.empty()) return {model.mixer, "skip"};

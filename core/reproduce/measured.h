@@ -11,17 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "core/reproduce/claim.h"
 #include "core/store/evaluation_file.h"
 
 namespace headscope::reproduce {
-
-/// Over seeds: mean, and the standard deviation (divisor n - 1; NaN for one).
-struct Spread {
-    double mean = std::numeric_limits<double>::quiet_NaN();
-    double deviation = std::numeric_limits<double>::quiet_NaN();
-    std::int64_t count = 0;
-};
-Spread spread_of(const std::vector<double>& values);
 
 /// Mixer and configuration ("standard", "uniform", "hybrid", "skip", or a layout of the ablation).
 using Which = std::pair<std::string, std::string>;

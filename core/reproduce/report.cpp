@@ -44,11 +44,6 @@ private:
         return text;
     }
 
-    static std::string seconds_text(double seconds) {
-        const auto whole = static_cast<std::int64_t>(std::lround(seconds));
-        return (whole < 60 ? "" : std::to_string(whole / 60) + " min ") + std::to_string(whole % 60) + " s";
-    }
-
     /// As the paper prints it.
     static std::string printed(double value) {
         char text[40];
@@ -99,39 +94,13 @@ private:
     }
 
     void claims() {
-        const std::vector<Claim> list = judge(in_.plan, scores_, in_.analyses);
-        line("## Which of its claims held here");
-        line();
-        int held = 0, partly = 0, failed = 0, undecided = 0;
-        for (const Claim& claim : list) {
-            held += claim.verdict == Verdict::held;
-            partly += claim.verdict == Verdict::partly;
-            failed += claim.verdict == Verdict::failed;
-            undecided += claim.verdict == Verdict::undecided || claim.verdict == Verdict::not_measured;
-        }
-        line(std::to_string(held) + " of " + std::to_string(list.size()) + " held, " + std::to_string(partly) +
-             " in part, " + std::to_string(failed) + " did not" +
-             (undecided > 0 ? ", " + std::to_string(undecided) + " are open" : "") +
-             ". The criteria were fixed in the program before anything was trained.");
-        line();
-        if (!learned(in_.plan, scores_)) {
-            line(
-                "**Standard itself did not get 3 % below MLP, which sees one token: in so few tokens no model learned "
-                "to "
-                "use its context, so mixers cannot be told apart. More minutes are needed for verdicts.**");
-            line();
-        }
-        line("| claim | verdict |");
-        line("| --- | --- |");
-        for (const Claim& claim : list) line("| " + claim.title + " | **" + verdict_text(claim.verdict) + "** |");
-        line();
-        for (const Claim& claim : list) {
-            line("**" + claim.title + ": " + verdict_text(claim.verdict) + ".**");
-            line("- Paper: " + claim.paper + ".");
-            line("- Criterion: " + claim.criterion + ".");
-            line("- Here: " + (claim.found.empty() ? "nothing was measured" : claim.found) + ".");
-            line();
-        }
+        text_ += claims_markdown(
+            judge(in_.plan, scores_, in_.analyses),
+            learned(in_.plan, scores_)
+                ? ""
+                : "**Standard itself did not get 3 % below MLP, which sees one token: in so few tokens no model "
+                  "learned "
+                  "to use its context, so mixers cannot be told apart. More minutes are needed for verdicts.**");
     }
 
     void row(const std::string& mixer, const std::string& configuration) {
@@ -337,18 +306,7 @@ private:
         return text;
     }
 
-    void figures() {
-        if (in_.figures.empty()) return;
-        line("## Figures");
-        line();
-        for (const ReportFigure& figure : in_.figures) {
-            line("![" + figure.caption + "](figures/" + figure.name + ".png)");
-            line();
-            line(figure.caption + " ([PDF](figures/" + figure.name + ".pdf), [numbers](figures/" + figure.name +
-                 ".csv))");
-            line();
-        }
-    }
+    void figures() { text_ += figures_markdown(in_.figures); }
 
     std::string side_by_side_text() const {
         const Plan& plan = in_.plan;

@@ -10,12 +10,6 @@
 
 namespace headscope::reproduce {
 
-/// A figure that lies beside the report as NAME.pdf and, for the report itself, NAME.png.
-struct ReportFigure {
-    std::string name;     ///< "radar-uniform"
-    std::string caption;  ///< what it shows and which of the paper's figures it stands for
-};
-
 /// Everything that a report says.
 struct ReportInput {
     Plan plan;

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/reproduce/claim.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+namespace headscope::reproduce {
+
+Verdict ClaimParts::verdict() const {
+    if (held_ + failed_ == 0) return Verdict::not_measured;
+    return failed_ == 0 ? Verdict::held : held_ == 0 ? Verdict::failed : Verdict::partly;
+}
+
+void append_found(std::string& found, const std::string& text) {
+    found += (found.empty() ? "" : "; ") + text;
+}
+
+std::string verdict_text(Verdict verdict) {
+    switch (verdict) {
+        case Verdict::held:
+            return "held";
+        case Verdict::partly:
+            return "held in part";
+        case Verdict::failed:
+            return "did not hold";
+        case Verdict::undecided:
+            return "undecided: too little was learned";
+        case Verdict::not_measured:
+            return "not measured";
+    }
+    return "";
+}
+
+std::string number_text(double value) {
+    if (!std::isfinite(value)) return "–";
+    char text[40];
+    const double size = std::abs(value);
+    if (size >= 1e5)
+        std::snprintf(text, sizeof text, "%.1E", value);
+    else
+        std::snprintf(text, sizeof text,
+                      size >= 1000  ? "%.0f"
+                      : size >= 100 ? "%.1f"
+                      : size >= 10  ? "%.2f"
+                                    : "%.3f",
+                      value);
+    return text;
+}
+
+std::string spread_text(const Spread& spread) {
+    if (spread.count == 0) return "–";
+    const std::string mean = number_text(spread.mean);
+    if (!std::isfinite(spread.deviation)) return mean;
+    if (mean.find('E') != std::string::npos) return mean + " ± " + number_text(spread.deviation);
+    const std::size_t point = mean.find('.');
+    char deviation[40];  // as many places as the mean has
+    std::snprintf(deviation, sizeof deviation, "%.*f",
+                  point == std::string::npos ? 0 : static_cast<int>(mean.size() - point - 1), spread.deviation);
+    return mean + " ± " + deviation;
+}
+
+Spread spread_of(const std::vector<double>& values) {
+    Spread spread;
+    spread.count = static_cast<std::int64_t>(values.size());
+    if (values.empty()) return spread;
+    double sum = 0, squares = 0;
+    for (const double value : values) sum += value;
+    spread.mean = sum / static_cast<double>(values.size());
+    for (const double value : values) squares += (value - spread.mean) * (value - spread.mean);
+    if (values.size() > 1) spread.deviation = std::sqrt(squares / static_cast<double>(values.size() - 1));
+    return spread;
+}
+
+std::string seconds_text(double seconds) {
+    const auto whole = static_cast<std::int64_t>(std::lround(seconds));
+    return (whole < 60 ? "" : std::to_string(whole / 60) + " min ") + std::to_string(whole % 60) + " s";
+}
+
+std::string claims_markdown(const std::vector<Claim>& claims, const std::string& remark) {
+    const auto count = [&](Verdict verdict) {
+        return std::count_if(claims.begin(), claims.end(),
+                             [&](const Claim& claim) { return claim.verdict == verdict; });
+    };
+    const auto open = count(Verdict::undecided) + count(Verdict::not_measured);
+    std::string text = "## Which of its claims held here\n\n";
+    text += std::to_string(count(Verdict::held)) + " of " + std::to_string(claims.size()) + " held, " +
+            std::to_string(count(Verdict::partly)) + " in part, " + std::to_string(count(Verdict::failed)) +
+            " did not" + (open > 0 ? ", " + std::to_string(open) + " are open" : "") +
+            ". The criteria were fixed in the program before anything was trained.\n\n";
+    if (!remark.empty()) text += remark + "\n\n";
+    text += "| claim | verdict |\n| --- | --- |\n";
+    for (const Claim& claim : claims) text += "| " + claim.title + " | **" + verdict_text(claim.verdict) + "** |\n";
+    text += "\n";
+    for (const Claim& claim : claims) {
+        text += "**" + claim.title + ": " + verdict_text(claim.verdict) + ".**\n- Paper: " + claim.paper +
+                ".\n- Criterion: " + claim.criterion +
+                ".\n- Here: " + (claim.found.empty() ? "nothing was measured" : claim.found) + ".\n\n";
+    }
+    return text;
+}
+
+std::string figures_markdown(const std::vector<ReportFigure>& figures) {
+    if (figures.empty()) return "";
+    std::string text = "## Figures\n\n";
+    for (const ReportFigure& figure : figures) {
+        text += "![" + figure.caption + "](figures/" + figure.name + ".png)\n\n" + figure.caption + " ([PDF](figures/" +
+                figure.name + ".pdf), [numbers](figures/" + figure.name + ".csv))\n\n";
+    }
+    return text;
+}
+
+}  // namespace headscope::reproduce

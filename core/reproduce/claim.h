@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// A claim of a paper and whether it held here: with a criterion that was fixed before anything ran, what the paper says
+// in numbers, and what was found. What the replays of all papers share.
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace headscope::reproduce {
+
+enum class Verdict {
+    held,
+    partly,
+    failed,
+    undecided,  ///< the models learned too little to tell
+    not_measured
+};
+std::string verdict_text(Verdict verdict);
+
+struct Claim {
+    std::string title;      ///< the claim
+    std::string paper;      ///< the paper's numbers
+    std::string criterion;  ///< when we say that it held
+    std::string found;      ///< our numbers
+    Verdict verdict = Verdict::not_measured;
+};
+
+/// Parts of a claim: it held when all did, in part when some did; none: not measured.
+class ClaimParts {
+public:
+    void add(bool held) { ++(held ? held_ : failed_); }
+    Verdict verdict() const;
+
+private:
+    int held_ = 0, failed_ = 0;
+};
+
+/// `text` after what is there already.
+void append_found(std::string& found, const std::string& text);
+
+/// The report's section: how many held, a table, and each claim with paper, criterion and what was found. `remark` (may
+/// be empty) stands before the table.
+std::string claims_markdown(const std::vector<Claim>& claims, const std::string& remark);
+
+/// Over seeds: mean, and the standard deviation (divisor n - 1; NaN for one).
+struct Spread {
+    double mean = std::numeric_limits<double>::quiet_NaN();
+    double deviation = std::numeric_limits<double>::quiet_NaN();
+    std::int64_t count = 0;
+};
+Spread spread_of(const std::vector<double>& values);
+
+/// "12.3", "12.3 ± 0.4": three or four significant digits.
+std::string number_text(double value);
+std::string spread_text(const Spread& spread);
+/// "3 min 20 s".
+std::string seconds_text(double seconds);
+
+/// A figure that lies beside the report as NAME.pdf and, for the report itself, NAME.png.
+struct ReportFigure {
+    std::string name;     ///< "radar-uniform"
+    std::string caption;  ///< what it shows and which of the paper's figures it stands for
+};
+std::string figures_markdown(const std::vector<ReportFigure>& figures);
+
+}  // namespace headscope::reproduce
