@@ -9,6 +9,7 @@
 
 #include "app/commands/console.h"
 #include "app/commands/context.h"
+#include "app/commands/natsl_replay.h"
 #include "app/commands/options.h"
 #include "app/commands/reproduction.h"
 #include "core/base/machine/processors.h"
@@ -39,7 +40,12 @@ void run(const Options& options, Context& context) {
         wanted.launch.empty() ? std::max<std::int64_t>(1, processors / wanted.settings.threads) : 1;
     ConsoleProgress progress;
     try {
-        const auto report = Reproduction(wanted, progress, context.cancellation).run();
+        std::unique_ptr<Replay> replay;
+        if (options.paper == "natsl")
+            replay = std::make_unique<NatslReplay>(wanted, progress, context.cancellation);
+        else
+            replay = std::make_unique<Reproduction>(wanted, progress, context.cancellation);
+        const auto report = replay->run();
         finish_progress_line();
         if (options.json)
             print_json({{"report", report.string()}});
@@ -64,9 +70,9 @@ void add_reproduce(CLI::App& app, Context& context) {
     auto* command = app.add_subcommand(
         "reproduce", "Replay a paper small: train, evaluate, analyse, draw its figures and report which claims held");
     auto options = std::make_shared<Options>();
-    add_option(*command, "paper", options->paper, "deconattn: Deconstructing Attention")
+    add_option(*command, "paper", options->paper, "deconattn: Deconstructing Attention; natsl: NAtS-L")
         ->required()
-        ->check(one_of({"deconattn"}));
+        ->check(one_of({"deconattn", "natsl"}));
     add_option(*command, "-o,--output", options->output, "A new folder, or with --resume the one to go on in")
         ->required();
     add_option(*command, "--minutes", options->settings.minutes, "Time for all of it, earlier sessions included")

@@ -274,6 +274,24 @@ TokenTypes read_token_types(const std::filesystem::path& analysis, const std::st
     return types;
 }
 
+std::optional<std::pair<double, double>> softmax_share(const store::RunRecord& run) {
+    for (const store::RunIndicator& one : run.probes.indicators) {
+        if (one.name != "softmax_fraction" || run.probes.step.empty()) continue;
+        const std::size_t size = one.values.size() / run.probes.step.size();
+        const auto mean = [&](std::size_t probe) {
+            double sum = 0, count = 0;
+            for (std::size_t i = probe * size; i < (probe + 1) * size; ++i) {
+                if (!std::isfinite(one.values[i])) continue;
+                sum += one.values[i];
+                ++count;
+            }
+            return sum / count;
+        };
+        return std::pair{mean(0), mean(run.probes.step.size() - 1)};
+    }
+    return std::nullopt;
+}
+
 double perplexity_inside(const Plan& plan, const Measured& measured, const std::string& model) {
     const auto own = measured.position.find(model);
     if (own == measured.position.end()) return kNone;

@@ -4,14 +4,16 @@
 // What "Neural Attention Search Linear" claims, from what was measured (core/reproduce/claim.h).
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/reproduce/claim.h"
 #include "core/reproduce/natsl/plan.h"
-#include "core/store/evaluation_file.h"
+#include "core/store/run_record.h"
 
 namespace headscope::reproduce::natsl {
 
@@ -22,6 +24,9 @@ struct TokenTypes {
 };
 /// Of an analysis file.
 TokenTypes read_token_types(const std::filesystem::path& analysis, const std::string& model, const std::string& text);
+
+/// Mean softmax fraction over layers and heads at a run's first and last probe; nothing where it has none.
+std::optional<std::pair<double, double>> softmax_share(const store::RunRecord& run);
 
 struct Latency {
     double prefill = 0, decode = 0;  ///< seconds: of all tokens, of one more
