@@ -32,11 +32,15 @@ struct Kind {
     Generator (*make)(const GeneratorOptions& options, std::int64_t length);
 };
 
-constexpr Kind kinds[] = {{"copy", make_copy},
+constexpr Kind kinds[] = {{"common_words", make_common_words},
+                          {"copy", make_copy},
+                          {"frequent_words", make_frequent_words},
                           {"induction", make_induction},
                           {"markov", make_markov},
                           {"mqar", make_mqar},
-                          {"needle", make_needle}};
+                          {"needle", make_needle},
+                          {"niah", make_niah},
+                          {"tracing", make_tracing}};
 
 const Kind* kind_of(const std::string& name) {
     const auto* found = std::find_if(std::begin(kinds), std::end(kinds), [&](const Kind& k) { return name == k.name; });

@@ -49,6 +49,7 @@ std::string options_text(const Dataset& set);
 struct Generator {
     std::string name;
     std::vector<std::string> pieces;  ///< what each id is called; ids are in [0, pieces.size())
+    bool bytes = false;               ///< ids are those of the tokenizer "bytes"; else each has a piece of its own
     std::vector<double> entropies;    ///< Markov text only, see DataSummary
     std::string settings;             ///< all options as JSON, in order: what names the data
     std::unique_ptr<const BatchSource> source(Split split, std::uint64_t seed) const { return make(split, seed); }

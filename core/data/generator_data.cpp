@@ -5,6 +5,7 @@
 
 #include "core/base/sha256.h"
 #include "core/data/catalog.h"
+#include "core/data/tokenizer_choice.h"
 #include "core/tokenizer/tokenizer.h"
 
 namespace headscope::data {
@@ -31,11 +32,18 @@ class GeneratorData final : public DataSet {
 public:
     GeneratorData(Generator generator, std::int64_t length, bool validates)
         : generator_(std::move(generator)), validates_(validates) {
-        const std::string json = word_level_json(generator_.pieces);
-        tokenizer_ = tokenizer::Tokenizer::from_json(json, "generator " + generator_.name);
-        const nlohmann::ordered_json settings = {{"tokenizer_class", "PreTrainedTokenizerFast"},
-                                                 {"clean_up_tokenization_spaces", false}};
-        tokenizer_files_ = {{"tokenizer.json", json}, {"tokenizer_config.json", settings.dump(1) + "\n"}};
+        if (generator_.bytes) {
+            ChosenTokenizer chosen = byte_tokenizer();
+            tokenizer_ = std::move(chosen.tokenizer);
+            tokenizer_files_ = std::move(chosen.files);
+            separator_ = chosen.separator;
+        } else {
+            const std::string json = word_level_json(generator_.pieces);
+            tokenizer_ = tokenizer::Tokenizer::from_json(json, "generator " + generator_.name);
+            const nlohmann::ordered_json settings = {{"tokenizer_class", "PreTrainedTokenizerFast"},
+                                                     {"clean_up_tokenization_spaces", false}};
+            tokenizer_files_ = {{"tokenizer.json", json}, {"tokenizer_config.json", settings.dump(1) + "\n"}};
+        }
         vocabulary_ = static_cast<std::int64_t>(generator_.pieces.size());
         hash_ = sha256_hex("generator\n" + generator_.settings + "\n" + std::to_string(length) + "\n");
         summary_.name = "generator " + generator_.name;

@@ -5,6 +5,7 @@
 // begun at a hash of the keys. Standard distributions are left alone: they differ between libraries.
 
 #include <cstdint>
+#include <vector>
 
 #include "core/base/scrambled.h"
 
@@ -44,5 +45,8 @@ public:
 private:
     std::uint64_t state_;
 };
+
+/// `count` different numbers of [0, range), in random order; count <= range.
+std::vector<std::int64_t> draw_different(Random& random, std::int64_t range, std::int64_t count);
 
 }  // namespace headscope::data

@@ -48,16 +48,17 @@ private:
     std::uint64_t key_;
 };
 
-/// `count` different numbers of [0, range), in random order; count <= range.
-std::vector<std::int64_t> draw_different(Random& random, std::int64_t range, std::int64_t count);
-
 /// Adds prefix0, prefix1, ...
 void add_pieces(std::vector<std::string>& pieces, const std::string& prefix, std::int64_t count);
 
+Generator make_common_words(const GeneratorOptions& options, std::int64_t length);
 Generator make_copy(const GeneratorOptions& options, std::int64_t length);
+Generator make_frequent_words(const GeneratorOptions& options, std::int64_t length);
 Generator make_induction(const GeneratorOptions& options, std::int64_t length);
 Generator make_markov(const GeneratorOptions& options, std::int64_t length);
 Generator make_mqar(const GeneratorOptions& options, std::int64_t length);
 Generator make_needle(const GeneratorOptions& options, std::int64_t length);
+Generator make_niah(const GeneratorOptions& options, std::int64_t length);
+Generator make_tracing(const GeneratorOptions& options, std::int64_t length);
 
 }  // namespace headscope::data
