@@ -2,6 +2,7 @@
 #include "core/evaluation/score.h"
 
 #include <algorithm>
+#include <functional>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/from_blob.h>
@@ -29,6 +30,12 @@ Wanted wanted_of(const data::DataBatch& batch, std::int64_t sequence) {
     return wanted;
 }
 
+/// The loss of each of targets [n] by logits [n, V], which are overwritten.
+at::Tensor losses_of(at::Tensor logits, const at::Tensor& chosen) {
+    const at::Tensor largest = logits.amax(1, true);
+    return logits.sub_(largest).exp_().sum(1).log() - (chosen - largest).squeeze(1);
+}
+
 /// Adds what a chunk of logits [n, V] says of its targets [n]. The logits are overwritten.
 void add_chunk(at::Tensor logits, const at::Tensor& targets, SequenceScore& score) {
     const at::Tensor chosen = logits.gather(1, targets.unsqueeze(1));
@@ -37,9 +44,7 @@ void add_chunk(at::Tensor logits, const at::Tensor& targets, SequenceScore& scor
     const at::Tensor rank = larger + equal;  // 1: the largest, and alone; 0: not a number, which is right about nothing
     score.correct += (rank == 1).sum().item<std::int64_t>();
     score.in_five += ((rank >= 1) & (rank <= 5)).sum().item<std::int64_t>();
-    const at::Tensor largest = logits.amax(1, true);
-    const at::Tensor loss = logits.sub_(largest).exp_().sum(1).log() - (chosen - largest).squeeze(1);
-    score.loss += loss.sum(at::kDouble).item<double>();
+    score.loss += losses_of(std::move(logits), chosen).sum(at::kDouble).item<double>();
     score.targets += targets.numel();
 }
 
@@ -52,22 +57,13 @@ void check_targets(const model::Model& model, const Wanted& wanted) {
     }
 }
 
-}  // namespace
-
-void check_scorable(const model::Model& model) {
-    if (!model.causal() || model.config().encoder)
-        throw Error(ErrorCode::usage, "evaluate", "expected a decoder", "found " + model.config().family);
-    if (!model.has_head())
-        throw Error(ErrorCode::usage, "evaluate", "expected a model with a head for the vocabulary",
-                    "found none in the file");
-}
-
-std::vector<SequenceScore> score(model::Model& model, const data::DataBatch& batch, const ScoreOptions& options) {
+/// Passes over logits [n, V] and targets [n] of all sequences, in chunks of rows.
+void each_chunk(model::Model& model, const data::DataBatch& batch, const ScoreOptions& options,
+                const std::function<void(std::size_t sequence, at::Tensor logits, const at::Tensor& targets)>& take) {
     check_scorable(model);
     try {
         const c10::InferenceMode inference;
-        std::vector<SequenceScore> scores(static_cast<std::size_t>(batch.sequences));
-        if (batch.sequences == 0 || batch.length == 0) return scores;
+        if (batch.sequences == 0 || batch.length == 0) return;
         model::Batch read;
         read.ids = at::tensor(at::ArrayRef<std::int64_t>(batch.ids), at::kLong).view({batch.sequences, batch.length});
         model::ForwardOptions forward;
@@ -86,13 +82,42 @@ std::vector<SequenceScore> score(model::Model& model, const data::DataBatch& bat
                     return at::tensor(at::ArrayRef<std::int64_t>(values).slice(first, count), at::kLong);
                 };
                 const at::Tensor rows = hidden.select(0, s).index_select(0, part(wanted.rows));
-                add_chunk(model.logits(rows), part(wanted.targets), scores[static_cast<std::size_t>(s)]);
+                take(static_cast<std::size_t>(s), model.logits(rows), part(wanted.targets));
             }
         }
-        return scores;
     } catch (...) {
         throw current_error("evaluation");
     }
+}
+
+}  // namespace
+
+void check_scorable(const model::Model& model) {
+    if (!model.causal() || model.config().encoder)
+        throw Error(ErrorCode::usage, "evaluate", "expected a decoder", "found " + model.config().family);
+    if (!model.has_head())
+        throw Error(ErrorCode::usage, "evaluate", "expected a model with a head for the vocabulary",
+                    "found none in the file");
+}
+
+std::vector<SequenceScore> score(model::Model& model, const data::DataBatch& batch, const ScoreOptions& options) {
+    std::vector<SequenceScore> scores(static_cast<std::size_t>(batch.sequences));
+    each_chunk(model, batch, options, [&](std::size_t sequence, at::Tensor logits, const at::Tensor& targets) {
+        add_chunk(std::move(logits), targets, scores[sequence]);
+    });
+    return scores;
+}
+
+std::vector<std::vector<double>> target_losses(model::Model& model, const data::DataBatch& batch,
+                                               const ScoreOptions& options) {
+    std::vector<std::vector<double>> losses(static_cast<std::size_t>(batch.sequences));
+    each_chunk(model, batch, options, [&](std::size_t sequence, at::Tensor logits, const at::Tensor& targets) {
+        const at::Tensor chosen = logits.gather(1, targets.unsqueeze(1));
+        const at::Tensor some = losses_of(std::move(logits), chosen).to(at::kDouble).contiguous();
+        const double* values = some.const_data_ptr<double>();
+        losses[sequence].insert(losses[sequence].end(), values, values + some.numel());
+    });
+    return losses;
 }
 
 void WindowScorer::add(Window window) {

@@ -31,6 +31,10 @@ void check_scorable(const model::Model& model);
 /// One score a sequence. Losses: log-softmax in float32 of float32 logits, summed in float64.
 std::vector<SequenceScore> score(model::Model& model, const data::DataBatch& batch, const ScoreOptions& options);
 
+/// The same target by target: for each sequence the loss of every target in order.
+std::vector<std::vector<double>> target_losses(model::Model& model, const data::DataBatch& batch,
+                                               const ScoreOptions& options);
+
 /// Gathers windows until a batch of equal lengths is full, and scores it.
 class WindowScorer {
 public:

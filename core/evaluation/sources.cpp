@@ -18,12 +18,16 @@ bool is_corpus(const std::string& name) {
 
 }  // namespace
 
+std::vector<data::SourceFile> source_files(const std::string& entry, const std::string& key) {
+    return is_corpus(entry) ? data::corpus_files(entry) : data::find_sources({entry}, {}, key);
+}
+
 std::unique_ptr<Documents> documents_of(const std::vector<std::string>& data,
                                         std::shared_ptr<const tokenizer::Tokenizer> tokenizer) {
     std::vector<data::SourceFile> files;
     std::string name;
     for (const std::string& entry : data) {
-        const auto found = is_corpus(entry) ? data::corpus_files(entry) : data::find_sources({entry}, {}, "--data");
+        const auto found = source_files(entry, "--data");
         files.insert(files.end(), found.begin(), found.end());
         name += (name.empty() ? "" : ", ") + entry;
     }

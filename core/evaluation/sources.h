@@ -12,6 +12,10 @@
 
 namespace headscope::evaluation {
 
+/// What files an entry names: text files, folders, patterns, or a ready corpus. Error usage, which calls it `key`, for
+/// one that is none of them.
+std::vector<data::SourceFile> source_files(const std::string& entry, const std::string& key);
+
 /// Text files, folders, patterns and ready corpora by name, to be scored with a model's tokenizer. Error usage for an
 /// entry that is none of them.
 std::unique_ptr<Documents> documents_of(const std::vector<std::string>& data,

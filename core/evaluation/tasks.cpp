@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <set>
 
 #include "core/base/error.h"
 #include "core/base/nearest_word.h"
 #include "core/base/text.h"
 #include "core/data/catalog.h"
+#include "core/evaluation/position_score.h"
 
 namespace headscope::evaluation {
 namespace {
@@ -16,12 +19,17 @@ namespace {
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr const char* kPerplexity = "perplexity";
 constexpr const char* kNextToken = "next_token_accuracy";
+constexpr const char* kPositions = "position_perplexity";
+constexpr const char* kRetrieval = "ruler_retrieval";
+constexpr const char* kBucket = "bucket";
+constexpr std::int64_t kBuckets = 32;  ///< of a block, if nothing is said
 
 /// The lengths of a task: as asked, or the one that suits it.
 std::vector<std::int64_t> lengths_of(const Request& request, const Task& task, const model::ModelConfig& config) {
     if (!request.lengths.empty()) return request.lengths;
     const std::int64_t longest = config.max_positions > 0 ? config.max_positions : 2048;
-    if (task.on_text) return {request.training_length > 0 ? std::min(longest, request.training_length) : longest};
+    if (task.kind != TaskKind::generator)
+        return {request.training_length > 0 ? std::min(longest, request.training_length) : longest};
     if (const auto it = request.generator_lengths.find(task.name); it != request.generator_lengths.end())
         return {it->second};
     const std::int64_t usual = data::find_dataset(task.name).sequence_length;
@@ -36,9 +44,51 @@ data::Generator generator_of(const Request& request, const Task& task, std::int6
     return data::make_generator(settings, length);
 }
 
+/// Positions that are put together, of blocks of that length.
+std::int64_t bucket_of(const Request& request, std::int64_t length) {
+    const auto given = request.generator_options.find(kPositions);
+    std::int64_t bucket = (length + kBuckets - 1) / kBuckets;
+    if (given == request.generator_options.end()) return bucket;
+    for (const auto& [name, value] : given->second) {
+        if (name != kBucket)
+            throw Error(ErrorCode::usage, "--task-option", std::string("expected ") + kPositions + "." + kBucket,
+                        "found " + std::string(kPositions) + "." + escaped(name));
+        if (!(value >= 1 && value <= static_cast<double>(length)) || value != std::floor(value))
+            throw Error(ErrorCode::usage, std::string(kPositions) + "." + kBucket,
+                        "expected a whole number from 1 to the length, " + std::to_string(length),
+                        "found " + std::to_string(value));
+        bucket = static_cast<std::int64_t>(value);
+    }
+    return bucket;
+}
+
+/// The lengths that a task's items were made for, or are to be.
+std::vector<std::int64_t> said_lengths(const Request& request, const data::RulerTask& task,
+                                       const model::ModelConfig& config) {
+    const auto read = request.said.files.find(task.name);
+    if (read == request.said.files.end()) return lengths_of(request, find_task(task.name), config);
+    std::set<std::int64_t> lengths;
+    for (const AskedItem& item : read->second) lengths.insert(item.max_length);
+    return {lengths.begin(), lengths.end()};
+}
+
+/// What the model may read at once; 0: anything.
+std::int64_t most_read(const Request& request, const model::ModelConfig& config) {
+    return request.score.beyond_positions && !config.positions_are_a_table ? 0 : config.max_positions;
+}
+
+void check_length(const Request& request, const model::ModelConfig& config, const std::string& name,
+                  std::int64_t length) {
+    const std::int64_t most = most_read(request, config);
+    if (length >= 1 && (most == 0 || length <= most)) return;
+    throw Error(ErrorCode::limit, name,
+                "expected a context length of 1 to " + std::to_string(config.max_positions) + " tokens",
+                "found " + std::to_string(length));
+}
+
 /// Numbers of what has diverged would be missing from the results without a word.
-void check_finite(const TokenScores& scores, const std::string& what) {
-    if (scores.targets() == 0 || std::isfinite(scores.loss())) return;
+void check_finite(double loss, const std::string& what) {
+    if (std::isfinite(loss)) return;
     throw Error(ErrorCode::limit, what, "expected finite logits of the model",
                 "found others: its weights are not finite, or too large for the numbers' type");
 }
@@ -82,13 +132,18 @@ void add_text_rows(const std::string& task, const TextScore& score, Rows rows) {
 const std::vector<Task>& tasks() {
     static const std::vector<Task> all = [] {
         std::vector<Task> list{
-            {kPerplexity, "How well a text's tokens are predicted, in windows as lm-eval-harness rolls them", true,
-             "token_perplexity, loss, word_perplexity, byte_perplexity, bits_per_byte"},
+            {kPerplexity, "How well a text's tokens are predicted, in windows as lm-eval-harness rolls them",
+             TaskKind::windows, "token_perplexity, loss, word_perplexity, byte_perplexity, bits_per_byte"},
             {kNextToken, "Share of a text's tokens that have the largest logit, and that are among the five largest",
-             true, "accuracy, accuracy_of_five"}};
+             TaskKind::windows, "accuracy, accuracy_of_five"},
+            {kPositions, "How well they are predicted at each distance from the begin of a block of --length",
+             TaskKind::positions, "token_perplexity"}};
+        for (const data::RulerTask& task : data::ruler_tasks())
+            list.push_back({task.name, task.summary, TaskKind::said, "score"});
+        list.push_back({kRetrieval, "RULER: the eight niah_* and their mean", TaskKind::said, "score"});
         for (const data::Dataset& set : data::datasets()) {
             if (!set.is_generator) continue;
-            list.push_back({set.name, set.description, false, "accuracy, loss"});
+            list.push_back({set.name, set.description, TaskKind::generator, "accuracy, loss"});
         }
         return list;
     }();
@@ -107,25 +162,41 @@ const Task& find_task(const std::string& name) {
                 "found " + escaped(name));
 }
 
+std::vector<const data::RulerTask*> ruler_tasks_of(const std::vector<std::string>& tasks) {
+    std::vector<const data::RulerTask*> some;
+    const auto add = [&](const data::RulerTask& task) {
+        if (std::find(some.begin(), some.end(), &task) == some.end()) some.push_back(&task);
+    };
+    for (const std::string& name : tasks) {
+        for (const data::RulerTask& task : data::ruler_tasks())
+            if (name == task.name || (name == kRetrieval && task.retrieval)) add(task);
+    }
+    return some;
+}
+
 void check_request(const Request& request, const model::ModelConfig& config, bool has_documents) {
     if (request.tasks.empty()) throw Error(ErrorCode::usage, "--task", "expected a task", "found none");
     for (const std::string& name : request.tasks) {
         const Task& task = find_task(name);
-        if (task.on_text && !has_documents)
+        if (task.kind == TaskKind::said) continue;
+        if (task.on_text() && !has_documents)
             throw Error(ErrorCode::usage, name,
                         request.trained_on.empty()
                             ? "expected text to score (--data, or a run's held-out part)"
                             : "expected the task " + request.trained_on +
                                   ", the generated data that the model was trained on, or text to score (--data)",
                         request.trained_on.empty() ? "found none" : "found a task on text, and no text");
-        for (const std::int64_t length : lengths_of(request, task, config)) {
-            const bool endless =
-                config.max_positions == 0 || (request.score.beyond_positions && !config.positions_are_a_table);
-            if (length < 1 || (!endless && length > config.max_positions))
-                throw Error(ErrorCode::limit, name,
-                            "expected a context length of 1 to " + std::to_string(config.max_positions) + " tokens",
+        const auto lengths = lengths_of(request, task, config);
+        if (task.kind == TaskKind::positions && lengths.size() > 1)
+            throw Error(ErrorCode::usage, name, "expected one --length, that of its blocks",
+                        "found " + std::to_string(lengths.size()));
+        for (const std::int64_t length : lengths) {
+            check_length(request, config, name, length);
+            if (task.kind == TaskKind::positions && length < 2)
+                throw Error(ErrorCode::usage, name, "expected blocks of at least 2 tokens",
                             "found " + std::to_string(length));
-            if (task.on_text) continue;
+            if (task.kind == TaskKind::positions) bucket_of(request, length);
+            if (task.on_text()) continue;
             const auto pieces = static_cast<std::int64_t>(generator_of(request, task, length).pieces.size());
             if (pieces > config.vocabulary)
                 throw Error(ErrorCode::usage, name,
@@ -134,60 +205,197 @@ void check_request(const Request& request, const model::ModelConfig& config, boo
                                 " (the task's options may make it smaller)");
         }
     }
+    for (const data::RulerTask* task : ruler_tasks_of(request.tasks)) {
+        if (!request.said.tokenizer)
+            throw Error(ErrorCode::usage, task->name, "expected a checkpoint with a tokenizer", "found none");
+        if (request.said.files.contains(task->name)) continue;
+        for (const std::int64_t length : said_lengths(request, *task, config)) {
+            check_length(request, config, task->name, length);
+            ruler_maker(request.said, *task, length, request.seed);  // throws where no item fits
+        }
+    }
 }
+
+namespace {
+
+/// A task at a length.
+struct Unit {
+    std::string task;
+    std::int64_t length;
+};
+
+/// Runs units one after the other.
+class TaskRun {
+public:
+    TaskRun(model::Model& model, const Request& request, const Documents* documents, std::int64_t model_index,
+            Progress& progress)
+        : model_(model), request_(request), documents_(documents), model_index_(model_index), progress_(progress) {
+        const auto add = [&](const std::string& name, const std::vector<std::int64_t>& lengths) {
+            for (const std::int64_t length : lengths) units_.push_back({name, length});
+        };
+        const auto usual = [&](const std::string& name) {
+            return lengths_of(request, find_task(name), model.config());
+        };
+        // Windows serve all tasks of theirs: one pass a length.
+        for (const std::string& name : request.tasks)
+            if (find_task(name).kind == TaskKind::windows) windows_.push_back(name);
+        if (!windows_.empty()) add(windows_.front(), usual(windows_.front()));
+        for (const std::string& name : request.tasks) {
+            const TaskKind kind = find_task(name).kind;
+            if (kind == TaskKind::positions || kind == TaskKind::generator) add(name, usual(name));
+        }
+        for (const data::RulerTask* task : ruler_tasks_of(request.tasks))
+            add(task->name, said_lengths(request, *task, model.config()));
+    }
+
+    std::vector<store::EvaluationResult> run() {
+        for (unit_ = 0; unit_ < units_.size(); ++unit_) {
+            const auto& [task, length] = units_[unit_];
+            tell(0);
+            switch (find_task(task).kind) {
+                case TaskKind::windows:
+                    run_windows(length);
+                    break;
+                case TaskKind::positions:
+                    run_positions(task, length);
+                    break;
+                case TaskKind::generator:
+                    run_generator(task, length);
+                    break;
+                case TaskKind::said:
+                    run_said(*data::find_ruler_task(task), length);
+                    break;
+            }
+            tell(1);
+        }
+        if (std::find(request_.tasks.begin(), request_.tasks.end(), kRetrieval) != request_.tasks.end())
+            add_retrieval();
+        return std::move(rows_);
+    }
+
+private:
+    std::string what() const { return units_[unit_].task + " at " + std::to_string(units_[unit_].length); }
+    void tell(double share) {
+        progress_.advance(static_cast<double>(unit_) + share, static_cast<double>(units_.size()), what());
+    }
+    Rows rows_of(const std::string& task, std::int64_t length, std::int64_t count) {
+        return {model_index_, task, length, count, rows_};
+    }
+
+    void run_windows(std::int64_t length) {
+        TextOptions options;
+        options.length = length;
+        options.stride = std::min(request_.stride, length);
+        options.prefix = request_.prefix;
+        options.most_tokens = request_.most_tokens;
+        options.score = request_.score;
+        const TextScore score = score_text(model_, *documents_, options, [this](double share) { tell(share); });
+        if (score.tokens.targets() == 0)
+            throw Error(ErrorCode::usage, documents_->name(), "expected at least two tokens of text", "found fewer");
+        check_finite(score.tokens.loss(), what());
+        for (const std::string& name : windows_)
+            add_text_rows(name, score, rows_of(name, length, score.tokens.targets()));
+    }
+
+    void run_positions(const std::string& task, std::int64_t length) {
+        PositionOptions options;
+        options.length = length;
+        options.bucket = bucket_of(request_, length);
+        options.most_tokens = request_.most_tokens;
+        options.score = request_.score;
+        const auto buckets = score_positions(model_, *documents_, options, [this](double share) { tell(share); });
+        for (const PositionBucket& bucket : buckets) {
+            check_finite(bucket.loss, what());
+            const double perplexity = std::exp(bucket.loss);
+            rows_of(task, bucket.last, bucket.tokens).add("token_perplexity", perplexity, perplexity * bucket.error);
+        }
+    }
+
+    void run_generator(const std::string& task, std::int64_t length) {
+        const auto source =
+            generator_of(request_, find_task(task), length).source(data::Split::validation, request_.seed);
+        const TokenScores scores = score_source(
+            model_, *source, request_.sequences, request_.score,
+            [this](std::int64_t done) { tell(static_cast<double>(done) / static_cast<double>(request_.sequences)); });
+        if (scores.targets() > 0) check_finite(scores.loss(), what());
+        Rows out = rows_of(task, length, scores.targets());
+        out.add("accuracy", scores.accuracy(), scores.accuracy_error());
+        out.add("loss", scores.loss(), scores.loss_error());
+    }
+
+    void run_said(const data::RulerTask& task, std::int64_t length) {
+        check_scorable(model_);
+        std::vector<AskedItem> items;
+        std::optional<data::RulerMaker> maker;
+        if (const auto read = request_.said.files.find(task.name); read != request_.said.files.end()) {
+            for (const AskedItem& item : read->second)
+                if (item.max_length == length) items.push_back(item);
+        } else {
+            maker.emplace(ruler_maker(request_.said, task, length, request_.seed));
+        }
+        const std::int64_t count = maker ? request_.items : std::ssize(items);
+        const std::int64_t most = most_read(request_, model_.config());
+        std::vector<double> scores;
+        for (std::int64_t i = 0; i < count; ++i) {
+            if (request_.score.cancellation) request_.score.cancellation->check();
+            AskedItem item;
+            if (maker) {
+                const data::RulerItem made = maker->item(i);
+                if (request_.said.on_item) request_.said.on_item(task.name, made);
+                item = {data::ruler_prompt(task, made.input, made.gen_prefix), made.outputs, length};
+            } else {
+                item = std::move(items[static_cast<std::size_t>(i)]);
+            }
+            scores.push_back(data::ruler_score(
+                said_answer(model_, request_.said, item.prompt, task.answer_tokens, most, request_.score),
+                item.outputs));
+            tell(static_cast<double>(i + 1) / static_cast<double>(count));
+        }
+        const SaidScore score = mean_score(scores);
+        rows_of(task.name, length, score.items).add("score", score.mean, score.error);
+    }
+
+    /// The mean of the eight at each length that all of them have.
+    void add_retrieval() {
+        struct Sum {
+            double value = 0, square = 0;
+            std::int64_t tasks = 0, items = 0;
+        };
+        std::map<std::int64_t, Sum> sums;
+        for (const auto& row : rows_) {
+            const data::RulerTask* task = data::find_ruler_task(row.task);
+            if (task == nullptr || !task->retrieval) continue;
+            Sum& sum = sums[row.length];
+            sum.value += row.value;
+            sum.square += row.error * row.error;
+            sum.items += row.count;
+            ++sum.tasks;
+        }
+        const std::int64_t all = std::ssize(ruler_tasks_of({kRetrieval}));
+        for (const auto& [length, sum] : sums) {
+            if (sum.tasks != all) continue;
+            const auto n = static_cast<double>(all);
+            rows_of(kRetrieval, length, sum.items).add("score", sum.value / n, std::sqrt(sum.square) / n);
+        }
+    }
+
+    model::Model& model_;
+    const Request& request_;
+    const Documents* documents_;
+    std::int64_t model_index_;
+    Progress& progress_;
+    std::vector<std::string> windows_;
+    std::vector<Unit> units_;
+    std::size_t unit_ = 0;
+    std::vector<store::EvaluationResult> rows_;
+};
+
+}  // namespace
 
 std::vector<store::EvaluationResult> run_tasks(model::Model& model, const Request& request, const Documents* documents,
                                                std::int64_t model_index, Progress& progress) {
     check_request(request, model.config(), documents != nullptr);
-    std::vector<store::EvaluationResult> rows;
-    // Text tasks read the same scores: one pass a length serves all of them.
-    std::vector<std::string> on_text, generated;
-    for (const std::string& name : request.tasks) (find_task(name).on_text ? on_text : generated).push_back(name);
-    struct Unit {
-        std::string task;
-        std::int64_t length;
-    };
-    std::vector<Unit> units;
-    if (!on_text.empty())
-        for (const auto length : lengths_of(request, find_task(on_text.front()), model.config()))
-            units.push_back({on_text.front(), length});
-    for (const std::string& name : generated)
-        for (const auto length : lengths_of(request, find_task(name), model.config())) units.push_back({name, length});
-
-    for (std::size_t u = 0; u < units.size(); ++u) {
-        const auto& [task, length] = units[u];
-        const std::string what = task + " at " + std::to_string(length);
-        const auto tell = [&, u](double share) {
-            progress.advance(static_cast<double>(u) + share, static_cast<double>(units.size()), what);
-        };
-        tell(0);
-        if (find_task(task).on_text) {
-            TextOptions options;
-            options.length = length;
-            options.stride = std::min(request.stride, length);
-            options.prefix = request.prefix;
-            options.most_tokens = request.most_tokens;
-            options.score = request.score;
-            const TextScore score = score_text(model, *documents, options, tell);
-            if (score.tokens.targets() == 0)
-                throw Error(ErrorCode::usage, documents->name(), "expected at least two tokens of text", "found fewer");
-            check_finite(score.tokens, what);
-            for (const std::string& name : on_text)
-                add_text_rows(name, score, {model_index, name, length, score.tokens.targets(), rows});
-        } else {
-            const auto source =
-                generator_of(request, find_task(task), length).source(data::Split::validation, request.seed);
-            const TokenScores scores = score_source(
-                model, *source, request.sequences, request.score,
-                [&](std::int64_t done) { tell(static_cast<double>(done) / static_cast<double>(request.sequences)); });
-            check_finite(scores, what);
-            Rows out(model_index, task, length, scores.targets(), rows);
-            out.add("accuracy", scores.accuracy(), scores.accuracy_error());
-            out.add("loss", scores.loss(), scores.loss_error());
-        }
-        tell(1);
-    }
-    return rows;
+    return TaskRun(model, request, documents, model_index, progress).run();
 }
 
 }  // namespace headscope::evaluation

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What a model can be asked, by name: two tasks on text, and every generator of core/data. Results are rows of an
-// evaluation file. Threads: the compute thread. Errors: Error (usage for what does not fit the model), Stopped.
+// What a model can be asked, by name: tasks on text, every generator of core/data, and RULER's, whose answers the model
+// says. Results are rows of an evaluation file. Threads: the compute thread. Errors: Error (usage for what does not fit
+// the model), Stopped.
 
 #include <cstdint>
 #include <map>
@@ -11,20 +12,28 @@
 #include <vector>
 
 #include "core/base/progress.h"
+#include "core/evaluation/said_answers.h"
 #include "core/evaluation/text_score.h"
 #include "core/store/evaluation_file.h"
 
 namespace headscope::evaluation {
 
+/// windows, positions: of text; said: the model writes its answer.
+enum class TaskKind { windows, positions, generator, said };
+
 struct Task {
     std::string name;
     std::string summary;
-    bool on_text = false;  ///< else a generator's
-    std::string metrics;   ///< names, for people: "token_perplexity, loss, ..."
+    TaskKind kind = TaskKind::generator;
+    std::string metrics;  ///< names, for people: "token_perplexity, loss, ..."
+
+    bool on_text() const { return kind == TaskKind::windows || kind == TaskKind::positions; }
 };
 const std::vector<Task>& tasks();
 /// Error usage with the names that there are, nearest first.
 const Task& find_task(const std::string& name);
+/// RULER's tasks among these, in order and once each: ruler_retrieval is eight of them.
+std::vector<const data::RulerTask*> ruler_tasks_of(const std::vector<std::string>& tasks);
 
 struct Request {
     std::vector<std::string> tasks;
@@ -34,17 +43,20 @@ struct Request {
     std::optional<std::int64_t> prefix;  ///< TextOptions::prefix
     std::int64_t most_tokens = 0;        ///< of text tasks; 0: all
     std::int64_t sequences = 256;        ///< of generators' tasks
-    std::uint64_t seed = 1;              ///< of generators' tasks; their held-out part is read
-    /// Options of generators by task name, as datasets/NAME.json has them; what is not named has its default.
+    std::int64_t items = 500;            ///< of RULER's tasks, at each length
+    std::uint64_t seed = 1;              ///< of generators' tasks, of which the held-out part is read, and of RULER's
+    /// Options of tasks by name: a generator's, as datasets/NAME.json has them, and position_perplexity's bucket. What
+    /// is not named has its default.
     std::map<std::string, std::map<std::string, double>> generator_options;
     std::map<std::string, std::int64_t> generator_lengths;  ///< used where `lengths` is empty
     /// The generator that made what the model was trained on, which fits it: named in errors. Empty: none, or unknown.
     std::string trained_on;
+    SaidAnswers said;  ///< for RULER's tasks
     ScoreOptions score;
 };
 
 /// Refuses what can be refused before weights are read: unknown tasks, lengths beyond the model's positions, text tasks
-/// without documents, ids of generators that the model lacks.
+/// without documents, ids of generators that the model lacks, lengths that no item of RULER's fits.
 void check_request(const Request& request, const model::ModelConfig& config, bool has_documents);
 
 /// Runs every task at every length; rows are for model number `model_index`. `documents` may be null when no task is on

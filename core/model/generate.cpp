@@ -128,6 +128,7 @@ std::vector<std::int64_t> generate(Model& model, std::span<const std::int64_t> p
     ForwardOptions forward;
     forward.cache = cache.get();
     forward.beyond_positions = options.beyond_positions;
+    forward.skip_layers = options.skip_layers;
     forward.cancellation = options.cancellation;
     NotFiniteNumbers numbers(model);
     forward.probe = numbers.probe();

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,6 +28,7 @@ struct GenerateOptions {
     std::uint64_t seed = 0;
     std::vector<std::int64_t> end_tokens;  ///< generation stops after one of them (it is part of the result)
     bool beyond_positions = false;
+    std::set<int> skip_layers;  ///< whole blocks left out
     const Cancellation* cancellation = nullptr;
     std::function<void(std::int64_t token)> on_token;  ///< called as each new token is known
     /// Gets, when all tokens are made, a sentence for each kind of numbers that are NaN or infinite and made no

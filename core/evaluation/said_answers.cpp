@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/evaluation/said_answers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/base/input_file.h"
+#include "core/base/json.h"
+#include "core/base/os_error.h"
+#include "core/model/generate.h"
+
+namespace headscope::evaluation {
+namespace {
+
+constexpr std::uint64_t kLargestFile = std::uint64_t{2} << 30U;
+
+AskedItem read_item(const JsonView& row, const data::RulerTask& task, std::optional<std::int64_t> length) {
+    constexpr IntegerRange lengths{1, std::int64_t{1} << 40U};
+    const std::string input = row.at("input").string();
+    AskedItem item;
+    item.outputs = row.at("outputs").strings();
+    if (item.outputs.empty()) row.at("outputs").refuse(ErrorCode::format, "expected at least one answer");
+    // NVIDIA's prefix begins with the white space that it wants.
+    item.prompt = row.has("answer_prefix") && !row.has("gen_prefix")
+                      ? input + row.at("answer_prefix").string()
+                      : data::ruler_prompt(task, input, row.string_or("gen_prefix", ""));
+    item.max_length = row.has("max_length") || !length ? row.at("max_length").integer(lengths) : *length;
+    return item;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> prompt_ids(const SaidAnswers& said, const std::string& prompt) {
+    bool begun = false;
+    if (said.prefix) {
+        const std::int32_t id = static_cast<std::int32_t>(*said.prefix);
+        const std::string first = said.tokenizer->decode({&id, 1});
+        begun = !first.empty() && prompt.starts_with(first);
+    }
+    const auto encoding = said.tokenizer->encode(prompt, !begun);
+    return {encoding.ids.begin(), encoding.ids.end()};
+}
+
+data::RulerMaker ruler_maker(const SaidAnswers& said, const data::RulerTask& task, std::int64_t length,
+                             std::uint64_t seed) {
+    return {task, length, seed, said.essays,
+            [&said](const std::string& prompt) { return std::ssize(prompt_ids(said, prompt)); }};
+}
+
+std::string said_answer(model::Model& model, const SaidAnswers& said, const std::string& prompt, std::int64_t tokens,
+                        std::int64_t most, const ScoreOptions& options) {
+    std::vector<std::int64_t> ids = prompt_ids(said, prompt);
+    if (most > 0) {
+        if (most <= tokens)
+            throw Error(ErrorCode::limit, "answer",
+                        "expected a model that reads more than the " + std::to_string(tokens) + " tokens of an answer",
+                        "found " + std::to_string(most));
+        const std::int64_t over = std::ssize(ids) + tokens - most;
+        if (over > 0) ids.erase(ids.begin(), ids.begin() + over);
+    }
+    model::GenerateOptions generate;
+    generate.tokens = tokens;
+    generate.end_tokens = said.end_tokens;
+    generate.beyond_positions = options.beyond_positions;
+    generate.skip_layers = options.skip_layers;
+    generate.cancellation = options.cancellation;
+    const std::vector<std::int64_t> answer = model::generate(model, ids, generate);
+    std::vector<std::int32_t> said_ids;
+    for (const std::int64_t id : answer) {
+        if (std::find(said.end_tokens.begin(), said.end_tokens.end(), id) != said.end_tokens.end()) break;
+        said_ids.push_back(static_cast<std::int32_t>(id));
+    }
+    return said.tokenizer->decode(said_ids, true);
+}
+
+SaidScore mean_score(const std::vector<double>& scores) {
+    SaidScore result;
+    const auto n = static_cast<double>(scores.size());
+    result.items = std::ssize(scores);
+    for (const double score : scores) result.mean += score / n;
+    double deviations = 0;
+    for (const double score : scores) deviations += (score - result.mean) * (score - result.mean);
+    result.error = scores.size() > 1 ? std::sqrt(deviations / (n - 1) / n) : std::numeric_limits<double>::quiet_NaN();
+    return result;
+}
+
+std::filesystem::path ruler_items_file(const std::filesystem::path& folder, const std::string& task) {
+    return folder / task / "test.jsonl";
+}
+
+std::vector<AskedItem> read_ruler_items(const std::filesystem::path& folder, const data::RulerTask& task,
+                                        std::optional<std::int64_t> length) {
+    const std::filesystem::path path = ruler_items_file(folder, task.name);
+    const std::string text = read_small_file(path, kLargestFile, "items of " + std::string(task.name));
+    std::vector<AskedItem> items;
+    std::int64_t number = 0;
+    for (std::size_t begin = 0; begin < text.size();) {
+        const std::size_t end = std::min(text.find('\n', begin), text.size());
+        const std::string_view line(text.data() + begin, end - begin);
+        begin = end + 1;
+        ++number;
+        if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+        const std::string where = shown(path) + ":" + std::to_string(number);
+        const nlohmann::json row = parse_json(line, where);
+        items.push_back(read_item(JsonView(row, where), task, length));
+    }
+    if (items.empty()) throw Error(ErrorCode::usage, shown(path), "expected items, one object a line", "found none");
+    return items;
+}
+
+std::string ruler_item_line(const data::RulerItem& item) {
+    const nlohmann::ordered_json line = {{"index", item.index},           {"input", item.input},
+                                         {"outputs", item.outputs},       {"length", item.length},
+                                         {"max_length", item.max_length}, {"gen_prefix", item.gen_prefix}};
+    return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace headscope::evaluation
