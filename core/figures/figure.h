@@ -301,11 +301,12 @@ struct FigureOptions {
     Tower tower = Tower::any;                   ///< `attention`, `lines`, `text`, maps of `difference`
     /// `difference`: what the first is subtracted from, where it is not the same; layer and head: of maps.
     std::optional<std::int64_t> other_sequence, other_layer, other_head;
-    std::optional<double> least;         ///< `lines`: smaller weights are not drawn
-    bool scale_per_head = false;         ///< `thumbnails`: each up to its own highest value
-    Stage stage = Stage::before;         ///< `logits`
-    std::optional<std::int64_t> step;    ///< `timeline`: radar and thumbnails at the last probe up to it
-    std::optional<std::int64_t> smooth;  ///< `loss` of runs: steps of the running mean; 1: none
+    std::optional<double> least;       ///< `lines`: smaller weights are not drawn
+    bool scale_per_head = false;       ///< `thumbnails`: each up to its own highest value
+    Stage stage = Stage::before;       ///< `logits`
+    std::optional<std::int64_t> step;  ///< `timeline`: radar and thumbnails at the last probe up to it
+    /// Of the running mean, 1: none. `loss` of runs: steps; `position-perplexity`: buckets.
+    std::optional<std::int64_t> smooth;
     Against against = Against::step;     ///< `loss` of runs, `timeline`
     std::string task, metric;            ///< of evaluations; empty: the first that there is
     std::optional<std::int64_t> length;  ///< of evaluations: context length; `cost`: tokens of the table

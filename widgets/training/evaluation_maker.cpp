@@ -16,7 +16,7 @@ void add_once(std::vector<T>& list, const T& one) {
 
 /// What can be chosen, and of what was chosen that which there is.
 void choose(MadeEvaluation& made) {
-    const figures::EvaluationGroups groups(made.wish.records);
+    const figures::EvaluationGroups groups(made.wish.records, made.wish.recipe);
     const auto& all = groups.measured();
     for (const auto& what : all) add_once(made.tasks, what.task);
     auto& options = made.options;

@@ -148,12 +148,13 @@ void add_record_options(std::vector<FigureOption>& all) {
     const std::vector<std::string> evaluations{"context-perplexity", "ablation", "scaling"};
     all.push_back(optional_count("step", "Radar and thumbnails at the last probe up to this step", {"timeline"},
                                  &FigureOptions::step));
-    all.push_back(
-        optional_count("smooth", "Of runs: steps of the running mean; 1: none", {"loss"}, &FigureOptions::smooth));
+    all.push_back(optional_count("smooth", "Of the running mean: steps of runs, buckets of positions; 1: none",
+                                 {"loss", "position-perplexity"}, &FigureOptions::smooth));
     all.push_back(choice<Against>("against", "Of runs: what the curves are drawn against", {"loss", "timeline"},
                                   {{"step", Against::step}, {"tokens", Against::tokens}, {"time", Against::time}},
                                   [](FigureRequest& r) -> Against& { return r.options.against; }));
-    all.push_back(word_option("task", "A task of the evaluations; default all", evaluations, &FigureOptions::task));
+    all.push_back(word_option("task", "A task of the evaluations; default all", with(evaluations, "ruler"),
+                              &FigureOptions::task));
     all.push_back(word_option("metric", "A metric of them; default the first", evaluations, &FigureOptions::metric));
     all.push_back(optional_count("length", "Tokens: context of an evaluation, or of the table of costs",
                                  {"ablation", "scaling", "cost"}, &FigureOptions::length));

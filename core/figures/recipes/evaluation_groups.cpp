@@ -22,6 +22,26 @@ constexpr std::array<const char*, 11> kLayouts{"uniform", "even",  "odd",  "top"
 constexpr std::size_t kMostResults = 1'000'000;
 /// Nor is one of so many tasks with their metrics, lengths, models, or panels of them.
 constexpr std::size_t kMostMeasured = 200, kMostLengths = 1000, kMostGroups = 2000, kMostPanels = 400;
+/// Each position of a long text may be a length.
+constexpr std::size_t kMostPositions = 200'000;
+constexpr const char* kPositions = "position-perplexity";
+
+/// Which results a recipe draws.
+bool draws(const std::string& recipe, const store::EvaluationResult& result) {
+    const std::string& task = result.task;
+    const bool positions = task == "position_perplexity", latency = task == "prefill" || task == "decode";
+    if (recipe == kPositions) return positions;
+    if (recipe == "latency") return latency;
+    if (recipe == "ruler") return result.metric == "score" && (task.starts_with("niah_") || task.starts_with("ruler_"));
+    return !positions && !latency;
+}
+
+std::string wanted_results(const std::string& recipe) {
+    if (recipe == kPositions) return "results of evaluate --task position_perplexity";
+    if (recipe == "latency") return "results of cost --latency";
+    if (recipe == "ruler") return "results of evaluate --task ruler_retrieval, or another of RULER's tasks,";
+    return "results";
+}
 
 void check_most(const char* what, std::size_t count, std::size_t most) {
     if (count <= most) return;
@@ -142,6 +162,33 @@ Axis label_axis(const std::vector<std::string>& labels) {
     return axis;
 }
 
+std::vector<std::string> group_names(const std::vector<EvaluationGroup>& groups) {
+    std::map<std::string, int> known;
+    for (const auto& group : groups) ++known[group.label];
+    std::vector<std::string> names;
+    for (const auto& group : groups) names.push_back(known[group.label] > 1 ? group.model : group.label);
+    return names;
+}
+
+double mark_training(Panel& panel, const std::set<std::int64_t>& trained, std::int64_t low, std::int64_t high) {
+    std::int64_t end = high;
+    for (const auto length : trained) {
+        if (static_cast<double>(length) > 4 * static_cast<double>(high) || length < low) continue;
+        end = std::max(end, length);
+        panel.markers.push_back({true, static_cast<double>(length), "trained at " + std::to_string(length)});
+    }
+    return static_cast<double>(end);
+}
+
+void set_length_axis(Panel& panel, const std::set<std::int64_t>& lengths, const std::set<std::int64_t>& trained) {
+    panel.x.label = "context length (tokens)";
+    panel.x.scale = ScaleKind::logarithmic;
+    if (lengths.empty()) return;
+    const double high = mark_training(panel, trained, *lengths.begin(), *lengths.rbegin());
+    for (const auto length : lengths) panel.x.ticks.push_back({static_cast<double>(length), std::to_string(length)});
+    panel.x.range = std::pair(static_cast<double>(*lengths.begin()) / 1.15, high * 1.15);
+}
+
 const EvaluationValue* EvaluationGroup::find(const Measured& what, std::int64_t length) const {
     const auto measured = values.find(what);
     if (measured == values.end()) return nullptr;
@@ -149,7 +196,7 @@ const EvaluationValue* EvaluationGroup::find(const Measured& what, std::int64_t 
     return at == measured->second.end() ? nullptr : &at->second;
 }
 
-EvaluationGroups::EvaluationGroups(Evaluations evaluations) {
+EvaluationGroups::EvaluationGroups(Evaluations evaluations, const std::string& recipe) {
     std::size_t results = 0;
     for (const auto& evaluation : evaluations) results += evaluation->results.size();
     if (results > kMostResults) {
@@ -159,7 +206,7 @@ EvaluationGroups::EvaluationGroups(Evaluations evaluations) {
     std::map<decltype(key_of({})), EvaluationGroup> groups;
     for (const auto& evaluation : evaluations) {
         for (const auto& result : evaluation->results) {
-            if (!std::isfinite(result.value)) continue;
+            if (!std::isfinite(result.value) || !draws(recipe, result)) continue;
             const auto& model = evaluation->models[static_cast<std::size_t>(result.model)];
             EvaluationGroup& group = groups[key_of(model)];
             check_most("models in a figure", groups.size(), kMostGroups);
@@ -169,6 +216,7 @@ EvaluationGroups::EvaluationGroups(Evaluations evaluations) {
             group.parameters = model.parameters;
             group.layers = model.layers;
             group.training_length = model.training_length;
+            if (group.model.empty()) group.model = model.name;
             group.label = group_label(model);
             const Measured what{result.task, result.metric};
             if (std::find(all_.begin(), all_.end(), what) == all_.end()) all_.push_back(what);
@@ -190,8 +238,11 @@ EvaluationGroups::EvaluationGroups(Evaluations evaluations) {
         }
         groups_.push_back(std::move(group));
     }
-    for (const Measured& what : all_) check_most("lengths of a task", lengths(what).size(), kMostLengths);
-    if (groups_.empty()) throw Error(ErrorCode::usage, "evaluations", "expected results in these files", "found none");
+    for (const Measured& what : all_)
+        check_most("lengths of a task", lengths(what).size(), recipe == kPositions ? kMostPositions : kMostLengths);
+    if (groups_.empty())
+        throw Error(ErrorCode::usage, "evaluations", "expected " + wanted_results(recipe) + " in these files",
+                    "found none");
 }
 
 std::vector<Measured> EvaluationGroups::chosen(const FigureOptions& options) const {

@@ -38,6 +38,7 @@ struct EvaluationGroup {
     std::string mixer, layout;  ///< as EvaluatedModel has them
     bool skipped = false;       ///< blocks that are not Standard were left out
     std::int64_t parameters = 0, layers = 0, training_length = 0;
+    std::string model;  ///< name of its first model
     std::string label;  ///< "Standard", "RndEmbQK uniform", "MLP even", "MLP even, skipped"
     std::map<Measured, std::map<std::int64_t, EvaluationValue>> values;  ///< by length
 
@@ -47,7 +48,8 @@ struct EvaluationGroup {
 
 class EvaluationGroups {
 public:
-    explicit EvaluationGroups(Evaluations evaluations);
+    /// `recipe`: the results that it draws are taken. Some tasks have a figure of their own and are in no other.
+    explicit EvaluationGroups(Evaluations evaluations, const std::string& recipe = "");
 
     /// Standard first, then by mixer and layout in the paper's order.
     const std::vector<EvaluationGroup>& groups() const noexcept { return groups_; }
@@ -70,6 +72,15 @@ private:
     std::size_t most_seeds_ = 0;
     bool some_have_one_ = false;
 };
+
+/// A name for each group that tells them apart: its label, or its model's name where several have that label.
+std::vector<std::string> group_names(const std::vector<EvaluationGroup>& groups);
+
+/// A logarithmic axis of context lengths: a tick at each, and a marked line where models were trained, as far as that
+/// is near.
+void set_length_axis(Panel& panel, const std::set<std::int64_t>& lengths, const std::set<std::int64_t>& trained);
+/// The marked lines alone, of an axis from `low` to `high`; the end of the axis where a line is beyond.
+double mark_training(Panel& panel, const std::set<std::int64_t>& trained, std::int64_t low, std::int64_t high);
 
 /// Throws Error limit for more panels than anybody looks at: a file may name any number of tasks and layouts.
 void check_panels(std::size_t count);

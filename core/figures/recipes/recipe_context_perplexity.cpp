@@ -115,22 +115,6 @@ private:
         return panel;
     }
 
-    static void set_length_axis(Panel& panel, const std::set<std::int64_t>& lengths,
-                                const std::set<std::int64_t>& trained) {
-        panel.x.label = "context length (tokens)";
-        panel.x.scale = ScaleKind::logarithmic;
-        if (lengths.empty()) return;
-        std::int64_t high = *lengths.rbegin();
-        for (const auto length : trained) {
-            if (length > 4 * *lengths.rbegin() || length < *lengths.begin()) continue;
-            high = std::max(high, length);
-            panel.markers.push_back({true, static_cast<double>(length), "trained at " + std::to_string(length)});
-        }
-        for (const auto length : lengths)
-            panel.x.ticks.push_back({static_cast<double>(length), std::to_string(length)});
-        panel.x.range = std::pair(static_cast<double>(*lengths.begin()) / 1.15, static_cast<double>(high) * 1.15);
-    }
-
     const EvaluationGroups& evaluations_;
     std::vector<Measured> drawn_;
     std::vector<std::string> mixers_, parts_;

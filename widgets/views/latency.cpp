@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "widgets/views/evaluation_view.h"
+#include "widgets/views/views.h"
+
+namespace headscope::widgets {
+
+extern const ViewKind kLatency{
+    "latency", "Latency", "Time to read a text and to say one more token, by length",
+    [](Desk* desk, QWidget* parent) -> View* { return new EvaluationView(desk, "latency", false, parent); },
+    ViewKind::Area::training};
+
+}  // namespace headscope::widgets
