@@ -41,7 +41,7 @@ public:
             const Curve coloured = curve(g);
             figure.legend.push_back({names_[g], coloured.colour, coloured.shade});
         }
-        figure.notes.push_back("Medians; bars from the 10th to the 90th percentile of the repeats.");
+        figure.notes.emplace_back("Medians; bars from the 10th to the 90th percentile of the repeats.");
         figure.table = [table = table()] { return table; };
         return figure;
     }
