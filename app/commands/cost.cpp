@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 
@@ -8,12 +10,15 @@
 
 #include "app/commands/console.h"
 #include "app/commands/context.h"
+#include "app/commands/evaluation_output.h"
 #include "app/commands/layer_list.h"
 #include "app/commands/loading.h"
 #include "app/commands/options.h"
 #include "core/base/error.h"
 #include "core/base/json.h"
+#include "core/base/machine/processors.h"
 #include "core/base/output_file.h"
+#include "core/cost/latency.h"
 #include "core/cost/measure.h"
 #include "core/cost/parameters.h"
 #include "core/evaluation/describe.h"
@@ -31,11 +36,12 @@ using nlohmann::json;
 constexpr std::uint64_t largest_config = 4U << 20U;
 
 struct Options {
-    std::string model, preset, config, lengths = "128,512,2048", output;
-    std::vector<std::string> mixers;
+    std::string preset, config, lengths = "128,512,2048", output;
+    std::vector<std::string> models, mixers;
     std::int64_t batch = 1, tensor_parallel = 1, bytes = 0;
+    std::uint64_t seed = 1;
     int threads = 0;
-    bool measure = false, json = false;
+    bool measure = false, latency = false, json = false;
 };
 
 /// What a cost is asked of: a configuration and its sizes.
@@ -58,7 +64,7 @@ Subject subject_of(const Options& options) {
         subject.parameters = inspection.parameters;
         return subject;
     }
-    if (options.model.empty()) {
+    if (options.models.empty()) {
         subject.name = options.preset.empty() ? "deconattn-500m" : options.preset;
         const auto inspection = model::inspect_config(model::preset_json(subject.name).dump());
         subject.config = inspection.config;
@@ -67,7 +73,7 @@ Subject subject_of(const Options& options) {
             if (preset.name == subject.name) subject.printed = preset.printed;
         return subject;
     }
-    subject.checkpoint = checkpoint::Checkpoint::open(evaluation::checkpoint_in(options.model));
+    subject.checkpoint = checkpoint::Checkpoint::open(evaluation::checkpoint_in(options.models.front()));
     const auto inspection = model::inspect(*subject.checkpoint);
     subject.name = subject.checkpoint->display_name();
     subject.config = inspection.config;
@@ -215,9 +221,119 @@ void print_model(const Subject& subject, const std::vector<cost::MeasuredModel>&
         format_table({"length", "forward", "decode", "training step", "forward peak", "training peak", "cache"}, rows));
 }
 
+std::string seconds_text(double value) {
+    static const char* const units[] = {" ns", " us", " ms", " s"};
+    if (!std::isfinite(value)) return "";
+    int unit = 0;
+    for (value *= 1e9; value >= 1000 && unit < 3; ++unit) value /= 1000;
+    char text[40];
+    std::snprintf(text, sizeof text, "%.3g%s", value, units[unit]);
+    return text;
+}
+
+/// The last minute's load of the machine; NaN where the system does not say.
+double load_average() {
+    double load = 0;
+    return ::getloadavg(&load, 1) == 1 ? load : std::nan("");
+}
+
+store::Evaluation latency_rows(const cost::Latency& latency) {
+    store::Evaluation evaluation;
+    for (const auto& row : latency.rows) {
+        const auto add = [&](const char* task, const char* metric, double value) {
+            if (std::isfinite(value))
+                evaluation.results.push_back({row.model, task, metric, row.length, value, std::nan(""), row.runs});
+        };
+        const auto add_times = [&](const char* task, const cost::Percentiles& times) {
+            add(task, "seconds", times.median);
+            add(task, "seconds_p10", times.p10);
+            add(task, "seconds_p90", times.p90);
+        };
+        add_times("prefill", row.prefill);
+        add("prefill", "peak_bytes", row.peak_bytes);
+        add("prefill", "cache_bytes", row.cache_bytes);
+        add_times("decode", row.decode);
+    }
+    return evaluation;
+}
+
+void print_latency(const cost::Latency& latency, const std::vector<std::string>& names, double load,
+                   const Options& options) {
+    const auto spread = [](const cost::Percentiles& times) {
+        return std::isfinite(times.median) ? seconds_text(times.p10) + " to " + seconds_text(times.p90) : std::string();
+    };
+    std::vector<std::vector<std::string>> rows;
+    for (const auto& row : latency.rows)
+        rows.push_back({escaped(names[static_cast<std::size_t>(row.model)]), std::to_string(row.length),
+                        seconds_text(row.prefill.median), spread(row.prefill), seconds_text(row.decode.median),
+                        spread(row.decode), std::to_string(row.runs), bytes_text(row.peak_bytes),
+                        bytes_text(row.cache_bytes)});
+    print("Medians, and 10th to 90th percentiles, of B = " + std::to_string(options.batch) + " sequences on " +
+          std::to_string(compute_threads()) + " threads; peaks of tensors beside the weights.\n" +
+          format_table({"model", "length", "prefill", "spread", "one token", "spread", "runs", "peak", "cache"}, rows));
+    for (const auto& one : latency.left_out)
+        print(escaped(names[static_cast<std::size_t>(one.model)]) + " is left out at " + std::to_string(one.length) +
+              ": " + one.why + "\n");
+    if (load > usable_processors() / 2.0)
+        print("The machine was busy when this began (load " + std::to_string(std::lround(load)) +
+              "): times may be longer than they need be.\n");
+}
+
+void run_latency(const Options& options, const Cancellation& cancellation) {
+    if (options.models.empty()) throw UsageError("--latency: models are expected; found none");
+    if (options.measure || !options.mixers.empty())
+        throw UsageError("--latency: neither --measure nor --mixers is expected beside it; found one");
+    if (!options.output.empty()) check_evaluation_name(options.output);
+    configure_compute(options.threads, "auto", "cpu");
+    std::vector<std::shared_ptr<const checkpoint::Checkpoint>> checkpoints;
+    std::vector<fs::path> inputs;
+    for (const std::string& path : options.models) {
+        checkpoints.push_back(checkpoint::Checkpoint::open(evaluation::checkpoint_in(path)));
+        inputs.insert(inputs.end(), checkpoints.back()->files().begin(), checkpoints.back()->files().end());
+    }
+    if (!options.output.empty()) OutputFile::check_target(options.output, inputs);
+    cost::LatencyOptions wish;
+    wish.lengths = parse_lengths("--lengths", options.lengths);
+    wish.batch = options.batch;
+    wish.seed = options.seed;
+    wish.cancellation = &cancellation;
+    ConsoleProgress progress;
+    std::vector<std::shared_ptr<model::Model>> models;
+    std::vector<store::EvaluatedModel> described;
+    std::vector<std::string> names;
+    for (const auto& checkpoint : checkpoints) {
+        models.push_back(model::Model::build(*checkpoint, checkpoint::LoadAs::float32, &progress, &cancellation));
+        const auto job = evaluation::job_of(checkpoint->path());
+        described.push_back(evaluation::describe(*checkpoint, *models.back(), {}, job ? &*job : nullptr, cancellation));
+        names.push_back(described.back().name = evaluation::evaluated_name(*checkpoint));
+    }
+    const double load = load_average();
+    const cost::Latency latency = cost::measure_latency(models, wish, progress);
+    finish_progress_line();
+    store::Evaluation evaluation = latency_rows(latency);
+    evaluation.models = std::move(described);
+    json left_out = json::array();
+    for (const auto& one : latency.left_out)
+        left_out.push_back({{"model", one.model}, {"length", one.length}, {"why", one.why}});
+    evaluation.settings_json = json{
+        {"latency",
+         {{"batch", options.batch},
+          {"seed", options.seed},
+          {"threads", compute_threads()},
+          {"load", number(load)},
+          {"left_out", left_out}}}}.dump(-1, ' ', false, json::error_handler_t::replace);
+    if (!options.output.empty()) write_evaluation_as(options.output, evaluation, inputs);
+    if (options.json)
+        print_json(evaluation_json(evaluation));
+    else
+        print_latency(latency, names, load, options);
+}
+
 void run(const Options& options, const Cancellation& cancellation) {
-    if (int(!options.model.empty()) + int(!options.preset.empty()) + int(!options.config.empty()) > 1)
+    if (int(!options.models.empty()) + int(!options.preset.empty()) + int(!options.config.empty()) > 1 ||
+        (options.models.size() > 1 && !options.latency))
         throw UsageError("--preset: a model, a preset or a configuration is expected; found more than one");
+    if (options.latency) return run_latency(options, cancellation);
     configure_compute(options.threads, "auto", "cpu");
     const Subject subject = subject_of(options);
     if (!options.output.empty())
@@ -288,7 +404,7 @@ void add_cost(CLI::App& app, Context& context) {
     using namespace cost_command;
     auto* command = app.add_subcommand("cost", "What mixers cost: the paper's formulas beside what is measured here");
     auto options = std::make_shared<Options>();
-    add_option(*command, "model", options->model, "A checkpoint or run whose sizes are taken");
+    add_option(*command, "model", options->models, "A checkpoint or run whose sizes are taken; with --latency several");
     add_option(*command, "--preset", options->preset, "Sizes by name instead (headscope list presets)");
     add_option(*command, "--config", options->config, "The sizes of a config.json instead");
     add_option(*command, "--lengths", options->lengths, "Tokens: 128,512,2048");
@@ -299,7 +415,11 @@ void add_cost(CLI::App& app, Context& context) {
         ->check(in_range(1, 16));
     add_option(*command, "--mixers", options->mixers, "Some of headscope list mixers")->delimiter(',');
     add_flag(*command, "--measure", options->measure, "Count what runs here, on stacks of two layers of each mixer");
-    add_option(*command, "-o,--output", options->output, "The numbers as CSV");
+    add_flag(*command, "--latency", options->latency,
+             "Time models instead: to read so many tokens, and to say one more behind them");
+    add_option(*command, "--seed", options->seed, "Of the tokens that --latency reads");
+    add_option(*command, "-o,--output", options->output,
+               "The numbers as CSV; with --latency .evaluation.h5, .csv or .json");
     add_option(*command, "--threads", options->threads, "0: all processors")->check(in_range(0, 4096));
     add_flag(*command, "--json", options->json, "One JSON document");
     command->callback(

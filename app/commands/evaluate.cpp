@@ -11,6 +11,7 @@
 
 #include "app/commands/console.h"
 #include "app/commands/context.h"
+#include "app/commands/evaluation_output.h"
 #include "app/commands/layer_list.h"
 #include "app/commands/loading.h"
 #include "app/commands/options.h"
@@ -43,10 +44,6 @@ struct Options {
     int threads = 0;
     bool json = false, beyond_positions = false;
 };
-
-std::string ending(const fs::path& path) {
-    return path.extension().string();
-}
 
 /// "mqar.pairs=4" for each option of a generator's task.
 void set_task_option(evaluation::Request& request, const std::string& text) {
@@ -85,15 +82,6 @@ struct Prepared {
     std::unique_ptr<evaluation::Documents> documents;
     std::optional<training::JobFile> job;  ///< what trained it, where that is known
 };
-
-/// A snapshot is called like its run.
-std::string name_of(const checkpoint::Checkpoint& checkpoint) {
-    const fs::path folder = checkpoint.path();
-    const bool snapshot = folder.parent_path().filename() == "snapshots";
-    if (!snapshot) return checkpoint.display_name();
-    const std::string run = fs::absolute(folder).parent_path().parent_path().filename().string();
-    return checkpoint.adapter() ? run + " + " + checkpoint.adapter()->display_name() : run;
-}
 
 bool wants_text(const std::vector<std::string>& tasks) {
     return std::any_of(tasks.begin(), tasks.end(),
@@ -252,37 +240,6 @@ Prepared prepare(const Options& options, const Hay& hay, const std::string& path
     return prepared;
 }
 
-json number(double value) {
-    return std::isfinite(value) ? json(value) : json();
-}
-
-json document_of(const store::Evaluation& evaluation) {
-    json models = json::array(), results = json::array();
-    for (const auto& model : evaluation.models) {
-        models.push_back({{"name", model.name},
-                          {"path", model.path},
-                          {"sha256", model.sha256},
-                          {"mixer", model.mixer},
-                          {"layout", model.layout},
-                          {"layer_mixers", model.layer_mixers},
-                          {"skipped", model.skipped},
-                          {"parameters", model.parameters},
-                          {"layers", model.layers},
-                          {"training_length", model.training_length},
-                          {"seed", model.seed}});
-    }
-    for (const auto& result : evaluation.results) {
-        results.push_back({{"model", result.model},
-                           {"task", result.task},
-                           {"metric", result.metric},
-                           {"length", result.length},
-                           {"value", number(result.value)},
-                           {"error", number(result.error)},
-                           {"count", result.count}});
-    }
-    return {{"models", models}, {"results", results}, {"settings", json::parse(evaluation.settings_json)}};
-}
-
 std::string significant(double value) {
     if (!std::isfinite(value)) return "";
     char text[40];
@@ -301,21 +258,8 @@ void print_table(const store::Evaluation& evaluation) {
     print(format_table({"model", "task", "metric", "length", "value", "error", "count"}, rows));
 }
 
-void write(const fs::path& path, const store::Evaluation& evaluation, const std::vector<fs::path>& inputs) {
-    if (ending(path) == ".h5") {
-        store::write_evaluation(path, evaluation, inputs);
-        return;
-    }
-    OutputFile file(path, inputs, "evaluation");
-    file.append(ending(path) == ".csv" ? store::evaluation_csv(evaluation) : json_text(document_of(evaluation)));
-    file.publish();
-}
-
 void run(const Options& options, const Cancellation& cancellation) {
-    if (!options.output.empty() && ending(options.output) != ".h5" && ending(options.output) != ".csv" &&
-        ending(options.output) != ".json")
-        throw UsageError("-o: a name that ends in .evaluation.h5, .csv or .json is expected; found " +
-                         escaped(options.output));
+    if (!options.output.empty()) check_evaluation_name(options.output);
     if (!options.adapter.empty() && options.models.size() > 1)
         throw UsageError("--adapter: one model is expected beside it; found " + std::to_string(options.models.size()));
     for (const auto& task : options.tasks) evaluation::find_task(task);
@@ -377,15 +321,15 @@ void run(const Options& options, const Cancellation& cancellation) {
         const auto index = static_cast<std::int64_t>(evaluation.models.size());
         evaluation.models.push_back(evaluation::describe(*one.checkpoint, *model, one.request.score.skip_layers,
                                                          one.job ? &*one.job : nullptr, cancellation));
-        evaluation.models.back().name = name_of(*one.checkpoint);
+        evaluation.models.back().name = evaluation::evaluated_name(*one.checkpoint);
         const auto rows = evaluation::run_tasks(*model, one.request, one.documents.get(), index, progress);
         evaluation.results.insert(evaluation.results.end(), rows.begin(), rows.end());
     }
     finish_progress_line();
     if (dump) dump->publish();
-    if (!options.output.empty()) write(options.output, evaluation, inputs);
+    if (!options.output.empty()) write_evaluation_as(options.output, evaluation, inputs);
     if (options.json)
-        print_json(document_of(evaluation));
+        print_json(evaluation_json(evaluation));
     else
         print_table(evaluation);
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/checkpoint/adapter.h"
 #include "core/model/presets.h"
 #include "core/run/run_folder.h"
 
@@ -61,6 +62,14 @@ store::EvaluatedModel describe(const checkpoint::Checkpoint& checkpoint, const m
     entry.training_length = training_length(job, model.config().max_positions);
     entry.seed = job != nullptr ? job->seed : -1;
     return entry;
+}
+
+std::string evaluated_name(const checkpoint::Checkpoint& checkpoint) {
+    const fs::path folder = checkpoint.path();
+    const bool snapshot = folder.parent_path().filename() == "snapshots";
+    if (!snapshot) return checkpoint.display_name();
+    const std::string run = fs::absolute(folder).parent_path().parent_path().filename().string();
+    return checkpoint.adapter() ? run + " + " + checkpoint.adapter()->display_name() : run;
 }
 
 std::int64_t training_length(const training::JobFile* job, std::int64_t positions) {

@@ -20,6 +20,9 @@ store::EvaluatedModel describe(const checkpoint::Checkpoint& checkpoint, const m
                                const std::set<int>& skipped, const training::JobFile* job,
                                const Cancellation& cancellation);
 
+/// What a checkpoint is called among results: a snapshot like its run.
+std::string evaluated_name(const checkpoint::Checkpoint& checkpoint);
+
 /// Tokens of the longest text that a model of so many positions (0: no limit) read in training: the job's sequences,
 /// else, without a job, its positions.
 std::int64_t training_length(const training::JobFile* job, std::int64_t positions);
