@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "app/window/main_window.h"
+#include "core/figures/recipes/evaluation_groups.h"
 #include "core/store/evaluation_file.h"
 #include "widgets/desk/run_shelf.h"
 #include "widgets/file_dialog.h"
@@ -13,6 +14,14 @@ namespace headscope::app {
 namespace {
 
 const QStringList kViews{QStringLiteral("context_perplexity"), QStringLiteral("ablation"), QStringLiteral("scaling")};
+
+/// The view that the first of a file's results have for themselves; empty: those above draw them.
+QString own_view(const store::Evaluation& record) {
+    for (const char* recipe : {"position-perplexity", "ruler", "latency"})
+        if (!record.results.empty() && figures::draws(recipe, record.results.front()))
+            return QString::fromLatin1(recipe).replace(QLatin1Char('-'), QLatin1Char('_'));
+    return {};
+}
 
 /// The view of the three that has most to say of a file.
 QString best_view(const store::Evaluation& record) {
@@ -95,8 +104,8 @@ void MainWindow::opened_evaluation(const QString& path, const std::shared_ptr<co
 }
 
 void MainWindow::show_evaluation(const store::Evaluation& record) {
-    const QString front = front_name();
-    show_view(kViews.contains(front) ? front : best_view(record));
+    const QString front = front_name(), own = own_view(record);
+    show_view(!own.isEmpty() ? own : kViews.contains(front) ? front : best_view(record));
 }
 
 }  // namespace headscope::app

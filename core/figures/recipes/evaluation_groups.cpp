@@ -26,16 +26,6 @@ constexpr std::size_t kMostMeasured = 200, kMostLengths = 1000, kMostGroups = 20
 constexpr std::size_t kMostPositions = 200'000;
 constexpr const char* kPositions = "position-perplexity";
 
-/// Which results a recipe draws.
-bool draws(const std::string& recipe, const store::EvaluationResult& result) {
-    const std::string& task = result.task;
-    const bool positions = task == "position_perplexity", latency = task == "prefill" || task == "decode";
-    if (recipe == kPositions) return positions;
-    if (recipe == "latency") return latency;
-    if (recipe == "ruler") return result.metric == "score" && (task.starts_with("niah_") || task.starts_with("ruler_"));
-    return !positions && !latency;
-}
-
 std::string wanted_results(const std::string& recipe) {
     if (recipe == kPositions) return "results of evaluate --task position_perplexity";
     if (recipe == "latency") return "results of cost --latency";
@@ -66,6 +56,15 @@ auto key_of(const store::EvaluatedModel& model) {
 }
 
 }  // namespace
+
+bool draws(const std::string& recipe, const store::EvaluationResult& result) {
+    const std::string& task = result.task;
+    const bool positions = task == "position_perplexity", latency = task == "prefill" || task == "decode";
+    if (recipe == kPositions) return positions;
+    if (recipe == "latency") return latency;
+    if (recipe == "ruler") return result.metric == "score" && (task.starts_with("niah_") || task.starts_with("ruler_"));
+    return !positions && !latency;
+}
 
 void check_panels(std::size_t count) {
     check_most("panels: choose a task", count, kMostPanels);

@@ -21,6 +21,9 @@ namespace headscope::figures {
 
 using Evaluations = std::span<const std::shared_ptr<const store::Evaluation>>;
 
+/// Whether a recipe draws a result. Some tasks have a figure of their own and are in no other.
+bool draws(const std::string& recipe, const store::EvaluationResult& result);
+
 /// What a value is of.
 struct Measured {
     std::string task, metric;
@@ -48,7 +51,7 @@ struct EvaluationGroup {
 
 class EvaluationGroups {
 public:
-    /// `recipe`: the results that it draws are taken. Some tasks have a figure of their own and are in no other.
+    /// Of the results that `recipe` draws.
     explicit EvaluationGroups(Evaluations evaluations, const std::string& recipe = "");
 
     /// Standard first, then by mixer and layout in the paper's order.

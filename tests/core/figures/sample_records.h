@@ -119,6 +119,45 @@ inline store::Evaluation sample_evaluation() {
     return all;
 }
 
+/// Three models on long texts: perplexity by position, RULER's tasks at three lengths, latency.
+inline store::Evaluation sample_long_evaluation() {
+    store::Evaluation all;
+    for (const char* mixer : {"standard", "gated_deltanet", "natsl"}) {
+        const auto index = static_cast<std::int64_t>(all.models.size());
+        store::EvaluatedModel model;
+        model.name = mixer;
+        model.mixer = mixer;
+        model.layout = "uniform";
+        model.parameters = 1'000'000;
+        model.layers = 4;
+        model.training_length = 1024;
+        all.models.push_back(model);
+        const bool softmax = index == 0;
+        for (std::int64_t bucket = 1; bucket <= 32; ++bucket) {
+            const double x = static_cast<double>(bucket);
+            const double value = 20 + 10 / x + (softmax && bucket > 8 ? 2 * (x - 8) : 0) + (bucket % 2 == 0 ? 0.5 : 0);
+            all.results.push_back(
+                {index, "position_perplexity", "token_perplexity", 128 * bucket, value, 0.1, 128 * 20});
+        }
+        for (const char* task : {"niah_single_1", "niah_multikey_1", "ruler_retrieval", "ruler_vt"})
+            for (const std::int64_t length : {1024, 2048, 4096})
+                all.results.push_back({index, task, "score", length,
+                                       softmax && length > 1024 ? 0.1 : 0.9 - 0.1 * static_cast<double>(index), 0.03,
+                                       100});
+        for (const std::int64_t length : {1024, 2048, 4096}) {
+            const double once = 1e-5 * static_cast<double>(length) * (softmax ? static_cast<double>(length) / 1024 : 1);
+            for (const auto& [task, time] : {std::pair{"prefill", once}, std::pair{"decode", 1e-3}}) {
+                all.results.push_back({index, task, "seconds", length, time, std::nan(""), 7});
+                all.results.push_back({index, task, "seconds_p10", length, 0.9 * time, std::nan(""), 7});
+                all.results.push_back({index, task, "seconds_p90", length, 1.2 * time, std::nan(""), 7});
+            }
+            all.results.push_back({index, "prefill", "peak_bytes", length, 1e6, std::nan(""), 7});
+            all.results.push_back({index, "prefill", "cache_bytes", length, 2e5, std::nan(""), 7});
+        }
+    }
+    return all;
+}
+
 inline std::shared_ptr<const store::RunRecord> shared(store::RunRecord run) {
     return std::make_shared<const store::RunRecord>(std::move(run));
 }

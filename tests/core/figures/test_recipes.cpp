@@ -72,9 +72,13 @@ TEST_CASE("Every recipe is listed, unknown ones are refused with the list", "[fi
         CHECK(!info.description.empty());
         CHECK(!info.needs.empty());
     }
-    CHECK(names == std::set<std::string>{"ablation", "attention", "context-perplexity", "cost", "difference", "experts",
-                                         "indicators", "lines", "logits", "loss", "radar", "scaling", "states",
-                                         "tensors", "text", "thumbnails", "timeline"});
+    CHECK(names == std::set<std::string>{"ablation",   "attention",  "context-perplexity",
+                                         "cost",       "difference", "experts",
+                                         "indicators", "latency",    "lines",
+                                         "logits",     "loss",       "position-perplexity",
+                                         "radar",      "ruler",      "scaling",
+                                         "states",     "tensors",    "text",
+                                         "thumbnails", "timeline"});
     CHECK(refusal("pie", {}).find("radar, logits, attention, indicators, ") != std::string::npos);
     CHECK(!refusal("radar", {}).empty());
 }
