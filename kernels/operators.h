@@ -11,11 +11,13 @@
 
 #include "kernels/cpu/attention.h"
 #include "kernels/cpu/backward.h"
+#include "kernels/cpu/recurrent.h"
 #include "kernels/cpu/running.h"
 #include "kernels/cpu/taylor_state.h"
 #include "kernels/gpu/operators.h"
 #include "kernels/reference/attention.h"
 #include "kernels/reference/attention_backward.h"
+#include "kernels/reference/recurrent.h"
 #include "kernels/reference/running.h"
 #include "kernels/reference/taylor_state.h"
 
@@ -45,6 +47,10 @@ inline constexpr Operator kAttentionForward{&attention_forward_reference, &cpu::
                                             &attention_forward_gpu};
 inline constexpr Operator kAttentionBackward{&attention_backward_reference, &cpu::attention_backward_cpu,
                                              &attention_backward_gpu};
+inline constexpr Operator kRecurrentForward{&recurrent_forward_reference, &cpu::recurrent_forward_cpu,
+                                            &recurrent_forward_gpu};
+inline constexpr Operator kImplicitStatistics{&implicit_statistics_reference, &cpu::implicit_statistics_cpu,
+                                              &implicit_statistics_gpu};
 inline constexpr Operator kRunningForward{&running_forward_reference, &cpu::running_forward_cpu, &running_forward_gpu};
 inline constexpr Operator kRunningBackward{&running_backward_reference, &cpu::running_backward_cpu,
                                            &running_backward_gpu};

@@ -75,7 +75,7 @@ inline constexpr std::int64_t kRecurrentPiece = 64;
 std::int64_t recurrent_pieces(const RecurrentRule& rule, std::int64_t length);
 
 /// Walks the tokens with the state in cache. `pieces` [B, H, recurrent_pieces, dk, dv] float32: the state at each
-/// piece's start, for recurrent_backward; null: not wanted.
+/// piece's start, for recurrent_backward; null: not wanted. Those of pieces that are all padding are not written.
 void recurrent_forward(const RecurrentInput& input, const MutableView& output, const RecurrentState& state,
                        float* pieces);
 

@@ -6,6 +6,7 @@
 
 #include "kernels/attention.h"
 #include "kernels/attention_backward.h"
+#include "kernels/recurrent.h"
 #include "kernels/running.h"
 #include "kernels/taylor_state.h"
 
@@ -16,6 +17,9 @@ void attention_gpu(const AttentionInput& input, OutputView output, const Statist
 void attention_forward_gpu(const AttentionInput& input, const MutableView& output, const SoftmaxRows& rows);
 void attention_backward_gpu(const AttentionInput& input, const TensorView& output, const TensorView& output_gradient,
                             const SoftmaxRows& rows, const AttentionGradients& gradients);
+void recurrent_forward_gpu(const RecurrentInput& input, const MutableView& output, const RecurrentState& state,
+                           float* pieces);
+void implicit_statistics_gpu(const RecurrentInput& input, ImplicitStatistics* statistics, float* dense);
 void running_forward_gpu(const RunningInput& input, const MutableView& output, const RunningRows& rows,
                          const RunningState& state);
 void running_backward_gpu(const RunningInput& input, const RunningRows& rows, const TensorView& output,

@@ -25,6 +25,14 @@ void attention_backward_gpu(const AttentionInput&, const TensorView&, const Tens
     refuse("attention backward");
 }
 
+void recurrent_forward_gpu(const RecurrentInput&, const MutableView&, const RecurrentState&, float*) {
+    refuse("recurrent attention forward");
+}
+
+void implicit_statistics_gpu(const RecurrentInput&, ImplicitStatistics*, float*) {
+    refuse("statistics of implicit attention");
+}
+
 void running_forward_gpu(const RunningInput&, const MutableView&, const RunningRows&, const RunningState&) {
     refuse("running attention forward");
 }
