@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Some value columns of one head from the first token to the last, in groups of blocks: a group's numbers are made once
+// and then met by one tile after another.
+#include <cmath>
+#include <utility>
+
+#include "kernels/cpu/recurrent.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/recurrent_forward.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "kernels/cpu/recurrent-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace headscope::kernels::cpu::HWY_NAMESPACE {
+namespace {
+
+constexpr std::int64_t kColumns = kRecurrentColumns;
+constexpr std::int64_t kFewTokens = 8;  // that are not worth a copy of the state
+
+class RecurrentPass {
+public:
+    explicit RecurrentPass(const RecurrentTask& task) : task_(task), head_(task.head), size_(task.head.key_size) {
+        stride_ = pad_to_line(size_);
+        width_ = TileWidth();
+        tiles_ = (task.columns + width_ - 1) / width_;
+        float* at = task.scratch;
+        const auto take = [&at](std::int64_t floats) { return std::exchange(at, at + floats); };
+        state_ = {take(size_ * kColumns), width_, size_ * width_};
+        start_ = {take(size_ * kColumns), width_, size_ * width_};
+        keys_ = take(kBlock * stride_);
+        queries_ = take(kBlock * stride_);
+        between_ = take((kBlock + 1) * stride_);
+        faded_ = take(stride_);
+        sum_ = take(stride_);
+        values_ = take(kGroup * kColumns);
+        output_ = take(kGroup * kColumns);
+        for (Block& block : blocks_) PlaceBlock(take(block_floats(stride_)), stride_, block);
+        in_place_ = task.now != nullptr && head_.real <= kFewTokens && task.columns % width_ == 0;
+        if (!in_place_) return;
+        state_ = {task.now + task.first_column, task.value_size, width_};
+        if (task.start != nullptr) start_ = {task.start + task.first_column, task.value_size, width_};
+    }
+
+    void Run() {
+        Begin();
+        float* piece = task_.pieces;
+        for (std::int64_t first = 0; first < head_.real;) {
+            if (IsCancelled(head_)) return;
+            if (piece != nullptr) {
+                CopyOut(state_, piece);
+                piece += size_ * task_.value_size;
+            }
+            const std::int64_t until_end = head_.chunk_size == 0 ? head_.real : head_.chunk_size - position_;
+            const std::int64_t end = HWY_MIN(head_.real, first + HWY_MIN(until_end, kRecurrentPiece));
+            for (std::int64_t token = first; token < end; token += kGroup) Group(token, HWY_MIN(kGroup, end - token));
+            position_ += end - first;
+            first = end;
+            if (head_.chunk_size > 0 && position_ == head_.chunk_size) EndChunk();
+        }
+        Padding();
+        if (task_.decay_after != nullptr)
+            for (std::int64_t c = 0; c < (head_.channels ? size_ : 1); ++c) task_.decay_after[c] = sum_[c];
+        if (in_place_) return;
+        if (task_.now != nullptr) CopyOut(state_, task_.now);
+        if (task_.start != nullptr) CopyOut(start_, task_.start);
+    }
+
+private:
+    /// [dk, columns] as tiles: row r of tile n is at data + n * step + r * stride.
+    struct Tiles {
+        float* data = nullptr;
+        std::int64_t stride = 0, step = 0;
+        float* Row(std::int64_t tile, std::int64_t r) const { return data + tile * step + r * stride; }
+    };
+
+    void Begin() {
+        const bool goes_on = task_.now != nullptr, open = head_.chunk_begin > 0;
+        position_ = head_.chunk_begin;
+        for (std::int64_t c = 0; c < stride_; ++c) {
+            sum_[c] = !open || task_.decay == nullptr || (head_.channels && c >= size_)
+                          ? 0.0f
+                          : task_.decay[head_.channels ? c : 0];
+            faded_[c] = std::exp(sum_[c]);
+        }
+        if (!in_place_) {
+            if (goes_on)
+                CopyIn(task_.now, state_);
+            else
+                SetZero(state_.data, tiles_ * state_.step);
+        }
+        if (head_.chunk_size == 0) return;
+        if (!open)
+            CopyTiles(state_, start_);
+        else if (start_.data != task_.start + task_.first_column)
+            CopyIn(task_.start, start_);
+    }
+
+    template <class Step>
+    void ForRows(const Step& step) const {
+        for (std::int64_t n = 0; n < tiles_; ++n) {
+            const std::int64_t columns = HWY_MIN(width_, task_.columns - n * width_);
+            for (std::int64_t r = 0; r < size_; ++r)
+                step(n, r, r * task_.value_size + task_.first_column + n * width_, columns);
+        }
+    }
+    void CopyIn(const float* from, const Tiles& to) const {
+        ForRows([&](std::int64_t n, std::int64_t r, std::int64_t at, std::int64_t columns) {
+            float* row = to.Row(n, r);
+            for (std::int64_t c = 0; c < width_; ++c) row[c] = c < columns ? from[at + c] : 0.0f;
+        });
+    }
+    void CopyOut(const Tiles& from, float* to) const {
+        ForRows([&](std::int64_t n, std::int64_t r, std::int64_t at, std::int64_t columns) {
+            const float* row = from.Row(n, r);
+            for (std::int64_t c = 0; c < columns; ++c) to[at + c] = row[c];
+        });
+    }
+    void CopyTiles(const Tiles& from, const Tiles& to) const {
+        ForRows([&](std::int64_t n, std::int64_t r, std::int64_t, std::int64_t) {
+            const float* row = from.Row(n, r);
+            float* target = to.Row(n, r);
+            for (std::int64_t c = 0; c < width_; ++c) target[c] = row[c];
+        });
+    }
+
+    HWY_INLINE HeadMatrix Columns(HeadMatrix m) const {
+        const std::int64_t bytes = task_.first_column * (m.type == ElementType::float32 ? 4 : 2);
+        m.data = static_cast<const char*>(m.data) + bytes;
+        return m;
+    }
+
+    /// At most kGroup tokens of one piece.
+    void Group(std::int64_t first, std::int64_t count) {
+        const std::int64_t blocks = (count + kBlock - 1) / kBlock;
+        for (std::int64_t n = 0; n < blocks; ++n)
+            Prepare(blocks_[n], first + n * kBlock, HWY_MIN(kBlock, count - n * kBlock));
+        CopyRows(Columns(task_.value), head_.head, first, blocks * kBlock, 0, first + count, task_.columns, values_,
+                 kColumns);
+        const std::int64_t reads = head_.delta ? 3 : 2;
+        executed_flops(2 * size_ * tiles_ * width_ * count * reads);
+        for (std::int64_t n = 0; n < tiles_; ++n) {
+            for (std::int64_t x = 0; x < blocks; ++x) {
+                if (blocks_[x].tokens == 1)
+                    Meet<1>(n, blocks_[x], x);
+                else
+                    Meet<kBlock>(n, blocks_[x], x);
+            }
+        }
+        HeadTarget target = task_.output;
+        const std::int64_t bytes = task_.first_column * (target.type == ElementType::float32 ? 4 : 2);
+        target.data = static_cast<char*>(target.data) + bytes;
+        WriteRows(output_, kColumns, count, task_.columns, head_.scale, target, head_.head, first);
+    }
+
+    void Prepare(Block& block, std::int64_t first, std::int64_t count) {
+        const F32 d;
+        const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+        block.tokens = count;
+        CopyRows(head_.key, head_.key_head, first, kBlock, 0, first + count, size_, keys_, stride_);
+        CopyRows(head_.query, head_.key_head, first, kBlock, 0, first + count, size_, queries_, stride_);
+        for (std::int64_t t = 0; t <= kBlock; ++t) {
+            if (t < kBlock)
+                block.weight[t] = t >= count                    ? 0.0f
+                                  : head_.write.data == nullptr ? 1.0f
+                                                                : NumberAt(head_.write, head_.head, first + t);
+            if (t < count)
+                ReadDecay(head_, first + t, stride_, between_ + t * stride_);
+            else
+                Fill(between_ + t * stride_, stride_, 1.0f);
+        }
+        const bool chunks = head_.chunk_size > 0;
+        MakeBlock(keys_, queries_, between_, chunks && !head_.reads_own_chunk ? faded_ : nullptr, stride_, block);
+        if (!chunks || head_.log_decay.data == nullptr) return;
+        for (std::int64_t c = 0; c < stride_; c += lanes) {
+            hn::Store(hn::Mul(hn::Load(d, faded_ + c), hn::Load(d, block.decay + c)), d, faded_ + c);
+        }
+        for (std::int64_t t = 0; t < count; ++t) {
+            const float* g = static_cast<const float*>(head_.log_decay.data) +
+                             head_.head * head_.log_decay.head_stride + (first + t) * head_.log_decay.row_stride;
+            for (std::int64_t c = 0; c < size_; ++c) sum_[c] += g[head_.channels ? c : 0];
+        }
+    }
+
+    /// Tile n and block x of a group: what the tile holds for its keys and queries, what they write, and the tile
+    /// after.
+    template <int T>
+    void Meet(std::int64_t n, const Block& block, std::int64_t x) {
+        const F32 d;
+        const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+        HWY_ALIGN float held[T * kTileVectors * hn::MaxLanes(F32())] = {};
+        HWY_ALIGN float read[T * kTileVectors * hn::MaxLanes(F32())];
+        HWY_ALIGN float u[T * kTileVectors * hn::MaxLanes(F32())];
+        float* tile = state_.Row(n, 0);
+        const bool own = head_.chunk_size == 0 || head_.reads_own_chunk;
+        if (own && head_.delta) {
+            MeetTile<T, true>(tile, state_.stride, size_, block.keys, block.queries, held, read);
+        } else {
+            if (head_.delta) MeetTile<T, false>(tile, state_.stride, size_, block.keys, nullptr, held, nullptr);
+            const Tiles& of_queries = own ? state_ : start_;
+            MeetTile<T, false>(of_queries.Row(n, 0), of_queries.stride, size_, block.queries, nullptr, read, nullptr);
+        }
+        const float* value = values_ + x * kBlock * kColumns + n * width_;
+        float* output = output_ + x * kBlock * kColumns + n * width_;
+        for (int v = 0; v < kTileVectors; ++v) {
+            V written[T];
+            for (int t = 0; t < T; ++t) {
+                const std::int64_t at = (t * kTileVectors + v) * lanes;
+                V sum = hn::Load(d, value + t * kColumns + v * lanes);
+                if (head_.delta) {
+                    sum = hn::Sub(sum, hn::Load(d, held + at));
+                    for (int s = 0; s < t; ++s) sum = hn::NegMulAdd(hn::Set(d, block.of_keys[t][s]), written[s], sum);
+                }
+                written[t] = hn::Mul(hn::Set(d, block.weight[t]), sum);
+                V result = hn::Load(d, read + at);
+                for (int s = 0; own && s <= t; ++s)
+                    result = hn::MulAdd(hn::Set(d, block.of_queries[t][s]), written[s], result);
+                hn::Store(written[t], d, u + at);
+                hn::Store(result, d, output + t * kColumns + v * lanes);
+            }
+        }
+        WriteTile<T>(tile, state_.stride, size_, block, u);
+    }
+
+    void EndChunk() {
+        const F32 d;
+        const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+        const float kept = head_.kept[chunk_++];
+        const V factor = hn::Set(d, kept);
+        if (kept != 1.0f) {
+            ForRows([&](std::int64_t n, std::int64_t r, std::int64_t, std::int64_t) HWY_ATTR {
+                const V decay = hn::Set(d, head_.decays_dropped ? faded_[r] : 1.0f);
+                float* row = state_.Row(n, r);
+                const float* start = start_.Row(n, r);
+                for (std::int64_t c = 0; c < width_; c += lanes) {
+                    const V before = hn::Mul(decay, hn::LoadU(d, start + c));
+                    const V wrote = hn::Sub(hn::LoadU(d, row + c), before);
+                    hn::StoreU(hn::MulAdd(factor, wrote, before), d, row + c);
+                }
+            });
+        }
+        CopyTiles(state_, start_);
+        Fill(faded_, stride_, 1.0f);
+        SetZero(sum_, stride_);
+        position_ = 0;
+    }
+
+    void Padding() {
+        HeadTarget target = task_.output;
+        const std::int64_t bytes = task_.first_column * (target.type == ElementType::float32 ? 4 : 2);
+        target.data = static_cast<char*>(target.data) + bytes;
+        SetZero(output_, kColumns);
+        for (std::int64_t i = head_.real; i < head_.length; ++i)
+            WriteRows(output_, kColumns, 1, task_.columns, 1.0f, target, head_.head, i);
+    }
+
+    const RecurrentTask& task_;
+    const RecurrentHead& head_;
+    std::int64_t size_, stride_ = 0, width_ = 0, tiles_ = 0;
+    std::int64_t position_ = 0, chunk_ = 0;  // in the open chunk; its number
+    bool in_place_ = false;
+    Tiles state_, start_;
+    float *keys_, *queries_, *between_, *faded_, *sum_, *values_, *output_;
+    Block blocks_[kGroupBlocks];
+};
+
+void RecurrentForward(const RecurrentTask& task) {
+    RecurrentPass(task).Run();
+}
+
+}  // namespace
+}  // namespace headscope::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace headscope::kernels::cpu {
+
+HWY_EXPORT(RecurrentForward);
+
+void recurrent_forward_task(const RecurrentTask& task) {
+    HWY_DYNAMIC_DISPATCH(RecurrentForward)(task);
+}
+
+std::int64_t recurrent_scratch(std::int64_t key_size) {
+    const std::int64_t stride = pad_to_line(key_size), group = 4 * kRecurrentBlock;
+    return 2 * pad_to_line(key_size * kRecurrentColumns) + (3 * kRecurrentBlock + 3) * stride +
+           2 * group * kRecurrentColumns + 4 * (3 * kRecurrentBlock + 1) * stride;
+}
+
+}  // namespace headscope::kernels::cpu
+#endif
