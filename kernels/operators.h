@@ -12,12 +12,14 @@
 #include "kernels/cpu/attention.h"
 #include "kernels/cpu/backward.h"
 #include "kernels/cpu/recurrent.h"
+#include "kernels/cpu/recurrent_backward.h"
 #include "kernels/cpu/running.h"
 #include "kernels/cpu/taylor_state.h"
 #include "kernels/gpu/operators.h"
 #include "kernels/reference/attention.h"
 #include "kernels/reference/attention_backward.h"
 #include "kernels/reference/recurrent.h"
+#include "kernels/reference/recurrent_backward.h"
 #include "kernels/reference/running.h"
 #include "kernels/reference/taylor_state.h"
 
@@ -49,6 +51,8 @@ inline constexpr Operator kAttentionBackward{&attention_backward_reference, &cpu
                                              &attention_backward_gpu};
 inline constexpr Operator kRecurrentForward{&recurrent_forward_reference, &cpu::recurrent_forward_cpu,
                                             &recurrent_forward_gpu};
+inline constexpr Operator kRecurrentBackward{&recurrent_backward_reference, &cpu::recurrent_backward_cpu,
+                                             &recurrent_backward_gpu};
 inline constexpr Operator kImplicitStatistics{&implicit_statistics_reference, &cpu::implicit_statistics_cpu,
                                               &implicit_statistics_gpu};
 inline constexpr Operator kRunningForward{&running_forward_reference, &cpu::running_forward_cpu, &running_forward_gpu};

@@ -19,6 +19,8 @@ void attention_backward_gpu(const AttentionInput& input, const TensorView& outpu
                             const SoftmaxRows& rows, const AttentionGradients& gradients);
 void recurrent_forward_gpu(const RecurrentInput& input, const MutableView& output, const RecurrentState& state,
                            float* pieces);
+void recurrent_backward_gpu(const RecurrentInput& input, const TensorView& output_gradient, const float* pieces,
+                            const RecurrentGradients& gradients);
 void implicit_statistics_gpu(const RecurrentInput& input, ImplicitStatistics* statistics, float* dense);
 void running_forward_gpu(const RunningInput& input, const MutableView& output, const RunningRows& rows,
                          const RunningState& state);

@@ -29,6 +29,10 @@ void recurrent_forward_gpu(const RecurrentInput&, const MutableView&, const Recu
     refuse("recurrent attention forward");
 }
 
+void recurrent_backward_gpu(const RecurrentInput&, const TensorView&, const float*, const RecurrentGradients&) {
+    refuse("recurrent attention backward");
+}
+
 void implicit_statistics_gpu(const RecurrentInput&, ImplicitStatistics*, float*) {
     refuse("statistics of implicit attention");
 }
