@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <map>
 #include <set>
+#include <sstream>
 
 #include "core/data/catalog.h"
+#include "core/data/data_set.h"
+#include "core/tokenizer/tokenizer.h"
 #include "tests/core/base/error_matcher.h"
 
 using namespace headscope;
@@ -167,6 +171,58 @@ TEST_CASE("needle asks at the end for the value of a key that was hidden once", 
     CHECK(sequences("needle", {}, 5)[0].ids[0] == 0);
 }
 
+TEST_CASE("RULER's tasks are bytes whose answer counts, up to the end of the text", "[data]") {
+    const std::vector<std::pair<std::string, std::map<std::string, double>>> kinds = {
+        {"ruler-niah", {}},
+        {"ruler-niah", {{"hay", 1}, {"keys", 3}, {"values", 2}, {"queries", 2}, {"digits", 3}}},
+        {"ruler-vt", {{"variables", 3}, {"letters", 2}}},
+        {"ruler-cwe", {}},
+        {"ruler-fwe", {}}};
+    for (const auto& [name, options] : kinds) {
+        INFO(name);
+        CHECK(make_generator({name, options}, 1200).bytes);
+        for (const Sequence& s : sequences(name, options, 1200, 20)) {
+            const auto end = std::find(s.ids.begin(), s.ids.end(), 256);
+            CHECK(std::all_of(end, s.ids.end(), [](std::int64_t id) { return id == 256; }));
+            const std::string text(s.ids.begin(), end);
+            CHECK(text.size() > 1050);  // as full as whole lines and words allow
+            std::string answer;
+            std::int64_t ends = 0;
+            for (std::size_t i = 0; i < s.ids.size(); ++i) {
+                if (s.targets[i] == no_target) continue;
+                if (s.targets[i] == 256)
+                    ++ends;
+                else
+                    answer += static_cast<char>(s.targets[i]);
+                if (i + 1 < s.ids.size()) CHECK(s.ids[i + 1] == s.targets[i]);
+            }
+            CHECK(ends == 1);
+            REQUIRE(answer.size() > 2);
+            CHECK(answer[0] == ' ');
+            CHECK(text.ends_with(answer));
+            // What is said was shown.
+            std::istringstream words(answer);
+            for (std::string word; words >> word;) {
+                if (word.ends_with(',')) word.pop_back();
+                CHECK(text.find(word) < text.size() - answer.size());
+            }
+        }
+    }
+}
+
+TEST_CASE("RULER's tasks to train on are text for the tokenizer of bytes", "[data]") {
+    data::DataSettings settings;
+    settings.generator = data::GeneratorSettings{"ruler-niah", {}};
+    settings.sequence_length = 512;
+    NoProgress progress;
+    const auto set = data::DataSet::prepare(settings, {}, progress, Cancellation());
+    CHECK(set->vocabulary() == 257);
+    CHECK(set->separator() == 256);
+    const DataBatch batch = set->source(Split::training, 1)->read(0, 1);
+    const std::vector<std::int32_t> some(batch.ids.begin(), batch.ids.begin() + 23);
+    CHECK(set->tokenizer().decode(some) == "A special magic number ");
+}
+
 TEST_CASE("options of generators that cannot be are refused by name and bound", "[data]") {
     const auto refuses = [](const std::string& name, const std::map<std::string, double>& options, std::int64_t length,
                             const std::string& what) {
@@ -186,5 +242,9 @@ TEST_CASE("options of generators that cannot be are refused by name and bound", 
     refuses("needle", {{"needles", 20}}, 640, "expected at least as many keys as needles");
     refuses("needle", {}, 4, "expected a sequence_length of at least 5");
     refuses("markov", {{"symbols", 4096}, {"order", 3}}, 64, "expected symbols^(order + 1) of at most 4194304");
+    refuses("ruler-niah", {}, 300, "expected a sequence_length of at least 3");
+    refuses("ruler-niah", {{"queries", 2}}, 512, "expected at least as many keys as queries");
+    refuses("ruler-niah", {{"digits", 1}, {"values", 10}}, 4096, "at most 9 values");
+    refuses("ruler-cwe", {{"other_repeats", 6}}, 4096, "expected common words more often than others");
     refuses("markov", {{"order", 17}}, 64, "from 0 to 16");
 }
