@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "core/store/evaluation_file.h"
 #include "expectations.h"
@@ -102,6 +103,114 @@ TEST_CASE("evaluate says what cannot be", "[app][evaluate]") {
     CHECK(folder.names() == std::vector<std::string>{"a.txt"});
 }
 
+TEST_CASE("evaluate makes RULER's items, dumps them, and asks them again from the folder", "[app][evaluate][ruler]") {
+    const TemporaryFolder folder;
+    std::string essay;
+    for (int i = 0; i < 40; ++i) essay += "It is said that day " + std::to_string(i) + " was long. ";
+    write_file(folder / "essay.txt", essay);
+    const std::string dump = (folder / "items").string();
+    const auto evaluate = [&](const std::vector<std::string>& more) {
+        std::vector<std::string> all{"evaluate", sample().string(), "--json", "--task",
+                                     "niah_single_1,niah_multikey_1"};
+        all.insert(all.end(), more.begin(), more.end());
+        return run_headscope(all);
+    };
+    const std::vector<std::string> made{"--length", "480",        "--sequences",
+                                        "2",        "--haystack", (folder / "essay.txt").string()};
+    auto dumped = made;
+    dumped.insert(dumped.end(), {"--dump", dump});
+    const Outcome first = evaluate(dumped);
+    check_success(first);
+    const json document = json::parse(first.out);
+    REQUIRE(document.at("results").size() == 2);
+    CHECK(document.at("settings").at("haystack") == (folder / "essay.txt").string());
+    for (const auto& row : document.at("results")) {
+        CHECK(row.at("metric") == "score");
+        CHECK(row.at("length") == 480);
+        CHECK(row.at("count") == 2);
+    }
+    std::istringstream lines(read_file(folder / "items" / "niah_multikey_1" / "test.jsonl"));
+    int items = 0;
+    for (std::string line; std::getline(lines, line); ++items) {
+        const json item = json::parse(line);
+        CHECK(item.at("max_length") == 480);
+        CHECK(item.at("input").get<std::string>().find(item.at("outputs").at(0).get<std::string>()) !=
+              std::string::npos);
+        CHECK(item.at("input").get<std::string>().find("It is said that day 0 was long.") != std::string::npos);
+        CHECK(item.at("gen_prefix").get<std::string>().ends_with(" is"));
+    }
+    CHECK(items == 2);
+    const Outcome second = evaluate({"--data", dump});
+    check_success(second);
+    CHECK(json::parse(second.out).at("results") == document.at("results"));
+    // Once more the same; and nothing is left of what is refused.
+    CHECK(json::parse(evaluate(made).out).at("results") == document.at("results"));
+    check_refusal(evaluate({"--length", "20", "--dump", (folder / "none").string(), "--haystack",
+                            (folder / "essay.txt").string()}),
+                  "expected a length of at least");
+    check_refusal(evaluate({"--data", (folder / "nowhere").string()}), "test.jsonl");
+    check_refusal(evaluate({"--data", dump, "--dump", dump}), "[--dump]");
+    check_refusal(evaluate({"--data", dump, "--length", "99"}), "expected a length of the items");
+    check_refusal(run_headscope({"evaluate", sample().string(), "--task", "niah_single_1,perplexity", "--data", dump}),
+                  "tasks of both kinds");
+    check_refusal(run_headscope({"evaluate", sample().string(), "--task", "ruler_vt", "--haystack",
+                                 (folder / "essay.txt").string()}),
+                  "[--haystack]");
+    CHECK(folder.names() == std::vector<std::string>{"essay.txt", "items"});
+}
+
+TEST_CASE("evaluate tells perplexity by position, and its figure draws it", "[app][evaluate]") {
+    const TemporaryFolder folder;
+    std::string text;
+    for (int i = 0; i < 40; ++i) text += kText;
+    write_file(folder / "a.txt", text);
+    const std::string scores = (folder / "a.evaluation.h5").string();
+    const Outcome outcome = run_headscope({"evaluate", sample().string(), "--task", "position_perplexity", "--data",
+                                           (folder / "a.txt").string(), "--length", "64", "--task-option",
+                                           "position_perplexity.bucket=16", "--json", "-o", scores});
+    check_success(outcome);
+    const json results = json::parse(outcome.out).at("results");
+    REQUIRE(results.size() == 4);
+    CHECK(results.at(0).at("length") == 16);
+    CHECK(results.at(3).at("length") == 64);
+    CHECK(results.at(0).at("count").get<int>() % 15 == 0);
+    CHECK(results.at(3).at("value").get<double>() < results.at(0).at("value").get<double>());  // the text repeats
+    check_success(run_headscope(
+        {"export", scores, "--figure", "position-perplexity", "--smooth", "1", "-o", (folder / "a.csv").string()}));
+    CHECK(read_file(folder / "a.csv").starts_with("model,mixer,layout"));
+    check_refusal(run_headscope({"export", scores, "--figure", "ruler", "-o", (folder / "b.csv").string()}),
+                  "ruler_retrieval");
+}
+
+TEST_CASE("cost --latency times models, as table, JSON and a file that its figure draws", "[app][cost]") {
+    const TemporaryFolder folder;
+    const std::string model = sample().string(), file = (folder / "a.evaluation.h5").string();
+    const Outcome table = run_headscope({"cost", model, "--latency", "--lengths", "8,16", "-o", file});
+    check_success(table);
+    CHECK(table.out.find("one token") != std::string::npos);
+    const auto stored = store::read_evaluation(file);
+    REQUIRE(stored.models.size() == 1);
+    for (const std::int64_t length : {8, 16}) {
+        const auto* median = stored.find(0, "prefill", "seconds", length);
+        const auto* high = stored.find(0, "prefill", "seconds_p90", length);
+        REQUIRE(median != nullptr);
+        REQUIRE(high != nullptr);
+        CHECK(median->value > 0);
+        CHECK(median->value <= high->value);
+        CHECK(median->count >= 5);
+        CHECK(stored.find(0, "decode", "seconds", length) != nullptr);
+    }
+    check_success(run_headscope({"export", file, "--figure", "latency", "-o", (folder / "a.csv").string()}));
+    CHECK(read_file(folder / "a.csv").starts_with("model,task,length,seconds"));
+    const json document =
+        json::parse(run_headscope({"cost", model, model, "--latency", "--lengths", "8", "--json"}).out);
+    CHECK(document.at("models").size() == 2);
+    CHECK(document.at("settings").at("latency").at("batch") == 1);
+    check_usage_error(run_headscope({"cost", "--latency"}));
+    check_usage_error(run_headscope({"cost", model, model}));
+    check_usage_error(run_headscope({"cost", model, "--latency", "--measure"}));
+}
+
 TEST_CASE("evaluate of a model of generated data on no text names the task that fits", "[app][evaluate]") {
     const TemporaryFolder folder;
     write_file(folder / "job.toml", R"([model]
@@ -170,7 +279,8 @@ TEST_CASE("list tasks names the tasks of texts and of generators", "[app][evalua
     const json tasks = json::parse(run_headscope({"list", "tasks", "--json"}).out);
     std::vector<std::string> names;
     for (const auto& task : tasks) names.push_back(task.at("name"));
-    for (const char* wanted : {"perplexity", "next_token_accuracy", "mqar", "copy", "induction", "needle"})
+    for (const char* wanted : {"perplexity", "next_token_accuracy", "mqar", "copy", "induction", "needle",
+                               "position_perplexity", "niah_single_1", "ruler_retrieval", "ruler-niah"})
         CHECK(std::find(names.begin(), names.end(), wanted) != names.end());
 }
 
