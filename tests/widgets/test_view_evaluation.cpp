@@ -121,6 +121,35 @@ TEST_CASE("A view of evaluations shows the figure and the table that export make
     }
 }
 
+TEST_CASE("Views of results that have a figure of their own draw those alone", "[evaluation]") {
+    const auto record = std::make_shared<const store::Evaluation>(test::sample_long_evaluation());
+    for (const char* name : {"position_perplexity", "ruler", "latency"}) {
+        INFO(name);
+        Page page(name, {record});
+        REQUIRE(page.view->figure());
+        CHECK(page.view->figure()->recipe == QString::fromLatin1(name).replace('_', '-').toStdString());
+        CHECK(child<Banner>(*page.view, "failure")->text().isEmpty());
+        CHECK(figures::csv(*child<NumberTable>(*page.view, "numbers")->numbers().table()) ==
+              figures::figure_csv(page.exported({record})));
+        const bool tasks = std::string(name) == "ruler";
+        CHECK(child<QComboBox>(*page.view, "evaluation_task")->isVisibleTo(page.view.get()) == tasks);
+        CHECK_FALSE(child<QComboBox>(*page.view, "evaluation_metric")->isVisibleTo(page.view.get()));
+        if (tasks) {
+            CHECK(child<QComboBox>(*page.view, "evaluation_task")->count() == 5);
+            page.choose("evaluation_task", QStringLiteral("ruler vt"));
+            CHECK(page.view->findChild<FigureView*>()->figure()->panels.size() == 1);
+        }
+        // Of a file without such results what makes them is said.
+        Page other(name, {sample()});
+        CHECK_FALSE(other.view->figure());
+        CHECK(child<Banner>(*other.view, "failure")->text().contains(QStringLiteral("expected results of ")));
+        page.view->resize(800, 400);
+        page.settle();
+        CHECK(page.view->minimumSizeHint().width() <= 800);
+        CHECK(page.view->minimumSizeHint().height() <= 400);
+    }
+}
+
 TEST_CASE("Task, metric and length are those that the files have, and are drawn", "[evaluation]") {
     const Record record = sample();
     Page page("ablation", {record});

@@ -10,6 +10,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "core/figures/options/figure_options.h"
 #include "widgets/desk/evaluation_shelf.h"
 #include "widgets/desk/run_shelf.h"
 #include "widgets/plots/figure_view.h"
@@ -108,6 +109,12 @@ QWidget* EvaluationView::make_bar() {
     };
     task_ = box("evaluation_task", tr("The task whose results are drawn"));
     metric_ = box("evaluation_metric", tr("What of it is drawn"));
+    // Some recipes draw one task and metric.
+    const auto chosen_of = [this](const char* option) {
+        return figures::has_option(recipe_, *figures::find_figure_option(option));
+    };
+    task_->setVisible(chosen_of("task"));
+    metric_->setVisible(chosen_of("metric"));
     if (lengths_) length_ = box("evaluation_length", tr("Tokens of context: of several tasks those that all have"));
     evaluate_ = new QPushButton(bar);
     evaluate_->setObjectName(QStringLiteral("evaluation_evaluate"));
