@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t end_of_sequence = 256;
 /// Texts that a length must have room for, so that words as long as any are among them.
-constexpr std::uint64_t samples = 256;
+constexpr std::uint64_t samples = 64;
 
 using Draw = std::function<std::unique_ptr<RulerDraw>(Random&)>;
 
