@@ -102,6 +102,7 @@ std::string ruler_prompt(const RulerTask& task, const std::string& input, const 
 }
 
 double ruler_score(const std::string& answer, const std::vector<std::string>& outputs) {
+    // RULER also trims the answer, which changes nothing: what is asked for begins and ends with a letter or digit.
     std::string text = answer;
     for (char& c : text)
         if (c >= 0 && c < ' ') c = '\n';

@@ -106,7 +106,8 @@ struct RulerItem {
 /// ruler_cwe has an empty line there.
 std::string ruler_prompt(const RulerTask& task, const std::string& input, const std::string& gen_prefix);
 
-/// Share of the outputs that an answer contains, letter case aside; control characters in it are line ends.
+/// Share of the outputs that an answer (UTF-8, as the outputs) contains, letter case aside; control characters in it
+/// are line ends.
 double ruler_score(const std::string& answer, const std::vector<std::string>& outputs);
 
 class RulerMaker {

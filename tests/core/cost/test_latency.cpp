@@ -25,7 +25,7 @@ std::shared_ptr<model::Model> stack(const std::string& mixer, std::int64_t posit
 
 cost::LatencyOptions quick() {
     cost::LatencyOptions options;
-    options.lengths = {64, 16, 64};
+    options.lengths = {256, 16, 256};
     options.warm_ups = 1;
     options.least_runs = 2;
     options.most_runs = 3;
@@ -55,7 +55,7 @@ TEST_CASE("Models take turns at each length, from the shortest on", "[cost][late
     for (std::size_t i = 0; i < 4; ++i) {
         const auto& row = latency.rows[i];
         CHECK(row.model == static_cast<std::int64_t>(i % 2));
-        CHECK(row.length == (i < 2 ? 16 : 64));
+        CHECK(row.length == (i < 2 ? 16 : 256));
         CHECK(row.runs >= 2);
         CHECK(row.runs <= 3);
         CHECK(row.prefill.median > 0);
