@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <fstream>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
@@ -109,6 +111,22 @@ TEST_CASE("Made items are full, of their length, and a function of seed, length 
             if (std::string(task.name) == "ruler_cwe" || std::string(task.name) == "ruler_fwe") continue;
             for (const std::string& output : item.outputs) CHECK(item.input.find(output) != std::string::npos);
         }
+    }
+}
+
+TEST_CASE("Items are those that Python makes by the same definitions", "[ruler]") {
+    std::ifstream file(HEADSCOPE_SOURCE_DIR "/tests/golden/ruler_items.json");
+    const auto golden = nlohmann::json::parse(file);
+    CHECK(golden.size() == ruler_tasks().size());
+    for (const auto& wanted : golden) {
+        const std::string task = wanted.at("task");
+        INFO(task);
+        const RulerItem item =
+            maker(task, wanted.at("max_length"), wanted.at("seed").get<std::uint64_t>()).item(wanted.at("index"));
+        CHECK(item.input == wanted.at("input"));
+        CHECK(item.gen_prefix == wanted.at("gen_prefix"));
+        CHECK(item.outputs == wanted.at("outputs").get<std::vector<std::string>>());
+        CHECK(item.length == wanted.at("length"));
     }
 }
 
