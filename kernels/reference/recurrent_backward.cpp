@@ -75,16 +75,17 @@ private:
     }
     /// e^ the sum of g over the tokens of t's chunk up to it.
     double since_start(std::int64_t t, std::int64_t c) const {
-        double sum = 0.0;
-        for (std::int64_t i = chunk_start(t); i <= t; ++i) sum += g(i, c);
-        return std::exp(sum);
+        return since_start_[index(t)][index(decays_ == 1 ? 0 : c)];
     }
     double base_decay(std::int64_t t, std::int64_t c) const { return rule_.decays_dropped ? since_start(t, c) : 1.0; }
 
     /// before_[t]: the state that token t finds. decayed_[t]: before its write. error_[t]: what u is w times of.
     void forward() {
-        Numbers state(index(keys_ * values_), 0.0);
+        Numbers state(index(keys_ * values_), 0.0), shrunk(index(decays_), 1.0);
         for (std::int64_t t = 0; t < real_; ++t) {
+            if (rule_.chunk_size > 0 && t % rule_.chunk_size == 0) std::fill(shrunk.begin(), shrunk.end(), 1.0);
+            for (std::int64_t c = 0; c < decays_; ++c) shrunk[index(c)] *= std::exp(g(t, c));
+            since_start_.push_back(shrunk);
             before_.push_back(state);
             for (std::int64_t n = 0; n < keys_ * values_; ++n) state[index(n)] *= std::exp(g(t, n / values_));
             decayed_.push_back(state);
@@ -168,7 +169,7 @@ private:
     const RecurrentRule& rule_;
     const TensorView& outer_;
     std::int64_t b_, h_, key_head_, length_, real_, keys_, values_, decays_;
-    std::vector<Numbers> before_, decayed_, after_, error_;
+    std::vector<Numbers> before_, decayed_, after_, error_, since_start_;
 };
 
 void copy(const Numbers& from, std::int64_t site, float* to) {

@@ -10,9 +10,11 @@
 namespace headscope::mixers {
 
 /// The rule of a call, kept in an autograd context for its backward pass.
-struct KeptRule : torch::CustomClassHolder {
-    explicit KeptRule(kernels::ScoreRule rule) : value(std::move(rule)) {}
-    kernels::ScoreRule value;
+template <class Rule>
+struct Kept : torch::CustomClassHolder {
+    explicit Kept(Rule rule) : value(std::move(rule)) {}
+    Rule value;
 };
+using KeptRule = Kept<kernels::ScoreRule>;
 
 }  // namespace headscope::mixers

@@ -16,9 +16,10 @@
 #include <ATen/ops/zeros_like.h>
 
 #include "core/base/error.h"
+#include "core/mixers/shared/recurrence_input.h"
 #include "core/mixers/shared/tensor_views.h"
+#include "core/mixers/shared/trained_recurrence.h"
 #include "core/mixers/shared/without_heads.h"
-#include "core/model/training_ops.h"
 #include "kernels/backend.h"
 
 namespace headscope::mixers {
@@ -38,19 +39,6 @@ at::ScalarType wide_type(at::ScalarType type) {
 /// [B, heads of `like`, L, size] where fewer heads have it.
 at::Tensor for_heads(const at::Tensor& shared, std::int64_t heads) {
     return shared.size(1) == heads ? shared : shared.repeat_interleave(heads / shared.size(1), 1);
-}
-
-/// Fills in what the tensors say of the rule; tokens of the open chunk come from `cache`.
-kernels::RecurrentRule rule_of(const Recurrence& what, const RecurrentCache* cache) {
-    kernels::RecurrentRule rule = what.rule;
-    rule.decay = !what.log_decay.defined()   ? kernels::Decay::none
-                 : what.log_decay.dim() == 3 ? kernels::Decay::head
-                                             : kernels::Decay::channel;
-    if (rule.chunk_size > 0) {
-        rule.chunk_begin = cache ? cache->open : 0;
-        rule.chunks = (rule.chunk_begin + what.value.size(2) + rule.chunk_size - 1) / rule.chunk_size;
-    }
-    return rule;
 }
 
 /// Zeros of a text's beginning into what a cache lacks.
@@ -131,50 +119,12 @@ at::Tensor one_piece(const PieceInput& in, const kernels::RecurrentRule& rule, a
     return output * rule.scale;
 }
 
-/// The kernels' view of [B, H, L] or [B, H, L, size] float32 numbers.
-kernels::TensorView numbers_view(const at::Tensor& numbers) {
-    return numbers.defined() ? view_of(numbers.dim() == 3 ? numbers.unsqueeze(3) : numbers) : kernels::TensorView{};
-}
-
-/// What the kernels read, and the tensors that it points into.
-struct KernelInput {
-    at::Tensor query, key, value, write, log_decay;
-    kernels::RecurrentRule rule;
-    kernels::RecurrentInput input;
-
-    KernelInput(const Recurrence& what, kernels::RecurrentRule rule_of_call, const Cancellation* cancellation)
-        : rule(std::move(rule_of_call)) {
-        const auto narrow = [](const at::Tensor& x) {
-            return unit_stride(x.scalar_type() == at::kDouble ? x.to(at::kFloat) : x);
-        };
-        const auto floats = [](const at::Tensor& x) {
-            return x.defined() ? x.to(at::kFloat).contiguous() : at::Tensor();
-        };
-        query = narrow(what.query);
-        key = narrow(what.key);
-        value = narrow(what.value);
-        write = floats(what.write);
-        log_decay = floats(what.log_decay);
-        if (what.kept.defined()) {
-            const at::Tensor kept = what.kept.detach().to(at::kFloat).contiguous();
-            rule.kept.assign(kept.const_data_ptr<float>(), kept.const_data_ptr<float>() + kept.numel());
-        }
-        input = {view_of(query),
-                 view_of(key),
-                 view_of(value),
-                 numbers_view(write),
-                 numbers_view(log_decay),
-                 &rule,
-                 cancellation ? cancellation->flag() : nullptr};
-    }
-};
-
 /// [B, L, H * dv], float32 and bfloat16.
 at::Tensor by_kernel(const Recurrence& what, const kernels::RecurrentRule& rule, RecurrentCache* cache,
                      const Cancellation* cancellation) {
     const at::Tensor& v = what.value;
     const at::Tensor output = at::empty({v.size(0), v.size(2), v.size(1) * v.size(3)}, v.options());
-    KernelInput own(what, rule, cancellation);
+    const KernelInput own(what, rule, cancellation);
     kernels::RecurrentState state;
     if (cache) {
         const auto floats = [](const at::Tensor& t) { return t.defined() ? t.mutable_data_ptr<float>() : nullptr; };
@@ -192,7 +142,7 @@ at::Tensor by_kernel(const Recurrence& what, const kernels::RecurrentRule& rule,
 void measure_implicit(const Recurrence& what, const kernels::RecurrentRule& rule, const at::Tensor& by_head,
                       model::Probe::Implicit wanted, SiteIndex site, const StackContext& context) {
     const std::int64_t batch = what.value.size(0), heads = what.value.size(1), length = what.value.size(2);
-    KernelInput own(what, rule, context.cancellation);
+    const KernelInput own(what, rule, context.cancellation);
     kernels::ImplicitStatistics statistics;
     at::Tensor weights;
     if (wanted == model::Probe::Implicit::weights)
@@ -228,7 +178,7 @@ RecurrentCache RecurrentCache::clone() const {
 }
 
 at::Tensor recur_in_pieces(const Recurrence& what, RecurrentCache* cache) {
-    const kernels::RecurrentRule rule = rule_of(what, cache);
+    const kernels::RecurrentRule rule = rule_of(what, cache ? cache->open : 0);
     const std::int64_t heads = what.value.size(1), length = what.value.size(2);
     const auto type = wide_type(what.value.scalar_type());
     RecurrentCache fresh;
@@ -277,7 +227,7 @@ at::Tensor recur(const Recurrence& what, RecurrentCache* cache, SiteIndex site, 
     if (context.cancellation) context.cancellation->check();
     Recurrence own = what;
     if (context.lengths) own.rule.length = *context.lengths;
-    const kernels::RecurrentRule rule = rule_of(own, cache);
+    const kernels::RecurrentRule rule = rule_of(own, cache ? cache->open : 0);
     const auto wanted = context.probe ? context.probe->implicit_request(site) : model::Probe::Implicit::nothing;
     if (wanted != model::Probe::Implicit::nothing && cache && cache->now.defined()) {
         throw Error(ErrorCode::unsupported, "implicit attention", "expected a text that is measured whole",
@@ -285,10 +235,13 @@ at::Tensor recur(const Recurrence& what, RecurrentCache* cache, SiteIndex site, 
     }
     const std::int64_t heads = own.value.size(1);
     if (cache) begin(*cache, own, rule);
-    const bool records = model::recorded(own.query) || model::recorded(own.key) || model::recorded(own.value);
-    at::Tensor output = records || own.value.scalar_type() == at::kDouble
-                            ? side_by_side(recur_in_pieces(own, cache))
-                            : by_kernel(own, rule, cache, context.cancellation);
+    at::Tensor output;
+    if (!cache && recurrence_trains_fused(own))
+        output = trained_recurrence(own, context.cancellation);
+    else if (recurrence_recorded(own) || own.value.scalar_type() == at::kDouble)
+        output = side_by_side(recur_in_pieces(own, cache));
+    else
+        output = by_kernel(own, rule, cache, context.cancellation);
     if (own.direct.defined())
         output = output + side_by_side(own.value * own.direct.to(own.value.scalar_type()).view({1, heads, 1, 1}));
     if (wanted != model::Probe::Implicit::nothing || context.wants("head_output")) {

@@ -4,6 +4,7 @@
 // Tensors [B, heads, L, size] of float32 or bfloat16 as the kernels name them.
 
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
 
 #include "kernels/attention.h"
 #include "kernels/attention_backward.h"
@@ -40,6 +41,11 @@ inline kernels::MutableView target_of(const at::Tensor& tensor) {
 /// [B, H, L, size] of what lies side by side, [B, L, H * size]; a view.
 inline at::Tensor as_heads(const at::Tensor& output, std::int64_t heads) {
     return output.unflatten(2, {heads, output.size(2) / heads}).transpose(1, 2);
+}
+
+/// A new [B, heads, L, size] that lies so.
+inline at::Tensor new_heads(const at::Tensor& like, std::int64_t heads, std::int64_t length, std::int64_t size) {
+    return at::empty({like.size(0), length, heads, size}, like.options()).transpose(1, 2);
 }
 
 /// The other way.

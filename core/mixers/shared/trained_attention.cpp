@@ -26,11 +26,6 @@ kernels::SoftmaxRows rows_of(const at::Tensor& constants) {
     return {constants.mutable_data_ptr<float>(), constants.mutable_data_ptr<float>() + rows};
 }
 
-/// [B, heads, L, size] in memory [B, L, heads, size].
-at::Tensor new_heads(const at::Tensor& like, std::int64_t heads, std::int64_t length, std::int64_t size) {
-    return at::empty({like.size(0), length, heads, size}, like.options()).transpose(1, 2);
-}
-
 struct Gradients {
     at::Tensor query, key, value;
 };
