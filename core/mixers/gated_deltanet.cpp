@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/elu.h>
+#include <ATen/ops/relu.h>
 
 #include "core/mixers/shared/recurrence.h"
 #include "core/mixers/shared/tensor_views.h"
@@ -12,28 +14,31 @@
 namespace headscope::mixers {
 namespace {
 
-class DeltaCache final : public MixerCache {
-public:
-    std::int64_t bytes() const override {
-        return state.bytes() + (before.defined() ? static_cast<std::int64_t>(before.nbytes()) : 0);
-    }
-    std::unique_ptr<MixerCache> clone() const override {
-        auto copy = std::make_unique<DeltaCache>();
-        copy->state = state.clone();
-        if (before.defined()) copy->before = before.clone();
-        return copy;
-    }
+/// DeltaNet's option; Gated DeltaNet has no other than `usual`.
+std::string said(const MixerType& type, const model::ModelConfig& config, const char* key, const char* usual) {
+    return &type == &kDeltaNet ? config.mixer_options.get<std::string>(type, key) : usual;
+}
 
-    RecurrentCache state;
-    at::Tensor before;  ///< the convolution's last inputs
-};
+at::Tensor activated(const at::Tensor& x, const std::string& name) {
+    if (name == "relu") return at::relu(x);
+    if (name == "elu") return at::elu(x) + 1;
+    return x;  // silu: it came with the convolution
+}
+
+at::Tensor over_sum(const at::Tensor& x) {
+    return x / x.sum(-1, true);
+}
 
 }  // namespace
 
 GatedDeltaMixer::GatedDeltaMixer(const MixerType& type, const model::ModelConfig& config)
     : type_(&type),
+      activation_(said(type, config, "qk_activation", "silu")),
+      unit_(said(type, config, "qk_norm", "l2")),
       parts_(DeltaSizes(type, config), &type == &kGatedDeltaNet, config.mixer_options.get<bool>(type, "use_gate"),
-             config.mixer_options.get<bool>(type, kNegativeEigenvalue.key)) {}
+             config.mixer_options.get<bool>(type, kNegativeEigenvalue.key),
+             activation_ == "silu" ? DeltaActivation::all : DeltaActivation::value,
+             &type == &kGatedDeltaNet || config.mixer_options.get<bool>(type, "use_beta")) {}
 
 void GatedDeltaMixer::declare(model::TensorPlan& plan, const model::TensorNames& names) {
     parts_.declare(plan, names);
@@ -49,8 +54,9 @@ at::Tensor GatedDeltaMixer::forward(const at::Tensor& normed, const StackContext
     context.announce("key", heads.key);
     context.announce("value", heads.value);
     Recurrence what;
-    what.query = unit_length(heads.query);
-    what.key = unit_length(heads.key);
+    const auto unit = unit_ == "sum" ? over_sum : unit_length;
+    what.query = unit(activated(heads.query, activation_));
+    what.key = unit(activated(heads.key, activation_));
     what.value = heads.value;
     what.write = parts_.write(normed);
     what.log_decay = parts_.log_decay(normed);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <string>
+
 #include "core/mixers/mixer.h"
 #include "core/mixers/shared/delta_parts.h"
 #include "core/mixers/types/gated_deltanet.h"
@@ -8,8 +10,8 @@
 namespace headscope::mixers {
 
 /// Gated DeltaNet (kGatedDeltaNet) and, without decay, DeltaNet (kDeltaNet), in the conventions of
-/// flash-linear-attention: unit queries and keys, an RMS norm of each head's output times the gate. Linear time, a
-/// cache of constant size.
+/// flash-linear-attention: unit queries and keys (DeltaNet: or what its options say), an RMS norm of each head's output
+/// times the gate. Linear time, a cache of constant size.
 class GatedDeltaMixer final : public Mixer {
 public:
     GatedDeltaMixer(const MixerType& type, const model::ModelConfig& config);
@@ -23,6 +25,7 @@ public:
 
 private:
     const MixerType* type_;
+    std::string activation_, unit_;  ///< DeltaNet's qk_activation and qk_norm
     DeltaParts parts_;
     model::Norm norm_;  ///< of each head's output
 };

@@ -5,6 +5,7 @@
 #include "core/mixers/gated_deltanet.h"
 #include "core/mixers/guided.h"
 #include "core/mixers/latent.h"
+#include "core/mixers/linear_attention.h"
 #include "core/mixers/mixer.h"
 #include "core/mixers/mlp.h"
 #include "core/mixers/non_approximate.h"
@@ -35,6 +36,10 @@ Made make_delta(const MixerType& type, const model::ModelConfig& config, std::in
     return std::make_unique<GatedDeltaMixer>(type, config);
 }
 
+Made make_linear(const MixerType& type, const model::ModelConfig& config, std::int64_t) {
+    return std::make_unique<LinearAttentionMixer>(type, config);
+}
+
 struct Entry {
     const MixerType* type;
     Made (*make)(const MixerType&, const model::ModelConfig&, std::int64_t layer);
@@ -51,6 +56,8 @@ const Entry kMixers[] = {
     {&kStaticEmbedding, make<StaticEmbeddingMixer>},
     {&kGatedDeltaNet, make_delta},
     {&kDeltaNet, make_delta},
+    {&kRetNet, make_linear},
+    {&kGla, make_linear},
 };
 
 }  // namespace

@@ -60,7 +60,10 @@ struct RecurrentNames {
     std::string query_taps = "q_conv1d", key_taps = "k_conv1d", value_taps = "v_conv1d";  ///< of the convolutions
     std::string write = "b_proj", decay = "a_proj";
     std::string rate_log = "A_log", step_bias = "dt_bias";  ///< whole names
-    std::string norm = "o_norm";                            ///< of the output
+    std::string norm = "o_norm";                            ///< of the output, or
+    std::string other_norm;                                 ///< where the file lacks that
+    /// Of a decay that goes through a few numbers (GLA): to these, and from them.
+    std::string decay_rank = "gk_proj.0", decay_of_rank = "gk_proj.1";
 };
 
 /// Names of one layer's parts, following TensorNames::layer. An empty name: the family has no such part. A linear part

@@ -1,43 +1,62 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/mixers/shared/delta_parts.h"
 
+#include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/silu.h>
 #include <ATen/ops/softplus.h>
 
 #include "core/base/error.h"
-#include "core/mixers/shared/recurrence.h"
-#include "core/mixers/types/gated_deltanet.h"
+#include "core/mixers/types/linear_attention.h"
 #include "core/model/tensor_plan.h"
 
 namespace headscope::mixers {
-namespace {
 
 at::Tensor widened(const at::Tensor& x) {
     return x.scalar_type() == at::kDouble ? x : x.to(at::kFloat);
 }
 
-}  // namespace
+std::int64_t DeltaCache::bytes() const {
+    return state.bytes() + (before.defined() ? static_cast<std::int64_t>(before.nbytes()) : 0);
+}
+
+std::unique_ptr<MixerCache> DeltaCache::clone() const {
+    auto copy = std::make_unique<DeltaCache>();
+    copy->state = state.clone();
+    if (before.defined()) copy->before = before.clone();
+    return copy;
+}
 
 DeltaSizes::DeltaSizes(const MixerType& type, const model::ModelConfig& config) {
     const auto& options = config.mixer_options;
     const auto whole = [&](const MixerOption& option, std::int64_t otherwise) {
-        const auto said = options.get<std::int64_t>(type, option.key);
+        const bool has = std::any_of(type.options.begin(), type.options.end(), [&option](const MixerOption& own) {
+            return std::string_view(own.key) == option.key;
+        });
+        const auto said = has ? options.get<std::int64_t>(type, option.key) : 0;
         return said > 0 ? said : otherwise;
     };
     key_heads = whole(kOwnHeads, config.heads);
     heads = whole(kOwnValueHeads, key_heads);
     key_size = whole(kOwnKeySize, config.head_size);
-    taps = whole(kTaps, 4);
+    taps = whole(kTaps, 0);
+    const std::int64_t shared = whole(kOwnKeyValueHeads, key_heads);
+    sharing = key_heads / shared;
     const double expanded = static_cast<double>(key_size) * options.get<double>(type, kExpandValue.key);
     value_size = std::llround(expanded);
     const std::string place = std::string("mixers.") + type.name;
     if (heads % key_heads != 0) {
         throw Error(ErrorCode::mismatch, place + ".num_value_heads",
                     "expected a multiple of num_heads " + std::to_string(key_heads), "found " + std::to_string(heads));
+    }
+    if (key_heads % shared != 0) {
+        throw Error(ErrorCode::mismatch, place + ".num_key_value_heads",
+                    "expected a divisor of num_heads " + std::to_string(key_heads), "found " + std::to_string(shared));
     }
     if (value_size < 1 || std::abs(expanded - static_cast<double>(value_size)) > 1e-3) {
         throw Error(ErrorCode::mismatch, place + ".expand_v",
@@ -51,17 +70,19 @@ void DeltaParts::declare(model::TensorPlan& plan, const model::TensorNames& name
     const std::string stem = names.layer_stem + own.stem;
     const model::Dimension hidden{plan.config().hidden, plan.keys().hidden};
     const model::Dimension heads{sizes_.heads, "num_heads"}, taps{sizes_.taps, "conv_size"};
-    const std::int64_t rows = 2 * sizes_.key_rows() + sizes_.value_rows();
+    const std::int64_t query_rows = sizes_.key_rows(), key_rows = sizes_.key_rows() / sizes_.sharing;
+    const std::int64_t value_rows = sizes_.value_rows() / sizes_.sharing, rows = query_rows + key_rows + value_rows;
     const auto part = [&](const std::string& name, const std::string& convolution, std::int64_t first,
                           std::int64_t count, const std::string& keys) {
         const model::Dimension out{count, keys};
         plan.want_rows(&query_key_value_.weight, stem + name + ".weight", {out, hidden}, first, rows);
+        if (sizes_.taps == 0) return;
         plan.want_rows(&taps_, stem + convolution + ".weight", {out, {1, "one"}, taps}, first, rows);
     };
-    part(own.query, own.query_taps, 0, sizes_.key_rows(), "num_heads * head_dim");
-    part(own.key, own.key_taps, sizes_.key_rows(), sizes_.key_rows(), "num_heads * head_dim");
-    part(own.value, own.value_taps, 2 * sizes_.key_rows(), sizes_.value_rows(), "num_heads * head_dim * expand_v");
-    write_.declare(plan, stem + own.write, heads, hidden, false);
+    part(own.query, own.query_taps, 0, query_rows, "num_heads * head_dim");
+    part(own.key, own.key_taps, query_rows, key_rows, "num_heads * head_dim");
+    part(own.value, own.value_taps, query_rows + key_rows, value_rows, "num_heads * head_dim * expand_v");
+    if (writes_) write_.declare(plan, stem + own.write, heads, hidden, false);
     if (decays_) {
         decay_.declare(plan, stem + own.decay, heads, hidden, false);
         plan.want(&rate_log_, {stem + own.rate_log}, {heads}, model::Initial::rate_log);
@@ -73,16 +94,34 @@ void DeltaParts::declare(model::TensorPlan& plan, const model::TensorNames& name
 
 DeltaParts::Heads DeltaParts::heads(const at::Tensor& normed, at::Tensor* before,
                                     const Cancellation* cancellation) const {
-    const at::Tensor all = short_convolution(query_key_value_(normed, cancellation), taps_.select(1, 0), {}, before);
-    const auto part = [&](std::int64_t first, std::int64_t heads, std::int64_t size) {
-        return all.narrow(2, first, heads * size).unflatten(2, {heads, size}).transpose(1, 2);
+    at::Tensor all = query_key_value_(normed, cancellation);
+    if (taps_.defined()) {
+        all = short_convolution(all, taps_.select(1, 0), {}, before, activation_ != DeltaActivation::all);
+    } else if (activation_ == DeltaActivation::all) {
+        all = at::silu(all);
+    }
+    std::int64_t first = 0;
+    const auto part = [&](std::int64_t heads, std::int64_t size) {
+        const at::Tensor own = all.narrow(2, first, heads * size).unflatten(2, {heads, size}).transpose(1, 2);
+        first += heads * size;
+        return own;
     };
-    return {part(0, sizes_.key_heads, sizes_.key_size), part(sizes_.key_rows(), sizes_.key_heads, sizes_.key_size),
-            part(2 * sizes_.key_rows(), sizes_.heads, sizes_.value_size)};
+    Heads made;
+    made.query = part(sizes_.key_heads, sizes_.key_size);
+    made.key = part(sizes_.key_heads / sizes_.sharing, sizes_.key_size);
+    made.value = part(sizes_.heads / sizes_.sharing, sizes_.value_size);
+    if (activation_ == DeltaActivation::value) made.value = at::silu(made.value);
+    if (sizes_.sharing == 1) return made;
+    made.key = made.key.repeat_interleave(sizes_.sharing, 1);
+    made.value = made.value.repeat_interleave(sizes_.sharing, 1);
+    return made;
 }
 
 at::Tensor DeltaParts::write(const at::Tensor& normed) const {
-    const at::Tensor share = at::sigmoid(widened(write_(normed))).transpose(1, 2);
+    if (!writes_ && !negative_) return {};
+    const at::Tensor share = writes_ ? at::sigmoid(widened(write_(normed))).transpose(1, 2)
+                                     : at::full({normed.size(0), sizes_.heads, normed.size(1)}, 1.0,
+                                                normed.options().dtype(widened(normed).scalar_type()));
     return negative_ ? share * 2 : share;
 }
 

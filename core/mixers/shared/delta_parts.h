@@ -5,10 +5,12 @@
 // how much a token writes and how fast the state decays, and the output's gate.
 
 #include <cstdint>
+#include <memory>
 
 #include <ATen/core/Tensor.h>
 
 #include "core/mixers/mixer.h"
+#include "core/mixers/shared/recurrence.h"
 #include "core/model/blocks.h"
 #include "core/model/config.h"
 #include "core/model/recipe.h"
@@ -18,29 +20,40 @@ namespace headscope::mixers {
 /// Sizes of a recurrent mixer's heads.
 struct DeltaSizes {
     std::int64_t key_heads = 0, heads = 0;  ///< heads: of values, a multiple
+    std::int64_t sharing = 1;  ///< queries that share a key and a value, which the file has once (RetNet, GLA)
     std::int64_t key_size = 0, value_size = 0;
-    std::int64_t taps = 0;
+    std::int64_t taps = 0;  ///< 0: no convolution
 
-    /// By the options that gated_deltanet.h lists; throws Error(mismatch) where heads do not divide or a value would
-    /// have no size.
+    /// By those options of gated_deltanet.h and linear_attention.h that the type has; throws Error(mismatch) where
+    /// heads do not divide or a value would have no size.
     DeltaSizes(const MixerType& type, const model::ModelConfig& config);
     std::int64_t key_rows() const { return key_heads * key_size; }
     std::int64_t value_rows() const { return heads * value_size; }
 };
 
+/// Which of query, key and value go through SiLU, after the convolution where there is one.
+enum class DeltaActivation : std::uint8_t { all, value, none };
+
 class DeltaParts {
 public:
-    DeltaParts(const DeltaSizes& sizes, bool decays, bool gated, bool negative)
-        : sizes_(sizes), decays_(decays), gated_(gated), negative_(negative) {}
+    /// `writes` false: every token writes alike, and there is no such map.
+    DeltaParts(const DeltaSizes& sizes, bool decays, bool gated, bool negative,
+               DeltaActivation activation = DeltaActivation::all, bool writes = true)
+        : sizes_(sizes),
+          decays_(decays),
+          gated_(gated),
+          negative_(negative),
+          writes_(writes),
+          activation_(activation) {}
     void declare(model::TensorPlan& plan, const model::TensorNames& names);
 
     struct Heads {
-        at::Tensor query, key;  ///< [B, Hk, L, dk] after convolution and SiLU
+        at::Tensor query, key;  ///< [B, Hk, L, dk] after convolution and activation
         at::Tensor value;       ///< [B, H, L, dv]
     };
     /// `before`: the convolution's earlier inputs (short_convolution); null: a text of its own.
     Heads heads(const at::Tensor& normed, at::Tensor* before, const Cancellation* cancellation) const;
-    /// beta [B, H, L], float32 at least.
+    /// beta [B, H, L], float32 at least; undefined where it is 1.
     at::Tensor write(const at::Tensor& normed) const;
     /// g [B, H, L], float32 at least; undefined where nothing decays.
     at::Tensor log_decay(const at::Tensor& normed) const;
@@ -52,12 +65,25 @@ public:
 
 private:
     DeltaSizes sizes_;
-    bool decays_, gated_, negative_;
+    bool decays_, gated_, negative_, writes_;
+    DeltaActivation activation_;
     model::Linear query_key_value_, write_, decay_, gate_;
     at::Tensor taps_;                  ///< [channels, 1, taps]
     at::Tensor rate_log_, step_bias_;  ///< [H]
 };
 
+/// What a mixer made of these parts remembers.
+class DeltaCache final : public MixerCache {
+public:
+    std::int64_t bytes() const override;
+    std::unique_ptr<MixerCache> clone() const override;
+
+    RecurrentCache state;
+    at::Tensor before;  ///< the convolution's last inputs
+};
+
+/// The type of gates and decays: float32 at least.
+at::Tensor widened(const at::Tensor& x);
 /// x / sqrt(sum x^2 + 1e-6) over the last dimension.
 at::Tensor unit_length(const at::Tensor& x);
 

@@ -10,7 +10,7 @@ inline const MixerOption kOwnHeads{"num_heads", std::int64_t{0}, {}, 0, 65536};
 inline const MixerOption kOwnValueHeads{"num_value_heads", std::int64_t{0}, {}, 0, 65536};
 inline const MixerOption kOwnKeySize{"head_dim", std::int64_t{0}, {}, 0, 65536};
 inline const MixerOption kExpandValue{"expand_v", 2.0, {}, 1e-4, 1024};
-inline const MixerOption kTaps{"conv_size", std::int64_t{4}, {}, 1, 64};
+inline const MixerOption kTaps{"conv_size", std::int64_t{4}, {}, 0, 64};  ///< 0: no convolution
 /// beta reaches to 2, and an eigenvalue of what the state is multiplied by to -1 (Grazzi et al., arXiv 2411.12537).
 inline const MixerOption kNegativeEigenvalue{"allow_neg_eigval", false};
 
@@ -21,7 +21,8 @@ inline const MixerType kGatedDeltaNet{
     .has_matrix = false,
     .options = {kOwnHeads, kOwnValueHeads, kOwnKeySize, kExpandValue, kTaps, {"use_gate", true}, kNegativeEigenvalue}};
 
-/// DeltaNet (Yang et al., arXiv 2406.06484): the same without decay.
+/// DeltaNet (Yang et al., arXiv 2406.06484): the same without decay. `qk_norm` sum: queries and keys over the sum of
+/// their numbers.
 inline const MixerType kDeltaNet{.name = "deltanet",
                                  .summary = "a state that every token corrects by the delta rule",
                                  .has_matrix = false,
@@ -31,6 +32,9 @@ inline const MixerType kDeltaNet{.name = "deltanet",
                                              {"expand_v", 1.0, {}, 1e-4, 1024},
                                              kTaps,
                                              {"use_gate", false},
-                                             kNegativeEigenvalue}};
+                                             kNegativeEigenvalue,
+                                             {"use_beta", true},
+                                             {"qk_activation", "silu", {"silu", "relu", "elu", "identity"}},
+                                             {"qk_norm", "l2", {"l2", "sum"}}}};
 
 }  // namespace headscope::mixers

@@ -2,6 +2,7 @@
 #include "core/mixers/types/approximate.h"
 #include "core/mixers/types/gated_deltanet.h"
 #include "core/mixers/types/guided.h"
+#include "core/mixers/types/linear_attention.h"
 #include "core/mixers/types/mlp.h"
 #include "core/mixers/types/non_approximate.h"
 #include "core/mixers/types/standard.h"
@@ -11,9 +12,9 @@ namespace headscope::mixers {
 
 // A new mixer's line; what computes has its own in core/mixers/registry.cpp.
 const std::vector<const MixerType*>& known_types() {
-    static const std::vector<const MixerType*> types{&kStandard,        &kMlp,           &kApproximate,
-                                                     &kNonApproximate,  &kRandomGuide,   &kFixedGuide,
-                                                     &kStaticEmbedding, &kGatedDeltaNet, &kDeltaNet};
+    static const std::vector<const MixerType*> types{
+        &kStandard,        &kMlp,           &kApproximate, &kNonApproximate, &kRandomGuide, &kFixedGuide,
+        &kStaticEmbedding, &kGatedDeltaNet, &kDeltaNet,    &kRetNet,         &kGla};
     return types;
 }
 

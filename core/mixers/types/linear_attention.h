@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/mixers/types/gated_deltanet.h"
+
+namespace headscope::mixers {
+
+/// Heads that keys and values have, each for several queries; 0: as many as there are queries.
+inline const MixerOption kOwnKeyValueHeads{"num_key_value_heads", std::int64_t{0}, {}, 0, 65536};
+
+/// RetNet (Sun et al., arXiv 2307.08621): head h forgets 2^(-5 - h) of its state with every token. `rope_theta` 0: the
+/// model's.
+inline const MixerType kRetNet{
+    .name = "retnet",
+    .summary = "a state that decays at a fixed rate of each head",
+    .has_matrix = false,
+    .options = {
+        kOwnHeads, kOwnKeyValueHeads, kOwnKeySize, kExpandValue, {"use_gate", true}, {"rope_theta", 0.0, {}, 0, 1e12}}};
+
+/// Gated linear attention (Yang et al., arXiv 2312.06635), in the conventions of flash-linear-attention. `clamp_min`:
+/// the smallest log decay of a token; 0: none.
+inline const MixerType kGla{.name = "gla",
+                            .summary = "a state each of whose rows every token decays by a factor of its own",
+                            .has_matrix = false,
+                            .options = {kOwnHeads,
+                                        kOwnKeyValueHeads,
+                                        kOwnKeySize,
+                                        kExpandValue,
+                                        {"conv_size", std::int64_t{0}, {}, 0, 64},
+                                        {"use_gate", true},
+                                        {"clamp_min", 0.0, {}, -1e6, 0}}};
+
+}  // namespace headscope::mixers
