@@ -28,10 +28,14 @@ def case(name, layers, tokens, *, keep=("logits",), **options):
         write_checkpoint(Path(folder), data)
         traces = [native_oracle.run(native_oracle.load(folder, True), sequence, True) for sequence in tokens]
     data["logits"] = everything([trace.logits for trace in traces])
-    if "attention" in keep:  # of layers without a matrix: none
-        data["attention"] = [everything([trace.sites[layer].weights for trace in traces])
+    if "attention" in keep:  # of layers without a matrix: none, or the implicit one of their state
+        data["attention"] = [everything([matrix(trace.sites[layer]) for trace in traces])
                              for layer, mixer in enumerate(layers) if mixer != "mlp"]
     return f"native-{name}", data
+
+
+def matrix(site):
+    return site.weights if site.implicit is None else site.implicit
 
 
 def everything(arrays):
@@ -40,11 +44,29 @@ def everything(arrays):
     return rounded(torch.from_numpy(np.stack(arrays)))
 
 
+# What a recurrent mixer's options may be beside their defaults.
+OTHERWISE = {
+    "gated_deltanet": dict(num_heads=2, num_value_heads=6, head_dim=5, expand_v=0.6, conv_size=3, use_gate=False,
+                           allow_neg_eigval=True),
+    "deltanet": dict(num_heads=3, num_value_heads=3, head_dim=4, expand_v=1.25, conv_size=2, use_gate=True,
+                     allow_neg_eigval=True, use_beta=True, qk_activation="elu", qk_norm="sum"),
+    "retnet": dict(num_heads=6, num_key_value_heads=2, head_dim=4, expand_v=1.5, use_gate=False, rope_theta=50.0),
+    "gla": dict(num_heads=4, num_key_value_heads=2, head_dim=3, expand_v=1.0, conv_size=4, use_gate=False,
+                clamp_min=-0.04),
+}
+
+
 def cases():
-    for mixer in random_native.MIXERS:
+    for mixer in (*random_native.MIXERS, *native_oracle.RECURRENT):
         yield case(mixer, [mixer, mixer], [ids(9, 37), ids(9, 37, 1)], keep=("logits", "attention"))
         yield case(f"{mixer}-norms", [mixer, "standard", mixer], [ids(9, 37)], qk_norm=True, attention_bias=False,
                    num_key_value_heads=4, tie_word_embeddings=True, rotary=mixer != "static_emb_qk")
+    for mixer, options in OTHERWISE.items():
+        yield case(f"{mixer}-options", [mixer, "standard"], [ids(21, 37)], mixers={mixer: options},
+                   keep=("logits", "attention"))
+    # Neither convolution nor writes of their own; and heads that are there once.
+    yield case("deltanet-plain", ["deltanet"], [ids(9, 37)], keep=("logits", "attention"),
+               mixers={"deltanet": dict(conv_size=0, use_beta=False, qk_activation="relu")})
     for options in random_native.APPROXIMATE[1:]:
         yield case(f"approximate-{'-'.join(options.values()).replace('_', '-')}", ["approximate"], [ids(9, 37)],
                    mixers={"approximate": options}, keep=("logits", "attention"))

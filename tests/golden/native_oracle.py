@@ -17,6 +17,51 @@ import safetensors
 import safetensors.torch
 import torch
 
+# Mixers with a state, and what their options are where a configuration leaves them out.
+RECURRENT = {
+    "gated_deltanet": dict(num_heads=0, num_value_heads=0, head_dim=0, expand_v=2.0, conv_size=4, use_gate=True,
+                           allow_neg_eigval=False),
+    "deltanet": dict(num_heads=0, num_value_heads=0, head_dim=0, expand_v=1.0, conv_size=4, use_gate=False,
+                     allow_neg_eigval=False, use_beta=True, qk_activation="silu", qk_norm="l2"),
+    "retnet": dict(num_heads=0, num_key_value_heads=0, head_dim=0, expand_v=2.0, use_gate=True, rope_theta=0.0),
+    "gla": dict(num_heads=0, num_key_value_heads=0, head_dim=0, expand_v=2.0, conv_size=0, use_gate=True, clamp_min=0.0),
+}
+GLA_RANK = 16
+
+
+def recurrent_sizes(config, mixer):
+    """A recurrent mixer's options, every one filled in."""
+    options = RECURRENT[mixer] | config.get("mixers", {}).get(mixer, {})
+    options["num_heads"] = options["num_heads"] or config["num_attention_heads"]
+    options["head_dim"] = options["head_dim"] or config["head_dim"]
+    queries = options["num_heads"]
+    options["num_value_heads"] = options.get("num_value_heads") or queries
+    options["sharing"] = queries // (options.get("num_key_value_heads") or queries)
+    options["value_dim"] = round(options["head_dim"] * options["expand_v"])
+    options["conv_size"] = options.get("conv_size", 0)
+    return options
+
+
+def recurrence(query, key, value, write, log_decay, delta):
+    """Token by token. query, key [H, L, dk], value [H, L, dv], write [H, L], log_decay [H, L, 1 or dk]; the state
+    S [H, dk, dv] decays, takes in k (w v)^T, or by the delta rule k (w (v - S^T k))^T, and is read by q / sqrt(dk)."""
+    state = torch.zeros(*key.shape[::2], value.shape[2], dtype=value.dtype)
+    rows = []
+    for i in range(key.shape[1]):
+        state = log_decay[:, i].exp()[..., None] * state
+        news = value[:, i] - torch.einsum("hkv,hk->hv", state, key[:, i]) if delta else value[:, i]
+        state = state + torch.einsum("hk,hv->hkv", key[:, i], write[:, i, None] * news)
+        rows.append(torch.einsum("hkv,hk->hv", state, query[:, i]) / key.shape[2] ** 0.5)
+    return torch.stack(rows, 1)
+
+
+def convolved(x, weight):
+    """Of each channel, the last taps inputs: x [L, channels], weight [channels, 1, taps]."""
+    taps = weight.shape[2]
+    padded = torch.cat([torch.zeros(taps - 1, x.shape[1], dtype=x.dtype), x])
+    return sum(weight[:, 0, tap] * padded[tap : tap + len(x)] for tap in range(taps))
+
+
 ACTIVATIONS = {
     "silu": torch.nn.functional.silu, "gelu": torch.nn.functional.gelu, "relu": torch.relu,
     "gelu_pytorch_tanh": lambda x: torch.nn.functional.gelu(x, approximate="tanh"),
@@ -48,11 +93,11 @@ class Native:
         bias = self.tensors.get(stem + ".bias")
         return y if bias is None else y + bias
 
-    def rotate(self, x):
+    def rotate(self, x, theta=None):
         """[heads, L, size]: the first half of a head pairs with the second. Frequencies are float32 numbers."""
-        if not self.config.get("rotary", True):
+        if not theta and not self.config.get("rotary", True):
             return x
-        theta, size = self.config.get("rope_theta", 10000.0), self.size
+        theta, size = theta or self.config.get("rope_theta", 10000.0), x.shape[-1]
         frequencies = 1.0 / (theta ** (torch.arange(0, size, 2).float() / size))
         angles = (torch.arange(x.shape[1]).to(self.type)[:, None] * frequencies.to(self.type)).repeat(1, 2)
         first, second = x.chunk(2, dim=-1)
@@ -139,6 +184,63 @@ class Native:
         states = {"q": query, "k": key, "v": value}
         return output.transpose(0, 1).flatten(1), (scores, weights, states, self.taylor)
 
+    def convolved_heads(self, stem, options, x):
+        """Query, key and value [heads, L, size], as many as there are of values, before their norms and positions."""
+        silu, activation = torch.nn.functional.silu, options.get("qk_activation", "silu")
+        parts = {}
+        for name in "qkv":
+            parts[name] = self.linear(f"{stem}{name}_proj", x)
+            if options["conv_size"]:
+                parts[name] = convolved(parts[name], self.tensors[f"{stem}{name}_conv1d.weight"])
+            if options["conv_size"] or "num_key_value_heads" not in options:
+                act = {"silu": silu, "relu": torch.relu, "elu": lambda x: torch.nn.functional.elu(x) + 1,
+                       "identity": lambda x: x}["silu" if name == "v" else activation]
+                parts[name] = act(parts[name])
+            size = options["value_dim" if name == "v" else "head_dim"]
+            parts[name] = parts[name].unflatten(-1, (-1, size)).transpose(0, 1)
+        heads = options["num_value_heads"]
+        return {name: part.repeat_interleave(heads // len(part), 0) for name, part in parts.items()}
+
+    def decays(self, mixer, stem, options, x):
+        """ln of what each token leaves of the state, [heads, L, 1 or key size]."""
+        heads = options["num_value_heads"]
+        if mixer == "gated_deltanet":
+            step = torch.nn.functional.softplus(self.linear(stem + "a_proj", x) + self.tensors[stem + "dt_bias"])
+            return (-self.tensors[stem + "A_log"].exp() * step).T[..., None]
+        if mixer == "gla":
+            logits = self.linear(stem + "gk_proj.1", self.linear(stem + "gk_proj.0", x))
+            decay = torch.nn.functional.logsigmoid(logits) / 16
+            decay = decay.clamp_min(options["clamp_min"]) if options["clamp_min"] < 0 else decay
+            decay = decay.unflatten(-1, (-1, options["head_dim"])).transpose(0, 1)
+            return decay.repeat_interleave(heads // len(decay), 0)
+        rates = torch.log1p(-torch.exp2(-5 - torch.arange(heads).to(self.type))) if mixer == "retnet" else torch.zeros(heads)
+        return rates.to(self.type)[:, None, None].expand(-1, len(x), 1)
+
+    def recurrent(self, mixer, stem, x):
+        """A mixer with a state: [L, heads * value size], and its implicit matrix [heads, L, L], which is what it would
+        return of the unit matrix as values."""
+        options = recurrent_sizes(self.config, mixer)
+        parts = self.convolved_heads(stem, options, x)
+        delta, heads = mixer.endswith("deltanet"), options["num_value_heads"]
+        query, key = parts["q"], parts["k"]
+        if delta and options.get("qk_norm") == "sum":
+            query, key = (part / part.sum(-1, keepdim=True) for part in (query, key))
+        elif delta:
+            query, key = (part / torch.sqrt(part.pow(2).sum(-1, keepdim=True) + 1e-6) for part in (query, key))
+        if mixer == "retnet":
+            query, key = self.rotate(query, options["rope_theta"]), self.rotate(key, options["rope_theta"])
+        write = torch.ones(heads, len(x), dtype=self.type)
+        if delta and options.get("use_beta", True):
+            write = torch.sigmoid(self.linear(stem + "b_proj", x)).T
+        if options.get("allow_neg_eigval"):
+            write = 2 * write
+        walk = lambda value: recurrence(query, key, value, write, self.decays(mixer, stem, options, x), delta)
+        unit = torch.eye(len(x), dtype=self.type).expand(heads, -1, -1)
+        normal = self.norm(stem + "o_norm.weight", walk(parts["v"])).transpose(0, 1).flatten(1)
+        if options["use_gate"]:
+            normal = normal * torch.nn.functional.silu(self.linear(stem + "g_proj", x))
+        return normal, walk(unit)
+
     def mlp(self, stem, x):
         gate = torch.nn.functional.silu(self.linear(stem + "gate_proj", x))
         return self.linear(stem + "down_proj", gate * self.linear(stem + "up_proj", x))
@@ -152,6 +254,8 @@ class Native:
         for name, x in streams.items():
             if mixer == "mlp":
                 mixed, seen_here = self.mlp(own, normed[name]), None
+            elif mixer in RECURRENT:
+                mixed, seen_here = self.recurrent(mixer, own, normed[name])
             else:
                 source = normed[name]
                 if mixer == "static_emb_qk":
@@ -169,7 +273,8 @@ class Native:
         return after, seen
 
     def run(self, tokens):
-        """logits [L, V], hidden [layers + 1, L, d], and for each layer None or (scores, weights, {q, k, v})."""
+        """logits [L, V], hidden [layers + 1, L, d], and for each layer None or (scores, weights, {q, k, v}, ...), or the
+        implicit matrix of a mixer with a state."""
         table, length = self.tensors["model.embed_tokens.weight"], len(tokens)
         streams = {"text": table[torch.tensor(tokens)]}
         used = {self.mixers[layer] for layer in self.layers}
@@ -202,6 +307,9 @@ def run(model, tokens, precise):
     for happened in seen:
         if happened is None:
             sites.append(oracle.Site())
+            continue
+        if torch.is_tensor(happened):
+            sites.append(oracle.Site(implicit=numpy(happened)))
             continue
         scores, weights, states, taylor = happened
         site = oracle.Site(numpy(scores), numpy(weights), np.tril(np.ones(scores.shape[1:], dtype=bool)))

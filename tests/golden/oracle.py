@@ -29,7 +29,8 @@ from random_decoders import falcon_groups
 @dataclass
 class Site:
     """One attention. scores and weights [H, L, L]; q, k, v before rotary [heads, L, size]; the share of the sink logits
-    in each row [H, L], and these logits [H], where there are any. Without weights: a layer that has no matrix."""
+    in each row [H, L], and these logits [H], where there are any. Without weights: a layer that has no matrix, or one with
+    a state, whose implicit matrix [H, L, L] is signed."""
 
     scores: np.ndarray = None
     weights: np.ndarray = None
@@ -42,6 +43,7 @@ class Site:
     row_constant: np.ndarray = None
     constant_error: np.ndarray = None
     unit_error: np.ndarray = None
+    implicit: np.ndarray = None
 
 
 @dataclass

@@ -8,10 +8,11 @@ from pathlib import Path
 import safetensors.torch
 import torch
 
+from native_oracle import GLA_RANK, RECURRENT, recurrent_sizes
 from random_models import Case, with_options
 
 ATTENTIVE = ("standard", "approximate", "non_approximate", "rnd_emb_qk", "fixed_seq_qk", "static_emb_qk")
-MIXERS = ("mlp", *ATTENTIVE)
+MIXERS = ("mlp", *ATTENTIVE)  # those that native_models.py's all-mixers has
 APPROXIMATE = [{"second_order": order, "normalisation": sums} for order in ("full", "diagonal")
                for sums in ("joint", "per_order")]
 SIZES = dict(
@@ -45,6 +46,10 @@ def shapes(config):
         names |= {stem + "input_layernorm.weight": (d,), stem + "post_attention_layernorm.weight": (d,),
                   stem + "mlp.gate_proj.weight": (f, d), stem + "mlp.up_proj.weight": (f, d),
                   stem + "mlp.down_proj.weight": (d, f), own + "o_proj.weight": (d, wide)}
+        if mixer in RECURRENT:
+            parts, columns = recurrent_shapes(config, mixer)
+            names |= {own + part: shape for part, shape in parts.items()} | {own + "o_proj.weight": (d, columns)}
+            continue
         if mixer == "mlp":
             names |= {own + "gate_proj.weight": (wide, d), own + "up_proj.weight": (wide, d),
                       own + "down_proj.weight": (wide, wide)}
@@ -60,6 +65,27 @@ def shapes(config):
     return names
 
 
+def recurrent_shapes(config, mixer):
+    """Of a layer with a state, beside its output projection."""
+    options, d = recurrent_sizes(config, mixer), config["hidden_size"]
+    size, value, heads = options["head_dim"], options["value_dim"], options["num_value_heads"]
+    rows = {"q": options["num_heads"] * size, "k": options["num_heads"] // options["sharing"] * size,
+            "v": heads // options["sharing"] * value}
+    names = {f"{part}_proj.weight": (count, d) for part, count in rows.items()}
+    if options["conv_size"]:
+        names |= {f"{part}_conv1d.weight": (count, 1, options["conv_size"]) for part, count in rows.items()}
+    if options["use_gate"]:
+        names["g_proj.weight"] = (heads * value, d)
+    if mixer.endswith("deltanet") and options.get("use_beta", True):
+        names["b_proj.weight"] = (heads, d)
+    if mixer == "gated_deltanet":
+        names |= {"a_proj.weight": (heads, d), "A_log": (heads,), "dt_bias": (heads,)}
+    if mixer == "gla":
+        names |= {"gk_proj.0.weight": (GLA_RANK, d), "gk_proj.1.weight": (rows["k"], GLA_RANK),
+                  "gk_proj.1.bias": (rows["k"],)}
+    return names | {"o_norm.weight": (value,)}, heads * value
+
+
 def values(config, seed, gain):
     generator = torch.Generator().manual_seed(seed)
     tensors = {}
@@ -70,7 +96,10 @@ def values(config, seed, gain):
             if "_norm" in name:
                 tensors[name] *= gain
         elif len(shape) == 1:
-            tensors[name] = 0.2 * noise
+            # Rates and steps such that states last for a few tokens, and for many.
+            tensors[name] = {"A_log": noise, "dt_bias": 2 * noise - 1}.get(name.split(".")[-1], 0.2 * noise)
+        elif "conv1d" in name:
+            tensors[name] = noise / shape[2] ** 0.5
         elif "embed" in name or "guide" in name:
             tensors[name] = 0.5 * noise
         else:
@@ -106,7 +135,7 @@ def drawn(folder, seed, mixer):
     draw = random.Random(f"{mixer} {seed}")
     heads, size = draw.choice((1, 2, 3, 5, 6)), draw.choice((4, 6, 10, 14))
     count = draw.randint(1, 4)
-    others = [draw.choice((mixer, mixer, "standard", *MIXERS)) for _ in range(count - 1)]
+    others = [draw.choice((mixer, mixer, "standard", *MIXERS, *RECURRENT)) for _ in range(count - 1)]
     layers = [mixer, *others]
     draw.shuffle(layers)
     native(
@@ -116,7 +145,28 @@ def drawn(folder, seed, mixer):
         attention_bias=draw.random() < 0.5, qk_norm=draw.random() < 0.5, rotary=draw.random() < 0.7,
         tie_word_embeddings=draw.random() < 0.5, rope_theta=draw.choice((100.0, 5000.0)),
         dtype=draw.choice((torch.float32, torch.bfloat16, torch.float16)), shards=draw.choice((1, 3)),
-        gain=draw.choice((1.0, 1.5, 3.0)), mixers={"approximate": draw.choice(APPROXIMATE[:1])})
+        gain=draw.choice((1.0, 1.5, 3.0)),
+        mixers={"approximate": draw.choice(APPROXIMATE[:1])} | {name: drawn_options(draw, name) for name in RECURRENT})
+
+
+def drawn_options(draw, mixer):
+    options = {key: draw.random() < 0.5 for key, usual in RECURRENT[mixer].items() if isinstance(usual, bool)}
+    heads, size = draw.choice((1, 2, 3, 6)), draw.choice((2, 4, 8))
+    options |= {"num_heads": heads, "head_dim": size, "expand_v": draw.choice((0.5, 1.0, 1.5, 2.0))}
+    for key, usual in RECURRENT[mixer].items():
+        if key == "num_value_heads":
+            options[key] = heads * draw.choice((1, 2, 3))
+        elif key == "num_key_value_heads":
+            options[key] = draw.choice([n for n in range(1, heads + 1) if heads % n == 0])
+        elif key == "conv_size":
+            options[key] = draw.choice((0, 1, 3, 4))
+        elif key == "clamp_min":
+            options[key] = draw.choice((0.0, -0.05))
+        elif key == "rope_theta":
+            options[key] = draw.choice((0.0, 50.0))
+    if options.get("use_beta") is False:  # the state would grow without end
+        options["allow_neg_eigval"] = False
+    return options
 
 
 def cases():
@@ -128,10 +178,10 @@ def cases():
     few = (1, 65, 130)
     layouts = ("even", "odd", "top", "middle", "bottom", "quarter", "first", "last", "bilateral")
     listed = []
-    for number, mixer in enumerate(MIXERS):
+    for number, mixer in enumerate((*MIXERS, *RECURRENT)):
         mixed = [mixer if layer % 2 == 0 else "standard" for layer in range(3)]
         uniform = [mixer] * 3
-        layout = layouts[number]
+        layout = layouts[number % len(layouts)]
         hybrid = ["standard" if n in standard_layers(layout, 5) else mixer for n in range(1, 6)]
         replaced = tuple(layer for layer, name in enumerate(mixed) if name != "standard")
         listed += [
