@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Golden data of tests/core/model/test_fla.cpp, in the form of models.py: tiny folders of flash-linear-attention, by
+fla_oracle.py.
+
+    python tests/golden/fla_models.py                     writes tests/golden/models/fla-*.json
+    python tests/golden/fla_models.py --checkpoints DIR   writes the cases as checkpoint folders (safetensors) too
+"""
+
+import tempfile
+from pathlib import Path
+
+import fla_oracle
+import random_fla
+from models import ids, main, write_checkpoint
+from native_models import everything, matrix
+
+
+def case(name, kind, tokens, file_type="F32", **options):
+    config = {"model_type": kind, "vocab_size": 37, "hidden_size": 24, "num_hidden_layers": 2, "norm_eps": 1e-3,
+              "intermediate_size": 27} | options
+    data = {"config": config, "file_type": file_type, "shards": 1, "ids": tokens,
+            "tensors": {key: list(shape) for key, shape in sorted(random_fla.shapes(config).items())}}
+    with tempfile.TemporaryDirectory() as folder:
+        write_checkpoint(Path(folder), data)
+        traces = [fla_oracle.run(fla_oracle.load(folder, True), sequence, True) for sequence in tokens]
+    data["logits"] = everything([trace.logits for trace in traces])
+    data["attention"] = [everything([matrix(trace.sites[layer]) for trace in traces])
+                         for layer in range(config["num_hidden_layers"])]
+    return f"fla-{name}", data
+
+
+def cases():
+    two, one = [ids(9, 37), ids(9, 37, 1)], [ids(13, 37)]
+    softmax = dict(layers=[1], num_heads=4, num_kv_heads=2, qkv_bias=True, window_size=4, rope_theta=100.0)
+    yield case("gated-deltanet", "gated_deltanet", two, num_heads=2, head_dim=5, expand_v=1.2)
+    yield case("gated-deltanet-hybrid", "gated_deltanet", one, num_heads=2, num_v_heads=6, head_dim=4, expand_v=0.5,
+               use_gate=False, use_short_conv=False, allow_neg_eigval=True, tie_word_embeddings=True, attn=softmax)
+    yield case("gated-deltanet-windows", "gated_deltanet", one, num_hidden_layers=3, num_heads=3, head_dim=4, conv_size=2,
+               file_type="BF16", fuse_norm=False,
+               attn=[dict(layers=[0], num_heads=4, window_size=3), dict(layers=[2], num_heads=4)])
+    yield case("delta-net", "delta_net", two, num_heads=3)
+    yield case("delta-net-gate-sums", "delta_net", one, num_heads=2, expand_k=0.5, expand_v=1.5, use_gate=True,
+               allow_neg_eigval=True, qk_activation="elu", qk_norm="sum", attn=softmax)
+    yield case("delta-net-plain", "delta_net", one, num_heads=3, use_short_conv=False, use_beta=False, qk_activation="relu")
+    yield case("retnet", "retnet", two, num_heads=3)
+    yield case("retnet-groups-open", "retnet", one, num_heads=4, num_kv_heads=2, expand_k=1.0, expand_v=0.5,
+               use_output_gate=False, use_short_conv=True, attn=softmax)
+    yield case("retnet-two-parts", "retnet", one, num_heads=2, fuse_norm=False, hidden_ratio=None, intermediate_size=None,
+               num_hidden_layers=1)
+    yield case("gla", "gla", two, num_heads=3)
+    yield case("gla-groups-convolved", "gla", one, num_heads=4, num_kv_heads=2, expand_k=1.0, use_short_conv=True,
+               conv_size=3, use_output_gate=False, clamp_min=-0.042, attn=softmax)
+    yield case("transformer", "transformer", two, num_heads=4)
+    yield case("transformer-norms-window", "transformer", one, num_heads=4, num_kv_heads=2, qkv_bias=True, qk_norm=True,
+               window_size=3, rope_theta=100.0, tie_word_embeddings=True)
+
+
+if __name__ == "__main__":
+    main(cases)
