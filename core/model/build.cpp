@@ -164,7 +164,7 @@ void read_is_causal(const ConfigReader& reader, const Family& family, ModelConfi
     const auto text = reader.has_object("text_config") ? reader.object("text_config") : std::nullopt;
     const ConfigReader& said = text ? *text : reader;
     if (!config.causal || (!said.is_null("is_causal") && said.boolean("is_causal", true))) return;
-    if (config.encoder || family.name == "headscope")
+    if (config.encoder || family.name == "headscope" || !config.mixers.empty())
         reader.unsupported("is_causal", "true, for a decoder of this family sees no later token");
     config.causal = false;
     for (std::int64_t& window : config.windows) {

@@ -129,6 +129,7 @@ std::string ModelConfig::to_json() const {
         {"norm_epsilon", norm_epsilon},
         {"norm_gain_offset", norm_gain_offset},
         {"query_key_norm", model::name(query_key_norm)},
+        {"query_key_norm_epsilon", query_key_norm_epsilon > 0 ? query_key_norm_epsilon : norm_epsilon},
         {"query_key_value_clip", query_key_value_clip},
         {"norm_affine", norm_affine},
         {"norm_bias", norm_bias},

@@ -95,7 +95,8 @@ struct ModelConfig {
     double norm_gain_offset = 0.0;  ///< 1: the gain is 1 + w (Gemma, Nemotron)
     bool first_input_norm = true;   ///< false: layer 0 reads the embedding as it is (ModernBERT)
     QueryKeyNorm query_key_norm = QueryKeyNorm::none;
-    double query_key_value_clip = 0;  ///< so far from 0 may their numbers be, after these norms; 0: any (OLMo)
+    double query_key_norm_epsilon = 0;  ///< of these norms; 0: norm_epsilon
+    double query_key_value_clip = 0;    ///< so far from 0 may their numbers be, after these norms; 0: any (OLMo)
     Activation activation = Activation::gelu;
     bool gated_feed_forward = false;
     PositionKind positions = PositionKind::learned;

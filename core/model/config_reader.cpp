@@ -143,6 +143,19 @@ std::optional<ConfigReader> ConfigReader::object(const std::string& key) const {
     return ConfigReader(*value, where(key));
 }
 
+std::vector<ConfigReader> ConfigReader::objects(const std::string& key) const {
+    const auto* value = find(key);
+    std::vector<ConfigReader> list;
+    if (!value) return list;
+    if (value->is_object()) return {ConfigReader(*value, where(key))};
+    if (!value->is_array()) refuse(key, "an object or a list of objects");
+    for (const auto& item : *value) {
+        if (!item.is_object()) refuse(key, "an object or a list of objects");
+        list.emplace_back(item, where(key) + "[" + std::to_string(list.size()) + "]");
+    }
+    return list;
+}
+
 void ConfigReader::expect_keys(const std::vector<std::string>& known) const {
     for (const auto& [key, value] : object_->items()) {
         if (std::find(known.begin(), known.end(), key) != known.end()) continue;

@@ -56,6 +56,7 @@ std::string unsaid(const ModelConfig& config) {
         {config.query_key_norm == QueryKeyNorm::all_heads, "norms of all heads' numbers together"},
         {config.query_key_norm == QueryKeyNorm::own_of_each_head, "norms of each head's own"},
         {config.query_key_norm == QueryKeyNorm::rotated_head, "norms of rotated heads"},
+        {config.query_key_norm_epsilon != 0, "norms of heads with an epsilon of their own"},
         {config.key_value_rank > 0, "latent attention"},
         {!config.chunks.empty(), "a text in pieces"},
         {!config.gated_feed_forward || config.experts > 0, "a feed-forward that is not gated"},

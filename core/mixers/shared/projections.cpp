@@ -68,6 +68,8 @@ void Projections::declare_norms(model::TensorPlan& plan, const model::TensorName
     query_norm_.declare(plan, names.layer_stem + names.in_layer.query_norm, size(heads_, keys.heads), false);
     key_norm_.declare(plan, names.layer_stem + names.in_layer.key_norm, size(key_value_heads_, keys.key_value_heads),
                       false);
+    if (const double epsilon = plan.config().query_key_norm_epsilon; epsilon > 0)
+        query_norm_.epsilon = key_norm_.epsilon = epsilon;
 }
 
 void Projections::declare_own_norms(model::TensorPlan& plan, const model::TensorNames& names) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/mixers/types/type.h"
 #include "core/model/recipe.h"
 
 namespace headscope::model {
@@ -60,6 +61,28 @@ TensorNames deepseek_names(const ModelConfig& config);
 /// no_rope_layers: 1 for each layer that has positions; else all but every no_rope_layer_interval-th have.
 /// `empty_is_none`: an empty list is as none.
 std::vector<std::int64_t> read_rotary_layers(const ConfigReader& reader, std::int64_t layers, bool empty_is_none);
+
+// What the models of flash-linear-attention (version 0.6.0) have in common; `defaults` are what a file leaves out.
+struct FlaDefaults {
+    std::int64_t layers = 24, heads = 0;
+    double feed_forward_ratio = 4;
+};
+ModelConfig read_fla(const ConfigReader& reader, const FlaDefaults& defaults);
+/// A null is false there, whatever a missing key is.
+bool read_fla_flag(const ConfigReader& reader, const std::string& key, bool otherwise);
+/// Numbers of one head, where `key` says how many all have for each of the hidden size.
+std::int64_t read_fla_head(const ConfigReader& reader, const ModelConfig& config, const std::string& key,
+                           double otherwise);
+/// Sets the mixer's heads: `num_heads`, `head_dim` and `expand_v`.
+void set_fla_heads(ModelConfig& config, const mixers::MixerType& mixer, std::int64_t key_size, std::int64_t value_size);
+/// Layers that `attn` names have softmax attention, all others `mixer`. Comes last: the model's heads are softmax's.
+void read_fla_layers(ModelConfig& config, const ConfigReader& reader, const mixers::MixerType& mixer);
+/// num_kv_heads, use_output_gate and what RetNet and GLA have that is not built.
+void read_fla_linear(ModelConfig& config, const ConfigReader& reader, const mixers::MixerType& mixer, double expand_key,
+                     double expand_value);
+TensorNames fla_names(const ModelConfig& config);
+/// The same with the norm's two names of RetNet and GLA.
+TensorNames fla_linear_names(const ModelConfig& config);
 
 // BART's, which the others of its names start from. What the file leaves out: `sizes` (0: it must not), and a start
 // token, which counts where the vocabulary has it.

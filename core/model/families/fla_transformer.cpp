@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Models of flash-linear-attention (Yang and Zhang, github.com/fla-org/flash-linear-attention, version 0.6.0): pre-norm
+// blocks with RMS norms and a gated feed-forward around a mixer; here what they share, and its softmax Transformer.
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "core/model/families/families.h"
+
+namespace headscope::model {
+namespace {
+
+/// One entry of `attn`: softmax attention in some layers.
+struct Softmax {
+    std::int64_t heads = 0, key_value_heads = 0;
+    bool biases = false;
+    double theta = 10000.0;
+    bool operator==(const Softmax&) const = default;
+};
+
+Softmax read_softmax(const ConfigReader& reader) {
+    Softmax softmax;
+    softmax.heads = reader.size("num_heads");
+    if (softmax.heads > kMostHeads) reader.refuse("num_heads", "at most " + std::to_string(kMostHeads));
+    softmax.key_value_heads = reader.size("num_kv_heads", softmax.heads);
+    if (softmax.heads % softmax.key_value_heads != 0)
+        reader.refuse("num_kv_heads", "a divisor of num_heads (" + std::to_string(softmax.heads) + ")");
+    softmax.biases = reader.boolean("qkv_bias", false);
+    softmax.theta = reader.positive("rope_theta", 10000.0);
+    return softmax;
+}
+
+void enter_softmax(ModelConfig& config, const ConfigReader& reader, const Softmax& softmax) {
+    if (config.hidden % (2 * softmax.heads) != 0)
+        reader.refuse("num_heads",
+                      "a number of heads of even size in hidden_size (" + std::to_string(config.hidden) + ")");
+    config.heads = softmax.heads;
+    config.key_value_heads = softmax.key_value_heads;
+    config.head_size = config.hidden / softmax.heads;
+    config.query_key_value_bias = softmax.biases;
+    config.positions = PositionKind::rotary;
+    config.rope.theta = softmax.theta;
+    config.max_positions = reader.size(SizeKeys().positions, 2048);
+}
+
+std::set<std::int64_t> read_layer_numbers(const ConfigReader& reader, std::int64_t layers) {
+    const std::string expected = "a list of layers from 0 to " + std::to_string(layers - 1) + ", each once";
+    if (!reader.has("layers")) reader.refuse("layers", expected);
+    std::set<std::int64_t> numbers;
+    for (const double number : reader.numbers("layers")) {
+        const auto layer = number >= 0 && number < static_cast<double>(layers) ? static_cast<std::int64_t>(number) : -1;
+        if (layer < 0 || static_cast<double>(layer) != number || !numbers.insert(layer).second)
+            reader.refuse("layers", expected);
+    }
+    return numbers;
+}
+
+ModelConfig read(const ConfigReader& reader) {
+    ModelConfig config = read_fla(reader, {.layers = 24, .heads = 32});
+    Softmax softmax;
+    softmax.heads = config.heads;
+    softmax.key_value_heads = reader.size("num_kv_heads", config.heads);
+    if (softmax.heads % softmax.key_value_heads != 0)
+        reader.refuse("num_kv_heads", "a divisor of num_heads (" + std::to_string(softmax.heads) + ")");
+    softmax.biases = read_fla_flag(reader, "qkv_bias", false);
+    softmax.theta = reader.positive("rope_theta", 10000.0);
+    enter_softmax(config, reader, softmax);
+    if (read_fla_flag(reader, "qk_norm", false)) {
+        config.query_key_norm = QueryKeyNorm::each_head;
+        config.query_key_norm_epsilon = 1e-5;
+    }
+    if (reader.has("window_size"))
+        config.windows.assign(static_cast<std::size_t>(config.layers), reader.size("window_size"));
+    return config;
+}
+
+}  // namespace
+
+bool read_fla_flag(const ConfigReader& reader, const std::string& key, bool otherwise) {
+    return !reader.is_null(key) && reader.boolean(key, otherwise);
+}
+
+ModelConfig read_fla(const ConfigReader& reader, const FlaDefaults& defaults) {
+    const SizeKeys keys;
+    ModelConfig config;
+    config.vocabulary = reader.size(keys.vocabulary, 32000);
+    config.hidden = reader.size(keys.hidden, 2048);
+    config.layers = reader.size(keys.layers, defaults.layers);
+    if (config.layers > kMostLayers) reader.refuse(keys.layers, "at most " + std::to_string(kMostLayers));
+    config.heads = config.key_value_heads = reader.size("num_heads", defaults.heads);
+    if (config.heads > kMostHeads) reader.refuse("num_heads", "at most " + std::to_string(kMostHeads));
+    // A ratio that says nothing is the feed-forward's own, 4.
+    const double ratio =
+        reader.positive("hidden_ratio", reader.is_null("hidden_ratio") ? 4 : defaults.feed_forward_ratio);
+    const double inner = static_cast<double>(config.hidden) * ratio * 2 / 3;
+    if (!reader.has(keys.feed_forward) && inner > 1e9) reader.refuse("hidden_ratio", "a feed-forward of at most 10^9");
+    config.feed_forward = reader.has(keys.feed_forward) ? reader.size(keys.feed_forward)
+                                                        : (static_cast<std::int64_t>(inner) + 255) / 256 * 256;
+    const std::string activation = reader.text("hidden_act", "swish");
+    if (activation != "swish" && activation != "silu") reader.unsupported("hidden_act", "swish");
+    if (reader.has("attnres_block_size")) reader.unsupported("attnres_block_size", "none: residuals are plain sums");
+    config.activation = Activation::silu;
+    config.gated_feed_forward = true;
+    config.norm = NormKind::rms;
+    config.norm_epsilon = reader.positive("norm_eps", 1e-6);
+    config.positions = PositionKind::none;
+    config.tied_head = reader.boolean("tie_word_embeddings", false);
+    const double deviation = reader.number("initializer_range", config.initializer_range);
+    if (deviation > 0) config.initializer_range = deviation;
+    return config;
+}
+
+std::int64_t read_fla_head(const ConfigReader& reader, const ModelConfig& config, const std::string& key,
+                           double otherwise) {
+    const double all = static_cast<double>(config.hidden) * reader.positive(key, otherwise);
+    const auto size = all < 1e9 ? static_cast<std::int64_t>(all) : 0;
+    if (size < 1 || size % config.heads != 0)
+        reader.refuse(key,
+                      "hidden_size times that to be a multiple of num_heads (" + std::to_string(config.heads) + ")");
+    return size / config.heads;
+}
+
+void set_fla_heads(ModelConfig& config, const mixers::MixerType& mixer, std::int64_t key_size,
+                   std::int64_t value_size) {
+    config.head_size = key_size;
+    config.mixer_options.set(mixer, "num_heads", config.heads);
+    config.mixer_options.set(mixer, "head_dim", key_size);
+    config.mixer_options.set(mixer, "expand_v", static_cast<double>(value_size) / static_cast<double>(key_size));
+}
+
+void read_fla_layers(ModelConfig& config, const ConfigReader& reader, const mixers::MixerType& mixer) {
+    config.mixers.assign(static_cast<std::size_t>(config.layers), mixer.name);
+    std::vector<std::int64_t> windows(static_cast<std::size_t>(config.layers), 0);
+    std::optional<Softmax> said;
+    for (const ConfigReader& entry : reader.objects("attn")) {
+        const Softmax softmax = read_softmax(entry);
+        if (said && *said != softmax)
+            reader.unsupported("attn", "the same num_heads, num_kv_heads, qkv_bias and rope_theta in every entry");
+        said = softmax;
+        const std::int64_t window = entry.has("window_size") ? entry.size("window_size") : 0;
+        for (const std::int64_t layer : read_layer_numbers(entry, config.layers)) {
+            std::string& own = config.mixers.at(static_cast<std::size_t>(layer));
+            if (own == "standard") entry.refuse("layers", "layers that no other entry has");
+            own = "standard";
+            windows.at(static_cast<std::size_t>(layer)) = window;
+        }
+    }
+    if (std::count(config.mixers.begin(), config.mixers.end(), "standard") == 0) return;
+    enter_softmax(config, reader, *said);
+    if (std::any_of(windows.begin(), windows.end(), [](std::int64_t window) { return window > 0; }))
+        config.windows = windows;
+}
+
+void read_fla_linear(ModelConfig& config, const ConfigReader& reader, const mixers::MixerType& mixer, double expand_key,
+                     double expand_value) {
+    if (reader.has("feature_map")) reader.unsupported("feature_map", "none");
+    if (!read_fla_flag(reader, "elementwise_affine", true)) reader.unsupported("elementwise_affine", "true or absent");
+    set_fla_heads(config, mixer, read_fla_head(reader, config, "expand_k", expand_key),
+                  read_fla_head(reader, config, "expand_v", expand_value));
+    const std::int64_t shared = reader.size("num_kv_heads", config.heads);
+    if (config.heads % shared != 0)
+        reader.refuse("num_kv_heads", "a divisor of num_heads (" + std::to_string(config.heads) + ")");
+    config.mixer_options.set(mixer, "num_key_value_heads", shared);
+    config.mixer_options.set(mixer, "use_gate", read_fla_flag(reader, "use_output_gate", true));
+}
+
+TensorNames fla_names(const ModelConfig&) {
+    TensorNames names;
+    names.keys.heads = "num_heads";
+    names.keys.key_value_heads = "num_kv_heads";
+    names.keys.head_size = "hidden_size / num_heads";
+    names.prefixes = {"model.", ""};
+    names.token_embedding = "embeddings";
+    names.layer = "layers.{}.";
+    names.in_layer.input_norm = "attn_norm";
+    names.in_layer.query = "attn.q_proj";
+    names.in_layer.key = "attn.k_proj";
+    names.in_layer.value = "attn.v_proj";
+    names.in_layer.query_norm = "attn.q_norm";
+    names.in_layer.key_norm = "attn.k_norm";
+    names.in_layer.recurrent.stem = "attn.";
+    names.in_layer.output = "attn.o_proj";
+    names.in_layer.feed_forward_norm = "mlp_norm";
+    names.in_layer.gate = "mlp.gate_proj";
+    names.in_layer.up = "mlp.up_proj";
+    names.in_layer.down = "mlp.down_proj";
+    names.final_norm = "norm";
+    names.head = "lm_head";
+    names.buffers = {"rotary.inv_freq"};
+    return names;
+}
+
+TensorNames fla_linear_names(const ModelConfig& config) {
+    TensorNames names = fla_names(config);
+    names.in_layer.recurrent.norm = "g_norm_swish_gate";
+    names.in_layer.recurrent.other_norm = "g_norm";  // without a gate, or with fuse_norm false
+    return names;
+}
+
+const Family kFlaTransformer{"transformer",
+                             {"transformer"},
+                             "flash-linear-attention's Transformer: rotary positions, RMS norms, perhaps a window",
+                             read,
+                             fla_names};
+
+}  // namespace headscope::model
