@@ -25,7 +25,14 @@ public:
         kernels::Statistics statistics;
     };
 
-    /// `names` empty: everything. `measure`: sites ask for statistics.
+    struct ImplicitMatrix {
+        std::int64_t site;
+        at::Tensor weights;
+        kernels::ImplicitStatistics statistics;
+        double deviation;
+    };
+
+    /// `names` empty: everything. `measure`: sites ask for statistics, and for their implicit matrix.
     explicit RecordingProbe(bool measure, std::set<std::string> names = {})
         : measure_(measure), names_(std::move(names)) {}
 
@@ -43,11 +50,20 @@ public:
                          record.value.clone(), record.output.clone(), record.rule, record.statistics});
     }
 
+    model::Probe::Implicit implicit_request(SiteIndex) override {
+        return measure_ ? model::Probe::Implicit::weights : model::Probe::Implicit::nothing;
+    }
+    void implicit(const model::ImplicitRecord& record) override {
+        order.emplace_back("implicit", record.site.value);
+        implicits.push_back({record.site.value, record.weights.clone(), record.statistics, record.deviation});
+    }
+
     const at::Tensor& at(const std::string& name, std::int64_t layer = -1) const { return values.at({name, layer}); }
 
     std::vector<std::pair<std::string, std::int64_t>> order;
     std::map<std::pair<std::string, std::int64_t>, at::Tensor> values;
     std::vector<Measured> sites;
+    std::vector<ImplicitMatrix> implicits;
 
 private:
     bool measure_;

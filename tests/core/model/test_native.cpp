@@ -3,13 +3,13 @@
 // text, and gradients against finite differences.
 #include "tests/catch_with_torch.h"
 
-#include <ATen/ops/eye.h>
 #include <ATen/ops/full.h>
 
 #include "core/base/error.h"
-#include "core/mixers/shared/attend.h"
+#include "core/mixers/types/type.h"
 #include "core/model/presets.h"
 #include "core/model/towers/cache.h"
+#include "tests/core/model/golden_matrices.h"
 #include "tests/core/model/native_model.h"
 #include "tests/core/model/recording_probe.h"
 #include "tests/core/model/tiny_checkpoint.h"
@@ -30,10 +30,38 @@ std::vector<std::string> all_mixers() {
     return names;
 }
 
+/// Mixers with a state, whose heads are of sizes of their own.
+bool is_recurrent(const std::string& mixer) {
+    return !mixers::find_type(mixer)->has_matrix && mixer != "mlp";
+}
+
 const std::vector<std::pair<std::string, nlohmann::json>> kOptions{
     {"biases", {{"attention_bias", true}}},
     {"one key head, norms", {{"attention_bias", false}, {"qk_norm", true}, {"num_key_value_heads", 1}}},
     {"sparsemax", {{"mixers", {{"standard", {{"normaliser", "sparsemax"}}}}}}},
+    {"grouped values, narrow, no gate",
+     {{"mixers",
+       {{"gated_deltanet",
+         {{"num_heads", 2},
+          {"num_value_heads", 4},
+          {"head_dim", 3},
+          {"expand_v", 2.0 / 3},
+          {"conv_size", 1},
+          {"use_gate", false},
+          {"allow_neg_eigval", true}}}}}}},
+    {"no convolution, gate", {{"mixers", {{"deltanet", {{"conv_size", 0}, {"use_gate", true}}}}}}},
+    {"over sums, no writes of their own",
+     {{"mixers", {{"deltanet", {{"qk_activation", "elu"}, {"qk_norm", "sum"}, {"use_beta", false}}}}}}},
+    {"shared keys, another base",
+     {{"mixers", {{"retnet", {{"num_heads", 4}, {"num_key_value_heads", 2}, {"rope_theta", 7.0}}}}}}},
+    {"shared keys, convolution, bounded decay",
+     {{"mixers",
+       {{"gla",
+         {{"num_heads", 4},
+          {"num_key_value_heads", 2},
+          {"conv_size", 3},
+          {"use_gate", false},
+          {"clamp_min", -0.05}}}}}}},
     {"no rotary positions, tied", {{"rotary", false}, {"tie_word_embeddings", true}}},
 };
 
@@ -44,7 +72,7 @@ void for_every_stack(F f) {
         for (const auto& layers : {std::vector<std::string>{mixer, mixer}, {mixer, "standard", mixer}}) {
             for (const auto& [name, options] : kOptions) {
                 if (layers.size() == 3 && name == kOptions.back().first) continue;
-                if (options.contains("mixers") && mixer != "standard") continue;  // the standard mixer's own
+                if (options.contains("mixers") && !options.at("mixers").contains(mixer)) continue;  // another mixer's
                 const std::string what = mixer + ", " + std::to_string(layers.size()) + " layers, " + name;
                 INFO(what);
                 f(native_config(layers, options));
@@ -62,22 +90,7 @@ void compare(const std::string& name) {
         const at::Tensor logits = model->logits(hidden.flatten(0, 1)).unflatten(0, {hidden.size(0), hidden.size(1)});
         CHECK(largest_difference(logits, golden.logits) < test::kFloatError * largest_value(golden.logits));
     }
-    const auto model = golden.checkpoint.build();
-    test::RecordingProbe probe(true, {"nothing"});
-    model::ForwardOptions options;
-    options.probe = &probe;
-    model->forward(golden.batch, options);
-    if (golden.attention.empty()) return;
-    REQUIRE(probe.sites.size() == golden.attention.size());
-    for (std::size_t i = 0; i < probe.sites.size(); ++i) {
-        // With the unit matrix as values, the output is the weights.
-        const auto& site = probe.sites[i];
-        const std::int64_t keys = site.key.size(2);
-        const at::Tensor unit = at::eye(keys, at::kFloat).expand({site.key.size(0), site.key.size(1), keys, keys});
-        const at::Tensor weights = mixers::dense_attention(site.query, site.key, unit, site.rule);
-        CHECK(largest_difference(weights, golden.attention[i]) <
-              test::kFloatError * largest_value(golden.attention[i]));
-    }
+    test::compare_matrices(golden);
 }
 
 /// What the model says of the text when it reads `first` tokens at once and then one after the other.
@@ -102,6 +115,9 @@ TEST_CASE("Native models of every mixer are what the oracle says", "[native][gol
         compare("native-" + mixer);
         compare("native-" + mixer + "-norms");
     }
+    for (const char* mixer : {"gated_deltanet", "deltanet", "retnet", "gla"})
+        compare(std::string("native-") + mixer + "-options");
+    compare("native-deltanet-plain");
     compare("native-standard-sparsemax");
 }
 
@@ -204,7 +220,7 @@ TEST_CASE("Gradients in bfloat16 are those of float64 to its eight bits", "[nati
     }
 }
 
-TEST_CASE("All mixers have the same number of parameters but for the guide", "[native]") {
+TEST_CASE("All mixers without a state have the same number of parameters but for the guide", "[native]") {
     const auto count = [](const std::string& mixer, const nlohmann::json& options) {
         nlohmann::json config = native_config({mixer, mixer, mixer}, options);
         config["attention_bias"] = options.value("attention_bias", false);
@@ -213,10 +229,12 @@ TEST_CASE("All mixers have the same number of parameters but for the guide", "[n
     const std::int64_t standard = count("standard", {{"qk_norm", false}});
     for (const std::string& mixer : all_mixers()) {
         INFO(mixer);
-        CHECK(count(mixer, {{"qk_norm", false}}) == standard);
         // The maps of `mlp` have neither biases nor norms.
         const std::int64_t more = mixer == "mlp" ? 0 : 3 * 3 * 12;
-        CHECK(count(mixer, {{"attention_bias", true}}) == standard + more);
+        if (!is_recurrent(mixer)) {
+            CHECK(count(mixer, {{"qk_norm", false}}) == standard);
+            CHECK(count(mixer, {{"attention_bias", true}}) == standard + more);
+        }
         const auto made = Trainable::create(native_config({mixer, mixer}).dump(), 1, at::kFloat);
         std::int64_t trained = 0, given = 0;
         for (const model::Parameter& one : made->parameters()) (one.trained ? trained : given) += one.value.numel();
@@ -236,4 +254,30 @@ TEST_CASE("A layer without a matrix has a place among the sites and is never mea
     options.probe = &probe;
     model.forward(some_tokens(1, 5), options);
     CHECK(probe.sites.size() == 1);
+}
+
+TEST_CASE("The implicit matrix of a state makes a head's output of its values", "[native]") {
+    for (const std::string& mixer : all_mixers()) {
+        INFO(mixer);
+        const auto trainable = Trainable::create(native_config({"standard", mixer}).dump(), 1, at::kFloat);
+        model::Model& model = trainable->model();
+        if (!model.sites()[1].has_implicit) continue;
+        CHECK_FALSE(model.sites()[1].has_matrix);
+        for (const std::int64_t length : {1, 63, 64, 65}) {
+            INFO(length);
+            test::RecordingProbe probe(true, {"value", "head_output"});
+            model::ForwardOptions options;
+            options.probe = &probe;
+            model.forward(some_tokens(2, length), options);
+            REQUIRE(probe.implicits.size() == 1);
+            const auto& [site, weights, statistics, deviation] = probe.implicits.front();
+            CHECK(site == 1);
+            CHECK(weights.triu(1).abs().max().item<double>() == 0);
+            const at::Tensor& output = probe.at("head_output", 1);
+            CHECK(largest_difference(weights.matmul(probe.at("value", 1)), output) <
+                  test::kFloatError * largest_value(output));
+            CHECK(deviation < test::kFloatError * largest_value(output));
+            CHECK(statistics.entropy.size() == static_cast<std::size_t>(2 * output.size(1)));
+        }
+    }
 }
