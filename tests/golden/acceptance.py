@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Acceptance: `headscope analyze` against transformers' eager mode in float64, on random checkpoints of every family;
-and against native_oracle.py on native ones of every mixer.
+against native_oracle.py on native ones of every mixer, and against fla_oracle.py on those of flash-linear-attention.
 
     python acceptance.py HEADSCOPE [--filter TEXT] [--seed N] [--keep FOLDER] [--verbose]
     python acceptance.py --self-check      # no program: the comparison itself, with a stand-in and broken stand-ins
@@ -32,6 +32,7 @@ import oracle
 import random_models
 import stored
 
+IMPLICIT = ("entropy", "entropy_row_mean", "concentration")  # of a layer with a state
 RECORD = ("attention", "states", "maps", "logits")   # the last one only of models with a head
 
 
@@ -55,8 +56,8 @@ def as_analysed(case, sequences):
     return sequences
 
 
-def command_line(program, model, tokens, output, case, head):
-    record = ",".join(RECORD if head else RECORD[:-1])
+def command_line(program, model, tokens, output, case, head, implicit):
+    record = ",".join((RECORD if head else RECORD[:-1]) + (("implicit",) if implicit else ()))
     arguments = [program, "analyze", str(model), "--tokens", str(tokens), "-o", str(output), "--record", record]
     if case.windows:
         arguments += ["--length", str(case.windows), "--windows"]
@@ -105,7 +106,9 @@ def compare(path, exact, tolerances, case, layers):
 def check_layer(verdict, file, place, s, site_index, trace, n, tolerances, row_step):
     site, length = trace.sites[n], len(trace.tokens)
     if site.weights is None:
-        check_without_matrix(verdict, file, place, s, site_index)
+        check_without_matrix(verdict, file, place, s, site_index, site.implicit is not None)
+        if site.implicit is not None:
+            check_implicit(verdict, file, place, s, site_index, site.implicit, tolerances.implicit[n])
         return
     heads, key_heads = site.weights.shape[0], site.states["k"].shape[0]
     delta = tolerances.score[n]
@@ -120,11 +123,25 @@ def check_layer(verdict, file, place, s, site_index, trace, n, tolerances, row_s
         verdict.fail("map", f"{place}: absent")
 
 
-def check_without_matrix(verdict, file, place, s, site_index):
-    """A layer that mixes no tokens: no number of it, and no part of a matrix."""
+def check_implicit(verdict, file, place, s, site_index, weights, delta):
+    heads, length = weights.shape[:2]
+    name = f"implicit_attention/{s}/{site_index}"
+    if name not in file:
+        verdict.fail("implicit_attention", f"{place}: absent")
+        return
+    measured = {key: file[f"indicators/{key}"][s, site_index, :heads] for key in IMPLICIT}
+    measured["implicit"] = file[name][:heads, :length, :length]
+    comparison.check_implicit(verdict, place, weights, measured, delta)
+
+
+def check_without_matrix(verdict, file, place, s, site_index, implicit):
+    """A layer that mixes no tokens: no number of it, and no part of a matrix. One with a state has those of its implicit
+    matrix."""
     verdict.same("no_matrix", place, file["sites/has_matrix"][site_index], 0)
     for group in ("indicators", "thumbnails"):
         for name, values in file[group].items():
+            if implicit and name in IMPLICIT:
+                continue
             verdict.same("no_matrix", f"{place} {group}/{name}", np.isnan(values[s, site_index]).all(), True)
     for name in ("minimum", "maximum", "mean", "variance"):
         verdict.same("no_matrix", f"{place} {name}", np.isnan(file[f"logits/{name}"][s, site_index]).all(), True)
@@ -163,11 +180,12 @@ def traces(folder, sequences, skip=()):
     return pairs
 
 
-def analyse(program, model, sequences, output, case, head=True):
-    """Runs the program; `head`: the model has one. None, or a Verdict that says how it failed."""
+def analyse(program, model, sequences, output, case, head=True, implicit=False):
+    """Runs the program; `head`: the model has one; `implicit`: and layers with a state. None, or a Verdict that says how
+    it failed."""
     tokens = output.with_suffix(".json")
     tokens.write_text(json.dumps(sequences))
-    command = command_line(program, model, tokens, output, case, head)
+    command = command_line(program, model, tokens, output, case, head, implicit)
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     except subprocess.TimeoutExpired:
@@ -196,7 +214,8 @@ def run_case(case, arguments, folder):
         if case.row_step or case.layers or case.skip or any(site.weights is None for site in exact[0].sites):
             return None
         stored.write_stand_in(output, single)
-    elif failed := analyse(arguments.headscope, model, drawn, output, case, exact[0].logits is not None):
+    elif failed := analyse(arguments.headscope, model, drawn, output, case, exact[0].logits is not None,
+                           any(site.implicit is not None for site in exact[0].sites)):
         return failed
     verdict = compare(output, exact, tolerances, case, layers)
     if arguments.self_check and case.name in ("gpt2", "llama", "bert-masked-lm"):

@@ -94,6 +94,8 @@ class Tolerances:
                                   for a, b in pairs]) for n in sites}
         self.state = {n: {name: self.of([(a.sites[n].states[name], b.sites[n].states[name]) for a, b in pairs])
                           for name in STATES} for n in sites}
+        self.implicit = {n: self.of([(a.sites[n].implicit, b.sites[n].implicit) for a, b in pairs])
+                         for n, site in enumerate(exact[0].sites) if site.implicit is not None}
         self.hidden = [self.of([(a.hidden[n], b.hidden[n]) for a, b in pairs]) for n in range(len(exact[0].hidden))]
         self.logits = self.of([(a.logits, b.logits) for a, b in pairs]) if exact[0].logits is not None else 0.0
 
@@ -106,6 +108,24 @@ def counts_between(values, edges, delta):
     """How many of `values` [n] lie surely, and how many possibly, below each edge."""
     ordered = np.sort(values)
     return np.searchsorted(ordered, edges - delta, side="left"), np.searchsorted(ordered, edges + delta, side="right")
+
+
+def check_implicit(verdict, place, weights, measured, delta):
+    """`weights` [H, L, L] signed; `delta`: the tolerance of each. Shares of a row move by that over its sum, and by as much
+    more as all of its weights together."""
+    expected, shares = oracle_indicators.implicit_indicators(weights), oracle_indicators.implicit_shares(weights)
+    length = weights.shape[2]
+    total = np.abs(weights).sum(axis=2, keepdims=True)
+    total = np.where(total > 0, total, 1)
+    doubt = np.tril(np.ones((length, length))) * delta / total * (1 + length * shares) + FLOOR * EPSILON * shares
+    steep = np.abs(np.log(np.maximum(shares, doubt), out=np.zeros_like(shares), where=doubt > 0)) + 1
+    entropy = (doubt * steep).sum(axis=(1, 2)) + FLOOR * EPSILON * length
+    verdict.number("implicit_entropy", place, measured["entropy"], expected["entropy"], entropy)
+    verdict.number("implicit_entropy_row_mean", place, measured["entropy_row_mean"], expected["entropy_row_mean"],
+                   entropy / length)
+    verdict.number("implicit_concentration", place, measured["concentration"], expected["concentration"],
+                   np.sqrt((doubt**2).sum(axis=(1, 2))))
+    verdict.number("implicit_attention", place, measured["implicit"], weights, delta)
 
 
 def check_site(verdict, place, site, measured, tokens, causal, delta, row_step, cross=False):

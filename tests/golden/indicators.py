@@ -87,6 +87,21 @@ def token_pattern(weights, tokens, pattern, queries):
     return np.where(pairs, weights, 0.0).sum(axis=(1, 2)) / queries
 
 
+def implicit_shares(weights):
+    """|A| over its rows' sums, of an implicit matrix; 0 where a row sums to 0."""
+    sizes = np.abs(np.asarray(weights, dtype=np.float64))
+    total = sizes.sum(axis=2, keepdims=True)
+    return np.divide(sizes, total, out=np.zeros_like(sizes), where=total > 0)
+
+
+def implicit_indicators(weights):
+    """What of /indicators a site with an implicit matrix [H, L, L] has."""
+    shares = implicit_shares(weights)
+    rows = (shares.sum(axis=2) > 0).sum(axis=1)
+    return {"entropy": entropy(shares), "entropy_row_mean": entropy(shares) / np.maximum(rows, 1),
+            "concentration": np.sqrt((shares**2).sum(axis=(1, 2)))}
+
+
 def indicators(weights, allowed, causal, tokens=None, cross=False, virtual_sink=None):
     """All of /indicators for one sequence and site, by name. `virtual_sink` [H, Lq]: the shares of sink logits."""
     weights = np.asarray(weights, dtype=np.float64)

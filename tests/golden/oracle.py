@@ -21,6 +21,7 @@ from transformers.integrations.mxfp4 import convert_moe_packed_tensors
 from transformers.modeling_rope_utils import dynamic_rope_update
 from transformers.models.ministral3 import modeling_ministral3
 
+import fla_oracle
 import native_oracle
 import oracle_encoders
 from random_decoders import falcon_groups
@@ -76,6 +77,8 @@ def load(folder, precise, skip=()):
     written = json.loads((Path(folder) / "config.json").read_text())
     if written["model_type"] == "headscope":
         return native_oracle.load(folder, precise, skip)
+    if written["model_type"] in fla_oracle.DEFAULTS:
+        return fla_oracle.load(folder, precise, skip)
     if "quantization_config" in written:
         folder = unpacked(folder)
     config = AutoConfig.from_pretrained(folder)
@@ -291,6 +294,8 @@ def run(model, tokens, precise):
     """The trace of one sequence. The model is copied first: dynamic rotary embeddings remember longer sequences."""
     if isinstance(model, native_oracle.Native):
         return native_oracle.run(model, tokens, precise)
+    if isinstance(model, fla_oracle.Fla):
+        return fla_oracle.run(model, tokens, precise)
     model = copy.deepcopy(model)
     if precise:
         make_precise(model)

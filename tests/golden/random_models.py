@@ -188,6 +188,7 @@ ROPE_KINDS = {
 def cases():
     import random_decoders  # which imports this module
     import random_encoders
+    import random_fla
     import random_native
 
     listed = [
@@ -237,4 +238,4 @@ def cases():
     for kind, rope in ROPE_KINDS.items():
         listed.append(Case(f"llama-{kind}", with_options(llama, rope=rope)))
         listed.append(Case(f"llama-{kind}-old-config", with_options(llama, rope=rope, old="type"), lengths=(65, 200)))
-    return listed + random_decoders.cases() + random_encoders.cases() + random_native.cases()
+    return listed + random_decoders.cases() + random_encoders.cases() + random_native.cases() + random_fla.cases()

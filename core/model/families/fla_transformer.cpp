@@ -18,22 +18,24 @@ struct Softmax {
     bool operator==(const Softmax&) const = default;
 };
 
-Softmax read_softmax(const ConfigReader& reader) {
+/// `otherwise` 0: the file must say how many heads.
+Softmax read_softmax(const ConfigReader& reader, const ModelConfig& config, std::int64_t otherwise) {
     Softmax softmax;
-    softmax.heads = reader.size("num_heads");
+    softmax.heads = otherwise > 0 ? reader.size("num_heads", otherwise) : reader.size("num_heads");
     if (softmax.heads > kMostHeads) reader.refuse("num_heads", "at most " + std::to_string(kMostHeads));
+    if (config.hidden % (2 * softmax.heads) != 0) {
+        reader.refuse("num_heads",
+                      "a number of heads of even size, hidden_size (" + std::to_string(config.hidden) + ") over that");
+    }
     softmax.key_value_heads = reader.size("num_kv_heads", softmax.heads);
     if (softmax.heads % softmax.key_value_heads != 0)
         reader.refuse("num_kv_heads", "a divisor of num_heads (" + std::to_string(softmax.heads) + ")");
-    softmax.biases = reader.boolean("qkv_bias", false);
+    softmax.biases = read_fla_flag(reader, "qkv_bias", false);
     softmax.theta = reader.positive("rope_theta", 10000.0);
     return softmax;
 }
 
 void enter_softmax(ModelConfig& config, const ConfigReader& reader, const Softmax& softmax) {
-    if (config.hidden % (2 * softmax.heads) != 0)
-        reader.refuse("num_heads",
-                      "a number of heads of even size in hidden_size (" + std::to_string(config.hidden) + ")");
     config.heads = softmax.heads;
     config.key_value_heads = softmax.key_value_heads;
     config.head_size = config.hidden / softmax.heads;
@@ -57,14 +59,7 @@ std::set<std::int64_t> read_layer_numbers(const ConfigReader& reader, std::int64
 
 ModelConfig read(const ConfigReader& reader) {
     ModelConfig config = read_fla(reader, {.layers = 24, .heads = 32});
-    Softmax softmax;
-    softmax.heads = config.heads;
-    softmax.key_value_heads = reader.size("num_kv_heads", config.heads);
-    if (softmax.heads % softmax.key_value_heads != 0)
-        reader.refuse("num_kv_heads", "a divisor of num_heads (" + std::to_string(softmax.heads) + ")");
-    softmax.biases = read_fla_flag(reader, "qkv_bias", false);
-    softmax.theta = reader.positive("rope_theta", 10000.0);
-    enter_softmax(config, reader, softmax);
+    enter_softmax(config, reader, read_softmax(reader, config, config.heads));
     if (read_fla_flag(reader, "qk_norm", false)) {
         config.query_key_norm = QueryKeyNorm::each_head;
         config.query_key_norm_epsilon = 1e-5;
@@ -133,7 +128,7 @@ void read_fla_layers(ModelConfig& config, const ConfigReader& reader, const mixe
     std::vector<std::int64_t> windows(static_cast<std::size_t>(config.layers), 0);
     std::optional<Softmax> said;
     for (const ConfigReader& entry : reader.objects("attn")) {
-        const Softmax softmax = read_softmax(entry);
+        const Softmax softmax = read_softmax(entry, config, 0);
         if (said && *said != softmax)
             reader.unsupported("attn", "the same num_heads, num_kv_heads, qkv_bias and rope_theta in every entry");
         said = softmax;

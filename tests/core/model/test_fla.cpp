@@ -68,7 +68,6 @@ TEST_CASE("A setting of flash-linear-attention read wrongly would show", "[model
         {"delta-net", "/allow_neg_eigval", true},
         {"delta-net", "/qk_activation", "identity"},
         {"delta-net", "/qk_norm", "sum"},
-        {"delta-net-gate-sums", "/qk_activation", "relu"},
         {"delta-net-gate-sums", "/qk_norm", "l2"},
         {"delta-net-plain", "/qk_activation", nullptr},
         {"retnet", "/norm_eps", 1e-2},
@@ -190,7 +189,7 @@ TEST_CASE("What flash-linear-attention refuses, or has and is not built, is refu
     refuses(attn({{"num_heads", 4}, {"layers", {24}}}), ErrorCode::mismatch, "attn: layers");
     refuses(attn({{"num_heads", 4}, {"layers", {1.5}}}), ErrorCode::mismatch, "attn: layers");
     refuses(attn({{"num_heads", 4}, {"layers", {1, 1}}}), ErrorCode::mismatch, "attn: layers");
-    refuses(attn({{"num_heads", 3}, {"layers", {1}}}), ErrorCode::mismatch, "num_heads");
+    refuses(attn({{"num_heads", 3}, {"layers", {1}}}), ErrorCode::mismatch, "attn: num_heads");
     const json first{{"layers", {1}}, {"num_heads", 4}}, other{{"layers", {2}}, {"num_heads", 8}};
     refuses(attn(json::array({first, first})), ErrorCode::mismatch, "attn[1]: layers");
     refuses(attn(json::array({first, other})), ErrorCode::unsupported, "attn");
