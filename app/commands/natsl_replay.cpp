@@ -223,8 +223,8 @@ natsl::Measured NatslReplay::gather() const {
         for (const natsl::Model& model : natsl::models()) {
             if (name != model.label) continue;
             natsl::Latency& latency = measured.latency[std::string(model.name)][result.length];
-            if (result.metric == "prefill_seconds") latency.prefill = result.value;
-            if (result.metric == "decode_seconds") latency.decode = result.value;
+            if (result.metric == "seconds")
+                (result.task == "prefill" ? latency.prefill : latency.decode) = result.value;
             if (result.metric == "cache_bytes") latency.cache_bytes = static_cast<std::int64_t>(result.value);
         }
     }
