@@ -186,8 +186,8 @@ void NatslReplay::time_models() {
     for (const natsl::Model& model : natsl::models())
         if (const Planned* trial = text_trial(std::string(model.name))) words.push_back(model_link(*trial).string());
     if (words.size() < 2) return;
-    words.insert(words.end(), {"--latency", "--lengths", lengths_text(plan_.latency_lengths()), "--beyond-positions",
-                               "-o", latency_file().string()});
+    words.insert(words.end(),
+                 {"--latency", "--lengths", lengths_text(plan_.latency_lengths()), "-o", latency_file().string()});
     try {
         own(words);
     } catch (const Error& error) {
