@@ -13,6 +13,7 @@
 
 #include "hwy/contrib/math/math-inl.h"
 #include "kernels/cpu/backward_pass-inl.h"
+#include "kernels/cpu/values-inl.h"
 #include "kernels/flop_counter.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -41,7 +42,8 @@ struct Block {
     float* writes = nullptr;   ///< [stride, kBlock] keys as they lie in the tile after the block
     float* decay = nullptr;    ///< [stride] of the tile
     float weight[kBlock];      ///< w
-    float of_keys[kBlock][kBlock], of_queries[kBlock][kBlock];  ///< [t][s]: token t with what s has written
+    float of_keys[kBlock * (kBlock + 1) / 2],
+        of_queries[kBlock * (kBlock + 1) / 2];  ///< PairAt(t, s): t with what s wrote
 };
 constexpr std::int64_t block_floats(std::int64_t stride) {
     return (3 * kRecurrentBlock + 1) * stride;
@@ -53,103 +55,132 @@ HWY_INLINE void PlaceBlock(float* at, std::int64_t stride, Block& block) {
     block.decay = at + 3 * kBlock * stride;
 }
 
-/// From rows [kBlock][stride] of keys and queries (null: none) and [kBlock + 1][stride] of decays; rows beyond the
-/// block's tokens are 0, and their decays 1. `faded` (null: none) is multiplied into what queries meet.
-HWY_INLINE void MakeBlock(const float* HWY_RESTRICT keys, const float* HWY_RESTRICT queries,
-                          const float* HWY_RESTRICT between, const float* HWY_RESTRICT faded, std::int64_t stride,
-                          Block& block) {
+template <int T>
+using Tokens = std::make_index_sequence<static_cast<std::size_t>(T)>;
+
+/// Numbers [t][s], s <= t, of a block one behind the other.
+constexpr std::size_t PairAt(std::size_t t, std::size_t s) {
+    return t * (t + 1) / 2 + s;
+}
+inline constexpr std::size_t kPairs = PairAt(kBlock, 0);
+
+/// Token T with what the earlier ones S write; x: their keys, decayed up to T.
+template <std::size_t T, std::size_t... S>
+HWY_INLINE void MeetEarlier(std::index_sequence<S...>, [[maybe_unused]] V decay, [[maybe_unused]] V key, V query,
+                            V* HWY_RESTRICT x, V* HWY_RESTRICT of_keys, V* HWY_RESTRICT of_queries) {
+    ((x[S] = hn::Mul(x[S], decay), of_keys[PairAt(T, S)] = hn::MulAdd(key, x[S], of_keys[PairAt(T, S)]),
+      of_queries[PairAt(T, S)] = hn::MulAdd(query, x[S], of_queries[PairAt(T, S)])),
+     ...);
+    of_queries[PairAt(T, T)] = hn::MulAdd(query, x[T], of_queries[PairAt(T, T)]);
+}
+
+template <std::size_t... T, std::size_t... P>
+HWY_INLINE void MakeBlock(std::index_sequence<T...>, std::index_sequence<P...>, const float* HWY_RESTRICT keys,
+                          const float* HWY_RESTRICT queries, const float* HWY_RESTRICT between,
+                          const float* HWY_RESTRICT faded, std::int64_t stride, Block& block) {
     const F32 d;
-    V of_keys[kBlock][kBlock], of_queries[kBlock][kBlock];
-    for (int t = 0; t < kBlock; ++t)
-        for (int s = 0; s < kBlock; ++s) of_keys[t][s] = of_queries[t][s] = hn::Zero(d);
+    V of_keys[kPairs], of_queries[kPairs];
+    ((of_keys[P] = of_queries[P] = hn::Zero(d)), ...);
     for (std::int64_t c = 0; c < stride; c += static_cast<std::int64_t>(hn::Lanes(d))) {
-        V key[kBlock], query[kBlock], decay[kBlock + 1], x[kBlock];
-        for (int t = 0; t < kBlock; ++t) {
-            x[t] = key[t] = hn::Load(d, keys + t * stride + c);
-            query[t] = queries == nullptr ? hn::Zero(d) : hn::Load(d, queries + t * stride + c);
-        }
-        for (int t = 0; t <= kBlock; ++t) decay[t] = hn::Load(d, between + t * stride + c);
-        for (int t = 0; t < kBlock; ++t) {
-            for (int s = 0; s < t; ++s) {
-                x[s] = hn::Mul(x[s], decay[t]);
-                of_keys[t][s] = hn::MulAdd(key[t], x[s], of_keys[t][s]);
-                of_queries[t][s] = hn::MulAdd(query[t], x[s], of_queries[t][s]);
-            }
-            of_queries[t][t] = hn::MulAdd(query[t], x[t], of_queries[t][t]);
-        }
+        const auto row = [stride, c](std::size_t t) { return static_cast<std::int64_t>(t) * stride + c; };
+        V key[kBlock] = {hn::Load(d, keys + row(T))...}, x[kBlock] = {key[T]...};
+        V query[kBlock] = {(queries == nullptr ? hn::Zero(d) : hn::Load(d, queries + row(T)))...};
+        const V decay[kBlock] = {hn::Load(d, between + row(T))...}, last = hn::Load(d, between + row(kBlock));
+        (MeetEarlier<T>(Tokens<static_cast<int>(T)>(), decay[T], key[T], query[T], x, of_keys, of_queries), ...);
+        const V since = faded == nullptr ? hn::Set(d, 1.0f) : hn::Load(d, faded + c);
         V all = hn::Set(d, 1.0f);
-        const V since = faded == nullptr ? all : hn::Load(d, faded + c);
-        for (int t = 0; t < kBlock; ++t) {
-            all = hn::Mul(all, decay[t]);
-            key[t] = hn::Mul(key[t], all);
-            query[t] = hn::Mul(hn::Mul(query[t], all), since);
-            x[t] = hn::Mul(x[t], decay[kBlock]);
-        }
+        ((all = hn::Mul(all, decay[T]), key[T] = hn::Mul(key[T], all),
+          query[T] = hn::Mul(hn::Mul(query[T], all), since), x[T] = hn::Mul(x[T], last)),
+         ...);
         hn::StoreInterleaved4(key[0], key[1], key[2], key[3], d, block.keys + kBlock * c);
         hn::StoreInterleaved4(query[0], query[1], query[2], query[3], d, block.queries + kBlock * c);
         hn::StoreInterleaved4(x[0], x[1], x[2], x[3], d, block.writes + kBlock * c);
-        hn::Store(hn::Mul(all, decay[kBlock]), d, block.decay + c);
+        hn::Store(hn::Mul(all, last), d, block.decay + c);
     }
-    for (int t = 0; t < kBlock; ++t) {
-        for (int s = 0; s <= t; ++s) {
-            block.of_keys[t][s] = Sum(d, of_keys[t][s]);
-            block.of_queries[t][s] = Sum(d, of_queries[t][s]);
-        }
-    }
+    ((block.of_keys[P] = Sum(d, of_keys[P]), block.of_queries[P] = Sum(d, of_queries[P])), ...);
 }
 
-/// sums [T][TileWidth()] = rows' numbers [size][kBlock] with the tile, for one or two such (second null with one).
-template <int T, bool kTwo>
-HWY_INLINE void MeetTile(const float* HWY_RESTRICT tile, std::int64_t stride, std::int64_t size,
-                         const float* HWY_RESTRICT first, const float* HWY_RESTRICT second,
+/// From rows [kBlock][stride] of keys and queries (null: none) and [kBlock + 1][stride] of decays; rows beyond the
+/// block's tokens are 0, and their decays 1. `faded` (null: none) is multiplied into what queries meet.
+HWY_INLINE void MakeBlock(const float* keys, const float* queries, const float* between, const float* faded,
+                          std::int64_t stride, Block& block) {
+    MakeBlock(Tokens<kBlock>(), std::make_index_sequence<kPairs>(), keys, queries, between, faded, stride, block);
+}
+
+/// The vectors of a tile's row, and of one token's sums.
+struct TileRow {
+    V left;
+#if HWY_TARGET <= HWY_AVX3
+    V right;
+#endif
+};
+HWY_INLINE TileRow ZeroTile(F32 d) {
+#if HWY_TARGET <= HWY_AVX3
+    return {hn::Zero(d), hn::Zero(d)};
+#else
+    return {hn::Zero(d)};
+#endif
+}
+HWY_INLINE TileRow LoadTile(F32 d, const float* from) {
+#if HWY_TARGET <= HWY_AVX3
+    return {hn::LoadU(d, from), hn::LoadU(d, from + hn::Lanes(d))};
+#else
+    return {hn::LoadU(d, from)};
+#endif
+}
+HWY_INLINE void StoreTile(F32 d, const TileRow& row, float* to) {
+    hn::StoreU(row.left, d, to);
+#if HWY_TARGET <= HWY_AVX3
+    hn::StoreU(row.right, d, to + hn::Lanes(d));
+#endif
+}
+HWY_INLINE TileRow Scaled(V x, const TileRow& row) {
+#if HWY_TARGET <= HWY_AVX3
+    return {hn::Mul(x, row.left), hn::Mul(x, row.right)};
+#else
+    return {hn::Mul(x, row.left)};
+#endif
+}
+HWY_INLINE void AddScaled(V x, const TileRow& row, TileRow& sum) {
+    sum.left = hn::MulAdd(x, row.left, sum.left);
+#if HWY_TARGET <= HWY_AVX3
+    sum.right = hn::MulAdd(x, row.right, sum.right);
+#endif
+}
+
+/// sums [tokens][TileWidth()] = rows' numbers [size][kBlock] with the tile, for one or two such (second null with one).
+template <bool kTwo, std::size_t... T>
+HWY_INLINE void MeetTile(std::index_sequence<T...>, const float* HWY_RESTRICT tile, std::int64_t stride,
+                         std::int64_t size, const float* HWY_RESTRICT first, const float* HWY_RESTRICT second,
                          float* HWY_RESTRICT first_sums, float* HWY_RESTRICT second_sums) {
     const F32 d;
-    const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-    V one[T][kTileVectors], two[T][kTileVectors];
-    for (int t = 0; t < T; ++t)
-        for (int v = 0; v < kTileVectors; ++v) one[t][v] = two[t][v] = hn::Zero(d);
+    const std::int64_t width = TileWidth();
+    TileRow one[sizeof...(T)], two[sizeof...(T)];
+    ((one[T] = two[T] = ZeroTile(d)), ...);
     for (std::int64_t r = 0; r < size; ++r, tile += stride, first += kBlock) {
-        V row[kTileVectors];
-        for (int v = 0; v < kTileVectors; ++v) row[v] = hn::LoadU(d, tile + v * lanes);
-        for (int t = 0; t < T; ++t) {
-            const V x = hn::Set(d, first[t]);
-            for (int v = 0; v < kTileVectors; ++v) one[t][v] = hn::MulAdd(x, row[v], one[t][v]);
-        }
+        const TileRow row = LoadTile(d, tile);
+        (AddScaled(hn::Set(d, first[T]), row, one[T]), ...);
         if constexpr (kTwo) {
-            for (int t = 0; t < T; ++t) {
-                const V x = hn::Set(d, second[t]);
-                for (int v = 0; v < kTileVectors; ++v) two[t][v] = hn::MulAdd(x, row[v], two[t][v]);
-            }
+            (AddScaled(hn::Set(d, second[T]), row, two[T]), ...);
             second += kBlock;
         }
     }
-    for (int t = 0; t < T; ++t) {
-        for (int v = 0; v < kTileVectors; ++v) {
-            hn::Store(one[t][v], d, first_sums + (t * kTileVectors + v) * lanes);
-            if constexpr (kTwo) hn::Store(two[t][v], d, second_sums + (t * kTileVectors + v) * lanes);
-        }
-    }
+    (StoreTile(d, one[T], first_sums + static_cast<std::int64_t>(T) * width), ...);
+    if constexpr (kTwo) (StoreTile(d, two[T], second_sums + static_cast<std::int64_t>(T) * width), ...);
 }
 
-/// tile [size][stride] <- decay tile + writes times u [T][TileWidth()].
-template <int T>
-HWY_INLINE void WriteTile(float* HWY_RESTRICT tile, std::int64_t stride, std::int64_t size, const Block& block,
-                          const float* HWY_RESTRICT u) {
+/// tile [size][stride] <- decay tile + writes times u [tokens][TileWidth()].
+template <std::size_t... T>
+HWY_INLINE void WriteTile(std::index_sequence<T...>, float* HWY_RESTRICT tile, std::int64_t stride, std::int64_t size,
+                          const Block& block, const float* HWY_RESTRICT u) {
     const F32 d;
-    const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-    V written[T][kTileVectors];
-    for (int t = 0; t < T; ++t)
-        for (int v = 0; v < kTileVectors; ++v) written[t][v] = hn::Load(d, u + (t * kTileVectors + v) * lanes);
+    const std::int64_t width = TileWidth();
+    const TileRow written[sizeof...(T)] = {LoadTile(d, u + static_cast<std::int64_t>(T) * width)...};
     const float *HWY_RESTRICT writes = block.writes, *HWY_RESTRICT decay = block.decay;
     for (std::int64_t r = 0; r < size; ++r, tile += stride, writes += kBlock) {
-        const V kept = hn::Set(d, decay[r]);
-        V row[kTileVectors];
-        for (int v = 0; v < kTileVectors; ++v) row[v] = hn::Mul(kept, hn::LoadU(d, tile + v * lanes));
-        for (int t = 0; t < T; ++t) {
-            const V x = hn::Set(d, writes[t]);
-            for (int v = 0; v < kTileVectors; ++v) row[v] = hn::MulAdd(x, written[t][v], row[v]);
-        }
-        for (int v = 0; v < kTileVectors; ++v) hn::StoreU(row[v], d, tile + v * lanes);
+        TileRow row = Scaled(hn::Set(d, decay[r]), LoadTile(d, tile));
+        (AddScaled(hn::Set(d, writes[T]), written[T], row), ...);
+        StoreTile(d, row, tile);
     }
 }
 

@@ -54,6 +54,15 @@ RecurrentHead head_of(const RecurrentInput& input, std::int64_t b, std::int64_t 
     return head;
 }
 
+/// Value columns of a task. Many, because each slice reads all queries and keys; fewer where there are few heads. A
+/// column's bits are the same in any slice.
+std::int64_t slice_columns(std::int64_t heads, std::int64_t columns) {
+    constexpr std::int64_t most = 256, least = 64;
+    std::int64_t width = most;
+    while (width > least && heads * ((columns + width - 1) / width) < 2 * threads()) width /= 2;
+    return width;
+}
+
 /// Rows of one task that begin at `first`: they share their chunk.
 std::int64_t rows_end(const RecurrentRule& rule, std::int64_t first, std::int64_t end) {
     return std::min(recurrent_chunk_end(rule, first, end), first + kImplicitRows);
@@ -65,31 +74,32 @@ void recurrent_forward_cpu(const RecurrentInput& input, const MutableView& outpu
                            float* pieces) {
     const RecurrentRule& rule = *input.rule;
     const std::int64_t heads = input.value.heads, columns = input.value.size, keys = input.key.size;
-    const std::int64_t slices = (columns + kRecurrentColumns - 1) / kRecurrentColumns;
+    const std::int64_t width = slice_columns(input.key.batch * heads, columns), slices = (columns + width - 1) / width;
     const std::int64_t decays = rule.decay == Decay::channel ? keys : 1, held = keys * columns;
     const std::int64_t of_pieces = recurrent_pieces(rule, input.key.length) * held;
     // Every slice reads what the first one will write.
     std::vector<float> decay;
     if (state.decay != nullptr) decay.assign(state.decay, state.decay + input.key.batch * heads * decays);
-    share_out(input, input.key.batch * heads * slices, recurrent_scratch(keys), [&](std::int64_t n, float* scratch) {
-        const std::int64_t slice = n % slices, index = n / slices;
-        RecurrentTask task;
-        task.head = head_of(input, index / heads, index % heads);
-        task.value = matrix_of(input.value, index / heads);
-        task.output = target_of(output, index / heads);
-        task.value_size = columns;
-        task.first_column = slice * kRecurrentColumns;
-        task.columns = std::min(kRecurrentColumns, columns - task.first_column);
-        if (state.now != nullptr) task.now = state.now + index * held;
-        if (state.start != nullptr) task.start = state.start + index * held;
-        if (state.decay != nullptr) {
-            task.decay = decay.data() + index * decays;
-            if (slice == 0) task.decay_after = state.decay + index * decays;
-        }
-        if (pieces != nullptr) task.pieces = pieces + index * of_pieces;
-        task.scratch = scratch;
-        recurrent_forward_task(task);
-    });
+    share_out(input, input.key.batch * heads * slices, recurrent_scratch(keys, width),
+              [&](std::int64_t n, float* scratch) {
+                  const std::int64_t slice = n % slices, index = n / slices;
+                  RecurrentTask task;
+                  task.head = head_of(input, index / heads, index % heads);
+                  task.value = matrix_of(input.value, index / heads);
+                  task.output = target_of(output, index / heads);
+                  task.value_size = columns;
+                  task.first_column = slice * width;
+                  task.columns = std::min(width, columns - task.first_column);
+                  if (state.now != nullptr) task.now = state.now + index * held;
+                  if (state.start != nullptr) task.start = state.start + index * held;
+                  if (state.decay != nullptr) {
+                      task.decay = decay.data() + index * decays;
+                      if (slice == 0) task.decay_after = state.decay + index * decays;
+                  }
+                  if (pieces != nullptr) task.pieces = pieces + index * of_pieces;
+                  task.scratch = scratch;
+                  recurrent_forward_task(task);
+              });
 }
 
 void implicit_weights_cpu(const RecurrentInput& input, std::int64_t b, std::int64_t h, std::int64_t q_begin,

@@ -31,9 +31,7 @@ void implicit_weights_cpu(const RecurrentInput& input, std::int64_t b, std::int6
 void implicit_statistics_cpu(const RecurrentInput& input, ImplicitStatistics* statistics, float* dense);
 
 inline constexpr std::int64_t kRecurrentBlock = 4;  ///< tokens that a tile meets at once
-/// Value columns of a task: whole tiles on every target, and the numbers of a block are made once for them.
-inline constexpr std::int64_t kRecurrentColumns = 64;
-inline constexpr std::int64_t kImplicitRows = 32;  ///< of a task: whole vectors on every target
+inline constexpr std::int64_t kImplicitRows = 32;   ///< of a task: whole vectors on every target
 
 /// One value head of one sequence.
 struct RecurrentHead {
@@ -54,14 +52,14 @@ struct RecurrentTask {
     HeadMatrix value;
     HeadTarget output;
     std::int64_t value_size = 0;
-    std::int64_t first_column = 0, columns = 0;  ///< kRecurrentColumns of them at most
-    float *now = nullptr, *start = nullptr;      ///< [dk, value_size] of this head; null: none before, none wanted
-    const float* decay = nullptr;                ///< [1 or dk] of the open chunk so far; null: 0
-    float* decay_after = nullptr;                ///< null: not wanted, or another task's work
-    float* pieces = nullptr;                     ///< [pieces, dk, value_size] of this head; null: not wanted
+    std::int64_t first_column = 0, columns = 0;
+    float *now = nullptr, *start = nullptr;  ///< [dk, value_size] of this head; null: none before, none wanted
+    const float* decay = nullptr;            ///< [1 or dk] of the open chunk so far; null: 0
+    float* decay_after = nullptr;            ///< null: not wanted, or another task's work
+    float* pieces = nullptr;                 ///< [pieces, dk, value_size] of this head; null: not wanted
     float* scratch = nullptr;
 };
-std::int64_t recurrent_scratch(std::int64_t key_size);
+std::int64_t recurrent_scratch(std::int64_t key_size, std::int64_t columns);
 void recurrent_forward_task(const RecurrentTask& task);
 
 /// What a row of |A| adds up to.
