@@ -45,6 +45,22 @@ enum class Steps { all, lower, upper };
 /// After its sum over steps a group may be solved for: x_r += sum of a[r][s] x_s over the rows before it or behind it.
 enum class Solve { none, down, up };
 
+/// x_r += a[r] x of row kFrom, which is finished, where it is row r's turn to wait for it.
+template <int kVectors, Solve kSolve, std::size_t kFrom, std::size_t kRow>
+HWY_INLINE void SolveShare(const float* HWY_RESTRICT a, V* left, V* right) {
+    if constexpr (kSolve == Solve::down ? kRow > kFrom : kRow < kFrom) {
+        const V x = hn::Set(F32(), a[kRow]);
+        left[kRow] = hn::MulAdd(x, left[kFrom], left[kRow]);
+        if constexpr (kVectors == 2) right[kRow] = hn::MulAdd(x, right[kFrom], right[kRow]);
+    }
+}
+template <int kVectors, Solve kSolve, std::size_t kFrom, std::size_t... R>
+HWY_INLINE void SolveRow(std::index_sequence<R...>, const float* HWY_RESTRICT own, std::int64_t a_step, V* left,
+                         V* right) {
+    const float* a = own + static_cast<std::int64_t>(kFrom) * a_step;
+    (SolveShare<kVectors, kSolve, kFrom, R>(a, left, right), ...);
+}
+
 /// c (+)= a b of kGroup rows and one or two vectors of columns; `own` is `a` at the group's own first step.
 template <int kVectors, Solve kSolve, std::size_t... R>
 HWY_INLINE void GroupBlock(std::index_sequence<R...>, const float* HWY_RESTRICT a, std::int64_t a_step,
@@ -75,20 +91,8 @@ HWY_INLINE void GroupBlock(std::index_sequence<R...>, const float* HWY_RESTRICT 
         b += b_step;
     }
     if constexpr (kSolve != Solve::none) {
-        // One row after the other; `from` is finished, every row that waits for it takes its share.
-        const auto row = [&](std::size_t from) HWY_ATTR {
-            const float* factor = own + static_cast<std::int64_t>(from) * a_step;
-            const V done_left = left[from], done_right = right[from];
-            const auto share = [&](std::size_t r) HWY_ATTR {
-                const bool waits = kSolve == Solve::down ? r > from : r < from;
-                if (!waits) return;
-                const V x = hn::Set(d, factor[r]);
-                left[r] = hn::MulAdd(x, done_left, left[r]);
-                if constexpr (kVectors == 2) right[r] = hn::MulAdd(x, done_right, right[r]);
-            };
-            (share(R), ...);
-        };
-        (row(kSolve == Solve::down ? R : kGroup - 1 - R), ...);
+        (SolveRow < kVectors, kSolve,
+         kSolve == Solve::down ? R : kGroup - 1 - R > (GroupIndices(), own, a_step, left, right), ...);
     }
     ((hn::Store(left[R], d, c + static_cast<std::int64_t>(R) * c_stride)), ...);
     if constexpr (kVectors == 2) ((hn::Store(right[R], d, c + static_cast<std::int64_t>(R) * c_stride + lanes)), ...);
