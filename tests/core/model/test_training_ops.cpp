@@ -19,12 +19,16 @@
 #include <ATen/ops/logsumexp.h>
 #include <ATen/ops/silu.h>
 #include <ATen/ops/sin.h>
+#include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include "core/base/error.h"
 #include "core/mixers/shared/attend.h"
+#include "core/mixers/shared/recurrence.h"
+#include "core/mixers/shared/tensor_views.h"
 #include "core/mixers/shared/trained_attention.h"
+#include "core/mixers/shared/trained_recurrence.h"
 #include "core/model/heads/head_loss.h"
 #include "core/model/training_ops.h"
 #include "kernels/parallel.h"
@@ -238,6 +242,54 @@ TEST_CASE("attention that is trained agrees with LibTorch's autograd of the whol
         };
         compare(attend(true), attend(false), {2.0 * numbers({2, length, 4 + 2 * groups, 24}, 0.1)}, length);
     }
+}
+
+TEST_CASE("a recurrence that is trained agrees with LibTorch's autograd through its pieces", "[training_ops]") {
+    const std::int64_t batch = 2, heads = 4, key_heads = 2, length = 90, keys = 12, values = 20;
+    Tensors inputs{0.3 * numbers({batch, key_heads, length, keys}, 0.1),
+                   0.3 * numbers({batch, key_heads, length, keys}, 0.2), numbers({batch, heads, length, values}, 0.3),
+                   0.5 + 0.5 * numbers({batch, heads, length}, 0.4), -0.2 - 0.2 * numbers({batch, heads, length}, 0.5)};
+    mixers::Recurrence base;
+    base.rule.scale = 0.6;
+    const auto filled = [&base](const Tensors& x) {
+        mixers::Recurrence what = base;
+        what.query = x[0];
+        what.key = x[1];
+        what.value = x[2];
+        what.write = x[3];
+        if (x.size() > 4) what.log_decay = x[4];
+        if (x.size() > 5) what.kept = x[5];
+        return what;
+    };
+    const Formula fused = [&](const Tensors& x) {
+        REQUIRE(mixers::recurrence_trains_fused(filled(x)));
+        return mixers::trained_recurrence(filled(x), nullptr);
+    };
+    const Formula pieces = [&](const Tensors& x) {
+        return mixers::side_by_side(mixers::recur_in_pieces(filled(x), nullptr));
+    };
+    const auto terms = static_cast<double>(length + keys + values);
+    for (const bool delta : {true, false}) {
+        base.rule.delta = delta;
+        compare(fused, pieces, inputs, terms);
+        compare(fused, pieces, {inputs[0], inputs[1], inputs[2], inputs[3]}, terms);
+    }
+    base.rule.delta = true;
+    base.rule.length = {90, 71};
+    compare(fused, pieces, inputs, terms);
+    base.rule.chunk_size = 40;
+    inputs.push_back((0.6 + 0.5 * numbers({batch, heads, 3}, 0.6)).clamp(0.0, 1.0));
+    base.dropped_too = true;
+    for (const bool own : {true, false}) {
+        base.rule.reads_own_chunk = own;
+        compare(fused, pieces, inputs, terms);
+    }
+    // Nothing recorded, a decay of each number of the key, float64: LibTorch's pieces, or no gradient at all.
+    CHECK_FALSE(mixers::recurrence_trains_fused(filled(inputs)));
+    CHECK_FALSE(mixers::recurrence_trains_fused(filled(leaves(inputs, at::kDouble))));
+    Tensors channels = leaves(inputs, at::kFloat);
+    channels[4] = at::zeros({batch, heads, length, keys});
+    CHECK_FALSE(mixers::recurrence_trains_fused(filled(channels)));
 }
 
 TEST_CASE("sink logits and distance biases that are trained agree with LibTorch's autograd", "[training_ops]") {
