@@ -34,6 +34,9 @@ DEFAULTS = {
                 use_output_gate=True, use_short_conv=False, conv_size=4, clamp_min=None),
     "transformer": dict(num_hidden_layers=24, hidden_ratio=4, num_heads=32, num_kv_heads=None, qkv_bias=False, qk_norm=False,
                         window_size=None, rope_theta=10000.0),
+    "mamba2": dict(num_hidden_layers=48, norm_eps=1e-5, hidden_act="silu", head_dim=64, state_size=128, expand=2, conv_kernel=4,
+                   n_groups=1, use_bias=False, use_conv_bias=True, D_has_hdim=False, rmsnorm=True, norm_before_gate=False,
+                   dt_limit=(0.0, float("inf"))),
 }
 GLA_RANK = 16
 silu = torch.nn.functional.silu
@@ -49,6 +52,12 @@ def feed_forward(config):
         return config["intermediate_size"]
     ratio = 4 if config["hidden_ratio"] is None else config["hidden_ratio"]
     return 256 * ((int(config["hidden_size"] * ratio * 2 / 3) + 255) // 256)
+
+
+def is_ours(config):
+    """transformers has a Mamba2, too, which says these numbers otherwise."""
+    foreign = "layer_norm_epsilon" in config or "time_step_limit" in config
+    return config["model_type"] in DEFAULTS and not (config["model_type"] == "mamba2" and foreign)
 
 
 def attention_of(config, layer):
@@ -73,6 +82,12 @@ def sizes(config):
     key, value = (int(config["hidden_size"] * config[name]) // heads for name in ("expand_k", "expand_v"))
     taps = config["conv_size"] if kind != "retnet" and config["use_short_conv"] else 0
     return heads, few, few, key, value, taps
+
+
+def mamba_sizes(config):
+    """heads, numbers of all heads together, numbers that go through the convolution."""
+    wide = int(config["expand"] * config["hidden_size"])
+    return wide // config["head_dim"], wide, wide + 2 * config["n_groups"] * config["state_size"]
 
 
 def norm_name(config):
@@ -182,8 +197,57 @@ class Fla:
             mixed = mixed * silu(self.linear(stem + "g_proj", x))
         return mixed, dict(implicit=read(unit))
 
+    def mamba(self, stem, x):
+        """[L, heads * head size], and the implicit matrix, D of each head on its diagonal; none where D is of each number."""
+        config = self.config
+        heads, wide, mixed = mamba_sizes(config)
+        gate, inner, step = self.linear(stem + "in_proj", x).split([wide, mixed, heads], -1)
+        inner = convolved(inner, self.tensors[stem + "conv1d.weight"])
+        if config["use_conv_bias"]:
+            inner = inner + self.tensors[stem + "conv1d.bias"]
+        groups = config["n_groups"] * config["state_size"]
+        value, key, query = silu(inner).split([wide, groups, groups], -1)
+        value = value.unflatten(-1, (heads, -1)).transpose(0, 1)
+        key, query = (part.unflatten(-1, (config["n_groups"], -1)).transpose(0, 1).repeat_interleave(
+            heads // config["n_groups"], 0) for part in (key, query))
+        step = torch.nn.functional.softplus(step + self.tensors[stem + "dt_bias"]).clamp(*config["dt_limit"]).T
+        log_decay = (-self.tensors[stem + "A_log"].exp()[:, None] * step)[..., None]
+        # What the recurrence divides by is not here.
+        read = lambda values: self.walk(query * query.shape[2] ** 0.5, key, values, step, log_decay, False)
+        direct = self.tensors[stem + "D"]
+        seen = {}
+        if config["D_has_hdim"]:
+            output = read(value) + direct.unflatten(0, (heads, -1))[:, None] * value
+        else:
+            output = read(value) + direct[:, None, None] * value
+            unit = torch.eye(len(x), dtype=self.type).expand(heads, -1, -1)
+            seen = dict(implicit=read(unit) + direct[:, None, None] * unit)
+        output = output.transpose(0, 1).flatten(1)
+        if not config["rmsnorm"]:
+            return output * silu(gate), seen
+        if not config["norm_before_gate"]:
+            output = output * silu(gate)
+        parts = output.unflatten(-1, (config["n_groups"], -1))
+        parts = parts * torch.rsqrt(parts.pow(2).mean(-1, keepdim=True) + config["norm_eps"])
+        output = parts.flatten(1) * self.tensors[stem + "norm.weight"]
+        return output * silu(gate) if config["norm_before_gate"] else output, seen
+
+    def run_mamba(self, tokens):
+        x = self.tensors["backbone.embeddings.weight"][torch.tensor(tokens)]
+        hidden, seen = [x], []
+        for layer in self.layers:
+            stem = f"backbone.layers.{layer}."
+            mixed, happened = self.mamba(stem + "mixer.", self.norm(stem + "norm", x))
+            x = x + self.linear(stem + "mixer.out_proj", mixed)
+            hidden.append(x)
+            seen.append(happened)
+        head = "backbone.embeddings" if self.config["tie_word_embeddings"] else "lm_head"
+        return self.linear(head, self.norm("backbone.norm_f", x)), hidden, seen
+
     def run(self, tokens):
         """logits [L, V], hidden [layers + 1, L, d], and what each layer's attention was (the fields of oracle.Site)."""
+        if self.config["model_type"] == "mamba2":
+            return self.run_mamba(tokens)
         x = self.tensors["model.embeddings.weight"][torch.tensor(tokens)]
         hidden, seen = [x], []
         for layer in self.layers:
@@ -219,6 +283,8 @@ def run(model, tokens, precise):
 
 def naive(library, kind):
     """The library's own recurrence in the form of native_oracle.recurrence; float32, as they all are."""
+    if kind in ("transformer", "mamba2"):   # which have none of that kind
+        return recurrence
     place = {"gated_deltanet": "gated_delta_rule", "delta_net": "delta_rule", "retnet": "retention", "gla": "gla"}[kind]
     spec = importlib.util.spec_from_file_location(place, Path(library) / "fla/ops" / place / "naive.py")
     module = importlib.util.module_from_spec(spec)
@@ -250,7 +316,7 @@ def against(library, folder):
         with torch.no_grad():
             model.walk = recurrence
             ours, _, happened = model.run(tokens)
-            model.walk = naive(library, model.config["model_type"]) if model.config["model_type"] != "transformer" else None
+            model.walk = naive(library, model.config["model_type"])
             theirs, _, other = model.run(tokens)
         worst = max(worst, float((ours - theirs).abs().max() / ours.abs().max()))
         for one, two in zip(happened, other):

@@ -77,7 +77,7 @@ def load(folder, precise, skip=()):
     written = json.loads((Path(folder) / "config.json").read_text())
     if written["model_type"] == "headscope":
         return native_oracle.load(folder, precise, skip)
-    if written["model_type"] in fla_oracle.DEFAULTS:
+    if fla_oracle.is_ours(written):
         return fla_oracle.load(folder, precise, skip)
     if "quantization_config" in written:
         folder = unpacked(folder)

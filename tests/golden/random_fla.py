@@ -12,7 +12,7 @@ from pathlib import Path
 import safetensors.torch
 import torch
 
-from fla_oracle import GLA_RANK, attention_of, feed_forward, filled, norm_name, sizes
+from fla_oracle import GLA_RANK, attention_of, feed_forward, filled, mamba_sizes, norm_name, sizes
 from random_models import Case, with_options
 
 SIZES = dict(vocab_size=97, hidden_size=48, num_hidden_layers=3, norm_eps=1e-4, intermediate_size=67,
@@ -23,6 +23,7 @@ OWN = {
     "retnet": dict(num_heads=3, expand_k=0.5, expand_v=1.0),
     "gla": dict(num_heads=3),
     "transformer": dict(num_heads=6, num_kv_heads=2, rope_theta=1000.0),
+    "mamba2": dict(head_dim=12, state_size=8),
 }
 
 
@@ -59,9 +60,29 @@ def softmax_shapes(config, said):
     return names
 
 
+def mamba_shapes(config):
+    d, (heads, wide, mixed) = config["hidden_size"], mamba_sizes(config)
+    names = {"backbone.embeddings.weight": (config["vocab_size"], d), "backbone.norm_f.weight": (d,)}
+    for layer in range(config["num_hidden_layers"]):
+        stem = f"backbone.layers.{layer}."
+        own = stem + "mixer."
+        names |= {stem + "norm.weight": (d,), own + "in_proj.weight": (wide + mixed + heads, d), own + "A_log": (heads,),
+                  own + "conv1d.weight": (mixed, 1, config["conv_kernel"]), own + "dt_bias": (heads,),
+                  own + "D": (wide if config["D_has_hdim"] else heads,), own + "out_proj.weight": (d, wide)}
+        if config["use_conv_bias"]:
+            names[own + "conv1d.bias"] = (mixed,)
+        if config["use_bias"]:
+            names |= {own + "in_proj.bias": (wide + mixed + heads,), own + "out_proj.bias": (d,)}
+        if config["rmsnorm"]:
+            names[own + "norm.weight"] = (wide,)
+    return names if config["tie_word_embeddings"] else names | {"lm_head.weight": (config["vocab_size"], d)}
+
+
 def shapes(config):
     """Every tensor of the checkpoint and its shape, as the library saves it."""
     config = filled(config)
+    if config["model_type"] == "mamba2":
+        return mamba_shapes(config)
     d, f, v = config["hidden_size"], feed_forward(config), config["vocab_size"]
     names = {"model.embeddings.weight": (v, d), "model.norm.weight": (d,)}
     if not config["tie_word_embeddings"]:
@@ -97,10 +118,12 @@ def values(config, seed, gain):
 
 def fla(folder, seed, kind, dtype=torch.float32, gain=1.7, **options):
     config = {"model_type": kind} | SIZES | OWN[kind] | options
+    if kind == "mamba2":   # which has no feed-forward
+        config.pop("intermediate_size")
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(json.dumps(config, indent=2))
-    exact = ("A_log", "dt_bias")   # the library keeps these in float32
+    exact = ("A_log", "dt_bias", ".D")   # the library keeps these in float32
     tensors = {name: value if name.endswith(exact) else value.to(dtype) for name, value in values(config, seed, gain).items()}
     safetensors.torch.save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
 
@@ -131,6 +154,12 @@ def drawn(folder, seed, kind):
     if kind in ("retnet", "gla"):
         options |= dict(expand_k=draw.choice((0.5, 1.0)), expand_v=draw.choice((0.5, 1.0)), num_kv_heads=few,
                         use_output_gate=flag(), fuse_norm=flag(), use_short_conv=flag())
+    if kind == "mamba2":
+        groups = draw.choice((1, 2))
+        options = {key: options[key] for key in ("vocab_size", "hidden_size", "num_hidden_layers", "norm_eps",
+                                                 "tie_word_embeddings", "dtype")}
+        options |= dict(head_dim=12 // groups, state_size=draw.choice((1, 6, 16)), expand=draw.choice((1, 2)), n_groups=groups,
+                        conv_kernel=draw.choice((2, 4)), use_bias=flag(), use_conv_bias=flag())
     fla(folder, seed, kind, **options)
 
 
@@ -145,7 +174,7 @@ def cases():
     for kind in OWN:
         listed += [case(kind, kind), Case(f"fla-{kind}-drawn", with_options(drawn, kind=kind), lengths=(65, 130, 1)),
                    case(f"{kind}-bf16-tied", kind, few, dtype=torch.bfloat16, tie_word_embeddings=True)]
-        if kind != "transformer":
+        if kind not in ("transformer", "mamba2"):
             listed.append(case(f"{kind}-hybrid", kind, few, attn=softmax))
     return listed + [
         case("transformer-norms-window", "transformer", few, qk_norm=True, qkv_bias=True, window_size=9),
@@ -156,6 +185,7 @@ def cases():
         case("delta_net-sums", "delta_net", few, qk_activation="elu", qk_norm="sum", use_gate=True),
         case("delta_net-plain", "delta_net", few, use_short_conv=False, use_beta=False, allow_neg_eigval=False),
         case("retnet-one-key-head-open", "retnet", few, num_kv_heads=1, use_output_gate=False, use_short_conv=True),
+        case("mamba2-groups-biases", "mamba2", few, n_groups=2, use_bias=True, conv_kernel=3, norm_eps=1e-2),
         case("gla-groups-convolved", "gla", few, num_kv_heads=1, use_short_conv=True, clamp_min=-0.03, fuse_norm=False),
     ]
 
