@@ -105,7 +105,7 @@ nlohmann::json shared_json(const ModelConfig& config) {
     json["rms_norm_eps"] = config.norm_epsilon;
     json["hidden_act"] = activation_name(config.activation);
     json["tie_word_embeddings"] = config.tied_head;
-    json["max_position_embeddings"] = config.max_positions;
+    if (config.max_positions > 0) json["max_position_embeddings"] = config.max_positions;
     json["initializer_range"] = config.initializer_range;
     write_rope(json, config);
     for (const char* key : {"architectures", "model_type", "layers", "mixers", "qk_norm", "rotary", "output_bias",

@@ -60,6 +60,7 @@ std::set<std::int64_t> read_layer_numbers(const ConfigReader& reader, std::int64
 ModelConfig read(const ConfigReader& reader) {
     ModelConfig config = read_fla(reader, {.layers = 24, .heads = 32});
     enter_softmax(config, reader, read_softmax(reader, config, config.heads));
+    config.mixers.assign(static_cast<std::size_t>(config.layers), "standard");
     if (read_fla_flag(reader, "qk_norm", false)) {
         config.query_key_norm = QueryKeyNorm::each_head;
         config.query_key_norm_epsilon = 1e-5;
