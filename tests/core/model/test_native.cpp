@@ -9,6 +9,7 @@
 #include "core/mixers/types/type.h"
 #include "core/model/presets.h"
 #include "core/model/towers/cache.h"
+#include "tests/core/base/error_matcher.h"
 #include "tests/core/model/golden_matrices.h"
 #include "tests/core/model/native_model.h"
 #include "tests/core/model/recording_probe.h"
@@ -280,4 +281,22 @@ TEST_CASE("The implicit matrix of a state makes a head's output of its values", 
             CHECK(statistics.entropy.size() == static_cast<std::size_t>(2 * output.size(1)));
         }
     }
+}
+
+TEST_CASE("Sizes of a mixer with a state that do not fit are refused by their option", "[native]") {
+    const auto refuses = [](const std::string& mixer, const nlohmann::json& options, ErrorCode code,
+                            const std::string& part, const nlohmann::json& more = nlohmann::json::object()) {
+        CAPTURE(mixer, part);
+        nlohmann::json config = native_config({mixer}, more);
+        config["mixers"][mixer] = options;
+        CHECK_THROWS_MATCHES(Trainable::create(config.dump(), 1, at::kFloat), Error, test::IsError(code, part));
+    };
+    refuses("gated_deltanet", {{"num_value_heads", 4}}, ErrorCode::mismatch, "gated_deltanet.num_value_heads");
+    refuses("deltanet", {{"expand_v", 0.3}}, ErrorCode::mismatch, "deltanet.expand_v");
+    refuses("gla", {{"num_key_value_heads", 2}}, ErrorCode::mismatch, "gla.num_key_value_heads");
+    refuses("gla", {{"clamp_min", 1}}, ErrorCode::mismatch, "clamp_min");
+    refuses("retnet", {{"head_dim", 3}}, ErrorCode::mismatch, "retnet.head_dim");
+    refuses("deltanet", {{"qk_norm", "l1"}}, ErrorCode::mismatch, "qk_norm");
+    refuses("retnet", {{"use_gate", false}}, ErrorCode::unsupported, "retnet",
+            {{"rope_scaling", {{"rope_type", "dynamic"}, {"factor", 2.0}}}});
 }
