@@ -17,7 +17,7 @@
 
 namespace headscope::mixers {
 
-at::Tensor widened(const at::Tensor& x) {
+at::Tensor at_least_float(const at::Tensor& x) {
     return x.scalar_type() == at::kDouble ? x : x.to(at::kFloat);
 }
 
@@ -119,16 +119,16 @@ DeltaParts::Heads DeltaParts::heads(const at::Tensor& normed, at::Tensor* before
 
 at::Tensor DeltaParts::write(const at::Tensor& normed) const {
     if (!writes_ && !negative_) return {};
-    const at::Tensor share = writes_ ? at::sigmoid(widened(write_(normed))).transpose(1, 2)
+    const at::Tensor share = writes_ ? at::sigmoid(at_least_float(write_(normed))).transpose(1, 2)
                                      : at::full({normed.size(0), sizes_.heads, normed.size(1)}, 1.0,
-                                                normed.options().dtype(widened(normed).scalar_type()));
+                                                normed.options().dtype(at_least_float(normed).scalar_type()));
     return negative_ ? share * 2 : share;
 }
 
 at::Tensor DeltaParts::log_decay(const at::Tensor& normed) const {
     if (!decays_) return {};
-    const at::Tensor step = at::softplus(widened(decay_(normed)) + widened(step_bias_));
-    return (step * -widened(rate_log_).exp()).transpose(1, 2);
+    const at::Tensor step = at::softplus(at_least_float(decay_(normed)) + at_least_float(step_bias_));
+    return (step * -at_least_float(rate_log_).exp()).transpose(1, 2);
 }
 
 at::Tensor DeltaParts::gate(const at::Tensor& normed, const Cancellation* cancellation) const {
@@ -147,7 +147,7 @@ Site DeltaParts::site() const {
 }
 
 at::Tensor unit_length(const at::Tensor& x) {
-    const at::Tensor wide = widened(x);
+    const at::Tensor wide = at_least_float(x);
     return (wide * ((wide * wide).sum(-1, true) + 1e-6).rsqrt()).to(x.scalar_type());
 }
 

@@ -83,7 +83,7 @@ public:
 };
 
 /// The type of gates and decays: float32 at least.
-at::Tensor widened(const at::Tensor& x);
+at::Tensor at_least_float(const at::Tensor& x);
 /// x / sqrt(sum x^2 + 1e-6) over the last dimension.
 at::Tensor unit_length(const at::Tensor& x);
 
