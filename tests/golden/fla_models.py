@@ -37,7 +37,7 @@ def cases():
                use_gate=False, use_short_conv=False, allow_neg_eigval=True, tie_word_embeddings=True, attn=softmax)
     yield case("gated-deltanet-windows", "gated_deltanet", one, num_hidden_layers=3, num_heads=3, head_dim=4, conv_size=2,
                file_type="BF16", fuse_norm=False,
-               attn=[dict(layers=[0], num_heads=4, window_size=3), dict(layers=[2], num_heads=4)])
+               attn=[dict(layers=[0], num_heads=4, window_size=3, rope_theta=50.0), dict(layers=[2], num_heads=4)])
     yield case("delta-net", "delta_net", two, num_heads=3)
     yield case("delta-net-gate-sums", "delta_net", one, num_heads=2, expand_k=0.5, expand_v=1.5, use_gate=True,
                allow_neg_eigval=True, qk_activation="elu", qk_norm="sum", attn=softmax)

@@ -181,7 +181,7 @@ def cases():
         case("gated_deltanet-groups-plain", "gated_deltanet", few, num_v_heads=6, use_gate=False, use_short_conv=False,
              allow_neg_eigval=True),
         case("gated_deltanet-two-windows", "gated_deltanet", few,
-             attn=[dict(layers=[0], num_heads=4, window_size=5), dict(layers=[2], num_heads=4)]),
+             attn=[dict(layers=[0], num_heads=4, window_size=5, rope_theta=100.0), dict(layers=[2], num_heads=4)]),
         case("delta_net-sums", "delta_net", few, qk_activation="elu", qk_norm="sum", use_gate=True),
         case("delta_net-plain", "delta_net", few, use_short_conv=False, use_beta=False, allow_neg_eigval=False),
         case("retnet-one-key-head-open", "retnet", few, num_kv_heads=1, use_output_gate=False, use_short_conv=True),

@@ -14,7 +14,6 @@ namespace {
 struct Softmax {
     std::int64_t heads = 0, key_value_heads = 0;
     bool biases = false;
-    double theta = 10000.0;
     bool operator==(const Softmax&) const = default;
 };
 
@@ -31,8 +30,11 @@ Softmax read_softmax(const ConfigReader& reader, const ModelConfig& config, std:
     if (softmax.heads % softmax.key_value_heads != 0)
         reader.refuse("num_kv_heads", "a divisor of num_heads (" + std::to_string(softmax.heads) + ")");
     softmax.biases = read_fla_flag(reader, "qkv_bias", false);
-    softmax.theta = reader.positive("rope_theta", 10000.0);
     return softmax;
+}
+
+double read_base(const ConfigReader& reader) {
+    return reader.positive("rope_theta", 10000.0);
 }
 
 void enter_softmax(ModelConfig& config, const ConfigReader& reader, const Softmax& softmax) {
@@ -41,7 +43,6 @@ void enter_softmax(ModelConfig& config, const ConfigReader& reader, const Softma
     config.head_size = config.hidden / softmax.heads;
     config.query_key_value_bias = softmax.biases;
     config.positions = PositionKind::rotary;
-    config.rope.theta = softmax.theta;
     config.max_positions = reader.size(SizeKeys().positions, 2048);
 }
 
@@ -60,6 +61,7 @@ std::set<std::int64_t> read_layer_numbers(const ConfigReader& reader, std::int64
 ModelConfig read(const ConfigReader& reader) {
     ModelConfig config = read_fla(reader, {.layers = 24, .heads = 32});
     enter_softmax(config, reader, read_softmax(reader, config, config.heads));
+    config.rope.theta = read_base(reader);
     config.mixers.assign(static_cast<std::size_t>(config.layers), "standard");
     if (read_fla_flag(reader, "qk_norm", false)) {
         config.query_key_norm = QueryKeyNorm::each_head;
@@ -128,12 +130,17 @@ void read_fla_layers(ModelConfig& config, const ConfigReader& reader, const mixe
     config.mixers.assign(static_cast<std::size_t>(config.layers), mixer.name);
     std::vector<std::int64_t> windows(static_cast<std::size_t>(config.layers), 0);
     std::optional<Softmax> said;
+    std::optional<double> in_windows, elsewhere;  // bases of rotary positions
     for (const ConfigReader& entry : reader.objects("attn")) {
         const Softmax softmax = read_softmax(entry, config, 0);
         if (said && *said != softmax)
-            reader.unsupported("attn", "the same num_heads, num_kv_heads, qkv_bias and rope_theta in every entry");
+            reader.unsupported("attn", "the same num_heads, num_kv_heads and qkv_bias in every entry");
         said = softmax;
         const std::int64_t window = entry.has("window_size") ? entry.size("window_size") : 0;
+        std::optional<double>& base = window > 0 ? in_windows : elsewhere;
+        if (base && *base != read_base(entry))
+            reader.unsupported("attn", "the same rope_theta in every entry with a window, and in every one without");
+        base = read_base(entry);
         for (const std::int64_t layer : read_layer_numbers(entry, config.layers)) {
             std::string& own = config.mixers.at(static_cast<std::size_t>(layer));
             if (own == "standard") entry.refuse("layers", "layers that no other entry has");
@@ -143,8 +150,11 @@ void read_fla_layers(ModelConfig& config, const ConfigReader& reader, const mixe
     }
     if (std::count(config.mixers.begin(), config.mixers.end(), "standard") == 0) return;
     enter_softmax(config, reader, *said);
-    if (std::any_of(windows.begin(), windows.end(), [](std::int64_t window) { return window > 0; }))
-        config.windows = windows;
+    config.rope.theta = elsewhere ? *elsewhere : *in_windows;
+    if (!in_windows) return;
+    config.windows = windows;
+    config.window_rope = config.rope;
+    config.window_rope->theta = *in_windows;
 }
 
 void read_fla_linear(ModelConfig& config, const ConfigReader& reader, const mixers::MixerType& mixer, double expand_key,

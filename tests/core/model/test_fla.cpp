@@ -64,7 +64,8 @@ TEST_CASE("A setting of flash-linear-attention read wrongly would show", "[model
         {"gated-deltanet-hybrid", "/attn/window_size", nullptr},
         {"gated-deltanet-hybrid", "/attn/rope_theta", nullptr},
         {"gated-deltanet-windows", "/attn/0/window_size", 2},
-        {"gated-deltanet-windows", "/attn/1/window_size", 5},
+        {"gated-deltanet-windows", "/attn/0/rope_theta", 10000.0},
+        {"gated-deltanet-windows", "/attn/1/rope_theta", 50.0},
         {"delta-net", "/allow_neg_eigval", true},
         {"delta-net", "/qk_activation", "identity"},
         {"delta-net", "/qk_norm", "sum"},
@@ -159,6 +160,10 @@ TEST_CASE("Layers that attn names are softmax layers, each entry with its window
     const ModelConfig two = read(config);
     CHECK(two.windows == std::vector<std::int64_t>{9, 0, 0, 0});
     CHECK(two.mixers.at(2) == "standard");
+    CHECK(two.window_rope->theta == 10000.0);
+    config["attn"][0]["rope_theta"] = 500.0;
+    CHECK(read(config).window_rope->theta == 500.0);
+    CHECK(read(config).rope.theta == 10000.0);
     config["attn"] = {{"layers", json::array()}, {"num_heads", 16}};
     CHECK(read(config).positions == model::PositionKind::none);
 }
@@ -193,4 +198,6 @@ TEST_CASE("What flash-linear-attention refuses, or has and is not built, is refu
     const json first{{"layers", {1}}, {"num_heads", 4}}, other{{"layers", {2}}, {"num_heads", 8}};
     refuses(attn(json::array({first, first})), ErrorCode::mismatch, "attn[1]: layers");
     refuses(attn(json::array({first, other})), ErrorCode::unsupported, "attn");
+    const json base{{"layers", {2}}, {"num_heads", 4}, {"rope_theta", 5.0}};
+    refuses(attn(json::array({first, base})), ErrorCode::unsupported, "rope_theta");
 }
