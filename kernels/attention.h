@@ -52,12 +52,13 @@ enum class Normaliser : std::uint8_t {
 /// What a score gets for a relative position beyond the table of distance biases.
 enum class BeyondTable : std::uint8_t { zero, clamp };
 
-/// Visibility by key block, as NAtS-L needs it: keys of an earlier block are seen when `visible` says so; keys of the
-/// query's own block are always seen (subject to the causal mask). One row per query head.
+/// Visibility by key block, as NAtS-L needs it: keys of another block are seen when `visible` says so; keys of the
+/// query's own block when `own` does (subject to the causal mask). One row per query head.
 struct BlockVisibility {
     std::int64_t block_size = 0;        ///< 0: no such rule
     std::int64_t blocks = 0;            ///< per head
     std::vector<std::uint8_t> visible;  ///< [batch, heads, blocks]
+    bool own = true;
 };
 
 /// Everything that says how s_ij comes about from q_i and k_j and which pairs are allowed. Values only, so that it can

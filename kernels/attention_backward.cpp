@@ -53,6 +53,13 @@ void attention_backward(const AttentionInput& input, const TensorView& output, c
         throw Error("sinks", "a rule with sink logits where their gradient is wanted", "one without");
     if (gradients.distance_bias != nullptr && input.rule->bias_length == 0)
         throw Error("distance_bias", "a rule with biases by distance where their gradient is wanted", "one without");
+    if (gradients.blocks != nullptr) {
+        if (input.rule->blocks.block_size == 0)
+            throw Error("blocks", "a rule with visible blocks where their gradient is wanted", "one without");
+        if (input.rule->normaliser != Normaliser::softmax || input.rule->soft_cap > 0.0)
+            throw Error("blocks", "a softmax without a soft cap where the gradient of blocks is wanted",
+                        input.rule->soft_cap > 0.0 ? "a soft cap" : normaliser_name(input.rule->normaliser));
+    }
     check_own_memory(input, "gradients", {gradients.query.data, gradients.key.data, gradients.value.data});
     kAttentionBackward(input.query.device, input, output, output_gradient, rows, gradients);
 }

@@ -44,6 +44,12 @@ struct AttentionGradients {
     // Of rules that have these; null: not wanted.
     float* sinks = nullptr;          ///< [H] d loss / d sink logit
     float* distance_bias = nullptr;  ///< [H, bias_length] d loss / d distance bias
+    /// [B, H, blocks] of a softmax without a soft cap: d loss / d factor, a factor before e^s of all keys of the block
+    /// for queries of other blocks, 1 where it is visible and 0 where it is not (NAtS-L, Deng et al., Eq. 14 and 15):
+    /// the sum of A_ij (dO_i . v_j - dO_i . O_i). Of hidden blocks 0 unless `hidden_blocks` asks for it; there A_ij is
+    /// e^s by the constants of the row as it is (0 in rows that see no key), and all pairs of scores are computed.
+    float* blocks = nullptr;
+    bool hidden_blocks = false;
 };
 
 /// output: O of attention_forward; output_gradient: d loss / d O, both [B, H, Lq, dv].

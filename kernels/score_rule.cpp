@@ -46,8 +46,8 @@ std::int64_t block_of(std::int64_t position, std::int64_t size) {
 bool block_visible(const ScoreRule& rule, std::int64_t b, std::int64_t h, std::int64_t heads, std::int64_t i,
                    std::int64_t block) {
     const BlockVisibility& blocks = rule.blocks;
-    return block == block_of(i + rule.query_offset, blocks.block_size) ||
-           blocks.visible[static_cast<std::size_t>((b * heads + h) * blocks.blocks + block)] != 0;
+    if (block == block_of(i + rule.query_offset, blocks.block_size)) return blocks.own;
+    return blocks.visible[static_cast<std::size_t>((b * heads + h) * blocks.blocks + block)] != 0;
 }
 
 bool allowed(const ScoreRule& rule, const SequenceBounds& bounds, std::int64_t b, std::int64_t h, std::int64_t heads,

@@ -58,6 +58,11 @@ std::string text(kernels::BeyondTable beyond) {
     return beyond == kernels::BeyondTable::zero ? "zero" : "clamp";
 }
 
+/// Whether a query sees the keys of its own block.
+std::string inside_chunk(const ScoreRule& rule) {
+    return rule.blocks.own ? "both" : "linear";
+}
+
 /// A dataset [head, columns] that only some models have; its second dimension gets a scale of its own.
 void write_table(hid_t group, const char* name, Type type, std::int64_t heads, std::int64_t columns, const void* values,
                  const ScaleSpec& scale, const std::string& long_name, const std::string& where) {
@@ -108,6 +113,7 @@ void create_rule(hid_t group, std::int64_t heads, const std::string& where) {
     const std::int64_t block_size = 0;
     hdf5::write_attribute(group, "causal", Type::int32, &causal, 1, true, where);
     hdf5::write_attribute(group, "block_size", Type::int64, &block_size, 1, true, where);
+    hdf5::write_attribute(group, "inside_chunk", inside_chunk(neutral), where, rule_text_room);
     hdf5::write_attribute(group, "normaliser", text(neutral.normaliser), where, rule_text_room);
     hdf5::write_attribute(group, "beyond_table", text(neutral.beyond_table), where, rule_text_room);
 }
@@ -130,6 +136,7 @@ void write_rule(hid_t group, const ScoreRule& rule, std::int64_t heads, const st
     const std::int32_t causal = rule.causal ? 1 : 0;
     hdf5::overwrite_attribute(group, "causal", Type::int32, &causal, 1, where);
     hdf5::overwrite_attribute(group, "block_size", Type::int64, &rule.blocks.block_size, 1, where);
+    hdf5::overwrite_attribute(group, "inside_chunk", inside_chunk(rule), rule_text_room, where);
     hdf5::overwrite_attribute(group, "normaliser", text(rule.normaliser), rule_text_room, where);
     hdf5::overwrite_attribute(group, "beyond_table", text(rule.beyond_table), rule_text_room, where);
 
@@ -181,6 +188,12 @@ ScoreRule read_rule(hid_t file, const std::string& path, std::int64_t heads, std
     hdf5::read_attribute(group, "causal", Type::int32, &causal, 1, at);
     rule.causal = causal != 0;
     rule.blocks.block_size = position("block_size");
+    if (H5Aexists(group, "inside_chunk") > 0) {  // older files have none: own blocks are seen
+        const std::string inside = hdf5::read_text_attribute(group, "inside_chunk", at);
+        rule.blocks.own = inside != "linear";
+        if (rule.blocks.own && inside != "both")
+            throw refusal(at, "expected inside_chunk both or linear", "found " + escaped(inside));
+    }
 
     const std::string normaliser = hdf5::read_text_attribute(group, "normaliser", at);
     const auto known = kernels::find_normaliser(normaliser);

@@ -83,8 +83,11 @@ public:
         if (gradients_.distance_bias != nullptr)
             relative_.assign(static_cast<std::size_t>(parts_ * input_.query.batch * any.heads * any.relative_length),
                              0.0);
+        if (gradients_.blocks != nullptr)
+            blocks_.assign(static_cast<std::size_t>(parts_ * input_.query.batch * any.heads * any.blocks), 0.0);
         for_pieces();
         if (shares_.data() != nullptr) add_shares();
+        if (gradients_.blocks != nullptr) add_blocks();
         if (gradients_.sinks != nullptr) add_sinks();
         if (gradients_.distance_bias != nullptr) add_distances(any);
     }
@@ -117,6 +120,10 @@ private:
         if (!sinks_.empty()) task.sinks = sinks_.data() + b * q.heads;
         if (!relative_.empty()) {
             task.relative = relative_.data() + (part * q.batch + b) * sequence.heads * sequence.relative_length;
+        }
+        if (!blocks_.empty()) {
+            task.blocks = blocks_.data() + (part * q.batch + b) * sequence.heads * sequence.blocks;
+            task.hidden_blocks = gradients_.hidden_blocks;
         }
         task.scratch = scratch;
         run_backward(input_.rule->normaliser, task, std::make_index_sequence<kNormalisers.size()>());
@@ -158,6 +165,15 @@ private:
         });
     }
 
+    void add_blocks() const {
+        const std::size_t count = blocks_.size() / static_cast<std::size_t>(parts_);
+        for (std::size_t x = 0; x < count; ++x) {
+            double sum = 0.0;
+            for (std::size_t n = x; n < blocks_.size(); n += count) sum += blocks_[n];
+            gradients_.blocks[x] = static_cast<float>(sum);
+        }
+    }
+
     /// From all parts and sequences, added up in their order, to the table that the rule has.
     void add_distances(const Sequence& s) const {
         const ScoreRule& rule = *input_.rule;
@@ -188,6 +204,7 @@ private:
     std::vector<float> means_;      ///< [batch, heads, queries]
     std::vector<double> sinks_;     ///< [batch, heads]
     std::vector<double> relative_;  ///< [parts, batch, heads, relative_length]
+    std::vector<double> blocks_;    ///< [parts, batch, heads, blocks]
 };
 
 std::int64_t two_pass_scratch(const Sequence& s) {

@@ -44,6 +44,8 @@ struct BackwardTask {
     double* sinks =
         nullptr;  ///< [heads] d loss / d sink logit of this sequence, from the task with the first keys; null: none
     float scale = 1.0F;
+    double* blocks = nullptr;  ///< adds to [heads, Sequence::blocks] d loss / d factor of each block; null: none
+    bool hidden_blocks = false;
     double* relative = nullptr;  ///< adds to [heads, relative_length] d loss / d Sequence::relative, base e; null: none
     HeadTarget query, key, value;  ///< the query's has this task's share alone
     float* scratch = nullptr;

@@ -200,13 +200,22 @@ private:
         const std::int64_t width = HWY_MIN(kBackwardKeys, task_.key_last - key);
         find_rows(s_, first_row, rows, block_);
         const TileView view = view_tile(s_, block_, 0, rows, key, width);
-        if (!view.any || !head_sees(s_, h, block_, 0, rows, key, key + width)) return;
-        const Columns columns = RoundToPanels(view);
+        ForSeenColumns(s_, h, block_, 0, rows, key, view,
+                       [&](const Columns& columns) HWY_ATTR { Part(h, first_row, rows, key, width, columns); });
+        if (task_.hidden_blocks && task_.blocks != nullptr && view.any) HiddenBlocks(h, first_row, rows, key, width);
+    }
+
+    /// Columns [columns.begin, columns.end) of a tile.
+    void Part(std::int64_t h, std::int64_t first_row, int rows, std::int64_t key, std::int64_t width,
+              const Columns& columns) {
         // The columns whose rows of dK and dV are added to: whole register blocks.
         const std::int64_t begin = columns.begin / kRows * kRows;
         const std::int64_t end = (columns.end + kRows - 1) / kRows * kRows;
         const int groups = (rows + kRows - 1) / kRows;
-        for (int g = 0; g < groups; ++g) Group(h, key, width, g, HWY_MIN(kRows, rows - g * kRows), begin, end);
+        for (int g = 0; g < groups; ++g) {
+            const int count = HWY_MIN(kRows, rows - g * kRows);
+            Group(h, key, ColumnsOf(h, g, count, key, width, columns), g, count, begin, end);
+        }
         if (task_.sums != nullptr) return;
         const std::int64_t steps = groups * kRows;
         const float* output_rows = output_rows_ + first_row * value_stride_;
@@ -221,27 +230,28 @@ private:
         }
     }
 
+    /// What a group of queries sees of a part.
+    Columns ColumnsOf(std::int64_t h, int g, int count, std::int64_t key, std::int64_t width, const Columns& part) {
+        const int row = g * kRows;
+        const TileView view = view_tile(s_, block_, row, row + count, key, width);
+        Columns own = view.any ? RoundToPanels(view) : Columns{part.begin, part.begin, false};
+        own.begin = HWY_MAX(own.begin, part.begin);
+        own.end = HWY_MIN(own.end, part.end);
+        const std::int64_t end = HWY_MIN(key + own.end, s_.keys);
+        if (own.begin >= own.end || !head_sees(s_, h, block_, row, row + count, key + own.begin, end))
+            own.end = own.begin;
+        return own;
+    }
+
     /// A and dS of kRows queries, and what they add to dQ. Columns [begin, end) that they do not see are set to 0.
-    void Group(std::int64_t h, std::int64_t key, std::int64_t width, int g, int count, std::int64_t begin,
+    void Group(std::int64_t h, std::int64_t key, const Columns& columns, int g, int count, std::int64_t begin,
                std::int64_t end) {
         const int row = g * kRows;
         const std::int64_t i = block_.first + row;
         float* weights = weights_ + row * kBackwardKeys;
         float* slopes = slopes_ + row * kBackwardKeys;
-        const TileView view = view_tile(s_, block_, row, row + count, key, width);
-        Columns columns{begin, begin, false};
-        if (view.any && head_sees(s_, h, block_, row, row + count, key, key + width)) {
-            columns = RoundToPanels(view);
-            std::int64_t pairs[kRows];
-            ScoreTile(s_, h, block_, row, count, query_groups_ + i * s_.key_size, key, columns, weights, kBackwardKeys,
-                      pairs);
-            const std::int64_t panel = PanelWidth();
-            executed_flops(2 * kRows * (columns.end - columns.begin) * (s_.value_size + key_stride_));
-            const float* values = value_panels_ + (key - task_.key_first + columns.begin) * s_.value_size;
-            for (std::int64_t c = columns.begin; c < columns.end; c += panel, values += panel * s_.value_size) {
-                MultiplyTwo<1, kRows>(RowIndices(), output_groups_ + i * s_.value_size, values, panel, s_.value_size,
-                                      false, slopes + c, kBackwardKeys);
-            }
+        if (columns.end > columns.begin) {
+            Products(s_, h, key, columns, row, count, weights, slopes);
             if constexpr (N::kTraits.row_mean == RowMean::slopes) {
                 if (task_.sums != nullptr) {
                     for (int r = 0; r < count; ++r) AddSlopes(h, i + r, columns, weights, slopes, r);
@@ -249,9 +259,11 @@ private:
                 }
             }
             for (int r = 0; r < count; ++r) Weigh(h, i + r, key, columns, weights, slopes, r);
+            if (task_.blocks != nullptr) AddBlocks(h, i, count, key, columns, slopes, /*visible=*/true);
         }
         for (int r = 0; r < kRows; ++r) {
-            const std::int64_t seen_begin = r < count ? columns.begin : end, seen_end = r < count ? columns.end : end;
+            const bool there = r < count && columns.end > columns.begin;
+            const std::int64_t seen_begin = there ? columns.begin : end, seen_end = there ? columns.end : end;
             for (float* rows_of : {weights, slopes}) {
                 float* at = rows_of + r * kBackwardKeys;
                 if (seen_begin > begin) SetZero(at + begin, seen_begin - begin);
@@ -263,6 +275,75 @@ private:
             AccumulateProduct<static_cast<int>(kBackwardKeys), 1>(slopes + columns.begin, rows_of_keys, key_stride_,
                                                                   columns.end - columns.begin,
                                                                   query_sums_ + i * key_stride_);
+        }
+    }
+
+    /// S and dA of kRows queries under the rule of `s`.
+    void Products(const Sequence& s, std::int64_t h, std::int64_t key, const Columns& columns, int row, int count,
+                  float* scores, float* products) {
+        const std::int64_t i = block_.first + row, panel = PanelWidth();
+        std::int64_t pairs[kRows];
+        ScoreTile(s, h, block_, row, count, query_groups_ + i * s.key_size, key, columns, scores, kBackwardKeys, pairs);
+        executed_flops(2 * kRows * (columns.end - columns.begin) * (s.value_size + key_stride_));
+        const float* values = value_panels_ + (key - task_.key_first + columns.begin) * s.value_size;
+        for (std::int64_t c = columns.begin; c < columns.end; c += panel, values += panel * s.value_size) {
+            MultiplyTwo<1, kRows>(RowIndices(), output_groups_ + i * s.value_size, values, panel, s.value_size, false,
+                                  products + c, kBackwardKeys);
+        }
+    }
+
+    /// Adds up dS of rows i .. i + count - 1 over the keys of each block that is not the row's own and is seen, or is
+    /// not; dS of hidden pairs is 0 where those that are seen are asked for.
+    void AddBlocks(std::int64_t h, std::int64_t i, int count, std::int64_t key, const Columns& columns,
+                   const float* slopes, bool visible) {
+        const F32 d;
+        const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+        const std::int64_t size = s_.block_size, last = HWY_MIN(key + columns.end, s_.keys);
+        for (std::int64_t block = (key + columns.begin) / size; block * size < last; ++block) {
+            if ((s_.visible[h * s_.blocks + block] != 0) != visible) continue;
+            const std::int64_t begin = HWY_MAX(block * size - key, columns.begin);
+            const std::int64_t end = HWY_MIN((block + 1) * size - key, last - key);
+            double sum = 0.0;
+            for (int r = 0; r < count; ++r) {
+                const std::int64_t position = i + r + s_.query_offset;
+                if (position >= block * size && position < (block + 1) * size) continue;
+                const float* slope = slopes + r * kBackwardKeys;
+                V vector = hn::Zero(d);
+                std::int64_t c = begin;
+                for (; c + lanes <= end; c += lanes) vector = hn::Add(vector, hn::LoadU(d, slope + c));
+                sum += double{Sum(d, vector)};
+                for (; c < end; ++c) sum += double{slope[c]};
+            }
+            task_.blocks[h * s_.blocks + block] += sum;
+        }
+    }
+
+    /// What a factor before the weights of each hidden block would change at 0: the same sums with the rule without
+    /// blocks. The row's constants are those of what is seen, so weights may exceed 1; they end where float32 does.
+    void HiddenBlocks(std::int64_t h, std::int64_t first_row, int rows, std::int64_t key, std::int64_t width) {
+        const F32 d;
+        const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+        Sequence open = s_;
+        open.block_size = 0;
+        const int groups = (rows + kRows - 1) / kRows;
+        for (int g = 0; g < groups; ++g) {
+            const int row = g * kRows, count = HWY_MIN(kRows, rows - row);
+            const TileView view = view_tile(open, block_, row, row + count, key, width);
+            if (!view.any) continue;
+            const Columns columns = RoundToPanels(view);
+            Products(open, h, key, columns, row, count, weights_, slopes_);
+            for (int r = 0; r < count; ++r) {
+                const std::int64_t at = h * s_.queries + first_row + row + r;
+                const V shift = hn::Set(d, task_.shift[at]), factor = hn::Set(d, task_.factor[at]);
+                const V most = hn::Set(d, task_.shift[at] + 127.0f), mean = hn::Set(d, row_sums_[first_row + row + r]);
+                for (std::int64_t c = columns.begin; c < columns.end; c += lanes) {
+                    const V t = hn::Min(hn::Load(d, weights_ + r * kBackwardKeys + c), most);
+                    float* slope = slopes_ + r * kBackwardKeys + c;
+                    const V p = N::Weight(d, t, shift, factor);
+                    hn::Store(hn::Mul(p, hn::Sub(hn::Load(d, slope), mean)), d, slope);
+                }
+            }
+            AddBlocks(h, first_row + row, count, key, columns, slopes_, /*visible=*/false);
         }
     }
 

@@ -106,7 +106,7 @@ private:
         for (std::int64_t n = 0; n < heads_; ++n) {
             const std::int64_t h = task_.head_begin + n, value_head = h / (s_.heads / s_.key_heads);
             if (task_.output.data != nullptr && value_head != packed_head) {
-                PackValues(s_, value_head, key, width, value_, value_stride_);
+                PackValues(s_, value_head, key, width, 0, kTileKeys, value_, value_stride_);
                 packed_head = value_head;
             }
             if (Measures()) ClearParts();

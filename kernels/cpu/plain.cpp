@@ -101,14 +101,16 @@ private:
 
     void KeyBlock(std::int64_t key) {
         const std::int64_t width = HWY_MIN(kTileKeys, s_.keys - key);
-        bool packed = false;
+        const TileView all = view_tile(s_, block_, 0, task_.rows, key, width);
+        ForSeenColumns(s_, task_.head, block_, 0, task_.rows, key, all, [&](const Columns& columns) HWY_ATTR {
+            PackValues(s_, task_.head / (s_.heads / s_.key_heads), key, width, columns.begin, columns.end, value_,
+                       value_stride_);
+        });
         for (int g = 0; g < groups_; ++g) {
             const int row = g * kRows, count = RowsOf(g);
             const TileView view = view_tile(s_, block_, row, row + count, key, width);
-            if (!view.any || !head_sees(s_, task_.head, block_, row, row + count, key, key + width)) continue;
-            if (!packed) PackValues(s_, task_.head / (s_.heads / s_.key_heads), key, width, value_, value_stride_);
-            packed = true;
-            Tile(g, key, RoundToPanels(view));
+            ForSeenColumns(s_, task_.head, block_, row, count, key, view,
+                           [&](const Columns& columns) HWY_ATTR { Tile(g, key, columns); });
         }
     }
 

@@ -97,6 +97,24 @@ HWY_INLINE Columns RoundToPanels(const TileView& view) {
     return {begin, end, view.partial || begin != view.begin || end != view.end};
 }
 
+/// Calls part(columns) for runs of panels, rising, that head h sees something of from rows [row, row + count) by block
+/// visibility: what is hidden costs nothing. All of the view without such a rule.
+template <class Part>
+HWY_INLINE void ForSeenColumns(const Sequence& s, std::int64_t h, const BlockRows& rows, int row, int count,
+                               std::int64_t key, const TileView& view, const Part& part) {
+    if (!view.any) return;
+    const Columns all = RoundToPanels(view);
+    if (s.block_size == 0) return part(all);
+    const std::int64_t width = PanelWidth(), end = HWY_MIN(all.end, s.keys - key);
+    std::int64_t begin = all.begin;
+    for (std::int64_t c = all.begin; c < end; c += width) {
+        if (head_sees(s, h, rows, row, row + count, key + c, HWY_MIN(key + c + width, s.keys))) continue;
+        if (c > begin) part(Columns{begin, c, true});
+        begin = c + width;
+    }
+    if (all.end > begin) part(Columns{begin, all.end, true});
+}
+
 /// All of the above for rows [row, row + count) of a block: scores ready for the normaliser. allowed[r] is the number
 /// of allowed pairs of each row in these columns.
 HWY_INLINE void ScoreTile(const Sequence& s, std::int64_t h, const BlockRows& rows, int row, int count,

@@ -29,6 +29,7 @@ SequencePlan::SequencePlan(const AttentionInput& input, std::int64_t b) {
     s.first_keys = rule.first_keys;
     s.block_size = rule.blocks.block_size;
     s.blocks = rule.blocks.blocks;
+    s.own_block = rule.blocks.own;
     if (s.block_size > 0) s.visible = rule.blocks.visible.data() + b * s.heads * s.blocks;
     s.query_factor = static_cast<float>(rule.scale * kLog2E);
     s.soft_cap = static_cast<float>(rule.soft_cap * kLog2E);

@@ -47,6 +47,7 @@ struct Sequence {
     std::int64_t window_left = -1, window_right = -1, first_keys = 0;
     std::int64_t block_size = 0, blocks = 0;
     const std::uint8_t* visible = nullptr;  ///< [heads, blocks]
+    bool own_block = true;                  ///< a query sees the keys of its own block
     float query_factor = 1.0F;              ///< scale * log2(e)
     float soft_cap = 0.0F;                  ///< base 2; 0: none
     const float* relative = nullptr;        ///< [heads, relative_length] base 2: slopes and distance bias; null: none

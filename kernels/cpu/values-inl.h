@@ -23,16 +23,17 @@ HWY_INLINE void Prefetch(const HeadMatrix& m, std::int64_t at, std::int64_t size
     for (std::int64_t x = 0; x < size * bytes; x += 64) hwy::Prefetch(from + x);
 }
 
-/// Values of keys key .. key + kTileKeys - 1 as float32 [kTileKeys][stride]; columns beyond the value's size, keys
-/// beyond the last and keys hidden by padding are 0, so that whatever padding holds stays out of O.
+/// Values of keys key + begin .. key + end - 1 as rows [begin, end) of float32 [kTileKeys][stride]; columns beyond the
+/// value's size, keys beyond the last and keys hidden by padding are 0, so that whatever padding holds stays out of O.
 HWY_INLINE void PackValues(const Sequence& s, std::int64_t head, std::int64_t key, std::int64_t width,
-                           float* HWY_RESTRICT out, std::int64_t stride) {
+                           std::int64_t begin, std::int64_t end, float* HWY_RESTRICT out, std::int64_t stride) {
     const F32 d;
     const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
     const hn::Rebind<std::uint16_t, F32> d16;
     const hn::RebindToUnsigned<F32> d32;
     const std::int64_t whole = s.value_size / lanes * lanes;
-    for (std::int64_t x = 0; x < kTileKeys; ++x, out += stride) {
+    out += begin * stride;
+    for (std::int64_t x = begin; x < end; ++x, out += stride) {
         const std::int64_t j = key + x, row = head * s.value.head_stride + j * s.value.row_stride;
         std::int64_t c = 0;
         if (x < width && j >= s.key_begin && j < s.key_end) {

@@ -74,7 +74,7 @@ bool head_sees(const Sequence& s, std::int64_t h, const BlockRows& rows, int row
     const std::int64_t first_own = block_of(s, rows.first + row_begin + s.query_offset);
     const std::int64_t last_own = block_of(s, rows.first + row_end - 1 + s.query_offset);
     for (std::int64_t block = key / s.block_size; block * s.block_size < key_end; ++block) {
-        if (block >= first_own && block <= last_own) return true;
+        if (s.own_block && block >= first_own && block <= last_own) return true;
         if (s.visible[h * s.blocks + block] != 0) return true;
     }
     return false;
@@ -91,7 +91,7 @@ std::int64_t mask_row(const Sequence& s, std::int64_t h, const BlockRows& rows, 
         const auto hide = [&](std::int64_t from, std::int64_t to) { hidden += fill(scores, column(from), column(to)); };
         const std::int64_t last = std::min(rows.end[r], key + end);
         for (std::int64_t block = std::max(key, s.key_begin) / s.block_size; block * s.block_size < last; ++block) {
-            if (block == own || s.visible[h * s.blocks + block] != 0) continue;
+            if (block == own ? s.own_block : s.visible[h * s.blocks + block] != 0) continue;
             const std::int64_t from = std::max(block * s.block_size, s.key_begin);
             const std::int64_t to = std::min((block + 1) * s.block_size, rows.end[r]);
             hide(from, std::min(to, rows.prefix_end[r]));

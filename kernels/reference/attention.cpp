@@ -42,7 +42,8 @@ at::Tensor allowed_pairs(const ScoreRule& rule, const DenseAttention& dense, std
         const at::Tensor by_block = at::from_blob(visible, {heads, blocks.blocks}, at::kByte).to(at::kBool);
         const at::Tensor key_block = j.div(blocks.block_size, "floor");
         const at::Tensor own = i.div(blocks.block_size, "floor") == key_block;
-        mask = mask & (own | by_block.index_select(1, key_block.flatten()).unsqueeze(1));
+        const at::Tensor seen = by_block.index_select(1, key_block.flatten()).unsqueeze(1);
+        mask = mask & (blocks.own ? own | seen : own.logical_not() & seen);
     }
     return mask;
 }

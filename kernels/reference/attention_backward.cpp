@@ -81,6 +81,23 @@ void backward(const AttentionInput& input, const TensorView& output_gradient, co
         for (std::int64_t h = 0; h < heads; ++h)
             gradients.sinks[h] = (b > 0 ? gradients.sinks[h] : 0.0F) - sum[h].item<float>();
     }
+    if (gradients.blocks != nullptr) {
+        // Every pair that the rule without blocks allows, by the constants of the rule with them.
+        ScoreRule open = rule;
+        open.blocks = {};
+        AttentionInput all = input;
+        all.rule = &open;
+        const reference::DenseAttention wide = reference::dense_attention(all, b);
+        const at::Tensor weight = (wide.score - dense.row_constant.unsqueeze(-1)).exp();
+        const at::Tensor products = at::where(wide.allowed, at::matmul(d_output, v.transpose(1, 2)), 0.0);
+        const at::Tensor key_block = dense.key_position.div(rule.blocks.block_size, "floor");
+        at::Tensor counts = dense.query_position.div(rule.blocks.block_size, "floor") != key_block;
+        if (!gradients.hidden_blocks) counts = counts & dense.allowed;
+        const at::Tensor terms = at::where(counts & wide.allowed, weight * (products - mean), 0.0);
+        const at::Tensor sum =
+            at::zeros({heads, rule.blocks.blocks}, at::kDouble).index_add(1, key_block.flatten(), terms.sum(1));
+        at::from_blob(gradients.blocks + b * heads * rule.blocks.blocks, sum.sizes(), at::kFloat).copy_(sum);
+    }
     at::Tensor d_score = slope * (d_weight - mean);
     if (rule.soft_cap > 0.0) {
         const at::Tensor share = at::where(dense.allowed, dense.score / rule.soft_cap, 0.0);

@@ -56,7 +56,7 @@ struct Found {
           factor(shift.size()),
           sinks(static_cast<std::size_t>(s.heads), kCanary) {}
     Values output, query, key, value;
-    std::vector<float> shift, factor, sinks, distance_bias;
+    std::vector<float> shift, factor, sinks, distance_bias, blocks;
 };
 
 /// d loss / d O: the numbers of some sine, [batch, heads, queries, value_size].
@@ -67,16 +67,22 @@ Values output_gradient(const Shape& s) {
     return gradient;
 }
 
-Found run(const AttentionCase& c) {
+bool has_block_gradients(const AttentionCase& c) {
+    return c.rule.blocks.block_size > 0 && c.rule.normaliser == Normaliser::softmax;
+}
+
+Found run(const AttentionCase& c, bool hidden_blocks = false) {
     const Shape& s = c.shape();
     Found found(s);
+    if (has_block_gradients(c)) found.blocks.assign(c.rule.blocks.visible.size(), kCanary);
     found.distance_bias.assign(c.rule.distance_bias.size(), kCanary);
     const SoftmaxRows rows{found.shift.data(), found.factor.data()};
     attention_forward(c.input(), found.output.view(), rows);
     attention_backward(c.input(), found.output.input(s.batch), output_gradient(s).input(s.batch), rows,
                        {found.query.view(), found.key.view(), found.value.view(),
                         c.rule.sink_logits.empty() ? nullptr : found.sinks.data(),
-                        c.rule.bias_length == 0 ? nullptr : found.distance_bias.data()});
+                        c.rule.bias_length == 0 ? nullptr : found.distance_bias.data(),
+                        found.blocks.empty() ? nullptr : found.blocks.data(), hidden_blocks});
     return found;
 }
 
@@ -257,6 +263,67 @@ void compare(const char* what, const Values& found, std::int64_t b, std::int64_t
     }
 }
 
+/// d loss / d factor of the blocks of one head, from the definition: e^s over the row's sum, hidden or not.
+std::vector<Sum> block_gradients(const AttentionCase& c, std::int64_t b, std::int64_t h, bool hidden_too) {
+    const Shape& s = c.shape();
+    ScoreRule open = c.rule;
+    open.blocks = {};
+    const SequenceBounds bounds = sequence_bounds(c.rule, b, s.queries, s.keys);
+    const std::int64_t g = h / (s.heads / s.key_heads), size = c.rule.blocks.block_size;
+    const Values gradient = output_gradient(s);
+    std::vector<Sum> sums(static_cast<std::size_t>(c.rule.blocks.blocks));
+    for (std::int64_t i = 0; i < s.queries; ++i) {
+        std::vector<double> weight(static_cast<std::size_t>(s.keys), 0.0);
+        std::vector<Sum> d_weight(weight.size());
+        double total = 0.0;
+        for (std::int64_t j = 0; j < s.keys; ++j) {
+            if (!allowed(open, bounds, b, h, s.heads, i, j)) continue;
+            const auto at = static_cast<std::size_t>(j);
+            double dot = 0.0;
+            for (std::int64_t x = 0; x < s.key_size; ++x)
+                dot += double{c.get('q', b, h, i, x)} * double{c.get('k', b, g, j, x)};
+            weight[at] = std::exp(score_of(c.rule, h, i, j, dot));
+            for (std::int64_t x = 0; x < s.value_size; ++x) {
+                const double term = double{gradient.data[gradient.at(b, h, i, x)]} * double{c.get('v', b, g, j, x)};
+                d_weight[at].add(term, std::abs(term));
+            }
+            if (allowed(c.rule, bounds, b, h, s.heads, i, j)) total += weight[at];
+        }
+        if (total == 0.0) continue;
+        Sum mean;
+        for (std::int64_t j = 0; j < s.keys; ++j) {
+            const auto at = static_cast<std::size_t>(j);
+            weight[at] /= total;
+            if (allowed(c.rule, bounds, b, h, s.heads, i, j))
+                mean.add(weight[at] * d_weight[at].value, weight[at] * d_weight[at].size);
+        }
+        for (std::int64_t j = 0; j < s.keys; ++j) {
+            const auto at = static_cast<std::size_t>(j);
+            if (j / size == (i + c.rule.query_offset) / size) continue;
+            if (!hidden_too && !allowed(c.rule, bounds, b, h, s.heads, i, j)) continue;
+            sums[static_cast<std::size_t>(j / size)].add(weight[at] * (d_weight[at].value - mean.value),
+                                                         weight[at] * (d_weight[at].size + mean.size));
+        }
+    }
+    return sums;
+}
+
+void check_blocks(const AttentionCase& c, const Found& found, bool hidden_too) {
+    const Shape& s = c.shape();
+    for (std::int64_t b = 0; b < s.batch; ++b) {
+        for (std::int64_t h = 0; h < s.heads; ++h) {
+            const std::vector<Sum> expected = block_gradients(c, b, h, hidden_too);
+            for (std::size_t n = 0; n < expected.size(); ++n) {
+                const auto first = static_cast<std::size_t>((b * s.heads + h) * c.rule.blocks.blocks);
+                const double block = double{found.blocks[first + n]};
+                INFO("block " << n << " of sequence " << b << ", head " << h << ": found " << block << ", expected "
+                              << expected[n].value);
+                REQUIRE(std::abs(block - expected[n].value) <= weight_error(c) * expected[n].size + 1e-30);
+            }
+        }
+    }
+}
+
 void check(const AttentionCase& c) {
     const Shape& s = c.shape();
     const Found found = run(c);
@@ -310,6 +377,7 @@ void check(const AttentionCase& c) {
             compare("dV", found.value, b, g, over_queries(false), error);
         }
     }
+    if (has_block_gradients(c)) check_blocks(c, found, false);
     for (std::int64_t h = 0; h < s.heads; ++h) {
         Sum sink;
         int undecided = 0;
@@ -355,12 +423,16 @@ struct Forced {
 
 using Option = std::pair<std::string, std::function<void(AttentionCase&)>>;
 
-void blocks_seen(AttentionCase& c) {
+void see_blocks(AttentionCase& c, std::int64_t size) {
     auto& blocks = c.rule.blocks;
-    blocks.block_size = 20;
-    blocks.blocks = (c.shape().keys + 19) / 20;
+    blocks.block_size = size;
+    blocks.blocks = (c.shape().keys + size - 1) / size;
     for (std::int64_t n = 0; n < c.shape().batch * c.shape().heads * blocks.blocks; ++n)
         blocks.visible.push_back(n % 3 == 1);
+}
+
+void blocks_seen(AttentionCase& c) {
+    see_blocks(c, 20);
 }
 
 void padding_of_nan(AttentionCase& c) {
@@ -463,6 +535,16 @@ std::vector<Option> options() {
                  c.rule.sink_logits.push_back(static_cast<float>(h) * 2.5F - 1.0F);
          }},
         {"visible blocks", blocks_seen},
+        {"visible blocks, and the own one hidden",
+         [](AttentionCase& c) {
+             blocks_seen(c);
+             c.rule.blocks.own = false;
+         }},
+        {"visible blocks and padding",
+         [](AttentionCase& c) {
+             blocks_seen(c);
+             padding_of_nan(c);
+         }},
         {"padding that holds NaN", padding_of_nan},
     };
 }
@@ -497,6 +579,38 @@ TEST_CASE("gradients of attention agree with the formulas under every option", "
         check(make({2, 4, 2, 65, 65, 20, 20}, option));
         check(make({2, 3, 3, 150, 150, 16, 12}, option));
     }
+}
+
+TEST_CASE("gradients of blocks agree with the formula, hidden ones too, also where keys are shared out", "[backward]") {
+    const std::vector<Option> all = options();
+    for (const std::string& backend : available_backends()) {
+        const Forced forced(backend);
+        INFO(backend);
+        for (const Option& option : all) {
+            if (option.first.rfind("visible blocks", 0) != 0) continue;
+            for (const std::int64_t size : {20, 64}) {
+                AttentionCase c = make({2, 4, 2, 150, 150, 16, 12}, option);
+                c.rule.blocks = {};
+                see_blocks(c, size);
+                c.rule.blocks.own = option.first.find("hidden") == std::string::npos;
+                INFO(option.first << ", blocks of " << size);
+                check(c);
+                const Found both = run(c, true);
+                check_blocks(c, both, true);
+                CHECK(same(both.key.data, run(c).key.data));
+            }
+        }
+    }
+    AttentionCase c = make({1, 2, 1, 900, 1700, 8, 8}, all.front());
+    c.rule.query_offset = 800;
+    see_blocks(c, 70);
+    check(c);
+    set_threads(1);
+    const Found one = run(c, true);
+    check_blocks(c, one, true);
+    set_threads(3);
+    CHECK(same(run(c, true).blocks, one.blocks));
+    set_threads(0);
 }
 
 TEST_CASE("gradients of bfloat16 inputs are those of their values", "[backward]") {
@@ -588,6 +702,10 @@ TEST_CASE("the training passes refuse what they do not know", "[backward]") {
     CHECK_THROWS_WITH(attention_backward(c.input(), found.output.input(1), found.output.input(1), rows,
                                          {{}, {}, {}, found.sinks.data()}),
                       Catch::Contains("[sinks] expected a rule with sink logits"));
+    std::vector<float> blocks(1);
+    CHECK_THROWS_WITH(attention_backward(c.input(), found.output.input(1), found.output.input(1), rows,
+                                         {{}, {}, {}, nullptr, nullptr, blocks.data()}),
+                      Catch::Contains("[blocks] expected a rule with visible blocks"));
     c.rule.normaliser = Normaliser::taylor_diagonal;
     CHECK_THROWS_WITH(attention_forward(c.input(), found.output.view(), rows),
                       Catch::Contains("[normaliser] expected softmax, sparsemax or taylor: ") &&

@@ -113,6 +113,15 @@ std::vector<std::pair<std::string, Option>> options() {
              for (std::int64_t n = 0; n < c.shape().batch * c.shape().heads * blocks.blocks; ++n)
                  blocks.visible.push_back(n % 3 == 1);
          }},
+        {"visible blocks of 64 keys, and the own one hidden",
+         [](AttentionCase& c) {
+             auto& blocks = c.rule.blocks;
+             blocks.block_size = 64;
+             blocks.blocks = (c.shape().keys + 63) / 64;
+             blocks.own = false;
+             for (std::int64_t n = 0; n < c.shape().batch * c.shape().heads * blocks.blocks; ++n)
+                 blocks.visible.push_back(n % 2 == 0);
+         }},
         {"padding",
          [](AttentionCase& c) {
              for (std::int64_t b = 0; b < c.shape().batch; ++b) {

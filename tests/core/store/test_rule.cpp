@@ -31,6 +31,7 @@ void require_same(const kernels::ScoreRule& a, const kernels::ScoreRule& b) {
     CHECK(a.blocks.block_size == b.blocks.block_size);
     CHECK(a.blocks.blocks == b.blocks.blocks);
     CHECK(a.blocks.visible == b.blocks.visible);
+    CHECK(a.blocks.own == b.blocks.own);
     CHECK(a.normaliser == b.normaliser);
     CHECK(a.query_length == b.query_length);
     CHECK(a.key_begin == b.key_begin);
@@ -61,6 +62,7 @@ TEST_CASE("A score rule comes back as its batch row had it", "[store]") {
     for (int i = 0; i < 4 * 7; ++i) rule.distance_bias.push_back(0.5F * static_cast<float>(i));
     rule.blocks.block_size = 4;
     rule.blocks.blocks = 3;
+    rule.blocks.own = false;
     for (int i = 0; i < 2 * 4 * 3; ++i) rule.blocks.visible.push_back(static_cast<std::uint8_t>(i % 5 == 0));
     rule.query_length = {9, 8};
     rule.key_begin = {0, 1};
