@@ -27,6 +27,7 @@
 
 #include "core/base/error.h"
 #include "core/mixers/shared/attend.h"
+#include "core/mixers/shared/delta_parts.h"
 #include "core/mixers/shared/recurrence.h"
 #include "core/mixers/shared/tensor_views.h"
 #include "core/mixers/shared/trained_attention.h"
@@ -244,6 +245,13 @@ TEST_CASE("attention that is trained agrees with LibTorch's autograd of the whol
         };
         compare(attend(true), attend(false), {2.0 * numbers({2, length, 4 + 2 * groups, 24}, 0.1)}, length);
     }
+}
+
+TEST_CASE("vectors of unit length that are trained agree with LibTorch's autograd", "[training_ops]") {
+    const Formula unit = [](const Tensors& x) { return mixers::unit_length(x[0].transpose(1, 2)); };
+    compare(unit, unit, {numbers({2, 5, 3, 20}, 0.1)}, 20.0);
+    compare(unit, unit, {1e-3 * numbers({2, 5, 3, 7}, 0.2)},
+            7.0);  // not much longer than what keeps 0 from being divided
 }
 
 TEST_CASE("short convolutions that are trained agree with LibTorch's autograd", "[training_ops]") {
