@@ -74,8 +74,10 @@ def recurrent_shapes(config, mixer):
     names = {f"{part}_proj.weight": (count, d) for part, count in rows.items()}
     if options["conv_size"]:
         names |= {f"{part}_conv1d.weight": (count, 1, options["conv_size"]) for part, count in rows.items()}
-    if options["use_gate"]:
+    if options.get("use_gate", True):
         names["g_proj.weight"] = (heads * value, d)
+    if mixer == "natsl":
+        return names | natsl_shapes(options, d), heads * value
     if mixer.endswith("deltanet") and options.get("use_beta", True):
         names["b_proj.weight"] = (heads, d)
     if mixer == "gated_deltanet":
@@ -84,6 +86,18 @@ def recurrent_shapes(config, mixer):
         names |= {"gk_proj.0.weight": (GLA_RANK, d), "gk_proj.1.weight": (rows["k"], GLA_RANK),
                   "gk_proj.1.bias": (rows["k"],)}
     return names | {"o_norm.weight": (value,)}, heads * value
+
+
+def natsl_shapes(options, d):
+    """What a NAtS-L layer has beside projections, convolutions and the gate."""
+    heads, wide, keys = options["num_heads"], options["num_softmax_heads"], options["num_heads"] * options["head_dim"]
+    value = heads * options["value_dim"] // wide
+    names = {"b_proj.weight": (heads, d), "a_proj.weight": (heads, d), "A_log": (heads,), "dt_bias": (heads,),
+             "score_proj.weight": (2 * heads, d), "q_norm.weight": (keys // wide,), "k_norm.weight": (keys // wide,)}
+    if options["weights"] != "none":
+        names["weight_proj.weight"] = (2 * wide, keys if options["weights"] == "query" else d)
+    norms = ("linear_norm", "softmax_norm") if options["norm"] == "each" else ("o_norm",)
+    return names | {f"{name}.weight": (value,) for name in norms}
 
 
 def values(config, seed, gain):

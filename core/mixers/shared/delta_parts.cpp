@@ -94,24 +94,28 @@ void DeltaParts::declare(model::TensorPlan& plan, const model::TensorNames& name
         gate_.declare(plan, stem + own.gate, {sizes_.value_rows(), "num_heads * head_dim * expand_v"}, hidden, false);
 }
 
-DeltaParts::Heads DeltaParts::heads(const at::Tensor& normed, at::Tensor* before,
-                                    const Cancellation* cancellation) const {
-    at::Tensor all = query_key_value_(normed, cancellation);
-    if (taps_.defined()) {
-        all = short_convolution(all, taps_.select(1, 0), {}, before, activation_ != DeltaActivation::all);
-    } else if (activation_ == DeltaActivation::all) {
-        all = at::silu(all);
-    }
+DeltaParts::Heads DeltaParts::split(const at::Tensor& projected) const {
     const auto part = [](const at::Tensor& rows, std::int64_t heads) {
         return rows.unflatten(2, {heads, rows.size(2) / heads}).transpose(1, 2);
     };
     const std::int64_t key_heads = sizes_.key_heads / sizes_.sharing;
-    const auto [query, others] = model::split_heads(all, sizes_.key_rows());
+    const auto [query, others] = model::split_heads(projected, sizes_.key_rows());
     const auto [key, value] = model::split_heads(others, key_heads * sizes_.key_size);
     Heads made;
     made.query = part(query, sizes_.key_heads);
     made.key = part(key, key_heads);
     made.value = part(value, sizes_.heads / sizes_.sharing);
+    return made;
+}
+
+DeltaParts::Heads DeltaParts::convolved(const at::Tensor& projected, at::Tensor* before) const {
+    at::Tensor all = projected;
+    if (taps_.defined()) {
+        all = short_convolution(all, taps_.select(1, 0), {}, before, activation_ != DeltaActivation::all);
+    } else if (activation_ == DeltaActivation::all) {
+        all = at::silu(all);
+    }
+    Heads made = split(all);
     if (activation_ == DeltaActivation::value) made.value = at::silu(made.value);
     if (sizes_.sharing == 1) return made;
     made.key = made.key.repeat_interleave(sizes_.sharing, 1);
