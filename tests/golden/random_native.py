@@ -177,7 +177,13 @@ def drawn_options(draw, mixer):
         elif key == "clamp_min":
             options[key] = draw.choice((0.0, -0.05))
         elif key == "rope_theta":
-            options[key] = draw.choice((0.0, 50.0))
+            options[key] = 50.0 if mixer == "natsl" else draw.choice((0.0, 50.0))
+    if mixer == "natsl":
+        value = round(size * options["expand_v"])
+        group = draw.choice([n for n in (1, 2) if size // n % 2 == 0 and value % n == 0])
+        options |= {"num_softmax_heads": heads * group, "chunk_size": draw.choice((3, 16, 64)),
+                    "inside_chunk": draw.choice(("both", "softmax")), "norm": draw.choice(("each", "sum")),
+                    "weights": draw.choice(("query", "input", "none"))}
     if options.get("use_beta") is False:  # the state would grow without end
         options["allow_neg_eigval"] = False
     return options
@@ -209,6 +215,15 @@ def cases():
             case(f"{mixer}-even-skipped", mixed, (65, 2), skip=replaced),
             Case(f"native-{mixer}-drawn", with_options(drawn, mixer=mixer), lengths=(65, 130, 1)),
         ]
+    small = dict(num_heads=3, head_dim=8, expand_v=1.5, num_softmax_heads=6, chunk_size=8)
+    listed += [
+        case(f"natsl-{name}", ["natsl", "standard", "natsl"], few, mixers={"natsl": small | options})
+        for name, options in {
+            "small-chunks": {}, "softmax-inside": dict(inside_chunk="softmax"),
+            "kept-whole": dict(decay_in_softmax_chunks=False, rotary=False),
+            "one-norm": dict(norm="sum", weights="input", softmax_reads_conv=False),
+            "no-weights": dict(weights="none", conv_size=0, allow_neg_eigval=True)}.items()
+    ]
     listed += [
         case(f"approximate-{'-'.join(options.values())}", ["approximate", "standard"], few, mixers={"approximate": options})
         for options in APPROXIMATE[1:]
