@@ -82,6 +82,9 @@ struct ModelConfig {
     bool final_norm = true;
     bool query_key_value_bias = false;
     bool output_bias = false;  ///< of the projection after the heads
+    /// Softmax attention: behind each head's query lie as many numbers more, by whose sigmoid what the head gives is
+    /// multiplied (Qwen3-Next).
+    bool attention_gate = false;
     bool feed_forward_bias = false;
     bool head_bias = false;       ///< one number for each entry of the vocabulary
     bool head_transform = false;  ///< dense, activation and norm before the vocabulary (BERT's)
@@ -90,10 +93,11 @@ struct ModelConfig {
     bool tied_head = false;
     NormKind norm = NormKind::layer;
     double norm_epsilon = 1e-5;
-    bool norm_affine = true;        ///< false: norms have neither gain nor bias
-    bool norm_bias = true;          ///< of layer norms
-    double norm_gain_offset = 0.0;  ///< 1: the gain is 1 + w (Gemma, Nemotron)
-    bool first_input_norm = true;   ///< false: layer 0 reads the embedding as it is (ModernBERT)
+    bool norm_affine = true;            ///< false: norms have neither gain nor bias
+    bool norm_bias = true;              ///< of layer norms
+    double norm_gain_offset = 0.0;      ///< 1: the gain is 1 + w (Gemma, Nemotron), but of a recurrent mixer's own norm
+    double recurrent_norm_epsilon = 0;  ///< of that norm; 0: norm_epsilon
+    bool first_input_norm = true;       ///< false: layer 0 reads the embedding as it is (ModernBERT)
     QueryKeyNorm query_key_norm = QueryKeyNorm::none;
     double query_key_norm_epsilon = 0;  ///< of these norms; 0: norm_epsilon
     double query_key_value_clip = 0;    ///< so far from 0 may their numbers be, after these norms; 0: any (OLMo)

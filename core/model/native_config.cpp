@@ -58,6 +58,8 @@ std::string unsaid(const ModelConfig& config) {
         {config.query_key_norm == QueryKeyNorm::rotated_head, "norms of rotated heads"},
         {config.query_key_norm_epsilon != 0, "norms of heads with an epsilon of their own"},
         {config.key_value_rank > 0, "latent attention"},
+        {config.attention_gate, "attention with a gate"},
+        {config.recurrent_norm_epsilon > 0, "norms of another epsilon in layers with a state"},
         {!config.chunks.empty(), "a text in pieces"},
         {!config.gated_feed_forward || config.experts > 0, "a feed-forward that is not gated"},
         {config.positions != PositionKind::rotary && config.positions != PositionKind::none, "other positions"},

@@ -57,19 +57,30 @@ struct ExpertNames {
 struct RecurrentNames {
     std::string stem = "self_attn.";
     std::string query = "q_proj", key = "k_proj", value = "v_proj", gate = "g_proj";
+    std::string query_key_value;       ///< instead of three: all queries, all keys, all values; or
+    std::string query_key_value_gate;  ///< of four: key head by key head its query, itself, its values, their gates
     std::string query_taps = "q_conv1d", key_taps = "k_conv1d", value_taps = "v_conv1d";  ///< of the convolutions
+    std::string taps;  ///< instead of three, where the file has it
     std::string write = "b_proj", decay = "a_proj";
+    std::string write_decay;  ///< instead of two: key head by key head that of its values, then their decay
     std::string rate_log = "A_log", step_bias = "dt_bias";  ///< whole names
     std::string norm = "o_norm";                            ///< of the output, or
     std::string other_norm;                                 ///< where the file lacks that
     /// Of a decay that goes through a few numbers (GLA): to these, and from them.
     std::string decay_rank = "gk_proj.0", decay_of_rank = "gk_proj.1";
+    /// What config.json calls the sizes, for errors.
+    struct Keys {
+        std::string key_rows = "num_heads * head_dim", value_rows = "num_heads * head_dim * expand_v";
+        std::string heads = "num_heads", value_size = "head_dim * expand_v", taps = "conv_size";
+    };
+    Keys keys;
 };
 
 /// Names of one layer's parts, following TensorNames::layer. An empty name: the family has no such part. A linear part
 /// or norm is "<name>.weight" and, where the ModelConfig says so, "<name>.bias".
 struct LayerNames {
-    std::string input_norm;             ///< before the mixer, or of the residual sum (ModelConfig::pre_norm)
+    std::string input_norm;  ///< before the mixer, or of the residual sum (ModelConfig::pre_norm)
+    std::string other_input_norm, other_feed_forward_norm;  ///< where the file lacks those names of these norms
     std::string attention_update_norm;  ///< of what the mixer returns, before it is added (Gemma 2, OLMo 2)
     /// ModelConfig::query_key_norm; of own ones {} is the head's number, or one tensor has all.
     std::string query_norm, key_norm;
@@ -79,6 +90,7 @@ struct LayerNames {
     FusedLayout fused_layout = FusedLayout::concatenated;
     RecurrentNames recurrent;
     std::string output;
+    bool plain_output = false;  ///< which has no bias, whatever ModelConfig::output_bias says
     std::string feed_forward_norm;
     std::string gate, up, down;  ///< gate: gated feed-forwards only
     std::string gate_up;         ///< gate's rows, then up's, in one

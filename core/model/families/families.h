@@ -62,6 +62,22 @@ TensorNames deepseek_names(const ModelConfig& config);
 /// `empty_is_none`: an empty list is as none.
 std::vector<std::int64_t> read_rotary_layers(const ConfigReader& reader, std::int64_t layers, bool empty_is_none);
 
+// Gated DeltaNet beside softmax attention, as Qwen3-Next and those after it have it.
+/// layer_types, or where the file has none what `softmax` says: layers of linear_attention have `mixer`.
+void read_linear_layers(ModelConfig& config, const ConfigReader& reader, const mixers::MixerType& mixer,
+                        const std::function<bool(std::int64_t layer)>& softmax);
+/// Sizes where the file says nothing; value_size 0: twice the key's.
+struct LinearHeads {
+    std::int64_t key_heads, heads, key_size, value_size;
+};
+/// linear_num_key_heads and its kin, for Gated DeltaNet.
+void read_gated_delta_heads(ModelConfig& config, const ConfigReader& reader, const LinearHeads& defaults);
+/// Of layers with Gated DeltaNet, whatever is as in those with softmax attention.
+LayerNames gated_delta_names(const LayerNames& softmax);
+/// Qwen3-Next's and Qwen3.5's, without the feed-forward.
+ModelConfig read_qwen_hybrid(const ConfigReader& reader, const SizeDefaults& sizes);
+void name_shared_qwen_expert(TensorNames& names);
+
 // What the models of flash-linear-attention (version 0.6.0) have in common; `defaults` are what a file leaves out.
 struct FlaDefaults {
     std::int64_t layers = 24, heads = 0;

@@ -74,17 +74,21 @@ void Tower::add_sites(const mixers::Mixer& mixer, std::int64_t number, std::vect
 void Tower::declare_layer(TensorPlan& plan, const TensorNames& names, std::int64_t number) {
     const Dimension hidden{config_->hidden, names.keys.hidden};
     Layer& layer = layers_[static_cast<std::size_t>(number)];
-    const auto norm = [&](Norm& into, const std::string& name) {
-        if (!name.empty()) into.declare(plan, names.layer_stem + name, hidden, names.old_norm_names);
+    const auto norm = [&](Norm& into, const std::string& name, const std::string& other = "") {
+        if (name.empty()) return;
+        const bool renamed = !other.empty() && !plan.has(names.layer_stem + name + ".weight");
+        into.declare(plan, names.layer_stem + (renamed ? other : name), hidden, names.old_norm_names);
     };
     layer.mixer = mixers::make_mixer(config_->mixers.at(static_cast<std::size_t>(number)), *config_, number);
-    if (number > 0 || config_->first_input_norm) norm(layer.input_norm, names.in_layer.input_norm);
+    if (number > 0 || config_->first_input_norm)
+        norm(layer.input_norm, names.in_layer.input_norm, names.in_layer.other_input_norm);
     layer.mixer->declare(plan, names);
     const std::string& value_size = config_->value_size > 0 ? names.keys.value_size : names.keys.head_size;
     if (!names.in_layer.bucket_bias.empty())
         declare_bias(plan, &layer.bucket_bias, names.layer_stem + names.in_layer.bucket_bias, names.keys);
     layer.output.declare(plan, names.layer_stem + names.in_layer.output, hidden,
-                         {layer.mixer->output_size(), names.keys.heads + " * " + value_size}, config_->output_bias);
+                         {layer.mixer->output_size(), names.keys.heads + " * " + value_size},
+                         config_->output_bias && !names.in_layer.plain_output);
     norm(layer.attention_update_norm, names.in_layer.attention_update_norm);
     if (config_->encoder) {
         layer.cross = std::make_unique<mixers::CrossMixer>(*config_);
@@ -94,7 +98,7 @@ void Tower::declare_layer(TensorPlan& plan, const TensorNames& names, std::int64
                                    {layer.cross->output_size(), names.keys.heads + " * " + names.keys.head_size},
                                    config_->output_bias);
     }
-    norm(layer.feed_forward_norm, names.in_layer.feed_forward_norm);
+    norm(layer.feed_forward_norm, names.in_layer.feed_forward_norm, names.in_layer.other_feed_forward_norm);
     layer.feed_forward.declare(plan, names, number);
     norm(layer.feed_forward_update_norm, names.in_layer.feed_forward_update_norm);
 }
