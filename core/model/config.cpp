@@ -185,6 +185,8 @@ std::string ModelConfig::to_json() const {
         json["value_size"] = value_size;
     }
     if (!chunks.empty()) json["chunks"] = chunks;
+    for (const SumFactors& sum : attention_sums) json["attention_sums"].push_back({sum.kept, sum.added});
+    if (feed_forward_sum != SumFactors()) json["feed_forward_sum"] = {feed_forward_sum.kept, feed_forward_sum.added};
     if (positions == PositionKind::sinusoidal) json["fairseq_sinusoids"] = fairseq_sinusoids;
     if (positions == PositionKind::rotary) json["rope"] = model::to_json(rope);
     if (!rotary_layers.empty()) json["rotary_layers"] = rotary_layers;

@@ -49,6 +49,12 @@ struct ExpertRouting {
     bool weighs_input = false;  ///< weights multiply what an expert reads, not what it returns (Llama 4)
 };
 
+/// A sum of the residual stream: so many times what was there, and so many times what a part of a block returns.
+struct SumFactors {
+    double kept = 1, added = 1;
+    bool operator==(const SumFactors&) const = default;
+};
+
 /// Everything that decides the computation, with every choice filled in; families fill it from config.json, the stack
 /// reads nothing else. to_json() is what analysis files store beside the original configuration.
 struct ModelConfig {
@@ -126,6 +132,8 @@ struct ModelConfig {
     /// Tokens with this id have no embedding, and those of the others are scaled up for it (ESM's token_dropout); -1:
     /// no such token.
     std::int64_t dropped_token = -1;
+    std::vector<SumFactors> attention_sums;  ///< per layer (MiniMax). Empty: both 1
+    SumFactors feed_forward_sum;
     double update_scale = 1.0;  ///< of what attention and feed-forward return, before it is added (Granite)
     /// Per layer, which of the file's layers it is, where several are the same one (ALBERT). Empty: each its own.
     std::vector<std::int64_t> shared_layers;

@@ -57,8 +57,9 @@ struct ExpertNames {
 struct RecurrentNames {
     std::string stem = "self_attn.";
     std::string query = "q_proj", key = "k_proj", value = "v_proj", gate = "g_proj";
-    std::string query_key_value;       ///< instead of three: all queries, all keys, all values; or
-    std::string query_key_value_gate;  ///< of four: key head by key head its query, itself, its values, their gates
+    std::string query_key_value;          ///< instead of three: all queries, all keys, all values; or
+    std::string query_key_value_by_head;  ///< of heads that are alike: head by head its query, key and value; or
+    std::string query_key_value_gate;     ///< of four: key head by key head its query, itself, its values, their gates
     std::string query_taps = "q_conv1d", key_taps = "k_conv1d", value_taps = "v_conv1d";  ///< of the convolutions
     std::string taps;  ///< instead of three, where the file has it
     std::string write = "b_proj", decay = "a_proj";
@@ -68,10 +69,13 @@ struct RecurrentNames {
     std::string other_norm;                                 ///< where the file lacks that
     /// Of a decay that goes through a few numbers (GLA): to these, and from them.
     std::string decay_rank = "gk_proj.0", decay_of_rank = "gk_proj.1";
+    /// Of a decay and a gate that do (Kimi delta attention).
+    std::string few_of_decay = "f_a_proj", decay_of_few = "f_b_proj";
+    std::string few_of_gate = "g_a_proj", gate_of_few = "g_b_proj";
     /// What config.json calls the sizes, for errors.
     struct Keys {
         std::string key_rows = "num_heads * head_dim", value_rows = "num_heads * head_dim * expand_v";
-        std::string heads = "num_heads", value_size = "head_dim * expand_v", taps = "conv_size";
+        std::string heads = "num_heads", value_size = "head_dim * expand_v", taps = "conv_size", key_size = "head_dim";
     };
     Keys keys;
 };
@@ -79,8 +83,7 @@ struct RecurrentNames {
 /// Names of one layer's parts, following TensorNames::layer. An empty name: the family has no such part. A linear part
 /// or norm is "<name>.weight" and, where the ModelConfig says so, "<name>.bias".
 struct LayerNames {
-    std::string input_norm;  ///< before the mixer, or of the residual sum (ModelConfig::pre_norm)
-    std::string other_input_norm, other_feed_forward_norm;  ///< where the file lacks those names of these norms
+    std::string input_norm;             ///< before the mixer, or of the residual sum (ModelConfig::pre_norm)
     std::string attention_update_norm;  ///< of what the mixer returns, before it is added (Gemma 2, OLMo 2)
     /// ModelConfig::query_key_norm; of own ones {} is the head's number, or one tensor has all.
     std::string query_norm, key_norm;
@@ -101,6 +104,9 @@ struct LayerNames {
     std::string shared_share;                         ///< of shared_expert_gated: what its sigmoid is of
     std::string bucket_bias;                          ///< PositionKind::bucketed, of this layer
     std::string cross_norm, cross_query, cross_key, cross_value, cross_output;  ///< of a decoder that has an encoder
+    /// The same of files that call a layer's parts otherwise: the first of which the layer has the tensor `sign`.
+    std::vector<LayerNames> others;
+    std::string sign;
 };
 
 struct TensorNames {

@@ -81,10 +81,44 @@ def olmo_cases(two, one):
                T.OlmoHybridConfig(**sizes, **STATE, linear_allow_neg_eigval=False), one, as_computed=True)
 
 
+def minimax_cases(two, one):
+    sizes = SIZES | dict(num_hidden_layers=3, num_local_experts=5, num_experts_per_tok=2, block_size=4)
+    buffers = ("slope_rate", "query_decay", "key_decay", "diagonal_decay")
+    factors = {f"{part}_{which}_factor": 0.4 + 0.3 * n for n, (part, which) in enumerate(
+        (part, which) for part in ("full_attn", "linear_attn", "mlp") for which in ("alpha", "beta"))}
+    yield case("minimax", T.MiniMaxForCausalLM, T.MiniMaxConfig(**sizes, **factors), two, as_computed=True, dropped=buffers)
+    unsaid = ("layer_types", "rope_parameters", "head_dim", "block_size", *factors)
+    yield case("minimax-window-unsaid", T.MiniMaxForCausalLM,
+               T.MiniMaxConfig(**sizes | dict(head_dim=None, hidden_size=24), sliding_window=4, tie_word_embeddings=True), one,
+               as_computed=True, dropped=buffers, change_config=lambda config: [config.pop(key) for key in unsaid],
+               extra={"model.layers.1.self_attn.slope_rate": [4, 1, 1]})
+
+
+def published_plain_layer(name):
+    """transformers gives what has no experts the others' name, and reads both."""
+    return name.replace("layers.0.block_sparse_moe.", "layers.0.mlp.")
+
+
+def kimi_cases(two, one):
+    sizes = WHOLE | dict(
+        num_key_value_heads=4, num_hidden_layers=3, kv_lora_rank=7, qk_nope_head_dim=3, qk_rope_head_dim=4, v_head_dim=5,
+        num_local_experts=6, num_experts_per_tok=2, moe_intermediate_size=7, linear_num_heads=3, linear_head_dim=5, linear_conv_kernel_dim=3,
+        layer_types=["linear_attention", "full_attention", "linear_attention"])
+    yield case("kimi-linear", T.KimiLinearForCausalLM, T.KimiLinearConfig(**sizes, q_lora_rank=6, n_group=3, topk_group=2, n_shared_experts=2), two,
+               reloaded=True)
+    yield case("kimi-linear-old", T.KimiLinearForCausalLM,
+               T.KimiLinearConfig(**sizes, moe_renormalize=False, routed_scaling_factor=0.7), one, reloaded=True,
+               change_config=random_hybrids.published_kimi, rename=published_plain_layer)
+    yield case("kimi-linear-stacked", T.KimiLinearForCausalLM, T.KimiLinearConfig(**sizes, n_shared_experts=1), one,
+               as_computed=True)
+
+
 def cases():
     two, one = [ids(9, 37), ids(9, 37, 1)], [ids(13, 37)]
     yield from qwen_cases(two, one)
     yield from olmo_cases(two, one)
+    yield from minimax_cases(two, one)
+    yield from kimi_cases(two, one)
 
 
 if __name__ == "__main__":

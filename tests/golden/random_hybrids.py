@@ -117,20 +117,20 @@ def further_tokens(folder):
     rename_tensors(folder, lambda name: name, {"mtp.fc.weight": torch.ones(4, 8), "mtp.norm.weight": torch.ones(4)})
 
 
+def published_kimi(config):
+    """As Moonshot has it: what layers have a state stands in an object of its own, counted from 1."""
+    types = config.pop("layer_types")
+    config["linear_attn_config"] = {
+        "full_attn_layers": [i + 1 for i, kind in enumerate(types) if kind == "full_attention"],
+        "kda_layers": [i + 1 for i, kind in enumerate(types) if kind == "linear_attention"],
+        "head_dim": config.pop("linear_head_dim"), "num_heads": config.pop("linear_num_heads"),
+        "short_conv_kernel_size": config.pop("linear_conv_kernel_dim")}
+    config["first_k_dense_replace"] = config.pop("mlp_layer_types").count("dense")
+    config |= {"rope_theta": 10000.0, "mla_use_nope": True, "moe_layer_freq": 1, "moe_router_activation_func": "sigmoid"}
+
+
 def old_kimi(folder):
-    """As Moonshot publishes it: what layers have a state stands in an object of its own, counted from 1."""
-
-    def change(config):
-        types = config.pop("layer_types")
-        config["linear_attn_config"] = {
-            "full_attn_layers": [i + 1 for i, kind in enumerate(types) if kind == "full_attention"],
-            "kda_layers": [i + 1 for i, kind in enumerate(types) if kind == "linear_attention"],
-            "head_dim": config.pop("linear_head_dim"), "num_heads": config.pop("linear_num_heads"),
-            "short_conv_kernel_size": config.pop("linear_conv_kernel_dim")}
-        config["first_k_dense_replace"] = config.pop("mlp_layer_types").count("dense")
-        config["rope_theta"] = 10000.0
-
-    edit_config(folder, change)
+    edit_config(folder, published_kimi)
 
 
 def drawn(folder, seed, family):
@@ -167,7 +167,7 @@ def drawn(folder, seed, family):
         options |= dict(num_key_value_heads=heads, linear_num_heads=draw.randint(1, 4), linear_head_dim=draw.randint(3, 8),
                         q_lora_rank=draw.choice((None, 9)), tie_word_embeddings=False)
     hybrid(folder, seed, family, dtype=draw.choice((torch.float32, torch.bfloat16)) if family != "minimax" else torch.float32,
-           shard=draw.choice((None, "20KB")), gain=draw.choice((1.0, 1.5)), as_computed=family != "kimi_linear" and flag(),
+           shard=draw.choice((None, "20KB")), gain=draw.choice((1.0, 1.5)), as_computed=flag(),
            **options)
 
 
@@ -203,6 +203,7 @@ def cases():
         case("diffllama-bf16-tied-biases", "diffllama", few, dtype=bf16, tie_word_embeddings=True, attention_bias=True,
              num_key_value_heads=6),
         case("kimi-linear", "kimi_linear"),
+        case("kimi-linear-stacked-bf16", "kimi_linear", few, as_computed=True, dtype=bf16, linear_num_heads=1),
         case("kimi-linear-ranked-old", "kimi_linear", few, q_lora_rank=17, change=old_kimi),
     ]
     return listed + [Case(f"hybrid-{kind}-drawn", with_options(drawn, family=kind), lengths=(65, 130, 1)) for kind in FAMILIES

@@ -98,6 +98,12 @@ void DeltaParts::declare_maps(model::TensorPlan& plan, const model::TensorNames&
         return;
     }
     if (gated_) gate_.declare(plan, stem + own.gate, values, hidden, false);
+    if (!own.query_key_value_by_head.empty()) {
+        const model::Dimension all{rows, "3 * " + own.keys.key_rows};
+        plan.want_by_head(&query_key_value_.weight, stem + own.query_key_value_by_head + ".weight", {all, hidden},
+                          sizes_.heads, 3);
+        return;
+    }
     if (!own.query_key_value.empty()) {
         query_key_value_.declare(plan, stem + own.query_key_value,
                                  {rows, "2 * " + own.keys.key_rows + " + " + values.keys}, hidden, false);

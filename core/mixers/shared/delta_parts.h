@@ -63,6 +63,10 @@ public:
     at::Tensor write(const at::Tensor& normed) const;
     /// g [B, H, L], float32 at least; undefined where nothing decays.
     at::Tensor log_decay(const at::Tensor& normed) const;
+    /// The gate [B, L, H * dv] as its map gives it.
+    at::Tensor gate_logits(const at::Tensor& normed, const Cancellation* cancellation) const {
+        return gate_(normed, cancellation);
+    }
     /// SiLU of the gate [B, L, H * dv]; undefined without one. `made`: what heads() returned of it.
     at::Tensor gate(const at::Tensor& normed, const Cancellation* cancellation, const at::Tensor& made = {}) const;
 

@@ -39,6 +39,7 @@ ModelConfig read_granite(const ConfigReader& reader);
 void read_qwen_experts(ModelConfig& config, const ConfigReader& reader, const std::string& key, std::int64_t experts,
                        std::int64_t per_token, std::int64_t size);
 void name_qwen_experts(TensorNames& names);
+void name_mixtral_experts(TensorNames& names);
 
 // DeepSeek's latent attention, and its experts, which GLM-4.5 has too; `defaults` are what a file leaves out.
 struct DeepseekExperts {

@@ -51,9 +51,12 @@ ModelConfig read(const ConfigReader& reader) {
 TensorNames names(const ModelConfig& config) {
     TensorNames names = olmo2_names(config);
     LayerNames& linear = names.of_mixer[kGatedDeltaNet.name] = gated_delta_names(llama_names(config).in_layer);
-    linear.other_input_norm = "attention_layer_norm";  // as published
-    linear.other_feed_forward_norm = "feedforward_layer_norm";
     linear.output = "linear_attn.o_proj";
+    LayerNames published = linear;
+    published.sign = "attention_layer_norm.weight";
+    published.input_norm = "attention_layer_norm";
+    published.feed_forward_norm = "feedforward_layer_norm";
+    linear.others = {published};
     return names;
 }
 

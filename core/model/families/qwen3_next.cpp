@@ -53,8 +53,11 @@ LayerNames gated_delta_names(const LayerNames& softmax) {
     names.recurrent.stem = "linear_attn.";
     names.recurrent.taps = "conv1d";
     names.recurrent.keys = {"linear_num_key_heads * linear_key_head_dim",
-                            "linear_num_value_heads * linear_value_head_dim", "linear_num_value_heads",
-                            "linear_value_head_dim", "linear_conv_kernel_dim"};
+                            "linear_num_value_heads * linear_value_head_dim",
+                            "linear_num_value_heads",
+                            "linear_value_head_dim",
+                            "linear_conv_kernel_dim",
+                            "linear_key_head_dim"};
     names.plain_output = true;
     return names;
 }
