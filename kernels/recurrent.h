@@ -105,7 +105,8 @@ void recurrent_backward(const RecurrentInput& input, const TensorView& output_gr
 void implicit_weights(const RecurrentInput& input, std::int64_t b, std::int64_t h, std::int64_t q_begin,
                       std::int64_t q_end, std::int64_t k_begin, std::int64_t k_end, float* out);
 
-/// Of the rows of |A| over their sums; a row that sums to 0 adds nothing and is not counted in the mean.
+/// Of the rows of |A| over their sums; a row that sums to 0 (less than 2^-126) adds nothing and is not counted in the
+/// mean.
 struct ImplicitStatistics {
     std::vector<double> entropy;           ///< [B, H] nats, summed over rows
     std::vector<double> entropy_row_mean;  ///< [B, H]

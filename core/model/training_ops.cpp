@@ -156,6 +156,36 @@ public:
     }
 };
 
+class ConvolutionFunction : public Function<ConvolutionFunction> {
+public:
+    static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
+                              const std::optional<at::Tensor>& bias, bool plain) {
+        const at::Tensor rows = x.stride(2) == 1 && x.stride(0) == x.size(1) * x.stride(1) ? x : x.contiguous();
+        const at::Tensor taps = weight.contiguous(), offset = bias ? bias->contiguous() : at::Tensor();
+        at::Tensor y = at::empty(x.sizes(), x.options());
+        kernels::short_convolution(convolution_of(rows, taps, offset, plain), y.mutable_data_ptr());
+        context->save_for_backward({rows, taps, offset});
+        context->saved_data["plain"] = plain;
+        return y;
+    }
+
+    static tensor_list backward(AutogradContext* context, tensor_list outer) {
+        const tensor_list saved = context->get_saved_variables();
+        const at::Tensor &x = saved.at(0), &weight = saved.at(1), &bias = saved.at(2);
+        const at::Tensor dy = outer.at(0).contiguous();
+        at::Tensor dx, d_weight, d_bias;
+        if (context->needs_input_grad(0)) dx = at::empty(x.sizes(), x.options());
+        if (context->needs_input_grad(1)) d_weight = float_like(weight, weight.sizes());
+        if (bias.defined() && context->needs_input_grad(2)) d_bias = float_like(bias, bias.sizes());
+        const auto floats = [](const at::Tensor& t) { return t.defined() ? t.mutable_data_ptr<float>() : nullptr; };
+        kernels::short_convolution_backward(convolution_of(x, weight, bias, context->saved_data["plain"].toBool()),
+                                            dy.const_data_ptr(), dx.defined() ? dx.mutable_data_ptr() : nullptr,
+                                            floats(d_weight), floats(d_bias));
+        const auto of_type = [&x](const at::Tensor& t) { return t.defined() ? t.to(x.scalar_type()) : t; };
+        return {dx, of_type(d_weight), of_type(d_bias), {}};
+    }
+};
+
 class RotationFunction : public Function<RotationFunction> {
 public:
     static at::Tensor forward(AutogradContext* context, const at::Tensor& heads, const at::Tensor& cosine,
@@ -278,6 +308,22 @@ at::Tensor trained_rms_norm(const at::Tensor& x, const at::Tensor& gain, double 
 
 at::Tensor trained_gated_silu(const at::Tensor& gate_up) {
     return GatedSiluFunction::apply(gate_up);
+}
+
+at::Tensor trained_convolution(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, bool plain) {
+    return ConvolutionFunction::apply(x, weight, std::optional<at::Tensor>(bias), plain);
+}
+
+kernels::ShortConvolution convolution_of(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                                         bool plain) {
+    kernels::ShortConvolution work{x.size(0), x.size(1), x.size(2), weight.size(1)};
+    work.type = element_type(x);
+    work.x = x.const_data_ptr();
+    work.row_stride = x.stride(1);
+    work.weight = weight.const_data_ptr();
+    work.bias = bias.defined() ? bias.const_data_ptr() : nullptr;
+    work.plain = plain;
+    return work;
 }
 
 at::Tensor trained_rotation(const at::Tensor& heads, const at::Tensor& cosine, const at::Tensor& sine,

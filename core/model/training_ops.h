@@ -13,6 +13,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "kernels/attention.h"
+#include "kernels/convolution.h"
 
 namespace headscope::model {
 
@@ -32,6 +33,13 @@ at::Tensor trained_rms_norm(const at::Tensor& x, const at::Tensor& gain, double 
 
 /// [.., 2 f] gate and up -> [.., f] silu(gate) up
 at::Tensor trained_gated_silu(const at::Tensor& gate_up);
+
+/// kernels/convolution.h of x [B, L, channels], weight [channels, taps], bias [channels] or undefined. x, weight or
+/// bias is recorded, all are of one type.
+at::Tensor trained_convolution(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, bool plain);
+/// What it reads; the tensors stay the caller's.
+kernels::ShortConvolution convolution_of(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                                         bool plain);
 
 /// heads [B, L, N, size] turned by cosine and sine [L, turned / 2] of their type, as kernels::Rotation says.
 at::Tensor trained_rotation(const at::Tensor& heads, const at::Tensor& cosine, const at::Tensor& sine,

@@ -34,6 +34,12 @@ HWY_INLINE V PowerOfTwo(F32 d, V u) {
     return hn::BitCast(d, hn::Add(hn::BitCast(di, p), exponent));
 }
 
+HWY_INLINE V Sigmoid(F32 d, V x) {
+    const V e = PowerOfTwo(d, hn::Mul(hn::Neg(hn::Abs(x)), hn::Set(d, static_cast<float>(kLog2E))));
+    const V one = hn::Set(d, 1.0f);
+    return hn::Div(hn::IfThenElse(hn::Lt(x, hn::Zero(d)), e, one), hn::Add(one, e));
+}
+
 HWY_INLINE float Sum(F32 d, V v) {
     return hn::GetLane(hn::SumOfLanes(d, v));
 }

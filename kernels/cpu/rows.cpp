@@ -108,12 +108,6 @@ void ColumnSums(const void* x, ElementType type, std::int64_t size, std::int64_t
         ColumnSumsOf(As<std::uint16_t>(x), size, begin, end, sums);
 }
 
-HWY_INLINE V Sigmoid(F32 d, V x) {
-    const V e = PowerOfTwo(d, hn::Mul(hn::Neg(hn::Abs(x)), hn::Set(d, static_cast<float>(kLog2E))));
-    const V one = hn::Set(d, 1.0f);
-    return hn::Div(hn::IfThenElse(hn::Lt(x, hn::Zero(d)), e, one), hn::Add(one, e));
-}
-
 template <class T>
 void GatedSiluOf(const GatedTask& task) {
     const F32 d;

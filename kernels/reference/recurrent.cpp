@@ -192,7 +192,7 @@ void implicit_statistics_reference(const RecurrentInput& input, ImplicitStatisti
                 const Numbers row = implicit_row(head, i);
                 double sum = 0.0;
                 for (const double a : row) sum += std::abs(a);
-                if (sum == 0.0) continue;
+                if (sum < 0x1p-126) continue;
                 rows += 1.0;
                 for (const double a : row) {
                     const double p = std::abs(a) / sum;

@@ -50,7 +50,7 @@ public:
             const std::int64_t size = rule.decay == Decay::head ? 1 : s.key_size;
             std::vector<float> g = draw(s.heads, size, false);
             // Most tokens forget little, a few nearly everything, one all.
-            for (float& x : g) x = x > 0.9F ? -20.0F : -0.2F * (1.0F + x) * (1.0F + x);
+            for (float& x : g) x = x > 0.9F ? -5.0F : -0.2F * (1.0F + x) * (1.0F + x);
             g[g.size() / 2] = -200.0F;
             log_decay_ = matrix(g, s.heads, size, ElementType::float32);
         }

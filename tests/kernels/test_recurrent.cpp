@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Attention from a state: the kernels against their float64 reference.
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -241,4 +242,174 @@ TEST_CASE("output may be bfloat16", "[recurrent]") {
         const float found = std::bit_cast<float>(std::uint32_t{output[n]} << 16U), wanted = expected.output[n];
         REQUIRE(std::abs(found - wanted) <= 0x1p-8F * std::abs(wanted) + 1e-5F);
     }
+}
+
+namespace {
+
+struct Implicit {
+    std::vector<float> dense;
+    ImplicitStatistics statistics;
+    explicit Implicit(const RecurrentCase& c)
+        : dense(static_cast<std::size_t>(c.shape.batch * c.shape.heads * c.shape.length * c.shape.length), 777.0F) {
+        implicit_statistics(c.input(), statistics, dense.data());
+    }
+};
+
+void compare(const char* field, const std::vector<double>& found, const std::vector<double>& expected,
+             double tolerance) {
+    INFO(field);
+    REQUIRE(found.size() == expected.size());
+    for (std::size_t n = 0; n < found.size(); ++n) {
+        INFO("head " << n << ": " << found[n] << " " << expected[n]);
+        REQUIRE(std::abs(found[n] - expected[n]) <= tolerance * std::max(1.0, std::abs(expected[n])));
+    }
+}
+
+/// A number of W has passed L decays and writes; a read sums dk of them.
+double implicit_tolerance(const RecurrentShape& s) {
+    return tolerance_of(s);
+}
+
+void check_implicit(const RecurrentCase& c) {
+    INFO(text_of(c));
+    const Implicit found(c);
+    const double tolerance = implicit_tolerance(c.shape);
+    {
+        const Forced forced("reference");
+        const Implicit expected(c);
+        compare("matrix", found.dense, expected.dense, tolerance);
+        // |A| log |A| has no slope that is bounded at 0, so small weights count for their logarithm, below 90.
+        const double length = static_cast<double>(c.shape.length);
+        compare("entropy", found.statistics.entropy, expected.statistics.entropy, 90.0 * tolerance * length);
+        compare("row mean", found.statistics.entropy_row_mean, expected.statistics.entropy_row_mean,
+                90.0 * tolerance * std::sqrt(length));
+        compare("concentration", found.statistics.concentration, expected.statistics.concentration,
+                8.0 * tolerance * std::sqrt(length));
+    }
+    // A v is the output.
+    const RecurrentShape& s = c.shape;
+    const RecurrentFound output = reference(c);
+    std::vector<float> product;
+    for (std::int64_t n = 0; n < s.batch * s.heads; ++n) {
+        for (std::int64_t i = 0; i < s.length; ++i) {
+            for (std::int64_t x = 0; x < s.value_size; ++x) {
+                double sum = 0.0;
+                for (std::int64_t j = 0; j <= i; ++j)
+                    sum += double{found.dense[static_cast<std::size_t>((n * s.length + i) * s.length + j)]} *
+                           double{c.value(n / s.heads, n % s.heads, j, x)};
+                product.push_back(static_cast<float>(sum));
+            }
+        }
+    }
+    compare("A v", product, output.output, tolerance * std::sqrt(static_cast<double>(s.length)));
+    // Tiles, one of them across the diagonal, are parts of the whole.
+    const std::int64_t l = s.length;
+    for (const auto& [q, q_end, k, k_end] : {std::array<std::int64_t, 4>{l / 3, l, l / 4, l / 2},
+                                             {0, l, 0, l},
+                                             {l / 2, l / 2 + 1, 0, 1},
+                                             {l - 1, l, l - 1, l},
+                                             {0, l / 2, l / 2, l}}) {
+        std::vector<float> tile(static_cast<std::size_t>((q_end - q) * (k_end - k)) + 1, 777.0F), expected = tile;
+        implicit_weights(c.input(), s.batch - 1, s.heads - 1, q, q_end, k, k_end, tile.data());
+        std::size_t at = 0;
+        for (std::int64_t i = q; i < q_end; ++i)
+            for (std::int64_t j = k; j < k_end; ++j)
+                expected[at++] =
+                    found.dense[static_cast<std::size_t>(((s.batch * s.heads - 1) * s.length + i) * s.length + j)];
+        compare("tile", tile, expected, tolerance);
+        REQUIRE(tile.back() == 777.0F);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("the implicit matrix times the values is the output", "[recurrent][implicit]") {
+    for (const RecurrentRule& rule : rules()) {
+        for (const std::int64_t length : {1, 2, 31, 33, 65, 130}) check_implicit({{2, 3, 1, length, 20, 5}, rule});
+        check_implicit({{1, 4, 2, 70, 24, 8}, rule, ElementType::bfloat16});
+    }
+    for (const RecurrentRule& rule : chunk_rules(16)) check_implicit({{1, 2, 1, 83, 20, 5}, rule});
+    for (const RecurrentRule& rule : chunk_rules(64)) check_implicit({{1, 2, 2, 150, 12, 5}, rule});
+}
+
+TEST_CASE("rows of padding have no weights", "[recurrent][implicit]") {
+    RecurrentRule rule = rules()[1];
+    rule.length = {40, 0};
+    const RecurrentCase c({2, 2, 1, 50, 8, 5}, rule);
+    check_implicit(c);
+    const Implicit found(c);
+    CHECK(std::all_of(found.dense.begin() + 40 * 50, found.dense.begin() + 50 * 50, [](float x) { return x == 0.0F; }));
+    CHECK(found.statistics.entropy_row_mean[2] == 0.0);
+}
+
+TEST_CASE("every SIMD target walks the same rows, in any number of threads", "[recurrent][implicit][targets]") {
+    const RecurrentCase c({1, 2, 1, 83, 18, 5}, chunk_rules(16)[4]);
+    for (const std::string& name : available_backends()) {
+        const Forced forced(name);
+        INFO(name);
+        const Implicit found(c);
+        REQUIRE(last_backend() == name);
+        check_implicit(c);
+    }
+    const int before = threads();
+    set_threads(1);
+    const Implicit one(c);
+    for (const int count : {2, 5}) {
+        set_threads(count);
+        const Implicit found(c);
+        CHECK(found.dense == one.dense);
+        CHECK(found.statistics.entropy == one.statistics.entropy);
+        CHECK(found.statistics.concentration == one.statistics.concentration);
+    }
+    set_threads(before);
+}
+
+TEST_CASE("recurrent attention refuses what does not fit, and a flag cancels", "[recurrent][errors]") {
+    const RecurrentCase c({1, 2, 1, 20, 8, 6}, chunk_rules(16)[4]);
+    std::vector<float> output(2 * 20 * 6), state(2 * 8 * 6), start = state, decay(2), dense(2 * 20 * 20);
+    const MutableView view{output.data(), ElementType::float32, 240, 120, 6};
+    const auto refused = [&](const char* where, const auto& change) {
+        RecurrentInput input = c.input();
+        RecurrentRule rule = c.rule;
+        input.rule = &rule;
+        change(input, rule);
+        try {
+            recurrent_forward(input, view, {}, nullptr);
+        } catch (const Error& error) {
+            CHECK(error.where() == where);
+            return;
+        }
+        FAIL("not refused: " << where);
+    };
+    refused("rule", [](RecurrentInput& input, RecurrentRule&) { input.rule = nullptr; });
+    refused("scale", [](RecurrentInput&, RecurrentRule& rule) { rule.scale = std::nan(""); });
+    refused("query", [](RecurrentInput& input, RecurrentRule&) { input.query.length = 19; });
+    refused("key", [](RecurrentInput& input, RecurrentRule&) { input.key.size = 7; });
+    refused("value", [](RecurrentInput& input, RecurrentRule&) { input.value.data = nullptr; });
+    refused("write", [](RecurrentInput& input, RecurrentRule&) { input.write.heads = 1; });
+    refused("write", [](RecurrentInput& input, RecurrentRule&) { input.write.type = ElementType::bfloat16; });
+    refused("log decay", [](RecurrentInput& input, RecurrentRule&) { input.log_decay.data = nullptr; });
+    refused("log decay", [](RecurrentInput&, RecurrentRule& rule) { rule.decay = Decay::channel; });
+    refused("log decay", [](RecurrentInput&, RecurrentRule& rule) { rule.decay = Decay::none; });
+    refused("chunk size", [](RecurrentInput&, RecurrentRule& rule) { rule.chunk_size = -1; });
+    refused("chunk begin", [](RecurrentInput&, RecurrentRule& rule) { rule.chunk_begin = 16; });
+    refused("chunks", [](RecurrentInput&, RecurrentRule& rule) { rule.chunks = 1; });
+    refused("kept", [](RecurrentInput&, RecurrentRule& rule) { rule.kept.pop_back(); });
+    refused("length", [](RecurrentInput&, RecurrentRule& rule) { rule.length = {21}; });
+    refused("length", [](RecurrentInput&, RecurrentRule& rule) { rule.length = {1, 1}; });
+    refused("state", [](RecurrentInput&, RecurrentRule& rule) { rule.chunk_begin = 3; });
+    CHECK_THROWS_AS(recurrent_forward(c.input(), {}, {}, nullptr), Error);
+    CHECK_THROWS_AS(recurrent_forward(c.input(), view, {state.data(), nullptr, decay.data()}, nullptr), Error);
+    CHECK_THROWS_AS(recurrent_forward(c.input(), view, {state.data(), start.data(), nullptr}, nullptr), Error);
+    CHECK_NOTHROW(recurrent_forward(c.input(), view, {state.data(), start.data(), decay.data()}, nullptr));
+    CHECK_THROWS_AS(implicit_weights(c.input(), 0, 2, 0, 1, 0, 1, dense.data()), Error);
+    CHECK_THROWS_AS(implicit_weights(c.input(), 0, 0, 0, 21, 0, 1, dense.data()), Error);
+    CHECK_THROWS_AS(implicit_weights(c.input(), 0, 0, 0, 1, 0, 1, nullptr), Error);
+    const std::atomic<bool> cancel{true};
+    RecurrentInput input = c.input();
+    input.cancel = &cancel;
+    ImplicitStatistics statistics;
+    CHECK_THROWS_AS(recurrent_forward(input, view, {}, nullptr), Cancelled);
+    CHECK_THROWS_AS(implicit_statistics(input, statistics, nullptr), Cancelled);
+    CHECK_THROWS_AS(implicit_weights(input, 0, 0, 0, 1, 0, 1, dense.data()), Cancelled);
 }

@@ -11,10 +11,12 @@
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/silu.h>
 #include <ATen/ops/softplus.h>
+#include <ATen/ops/zeros.h>
 
 #include "core/base/error.h"
 #include "core/mixers/types/linear_attention.h"
 #include "core/model/tensor_plan.h"
+#include "core/model/training_ops.h"
 
 namespace headscope::mixers {
 
@@ -153,15 +155,15 @@ DeltaParts::Heads DeltaParts::heads(const at::Tensor& normed, at::Tensor* before
     } else if (activation_ == DeltaActivation::all) {
         all = at::silu(all);
     }
-    std::int64_t first = 0;
-    const auto part = [&](std::int64_t heads, std::int64_t size) {
-        const at::Tensor own = all.narrow(2, first, heads * size).unflatten(2, {heads, size}).transpose(1, 2);
-        first += heads * size;
-        return own;
+    const auto part = [](const at::Tensor& rows, std::int64_t heads) {
+        return rows.unflatten(2, {heads, rows.size(2) / heads}).transpose(1, 2);
     };
-    made.query = part(sizes_.key_heads, sizes_.key_size);
-    made.key = part(sizes_.key_heads / sizes_.sharing, sizes_.key_size);
-    made.value = part(sizes_.heads / sizes_.sharing, sizes_.value_size);
+    const std::int64_t key_heads = sizes_.key_heads / sizes_.sharing;
+    const auto [query, others] = model::split_heads(all, sizes_.key_rows());
+    const auto [key, value] = model::split_heads(others, key_heads * sizes_.key_size);
+    made.query = part(query, sizes_.key_heads);
+    made.key = part(key, key_heads);
+    made.value = part(value, sizes_.heads / sizes_.sharing);
     if (activation_ == DeltaActivation::value) made.value = at::silu(made.value);
     if (sizes_.sharing == 1) return made;
     made.key = made.key.repeat_interleave(sizes_.sharing, 1);
@@ -204,6 +206,11 @@ Site DeltaParts::site() const {
 }
 
 at::Tensor unit_length(const at::Tensor& x) {
+    // x / sqrt(sum x^2 + 1e-6) is the RMS norm with a gain of 1 / sqrt(size), for which training has one kernel.
+    if (model::fused(x)) {
+        const auto size = static_cast<double>(x.size(-1));
+        return model::trained_rms_norm(x, at::zeros({x.size(-1)}, x.options()), 1e-6 / size, 1.0 / std::sqrt(size));
+    }
     const at::Tensor wide = at_least_float(x);
     return (wide * ((wide * wide).sum(-1, true) + 1e-6).rsqrt()).to(x.scalar_type());
 }

@@ -20,6 +20,7 @@
 #include "core/mixers/shared/tensor_views.h"
 #include "core/mixers/shared/trained_recurrence.h"
 #include "core/mixers/shared/without_heads.h"
+#include "core/model/training_ops.h"
 #include "kernels/backend.h"
 
 namespace headscope::mixers {
@@ -256,10 +257,28 @@ at::Tensor recur(const Recurrence& what, RecurrentCache* cache, SiteIndex site, 
 at::Tensor short_convolution(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, at::Tensor* before,
                              bool plain) {
     const std::int64_t length = x.size(1), taps = weight.size(1);
-    at::Tensor earlier =
+    const bool one_type = x.scalar_type() == weight.scalar_type() &&
+                          (!bias.defined() || x.scalar_type() == bias.scalar_type()) &&
+                          (x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16);
+    const bool known = one_type && taps <= kernels::kMostTaps && x.numel() > 0;
+    const bool records = model::recorded(x) || model::recorded(weight) || model::recorded(bias);
+    if (known && records && !before) return model::trained_convolution(x, weight, bias, plain);
+    const at::Tensor earlier =
         before && before->defined() ? *before : at::zeros({x.size(0), taps - 1, x.size(2)}, x.options());
+    if (before)
+        *before =
+            at::cat({earlier, x.narrow(1, std::max<std::int64_t>(length - taps + 1, 0), std::min(length, taps - 1))}, 1)
+                .narrow(1, std::min(length, taps - 1), taps - 1)
+                .clone();
+    if (known && !records) {
+        const at::Tensor rows = x.contiguous(), own = weight.contiguous(), first = earlier.contiguous();
+        const at::Tensor offset = bias.defined() ? bias.contiguous() : bias, y = at::empty(rows.sizes(), x.options());
+        kernels::ShortConvolution work = model::convolution_of(rows, own, offset, plain);
+        work.before = first.const_data_ptr();
+        kernels::short_convolution(work, y.mutable_data_ptr());
+        return y;
+    }
     const at::Tensor padded = at::cat({earlier, x}, 1);
-    if (before) *before = padded.narrow(1, length, taps - 1).clone();
     at::Tensor sum = x * weight.select(1, taps - 1);
     for (std::int64_t tap = 0; tap + 1 < taps; ++tap) sum = sum + padded.narrow(1, tap, length) * weight.select(1, tap);
     if (bias.defined()) sum = sum + bias;

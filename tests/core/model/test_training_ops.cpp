@@ -3,6 +3,7 @@
 // against finite differences. Errors are measured against the size of the largest expected number.
 #include "tests/catch_with_torch.h"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <vector>
@@ -15,6 +16,7 @@
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/equal.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/logsumexp.h>
 #include <ATen/ops/silu.h>
@@ -25,6 +27,7 @@
 
 #include "core/base/error.h"
 #include "core/mixers/shared/attend.h"
+#include "core/mixers/shared/delta_parts.h"
 #include "core/mixers/shared/recurrence.h"
 #include "core/mixers/shared/tensor_views.h"
 #include "core/mixers/shared/trained_attention.h"
@@ -241,6 +244,54 @@ TEST_CASE("attention that is trained agrees with LibTorch's autograd of the whol
             };
         };
         compare(attend(true), attend(false), {2.0 * numbers({2, length, 4 + 2 * groups, 24}, 0.1)}, length);
+    }
+}
+
+TEST_CASE("vectors of unit length that are trained agree with LibTorch's autograd", "[training_ops]") {
+    const Formula unit = [](const Tensors& x) { return mixers::unit_length(x[0].transpose(1, 2)); };
+    compare(unit, unit, {numbers({2, 5, 3, 20}, 0.1)}, 20.0);
+    compare(unit, unit, {1e-3 * numbers({2, 5, 3, 7}, 0.2)},
+            7.0);  // not much longer than what keeps 0 from being divided
+}
+
+TEST_CASE("short convolutions that are trained agree with LibTorch's autograd", "[training_ops]") {
+    for (const std::int64_t length : {1, 3, 255, 256, 258}) {
+        for (const std::int64_t taps : {1, 4}) {
+            const Tensors inputs{numbers({2, length, 149}, 0.1), numbers({149, taps}, 0.2), numbers({149}, 0.3)};
+            // A tap's gradient adds 2 length products, whose signs cancel half of it.
+            const auto terms = static_cast<double>(4 * length + taps);
+            for (const bool plain : {false, true}) {
+                INFO("length " << length << ", taps " << taps << ", plain " << plain);
+                // Of float64 the same function takes LibTorch's operators.
+                const Formula whole = [plain](const Tensors& x) {
+                    return mixers::short_convolution(x[0], x[1], x.size() > 2 ? x[2] : at::Tensor(), nullptr, plain);
+                };
+                compare(whole, whole, inputs, terms);
+                compare(whole, whole, {inputs[0], inputs[1]}, terms);
+            }
+            // Some channels of wider rows, as projections that lie together have them.
+            const Formula part = [](const Tensors& x) {
+                return mixers::short_convolution(x[0].narrow(2, 7, 60), x[1].narrow(0, 7, 60), {}, nullptr);
+            };
+            compare(part, part, {inputs[0], inputs[1]}, terms);
+        }
+    }
+}
+
+TEST_CASE("a short convolution goes on behind what its cache holds", "[training_ops]") {
+    const at::NoGradGuard plain;
+    for (const std::int64_t taps : {1, 2, 4}) {
+        const at::Tensor x = numbers({2, 11, 35}, 0.1).to(at::kFloat), weight = numbers({35, taps}, 0.2).to(at::kFloat);
+        const at::Tensor whole = mixers::short_convolution(x, weight, {}, nullptr);
+        for (const std::int64_t step : {1, 2, 5}) {
+            at::Tensor before;
+            Tensors parts;
+            for (std::int64_t first = 0; first < 11; first += step)
+                parts.push_back(
+                    mixers::short_convolution(x.narrow(1, first, std::min(step, 11 - first)), weight, {}, &before));
+            CHECK(at::equal(at::cat(parts, 1), whole));
+            CHECK(at::equal(before, x.narrow(1, 12 - taps, taps - 1)));
+        }
     }
 }
 
