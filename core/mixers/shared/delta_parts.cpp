@@ -173,7 +173,10 @@ DeltaParts::Heads DeltaParts::heads(const at::Tensor& normed, at::Tensor* before
 
 at::Tensor DeltaParts::write(const at::Tensor& normed) const {
     if (!writes_ && !negative_) return {};
-    const at::Tensor share = writes_ ? at::sigmoid(at_least_float(write_(normed))).transpose(1, 2)
+    const auto logits = [&] {
+        return write_decay_.weight.defined() ? of_values(write_decay_(normed), 0) : write_(normed);
+    };
+    const at::Tensor share = writes_ ? at::sigmoid(at_least_float(logits())).transpose(1, 2)
                                      : at::full({normed.size(0), sizes_.heads, normed.size(1)}, 1.0,
                                                 normed.options().dtype(at_least_float(normed).scalar_type()));
     return negative_ ? share * 2 : share;
@@ -181,7 +184,8 @@ at::Tensor DeltaParts::write(const at::Tensor& normed) const {
 
 at::Tensor DeltaParts::log_decay(const at::Tensor& normed) const {
     if (!decays_) return {};
-    const at::Tensor step = at::softplus(at_least_float(decay_(normed)) + at_least_float(step_bias_));
+    const at::Tensor logits = write_decay_.weight.defined() ? of_values(write_decay_(normed), 1) : decay_(normed);
+    const at::Tensor step = at::softplus(at_least_float(logits) + at_least_float(step_bias_));
     return (step * -at_least_float(rate_log_).exp()).transpose(1, 2);
 }
 
