@@ -53,6 +53,8 @@ OTHERWISE = {
     "retnet": dict(num_heads=6, num_key_value_heads=2, head_dim=4, expand_v=1.5, use_gate=False, rope_theta=50.0),
     "gla": dict(num_heads=4, num_key_value_heads=2, head_dim=3, expand_v=1.0, conv_size=4, use_gate=False,
                 clamp_min=-0.04),
+    "lightning": dict(num_heads=2, head_dim=5, expand_v=0.6),
+    "kda": dict(num_heads=2, head_dim=3, expand_v=2.0, conv_size=2, allow_neg_eigval=True),
     "natsl": dict(num_heads=2, head_dim=8, expand_v=1.5, num_softmax_heads=4, chunk_size=4, conv_size=3, rope_theta=50.0,
                   allow_neg_eigval=True),
 }

@@ -29,6 +29,8 @@ RECURRENT = {
                   softmax_reads_conv=True, rotary=True, rope_theta=10000.0, decay_in_softmax_chunks=True,
                   inside_chunk="both", norm="each", weights="query", choice="argmax", allow_neg_eigval=False,
                   score_gradient_all=False),
+    "lightning": dict(num_heads=0, head_dim=0, expand_v=1.0),
+    "kda": dict(num_heads=0, head_dim=0, expand_v=1.0, conv_size=4, allow_neg_eigval=False),
 }
 GLA_RANK = 16
 
@@ -230,6 +232,14 @@ class Native:
     def decays(self, mixer, stem, options, x):
         """ln of what each token leaves of the state, [heads, L, 1 or key size]."""
         heads = options["num_value_heads"]
+        if mixer == "kda":
+            logits = self.linear(stem + "f_b_proj", self.linear(stem + "f_a_proj", x)) + self.tensors[stem + "dt_bias"]
+            step = torch.nn.functional.softplus(logits).unflatten(-1, (heads, -1)).transpose(0, 1)
+            return -self.tensors[stem + "A_log"].exp().view(-1, 1, 1) * step
+        if mixer == "lightning":
+            layer, last = int(stem.split(".")[2]), len(self.mixers) - 1
+            slopes = 2.0 ** (-8.0 * torch.arange(1, heads + 1).to(self.type) / heads) * (1 - layer / (last + 1e-5) + 1e-5)
+            return -slopes[:, None, None].expand(-1, len(x), 1)
         if mixer in ("gated_deltanet", "natsl"):
             step = torch.nn.functional.softplus(self.linear(stem + "a_proj", x) + self.tensors[stem + "dt_bias"])
             return (-self.tensors[stem + "A_log"].exp() * step).T[..., None]
@@ -247,7 +257,7 @@ class Native:
         return of the unit matrix as values."""
         options = recurrent_sizes(self.config, mixer)
         parts = self.convolved_heads(stem, options, x)
-        delta, heads = mixer.endswith("deltanet"), options["num_value_heads"]
+        delta, heads = mixer.endswith("deltanet") or mixer == "kda", options["num_value_heads"]
         query, key = parts["q"], parts["k"]
         if delta and options.get("qk_norm") == "sum":
             query, key = (part / part.sum(-1, keepdim=True) for part in (query, key))
@@ -255,6 +265,8 @@ class Native:
             query, key = (part / torch.sqrt(part.pow(2).sum(-1, keepdim=True) + 1e-6) for part in (query, key))
         if mixer == "retnet":
             query, key = self.rotate(query, options["rope_theta"]), self.rotate(key, options["rope_theta"])
+        if mixer == "lightning":  # no scale
+            query = query * query.shape[2] ** 0.5
         write = torch.ones(heads, len(x), dtype=self.type)
         if delta and options.get("use_beta", True):
             write = torch.sigmoid(self.linear(stem + "b_proj", x)).T
@@ -262,7 +274,13 @@ class Native:
             write = 2 * write
         walk = lambda value: recurrence(query, key, value, write, self.decays(mixer, stem, options, x), delta)
         unit = torch.eye(len(x), dtype=self.type).expand(heads, -1, -1)
-        normal = self.norm(stem + "o_norm.weight", walk(parts["v"])).transpose(0, 1).flatten(1)
+        mixed = walk(parts["v"])
+        if mixer == "lightning":
+            gate = torch.sigmoid(self.linear(stem + "g_proj", x))
+            return self.norm(stem + "o_norm.weight", mixed.transpose(0, 1).flatten(1)) * gate, walk(unit)
+        normal = self.norm(stem + "o_norm.weight", mixed).transpose(0, 1).flatten(1)
+        if mixer == "kda":
+            return normal * torch.sigmoid(self.linear(stem + "g_b_proj", self.linear(stem + "g_a_proj", x))), walk(unit)
         if options["use_gate"]:
             normal = normal * torch.nn.functional.silu(self.linear(stem + "g_proj", x))
         return normal, walk(unit)

@@ -74,18 +74,21 @@ def recurrent_shapes(config, mixer):
     names = {f"{part}_proj.weight": (count, d) for part, count in rows.items()}
     if options["conv_size"]:
         names |= {f"{part}_conv1d.weight": (count, 1, options["conv_size"]) for part, count in rows.items()}
-    if options.get("use_gate", True):
+    if options.get("use_gate", mixer == "natsl") or mixer == "lightning":
         names["g_proj.weight"] = (heads * value, d)
     if mixer == "natsl":
         return names | natsl_shapes(options, d), heads * value
-    if mixer.endswith("deltanet") and options.get("use_beta", True):
+    if mixer == "kda":
+        names |= {"f_a_proj.weight": (size, d), "f_b_proj.weight": (rows["q"], size), "g_a_proj.weight": (size, d),
+                  "g_b_proj.weight": (heads * value, size), "A_log": (1, 1, heads, 1), "dt_bias": (rows["q"],)}
+    if mixer == "kda" or mixer.endswith("deltanet") and options.get("use_beta", True):
         names["b_proj.weight"] = (heads, d)
     if mixer == "gated_deltanet":
         names |= {"a_proj.weight": (heads, d), "A_log": (heads,), "dt_bias": (heads,)}
     if mixer == "gla":
         names |= {"gk_proj.0.weight": (GLA_RANK, d), "gk_proj.1.weight": (rows["k"], GLA_RANK),
                   "gk_proj.1.bias": (rows["k"],)}
-    return names | {"o_norm.weight": (value,)}, heads * value
+    return names | {"o_norm.weight": (heads * value if mixer == "lightning" else value,)}, heads * value
 
 
 def natsl_shapes(options, d):

@@ -2,6 +2,8 @@
 #include "core/mixers/types/approximate.h"
 #include "core/mixers/types/gated_deltanet.h"
 #include "core/mixers/types/guided.h"
+#include "core/mixers/types/kimi_delta.h"
+#include "core/mixers/types/lightning.h"
 #include "core/mixers/types/linear_attention.h"
 #include "core/mixers/types/mlp.h"
 #include "core/mixers/types/natsl.h"
@@ -15,7 +17,8 @@ namespace headscope::mixers {
 const std::vector<const MixerType*>& known_types() {
     static const std::vector<const MixerType*> types{
         &kStandard,        &kMlp,           &kApproximate, &kNonApproximate, &kRandomGuide, &kFixedGuide,
-        &kStaticEmbedding, &kGatedDeltaNet, &kDeltaNet,    &kRetNet,         &kGla,         &kNatsl};
+        &kStaticEmbedding, &kGatedDeltaNet, &kDeltaNet,    &kRetNet,         &kGla,         &kNatsl,
+        &kLightning,       &kKimiDelta};
     return types;
 }
 
