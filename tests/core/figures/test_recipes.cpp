@@ -74,7 +74,7 @@ TEST_CASE("Every recipe is listed, unknown ones are refused with the list", "[fi
     }
     CHECK(names == std::set<std::string>{"ablation", "attention", "context-perplexity", "cost", "difference", "experts",
                                          "indicators", "lines", "logits", "loss", "radar", "scaling", "states",
-                                         "tensors", "text", "thumbnails", "timeline"});
+                                         "tensors", "text", "thumbnails", "timeline", "token-types"});
     CHECK(refusal("pie", {}).find("radar, logits, attention, indicators, ") != std::string::npos);
     CHECK(!refusal("radar", {}).empty());
 }
