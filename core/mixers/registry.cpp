@@ -12,6 +12,7 @@
 #include "core/mixers/mlp.h"
 #include "core/mixers/natsl.h"
 #include "core/mixers/non_approximate.h"
+#include "core/mixers/short_convolution.h"
 #include "core/mixers/standard.h"
 #include "core/mixers/static_emb_qk.h"
 #include "core/mixers/types/guided.h"
@@ -52,7 +53,7 @@ struct Entry {
     Made (*make)(const MixerType&, const model::ModelConfig&, std::int64_t layer);
 };
 
-// One for each line of core/mixers/types/list.cpp.
+// One for each line of core/mixers/types/list.cpp, and then those that families alone have.
 const Entry kMixers[] = {
     {&kStandard, make_standard},
     {&kMlp, make<MlpMixer>},
@@ -68,6 +69,7 @@ const Entry kMixers[] = {
     {&kNatsl, make<NatslMixer>},
     {&kLightning, make<LightningMixer>},
     {&kKimiDelta, make_kimi_delta},
+    {&kShortConvolution, make<ShortConvolutionMixer>},
 };
 
 }  // namespace

@@ -184,6 +184,10 @@ std::string ModelConfig::to_json() const {
         json["query_rank"] = query_rank;
         json["value_size"] = value_size;
     }
+    if (convolution_taps > 0) {
+        json["convolution_taps"] = convolution_taps;
+        json["convolution_bias"] = convolution_bias;
+    }
     if (!chunks.empty()) json["chunks"] = chunks;
     for (const SumFactors& sum : attention_sums) json["attention_sums"].push_back({sum.kept, sum.added});
     if (feed_forward_sum != SumFactors()) json["feed_forward_sum"] = {feed_forward_sum.kept, feed_forward_sum.added};

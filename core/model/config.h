@@ -159,6 +159,8 @@ struct ModelConfig {
     bool scale_by_inverse_layer = false;  ///< layer l (from 0) divides its scores by l + 1
     std::vector<std::string> mixers;      ///< per layer; empty: "standard" everywhere
     mixers::MixerOptions mixer_options;   ///< of those that have any
+    std::int64_t convolution_taps = 0;    ///< of layers that are a convolution (LFM2)
+    bool convolution_bias = false;        ///< of these and the map before them
     double initializer_range = 0.02;      ///< deviation of fresh matrices, embeddings and guide noise
     double soft_cap = 0, final_soft_cap = 0;
     /// A bias of the scores by distance, one table for all layers of a tower or one for each, alone

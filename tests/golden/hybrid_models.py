@@ -14,7 +14,7 @@ import models
 import oracle
 import random_hybrids
 from models import ids, main
-from native_models import everything, matrix
+from native_models import everything
 
 
 def case(name, model_class, config, tokens, **options):
@@ -22,8 +22,10 @@ def case(name, model_class, config, tokens, **options):
     name, data = models.case(f"hybrid-{name}", model_class, config, tokens, prepare=held.append, **options)
     traces = [oracle.run(held[0], sequence, True) for sequence in tokens]
     data["logits"] = everything([trace.logits for trace in traces])
-    data["attention"] = [everything([matrix(trace.sites[layer]) for trace in traces])
-                         for layer in range(len(traces[0].sites))]
+    # A differential layer has two: its softmax maps, and what they make together.
+    data["attention"] = [everything([getattr(trace.sites[layer], kind) for trace in traces])
+                         for layer, site in enumerate(traces[0].sites) for kind in ("weights", "implicit")
+                         if getattr(site, kind) is not None]
     return name, data
 
 
@@ -113,12 +115,27 @@ def kimi_cases(two, one):
                as_computed=True)
 
 
+def lfm2_cases(two, one):
+    sizes = {key: value for key, value in SIZES.items() if key != "rms_norm_eps"} | dict(
+        num_hidden_layers=3, norm_eps=1e-3, block_multiple_of=4, rope_parameters={"rope_type": "default", "rope_theta": 500.0},
+        layer_types=["conv", "full_attention", "conv"])
+    yield case("lfm2", T.Lfm2ForCausalLM, T.Lfm2Config(**sizes), two)
+    yield case("lfm2-biases-old", T.Lfm2ForCausalLM,
+               T.Lfm2Config(**sizes | dict(conv_L_cache=4, block_auto_adjust_ff_dim=False), conv_bias=True,
+                            tie_word_embeddings=False), one, change_config=random_hybrids.published_lfm2)
+    yield case("lfm2-scaled-unsaid", T.Lfm2ForCausalLM,
+               T.Lfm2Config(**sizes | dict(block_ffn_dim_multiplier=1.7, layer_types=["full_attention"] * 3, head_dim=4)),
+               one, change_config=lambda config: [config.pop(key) for key in (
+                   "layer_types", "rope_parameters", "conv_L_cache", "conv_bias")] and config.update(rope_theta=500.0))
+
+
 def cases():
     two, one = [ids(9, 37), ids(9, 37, 1)], [ids(13, 37)]
     yield from qwen_cases(two, one)
     yield from olmo_cases(two, one)
     yield from minimax_cases(two, one)
     yield from kimi_cases(two, one)
+    yield from lfm2_cases(two, one)
 
 
 if __name__ == "__main__":

@@ -327,7 +327,7 @@ def run(model, tokens, precise):
         sites.append(site)
 
     def record_implicit(weights):
-        sites.append(Site(implicit=weights[0].detach().double().numpy()))
+        sites.append(Site() if weights is None else Site(implicit=weights[0].detach().double().numpy()))
 
     states = {}
     for layer, block in enumerate(blocks(model)):
