@@ -14,6 +14,7 @@
 #include "core/mixers/natsl.h"
 #include "core/mixers/non_approximate.h"
 #include "core/mixers/short_convolution.h"
+#include "core/mixers/side_by_side.h"
 #include "core/mixers/standard.h"
 #include "core/mixers/static_emb_qk.h"
 #include "core/mixers/types/guided.h"
@@ -76,6 +77,7 @@ const Entry kMixers[] = {
     {&kKimiDelta, make_kimi_delta},
     {&kMamba2, make_mamba2},
     {&kShortConvolution, make<ShortConvolutionMixer>},
+    {&kSideBySide, make<SideBySideMixer>},
 };
 
 }  // namespace
