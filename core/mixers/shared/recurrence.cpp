@@ -244,7 +244,7 @@ at::Tensor recur(const Recurrence& what, RecurrentCache* cache, SiteIndex site, 
     else
         output = by_kernel(own, rule, cache, context.cancellation);
     if (own.direct.defined())
-        output = output + side_by_side(own.value * own.direct.to(own.value.scalar_type()).view({1, heads, 1, 1}));
+        output = output + side_by_side(own.value * own.direct.to(own.value.scalar_type()).view({1, heads, 1, -1}));
     if (wanted != model::Probe::Implicit::nothing || context.wants("head_output")) {
         const at::Tensor by_head = as_heads(output, heads);
         context.announce("head_output", by_head);
