@@ -42,7 +42,7 @@ TEST_CASE("Folders of flash-linear-attention give the logits and matrices of its
     for (const char* name :
          {"gated-deltanet", "gated-deltanet-hybrid", "gated-deltanet-windows", "delta-net", "delta-net-gate-sums",
           "delta-net-plain", "retnet", "retnet-groups-open", "retnet-two-parts", "gla", "gla-groups-convolved",
-          "mamba2", "mamba2-groups-biases", "transformer", "transformer-norms-window"}) {
+          "mamba2", "mamba2-groups-biases", "mamba2-no-matrix", "transformer", "transformer-norms-window"}) {
         INFO(name);
         const GoldenModel golden = test::golden_model(std::string("fla-") + name);
         for (const auto precision : {LoadAs::float32, LoadAs::float64}) {
