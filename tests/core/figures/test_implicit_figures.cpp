@@ -82,7 +82,7 @@ TEST_CASE("The map of a recurrent layer has its coefficients, in colours from mi
     CHECK(map.colours.minimum == -map.colours.maximum);
     CHECK(map.pooling == Pooling::extreme);
     CHECK(noted(figure, "Implicit attention"));
-    CHECK(figure_csv(figure).find(",coefficient\n") != std::string::npos);
+    CHECK(figure_csv(figure).find(",coefficient\r\n") != std::string::npos);
 
     auto pooled = of_head(1, 2);
     pooled.pixels = 16;
@@ -107,7 +107,7 @@ TEST_CASE("Of a layer with two branches either is drawn, or both", "[figures][im
     CHECK(std::get<HeatMap>(both.panels[0].content).colours.map == ColourMap::sequential);
     CHECK(std::get<HeatMap>(both.panels[1].content).colours.map == ColourMap::diverging);
     CHECK_FALSE(both.shared_colours);
-    CHECK(figure_csv(both).find(",value\n") != std::string::npos);
+    CHECK(figure_csv(both).find(",value\r\n") != std::string::npos);
     auto linear = of_head(0, 3);
     CHECK(!sample.refusal("attention", linear).empty());  // the softmax branch has two heads
     linear.tower = Tower::linear;
