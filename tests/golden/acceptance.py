@@ -80,7 +80,8 @@ def compare(path, exact, tolerances, case, layers):
             return verdict
         verdict.number("edges", "file", stored.edges(file)[1:-1], oracle_indicators.histogram_edges()[1:-1],
                        4 * np.finfo(np.float64).eps * 1e4)
-        site_of_layer = {int(layer): site for site, layer in enumerate(file["sites/layer"][()])}
+        # Of a layer with two, the first.
+        site_of_layer = {int(layer): site for site, layer in reversed(list(enumerate(file["sites/layer"][()])))}
         longest = max(len(trace.tokens) for trace in exact)
         row_step = case.row_step or oracle_indicators.default_row_step(longest)
         verdict.same("row_step", "file", file["logits/counts"].attrs["row_step"], row_step)
@@ -117,6 +118,9 @@ def check_layer(verdict, file, place, s, site_index, trace, n, tolerances, row_s
         verdict.fail("attention", f"{place}: absent")
     comparison.check_site(verdict, place, site, measured, trace.tokens, trace.causal, delta, row_step)
     comparison.check_states(verdict, place, site, measured, tolerances.state[n])
+    if site.implicit is not None:  # of differential attention: the site after its maps
+        check_without_matrix(verdict, file, place, s, site_index + 1, True)
+        check_implicit(verdict, file, place, s, site_index + 1, site.implicit, tolerances.implicit[n])
     if f"maps/{s}/{site_index}" in file:
         comparison.check_map(verdict, place, site, stored.read_map(file, s, site_index), delta)
     elif "maps" in file:
@@ -211,7 +215,8 @@ def run_case(case, arguments, folder):
     tolerances = comparison.Tolerances(exact, single)
     output = folder / f"{case.name}.headscope.h5"
     if arguments.self_check:
-        if case.row_step or case.layers or case.skip or any(site.weights is None for site in exact[0].sites):
+        if case.row_step or case.layers or case.skip or any(
+                site.weights is None or site.implicit is not None for site in exact[0].sites):
             return None
         stored.write_stand_in(output, single)
     elif failed := analyse(arguments.headscope, model, drawn, output, case, exact[0].logits is not None,

@@ -14,7 +14,7 @@ import models
 import oracle
 import random_hybrids
 from models import ids, main
-from native_models import everything, matrix
+from native_models import everything
 
 
 def case(name, model_class, config, tokens, **options):
@@ -22,8 +22,10 @@ def case(name, model_class, config, tokens, **options):
     name, data = models.case(f"hybrid-{name}", model_class, config, tokens, prepare=held.append, **options)
     traces = [oracle.run(held[0], sequence, True) for sequence in tokens]
     data["logits"] = everything([trace.logits for trace in traces])
-    data["attention"] = [everything([matrix(trace.sites[layer]) for trace in traces])
-                         for layer in range(len(traces[0].sites))]
+    # A differential layer has two: its softmax maps, and what they make together.
+    data["attention"] = [everything([getattr(trace.sites[layer], kind) for trace in traces])
+                         for layer, site in enumerate(traces[0].sites) for kind in ("weights", "implicit")
+                         if getattr(site, kind) is not None]
     return name, data
 
 
@@ -113,12 +115,21 @@ def kimi_cases(two, one):
                as_computed=True)
 
 
+def differential_cases(two, one):
+    sizes = SIZES | dict(rope_parameters={"rope_type": "default", "rope_theta": 500.0})
+    yield case("diffllama", T.DiffLlamaForCausalLM, T.DiffLlamaConfig(**sizes), two)
+    yield case("diffllama-biases-old", T.DiffLlamaForCausalLM,
+               T.DiffLlamaConfig(**sizes | dict(num_key_value_heads=4, tie_word_embeddings=True), attention_bias=True), one,
+               change_config=models.old_rope)
+
+
 def cases():
     two, one = [ids(9, 37), ids(9, 37, 1)], [ids(13, 37)]
     yield from qwen_cases(two, one)
     yield from olmo_cases(two, one)
     yield from minimax_cases(two, one)
     yield from kimi_cases(two, one)
+    yield from differential_cases(two, one)
 
 
 if __name__ == "__main__":

@@ -40,7 +40,9 @@ const std::vector<std::string> kHybrids{"qwen3-next",
                                         "minimax-window-unsaid",
                                         "kimi-linear",
                                         "kimi-linear-old",
-                                        "kimi-linear-stacked"};
+                                        "kimi-linear-stacked",
+                                        "diffllama",
+                                        "diffllama-biases-old"};
 
 GoldenModel golden_of(const std::string& name) {
     return test::golden_model("hybrid-" + name);
@@ -79,7 +81,8 @@ TEST_CASE("Hybrid models give the logits and matrices of transformers in float64
 }
 
 TEST_CASE("Hybrid models in bfloat16 are those of transformers to eight bits", "[model][golden]") {
-    for (const char* name : {"qwen3-next", "qwen3-5", "olmo-hybrid", "minimax", "kimi-linear"}) {
+    for (const char* name :
+         {"qwen3-next-stacked-biases-old", "qwen3-5-moe", "olmo-hybrid", "minimax", "kimi-linear", "diffllama"}) {
         INFO(name);
         CHECK(error_of(golden_of(name), LoadAs::bfloat16) < test::kBfloatError);
     }
@@ -147,6 +150,9 @@ TEST_CASE("A setting of a hybrid model read wrongly would show", "[model][golden
         {"kimi-linear", "/rms_norm_eps", 1e-2},
         {"kimi-linear-old", "/moe_renormalize", true},
         {"kimi-linear-old", "/routed_scaling_factor", nullptr},
+        {"diffllama", "/rms_norm_eps", 1e-2},
+        {"diffllama", "/rope_parameters/rope_theta", 60.0},
+        {"diffllama-biases-old", "/rope_theta", nullptr},
     };
     for (const Change& change : changes) {
         CAPTURE(change.name, change.pointer);
@@ -237,5 +243,7 @@ TEST_CASE("What of a hybrid model is not built, or cannot be, is refused by its 
     const json some{{"full_attn_layers", {4}}, {"kda_layers", {1, 2, 3}}};
     refuses("kimi_linear", "linear_attn_config", some, ErrorCode::mismatch, "kda_layers");
     const json beyond{{"full_attn_layers", {28}}, {"kda_layers", json::array()}};
+    refuses("diffllama", "num_key_value_heads", 1, ErrorCode::mismatch);
+    refuses("diffllama", "attention_dropout", 0.1, ErrorCode::unsupported);
     refuses("kimi_linear", "linear_attn_config", beyond, ErrorCode::mismatch, "full_attn_layers");
 }
