@@ -5,7 +5,9 @@
 
 #include <algorithm>
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/xlogy.h>
 #include <nlohmann/json.hpp>
 
 #include "core/mixers/types/gated_deltanet.h"
@@ -106,6 +108,59 @@ TEST_CASE("Hybrid models read a text in pieces as they read it at once", "[model
             }
             CHECK(largest_difference(logits_of(*model, hidden), golden.logits) <
                   test::kFloatError * largest_value(golden.logits));
+        }
+    }
+}
+
+TEST_CASE("What lies beyond a text's end changes nothing in a hybrid model", "[model]") {
+    for (const std::string& name : kHybrids) {
+        INFO(name);
+        GoldenModel golden = golden_of(name);
+        if (golden.batch.ids.size(0) < 2) continue;
+        golden.batch.lengths = {golden.batch.ids.size(1), 5};
+        const auto model = golden.checkpoint.build();
+        const at::Tensor logits = logits_of(*model, model->forward(golden.batch));
+        CHECK(logits.isfinite().all().item<bool>());
+        CHECK(largest_difference(logits, golden.logits, golden.batch.lengths) <
+              test::kFloatError * largest_value(golden.logits));
+    }
+}
+
+TEST_CASE("A differential layer is two sites, and its statistics are those of its signed matrix", "[model]") {
+    GoldenModel golden = golden_of("diffllama");
+    golden.batch.lengths = {9, 6};
+    const auto model = golden.checkpoint.build();
+    REQUIRE(model->sites().size() == 4);
+    const Site& maps = model->sites()[0];
+    const Site& made = model->sites()[1];
+    CHECK(maps.has_matrix);
+    CHECK_FALSE(maps.has_implicit);
+    CHECK(maps.heads == 4);
+    CHECK(maps.branch == "softmax");
+    CHECK_FALSE(made.has_matrix);
+    CHECK(made.has_implicit);
+    CHECK(made.heads == 2);
+    CHECK(made.branch == "difference");
+    test::RecordingProbe probe(true, {"nothing"});
+    model::ForwardOptions options;
+    options.probe = &probe;
+    model->forward(golden.batch, options);
+    REQUIRE(probe.implicits.size() == 2);
+    const auto& [site, weights, statistics, deviation] = probe.implicits.front();
+    CHECK(site == 1);
+    CHECK(deviation < test::kFloatError);
+    CHECK(weights.min().item<double>() < 0);
+    for (std::int64_t s = 0; s < 2; ++s) {
+        for (std::int64_t head = 0; head < 2; ++head) {
+            const std::int64_t length = golden.batch.lengths[static_cast<std::size_t>(s)];
+            const at::Tensor sizes =
+                weights.select(0, s).select(0, head).narrow(0, 0, length).narrow(1, 0, length).to(at::kDouble).abs();
+            const at::Tensor shares = sizes / sizes.sum(1, true);
+            const auto place = static_cast<std::size_t>(2 * s + head);
+            const double entropy = -at::xlogy(shares, shares).sum().item<double>();
+            CHECK(statistics.entropy.at(place) == Approx(entropy).epsilon(1e-5));
+            CHECK(statistics.entropy_row_mean.at(place) == Approx(entropy / static_cast<double>(length)).epsilon(1e-5));
+            CHECK(statistics.concentration.at(place) == Approx(shares.norm().item<double>()).epsilon(1e-5));
         }
     }
 }
