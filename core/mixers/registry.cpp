@@ -11,6 +11,7 @@
 #include "core/mixers/linear_attention.h"
 #include "core/mixers/mixer.h"
 #include "core/mixers/mlp.h"
+#include "core/mixers/natsl.h"
 #include "core/mixers/non_approximate.h"
 #include "core/mixers/standard.h"
 #include "core/mixers/static_emb_qk.h"
@@ -66,6 +67,7 @@ const Entry kMixers[] = {
     {&kDeltaNet, make_delta},
     {&kRetNet, make_linear},
     {&kGla, make_linear},
+    {&kNatsl, make<NatslMixer>},
     {&kLightning, make<LightningMixer>},
     {&kKimiDelta, make_kimi_delta},
 };

@@ -14,7 +14,7 @@ import models
 import oracle
 import random_hybrids
 from models import ids, main
-from native_models import everything
+from native_models import everything, matrix
 
 
 def case(name, model_class, config, tokens, **options):
@@ -22,10 +22,7 @@ def case(name, model_class, config, tokens, **options):
     name, data = models.case(f"hybrid-{name}", model_class, config, tokens, prepare=held.append, **options)
     traces = [oracle.run(held[0], sequence, True) for sequence in tokens]
     data["logits"] = everything([trace.logits for trace in traces])
-    # A differential layer has two: its softmax maps, and what they make together.
-    data["attention"] = [everything([getattr(trace.sites[layer], kind) for trace in traces])
-                         for layer, site in enumerate(traces[0].sites) for kind in ("weights", "implicit")
-                         if getattr(site, kind) is not None]
+    data["attention"] = [everything([matrix(trace.sites[site]) for trace in traces]) for site in range(len(traces[0].sites))]
     return name, data
 
 

@@ -139,8 +139,7 @@ std::array<DeltaParts::Piece, 3> DeltaParts::pieces(const model::RecurrentNames&
 
 DeltaParts::Heads DeltaParts::heads(const at::Tensor& normed, at::Tensor* before,
                                     const Cancellation* cancellation) const {
-    Heads made;
-    at::Tensor all = query_key_value_(normed, cancellation);
+    at::Tensor all = projected(normed, cancellation), gate;
     if (by_key_head_) {
         const at::Tensor groups = all.unflatten(2, {sizes_.key_heads, -1});
         const std::int64_t key = sizes_.key_size, values = sizes_.value_rows() / sizes_.key_heads;
@@ -148,22 +147,35 @@ DeltaParts::Heads DeltaParts::heads(const at::Tensor& normed, at::Tensor* before
             return groups.narrow(3, first, count).flatten(2);
         };
         all = at::cat({of_all(0, key), of_all(key, key), of_all(2 * key, values)}, 2);
-        made.gate = of_all(2 * key + values, values);
+        gate = of_all(2 * key + values, values);
     }
+    Heads made = convolved(all, before);
+    made.gate = gate;
+    return made;
+}
+
+DeltaParts::Heads DeltaParts::split(const at::Tensor& projected) const {
+    Heads made;
+    const auto part = [](const at::Tensor& rows, std::int64_t heads) {
+        return rows.unflatten(2, {heads, rows.size(2) / heads}).transpose(1, 2);
+    };
+    const std::int64_t key_heads = sizes_.key_heads / sizes_.sharing;
+    const auto [query, others] = model::split_heads(projected, sizes_.key_rows());
+    const auto [key, value] = model::split_heads(others, key_heads * sizes_.key_size);
+    made.query = part(query, sizes_.key_heads);
+    made.key = part(key, key_heads);
+    made.value = part(value, sizes_.heads / sizes_.sharing);
+    return made;
+}
+
+DeltaParts::Heads DeltaParts::convolved(const at::Tensor& projected, at::Tensor* before) const {
+    at::Tensor all = projected;
     if (taps_.defined()) {
         all = short_convolution(all, taps_.select(1, 0), {}, before, activation_ != DeltaActivation::all);
     } else if (activation_ == DeltaActivation::all) {
         all = at::silu(all);
     }
-    const auto part = [](const at::Tensor& rows, std::int64_t heads) {
-        return rows.unflatten(2, {heads, rows.size(2) / heads}).transpose(1, 2);
-    };
-    const std::int64_t key_heads = sizes_.key_heads / sizes_.sharing;
-    const auto [query, others] = model::split_heads(all, sizes_.key_rows());
-    const auto [key, value] = model::split_heads(others, key_heads * sizes_.key_size);
-    made.query = part(query, sizes_.key_heads);
-    made.key = part(key, key_heads);
-    made.value = part(value, sizes_.heads / sizes_.sharing);
+    Heads made = split(all);
     if (activation_ == DeltaActivation::value) made.value = at::silu(made.value);
     if (sizes_.sharing == 1) return made;
     made.key = made.key.repeat_interleave(sizes_.sharing, 1);

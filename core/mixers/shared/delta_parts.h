@@ -59,6 +59,13 @@ public:
     };
     /// `before`: the convolution's earlier inputs (short_convolution); null: a text of its own.
     Heads heads(const at::Tensor& normed, at::Tensor* before, const Cancellation* cancellation) const;
+    // The same in steps: the rows of query, key and value side by side, [B, L, rows], then convolution and activation;
+    // or no more than their heads.
+    at::Tensor projected(const at::Tensor& normed, const Cancellation* cancellation) const {
+        return query_key_value_(normed, cancellation);
+    }
+    Heads convolved(const at::Tensor& projected, at::Tensor* before) const;
+    Heads split(const at::Tensor& projected) const;
     /// beta [B, H, L], float32 at least; undefined where it is 1.
     at::Tensor write(const at::Tensor& normed) const;
     /// g [B, H, L], float32 at least; undefined where nothing decays.

@@ -6,6 +6,7 @@
 #include "core/mixers/types/lightning.h"
 #include "core/mixers/types/linear_attention.h"
 #include "core/mixers/types/mlp.h"
+#include "core/mixers/types/natsl.h"
 #include "core/mixers/types/non_approximate.h"
 #include "core/mixers/types/standard.h"
 #include "core/mixers/types/static_emb_qk.h"
@@ -16,8 +17,8 @@ namespace headscope::mixers {
 const std::vector<const MixerType*>& known_types() {
     static const std::vector<const MixerType*> types{
         &kStandard,        &kMlp,           &kApproximate, &kNonApproximate, &kRandomGuide, &kFixedGuide,
-        &kStaticEmbedding, &kGatedDeltaNet, &kDeltaNet,    &kRetNet,         &kGla,         &kLightning,
-        &kKimiDelta};
+        &kStaticEmbedding, &kGatedDeltaNet, &kDeltaNet,    &kRetNet,         &kGla,         &kNatsl,
+        &kLightning,       &kKimiDelta};
     return types;
 }
 
