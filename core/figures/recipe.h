@@ -27,6 +27,7 @@ FigureData experts(Files files, const FigureOptions& options);
 FigureData loss(Files files, const FigureOptions& options);
 FigureData text(Files files, const FigureOptions& options);
 FigureData lines(Files files, const FigureOptions& options);
+FigureData token_types(Files files, const FigureOptions& options);
 FigureData difference(Files files, const FigureOptions& options);
 
 // Of runs, evaluations and models: inputs of the one kind, at least one of them.
