@@ -3,13 +3,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <utility>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/eye.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/softmax.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/xlogy.h>
@@ -28,7 +30,7 @@ namespace headscope::mixers {
 namespace {
 
 /// Numbers of the difference's rows that are in memory at once.
-constexpr std::int64_t kNumbersAtOnce = std::int64_t{1} << 23;
+constexpr std::int64_t kNumbersAtOnce = std::int64_t{1} << 21;
 
 /// The first half of the heads (dimension `of_heads`) less `factor` times the second.
 at::Tensor difference(const at::Tensor& all, const at::Tensor& factor, std::int64_t of_heads) {
@@ -45,8 +47,7 @@ struct DifferenceRows {
     void measure(const at::Tensor& by_head, model::Probe::Implicit wanted, SiteIndex site,
                  const StackContext& context) const {
         const std::int64_t batch = query.size(0), heads = query.size(1) / 2, length = query.size(2);
-        const at::Tensor q = at_least_float(query), k = at_least_float(key), v = values().to(at::kDouble);
-        const at::Tensor unit = at::eye(length, k.options()).expand({batch, k.size(1), length, length});
+        const at::Tensor v = values().to(at::kDouble);
         const bool keeps = wanted == model::Probe::Implicit::weights;
         at::Tensor weights;
         if (keeps) weights = at::empty({batch, heads, length, length}, at::kFloat);
@@ -56,12 +57,8 @@ struct DifferenceRows {
         for (std::int64_t first = 0; first < length; first += step) {
             if (context.cancellation) context.cancellation->check();
             const std::int64_t count = std::min(step, length - first);
-            kernels::ScoreRule own = rule;
-            own.query_offset = first;
-            own.query_length.clear();
             const at::Tensor there = existing(first, count);
-            const at::Tensor part =
-                difference(dense_attention(q.narrow(2, first, count), k, unit, own), factor, 1).to(at::kDouble) * there;
+            const at::Tensor part = difference(weights_of(first, count), factor, 1).to(at::kDouble) * there;
             const at::Tensor sizes = part.abs(), total = sizes.sum(-1, true);
             const at::Tensor shares = sizes / at::where(total > 0, total, at::ones({}, total.options()));
             entropy = entropy - at::xlogy(shares, shares).sum({2, 3});
@@ -84,6 +81,19 @@ struct DifferenceRows {
     }
 
 private:
+    /// The softmax maps' rows, [B, H, count, L].
+    at::Tensor weights_of(std::int64_t first, std::int64_t count) const {
+        const std::int64_t length = query.size(2);
+        const at::Tensor keys = at_least_float(key).repeat_interleave(query.size(1) / key.size(1), 1);
+        const at::Tensor scores =
+            at_least_float(query).narrow(2, first, count).matmul(keys.transpose(2, 3)) * rule.scale;
+        const at::Tensor j = at::arange(length, at::kLong).view({1, 1, 1, length});
+        at::Tensor hidden = at::zeros({1, 1, count, length}, at::kBool);
+        if (rule.causal) hidden = j > at::arange(first, first + count, at::kLong).view({1, 1, count, 1});
+        if (!rule.key_length.empty())
+            hidden = hidden.logical_or(j >= at::tensor(rule.key_length, at::kLong).view({-1, 1, 1, 1}));
+        return at::softmax(scores.masked_fill(hidden, -std::numeric_limits<double>::infinity()), -1);
+    }
     /// [B, H / 2, L, dv], what each head of the difference reads.
     at::Tensor values() const {
         const std::int64_t groups = value.size(1) / 2;
