@@ -13,14 +13,15 @@ struct Site {
     std::int32_t layer = 0;
     std::string stack = "text";  ///< text, encoder, decoder
     std::string kind = "self";   ///< self, cross
-    std::string branch;          ///< empty, softmax, linear
+    std::string branch;          ///< empty, softmax, linear, difference
     std::int32_t heads = 0;
     std::int32_t key_value_heads = 0;
     std::int32_t key_size = 0;    ///< per head
     std::int32_t value_size = 0;  ///< per head
     bool causal = true;
-    bool has_matrix = true;     ///< false: a layer without token mixing weights; its values are NaN
-    bool has_implicit = false;  ///< of a recurrent one: its outputs are a signed matrix times its values
+    bool has_matrix = true;       ///< false: a layer without token mixing weights; its values are NaN
+    bool has_implicit = false;    ///< of a recurrent one: its outputs are a signed matrix times its values
+    std::int32_t type_chunk = 0;  ///< of NAtS-L's linear branch: tokens of a chunk that has a type; 0: none
     std::string query_stream = "tokens";
     std::string key_stream = "tokens";
 };

@@ -29,7 +29,7 @@ FigureOption head_option() {
                         "Head, counted from 0; lines: may repeat",
                         {},
                         {"radar", "logits", "attention", "lines", "text", "states", "difference", "indicators",
-                         "thumbnails", "timeline"},
+                         "thumbnails", "timeline", "token-types"},
                         true,
                         {},
                         {}};
@@ -256,9 +256,14 @@ void add_map_options(std::vector<FigureOption>& all) {
                                 "queries and keys are counted in words",
                                 {"attention", "lines", "text"}, {{"pieces", Units::pieces}, {"words", Units::words}},
                                 [](FigureRequest& r) -> Units& { return r.options.units; }));
-    all.push_back(choice<Tower>("tower", "Of models with an encoder and a decoder: which attention",
+    all.push_back(choice<Tower>("tower",
+                                "Of models with an encoder and a decoder, or layers with two branches: which attention",
                                 {"attention", "lines", "text", "difference"},
-                                {{"encoder", Tower::encoder}, {"decoder", Tower::decoder}, {"cross", Tower::cross}},
+                                {{"encoder", Tower::encoder},
+                                 {"decoder", Tower::decoder},
+                                 {"cross", Tower::cross},
+                                 {"softmax", Tower::softmax},
+                                 {"linear", Tower::linear}},
                                 [](FigureRequest& r) -> Tower& { return r.options.tower; }));
 }
 
@@ -306,7 +311,7 @@ std::vector<FigureOption> all_options() {
                                     [](FigureRequest& r) -> CellScale& { return r.options.scale; }));
     add_map_options(all);
     const std::vector<std::string> square{"attention", "lines", "difference"},
-        any{"attention", "lines", "text", "difference"};
+        any{"attention", "lines", "text", "difference", "token-types"};
     all.push_back(optional_count("from-query", "First query, counted from 0", square, &FigureOptions::from_query));
     all.push_back(optional_count("to-query", "First query that is left out", square, &FigureOptions::to_query));
     all.push_back(optional_count("from-key", "First key, counted from 0", any, &FigureOptions::from_key));
