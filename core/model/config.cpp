@@ -109,8 +109,8 @@ nlohmann::json to_json(const StateSpaceConfig& choices) {
     nlohmann::json json{{"projection_bias", choices.projection_bias},
                         {"taps_bias", choices.taps_bias},
                         {"normed", choices.normed},
-                        {"normed_together", choices.normed_together},
                         {"norm_first", choices.norm_first},
+                        {"direct_by_number", choices.direct_by_number},
                         {"least_step", choices.least_step}};
     if (std::isfinite(choices.most_step)) json["most_step"] = choices.most_step;
     if (!choices.factors.empty()) json["factors"] = choices.factors;
@@ -217,6 +217,7 @@ std::string ModelConfig::to_json() const {
         json["convolution_taps"] = convolution_taps;
         json["convolution_bias"] = convolution_bias;
     }
+    if (differential) json["differential"] = true;
     if (!chunks.empty()) json["chunks"] = chunks;
     for (const SumFactors& sum : attention_sums) json["attention_sums"].push_back({sum.kept, sum.added});
     if (feed_forward_sum != SumFactors()) json["feed_forward_sum"] = {feed_forward_sum.kept, feed_forward_sum.added};

@@ -53,10 +53,11 @@ struct ExpertRouting {
 /// What families have of Mamba2 otherwise than the native format, which these are.
 struct StateSpaceConfig {
     bool projection_bias = false, taps_bias = true;
-    bool normed = true;            ///< false: y * SiLU(z) as it is
-    bool normed_together = false;  ///< all numbers of y, not each group of heads for itself
-    bool norm_first = false;       ///< norm(y) * SiLU(z)
-    double least_step = 0, most_step = std::numeric_limits<double>::infinity();  ///< of dt
+    bool normed = true;             ///< false: y * SiLU(z) as it is
+    bool norm_first = false;        ///< norm(y) * SiLU(z)
+    bool direct_by_number = false;  ///< D is of each number of a head: no implicit matrix then
+    // Bounds of dt.
+    double least_step = 0, most_step = std::numeric_limits<double>::infinity();
     bool limits_step() const { return least_step > 0 || most_step < std::numeric_limits<double>::infinity(); }
     std::vector<double> factors;  ///< of z, x, B, C and dt as their map gives them; empty: none (Falcon-H1)
     bool operator==(const StateSpaceConfig&) const = default;
@@ -92,8 +93,10 @@ struct ModelConfig {
     /// Latent attention (DeepSeek): keys and values come out of so many numbers of each token; 0: no such thing. The
     /// last `rope.size` numbers of a head turn, and those of a key are the same in all heads.
     std::int64_t key_value_rank = 0;
-    std::int64_t query_rank = 0;         ///< the same of queries, which may be without
-    std::int64_t value_size = 0;         ///< of a value head there, head_size being a query's and key's
+    std::int64_t query_rank = 0;  ///< the same of queries, which may be without
+    std::int64_t value_size = 0;  ///< of a value head there, head_size being a query's and key's
+    /// Attention is the difference of two softmax maps, of the first half of the heads and of the second (DiffLlama).
+    bool differential = false;
     std::int64_t token_types = 0;        ///< 0: no such embedding
     std::int64_t max_positions = 0;      ///< 0: no limit
     bool positions_are_a_table = false;  ///< which has so many rows: --beyond-positions cannot work

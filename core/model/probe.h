@@ -9,7 +9,10 @@
 #include "core/base/indices.h"
 #include "core/base/site.h"
 #include "kernels/attention.h"
-#include "kernels/recurrent.h"
+
+namespace headscope::kernels {
+struct ImplicitStatistics;  // kernels/recurrent.h
+}
 
 namespace headscope::model {
 

@@ -18,6 +18,7 @@
 #include "core/store/scale_storage.h"
 #include "core/store/schema.h"
 #include "core/store/utf8.h"
+#include "kernels/recurrent.h"
 
 namespace headscope::store {
 

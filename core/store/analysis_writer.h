@@ -9,7 +9,10 @@
 
 #include "core/store/analysis_header.h"
 #include "kernels/attention.h"
-#include "kernels/recurrent.h"
+
+namespace headscope::kernels {
+struct ImplicitStatistics;  // kernels/recurrent.h
+}
 
 namespace headscope::store {
 

@@ -14,7 +14,7 @@ import models
 import oracle
 import random_hybrids
 from models import ids, main
-from native_models import everything
+from native_models import everything, matrix
 
 
 def case(name, model_class, config, tokens, **options):
@@ -22,10 +22,9 @@ def case(name, model_class, config, tokens, **options):
     name, data = models.case(f"hybrid-{name}", model_class, config, tokens, prepare=held.append, **options)
     traces = [oracle.run(held[0], sequence, True) for sequence in tokens]
     data["logits"] = everything([trace.logits for trace in traces])
-    # A differential layer has two: its softmax maps, and what they make together.
-    data["attention"] = [everything([getattr(trace.sites[layer], kind) for trace in traces])
-                         for layer, site in enumerate(traces[0].sites) for kind in ("weights", "implicit")
-                         if getattr(site, kind) is not None]
+    # A convolution has none.
+    data["attention"] = [everything([matrix(trace.sites[site]) for trace in traces])
+                         for site, first in enumerate(traces[0].sites) if matrix(first) is not None]
     return name, data
 
 
@@ -68,6 +67,11 @@ def qwen_cases(two, one):
                as_computed=True)
 
 
+def published_norms(name):
+    """transformers gives a norm of softmax layers the name of another one's, and reads both."""
+    return name.replace("layers.1.feedforward_layer_norm.", "layers.1.post_attention_layernorm.")
+
+
 def olmo_cases(two, one):
     rope = {"rope_type": "default", "rope_theta": 500.0}
     sizes = WHOLE | dict(hidden_size=24, layer_types=BOTH)
@@ -80,7 +84,8 @@ def olmo_cases(two, one):
                                   attention_bias=True, rope_parameters={"rope_type": "default", "rope_theta": None}),
                one, as_computed=True, change_config=lambda config: [config.pop(key) for key in unsaid])
     yield case("olmo-hybrid-plain-steps", T.OlmoHybridForCausalLM,
-               T.OlmoHybridConfig(**sizes, **STATE, linear_allow_neg_eigval=False), one, as_computed=True)
+               T.OlmoHybridConfig(**sizes, **STATE, linear_allow_neg_eigval=False), one, reloaded=True,
+               rename=published_norms)
 
 
 def minimax_cases(two, one):
@@ -129,6 +134,14 @@ def lfm2_cases(two, one):
                    "layer_types", "rope_parameters", "conv_L_cache", "conv_bias")] and config.update(rope_theta=500.0))
 
 
+def differential_cases(two, one):
+    sizes = SIZES | dict(rope_parameters={"rope_type": "default", "rope_theta": 500.0})
+    yield case("diffllama", T.DiffLlamaForCausalLM, T.DiffLlamaConfig(**sizes), two)
+    yield case("diffllama-biases-old", T.DiffLlamaForCausalLM,
+               T.DiffLlamaConfig(**sizes | dict(num_key_value_heads=4, tie_word_embeddings=True), attention_bias=True), one,
+               change_config=models.old_rope)
+
+
 def cases():
     two, one = [ids(9, 37), ids(9, 37, 1)], [ids(13, 37)]
     yield from qwen_cases(two, one)
@@ -136,6 +149,7 @@ def cases():
     yield from minimax_cases(two, one)
     yield from kimi_cases(two, one)
     yield from lfm2_cases(two, one)
+    yield from differential_cases(two, one)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@
 #include "core/model/model.h"
 #include "core/model/towers/cache.h"
 #include "kernels/attention.h"
+#include "kernels/recurrent.h"
 
 namespace headscope::tests {
 

@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "tests/core/store/synthetic_analysis.h"
+#include "kernels/recurrent.h"
 
 namespace headscope::tests {
 
