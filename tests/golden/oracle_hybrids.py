@@ -11,8 +11,9 @@ from contextlib import contextmanager
 import torch
 
 OPERATORS = ("torch_chunk_gated_delta_rule", "chunk_kimi_delta_attention")
+SCAN = "mamba2_chunk_scan"
 HYBRIDS = ("qwen3_next", "qwen3_5_text", "qwen3_5_moe_text", "qwen3_5", "qwen3_5_moe", "olmo_hybrid", "minimax", "diffllama",
-           "kimi_linear", "lfm2")
+           "kimi_linear", "lfm2", "falcon_h1", "nemotron_h")
 WITH_IMAGES = ("qwen3_5", "qwen3_5_moe")
 
 
@@ -29,10 +30,33 @@ def is_hybrid(model):
     return model.config.model_type in HYBRIDS
 
 
-def has_state(block):
-    """Or a convolution: whatever has no softmax attention."""
-    attention = getattr(block, "self_attn", None)
-    return attention is None or type(attention).__name__ in ("KimiLinearDeltaAttention", "MiniMaxLightningAttention")
+def attention_of(block):
+    """The softmax attention of a layer; None: it has a state, a convolution or a feed-forward alone."""
+    if getattr(block, "block_type", "full_attention") != "full_attention":
+        return None
+    attention = getattr(block, "self_attn", getattr(block, "mixer", None))
+    return None if type(attention).__name__ in ("KimiLinearDeltaAttention", "MiniMaxLightningAttention") else attention
+
+
+def bare_layers(model, blocks):
+    """Those that are their feed-forward alone, without a site."""
+    if model.config.model_type != "nemotron_h":
+        return []
+    return [layer for layer, block in enumerate(blocks) if block.block_type in ("mlp", "moe")]
+
+
+def places(model, blocks):
+    """The layer of each site, in a file's order."""
+    sites = 2 if model.config.model_type in ("diffllama", "falcon_h1") else 1
+    bare = bare_layers(model, blocks)
+    return [layer for layer in range(len(blocks)) if layer not in bare for _ in range(sites)]
+
+
+def in_order(model, sites):
+    """A file has softmax attention before the state beside it; Falcon-H1 computes that one first."""
+    if model.config.model_type != "falcon_h1":
+        return sites
+    return [site for first in range(0, len(sites), 2) for site in (sites[first + 1], sites[first])]
 
 
 def make_precise(module):
@@ -74,7 +98,7 @@ def difference(module, weights):
 def watched(model, blocks, precise, record):
     """For one run: record(implicit) [B, H, L, L] of every layer with a state, as they come; None of a convolution."""
     module = sys.modules[type(model).__module__]
-    saved = {name: getattr(module, name) for name in ("torch", *OPERATORS) if hasattr(module, name)}
+    saved = {name: getattr(module, name) for name in ("torch", SCAN, *OPERATORS) if hasattr(module, name)}
     handles = []
     for block in blocks:
         attention = getattr(block, "self_attn", None)
@@ -90,6 +114,12 @@ def watched(model, blocks, precise, record):
             return operator(query, key, value, **options)
         return call
 
+    def scan(value, *rest, **options):
+        record(saved[SCAN](unit(value), *rest, **options).transpose(1, 2))
+        return saved[SCAN](value, *rest, **options)
+
+    if SCAN in saved:
+        setattr(module, SCAN, scan)
     for name in OPERATORS:
         if name in saved:
             setattr(module, name, through(saved[name]))
