@@ -24,6 +24,7 @@ FigureData indicators(Files files, const FigureOptions& options);
 FigureData thumbnails(Files files, const FigureOptions& options);
 FigureData states(Files files, const FigureOptions& options);
 FigureData experts(Files files, const FigureOptions& options);
+FigureData token_types(Files files, const FigureOptions& options);
 FigureData loss(Files files, const FigureOptions& options);
 FigureData text(Files files, const FigureOptions& options);
 FigureData lines(Files files, const FigureOptions& options);

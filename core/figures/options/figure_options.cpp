@@ -29,7 +29,7 @@ FigureOption head_option() {
                         "Head, counted from 0; lines: may repeat",
                         {},
                         {"radar", "logits", "attention", "lines", "text", "states", "difference", "indicators",
-                         "thumbnails", "timeline"},
+                         "thumbnails", "timeline", "token-types"},
                         true,
                         {},
                         {}};
@@ -306,7 +306,7 @@ std::vector<FigureOption> all_options() {
                                     [](FigureRequest& r) -> CellScale& { return r.options.scale; }));
     add_map_options(all);
     const std::vector<std::string> square{"attention", "lines", "difference"},
-        any{"attention", "lines", "text", "difference"};
+        any{"attention", "lines", "text", "difference", "token-types"};
     all.push_back(optional_count("from-query", "First query, counted from 0", square, &FigureOptions::from_query));
     all.push_back(optional_count("to-query", "First query that is left out", square, &FigureOptions::to_query));
     all.push_back(optional_count("from-key", "First key, counted from 0", any, &FigureOptions::from_key));

@@ -78,7 +78,7 @@ TEST_CASE("Every recipe is listed, unknown ones are refused with the list", "[fi
                                          "logits",     "loss",       "position-perplexity",
                                          "radar",      "ruler",      "scaling",
                                          "states",     "tensors",    "text",
-                                         "thumbnails", "timeline"});
+                                         "thumbnails", "timeline",   "token-types"});
     CHECK(refusal("pie", {}).find("radar, logits, attention, indicators, ") != std::string::npos);
     CHECK(!refusal("radar", {}).empty());
 }
