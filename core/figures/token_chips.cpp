@@ -64,8 +64,8 @@ private:
         for (std::int64_t i = group.first; i < group.end; ++i) text += tokens_.pieces[static_cast<std::size_t>(i)];
         const std::int64_t begin = placed(group.first) ? begin_of(group.first) : 0;
         const std::int64_t end = placed(group.first) ? end_of(group.end - 1) : 0;
-        const bool whole = begin >= 0 && end > begin && end <= std::ssize(tokens_.text) && !inside_character(tokens_.text, begin) &&
-                           !inside_character(tokens_.text, end);
+        const bool whole = begin >= 0 && end > begin && end <= std::ssize(tokens_.text) &&
+                           !inside_character(tokens_.text, begin) && !inside_character(tokens_.text, end);
         // Pieces of a character are bytes: only the text has the character.
         if (whole) text = tokens_.text.substr(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
         group.breaks_after = group.special ? 0 : static_cast<int>(std::count(text.begin(), text.end(), '\n'));
@@ -82,6 +82,24 @@ private:
 
 std::vector<TokenGroup> token_groups(const store::SequenceTokens& tokens, std::int64_t first, std::int64_t end) {
     return Grouping(tokens, first, end).make();
+}
+
+TextBlock text_block(const store::SequenceTokens& tokens, std::int64_t first, std::int64_t end,
+                     const std::vector<float>& values, std::int64_t chosen, const ColourScale& colours) {
+    TextBlock drawn;
+    drawn.colours = colours;
+    for (const auto& group : token_groups(tokens, first, end)) {
+        TextBlock::Chip chip;
+        chip.text = group.text;
+        for (auto i = group.first; i < group.end; ++i) chip.values.push_back(values[static_cast<std::size_t>(i)]);
+        chip.outlined = group.special;
+        chip.stressed = chosen >= group.first && chosen < group.end;
+        chip.space_before = group.space_before;
+        chip.breaks_before = group.breaks_before;
+        chip.breaks_after = group.breaks_after;
+        drawn.chips.push_back(std::move(chip));
+    }
+    return drawn;
 }
 
 }  // namespace headscope::figures

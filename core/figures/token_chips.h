@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/figures/figure.h"
 #include "core/store/analysis_header.h"
 
 namespace headscope::figures {
@@ -22,5 +23,9 @@ struct TokenGroup {
 
 /// Groups of the tokens [first, end) of a sequence; a group that reaches over an end is cut.
 std::vector<TokenGroup> token_groups(const store::SequenceTokens& tokens, std::int64_t first, std::int64_t end);
+
+/// The tokens [first, end) as a text to draw, each in the colour of its value; `chosen` is stressed, -1: none.
+TextBlock text_block(const store::SequenceTokens& tokens, std::int64_t first, std::int64_t end,
+                     const std::vector<float>& values, std::int64_t chosen, const ColourScale& colours);
 
 }  // namespace headscope::figures

@@ -293,23 +293,6 @@ ColourScale scale_of(const std::vector<Coloured>& texts, const FigureOptions& op
     return scale;
 }
 
-TextBlock block(const Coloured& text, const ColourScale& scale) {
-    TextBlock drawn;
-    drawn.colours = scale;
-    for (const auto& group : token_groups(*text.tokens, text.first, text.end)) {
-        TextBlock::Chip chip;
-        chip.text = group.text;
-        for (auto i = group.first; i < group.end; ++i) chip.values.push_back(text.shown[static_cast<std::size_t>(i)]);
-        chip.outlined = group.special;
-        chip.stressed = text.chosen >= group.first && text.chosen < group.end;
-        chip.space_before = group.space_before;
-        chip.breaks_before = group.breaks_before;
-        chip.breaks_after = group.breaks_after;
-        drawn.chips.push_back(std::move(chip));
-    }
-    return drawn;
-}
-
 struct Row {
     std::string model, token;
     std::int64_t position;
@@ -406,7 +389,8 @@ FigureData text(Files files, const FigureOptions& options) {
     for (const auto& coloured : texts) {
         Panel panel;
         if (texts.size() > 1) panel.title = coloured.model;
-        panel.content = block(coloured, scale);
+        panel.content =
+            text_block(*coloured.tokens, coloured.first, coloured.end, coloured.shown, coloured.chosen, scale);
         figure.panels.push_back(std::move(panel));
         const auto count = std::ssize(coloured.tokens->ids);
         if (coloured.end - coloured.first < count) {

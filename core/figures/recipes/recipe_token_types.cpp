@@ -281,20 +281,9 @@ Panel text_panel(const Source& one, std::int64_t head, const store::Values& type
     const auto shown = types_of_tokens(types, head, one.header().type_chunk, count);
     Panel panel;
     if (several) panel.title = one.title;
-    TextBlock block;
-    block.colours = types_scale("softmax");
-    for (const auto& group : token_groups(tokens, part.first_key, part.end_key)) {
-        TextBlock::Chip chip;
-        chip.text = group.text;
-        for (auto i = group.first; i < group.end; ++i)
-            chip.values.push_back(shown_type(shown[static_cast<std::size_t>(i)]));
-        chip.outlined = group.special;
-        chip.space_before = group.space_before;
-        chip.breaks_before = group.breaks_before;
-        chip.breaks_after = group.breaks_after;
-        block.chips.push_back(std::move(chip));
-    }
-    panel.content = std::move(block);
+    std::vector<float> values;
+    for (const auto type : shown) values.push_back(shown_type(type));
+    panel.content = text_block(tokens, part.first_key, part.end_key, values, -1, types_scale("softmax"));
     if (part.keys() < count) {
         notes.push_back((several ? one.title + ": t" : std::string("T")) + "okens " + std::to_string(part.first_key) +
                         " to " + std::to_string(part.end_key - 1) + " of " + std::to_string(count) +
