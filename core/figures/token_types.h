@@ -11,6 +11,9 @@
 
 namespace headscope::figures {
 
+/// Sequences of one file that the figure token-types draws beside each other; of more it draws the mean.
+inline constexpr std::int64_t kMostTypePanels = 12;
+
 /// Whose types the keys of a head have: a head of a linear branch its own, softmax heads those of the linear head that
 /// their group belongs to. Empty: the head's layer has no types.
 struct TypedHead {

@@ -15,7 +15,6 @@
 namespace headscope::figures {
 namespace {
 
-constexpr std::int64_t kMostPanels = 12;    ///< sequences of one file side by side; of more the mean is drawn
 constexpr std::int64_t kMostTokens = 3000;  ///< of a text, some pages
 constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
 
@@ -174,7 +173,7 @@ FigureData fractions(const std::vector<Source>& all) {
                                     fraction(values, one.sequence, site, h)});
             }
         }
-        if (std::ssize(own) > kMostPanels) {
+        if (std::ssize(own) > kMostTypePanels) {
             means = true;
             grids.push_back(grid_of(own, values));
         } else {
@@ -204,7 +203,7 @@ FigureData fractions(const std::vector<Source>& all) {
         "Share of a text's chunks that a head gives to softmax attention; the last chunk may be a part of one. "
         "Grey: none.");
     if (means) {
-        figure.notes.push_back("Of more than " + std::to_string(kMostPanels) +
+        figure.notes.push_back("Of more than " + std::to_string(kMostTypePanels) +
                                " sequences the mean is drawn; the table has each.");
     }
     figure.table = [rows = std::move(rows)] { return fractions_table(rows); };
@@ -293,9 +292,9 @@ Panel text_panel(const Source& one, std::int64_t head, const store::Values& type
 }
 
 FigureData types_of_layer(const std::vector<Source>& all, const FigureOptions& options) {
-    if (std::ssize(all) > kMostPanels) {
+    if (std::ssize(all) > kMostTypePanels) {
         throw Error(ErrorCode::limit, "figure token-types",
-                    "expected at most " + std::to_string(kMostPanels) + " texts with --layer",
+                    "expected at most " + std::to_string(kMostTypePanels) + " texts with --layer",
                     "found " + std::to_string(all.size()));
     }
     FigureData figure;
