@@ -64,11 +64,14 @@ store::RecordLevels parse_record(const std::vector<std::string>& names) {
             record.norms = record.maps = true;  // a norm-based map is made of both
         else if (name == "implicit")
             record.implicit = true;
+        else if (name == "branch-weights")
+            record.branches = true;
         else if (name == "experts")
             record.experts = true;
         else
             throw UsageError(
-                "--record: a list of maps, attention, states, logits, experts, norms, implicit is expected; found " +
+                "--record: a list of maps, attention, states, logits, experts, norms, implicit, branch-weights is "
+                "expected; found " +
                 escaped(name));
     }
     return record;
@@ -289,11 +292,7 @@ void run(const Options& options, const Cancellation& cancellation) {
         throw UsageError("--windows: a --length is expected beside it; found none");
     if (!options.adapter.empty() && options.models.size() > 1)
         throw UsageError("--adapter: one model is expected beside it; found " + std::to_string(options.models.size()));
-    if (parse_record(options.record).implicit)
-        throw Error(ErrorCode::unsupported, "--record",
-                    "expected maps, attention, states, logits, experts or norms, for no mixer of this version has an "
-                    "implicit matrix",
-                    "found implicit");
+    parse_record(options.record);  // what is wrong with it is told before a checkpoint is opened
     configure_compute(options.threads, options.kernels, options.device);
     json documents = json::array();
     std::vector<std::shared_ptr<const checkpoint::Checkpoint>> checkpoints;
@@ -379,7 +378,8 @@ void add_analyze(CLI::App& app, Context& context) {
     add_flag(*command, "--repeat-token", options->repeat_token, "Replace every token by the text's first one")
         ->group("Input");
     add_option(*command, "--record", options->record,
-               "Keep more: maps, attention, states, logits, experts, norms (with maps: for norm-based maps)")
+               "Keep more: maps, attention, states, logits, experts, norms (with maps: for norm-based maps), implicit "
+               "(matrices of recurrent layers), branch-weights (of NAtS-L)")
         ->delimiter(',')
         ->expected(1)
         ->take_all();

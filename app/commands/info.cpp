@@ -184,7 +184,9 @@ json describe_analysis(const fs::path& path) {
                        {"norms", header.record.norms},
                        {"states", header.record.states},
                        {"logits", header.record.logits},
-                       {"experts", header.record.experts}}},
+                       {"experts", header.record.experts},
+                       {"implicit", header.record.implicit},
+                       {"branch-weights", header.record.branches}}},
                      {"indicators", file->indicators()},
                      {"model_sha256", header.model_sha256},
                      {"problems", file->problems()}};

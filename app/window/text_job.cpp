@@ -8,6 +8,7 @@
 #include "core/analysis/settings.h"
 #include "core/analysis/switched_heads.h"
 #include "core/analysis/targets.h"
+#include "core/analysis/work_plan.h"
 #include "core/base/error.h"
 #include "core/checkpoint/adapter.h"
 #include "core/checkpoint/special_weights.h"
@@ -47,6 +48,8 @@ std::string settings_of(const OpenModel& model, const TextChoice& choice, const 
     if (choice.logits) settings.record.emplace_back("logits");
     if (choice.experts) settings.record.emplace_back("experts");
     if (choice.norms) settings.record.emplace_back("norms");
+    if (choice.implicit) settings.record.emplace_back("implicit");
+    if (choice.branches) settings.record.emplace_back("branch-weights");
     settings.threads = compute_threads();
     settings.bos = name_of(choice.first);
     settings.length = choice.length;
@@ -100,6 +103,11 @@ QString name_of(const std::filesystem::path& path, const checkpoint::Checkpoint&
     return QString::fromStdString(escaped(title.empty() ? file.display_name() : title, kLongest));
 }
 
+bool has_recurrent_site(const model::Inspection& inspection) {
+    return std::any_of(inspection.sites.begin(), inspection.sites.end(),
+                       [](const Site& site) { return site.has_implicit; });
+}
+
 /// What cannot be run can be looked at: shapes, histograms and norms need no configuration.
 void open_as_tensors(OpenModel& open, const QString& why) {
     widgets::ModelCard& card = open.card;
@@ -124,6 +132,7 @@ void open_as_model(OpenModel& open) {
     card.encoder_decoder = config.encoder != nullptr;
     card.head = open.inspection.has_head;
     card.experts = config.experts > 0;
+    card.recurrent = has_recurrent_site(open.inspection);
     QStringList notes;
     if (!open.inspection.report.left_over.empty())
         notes << QObject::tr("%1 tensors left over").arg(open.inspection.report.left_over.size());
@@ -251,6 +260,8 @@ analysis::AnalysisRequest make_request(const OpenModel& model, const TextChoice&
     request.record.norms = choice.norms;
     request.record.logits = choice.logits && model.inspection.has_head;
     request.record.experts = choice.experts && config.experts > 0;
+    request.record.implicit = choice.implicit && has_recurrent_site(model.inspection);
+    request.record.branches = choice.branches && analysis::type_chunk(model.inspection.sites) > 0;
     request.beyond_positions = choice.beyond_positions;
     request.switched_off = analysis::parse_switched_off(
         choice.switch_off.toStdString(), choice.mean ? model::SwitchedOff::How::mean : model::SwitchedOff::How::zero,

@@ -36,6 +36,7 @@ store::AnalysisHeader header_of(const model::Inspection& inspection, const Analy
     header.record = request.record;
     header.hidden_boundaries = config.all_layers() + 1;
     header.vocabulary = config.vocabulary;
+    header.type_chunk = type_chunk(header.sites);
     header.experts = config.experts;
     header.experts_per_token = config.experts_per_token;
     if (request.maps_int16) header.map_type = store::MapType::int16;
@@ -67,14 +68,15 @@ double statistics_bytes(const store::AnalysisHeader& header, double sequences, d
 
 /// What is copied for recording, a sequence at a time.
 double recording_bytes(const store::AnalysisHeader& header, double length) {
-    double map = 0, dense = 0, products = 0;
+    double map = 0, dense = 0, products = 0, implicit = 0;
     for (const Site& site : header.sites) {
+        if (site.has_implicit) implicit = std::max(implicit, length * length * site.heads * 4);
         map = std::max(map, length * site.key_size * (site.heads + site.key_value_heads) * 4);
         products = std::max(products, length * site.heads * site.heads * 4);
         dense = std::max(dense, std::min(length, 1024.0) * length * 4);
     }
     return (header.record.maps ? 2 * map : 0) + (header.record.attention || header.pairs() ? dense : 0) +
-           (header.record.norms ? products : 0);
+           (header.record.norms ? products : 0) + (header.record.implicit ? implicit : 0);
 }
 
 double batch_bytes(const model::Inspection& inspection, const store::AnalysisHeader& header, const WorkBatch& batch,

@@ -67,6 +67,8 @@ bool MeasuringProbe::layer_measured(std::int64_t layer) const {
 
 bool MeasuringProbe::wants(std::string_view name, LayerIndex layer) const {
     if (is_routing(name)) return header_.record.experts && layer_measured(layer.value);
+    if (name == "token_types") return header_.type_chunk > 0 && layer_measured(layer.value);
+    if (name == "branch_weights") return header_.record.branches && layer_measured(layer.value);
     return model::is_residual(name) || recorded(name, layer);
 }
 
@@ -93,6 +95,8 @@ void MeasuringProbe::announce(std::string_view name, LayerIndex layer, const at:
         else
             write_experts(layer.value, value);
     }
+    if (name == "token_types" && wants(name, layer)) write_token_types(layer, value);
+    if (name == "branch_weights" && wants(name, layer)) write_branch_weights(layer, value);
     if (!recorded(name, layer)) return;
     if (name == first_boundary_)
         write_hidden(0, value);
@@ -122,6 +126,59 @@ void MeasuringProbe::write_experts(std::int64_t layer, const at::Tensor& weight)
         const auto row = static_cast<std::int64_t>(b);
         writer_.write_experts(sequences_[b], layer, {index.select(0, row).const_data_ptr<std::int16_t>(), size},
                               float_values(weights.select(0, row)));
+    }
+}
+
+/// The site of a layer's branch: names of layers are announced, not of sites.
+std::int64_t MeasuringProbe::branch_of(LayerIndex layer, std::string_view branch) const {
+    for (std::int64_t i = 0; i < std::ssize(header_.sites); ++i) {
+        const Site& site = header_.sites[static_cast<std::size_t>(i)];
+        if (site.layer == layer.value && site.branch == branch) return i;
+    }
+    throw Error(ErrorCode::internal, "layer " + std::to_string(layer.value),
+                "expected a site of the branch " + std::string(branch), "found none");
+}
+
+void MeasuringProbe::write_token_types(LayerIndex layer, const at::Tensor& types) {
+    const std::int64_t site = branch_of(layer, "linear"), heads = types.size(1), chunks = types.size(2);
+    const at::Tensor whole = types.to(at::kChar).contiguous();
+    for (std::size_t b = 0; b < sequences_.size(); ++b) {
+        const std::span<const std::int8_t> own(
+            whole.const_data_ptr<std::int8_t>() + static_cast<std::int64_t>(b) * heads * chunks,
+            static_cast<std::size_t>(heads * chunks));
+        std::vector<double> fractions;
+        for (std::int64_t h = 0; h < heads; ++h) {
+            const auto row = own.subspan(static_cast<std::size_t>(h * chunks), static_cast<std::size_t>(chunks));
+            fractions.push_back(static_cast<double>(std::count(row.begin(), row.end(), std::int8_t{0})) /
+                                static_cast<double>(chunks));
+        }
+        writer_.write_token_types(sequences_[b], site, own, fractions, heads);
+    }
+}
+
+void MeasuringProbe::write_branch_weights(LayerIndex layer, const at::Tensor& weights) {
+    const std::int64_t site = branch_of(layer, "softmax");
+    for (std::size_t b = 0; b < sequences_.size(); ++b)
+        writer_.write_branch_weights(sequences_[b], site,
+                                     float_values(weights.select(0, static_cast<std::int64_t>(b))));
+}
+
+model::Probe::Implicit MeasuringProbe::implicit_request(SiteIndex site) {
+    if (!header_.measured_implicit(header_.sites.at(static_cast<std::size_t>(site.value)))) return Implicit::nothing;
+    return header_.record.implicit ? Implicit::weights : Implicit::statistics;
+}
+
+void MeasuringProbe::implicit(const model::ImplicitRecord& record) {
+    for (std::size_t row = 0; row < sequences_.size(); ++row) {
+        const auto b = static_cast<std::int64_t>(row);
+        if (header_.record.implicit) {
+            const at::Tensor own = record.weights.select(0, b).to(at::kFloat).contiguous();
+            writer_.write_implicit(sequences_[row], record.site.value,
+                                   {own.const_data_ptr<float>(), static_cast<std::size_t>(own.numel())},
+                                   record.deviation);
+        }
+        writer_.write_implicit_site(sequences_[row], record.site.value, record.statistics, b);
+        if (request_.site_done) request_.site_done(sequences_[row], record.site.value);
     }
 }
 

@@ -29,12 +29,17 @@ public:
     void announce(std::string_view name, LayerIndex layer, const at::Tensor& value) override;
     const kernels::StatisticsRequest* request(SiteIndex site) override;
     void measured(const model::AttentionRecord& record) override;
+    Implicit implicit_request(SiteIndex site) override;
+    void implicit(const model::ImplicitRecord& record) override;
 
 private:
     bool layer_measured(std::int64_t layer) const;
     bool recorded(std::string_view name, LayerIndex layer) const;
     void write_hidden(std::int64_t boundary, const at::Tensor& value);
     void write_experts(std::int64_t layer, const at::Tensor& weight);
+    std::int64_t branch_of(LayerIndex layer, std::string_view branch) const;
+    void write_token_types(LayerIndex layer, const at::Tensor& types);
+    void write_branch_weights(LayerIndex layer, const at::Tensor& weights);
     void write_states(const model::AttentionRecord& record);
     void write_map(const model::AttentionRecord& record, std::int64_t b);
     void write_products(const model::AttentionRecord& record, std::int64_t b);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <numeric>
@@ -73,6 +74,15 @@ void check_settings(const model::ModelConfig& config, const std::vector<Site>& s
                     "expected a model with a mixture of experts, at most " + std::to_string(store::most_experts),
                     "found " + (config.experts < 1 ? "none" : std::to_string(config.experts)));
     }
+    const auto some = [&](const auto& holds) { return std::any_of(sites.begin(), sites.end(), holds); };
+    if (request.record.implicit && !some([](const Site& site) { return site.has_implicit; })) {
+        throw Error(ErrorCode::usage, "--record implicit",
+                    "expected a model with a recurrent mixer, whose outputs are a matrix times values",
+                    "found attention matrices alone, which are --record attention");
+    }
+    if (request.record.branches && type_chunk(sites) == 0) {
+        throw Error(ErrorCode::usage, "--record branch-weights", "expected a model with NAtS-L layers", "found none");
+    }
     check_layers(request.layers, config.all_layers(), "--layers");
     check_layers(request.skip_layers, config.all_layers(), "--skip");
     measured_layers(request, config.all_layers());
@@ -112,6 +122,7 @@ store::AnalysisHeader make_header(const model::Model& model, const AnalysisReque
     header.record = request.record;
     header.hidden_boundaries = config.all_layers() + 1;
     header.vocabulary = config.vocabulary;
+    header.type_chunk = type_chunk(header.sites);
     header.experts = config.experts;
     header.experts_per_token = config.experts_per_token;
     header.max_positions = config.max_positions;

@@ -80,6 +80,7 @@ Summary summarise(const store::AnalysisFile& file) {
         add("local_focus_" + std::to_string(header.local_distances[n]), focus, header.local_distances.size(), n);
     }
     add("mean_distance", file.indicator("mean_distance"), 1, 0);
+    if (header.type_chunk > 0) add("softmax_fraction", file.indicator("softmax_fraction"), 1, 0);
     for (const char* name : {"a_to_a", "a_to_b", "b_to_a", "b_to_b"}) {
         if (header.pairs()) add(name, file.indicator(name), 1, 0);
     }

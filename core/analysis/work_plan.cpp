@@ -2,6 +2,9 @@
 #include "core/analysis/work_plan.h"
 
 #include <algorithm>
+#include <string>
+
+#include "core/base/error.h"
 
 namespace headscope::analysis {
 namespace {
@@ -17,6 +20,20 @@ double layer_cost(const model::ModelConfig& config, std::int64_t sequences, std:
 }
 
 }  // namespace
+
+std::int64_t type_chunk(const std::vector<Site>& sites) {
+    std::int64_t chunk = 0;
+    for (const Site& site : sites) {
+        if (site.type_chunk == 0 || site.type_chunk == chunk) continue;
+        if (chunk != 0) {
+            throw Error(ErrorCode::unsupported, "layer " + std::to_string(site.layer),
+                        "expected chunks of " + std::to_string(chunk) + " tokens, as in layers before it",
+                        "found " + std::to_string(site.type_chunk));
+        }
+        chunk = site.type_chunk;
+    }
+    return chunk;
+}
 
 std::vector<WorkBatch> plan_work(const std::vector<store::SequenceTokens>& sequences,
                                  const std::vector<store::SequenceTokens>& targets, const model::ModelConfig& config,

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/base/site.h"
 #include "core/model/config.h"
 #include "core/store/analysis_header.h"
 
@@ -18,6 +19,9 @@ struct WorkBatch {
     std::vector<double> layer_costs;  ///< by layer number
     double loss_cost = 0;             ///< of the head and loss
 };
+
+/// Tokens of the chunks that have types (Site::type_chunk); 0: none. Throws Error (unsupported) where layers differ.
+std::int64_t type_chunk(const std::vector<Site>& sites);
 
 /// Batches of at most `batch_tokens` tokens (or one sequence), in the order in which their first sequences come.
 /// `targets`: one for each sequence, or none.

@@ -19,8 +19,9 @@ struct Site {
     std::int32_t key_size = 0;    ///< per head
     std::int32_t value_size = 0;  ///< per head
     bool causal = true;
-    bool has_matrix = true;     ///< false: a layer without token mixing weights; its values are NaN
-    bool has_implicit = false;  ///< of a recurrent one: its outputs are a signed matrix times its values
+    bool has_matrix = true;       ///< false: a layer without token mixing weights; its values are NaN
+    bool has_implicit = false;    ///< of a recurrent one: its outputs are a signed matrix times its values
+    std::int32_t type_chunk = 0;  ///< of NAtS-L's linear branch: tokens of a chunk that has a type; 0: none
     std::string query_stream = "tokens";
     std::string key_stream = "tokens";
 };

@@ -24,10 +24,10 @@ FigureData indicators(Files files, const FigureOptions& options);
 FigureData thumbnails(Files files, const FigureOptions& options);
 FigureData states(Files files, const FigureOptions& options);
 FigureData experts(Files files, const FigureOptions& options);
-FigureData token_types(Files files, const FigureOptions& options);
 FigureData loss(Files files, const FigureOptions& options);
 FigureData text(Files files, const FigureOptions& options);
 FigureData lines(Files files, const FigureOptions& options);
+FigureData token_types(Files files, const FigureOptions& options);
 FigureData difference(Files files, const FigureOptions& options);
 
 // Of runs, evaluations and models: inputs of the one kind, at least one of them.

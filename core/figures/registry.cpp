@@ -39,11 +39,10 @@ constexpr std::array kRecipes{
     Entry{"experts",
           "load of a mixture's experts by layer, with an even load marked; --layer: shares of tokens and of weight",
           "experts (analyze --record experts)", experts},
-    Entry{
-        "token-types",
-        "share of chunks that each head of NAtS-L gives to softmax attention, texts and models side by side; --layer: "
-        "the type of each chunk; with --head: on the text",
-        "token types, which analyze writes of NAtS-L layers", token_types},
+    Entry{"token-types",
+          "softmax fraction of NAtS-L's layers and heads, texts side by side; --layer: the type of every chunk; with "
+          "--head: the text coloured by type",
+          "a model with NAtS-L layers", token_types},
     Entry{
         "loss",
         "of analyses: next-token loss by position, its running mean, the most surprising tokens; of runs: training and "

@@ -32,10 +32,6 @@ std::vector<std::int64_t> typed_sites(const store::AnalysisHeader& header) {
     return sites;
 }
 
-std::int64_t chunk_count(const store::AnalysisHeader& header, std::int64_t tokens) {
-    return header.type_chunk > 0 ? (tokens + header.type_chunk - 1) / header.type_chunk : 0;
-}
-
 std::vector<std::int32_t> types_of_tokens(const store::Values& types, std::int64_t head, std::int64_t chunk,
                                           std::int64_t tokens) {
     std::vector<std::int32_t> all(static_cast<std::size_t>(tokens), -1);

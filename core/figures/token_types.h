@@ -11,8 +11,8 @@
 
 namespace headscope::figures {
 
-/// Sequences of one file that the figure token-types draws beside each other; of more it draws the mean.
-inline constexpr std::int64_t kMostTypePanels = 12;
+/// Texts that the figure token-types draws beside each other at most.
+inline constexpr std::int64_t kMostTypedTexts = 24;
 
 /// Whose types the keys of a head have: a head of a linear branch its own, softmax heads those of the linear head that
 /// their group belongs to. Empty: the head's layer has no types.
@@ -24,9 +24,6 @@ std::optional<TypedHead> typed_head(const store::AnalysisHeader& header, std::in
 
 /// The sites at which the file has types, in its order.
 std::vector<std::int64_t> typed_sites(const store::AnalysisHeader& header);
-
-/// Chunks that `tokens` tokens have, the last one perhaps partial; 0 in a file without types.
-std::int64_t chunk_count(const store::AnalysisHeader& header, std::int64_t tokens);
 
 /// Of each of the first `tokens` tokens the type of its chunk, as `types` [H, chunks] has it: 0 softmax, 1 linear,
 /// -1 none.

@@ -43,8 +43,8 @@ GatedDeltaMixer::GatedDeltaMixer(const MixerType& type, const model::ModelConfig
 void GatedDeltaMixer::declare(model::TensorPlan& plan, const model::TensorNames& names) {
     parts_.declare(plan, names);
     const model::RecurrentNames& own = names.in_layer.recurrent;
-    norm_.declare(plan, names.layer_stem + own.stem + own.norm, {parts_.sizes().value_size, "head_dim * expand_v"},
-                  false);
+    norm_.declare_recurrent(plan, names.layer_stem + own.stem + own.norm,
+                            {parts_.sizes().value_size, own.keys.value_size});
 }
 
 at::Tensor GatedDeltaMixer::forward(const at::Tensor& normed, const StackContext& context, MixerCache* cache) const {
@@ -65,7 +65,7 @@ at::Tensor GatedDeltaMixer::forward(const at::Tensor& normed, const StackContext
     own.output_projection = nullptr;  // the norm lies between
     const at::Tensor output = recur(what, held ? &held->state : nullptr, context.site, own);
     const at::Tensor normal = norm_(output.unflatten(2, {parts_.sizes().heads, parts_.sizes().value_size})).flatten(2);
-    const at::Tensor gate = parts_.gate(normed, context.cancellation);
+    const at::Tensor gate = parts_.gate(normed, context.cancellation, heads.gate);
     return gate.defined() ? normal * gate : normal;
 }
 

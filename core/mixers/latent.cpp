@@ -76,9 +76,9 @@ at::Tensor LatentMixer::forward(const at::Tensor& normed, const StackContext& co
     const at::Tensor all_queries = queries(normed, context.cancellation);
     const at::Tensor down = key_value_down_(normed, context.cancellation);
     const at::Tensor turning = down.narrow(2, rank_, turning_size_).unsqueeze(2);
-    // Of the queries' heads and of the one that all keys share.
-    const at::Tensor turned = context.rotary->rotate(
-        at::cat({all_queries.narrow(3, still_size_, turning_size_), turning}, 2), *context.rotation);
+    // Of the queries' heads and of the one that all keys share. Without positions (Kimi Linear) none turns.
+    at::Tensor turned = at::cat({all_queries.narrow(3, still_size_, turning_size_), turning}, 2);
+    if (context.rotary) turned = context.rotary->rotate(turned, *context.rotation);
     at::Tensor shared = turned.narrow(2, heads_, 1).transpose(1, 2);
     at::Tensor latent = latent_norm_(down.narrow(2, 0, rank_)).unsqueeze(1);
     if (cache) {
@@ -106,8 +106,10 @@ at::Tensor LatentMixer::forward(const at::Tensor& normed, const StackContext& co
     context.announce("query", all_queries.transpose(1, 2));
     if (context.wants("key")) context.announce("key", at::cat({own(still), of_all_heads(turning.transpose(1, 2))}, 3));
     context.announce("value", own(value));
-    context.announce("query_rotated", query);
-    context.announce("key_rotated", own(key));
+    if (context.rotary) {
+        context.announce("query_rotated", query);
+        context.announce("key_rotated", own(key));
+    }
 
     kernels::ScoreRule rule = rule_;
     rule.query_offset = context.first_position;

@@ -4,10 +4,13 @@
 #include "core/mixers/approximate.h"
 #include "core/mixers/gated_deltanet.h"
 #include "core/mixers/guided.h"
+#include "core/mixers/kimi_delta.h"
 #include "core/mixers/latent.h"
+#include "core/mixers/lightning.h"
 #include "core/mixers/linear_attention.h"
 #include "core/mixers/mixer.h"
 #include "core/mixers/mlp.h"
+#include "core/mixers/natsl.h"
 #include "core/mixers/non_approximate.h"
 #include "core/mixers/standard.h"
 #include "core/mixers/static_emb_qk.h"
@@ -40,6 +43,10 @@ Made make_linear(const MixerType& type, const model::ModelConfig& config, std::i
     return std::make_unique<LinearAttentionMixer>(type, config);
 }
 
+Made make_kimi_delta(const MixerType&, const model::ModelConfig& config, std::int64_t) {
+    return std::make_unique<KimiDeltaMixer>(config);
+}
+
 struct Entry {
     const MixerType* type;
     Made (*make)(const MixerType&, const model::ModelConfig&, std::int64_t layer);
@@ -58,6 +65,9 @@ const Entry kMixers[] = {
     {&kDeltaNet, make_delta},
     {&kRetNet, make_linear},
     {&kGla, make_linear},
+    {&kNatsl, make<NatslMixer>},
+    {&kLightning, make<LightningMixer>},
+    {&kKimiDelta, make_kimi_delta},
 };
 
 }  // namespace

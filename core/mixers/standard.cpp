@@ -7,6 +7,7 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/ones_like.h>
+#include <ATen/ops/sigmoid.h>
 #include <ATen/ops/tensor.h>
 
 #include "core/base/error.h"
@@ -73,7 +74,8 @@ void StandardMixer::declare(model::TensorPlan& plan, const model::TensorNames& n
 }
 
 at::Tensor StandardMixer::forward(const at::Tensor& normed, const StackContext& context, MixerCache* cache) const {
-    const at::Tensor all = maps_.heads(normed, context.cancellation);
+    at::Tensor gate;
+    const at::Tensor all = maps_.heads(normed, context.cancellation, &gate);
     const auto [both, values] = model::split_heads(all, maps_.query_heads() + maps_.key_value_heads());
     const at::Tensor query_key = maps_.with_norms(both);
     at::Tensor value = maps_.clipped(values).transpose(1, 2);
@@ -125,8 +127,11 @@ at::Tensor StandardMixer::forward(const at::Tensor& normed, const StackContext& 
             std::vector<std::uint8_t>(static_cast<std::size_t>(query.size(0) * maps_.query_heads() * blocks))};
     }
     if (context.lengths) rule.query_length = rule.key_length = *context.lengths;
-    return attend(query, key, value, rule, context.site, context,
-                  {sinks_, context.shared_bias ? context.shared_bias_table : at::Tensor()});
+    StackContext own = context;
+    if (gate.defined()) own.output_projection = nullptr;  // the gate lies between
+    const at::Tensor output = attend(query, key, value, rule, context.site, own,
+                                     {sinks_, context.shared_bias ? context.shared_bias_table : at::Tensor()});
+    return gate.defined() ? output * at::sigmoid(gate) : output;
 }
 
 std::unique_ptr<MixerCache> StandardMixer::new_cache() const {

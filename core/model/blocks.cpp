@@ -98,6 +98,13 @@ void Norm::declare(TensorPlan& plan, const std::string& stem, const Dimension& s
     if (kind == NormKind::layer && plan.config().norm_bias) plan.want(&bias, names("bias", "beta"), {size});
 }
 
+void Norm::declare_recurrent(TensorPlan& plan, const std::string& stem, const Dimension& size) {
+    const ModelConfig& config = plan.config();
+    kind = NormKind::rms;
+    epsilon = config.recurrent_norm_epsilon > 0 ? config.recurrent_norm_epsilon : config.norm_epsilon;
+    plan.want_number(&weight, stem + ".weight", {size}, 1.0, Initial::number);
+}
+
 at::Tensor activate(Activation activation, at::Tensor x) {
     const bool in_place = !recorded(x);
     switch (activation) {

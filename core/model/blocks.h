@@ -34,6 +34,8 @@ struct Norm {
     bool affine = true;  ///< false: a norm that has neither
     at::Tensor operator()(const at::Tensor& x) const;
     void declare(TensorPlan& plan, const std::string& stem, const Dimension& size, bool old_names);
+    /// An RMS norm of a recurrent mixer's own, whose gain is w (ModelConfig::norm_gain_offset, recurrent_norm_epsilon).
+    void declare_recurrent(TensorPlan& plan, const std::string& stem, const Dimension& size);
 };
 
 /// Takes over `x`: the result may be in its storage.

@@ -128,6 +128,7 @@ std::string ModelConfig::to_json() const {
         {"norm", norm == NormKind::rms ? "rms" : "layer"},
         {"norm_epsilon", norm_epsilon},
         {"norm_gain_offset", norm_gain_offset},
+        {"recurrent_norm_epsilon", recurrent_norm_epsilon > 0 ? recurrent_norm_epsilon : norm_epsilon},
         {"query_key_norm", model::name(query_key_norm)},
         {"query_key_norm_epsilon", query_key_norm_epsilon > 0 ? query_key_norm_epsilon : norm_epsilon},
         {"query_key_value_clip", query_key_value_clip},
@@ -147,6 +148,7 @@ std::string ModelConfig::to_json() const {
         {"gated_feed_forward", gated_feed_forward},
         {"query_key_value_bias", query_key_value_bias},
         {"output_bias", output_bias},
+        {"attention_gate", attention_gate},
         {"feed_forward_bias", feed_forward_bias},
         {"head_bias", head_bias},
         {"head_transform", head_transform},
@@ -183,6 +185,8 @@ std::string ModelConfig::to_json() const {
         json["value_size"] = value_size;
     }
     if (!chunks.empty()) json["chunks"] = chunks;
+    for (const SumFactors& sum : attention_sums) json["attention_sums"].push_back({sum.kept, sum.added});
+    if (feed_forward_sum != SumFactors()) json["feed_forward_sum"] = {feed_forward_sum.kept, feed_forward_sum.added};
     if (positions == PositionKind::sinusoidal) json["fairseq_sinusoids"] = fairseq_sinusoids;
     if (positions == PositionKind::rotary) json["rope"] = model::to_json(rope);
     if (!rotary_layers.empty()) json["rotary_layers"] = rotary_layers;

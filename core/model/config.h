@@ -49,6 +49,12 @@ struct ExpertRouting {
     bool weighs_input = false;  ///< weights multiply what an expert reads, not what it returns (Llama 4)
 };
 
+/// A sum of the residual stream: so many times what was there, and so many times what a part of a block returns.
+struct SumFactors {
+    double kept = 1, added = 1;
+    bool operator==(const SumFactors&) const = default;
+};
+
 /// Everything that decides the computation, with every choice filled in; families fill it from config.json, the stack
 /// reads nothing else. to_json() is what analysis files store beside the original configuration.
 struct ModelConfig {
@@ -82,6 +88,9 @@ struct ModelConfig {
     bool final_norm = true;
     bool query_key_value_bias = false;
     bool output_bias = false;  ///< of the projection after the heads
+    /// Softmax attention: behind each head's query lie as many numbers more, by whose sigmoid what the head gives is
+    /// multiplied (Qwen3-Next).
+    bool attention_gate = false;
     bool feed_forward_bias = false;
     bool head_bias = false;       ///< one number for each entry of the vocabulary
     bool head_transform = false;  ///< dense, activation and norm before the vocabulary (BERT's)
@@ -90,10 +99,11 @@ struct ModelConfig {
     bool tied_head = false;
     NormKind norm = NormKind::layer;
     double norm_epsilon = 1e-5;
-    bool norm_affine = true;        ///< false: norms have neither gain nor bias
-    bool norm_bias = true;          ///< of layer norms
-    double norm_gain_offset = 0.0;  ///< 1: the gain is 1 + w (Gemma, Nemotron)
-    bool first_input_norm = true;   ///< false: layer 0 reads the embedding as it is (ModernBERT)
+    bool norm_affine = true;            ///< false: norms have neither gain nor bias
+    bool norm_bias = true;              ///< of layer norms
+    double norm_gain_offset = 0.0;      ///< 1: the gain is 1 + w (Gemma, Nemotron), but of a recurrent mixer's own norm
+    double recurrent_norm_epsilon = 0;  ///< of that norm; 0: norm_epsilon
+    bool first_input_norm = true;       ///< false: layer 0 reads the embedding as it is (ModernBERT)
     QueryKeyNorm query_key_norm = QueryKeyNorm::none;
     double query_key_norm_epsilon = 0;  ///< of these norms; 0: norm_epsilon
     double query_key_value_clip = 0;    ///< so far from 0 may their numbers be, after these norms; 0: any (OLMo)
@@ -122,6 +132,8 @@ struct ModelConfig {
     /// Tokens with this id have no embedding, and those of the others are scaled up for it (ESM's token_dropout); -1:
     /// no such token.
     std::int64_t dropped_token = -1;
+    std::vector<SumFactors> attention_sums;  ///< per layer (MiniMax). Empty: both 1
+    SumFactors feed_forward_sum;
     double update_scale = 1.0;  ///< of what attention and feed-forward return, before it is added (Granite)
     /// Per layer, which of the file's layers it is, where several are the same one (ALBERT). Empty: each its own.
     std::vector<std::int64_t> shared_layers;

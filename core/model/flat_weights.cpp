@@ -65,7 +65,8 @@ std::vector<FlatWeights::Destination> FlatWeights::destinations(const TensorPlan
             made.shape = want.unpacked_sizes();
             if (want.row >= 0) made.shape[0] = want.rows;
             made.trained = !want.given();
-            made.decays = made.shape.size() > 1 && want.initial != Initial::bias && want.initial != Initial::gain;
+            made.decays = made.shape.size() > 1 && want.initial != Initial::bias && want.initial != Initial::gain &&
+                          want.initial != Initial::rate_log;
             found = all.insert(all.end(), std::move(made));
         }
         found->wants.push_back(&want);

@@ -9,7 +9,10 @@
 #include "core/base/indices.h"
 #include "core/base/site.h"
 #include "kernels/attention.h"
-#include "kernels/recurrent.h"
+
+namespace headscope::kernels {
+struct ImplicitStatistics;  // kernels/recurrent.h
+}
 
 namespace headscope::model {
 
@@ -51,8 +54,8 @@ struct ImplicitRecord {
 /// there); "logits" (rows of the vocabulary, in chunks; see Model::logits). An encoder-decoder's encoder comes first,
 /// its ends being "encoder_embedding" and "encoder_final_norm". A decoder's layer with cross-attention announces
 /// "cross_input_norm", that site's "query", "key", "value" and "head_output", and "cross_output" after what its own
-/// tokens' site did. A layer of NAtS-L announces "token_types" [B, linear heads, chunks] (int8, 0 softmax, 1 linear)
-/// and "branch_weights" [B, softmax heads, L, 2] (linear, softmax).
+/// tokens' site did. A layer of NAtS-L announces "token_types" [B, linear heads, chunks] (int8, 0 softmax, 1 linear,
+/// -1 past a sequence's end) and "branch_weights" [B, softmax heads, L, 2] (linear, softmax).
 ///
 /// Values of padded positions (beyond a sequence's length) are finite and mean nothing.
 class Probe {

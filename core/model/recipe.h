@@ -57,13 +57,27 @@ struct ExpertNames {
 struct RecurrentNames {
     std::string stem = "self_attn.";
     std::string query = "q_proj", key = "k_proj", value = "v_proj", gate = "g_proj";
+    std::string query_key_value;          ///< instead of three: all queries, all keys, all values; or
+    std::string query_key_value_by_head;  ///< of heads that are alike: head by head its query, key and value; or
+    std::string query_key_value_gate;     ///< of four: key head by key head its query, itself, its values, their gates
     std::string query_taps = "q_conv1d", key_taps = "k_conv1d", value_taps = "v_conv1d";  ///< of the convolutions
+    std::string taps;  ///< instead of three, where the file has it
     std::string write = "b_proj", decay = "a_proj";
+    std::string write_decay;  ///< instead of two: key head by key head that of its values, then their decay
     std::string rate_log = "A_log", step_bias = "dt_bias";  ///< whole names
     std::string norm = "o_norm";                            ///< of the output, or
     std::string other_norm;                                 ///< where the file lacks that
     /// Of a decay that goes through a few numbers (GLA): to these, and from them.
     std::string decay_rank = "gk_proj.0", decay_of_rank = "gk_proj.1";
+    /// Of a decay and a gate that do (Kimi delta attention).
+    std::string few_of_decay = "f_a_proj", decay_of_few = "f_b_proj";
+    std::string few_of_gate = "g_a_proj", gate_of_few = "g_b_proj";
+    /// What config.json calls the sizes, for errors.
+    struct Keys {
+        std::string key_rows = "num_heads * head_dim", value_rows = "num_heads * head_dim * expand_v";
+        std::string heads = "num_heads", value_size = "head_dim * expand_v", taps = "conv_size", key_size = "head_dim";
+    };
+    Keys keys;
 };
 
 /// Names of one layer's parts, following TensorNames::layer. An empty name: the family has no such part. A linear part
@@ -79,6 +93,7 @@ struct LayerNames {
     FusedLayout fused_layout = FusedLayout::concatenated;
     RecurrentNames recurrent;
     std::string output;
+    bool plain_output = false;  ///< which has no bias, whatever ModelConfig::output_bias says
     std::string feed_forward_norm;
     std::string gate, up, down;  ///< gate: gated feed-forwards only
     std::string gate_up;         ///< gate's rows, then up's, in one
@@ -89,6 +104,9 @@ struct LayerNames {
     std::string shared_share;                         ///< of shared_expert_gated: what its sigmoid is of
     std::string bucket_bias;                          ///< PositionKind::bucketed, of this layer
     std::string cross_norm, cross_query, cross_key, cross_value, cross_output;  ///< of a decoder that has an encoder
+    /// The same of files that call a layer's parts otherwise: the first of which the layer has the tensor `sign`.
+    std::vector<LayerNames> others;
+    std::string sign;
 };
 
 struct TensorNames {

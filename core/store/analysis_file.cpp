@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include "core/base/input_file.h"
@@ -333,7 +334,42 @@ std::optional<Values> AnalysisFile::value_products(std::int64_t s, std::int64_t 
 std::optional<Values> AnalysisFile::token_types(std::int64_t s, std::int64_t site) const {
     const Hdf5Lock lock;
     if (impl_->header->type_chunk == 0) return std::nullopt;
-    return impl_->at("/token_types", s, site);
+    Values types = impl_->at("/token_types", s, site);
+    for (const double type : types.data) {
+        if (type == -1 || type == 0 || type == 1) continue;
+        throw Error(ErrorCode::format, impl_->where + ", /token_types", "expected types of 0, 1, or -1",
+                    "found " + std::to_string(static_cast<std::int64_t>(type)));
+    }
+    return types;
+}
+
+std::optional<Values> AnalysisFile::branch_weights(std::int64_t s, std::int64_t site) const {
+    const Hdf5Lock lock;
+    if (!impl_->header->record.branches) return std::nullopt;
+    return impl_->at("/branch_weights", s, site);
+}
+
+bool AnalysisFile::has_implicit(std::int64_t s, std::int64_t site) const {
+    return impl_->schema.find(implicit_path(s, site)) != nullptr && site_done(s, site);
+}
+
+std::optional<std::vector<float>> AnalysisFile::implicit(std::int64_t s, std::int64_t site, std::int64_t head,
+                                                         std::array<std::int64_t, 2> queries,
+                                                         std::array<std::int64_t, 2> keys) const {
+    const Hdf5Lock lock;
+    if (!has_implicit(s, site)) return std::nullopt;
+    const DatasetSpec& spec = impl_->spec(implicit_path(s, site));
+    return impl_->floats(spec, {head, queries[0], keys[0]}, {1, queries[1] - queries[0], keys[1] - keys[0]});
+}
+
+double AnalysisFile::implicit_deviation(std::int64_t s, std::int64_t site) const {
+    const Hdf5Lock lock;
+    double deviation = std::numeric_limits<double>::quiet_NaN();
+    const DatasetSpec* spec = impl_->schema.find(implicit_path(s, site));
+    if (spec == nullptr) return deviation;
+    hdf5::read_attribute(impl_->open(*spec).id, largest_deviation, Type::float64, &deviation, 1,
+                         impl_->where + ", " + spec->path);
+    return deviation;
 }
 
 std::optional<Values> AnalysisFile::parameters(const std::string& which) const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -73,6 +74,17 @@ public:
     std::vector<std::string> problems() const;
 
     std::optional<Values> token_types(std::int64_t s, std::int64_t site) const;  ///< [H, chunks]; -1: none
+    /// [H, L, 2], what each branch's output of a token is multiplied by, linear first; NaN: none. Empty: not recorded.
+    std::optional<Values> branch_weights(std::int64_t s, std::int64_t site) const;
+    /// Recorded rows [first_query, end_query) x [first_key, end_key) of one head's implicit matrix; empty: not
+    /// recorded.
+    std::optional<std::vector<float>> implicit(std::int64_t s, std::int64_t site, std::int64_t head,
+                                               std::array<std::int64_t, 2> queries,
+                                               std::array<std::int64_t, 2> keys) const;
+    /// Whether that is there, written whole.
+    bool has_implicit(std::int64_t s, std::int64_t site) const;
+    /// The largest magnitude of A v - o at the site; NaN: not compared.
+    double implicit_deviation(std::int64_t s, std::int64_t site) const;
     std::optional<Values> parameters(const std::string& which) const;  ///< offset [n, H], distance_bias [n, H, W]
 
     /// Everything to recompute any tile of one site's maps; empty when maps were not recorded.

@@ -61,6 +61,18 @@ bool AnalysisHeader::measured(const Site& site) const {
     return site.has_matrix && (measured_layers.empty() || measured_layers.contains(site.layer));
 }
 
+bool AnalysisHeader::measured_implicit(const Site& site) const {
+    return site.has_implicit && (measured_layers.empty() || measured_layers.contains(site.layer));
+}
+
+bool AnalysisHeader::has_implicit() const {
+    return std::any_of(sites.begin(), sites.end(), [](const Site& site) { return site.has_implicit; });
+}
+
+bool AnalysisHeader::weighed(const Site& site) const {
+    return type_chunk > 0 && site.branch == "softmax" && measured(site);
+}
+
 const std::vector<SequenceTokens>& AnalysisHeader::output_sequences() const {
     for (const Site& site : sites) {
         if (site.stack != "decoder") continue;

@@ -29,7 +29,7 @@ struct SequenceTokens {
 /// What is recorded beyond the indicators, histograms, thumbnails, column mass and loss that are always there.
 struct RecordLevels {
     bool maps = false, attention = false, states = false, logits = false, implicit = false;
-    bool experts = false, norms = false;
+    bool experts = false, norms = false, branches = false;
 };
 
 /// What queries and keys of /maps are stored as. float16: read, but no longer written, for netCDF-C breaks its heap on
@@ -60,7 +60,6 @@ struct AnalysisHeader {
     std::int64_t histogram_row_step = 0;  ///< 0: by the longest sequence, see row_step()
     MapType map_type = MapType::float32;
     bool thumbnails_float16 = false;                  ///< as files of version 1 have them; nothing writes such any more
-    std::set<std::int64_t> implicit_sites;            ///< sites with an implicit matrix (linear mixers)
     std::int64_t type_chunk = 0;                      ///< tokens per chunk of /token_types; 0: none
     std::int64_t bias_window = 0;                     ///< W of /parameters/distance_bias; 0: none
     std::int64_t experts = 0, experts_per_token = 0;  ///< of a layer that has some, for /experts
@@ -68,8 +67,12 @@ struct AnalysisHeader {
     std::int64_t longest() const;  ///< tokens of the longest sequence of any stream
     bool pairs() const;            ///< some sequence is a pair
     std::int32_t most_heads() const;
-    std::int64_t row_step() const;          ///< of the histograms: 1 up to 1024 tokens, else 8
-    bool measured(const Site& site) const;  ///< it has a matrix, and its layer is measured
+    std::int64_t row_step() const;                   ///< of the histograms: 1 up to 1024 tokens, else 8
+    bool measured(const Site& site) const;           ///< it has a matrix, and its layer is measured
+    bool measured_implicit(const Site& site) const;  ///< likewise of an implicit matrix
+    bool has_implicit() const;                       ///< some site has an implicit matrix
+    /// Whether a token's output at the site is weighed against that of another branch (NAtS-L's softmax branch).
+    bool weighed(const Site& site) const;
     /// Tokens that the site's queries and keys have in sequence s. Throws Error (internal) for a stream that is absent.
     std::int64_t queries(std::int64_t s, const Site& site) const;
     /// The tokens that /output is about: what the decoder reads, where there is one beside an encoder.

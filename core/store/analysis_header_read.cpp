@@ -146,16 +146,22 @@ private:
         number("value_size", &Site::value_size, most_heads_of_a_site);
         number("causal", &Site::causal, 1);
         number("has_matrix", &Site::has_matrix, 1);
+        if (hdf5::exists(file_, "/sites/has_implicit")) number("has_implicit", &Site::has_implicit, 1);
         for (const Site& site : h_.sites) {
-            if (site.has_matrix && (site.heads < 1 || site.key_value_heads < 1))
+            if ((site.has_matrix || site.has_implicit) && (site.heads < 1 || site.key_value_heads < 1))
                 refuse("/sites/heads", "expected heads at every site with a matrix", "found none");
+            if (site.has_matrix && site.has_implicit)
+                refuse("/sites/has_implicit", "expected 0 at every site with a matrix of its own", "found 1");
+            if (site.has_implicit && site.query_stream != site.key_stream)
+                refuse("/sites/has_implicit", "expected 0 where queries and keys are of two texts", "found 1");
         }
         measured_layers(integers("/sites/measured", {n}));
     }
 
     void measured_layers(const std::vector<std::int32_t>& measured) {
         bool all = true;
-        for (std::size_t i = 0; i < measured.size(); ++i) all = all && (measured[i] != 0 || !h_.sites[i].has_matrix);
+        for (std::size_t i = 0; i < measured.size(); ++i)
+            all = all && (measured[i] != 0 || !(h_.sites[i].has_matrix || h_.sites[i].has_implicit));
         if (all) return;
         h_.measured_layers.insert(-1);  // an empty set would mean all
         for (std::size_t i = 0; i < measured.size(); ++i) {
@@ -250,6 +256,7 @@ private:
         h_.record.attention = hdf5::exists(file_, "/attention");
         h_.record.implicit = hdf5::exists(file_, "/implicit_attention");
         h_.record.norms = hdf5::exists(file_, "/value_products");
+        h_.record.branches = hdf5::exists(file_, "/branch_weights");
         h_.record.states = hdf5::exists(file_, "/states/q_norm");
         h_.record.logits = hdf5::exists(file_, "/output/logits");
         if (h_.record.logits) h_.vocabulary = shape("/output/logits", Type::float32, 3)[2];
@@ -269,9 +276,6 @@ private:
             refuse(h_.record.maps ? "/maps" : "/attention",
                    "expected a file that can hold those of " + std::to_string(pairs) + " sequences and sites",
                    "found " + std::to_string(bytes_) + " bytes");
-        }
-        for (std::int64_t i = 0; h_.record.implicit && i < static_cast<std::int64_t>(h_.sites.size()); ++i) {
-            if (hdf5::exists(file_, implicit_path(0, i))) h_.implicit_sites.insert(i);
         }
     }
 

@@ -2,6 +2,7 @@
 #include "core/store/analysis_writer.h"
 
 #include <algorithm>
+#include <cmath>
 #include <unordered_map>
 #include <utility>
 
@@ -17,6 +18,7 @@
 #include "core/store/scale_storage.h"
 #include "core/store/schema.h"
 #include "core/store/utf8.h"
+#include "kernels/recurrent.h"
 
 namespace headscope::store {
 
@@ -58,6 +60,38 @@ AnalysisHeader checked(const AnalysisHeader& header) {
                       "expected an offset for each token", "found another number");
     }
     return out;
+}
+
+struct SignedThumbnails {
+    std::vector<float> mean, extreme;  ///< [heads, side, side]
+};
+
+/// Blocks of matrices with signs, as those of weights: cell (i, j) lies in block (i side / length, j side / length).
+SignedThumbnails signed_thumbnails(std::span<const float> matrix, std::int64_t heads, std::int64_t length,
+                                   std::int64_t side) {
+    const auto cells = static_cast<std::size_t>(side * side);
+    SignedThumbnails all;
+    std::vector<std::int64_t> sizes(static_cast<std::size_t>(side));
+    for (std::int64_t i = 0; i < length; ++i) ++sizes[static_cast<std::size_t>(i * side / length)];
+    const float* value = matrix.data();
+    for (std::int64_t h = 0; h < heads; ++h) {
+        std::vector<double> sums(cells);
+        std::vector<float> extremes(cells);
+        for (std::int64_t i = 0; i < length; ++i) {
+            for (std::int64_t j = 0; j < length; ++j, ++value) {
+                const auto at = static_cast<std::size_t>(i * side / length * side + j * side / length);
+                sums[at] += static_cast<double>(*value);
+                if (!(std::abs(*value) <= std::abs(extremes[at]))) extremes[at] = *value;
+            }
+        }
+        for (std::size_t at = 0; at < cells; ++at) {
+            const auto side_of = static_cast<std::size_t>(side);
+            const auto pairs = static_cast<double>(sizes[at / side_of] * sizes[at % side_of]);
+            all.mean.push_back(static_cast<float>(sums[at] / pairs));
+        }
+        all.extreme.insert(all.extreme.end(), extremes.begin(), extremes.end());
+    }
+    return all;
 }
 
 }  // namespace
@@ -125,6 +159,14 @@ struct AnalysisWriter::Impl {
     void flush() {
         const Hdf5Lock lock;
         hdf5::flush(file, where);
+    }
+
+    void mark_done(std::int64_t s, std::int64_t site) {
+        const Hdf5Lock lock;
+        flush();  // the mark comes after what it vouches for
+        const std::int8_t done = 1;
+        write("/sites/done", Type::int8, {s, site}, {1, 1}, &done, 1);
+        flush();
     }
 
     AnalysisHeader header;
@@ -213,11 +255,7 @@ void AnalysisWriter::write_site(std::int64_t s, std::int64_t site, const kernels
     };
     thumbnail("/thumbnails/mean", statistics.thumbnail_mean);
     thumbnail("/thumbnails/maximum", statistics.thumbnail_maximum);
-    const Hdf5Lock lock;
-    f.flush();  // the mark comes after what it vouches for
-    const std::int8_t done = 1;
-    f.write("/sites/done", Type::int8, {s, site}, {1, 1}, &done, 1);
-    f.flush();
+    f.mark_done(s, site);
 }
 
 void AnalysisWriter::write_region_means(std::int64_t s, std::int64_t site, std::span<const double> means) {
@@ -281,11 +319,46 @@ void AnalysisWriter::write_attention_rows(std::int64_t s, std::int64_t site, std
     impl_->flush();
 }
 
-void AnalysisWriter::write_implicit_rows(std::int64_t s, std::int64_t site, std::int64_t head, std::int64_t first,
-                                         std::span<const float> rows, std::int64_t keys) {
-    const auto count = static_cast<std::int64_t>(rows.size()) / keys;
-    impl_->write(implicit_path(s, site), Type::float32, {head, first, 0}, {1, count, keys}, rows.data(), rows.size());
+void AnalysisWriter::write_branch_weights(std::int64_t s, std::int64_t site, std::span<const float> weights) {
+    const Site& d = impl_->site_at(s, site);
+    impl_->write("/branch_weights", Type::float32, {s, site, 0, 0, 0}, {1, 1, d.heads, impl_->header.queries(s, d), 2},
+                 weights.data(), weights.size());
     impl_->flush();
+}
+
+void AnalysisWriter::write_implicit(std::int64_t s, std::int64_t site, std::span<const float> matrix,
+                                    double deviation) {
+    Impl& f = *impl_;
+    const Site& d = f.site_at(s, site);
+    const std::int64_t heads = d.heads, length = f.header.queries(s, d);
+    const std::string path = implicit_path(s, site);
+    f.write(path, Type::float32, {0, 0, 0}, {heads, length, length}, matrix.data(), matrix.size());
+    const std::int64_t side = std::min(thumbnail_size(f.header), length);
+    const SignedThumbnails small = signed_thumbnails(matrix, heads, length, side);
+    const Shape start{s, site, 0, 0, 0}, count{1, 1, heads, side, side};
+    f.write("/thumbnails/mean", Type::float32, start, count, small.mean.data(), small.mean.size());
+    f.write("/thumbnails/maximum", Type::float32, start, count, small.extreme.data(), small.extreme.size());
+    const Hdf5Lock lock;
+    hdf5::overwrite_attribute(f.dataset(path), largest_deviation, Type::float64, &deviation, 1, f.where + ", " + path);
+    f.flush();
+}
+
+void AnalysisWriter::write_implicit_site(std::int64_t s, std::int64_t site,
+                                         const kernels::ImplicitStatistics& statistics, std::int64_t b) {
+    Impl& f = *impl_;
+    const std::int64_t heads = f.site_at(s, site).heads;
+    const std::pair<const char*, const std::vector<double>*> values[] = {
+        {"entropy", &statistics.entropy},
+        {"entropy_row_mean", &statistics.entropy_row_mean},
+        {"concentration", &statistics.concentration}};
+    for (const auto& [name, all] : values) {
+        const std::string path = std::string("/indicators/") + name;
+        if (b < 0 || std::ssize(*all) < (b + 1) * heads)
+            throw Error(ErrorCode::internal, path, "expected all heads", "found fewer values");
+        f.write(path, Type::float64, {s, site, 0}, {1, 1, heads}, all->data() + b * heads,
+                static_cast<std::size_t>(heads));
+    }
+    f.mark_done(s, site);
 }
 
 void AnalysisWriter::write_state(std::int64_t s, std::int64_t site, const std::string& which,

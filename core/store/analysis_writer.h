@@ -10,6 +10,10 @@
 #include "core/store/analysis_header.h"
 #include "kernels/attention.h"
 
+namespace headscope::kernels {
+struct ImplicitStatistics;  // kernels/recurrent.h
+}
+
 namespace headscope::store {
 
 /// Writes NAME.headscope.h5 (docs/file-formats.md). Works on "NAME.headscope.h5.partial" beside it until
@@ -59,9 +63,14 @@ public:
                            std::span<const double> fraction, std::int64_t heads);
     /// offset [heads], distance_bias [heads, W].
     void write_parameters(std::int64_t site, std::span<const double> offset, std::span<const double> distance_bias);
-    /// As write_attention_rows, of a site's implicit matrix.
-    void write_implicit_rows(std::int64_t s, std::int64_t site, std::int64_t head, std::int64_t first,
-                             std::span<const float> rows, std::int64_t keys);
+    /// What each branch's output is multiplied by, at the softmax branch's site: [heads, length, 2], linear first.
+    void write_branch_weights(std::int64_t s, std::int64_t site, std::span<const float> weights);
+    /// As write_site, of a site with an implicit matrix, whose type and matrix are written before.
+    void write_implicit_site(std::int64_t s, std::int64_t site, const kernels::ImplicitStatistics& statistics,
+                             std::int64_t b);
+    /// The implicit matrix [heads, L, L] and how far it times the values is from what the layer computed.
+    /// Thumbnails of it are written too: block means, and the coefficient of greatest magnitude.
+    void write_implicit(std::int64_t s, std::int64_t site, std::span<const float> matrix, double deviation);
 
     /// What of the run is no number that should be one, a sentence each: /problems, which is there where one is. Once,
     /// when everything else is written.

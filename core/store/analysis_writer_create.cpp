@@ -159,8 +159,10 @@ private:
         numbers("value_size", &Site::value_size);
         numbers("causal", &Site::causal);
         numbers("has_matrix", &Site::has_matrix);
+        if (header_.has_implicit()) numbers("has_implicit", &Site::has_implicit);
         std::vector<std::int32_t> measured;
-        for (const Site& site : header_.sites) measured.push_back(header_.measured(site) ? 1 : 0);
+        for (const Site& site : header_.sites)
+            measured.push_back(header_.measured(site) || header_.measured_implicit(site) ? 1 : 0);
         write("/sites/measured", Type::int32, measured.data());
     }
 

@@ -97,6 +97,10 @@ Handle create_dataset(hid_t file, const DatasetSpec& spec, const std::string& wh
     constexpr float one = 1;
     if (spec.scaled)
         hdf5::write_attribute(dataset, scale_factor, Type::float32, &one, 1, true, where + ", " + spec.path);
+    constexpr double not_compared = std::numeric_limits<double>::quiet_NaN();
+    if (spec.compared)
+        hdf5::write_attribute(dataset, largest_deviation, Type::float64, &not_compared, 1, true,
+                              where + ", " + spec.path);
     for (std::size_t i = 0; i < spec.dimensions.size(); ++i) {
         check(H5DSset_label(dataset, static_cast<unsigned>(i), base_name(spec.dimensions[i]).c_str()), ErrorCode::io,
               where + ", " + spec.path, wish);

@@ -44,7 +44,7 @@ public:
             if (header_.record.attention) dense("/attention/", s, "attention weights, row = query");
             if (header_.record.norms) products(s);
             if (header_.record.implicit)
-                dense("/implicit_attention/", s, "implicit attention of a linear mixer, signed");
+                dense("/implicit_attention/", s, "implicit attention: outputs are this matrix, signed, times values");
         }
         return std::move(schema_);
     }
@@ -112,6 +112,7 @@ private:
         number("value_size", "size of a head's values");
         number("causal", "1: a query sees no later key");
         number("has_matrix", "0: no attention matrix, all values absent");
+        if (header_.has_implicit()) number("has_implicit", "1: a recurrent mixer, with an implicit matrix");
         number("measured", "0: not measured, all values absent");
         add("/sites/done", Type::int8, {"/sequence", "/site"}, "",
             "1: every value of the sequence at the site is written");
@@ -215,6 +216,11 @@ private:
             add("/token_types", Type::int8, {"/sequence", "/site", "/head", "/chunk"}, "",
                 "0 softmax, 1 linear, -1 none");
         }
+        if (header_.record.branches) {
+            scale("/branch", 2, "0: linear, 1: softmax");
+            add("/branch_weights", Type::float32, {"/sequence", "/site", "/head", "/token", "/branch"}, "",
+                std::string("what a token's output of each branch is multiplied by") + per_head);
+        }
         if (header_.bias_window > 0) {
             scale("/distance", header_.bias_window, "distance between query and key", {}, "token");
             add("/parameters/offset", Type::float64, {"/site", "/head"}, "", "offset of elastic softmax");
@@ -266,13 +272,14 @@ private:
         const bool implicit = root == "/implicit_attention/";
         for (std::int64_t i = 0; i < sites(); ++i) {
             const Site& site = header_.sites[static_cast<std::size_t>(i)];
-            if (implicit ? !header_.implicit_sites.contains(i) : !header_.measured(site)) continue;
-            add(group + "/" + std::to_string(i), Type::float32,
-                {local_scale(group, "head", site.heads, "query head"),
-                 local_scale(group, "query_token", header_.queries(s, site), "query"),
-                 local_scale(group, "key_token", header_.keys(s, site), "key")},
-                "", long_name)
-                .fill = Fill::none;
+            if (implicit ? !header_.measured_implicit(site) : !header_.measured(site)) continue;
+            DatasetSpec& matrix = add(group + "/" + std::to_string(i), Type::float32,
+                                      {local_scale(group, "head", site.heads, "query head"),
+                                       local_scale(group, "query_token", header_.queries(s, site), "query"),
+                                       local_scale(group, "key_token", header_.keys(s, site), "key")},
+                                      "", long_name);
+            matrix.fill = Fill::none;
+            matrix.compared = implicit;
         }
     }
 

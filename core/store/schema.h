@@ -21,6 +21,8 @@ inline constexpr std::int32_t format_version = 2;
 inline constexpr const char* format_name = "headscope-analysis";
 /// Written at a run's end, where there are any (AnalysisWriter::write_problems): in no Schema.
 inline constexpr const char* problems_path = "/problems";
+/// Of an implicit matrix: the largest magnitude of A v - o, o being what the layer computed from its state.
+inline constexpr const char* largest_deviation = "largest_deviation";
 /// Room for the longest of the texts that a score rule holds ("taylor_diagonal_per_order", "clamp").
 inline constexpr std::size_t rule_text_room = 32;
 
@@ -47,6 +49,7 @@ struct DatasetSpec {
     Fill fill = Fill::absent;
     std::size_t text_bytes = 0;  ///< of the longest text, for what a file will take
     bool scaled = false;         ///< int16: numbers are the stored ones times a scale_factor
+    bool compared = false;       ///< an implicit matrix: it has the attribute largest_deviation
 };
 
 struct Schema {

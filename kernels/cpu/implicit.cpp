@@ -248,9 +248,9 @@ void implicit_task(const ImplicitTask& task) {
 }
 
 std::int64_t implicit_scratch(std::int64_t key_size) {
-    const std::int64_t stride = pad_to_line(key_size), group = 4 * kRecurrentBlock;
+    const std::int64_t stride = pad_to_line(key_size), group = kRecurrentGroup;
     return 2 * key_size * kImplicitRows + (2 * kRecurrentBlock + 3) * stride + group * kImplicitRows +
-           4 * (3 * kRecurrentBlock + 1) * stride;
+           group / kRecurrentBlock * (3 * kRecurrentBlock + 1) * stride;
 }
 
 }  // namespace headscope::kernels::cpu

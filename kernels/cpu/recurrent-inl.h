@@ -20,8 +20,9 @@ HWY_BEFORE_NAMESPACE();
 namespace headscope::kernels::cpu::HWY_NAMESPACE {
 
 inline constexpr int kBlock = static_cast<int>(kRecurrentBlock);
-inline constexpr std::int64_t kGroupBlocks = 4;  // that are made ready together, for one tile after another
-inline constexpr std::int64_t kGroup = kGroupBlocks * kRecurrentBlock;
+inline constexpr std::int64_t kGroupBlocks =
+    kRecurrentGroup / kRecurrentBlock;  // that are made ready together, for one tile after another
+inline constexpr std::int64_t kGroup = kRecurrentGroup;
 
 // With AVX-512 the sums of two vectors' columns with four keys and four queries are half of the registers.
 #if HWY_TARGET <= HWY_AVX3
@@ -55,8 +56,8 @@ HWY_INLINE void PlaceBlock(float* at, std::int64_t stride, Block& block) {
     block.decay = at + 3 * kBlock * stride;
 }
 
-template <int T>
-using Tokens = std::make_index_sequence<static_cast<std::size_t>(T)>;
+template <std::size_t T>
+using Tokens = std::make_index_sequence<T>;
 
 /// Numbers [t][s], s <= t, of a block one behind the other.
 constexpr std::size_t PairAt(std::size_t t, std::size_t s) {
@@ -86,7 +87,7 @@ HWY_INLINE void MakeBlock(std::index_sequence<T...>, std::index_sequence<P...>, 
         V key[kBlock] = {hn::Load(d, keys + row(T))...}, x[kBlock] = {key[T]...};
         V query[kBlock] = {(queries == nullptr ? hn::Zero(d) : hn::Load(d, queries + row(T)))...};
         const V decay[kBlock] = {hn::Load(d, between + row(T))...}, last = hn::Load(d, between + row(kBlock));
-        (MeetEarlier<T>(Tokens<static_cast<int>(T)>(), decay[T], key[T], query[T], x, of_keys, of_queries), ...);
+        (MeetEarlier<T>(Tokens<T>(), decay[T], key[T], query[T], x, of_keys, of_queries), ...);
         const V since = faded == nullptr ? hn::Set(d, 1.0f) : hn::Load(d, faded + c);
         V all = hn::Set(d, 1.0f);
         ((all = hn::Mul(all, decay[T]), key[T] = hn::Mul(key[T], all),
@@ -105,6 +106,14 @@ HWY_INLINE void MakeBlock(std::index_sequence<T...>, std::index_sequence<P...>, 
 HWY_INLINE void MakeBlock(const float* keys, const float* queries, const float* between, const float* faded,
                           std::int64_t stride, Block& block) {
     MakeBlock(Tokens<kBlock>(), std::make_index_sequence<kPairs>(), keys, queries, between, faded, stride, block);
+}
+
+/// sum + numbers [S] times written [S], token by token.
+template <std::size_t... S>
+HWY_INLINE V AddEarlier(std::index_sequence<S...>, [[maybe_unused]] const float* HWY_RESTRICT numbers,
+                        [[maybe_unused]] const V* HWY_RESTRICT written, V sum) {
+    ((sum = hn::MulAdd(hn::Set(F32(), numbers[S]), written[S], sum)), ...);
+    return sum;
 }
 
 /// The vectors of a tile's row, and of one token's sums.

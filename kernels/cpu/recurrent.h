@@ -30,8 +30,9 @@ void implicit_weights_cpu(const RecurrentInput& input, std::int64_t b, std::int6
                           std::int64_t q_end, std::int64_t k_begin, std::int64_t k_end, float* out);
 void implicit_statistics_cpu(const RecurrentInput& input, ImplicitStatistics* statistics, float* dense);
 
-inline constexpr std::int64_t kRecurrentBlock = 4;  ///< tokens that a tile meets at once
-inline constexpr std::int64_t kImplicitRows = 32;   ///< of a task: whole vectors on every target
+inline constexpr std::int64_t kRecurrentBlock = 4;   ///< tokens that a tile meets at once
+inline constexpr std::int64_t kRecurrentGroup = 32;  ///< tokens whose numbers are made together
+inline constexpr std::int64_t kImplicitRows = 64;    ///< of a task: whole vectors on every target
 
 /// One value head of one sequence.
 struct RecurrentHead {

@@ -220,24 +220,36 @@ private:
         const float* value = values_ + x * kBlock * columns_ + n * width_;
         float* output = output_ + x * kBlock * columns_ + n * width_;
         for (int v = 0; v < kTileVectors; ++v) {
-            V written[T];
-            for (int t = 0; t < T; ++t) {
-                const std::int64_t at = (t * kTileVectors + v) * lanes;
-                V sum = hn::Load(d, value + t * columns_ + v * lanes);
-                if (head_.delta) {
-                    sum = hn::Sub(sum, hn::Load(d, held + at));
-                    for (int s = 0; s < t; ++s)
-                        sum = hn::NegMulAdd(hn::Set(d, block.of_keys[PairAt(t, s)]), written[s], sum);
-                }
-                written[t] = hn::Mul(hn::Set(d, block.weight[t]), sum);
-                V result = hn::Load(d, read + at);
-                for (int s = 0; own && s <= t; ++s)
-                    result = hn::MulAdd(hn::Set(d, block.of_queries[PairAt(t, s)]), written[s], result);
-                hn::Store(written[t], d, u + at);
-                hn::Store(result, d, output + t * columns_ + v * lanes);
-            }
+            const std::int64_t at = v * lanes;
+            Solve(Tokens<T>(), block, own, value + at, held + at, read + at, u + at, output + at);
         }
         WriteTile(Tokens<T>(), tile, state_.stride, size_, block, u);
+    }
+
+    /// One vector's columns: what the tokens write, and read.
+    template <std::size_t... T>
+    HWY_INLINE void Solve(std::index_sequence<T...>, const Block& block, bool own, const float* HWY_RESTRICT value,
+                          const float* HWY_RESTRICT held, const float* HWY_RESTRICT read, float* HWY_RESTRICT u,
+                          float* HWY_RESTRICT output) const {
+        V written[sizeof...(T)];
+        (SolveToken<T>(block, own, value + static_cast<std::int64_t>(T) * columns_, held, read, u,
+                       output + static_cast<std::int64_t>(T) * columns_, written),
+         ...);
+    }
+    template <std::size_t T>
+    HWY_INLINE void SolveToken(const Block& block, bool own, const float* HWY_RESTRICT value,
+                               const float* HWY_RESTRICT held, const float* HWY_RESTRICT read, float* HWY_RESTRICT u,
+                               float* HWY_RESTRICT output, V* HWY_RESTRICT written) const {
+        const F32 d;
+        const std::int64_t at = static_cast<std::int64_t>(T) * width_;
+        V fresh = hn::Load(d, value), result = hn::Load(d, read + at);
+        if (head_.delta)
+            fresh =
+                hn::Sub(fresh, AddEarlier(Tokens<T>(), block.of_keys + PairAt(T, 0), written, hn::Load(d, held + at)));
+        written[T] = hn::Mul(hn::Set(d, block.weight[T]), fresh);
+        if (own) result = AddEarlier(Tokens<T + 1>(), block.of_queries + PairAt(T, 0), written, result);
+        hn::Store(written[T], d, u + at);
+        hn::Store(result, d, output);
     }
 
     void EndChunk() {
@@ -300,10 +312,10 @@ void recurrent_forward_task(const RecurrentTask& task) {
 }
 
 std::int64_t recurrent_scratch(std::int64_t key_size, std::int64_t columns) {
-    const std::int64_t stride = pad_to_line(key_size), group = 4 * kRecurrentBlock;
+    const std::int64_t stride = pad_to_line(key_size), group = kRecurrentGroup;
     const std::int64_t padded = (columns + kMostPanel - 1) / kMostPanel * kMostPanel;
     return 2 * key_size * padded + (3 * kRecurrentBlock + 3) * stride + 2 * group * padded +
-           4 * (3 * kRecurrentBlock + 1) * stride;
+           group / kRecurrentBlock * (3 * kRecurrentBlock + 1) * stride;
 }
 
 }  // namespace headscope::kernels::cpu

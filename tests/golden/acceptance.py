@@ -80,25 +80,28 @@ def compare(path, exact, tolerances, case, layers):
             return verdict
         verdict.number("edges", "file", stored.edges(file)[1:-1], oracle_indicators.histogram_edges()[1:-1],
                        4 * np.finfo(np.float64).eps * 1e4)
-        site_of_layer = {int(layer): site for site, layer in enumerate(file["sites/layer"][()])}
+        sites_of_layer = {}
+        for site, layer in enumerate(file["sites/layer"][()]):
+            sites_of_layer.setdefault(int(layer), []).append(site)
         longest = max(len(trace.tokens) for trace in exact)
         row_step = case.row_step or oracle_indicators.default_row_step(longest)
         verdict.same("row_step", "file", file["logits/counts"].attrs["row_step"], row_step)
         kept = [layer for layer in range(layers) if layer not in case.skip]
-        absent = [layer for layer in kept if layer not in site_of_layer and (not case.layers or layer in case.layers)]
+        absent = [layer for layer in kept if layer not in sites_of_layer and (not case.layers or layer in case.layers)]
         verdict.same("sites", "file", absent, [])
         if absent:
             return verdict
         for s, trace in enumerate(exact):
             length = len(trace.tokens)
             verdict.same("ids", f"sequence {s}", file["tokens/ids"][s, :length], trace.tokens)
-            for n, layer in enumerate(kept):
+            places = [(layer, site) for layer in kept for site in sites_of_layer.get(layer, [None])]
+            for n, (layer, site) in enumerate(places):
                 if case.layers and layer not in case.layers:
                     continue
                 place = f"sequence {s} (length {length}) layer {layer}"
-                check_layer(verdict, file, place, s, site_of_layer[layer], trace, n, tolerances, row_step)
+                check_layer(verdict, file, place, s, site, trace, n, tolerances, row_step)
             verdict.same("empty_beyond", f"sequence {s}", stored.beyond_is_empty(file, s, length), True)
-            check_unmeasured(verdict, file, s, site_of_layer, case, layers)
+            check_unmeasured(verdict, file, s, sites_of_layer, case, layers)
             check_sequence(verdict, file, s, trace, tolerances, bool(case.skip or case.layers))
     return verdict
 
@@ -150,12 +153,12 @@ def check_without_matrix(verdict, file, place, s, site_index, implicit):
         verdict.same("no_matrix", f"{place} {group}", f"{group}/{s}/{site_index}" in file, False)
 
 
-def check_unmeasured(verdict, file, s, site_of_layer, case, layers):
+def check_unmeasured(verdict, file, s, sites_of_layer, case, layers):
     """Layers that were skipped or not asked for hold NaN, if the file has a place for them at all."""
     for layer in range(layers):
         asked = (not case.layers or layer in case.layers) and layer not in case.skip
-        if not asked and layer in site_of_layer:
-            values = file["indicators/entropy"][s, site_of_layer[layer]]
+        for site in sites_of_layer.get(layer, []) if not asked else []:
+            values = file["indicators/entropy"][s, site]
             verdict.same("unmeasured", f"sequence {s} layer {layer}", np.isnan(values).all(), True)
 
 

@@ -90,7 +90,7 @@ class Tolerances:
     def __init__(self, exact, single):
         sites = [n for n, site in enumerate(exact[0].sites) if site.weights is not None]
         pairs = list(zip(exact, single))
-        self.score = {n: self.of([(a.sites[n].scores[:, a.sites[n].allowed], b.sites[n].scores[:, a.sites[n].allowed])
+        self.score = {n: self.of([(a.sites[n].scores * a.sites[n].allowed, b.sites[n].scores * a.sites[n].allowed)
                                   for a, b in pairs]) for n in sites}
         self.state = {n: {name: self.of([(a.sites[n].states[name], b.sites[n].states[name]) for a, b in pairs])
                           for name in STATES} for n in sites}
@@ -169,13 +169,13 @@ def check_site(verdict, place, site, measured, tokens, causal, delta, row_step, 
 
     if site.unit_error is None:
         with np.errstate(divide="ignore"):
-            logarithm = np.log(weights[:, allowed])
+            logarithm = np.log(weights)
         edge, margin = np.log(oracle_indicators.SMALLEST_NORMAL_FLOAT32), 2 * delta + FLOOR * EPSILON * 128
-        surely, perhaps = (logarithm < edge - margin).sum(axis=1), (logarithm < edge + margin).sum(axis=1)
+        surely, perhaps = logarithm < edge - margin, logarithm < edge + margin
     else:
-        surely = ((weights + error)[:, allowed] < 0).sum(axis=1)
-        perhaps = ((weights - error)[:, allowed] < oracle_indicators.SMALLEST_NORMAL_FLOAT32).sum(axis=1)
-    total = np.count_nonzero(allowed)
+        surely, perhaps = weights + error < 0, weights - error < oracle_indicators.SMALLEST_NORMAL_FLOAT32
+    surely, perhaps = ((found & allowed).sum(axis=(1, 2)) for found in (surely, perhaps))
+    total = allowed.sum(axis=(-2, -1))
     verdict.between("zero_fraction", place, measured["zero_fraction"] * total, surely - 1e-6, perhaps + 1e-6)
 
     check_scores(verdict, place, site, measured, delta, row_step)
@@ -199,15 +199,15 @@ def check_scores(verdict, place, site, measured, delta, row_step):
     variance = expected["variance"]
     verdict.number("score_variance", place, measured["score_variance"], variance,
                    4 * delta * np.sqrt(variance) + 4 * delta**2 + 2 * FLOOR * EPSILON * variance)
-    heads, queries = scores.shape[:2]
+    queries = scores.shape[1]
     edges = oracle_indicators.histogram_edges()
     rows = oracle_indicators.sampled_rows(queries, row_step)
     bounds = np.asarray(oracle_indicators.OUTLIER_BOUNDS)
-    for h in range(heads):
-        low, high = counts_between(np.abs(scores[h][allowed]), bounds, delta)
-        every = np.count_nonzero(allowed)
+    for h, seen in enumerate(np.broadcast_to(allowed, scores.shape)):
+        low, high = counts_between(np.abs(scores[h][seen]), bounds, delta)
+        every = np.count_nonzero(seen)
         verdict.between("score_above", f"{place} head {h}", measured["score_above"][h], every - high, every - low)
-        sampled = scores[h][rows][allowed[rows]]
+        sampled = scores[h][rows][seen[rows]]
         low, high = counts_between(sampled, edges[1:], delta)
         verdict.between("histogram", f"{place} head {h}", np.cumsum(measured["histogram"][h].astype(np.int64)), low, high)
 

@@ -19,6 +19,8 @@ import h5py
 import numpy as np
 import xarray
 
+import read_analysis
+
 ENGINES = ("h5netcdf", "netcdf4", None)
 
 
@@ -83,6 +85,7 @@ def make(folder, program, checkpoint, write_samples, data_lines):
     common = (program, "analyze", checkpoint, "--text", "In the beginning", "--text", "And God said, Let there be light.")
     files = {"analysis": folder / "all.headscope.h5", "analysis, integers": folder / "integers.headscope.h5",
              "analysis, pair": folder / "pair.headscope.h5",
+             "analysis, recurrent layers": folder / "samples/recurrent.headscope.h5",
              "evaluation": folder / "a.evaluation.h5", "run": folder / "samples/first/run.h5"}
     run(*common, "-o", files["analysis"], "--record", "maps,attention,states,logits,norms")
     run(*common, "-o", files["analysis, integers"], "--record", "maps", "--maps-int16")
@@ -111,6 +114,7 @@ def main():
         with tempfile.TemporaryDirectory() as name:
             files = make(pathlib.Path(name), *map(pathlib.Path, sys.argv[1:]))
             found = {kind: check(path) for kind, path in files.items()}
+            found["analysis, recurrent layers"] += read_analysis.check_recurrent(files["analysis, recurrent layers"])
             found["analysis, integers"] += near(files["analysis, integers"], files["analysis"])
     for kind, problems in found.items():
         print(f"{kind}: {'; '.join(problems) or 'read the same by all'}")

@@ -18,6 +18,8 @@ from native_models import everything, matrix
 def case(name, kind, tokens, file_type="F32", **options):
     config = {"model_type": kind, "vocab_size": 37, "hidden_size": 24, "num_hidden_layers": 2, "norm_eps": 1e-3,
               "intermediate_size": 27} | options
+    if kind == "mamba2":  # which has no feed-forward
+        config.pop("intermediate_size")
     data = {"config": config, "file_type": file_type, "shards": 1, "ids": tokens,
             "tensors": {key: list(shape) for key, shape in sorted(random_fla.shapes(config).items())}}
     with tempfile.TemporaryDirectory() as folder:
@@ -50,6 +52,9 @@ def cases():
     yield case("gla", "gla", two, num_heads=3)
     yield case("gla-groups-convolved", "gla", one, num_heads=4, num_kv_heads=2, expand_k=1.0, use_short_conv=True,
                conv_size=3, use_output_gate=False, clamp_min=-0.042, attn=softmax)
+    yield case("mamba2", "mamba2", two, head_dim=6, state_size=5)
+    yield case("mamba2-groups-biases", "mamba2", one, head_dim=4, state_size=3, expand=1, n_groups=3, conv_kernel=2,
+               use_bias=True, tie_word_embeddings=True)
     yield case("transformer", "transformer", two, num_heads=4)
     yield case("transformer-norms-window", "transformer", one, num_heads=4, num_kv_heads=2, qkv_bias=True, qk_norm=True,
                window_size=3, rope_theta=100.0, tie_word_embeddings=True)

@@ -2,8 +2,8 @@
 """Every number of an analysis file, from dense attention weights and scores, in float64 numpy.
 
 An oracle: written from the definitions (docs/file-formats.md and the papers' formulas) alone, slow and obvious, with
-no line in common with the kernels. Shapes: weights and scores [H, Lq, Lk], `allowed` [Lq, Lk] (bool, what the model's
-own mask lets through), tokens [L]. Rows are queries, columns keys, both counted from 0.
+no line in common with the kernels. Shapes: weights and scores [H, Lq, Lk], `allowed` [Lq, Lk] or, where heads differ,
+[H, Lq, Lk] (bool, what the model's own mask lets through), tokens [L]. Rows are queries, columns keys, both counted from 0.
 """
 
 import numpy as np
@@ -32,7 +32,12 @@ def sampled_rows(queries, row_step):
 
 def live_queries(allowed):
     """Queries that see at least one key: the L of all formulas."""
-    return int(np.count_nonzero(allowed.any(axis=1)))
+    return int(allowed.any(axis=-1).sum(axis=-1).max())
+
+
+def allowed_of(values, allowed):
+    """Of each head's [Lq, Lk] those that are allowed, one after the other."""
+    return [one[mask] for one, mask in zip(values, np.broadcast_to(allowed, values.shape))]
 
 
 def entropy(weights):
@@ -120,7 +125,7 @@ def indicators(weights, allowed, causal, tokens=None, cross=False, virtual_sink=
     result["density"] = weights[:, :, 1:].sum(axis=(1, 2)) / queries
     result["sparsity"] = 1.0 - result["density"] - result["sink"]
     small = (weights < SMALLEST_NORMAL_FLOAT32) & allowed
-    result["zero_fraction"] = small.sum(axis=(1, 2)) / np.count_nonzero(allowed)
+    result["zero_fraction"] = small.sum(axis=(1, 2)) / allowed.sum(axis=(-2, -1))
     result["mean_distance"] = (weights * (i - j)).sum(axis=(1, 2)) / queries
     result["virtual_sink"] = np.full(heads, np.nan) if virtual_sink is None else virtual_sink.sum(axis=1) / queries
     for pattern in ("duplicate", "induction"):
@@ -134,14 +139,13 @@ def indicators(weights, allowed, causal, tokens=None, cross=False, virtual_sink=
 
 def score_statistics(scores, allowed):
     """/logits/{minimum, maximum, mean, variance, above} over all allowed pairs. [H], above [H, 3]"""
-    values = np.asarray(scores, dtype=np.float64)[:, allowed]
-    mean = values.mean(axis=1)
+    heads = allowed_of(np.asarray(scores, dtype=np.float64), allowed)
     return {
-        "minimum": values.min(axis=1),
-        "maximum": values.max(axis=1),
-        "mean": mean,
-        "variance": ((values - mean[:, None]) ** 2).mean(axis=1),
-        "above": np.stack([(np.abs(values) > bound).sum(axis=1) for bound in OUTLIER_BOUNDS], axis=1),
+        "minimum": np.array([values.min() for values in heads]),
+        "maximum": np.array([values.max() for values in heads]),
+        "mean": np.array([values.mean() for values in heads]),
+        "variance": np.array([values.var() for values in heads]),
+        "above": np.array([[(np.abs(values) > bound).sum() for bound in OUTLIER_BOUNDS] for values in heads]),
     }
 
 
@@ -152,7 +156,7 @@ def histogram(scores, allowed, row_step=None):
     edges = histogram_edges()
     counts = np.zeros((heads, len(edges) - 1), dtype=np.int64)
     for h in range(heads):
-        values = scores[h, rows][allowed[rows]]
+        values = scores[h, rows][np.broadcast_to(allowed, scores.shape)[h, rows]]
         index = np.searchsorted(edges, values, side="right") - 1
         counts[h] = np.bincount(index, minlength=len(edges) - 1)
     return counts

@@ -29,8 +29,8 @@ def case(name, layers, tokens, *, keep=("logits",), **options):
         traces = [native_oracle.run(native_oracle.load(folder, True), sequence, True) for sequence in tokens]
     data["logits"] = everything([trace.logits for trace in traces])
     if "attention" in keep:  # of layers without a matrix: none, or the implicit one of their state
-        data["attention"] = [everything([matrix(trace.sites[layer]) for trace in traces])
-                             for layer, mixer in enumerate(layers) if mixer != "mlp"]
+        data["attention"] = [everything([matrix(trace.sites[n]) for trace in traces])
+                             for n, site in enumerate(traces[0].sites) if matrix(site) is not None]
     return f"native-{name}", data
 
 
@@ -53,6 +53,18 @@ OTHERWISE = {
     "retnet": dict(num_heads=6, num_key_value_heads=2, head_dim=4, expand_v=1.5, use_gate=False, rope_theta=50.0),
     "gla": dict(num_heads=4, num_key_value_heads=2, head_dim=3, expand_v=1.0, conv_size=4, use_gate=False,
                 clamp_min=-0.04),
+    "lightning": dict(num_heads=2, head_dim=5, expand_v=0.6),
+    "kda": dict(num_heads=2, head_dim=3, expand_v=2.0, conv_size=2, allow_neg_eigval=True),
+    "natsl": dict(num_heads=2, head_dim=8, expand_v=1.5, num_softmax_heads=4, chunk_size=4, conv_size=3, rope_theta=50.0,
+                  allow_neg_eigval=True),
+}
+# Table 4's ablations of NAtS-L, and what is left.
+ABLATIONS = {
+    "softmax-inside": dict(inside_chunk="softmax", conv_size=0),
+    "linear-inside": dict(inside_chunk="linear", rotary=False),
+    "kept-whole": dict(decay_in_softmax_chunks=False, softmax_reads_conv=False),
+    "one-norm": dict(norm="sum", weights="input"),
+    "no-weights": dict(weights="none", num_softmax_heads=2),
 }
 
 
@@ -63,6 +75,9 @@ def cases():
                    num_key_value_heads=4, tie_word_embeddings=True, rotary=mixer != "static_emb_qk")
     for mixer, options in OTHERWISE.items():
         yield case(f"{mixer}-options", [mixer, "standard"], [ids(21, 37)], mixers={mixer: options},
+                   keep=("logits", "attention"))
+    for name, options in ABLATIONS.items():
+        yield case(f"natsl-{name}", ["natsl"], [ids(21, 37)], mixers={"natsl": OTHERWISE["natsl"] | options},
                    keep=("logits", "attention"))
     # Neither convolution nor writes of their own; and heads that are there once.
     yield case("deltanet-plain", ["deltanet"], [ids(9, 37)], keep=("logits", "attention"),

@@ -25,6 +25,12 @@ RECURRENT = {
                      allow_neg_eigval=False, use_beta=True, qk_activation="silu", qk_norm="l2"),
     "retnet": dict(num_heads=0, num_key_value_heads=0, head_dim=0, expand_v=2.0, use_gate=True, rope_theta=0.0),
     "gla": dict(num_heads=0, num_key_value_heads=0, head_dim=0, expand_v=2.0, conv_size=0, use_gate=True, clamp_min=0.0),
+    "natsl": dict(num_heads=0, head_dim=0, expand_v=2.0, num_softmax_heads=0, chunk_size=64, conv_size=4,
+                  softmax_reads_conv=True, rotary=True, rope_theta=10000.0, decay_in_softmax_chunks=True,
+                  inside_chunk="both", norm="each", weights="query", choice="argmax", allow_neg_eigval=False,
+                  score_gradient_all=False),
+    "lightning": dict(num_heads=0, head_dim=0, expand_v=1.0),
+    "kda": dict(num_heads=0, head_dim=0, expand_v=1.0, conv_size=4, allow_neg_eigval=False),
 }
 GLA_RANK = 16
 
@@ -39,6 +45,8 @@ def recurrent_sizes(config, mixer):
     options["sharing"] = queries // (options.get("num_key_value_heads") or queries)
     options["value_dim"] = round(options["head_dim"] * options["expand_v"])
     options["conv_size"] = options.get("conv_size", 0)
+    if mixer == "natsl":
+        options["num_softmax_heads"] = options["num_softmax_heads"] or queries
     return options
 
 
@@ -52,6 +60,26 @@ def recurrence(query, key, value, write, log_decay, delta):
         news = value[:, i] - torch.einsum("hkv,hk->hv", state, key[:, i]) if delta else value[:, i]
         state = state + torch.einsum("hk,hv->hkv", key[:, i], write[:, i, None] * news)
         rows.append(torch.einsum("hkv,hk->hv", state, query[:, i]) / key.shape[2] ** 0.5)
+    return torch.stack(rows, 1)
+
+
+def in_chunks(query, key, value, write, log_decay, linear, size, decays_dropped, reads_own_chunk):
+    """recurrence() by the delta rule with NAtS-L's chunks of `size` tokens: at a chunk's end the state is what it was at
+    the start, decayed or not, plus linear [H, chunks] times what the chunk's tokens made of that."""
+    state = start = torch.zeros(*key.shape[::2], value.shape[2], dtype=value.dtype)
+    since, rows = 0, []
+    for i in range(key.shape[1]):
+        decay = log_decay[:, i, :, None]
+        since = since + decay
+        state = decay.exp() * state
+        news = write[:, i, None] * (value[:, i] - torch.einsum("hkv,hk->hv", state, key[:, i]))
+        state = state + torch.einsum("hk,hv->hkv", key[:, i], news)
+        seen = state if reads_own_chunk else since.exp() * start
+        rows.append(torch.einsum("hkv,hk->hv", seen, query[:, i]) / key.shape[2] ** 0.5)
+        if (i + 1) % size == 0:
+            old = since.exp() * start if decays_dropped else start
+            start = old + linear[:, i // size, None, None] * (state - old)
+            state, since = start, 0
     return torch.stack(rows, 1)
 
 
@@ -204,7 +232,15 @@ class Native:
     def decays(self, mixer, stem, options, x):
         """ln of what each token leaves of the state, [heads, L, 1 or key size]."""
         heads = options["num_value_heads"]
-        if mixer == "gated_deltanet":
+        if mixer == "kda":
+            logits = self.linear(stem + "f_b_proj", self.linear(stem + "f_a_proj", x)) + self.tensors[stem + "dt_bias"]
+            step = torch.nn.functional.softplus(logits).unflatten(-1, (heads, -1)).transpose(0, 1)
+            return -self.tensors[stem + "A_log"].exp().view(-1, 1, 1) * step
+        if mixer == "lightning":
+            layer, last = int(stem.split(".")[2]), len(self.mixers) - 1
+            slopes = 2.0 ** (-8.0 * torch.arange(1, heads + 1).to(self.type) / heads) * (1 - layer / (last + 1e-5) + 1e-5)
+            return -slopes[:, None, None].expand(-1, len(x), 1)
+        if mixer in ("gated_deltanet", "natsl"):
             step = torch.nn.functional.softplus(self.linear(stem + "a_proj", x) + self.tensors[stem + "dt_bias"])
             return (-self.tensors[stem + "A_log"].exp() * step).T[..., None]
         if mixer == "gla":
@@ -221,7 +257,7 @@ class Native:
         return of the unit matrix as values."""
         options = recurrent_sizes(self.config, mixer)
         parts = self.convolved_heads(stem, options, x)
-        delta, heads = mixer.endswith("deltanet"), options["num_value_heads"]
+        delta, heads = mixer.endswith("deltanet") or mixer == "kda", options["num_value_heads"]
         query, key = parts["q"], parts["k"]
         if delta and options.get("qk_norm") == "sum":
             query, key = (part / part.sum(-1, keepdim=True) for part in (query, key))
@@ -229,6 +265,8 @@ class Native:
             query, key = (part / torch.sqrt(part.pow(2).sum(-1, keepdim=True) + 1e-6) for part in (query, key))
         if mixer == "retnet":
             query, key = self.rotate(query, options["rope_theta"]), self.rotate(key, options["rope_theta"])
+        if mixer == "lightning":  # no scale
+            query = query * query.shape[2] ** 0.5
         write = torch.ones(heads, len(x), dtype=self.type)
         if delta and options.get("use_beta", True):
             write = torch.sigmoid(self.linear(stem + "b_proj", x)).T
@@ -236,10 +274,73 @@ class Native:
             write = 2 * write
         walk = lambda value: recurrence(query, key, value, write, self.decays(mixer, stem, options, x), delta)
         unit = torch.eye(len(x), dtype=self.type).expand(heads, -1, -1)
-        normal = self.norm(stem + "o_norm.weight", walk(parts["v"])).transpose(0, 1).flatten(1)
+        mixed = walk(parts["v"])
+        if mixer == "lightning":
+            gate = torch.sigmoid(self.linear(stem + "g_proj", x))
+            return self.norm(stem + "o_norm.weight", mixed.transpose(0, 1).flatten(1)) * gate, walk(unit)
+        normal = self.norm(stem + "o_norm.weight", mixed).transpose(0, 1).flatten(1)
+        if mixer == "kda":
+            return normal * torch.sigmoid(self.linear(stem + "g_b_proj", self.linear(stem + "g_a_proj", x))), walk(unit)
         if options["use_gate"]:
             normal = normal * torch.nn.functional.silu(self.linear(stem + "g_proj", x))
         return normal, walk(unit)
+
+    def types(self, stem, options, x):
+        """[heads, chunks, 2]: (1, 0) where a chunk is softmax's, (0, 1) where it is linear."""
+        chunks = x.split(options["chunk_size"])
+        scores = self.linear(stem + "score_proj", torch.stack([chunk.mean(0) for chunk in chunks]))
+        linear = (scores[:, 1::2] > scores[:, ::2]).T.to(self.type)
+        return torch.stack([1 - linear, linear], -1)
+
+    def natsl(self, stem, x):
+        """[L, heads * value size], what the softmax branch did, and the linear branch's implicit matrix."""
+        options, length = recurrent_sizes(self.config, "natsl"), len(x)
+        heads, wide, size = options["num_heads"], options["num_softmax_heads"], options["chunk_size"]
+        parts = self.convolved_heads(stem, options, x)
+        types = self.types(stem, options, x)
+        flat = lambda part: part.transpose(0, 1).flatten(1)
+        narrow = lambda rows: rows.unflatten(1, (wide, -1)).transpose(0, 1)
+        rows = {name: flat(part) for name, part in parts.items()}
+        read = rows if options["softmax_reads_conv"] else {n: self.linear(f"{stem}{n}_proj", x) for n in "qkv"}
+
+        # Softmax.
+        states = {name: narrow(part) for name, part in read.items()}
+        for name in "qk":
+            states[name] = self.norm(f"{stem}{name}_norm.weight", states[name])
+        turned = {n: self.rotate(states[n], options["rope_theta"]) if options["rotary"] else states[n] for n in "qk"}
+        scores = turned["q"] @ turned["k"].transpose(1, 2) / states["q"].shape[2] ** 0.5
+        chunk = torch.arange(length) // size
+        own = (chunk[:, None] == chunk).to(self.type) * (options["inside_chunk"] != "linear")
+        softmax = types[..., 0].repeat_interleave(wide // heads, 0)[:, chunk]  # [wide, keys]
+        factors = torch.where(chunk[:, None] == chunk, own, softmax[:, None, :]).tril()
+        seen = factors > 0
+        highest = scores.masked_fill(~seen, -torch.inf).amax(-1, keepdim=True)
+        # Hidden keys count, too, as a factor of 0; rows that see none are 0 whatever the factors.
+        terms = (scores - highest.nan_to_num(neginf=0)).exp() * factors * seen.any(-1, keepdim=True)
+        total = terms.sum(-1, keepdim=True)
+        weights = terms / torch.where(total > 0, total, torch.ones_like(total))
+        by_softmax = weights @ states["v"]
+
+        # Gated DeltaNet.
+        query, key = (parts[n] / torch.sqrt(parts[n].pow(2).sum(-1, keepdim=True) + 1e-6) for n in "qk")
+        write = torch.sigmoid(self.linear(stem + "b_proj", x)).T * (2 if options["allow_neg_eigval"] else 1)
+        walk = lambda value: in_chunks(query, key, value, write, self.decays("natsl", stem, options, x), types[..., 1],
+                                       size, options["decay_in_softmax_chunks"], options["inside_chunk"] != "softmax")
+        by_state = narrow(flat(walk(parts["v"])))
+
+        shares = 1
+        if options["weights"] != "none":
+            source = rows["q"] if options["weights"] == "query" else x
+            shares = torch.softmax(self.linear(stem + "weight_proj", source).unflatten(1, (wide, 2)), -1).transpose(0, 1)
+        first, second = (shares, shares) if options["weights"] == "none" else (shares[..., :1], shares[..., 1:])
+        if options["norm"] == "sum":
+            mixed = self.norm(stem + "o_norm.weight", first * by_state + second * by_softmax)
+        else:
+            mixed = (first * self.norm(stem + "linear_norm.weight", by_state)
+                     + second * self.norm(stem + "softmax_norm.weight", by_softmax))
+        gate = torch.nn.functional.silu(self.linear(stem + "g_proj", x))
+        implicit = walk(torch.eye(length, dtype=self.type).expand(heads, -1, -1))
+        return flat(mixed) * gate, (scores, weights, states, None, seen), implicit
 
     def mlp(self, stem, x):
         gate = torch.nn.functional.silu(self.linear(stem + "gate_proj", x))
@@ -254,6 +355,8 @@ class Native:
         for name, x in streams.items():
             if mixer == "mlp":
                 mixed, seen_here = self.mlp(own, normed[name]), None
+            elif mixer == "natsl":
+                mixed, *seen_here = self.natsl(own, normed[name])
             elif mixer in RECURRENT:
                 mixed, seen_here = self.recurrent(mixer, own, normed[name])
             else:
@@ -273,7 +376,7 @@ class Native:
         return after, seen
 
     def run(self, tokens):
-        """logits [L, V], hidden [layers + 1, L, d], and for each layer None or (scores, weights, {q, k, v}, ...), or the
+        """logits [L, V], hidden [layers + 1, L, d], and for each site None or (scores, weights, {q, k, v}, ...), or the
         implicit matrix of a mixer with a state."""
         table, length = self.tensors["model.embed_tokens.weight"], len(tokens)
         streams = {"text": table[torch.tensor(tokens)]}
@@ -286,7 +389,7 @@ class Native:
         for layer in self.layers:
             streams, happened = self.block(layer, streams, embeddings)
             hidden.append(streams["text"])
-            seen.append(happened)
+            seen += happened if isinstance(happened, list) else [happened]
         final = self.norm("model.norm.weight", streams["text"])
         head = self.tensors.get("lm_head.weight", table)
         return final @ head.T, hidden, seen
@@ -311,8 +414,9 @@ def run(model, tokens, precise):
         if torch.is_tensor(happened):
             sites.append(oracle.Site(implicit=numpy(happened)))
             continue
-        scores, weights, states, taylor = happened
-        site = oracle.Site(numpy(scores), numpy(weights), np.tril(np.ones(scores.shape[1:], dtype=bool)))
+        scores, weights, states, taylor, *seen = happened
+        allowed = seen[0].numpy() if seen else np.tril(np.ones(scores.shape[1:], dtype=bool))
+        site = oracle.Site(numpy(scores), numpy(weights), allowed)
         if taylor is not None:
             site.row_constant, site.constant_error, site.unit_error = (numpy(value) for value in taylor)
         site.states = {name: numpy(value) for name, value in states.items()}

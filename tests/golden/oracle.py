@@ -24,6 +24,7 @@ from transformers.models.ministral3 import modeling_ministral3
 import fla_oracle
 import native_oracle
 import oracle_encoders
+import oracle_hybrids
 from random_decoders import falcon_groups
 
 
@@ -87,7 +88,8 @@ def load(folder, precise, skip=()):
     if config.model_type in oracle_encoders.ENCODERS:
         model = oracle_encoders.load(folder, config, options)
     else:
-        kind = AutoModelForImageTextToText if config.model_type in ("mistral3", "llama4") else AutoModelForCausalLM
+        kind = AutoModelForImageTextToText if config.model_type in (
+            "mistral3", "llama4", *oracle_hybrids.WITH_IMAGES) else AutoModelForCausalLM
         model = kind.from_pretrained(folder, **options)
     if skip:
         layers = blocks(model)
@@ -120,11 +122,13 @@ def blocks(model):
     return getattr(base, "language_model", base).layers
 
 
-DEEPSEEK = ("deepseek_v2", "deepseek_v3")
+DEEPSEEK = ("deepseek_v2", "deepseek_v3", "kimi_linear")
 
 
 def projections(model, block):
-    """{q, k, v: module} or, in GPT-2, the one module that makes all three."""
+    """{q, k, v: module} or, in GPT-2, the one module that makes all three. Of a layer with a state: none."""
+    if oracle_hybrids.is_hybrid(model) and oracle_hybrids.has_state(block):
+        return {}
     if model.config.model_type == "gpt2":
         return {"qkv": block.attn.c_attn}
     if oracle_encoders.blocks(model) is not None:
@@ -156,6 +160,8 @@ def precise_norm(self, hidden):
 
 @dynamic_rope_update
 def precise_rotary(self, x, position_ids):
+    # Of a text, Qwen3.5's three positions of each token are the same one.
+    position_ids = position_ids[0] if position_ids.dim() == 3 else position_ids
     angles = position_ids[..., None].double() * self.inv_freq.double()
     if type(self).__name__ in ("DeepseekV2RotaryEmbedding", "Llama4TextRotaryEmbedding"):
         return torch.polar(torch.ones_like(angles), angles) * self.attention_scaling
@@ -210,15 +216,19 @@ def precise_positions(table):
 
 
 def make_precise(model):
+    hybrid = oracle_hybrids.is_hybrid(model)
     for module in model.modules():
         name = type(module).__name__
+        oracle_hybrids.make_precise(module)
+        if hybrid and not name.endswith("RotaryEmbedding"):
+            continue  # oracle_hybrids.watched lifts the rest
         if name.endswith("RMSNorm"):
             module.forward = types.MethodType(precise_norm, module)
         elif name in ("CohereLayerNorm", "Cohere2LayerNorm"):
             module.forward = types.MethodType(precise_layer_norm, module)
         elif name == "OlmoLayerNorm":
             module.forward = types.MethodType(precise_bare_norm, module)
-        elif name == "Llama4VisionRotaryEmbedding":
+        elif name.endswith("VisionRotaryEmbedding"):
             continue
         elif name.endswith("RotaryEmbedding") and isinstance(module.rope_type, dict):
             module.forward = types.MethodType(oracle_encoders.precise_rotary, module)
@@ -303,12 +313,21 @@ def run(model, tokens, precise):
     causal = model.config.model_type not in oracle_encoders.ENCODERS and bool(getattr(model.config, "is_causal", True))
 
     def record(scores, weights):
+        if model.config.model_type == "diffllama" and len(sites) > 0 and np.array_equal(
+                sites[-1].weights, weights.double().numpy()):
+            return  # transformers computes the same weights twice, for two halves of the values
         if model.config.model_type == "gpt_oss":
             site = with_sink(scores, weights, blocks(model)[len(sites)].self_attn.sinks.detach())
         else:
             site = Site(oracle_encoders.relative(model, scores).double().numpy(), weights.double().numpy())
         site.allowed = site.scores[0] > torch.finfo(scores.dtype).min / 2
+        if model.config.model_type == "diffllama":
+            own = blocks(model)[len(sites)].self_attn
+            site.implicit = oracle_hybrids.difference(own, weights[None].detach())[0].double().numpy()
         sites.append(site)
+
+    def record_implicit(weights):
+        sites.append(Site(implicit=weights[0].detach().double().numpy()))
 
     states = {}
     for layer, block in enumerate(blocks(model)):
@@ -328,12 +347,13 @@ def run(model, tokens, precise):
 
         handles.append(block.register_forward_pre_hook(before, with_kwargs=True))
         handles.append(block.register_forward_hook(after))
-    with torch.no_grad(), lifted(model) if precise else nullcontext(), watched_softmax(record, precise):
+    watched = oracle_hybrids.watched(model, blocks(model), precise, record_implicit)
+    with torch.no_grad(), lifted(model) if precise else nullcontext(), watched_softmax(record, precise), watched:
         output = model(torch.tensor([tokens]), **({"use_cache": False} if causal else {}))
     for handle in handles:
         handle.remove()
     for layer, site in enumerate(sites):
-        site.states = states[layer]
+        site.states = states.get(layer, {})
         if (shared := site.states.pop("shared_k", None)) is not None:
             own = site.states["k"]
             site.states["k"] = np.concatenate((own, np.broadcast_to(shared, (len(own), *shared.shape))), axis=-1)

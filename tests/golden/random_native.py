@@ -74,16 +74,33 @@ def recurrent_shapes(config, mixer):
     names = {f"{part}_proj.weight": (count, d) for part, count in rows.items()}
     if options["conv_size"]:
         names |= {f"{part}_conv1d.weight": (count, 1, options["conv_size"]) for part, count in rows.items()}
-    if options["use_gate"]:
+    if options.get("use_gate", mixer == "natsl") or mixer == "lightning":
         names["g_proj.weight"] = (heads * value, d)
-    if mixer.endswith("deltanet") and options.get("use_beta", True):
+    if mixer == "natsl":
+        return names | natsl_shapes(options, d), heads * value
+    if mixer == "kda":
+        names |= {"f_a_proj.weight": (size, d), "f_b_proj.weight": (rows["q"], size), "g_a_proj.weight": (size, d),
+                  "g_b_proj.weight": (heads * value, size), "A_log": (1, 1, heads, 1), "dt_bias": (rows["q"],)}
+    if mixer == "kda" or mixer.endswith("deltanet") and options.get("use_beta", True):
         names["b_proj.weight"] = (heads, d)
     if mixer == "gated_deltanet":
         names |= {"a_proj.weight": (heads, d), "A_log": (heads,), "dt_bias": (heads,)}
     if mixer == "gla":
         names |= {"gk_proj.0.weight": (GLA_RANK, d), "gk_proj.1.weight": (rows["k"], GLA_RANK),
                   "gk_proj.1.bias": (rows["k"],)}
-    return names | {"o_norm.weight": (value,)}, heads * value
+    return names | {"o_norm.weight": (heads * value if mixer == "lightning" else value,)}, heads * value
+
+
+def natsl_shapes(options, d):
+    """What a NAtS-L layer has beside projections, convolutions and the gate."""
+    heads, wide, keys = options["num_heads"], options["num_softmax_heads"], options["num_heads"] * options["head_dim"]
+    value = heads * options["value_dim"] // wide
+    names = {"b_proj.weight": (heads, d), "a_proj.weight": (heads, d), "A_log": (heads,), "dt_bias": (heads,),
+             "score_proj.weight": (2 * heads, d), "q_norm.weight": (keys // wide,), "k_norm.weight": (keys // wide,)}
+    if options["weights"] != "none":
+        names["weight_proj.weight"] = (2 * wide, keys if options["weights"] == "query" else d)
+    norms = ("linear_norm", "softmax_norm") if options["norm"] == "each" else ("o_norm",)
+    return names | {f"{name}.weight": (value,) for name in norms}
 
 
 def values(config, seed, gain):
@@ -163,7 +180,13 @@ def drawn_options(draw, mixer):
         elif key == "clamp_min":
             options[key] = draw.choice((0.0, -0.05))
         elif key == "rope_theta":
-            options[key] = draw.choice((0.0, 50.0))
+            options[key] = 50.0 if mixer == "natsl" else draw.choice((0.0, 50.0))
+    if mixer == "natsl":
+        value = round(size * options["expand_v"])
+        group = draw.choice([n for n in (1, 2) if size // n % 2 == 0 and value % n == 0])
+        options |= {"num_softmax_heads": heads * group, "chunk_size": draw.choice((3, 16, 64)),
+                    "inside_chunk": draw.choice(("both", "softmax")), "norm": draw.choice(("each", "sum")),
+                    "weights": draw.choice(("query", "input", "none"))}
     if options.get("use_beta") is False:  # the state would grow without end
         options["allow_neg_eigval"] = False
     return options
@@ -195,6 +218,15 @@ def cases():
             case(f"{mixer}-even-skipped", mixed, (65, 2), skip=replaced),
             Case(f"native-{mixer}-drawn", with_options(drawn, mixer=mixer), lengths=(65, 130, 1)),
         ]
+    small = dict(num_heads=3, head_dim=8, expand_v=1.5, num_softmax_heads=6, chunk_size=8)
+    listed += [
+        case(f"natsl-{name}", ["natsl", "standard", "natsl"], few, mixers={"natsl": small | options})
+        for name, options in {
+            "small-chunks": {}, "softmax-inside": dict(inside_chunk="softmax"),
+            "kept-whole": dict(decay_in_softmax_chunks=False, rotary=False),
+            "one-norm": dict(norm="sum", weights="input", softmax_reads_conv=False),
+            "no-weights": dict(weights="none", conv_size=0, allow_neg_eigval=True)}.items()
+    ]
     listed += [
         case(f"approximate-{'-'.join(options.values())}", ["approximate", "standard"], few, mixers={"approximate": options})
         for options in APPROXIMATE[1:]

@@ -21,10 +21,12 @@ ATTRIBUTES = {
     "model_type": str, "model_sha256": str, "settings": str, "seed": np.uint64, "max_positions": np.int64,
     "complete": np.int32,
 }
+OF_IMPLICIT = ("entropy", "entropy_row_mean", "concentration")
 PER_HEAD = (
     "entropy", "entropy_row_mean", "concentration", "sink", "density", "sparsity", "zero_fraction", "mean_distance",
     "duplicate", "induction", "virtual_sink",
 )
+SIZED = ("/maps", "/attention", "/value_products", "/implicit_attention")  # by the site's own sizes
 SITE_NUMBERS = ("layer", "heads", "key_value_heads", "key_size", "value_size", "causal", "has_matrix", "measured")
 SITE_TEXTS = ("stack", "kind", "branch", "query_stream", "key_stream")
 HEADS = ("sequence", "site", "head")
@@ -59,7 +61,7 @@ class Checker:
         for axis, wanted in enumerate(dimensions):
             dimension = dataset.dims[axis]
             # Where sites differ in a size, the first takes the plain name.
-            named = dimension.label == wanted or (path.startswith(("/maps", "/attention", "/value_products"))
+            named = dimension.label == wanted or (path.startswith(SIZED)
                                                   and dimension.label == f"{wanted}_{dataset.shape[axis]}")
             self.demand(named, f"{path}: dimension {axis} labelled {dimension.label!r}, expected {wanted!r}")
             self.demand(len(dimension) == 1, f"{path}: dimension {axis} has {len(dimension)} scales")
@@ -89,8 +91,12 @@ def check_file(path):
                 check_experts(check, sizes)
             if "problems" in file:
                 check.dataset("/problems", file["problems"].shape[:1], "text", ("problem",))
+            if "token_types" in file:
+                check_branches(check, sizes)
             for s in range(sizes["S"]):
                 check_maps_and_attention(check, sizes, s)
+                if "implicit_attention" in file:
+                    check_implicit(check, sizes, s)
             check_nothing_else(check)
         groups = ["/"]
         file.visititems(lambda name, item: groups.append(name) if isinstance(item, h5py.Group) else None)
@@ -119,6 +125,9 @@ def check_tokens_and_sites(check):
     check.dataset("/model/mixer", (layers,), "text", ("layer",))
     for name in SITE_NUMBERS:
         check.dataset(f"/sites/{name}", (sites,), "int32", ("site",))
+    if "has_implicit" in file["sites"]:
+        implicit = check.dataset("/sites/has_implicit", (sites,), "int32", ("site",))
+        check.demand(not (implicit[()] & file["sites/has_matrix"][()]).any(), "/sites: two matrices at one site")
     for name in SITE_TEXTS:
         check.dataset(f"/sites/{name}", (sites,), "text", ("site",))
     check.dataset("/sites/done", (count, sites), "int8", ("sequence", "site"))
@@ -146,7 +155,7 @@ def check_tokens_and_sites(check):
     decoders = np.flatnonzero(file["sites/stack"].asstr()[()] == "decoder")
     output = both[0][:, decoders[0]] if len(decoders) else file["tokens/length"][()]
     return {"queries": both[0], "keys": both[1], "output": output, "S": count, "n": sites, "H": int(heads.max(initial=0)), "L": longest, "layers": layers, "done": done,
-            "heads": np.arange(heads.max(initial=0)) < heads[:, None]}
+            "matrix": file["sites/has_matrix"][()] != 0, "heads": np.arange(heads.max(initial=0)) < heads[:, None]}
 
 
 def stream_length(check, stream, s):
@@ -159,8 +168,10 @@ def check_numbers(check, z):
     for name in PER_HEAD:
         dataset = check.dataset(f"/indicators/{name}", shape, "float64", HEADS)
         if dataset is not None and name not in ("virtual_sink", "duplicate", "induction"):
-            check.finite(f"/indicators/{name}", dataset[()], exists)
+            own = exists if name in OF_IMPLICIT else exists & z["matrix"][:, None]
+            check.finite(f"/indicators/{name}", dataset[()], own)
     check.dataset("/indicators/head_diversity", shape[:2], "float64", HEADS[:2])
+    exists &= z["matrix"][:, None]  # of an implicit matrix there are the first three alone
     distances = check.file["local_distance"].shape[0]
     focus = check.dataset("/indicators/local_focus", (*shape, distances), "float64", (*HEADS, "local_distance"))
     mass = check.dataset("/indicators/column_mass", (*shape, z["L"]), "float32", (*HEADS, "token"))
@@ -178,7 +189,8 @@ def check_numbers(check, z):
         if thumbnails is not None:
             rows, columns = (np.arange(size) < np.minimum(128, z[side])[..., None] for side in ("queries", "keys"))
             blocks = rows[..., :, None] & columns[..., None, :]
-            check.finite(f"/thumbnails/{name}", thumbnails[()], exists[..., None, None] & blocks[:, :, None])
+            drawn = exists | (z["done"] & ("implicit_attention" in check.file))[:, :, None] & z["heads"]
+            check.finite(f"/thumbnails/{name}", thumbnails[()], drawn[..., None, None] & blocks[:, :, None])
 
 
 def check_scores(check, z):
@@ -189,7 +201,7 @@ def check_scores(check, z):
     for name in ("minimum", "maximum", "mean", "variance"):
         values = check.dataset(f"/logits/{name}", shape, "float64", HEADS)
         if values is not None:
-            check.finite(f"/logits/{name}", values[()], z["done"][:, :, None] & z["heads"])
+            check.finite(f"/logits/{name}", values[()], (z["done"] & z["matrix"])[:, :, None] & z["heads"])
     if edges is None or counts is None or above is None:
         return
     inner = edges[1:-1]
@@ -201,7 +213,7 @@ def check_scores(check, z):
     causal = check.file["sites/causal"][()] != 0
     windows = "sliding_window" in check.file["model/config"].asstr()[()]
     for s in range(z["S"]):
-        for site in np.flatnonzero(z["done"][s]):
+        for site in np.flatnonzero(z["done"][s] & z["matrix"]):
             rows = np.arange(step - 1, z["queries"][s, site], step)
             pairs = int((rows + 1).sum() if causal[site] else len(rows) * z["keys"][s, site])
             found = counts[s, site].sum(axis=-1)[z["heads"][site]].astype(np.int64)
@@ -232,7 +244,8 @@ def check_states(check, z):
             values = check.dataset(path, (z["S"], z["n"], z["H"], z["L"]), "float32", (*HEADS, "token"))
             own = z["heads"] if name == "q" else key_heads
             if values is not None:
-                check.finite(path, values[()], z["done"][:, :, None, None] & own[..., None] & tokens[:, :, None])
+                done = z["done"] & z["matrix"]
+                check.finite(path, values[()], done[:, :, None, None] & own[..., None] & tokens[:, :, None])
     if "hidden_norm" in check.file["states"]:
         for what in ("norm", "variance"):
             check.dataset(f"/states/hidden_{what}", (z["S"], z["layers"] + 1, z["L"]), "float32",
@@ -263,7 +276,7 @@ def check_experts(check, z):
 
 def check_maps_and_attention(check, z, s):
     file = check.file
-    for site in np.flatnonzero(file["sites/measured"][()]):
+    for site in np.flatnonzero((file["sites/measured"][()] != 0) & z["matrix"]):
         heads, groups, size = (int(file[f"sites/{name}"][site]) for name in ("heads", "key_value_heads", "key_size"))
         queries = stream_length(check, file["sites/query_stream"].asstr()[site], s)
         keys = stream_length(check, file["sites/key_stream"].asstr()[site], s)
@@ -298,6 +311,64 @@ def check_maps_and_attention(check, z, s):
                     check.demand(worst < 1e-4, f"{group}: differs from the dense weights by {worst}")
 
 
+def check_branches(check, z):
+    """Types of chunks, their fraction by its definition, and weights that softmax gives two branches."""
+    file, shape = check.file, (z["S"], z["n"], z["H"])
+    types = check.dataset("/token_types", (*shape, file["chunk"].shape[0]), "int8", (*HEADS, "chunk"))
+    fraction = check.dataset("/indicators/softmax_fraction", shape, "float64", HEADS)
+    size = types.attrs["chunk_size"]
+    check.demand(file["chunk"].shape[0] == -(-z["L"] // size), "/token_types: another number of chunks")
+    branch = file["sites/branch"].asstr()[()]
+    there = (z["done"] & (branch == "linear"))[:, :, None] & z["heads"]
+    chunks = np.arange(file["chunk"].shape[0]) < -(-z["queries"] // size)[..., None]
+    own = there[..., None] & chunks[:, :, None]
+    check.demand(((types[()] == -1) == ~own).all() and np.isin(types[()], (-1, 0, 1)).all(),
+                 "/token_types: -1 elsewhere than for none, or another type")
+    with np.errstate(invalid="ignore"):
+        expected = (types[()] == 0).sum(-1) / own.sum(-1)
+    check.demand(np.array_equal(fraction[()], expected, equal_nan=True), "/indicators/softmax_fraction: another share")
+    if "branch_weights" in file:
+        weights = check.dataset("/branch_weights", (*shape, z["L"], 2), "float32", (*HEADS, "token", "branch"))
+        tokens = (np.arange(z["L"]) < z["queries"][..., None])[:, :, None]
+        there = ((z["done"] & (branch == "softmax"))[:, :, None] & z["heads"])[..., None] & tokens
+        check.finite("/branch_weights", weights[()], there[..., None])
+
+
+def check_implicit(check, z, s):
+    """The matrix is causal; entropy and concentration are of the rows of its magnitudes over their sums."""
+    file = check.file
+    for site in np.flatnonzero((file["sites/measured"][()] != 0) & (file["sites/has_implicit"][()] != 0)):
+        heads, length = int(file["sites/heads"][site]), z["queries"][s, site]
+        path = f"/implicit_attention/{s}/{site}"
+        stored = check.dataset(path, (heads, length, length), "float32", ("head", "query_token", "key_token"))
+        if stored is None or not z["done"][s, site]:
+            continue
+        check.demand(isinstance(stored.attrs.get("largest_deviation"), np.float64), f"{path}: no largest_deviation")
+        size = np.abs(stored[()].astype(np.float64))
+        check.demand((np.triu(size, 1) == 0).all(), f"{path}: a query has a coefficient of a later key")
+        sums = size.sum(-1, keepdims=True)
+        rows = np.divide(size, sums, out=np.zeros_like(size), where=sums > 0)
+        entropy = -(rows * np.log(rows, out=np.zeros_like(rows), where=rows > 0)).sum((-2, -1))
+        counted = (sums > 0).sum((-2, -1))
+        found = [file[f"indicators/{name}"][s, site, :heads] for name in OF_IMPLICIT]
+        # Sums over a row of float32 coefficients, each off by half a unit in its last place.
+        close = dict(rtol=1e-5, atol=1e-6 * length)
+        with np.errstate(invalid="ignore"):
+            for name, own, wanted in zip(OF_IMPLICIT, found, (entropy, entropy / counted, np.sqrt((rows**2).sum((-2, -1))))):
+                check.demand(np.allclose(own, wanted, **close), f"/indicators/{name}: not that of {path}")
+
+
+def check_recurrent(path):
+    """What only models with recurrent layers have, of a file whose other numbers are made up."""
+    with h5py.File(path, "r") as file:
+        check = Checker(file)
+        sizes = check_tokens_and_sites(check)
+        check_branches(check, sizes)
+        for s in range(sizes["S"]):
+            check_implicit(check, sizes, s)
+        return check.problems
+
+
 def plain(rule):
     """Only a scale and the causal mask: what recomputed() knows."""
     return (rule["normaliser"] in (b"softmax", "softmax") and rule["soft_cap"] == 0 and rule["window_left"] < 0
@@ -330,8 +401,7 @@ def check_nothing_else(check):
             others.append(name)
 
     check.file.visititems(visit)
-    known = ("token_types", "parameters/", "implicit_attention/", "indicators/softmax_fraction", "maps/",
-             "tokens/type", "tokens/region", "indicators/a_to_", "indicators/b_to_", "indicators/special_to_")
+    known = ("parameters/", "maps/", "tokens/type", "tokens/region", "indicators/a_to_", "indicators/b_to_", "indicators/special_to_")
     check.demand(all(name.startswith(known) for name in others), f"undocumented datasets: {others}")
 
 

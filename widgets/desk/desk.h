@@ -28,7 +28,8 @@ class TensorSource;
 /// What a view asks the window to run again, for the study that it shows: the same text and model with these changes.
 struct RunWish {
     int study = 0;
-    bool maps = false, states = false, logits = false, experts = false, norms = false;  ///< recorded in addition
+    bool maps = false, states = false, logits = false, experts = false, norms = false, implicit = false,
+         branches = false;  ///< recorded in addition
     struct Switch {
         std::int64_t site = 0, head = 0;
         bool mean = false;  ///< its output becomes its mean, else zero

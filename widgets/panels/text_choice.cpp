@@ -35,7 +35,8 @@ QJsonObject to_json(const TextChoice& choice) {
             {"maps", choice.maps},
             {"states", choice.states},
             {"logits", choice.logits},
-            {"experts", choice.experts}};
+            {"experts", choice.experts},
+            {"implicit", choice.implicit}};
 }
 
 TextChoice text_choice_from(const QJsonObject& object) {
@@ -57,6 +58,7 @@ TextChoice text_choice_from(const QJsonObject& object) {
     choice.states = object["states"].toBool();
     choice.logits = object["logits"].toBool();
     choice.experts = object["experts"].toBool();
+    choice.implicit = object["implicit"].toBool();
     return choice;
 }
 

@@ -33,7 +33,8 @@ struct TextChoice {
     std::int64_t length = 0;    ///< 0: all
     bool windows = false;       ///< cut into windows of `length` instead of to it
     bool beyond_positions = false;
-    bool maps = true, states = false, logits = false, experts = false, norms = false;
+    bool maps = true, states = false, logits = false, experts = false, norms = false, implicit = false,
+         branches = false;
     /// Given: these tokens are run as they are, whatever `sources` says (an analysis that is run again).
     std::shared_ptr<const std::vector<store::SequenceTokens>> tokens, target_tokens;
     QString switch_off;  ///< heads, as the command line's --switch-off has them: "3.1,4.2"
@@ -51,10 +52,10 @@ struct ModelCard {
     QString path, name, family;
     std::int64_t parameters = 0, layers = 0, heads = 0, key_value_heads = 0, max_positions = 0, vocabulary = 0;
     bool tokenizer = false, causal = true, encoder_decoder = false, head = false, chat_template = false,
-         experts = false;
-    bool loaded = false;        ///< the weights are in memory
-    bool tensors_only = false;  ///< no configuration, or an unknown one: to be looked at, not to be run
-    QString note;               ///< tensors that were left over, choices that were filled in
+         experts = false, recurrent = false;  ///< recurrent: some layer has an implicit matrix
+    bool loaded = false;                      ///< the weights are in memory
+    bool tensors_only = false;                ///< no configuration, or an unknown one: to be looked at, not to be run
+    QString note;                             ///< tensors that were left over, choices that were filled in
 };
 
 /// The tokens that a choice would give, and what analysing them would cost.

@@ -191,6 +191,7 @@ void TextPanel::touch() {
     target_label_->setVisible(card && card->encoder_decoder);
     logits_->setEnabled(!card || card->head);
     experts_->setVisible(card && card->experts);
+    implicit_->setVisible(card && card->recurrent);
     model_note_->setVisible(card != nullptr);
     if (card) {
         model_note_->setText(tr("%1, %2 layers, %3 heads, %4 positions%5")
@@ -255,6 +256,7 @@ TextChoice TextPanel::choice() const {
     choice.states = states_->isChecked();
     choice.logits = logits_->isChecked() && logits_->isEnabled();
     choice.experts = !experts_->isHidden() && experts_->isChecked();
+    choice.implicit = !implicit_->isHidden() && implicit_->isChecked();
     return choice;
 }
 
@@ -265,6 +267,7 @@ TextChoice TextPanel::kept_choice() const {
     kept.chat = chat_->isChecked();
     kept.logits = logits_->isChecked();
     kept.experts = experts_->isChecked();
+    kept.implicit = implicit_->isChecked();
     return kept;
 }
 
@@ -285,6 +288,7 @@ void TextPanel::set_choice(const TextChoice& choice) {
     states_->setChecked(choice.states);
     logits_->setChecked(choice.logits);
     experts_->setChecked(choice.experts);
+    implicit_->setChecked(choice.implicit);
     filling_ = false;
     list_sources(0);
     touch();

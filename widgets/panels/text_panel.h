@@ -92,7 +92,7 @@ private:
            *model_note_ = nullptr;
     QSpinBox* length_ = nullptr;
     QCheckBox *windows_ = nullptr, *chat_ = nullptr, *repeat_ = nullptr, *beyond_ = nullptr;
-    QCheckBox *maps_ = nullptr, *states_ = nullptr, *logits_ = nullptr, *experts_ = nullptr;
+    QCheckBox *maps_ = nullptr, *states_ = nullptr, *logits_ = nullptr, *experts_ = nullptr, *implicit_ = nullptr;
     TokenChips* chips_ = nullptr;
     QPushButton *run_ = nullptr, *stop_ = nullptr, *remove_ = nullptr;
     QProgressBar* progress_ = nullptr;

@@ -211,6 +211,9 @@ QWidget* TextPanel::build_options() {
     states_ = option("text_states", tr("States"), tr("Keep norms and variances of q, k, v and hidden states"));
     logits_ = option("text_logits", tr("Logits"), tr("Keep the logits over the vocabulary: large"));
     experts_ = option("text_experts", tr("Experts"), tr("Keep which experts took a token, and with which weight"));
+    implicit_ = option("text_implicit", tr("Implicit"),
+                       tr("Keep the matrices that recurrent layers multiply their values by: grows with the square "
+                          "of the length"));
     maps_->setChecked(true);
     grid->addWidget(new QLabel(tr("First token"), box), 0, 0);
     grid->addWidget(first_, 0, 1, 1, 2);
@@ -219,7 +222,7 @@ QWidget* TextPanel::build_options() {
     grid->addWidget(windows_, 1, 2);
     grid->addWidget(new QLabel(tr("Record"), box), 2, 0);
     auto* record = new QHBoxLayout;
-    for (QCheckBox* check : {maps_, states_, logits_, experts_}) record->addWidget(check);
+    for (QCheckBox* check : {maps_, states_, logits_, experts_, implicit_}) record->addWidget(check);
     record->addStretch();
     grid->addLayout(record, 2, 1, 1, 2);
     grid->addWidget(repeat_, 3, 0, 1, 2);

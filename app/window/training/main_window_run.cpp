@@ -87,6 +87,8 @@ void MainWindow::run_again(const widgets::RunWish& wish) {
     choice.states = record.states || wish.states;
     choice.logits = record.logits || wish.logits;
     choice.experts = record.experts || wish.experts;
+    choice.implicit = record.implicit || wish.implicit;
+    choice.branches = record.branches || wish.branches;
     choice.switch_off = settings["switch_off"].toString();
     choice.mean = settings["switch_off_how"].toString() == QLatin1String("mean");
     if (!wish.switched_off.empty()) {

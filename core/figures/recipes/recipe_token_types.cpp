@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What NAtS-L's heads choose: the share of chunks that use softmax attention as heat maps layers x heads, texts and
-// models side by side (NAtS-L, Fig. 5 and 8); of one layer the type of each chunk; of one head the types on the text.
+// Which tokens NAtS-L's heads give to softmax attention (Deng et al., Fig. 1c, 5 and 8): the share of softmax chunks by
+// layer and head, texts side by side; of one layer the type of every chunk by head; of one head the text, coloured by
+// type.
 
 #include <algorithm>
 #include <cmath>
@@ -10,330 +11,276 @@
 #include "core/figures/head_weights.h"
 #include "core/figures/recipe.h"
 #include "core/figures/token_chips.h"
+#include "core/figures/token_text.h"
 #include "core/figures/token_types.h"
 
 namespace headscope::figures {
 namespace {
 
-constexpr std::int64_t kMostTokens = 3000;  ///< of a text, some pages
 constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
+constexpr std::int64_t kMostTokens = 3000;  ///< of one text that is drawn
 
-/// One sequence of one file, with what is chosen of it.
-struct Source {
-    const store::AnalysisFile* file = nullptr;
-    std::string name;   ///< the file's label
-    std::string title;  ///< of its panel
-    std::int64_t sequence = 0;
-    std::vector<std::int64_t> sites;
-
-    const store::AnalysisHeader& header() const { return file->header(); }
-    const Site& site(std::int64_t i) const { return header().sites[static_cast<std::size_t>(i)]; }
-    std::int64_t chunks(std::int64_t i) const {
-        return file->site_done(sequence, i) ? chunk_count(header(), header().queries(sequence, site(i))) : 0;
-    }
-};
-
-std::vector<std::int64_t> chosen_typed_sites(const store::AnalysisFile& file, const FigureOptions& options) {
-    const auto typed = typed_sites(file.header());
-    if (typed.empty()) {
-        throw Error(ErrorCode::usage, "figure token-types of " + file_name(file),
-                    "expected a file with token types: analyze writes them of a model with NAtS-L layers",
-                    "found none");
-    }
-    std::vector<std::int64_t> sites;
-    for (const auto site : chosen_sites(file, options))
-        if (std::find(typed.begin(), typed.end(), site) != typed.end()) sites.push_back(site);
-    if (sites.empty()) {
-        throw Error(ErrorCode::usage, options.layer ? "--layer" : "figure token-types of " + file_name(file),
-                    "expected a layer of " + file_name(file) + " that has token types and was measured",
-                    options.layer ? "found " + std::to_string(*options.layer) : "found none");
-    }
-    for (const auto site : sites) check_head(file, site, options);
-    return sites;
-}
-
-std::vector<Source> sources(Files files, const FigureOptions& options) {
-    const auto names = file_labels(files);
-    std::vector<Source> all;
-    for (std::size_t f = 0; f < files.size(); ++f) {
-        const auto sites = chosen_typed_sites(*files[f], options);
-        const auto sequences = chosen_sequences(*files[f], options);
-        for (const auto s : sequences) {
-            Source one{files[f].get(), names[f], names[f], s, sites};
-            if (sequences.size() > 1) one.title += ", sequence " + std::to_string(s);
-            all.push_back(std::move(one));
-        }
-    }
-    return all;
-}
-
-/// Rows are layers, columns heads.
-struct Grid {
+/// One text's types at the sites that have them: 1 softmax, 0 linear, NaN none.
+struct TypedText {
     std::string title;
-    std::vector<std::int32_t> layers;
-    std::int64_t columns = 0;
-    std::vector<double> values;
+    std::string model;
+    std::int64_t sequence = 0, chunk = 0;
+    std::shared_ptr<const store::AnalysisFile> file;
+    struct Row {
+        std::int64_t site = 0, layer = 0;
+        std::string label;
+        std::int64_t heads = 0, chunks = 0;
+        std::vector<float> softmax;  ///< [heads, chunks]
+        float fraction(std::int64_t head) const {
+            double sum = 0, count = 0;
+            for (std::int64_t c = 0; c < chunks; ++c) {
+                const float value = softmax[static_cast<std::size_t>(head * chunks + c)];
+                if (std::isnan(value)) continue;
+                sum += static_cast<double>(value);
+                ++count;
+            }
+            return count > 0 ? static_cast<float>(sum / count) : kNone;
+        }
+    };
+    std::vector<Row> rows;
 };
 
-/// Softmax fractions of one file's sequences, all of them: [S, n, H].
-double fraction(const store::Values& values, std::int64_t s, std::int64_t site, std::int64_t head) {
-    const auto& shape = values.shape;
-    return values.data[static_cast<std::size_t>((s * shape[1] + site) * shape[2] + head)];
+TypedText read(const std::shared_ptr<store::AnalysisFile>& file, const std::string& model, std::int64_t s,
+               const FigureOptions& options) {
+    const auto& header = file->header();
+    if (header.type_chunk == 0) {
+        throw Error(ErrorCode::usage, "figure token-types of " + file_name(*file),
+                    "expected a model with NAtS-L layers, whose chunks of tokens have types", "found none");
+    }
+    TypedText text{"", model, s, header.type_chunk, file, {}};
+    const std::int64_t length = std::ssize(header.sequences.at(static_cast<std::size_t>(s)).ids);
+    for (const auto site : chosen_sites(*file, options)) {
+        const Site& here = header.sites[static_cast<std::size_t>(site)];
+        if (here.branch != "linear") continue;
+        check_head(*file, site, options);
+        const auto types = file->token_types(s, site);
+        TypedText::Row row{site,
+                           here.layer,
+                           std::to_string(here.layer),
+                           here.heads,
+                           (length + header.type_chunk - 1) / header.type_chunk,
+                           {}};
+        const std::int64_t stored = types->shape.back();
+        for (std::int64_t h = 0; h < row.heads; ++h) {
+            for (std::int64_t c = 0; c < row.chunks; ++c) {
+                const double type = types->data[static_cast<std::size_t>(h * stored + c)];
+                row.softmax.push_back(type == 0 ? 1.0F : type == 1 ? 0.0F : kNone);
+            }
+        }
+        text.rows.push_back(std::move(row));
+    }
+    if (text.rows.empty()) {
+        throw Error(ErrorCode::usage, "--layer", "expected a NAtS-L layer of " + file_name(*file),
+                    "found " + (options.layer ? std::to_string(*options.layer) : "none"));
+    }
+    return text;
 }
 
-Grid grid_of(const std::vector<Source>& together, const store::Values& values) {
-    const Source& first = together.front();
-    Grid grid;
-    grid.title = together.size() > 1 ? first.name + ", mean over " + std::to_string(together.size()) + " sequences"
-                                     : first.title;
-    for (const auto site : first.sites) {
-        grid.layers.push_back(first.site(site).layer);
-        grid.columns = std::max<std::int64_t>(grid.columns, first.site(site).heads);
-    }
-    for (const auto site : first.sites) {
-        for (std::int64_t h = 0; h < grid.columns; ++h) {
-            std::vector<double> each;
-            for (const auto& one : together)
-                if (h < one.site(site).heads) each.push_back(fraction(values, one.sequence, site, h));
-            grid.values.push_back(moments(each).mean);
+/// The sequence chosen, or with all of them each one: the papers' figures put texts beside each other.
+std::vector<TypedText> read_all(Files files, const FigureOptions& options) {
+    const auto names = file_labels(files);
+    std::vector<TypedText> texts;
+    for (std::size_t f = 0; f < files.size(); ++f) {
+        for (const auto s : chosen_sequences(*files[f], options)) {
+            if (std::ssize(texts) == kMostTypedTexts) {
+                throw Error(ErrorCode::limit, "figure token-types",
+                            "expected at most " + std::to_string(kMostTypedTexts) + " texts: choose with --sequence",
+                            "found more");
+            }
+            texts.push_back(read(files[f], names[f], s, options));
+            std::string& title = texts.back().title;
+            if (files.size() > 1) title = names[f];
+            if (options.all_sequences) title += (title.empty() ? "sequence " : ", sequence ") + std::to_string(s);
         }
     }
-    return grid;
+    return texts;
 }
 
-ColourScale types_scale(const char* label) {
+ColourScale share_scale(const std::string& label) {
     ColourScale scale;
     scale.label = label;
     return scale;
 }
 
-Panel fraction_panel(const Grid& grid, bool several) {
+Panel fraction_panel(const TypedText& text, const FigureOptions& options) {
     Panel panel;
-    if (several) panel.title = grid.title;
+    panel.title = text.title;
     HeatMap map;
-    map.rows = std::ssize(grid.layers);
-    map.columns = grid.columns;
+    const std::int64_t first = options.head.value_or(0);
+    std::int64_t heads = 1;
+    for (const auto& row : text.rows) heads = std::max(heads, row.heads);
+    map.rows = std::ssize(text.rows);
+    map.columns = options.head ? 1 : heads;
     map.write_values = true;
     map.pooling = Pooling::mean;
-    map.colours = types_scale("softmax fraction");
-    for (const double value : grid.values) map.values.push_back(static_cast<float>(value));
-    for (std::int64_t r = 0; r < map.rows; ++r)
-        panel.y.ticks.push_back({static_cast<double>(r), std::to_string(grid.layers[static_cast<std::size_t>(r)])});
-    for (std::int64_t c = 0; c < map.columns; ++c) panel.x.ticks.push_back({static_cast<double>(c), std::to_string(c)});
+    map.colours = share_scale("softmax fraction");
+    for (std::int64_t r = 0; r < map.rows; ++r) {
+        const auto& row = text.rows[static_cast<std::size_t>(r)];
+        panel.y.ticks.push_back({static_cast<double>(r), row.label});
+        for (std::int64_t c = 0; c < map.columns; ++c)
+            map.values.push_back(first + c < row.heads ? row.fraction(first + c) : kNone);
+    }
+    for (std::int64_t c = 0; c < map.columns; ++c)
+        panel.x.ticks.push_back({static_cast<double>(c), std::to_string(first + c)});
     panel.x.label = "head";
     panel.y.label = "layer";
     panel.content = std::move(map);
     return panel;
 }
 
-struct FractionRow {
-    std::string file;
-    std::int64_t sequence, layer, head, chunks;
-    double fraction;
-};
-
-Table fractions_table(const std::vector<FractionRow>& rows) {
-    std::vector<std::string> file;
-    std::vector<std::int64_t> sequence, layer, head, chunks;
-    std::vector<double> share;
-    for (const auto& row : rows) {
-        file.push_back(row.file);
-        sequence.push_back(row.sequence);
-        layer.push_back(row.layer);
-        head.push_back(row.head);
-        share.push_back(row.fraction);
-        chunks.push_back(row.chunks);
-    }
-    return {{{"file", std::move(file)},
-             {"sequence", std::move(sequence)},
-             {"layer", std::move(layer)},
-             {"head", std::move(head)},
-             {"softmax_fraction", std::move(share)},
-             {"chunks", std::move(chunks)}}};
-}
-
-FigureData fractions(const std::vector<Source>& all) {
-    FigureData figure;
-    std::vector<FractionRow> rows;
-    std::int64_t layers = 1, heads = 1;
-    std::vector<Grid> grids;
-    bool means = false;
-    for (std::size_t begin = 0; begin < all.size();) {
-        std::size_t end = begin + 1;
-        while (end < all.size() && all[end].file == all[begin].file && all[end].sequence > all[end - 1].sequence) ++end;
-        const std::vector<Source> own(all.begin() + static_cast<std::ptrdiff_t>(begin),
-                                      all.begin() + static_cast<std::ptrdiff_t>(end));
-        begin = end;
-        const auto values = own.front().file->indicator("softmax_fraction");
-        for (const auto& one : own) {
-            for (const auto site : one.sites) {
-                const std::int64_t chunks = one.chunks(site);
-                for (std::int64_t h = 0; h < one.site(site).heads; ++h)
-                    rows.push_back({one.name, one.sequence, one.site(site).layer, h, chunks,
-                                    fraction(values, one.sequence, site, h)});
-            }
-        }
-        if (std::ssize(own) > kMostTypePanels) {
-            means = true;
-            grids.push_back(grid_of(own, values));
-        } else {
-            for (const auto& one : own) grids.push_back(grid_of({one}, values));
-        }
-    }
-    for (const auto& grid : grids) {
-        figure.panels.push_back(fraction_panel(grid, grids.size() > 1));
-        layers = std::max(layers, std::ssize(grid.layers));
-        heads = std::max(heads, grid.columns);
-    }
-    figure.title = "Softmax fraction by layer and head";
-    figure.columns = std::ssize(grids);
-    figure.reflow = true;
-    figure.narrowest_mm = 40;
-    figure.panel_aspect =
-        std::clamp(static_cast<double>(layers) / static_cast<double>(std::max<std::int64_t>(heads, 4)), 0.3, 1.5);
-    if (grids.size() == 1) figure.widest_mm = std::max(40.0, static_cast<double>(heads) * 14);
-    figure.shared_colours = true;
-    const auto alike = [&](auto member) {
-        return std::all_of(grids.begin(), grids.end(),
-                           [&](const Grid& g) { return g.*member == grids.front().*member; });
-    };
-    figure.share_y = alike(&Grid::layers);
-    figure.share_x = alike(&Grid::columns);
-    figure.notes.emplace_back(
-        "Share of a text's chunks that a head gives to softmax attention; the last chunk may be a part of one. "
-        "Grey: none.");
-    if (means) {
-        figure.notes.push_back("Of more than " + std::to_string(kMostTypePanels) +
-                               " sequences the mean is drawn; the table has each.");
-    }
-    figure.table = [rows = std::move(rows)] { return fractions_table(rows); };
-    return figure;
-}
-
-/// A type as it is drawn: the share of softmax.
-float shown_type(double type) {
-    return type == 0 ? 1.0F : type == 1 ? 0.0F : kNone;
-}
-
-/// Chunks of heads [first, end) of a site in the table.
-struct TypeRows {
-    std::vector<std::string> file, type;
-    std::vector<std::int64_t> sequence, layer, head, chunk, first_token;
-
-    void add(const Source& one, std::int64_t site, std::int64_t h, const store::Values& types) {
-        for (std::int64_t c = 0; c < one.chunks(site); ++c) {
-            const double value = types.data[static_cast<std::size_t>(h * types.shape[1] + c)];
-            file.push_back(one.name);
-            sequence.push_back(one.sequence);
-            layer.push_back(one.site(site).layer);
-            head.push_back(h);
-            chunk.push_back(c);
-            first_token.push_back(c * one.header().type_chunk);
-            type.emplace_back(value == 0 ? "softmax" : value == 1 ? "linear" : "");
-        }
-    }
-    Table table() const {
-        return {{{"file", file},
-                 {"sequence", sequence},
-                 {"layer", layer},
-                 {"head", head},
-                 {"chunk", chunk},
-                 {"first_token", first_token},
-                 {"type", type}}};
-    }
-};
-
-store::Values types_of(const Source& one, std::int64_t site) {
-    const auto found = one.file->token_types(one.sequence, site);
-    if (!found)
-        throw Error(ErrorCode::internal, "figure token-types", "expected types of a file that has them", "found none");
-    return *found;
-}
-
-/// Heads x chunks.
-Panel chunks_panel(const Source& one, std::int64_t site, const store::Values& types, bool several) {
+/// Heads by chunks of one layer, on an axis of tokens.
+Panel chunk_panel(const TypedText& text) {
     Panel panel;
-    if (several) panel.title = one.title;
+    panel.title = text.title;
+    const auto& row = text.rows.front();
     HeatMap map;
-    map.rows = one.site(site).heads;
-    map.columns = std::max<std::int64_t>(1, one.chunks(site));
+    map.rows = row.heads;
+    map.columns = row.chunks;
+    map.values = row.softmax;
     map.pooling = Pooling::mean;
-    map.colours = types_scale("softmax");
-    for (std::int64_t h = 0; h < map.rows; ++h) {
-        for (std::int64_t c = 0; c < map.columns; ++c)
-            map.values.push_back(shown_type(types.data[static_cast<std::size_t>(h * types.shape[1] + c)]));
-        panel.y.ticks.push_back({static_cast<double>(h), std::to_string(h)});
-    }
-    panel.x.label = "chunk of " + std::to_string(one.header().type_chunk) + " tokens";
+    map.colours = share_scale("0: linear, 1: softmax");
+    for (std::int64_t h = 0; h < row.heads; ++h) panel.y.ticks.push_back({static_cast<double>(h), std::to_string(h)});
+    panel.x.cells_per_value = 1.0 / static_cast<double>(text.chunk);
+    panel.x.label = "token";
     panel.y.label = "head";
     panel.content = std::move(map);
     return panel;
 }
 
-/// The text, each token in the colour of its chunk's type.
-Panel text_panel(const Source& one, std::int64_t head, const store::Values& types, const FigureOptions& options,
-                 bool several, std::vector<std::string>& notes) {
-    const auto& tokens = one.header().sequences[static_cast<std::size_t>(one.sequence)];
-    const auto count = std::ssize(tokens.ids);
-    Region part = chosen_region(options, count, count);
-    part.end_key = std::min(part.end_key, part.first_key + kMostTokens);
-    const auto shown = types_of_tokens(types, head, one.header().type_chunk, count);
+/// The text, each token in the colour of its chunk's type at one head.
+Panel text_panel(const TypedText& text, std::int64_t head, const FigureOptions& options,
+                 std::vector<std::string>& notes) {
     Panel panel;
-    if (several) panel.title = one.title;
-    std::vector<float> values;
-    for (const auto type : shown) values.push_back(shown_type(type));
-    panel.content = text_block(tokens, part.first_key, part.end_key, values, -1, types_scale("softmax"));
-    if (part.keys() < count) {
-        notes.push_back((several ? one.title + ": t" : std::string("T")) + "okens " + std::to_string(part.first_key) +
-                        " to " + std::to_string(part.end_key - 1) + " of " + std::to_string(count) +
-                        "; --from-key and --to-key choose others.");
+    panel.title = text.title;
+    const auto& row = text.rows.front();
+    const auto& tokens = text.file->header().sequences[static_cast<std::size_t>(text.sequence)];
+    const std::int64_t count = std::ssize(tokens.ids);
+    Region part = chosen_region(options, count, count);
+    if (part.keys() > kMostTokens) {
+        part.end_key = part.first_key + kMostTokens;
+        notes.push_back("Tokens " + std::to_string(part.first_key) + " to " + std::to_string(part.end_key - 1) +
+                        " of " + std::to_string(count) + "; --from-key and --to-key choose others.");
     }
+    std::vector<float> shown(static_cast<std::size_t>(count));
+    for (std::int64_t i = 0; i < count; ++i)
+        shown[static_cast<std::size_t>(i)] = row.softmax[static_cast<std::size_t>(head * row.chunks + i / text.chunk)];
+    panel.content = text_block(tokens, part.first_key, part.end_key, shown, -1, share_scale("0: linear, 1: softmax"));
     return panel;
 }
 
-FigureData types_of_layer(const std::vector<Source>& all, const FigureOptions& options) {
-    if (std::ssize(all) > kMostTypePanels) {
-        throw Error(ErrorCode::limit, "figure token-types",
-                    "expected at most " + std::to_string(kMostTypePanels) + " texts with --layer",
-                    "found " + std::to_string(all.size()));
-    }
-    FigureData figure;
-    TypeRows rows;
-    std::int64_t heads = 1;
-    for (const auto& one : all) {
-        const std::int64_t site = one.sites.front();
-        const auto types = types_of(one, site);
-        heads = std::max<std::int64_t>(heads, one.site(site).heads);
-        if (options.head) {
-            figure.panels.push_back(text_panel(one, *options.head, types, options, all.size() > 1, figure.notes));
-            rows.add(one, site, *options.head, types);
-            continue;
+Table fractions_table(const std::vector<TypedText>& texts, const FigureOptions& options) {
+    std::vector<std::string> model;
+    std::vector<std::int64_t> sequence, layer, head, chunks;
+    std::vector<double> fraction;
+    for (const auto& text : texts) {
+        for (const auto& row : text.rows) {
+            for (std::int64_t h = 0; h < row.heads; ++h) {
+                if (options.head && *options.head != h) continue;
+                model.push_back(text.model);
+                sequence.push_back(text.sequence);
+                layer.push_back(row.layer);
+                head.push_back(h);
+                chunks.push_back(row.chunks);
+                fraction.push_back(static_cast<double>(row.fraction(h)));
+            }
         }
-        figure.panels.push_back(chunks_panel(one, site, types, all.size() > 1));
-        for (std::int64_t h = 0; h < one.site(site).heads; ++h) rows.add(one, site, h, types);
     }
-    figure.title = "Types of chunks, layer " + std::to_string(*options.layer);
-    if (options.head) figure.title += ", head " + std::to_string(*options.head);
-    if (!options.head) figure.panel_height_mm = std::clamp(static_cast<double>(heads) * 4, 12.0, 80.0);
-    figure.shared_colours = true;
-    figure.notes.emplace_back("1: the chunk uses softmax attention; 0: linear attention. Grey: not there.");
-    figure.table = [rows = std::move(rows)] { return rows.table(); };
-    return figure;
+    return {{{"model", std::move(model)},
+             {"sequence", std::move(sequence)},
+             {"layer", std::move(layer)},
+             {"head", std::move(head)},
+             {"chunks", std::move(chunks)},
+             {"softmax_fraction", std::move(fraction)}}};
+}
+
+Table types_table(const std::vector<TypedText>& texts, const FigureOptions& options) {
+    std::vector<std::string> model, type;
+    std::vector<std::int64_t> sequence, layer, head, chunk, first;
+    for (const auto& text : texts) {
+        const auto& row = text.rows.front();
+        for (std::int64_t h = 0; h < row.heads; ++h) {
+            for (std::int64_t c = 0; c < row.chunks && (!options.head || *options.head == h); ++c) {
+                const float softmax = row.softmax[static_cast<std::size_t>(h * row.chunks + c)];
+                model.push_back(text.model);
+                sequence.push_back(text.sequence);
+                layer.push_back(row.layer);
+                head.push_back(h);
+                chunk.push_back(c);
+                first.push_back(c * text.chunk);
+                type.emplace_back(std::isnan(softmax) ? "" : softmax > 0 ? "softmax" : "linear");
+            }
+        }
+    }
+    return {{{"model", std::move(model)},
+             {"sequence", std::move(sequence)},
+             {"layer", std::move(layer)},
+             {"head", std::move(head)},
+             {"chunk", std::move(chunk)},
+             {"first_token", std::move(first)},
+             {"type", std::move(type)}}};
 }
 
 }  // namespace
 
 FigureData token_types(Files files, const FigureOptions& options) {
-    if (options.head && !options.layer)
-        throw Error(ErrorCode::usage, "--head", "expected --layer with it", "found it alone");
-    if (!options.head && asks_for_part(options))
-        throw Error(ErrorCode::usage, "--from-key", "expected a part of the text of --layer and --head",
-                    "found neither");
-    const auto all = sources(files, options);
-    FigureData figure = options.layer ? types_of_layer(all, options) : fractions(all);
-    auto notes = source_notes(files, options);
-    notes.insert(notes.end(), figure.notes.begin(), figure.notes.end());
-    figure.notes = std::move(notes);
+    auto texts = read_all(files, options);
+    FigureData figure;
+    figure.shared_colours = true;
+    FigureOptions told = options;
+    if (options.all_sequences) {  // each for itself: no mean is taken
+        told.all_sequences = false;
+        told.sequence = 0;
+    }
+    figure.notes = source_notes(files, told);
+    if (options.all_sequences) {
+        std::string names;
+        for (const auto& name : file_labels(files)) names += (names.empty() ? "" : "; ") + name;
+        figure.notes.front() = names + ", all sequences, each for itself.";
+    }
+    double rows = 1, columns = 1;
+    if (options.layer && options.head) {
+        figure.title =
+            "Types of tokens, layer " + std::to_string(*options.layer) + ", head " + std::to_string(*options.head);
+        for (const auto& text : texts) figure.panels.push_back(text_panel(text, *options.head, options, figure.notes));
+    } else if (options.layer) {
+        figure.title = "Types of chunks, layer " + std::to_string(*options.layer);
+        for (const auto& text : texts) {
+            figure.panels.push_back(chunk_panel(text));
+            rows = std::max(rows, static_cast<double>(text.rows.front().heads));
+        }
+        figure.panel_height_mm = std::clamp(6 * rows, 18.0, 60.0);
+    } else {
+        figure.title = "Softmax fraction by layer and head";
+        for (const auto& text : texts) {
+            figure.panels.push_back(fraction_panel(text, options));
+            const auto& map = std::get<HeatMap>(figure.panels.back().content);
+            rows = std::max(rows, static_cast<double>(map.rows));
+            columns = std::max(columns, static_cast<double>(map.columns));
+        }
+        figure.columns = std::min<std::int64_t>(std::ssize(texts), 4);
+        figure.reflow = true;
+        figure.panel_aspect = std::clamp(rows / std::max(columns, 4.0), 0.3, 1.5);
+        if (texts.size() == 1) figure.widest_mm = std::max(40.0, columns * 14);
+    }
+    std::vector<std::string> sizes;
+    for (const auto& text : texts) {
+        const std::string size = std::to_string(text.chunk);
+        if (std::find(sizes.begin(), sizes.end(), size) == sizes.end()) sizes.push_back(size);
+    }
+    std::string list;
+    for (const auto& size : sizes) list += (list.empty() ? "" : " and ") + size;
+    figure.notes.push_back("Chunks of " + list +
+                           " tokens, the last one what is left; the softmax fraction is the share of a head's chunks "
+                           "that later tokens see by softmax attention. Grey: none.");
+    const bool types = options.layer.has_value();
+    figure.table = [texts = std::move(texts), options, types] {
+        return types ? types_table(texts, options) : fractions_table(texts, options);
+    };
     return figure;
 }
 

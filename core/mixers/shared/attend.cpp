@@ -12,6 +12,7 @@
 #include <ATen/ops/ones.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/ops/tensor.h>
+#include <ATen/ops/where.h>
 
 #include "core/base/error.h"
 #include "core/mixers/shared/block_attention.h"
@@ -86,14 +87,32 @@ at::Tensor library_attention(const at::Tensor& query, const at::Tensor& key, con
                                             !sees_all, rule.scale, query.size(1) != key.size(1));
 }
 
-/// [B, H, Lq, Lk], true for keys of the query's own block and of those that are seen.
+/// [B, H, Lq, Lk], true for what block visibility lets through.
 at::Tensor in_visible_blocks(const kernels::BlockVisibility& blocks, std::int64_t heads, const at::Tensor& i,
                              const at::Tensor& j) {
     const at::Tensor of_query = at::floor_divide(i, blocks.block_size);
     const at::Tensor of_key = at::floor_divide(j, blocks.block_size);
     const std::vector<std::int64_t> numbers(blocks.visible.begin(), blocks.visible.end());
     const at::Tensor visible = at::tensor(numbers, at::kLong).view({-1, heads, 1, blocks.blocks}).to(at::kBool);
-    return (of_query == of_key).logical_or(visible.index_select(3, of_key.flatten()));
+    const at::Tensor own = of_query == of_key, seen = visible.index_select(3, of_key.flatten());
+    return blocks.own ? own.logical_or(seen) : seen.logical_and(own.logical_not());
+}
+
+/// Softmax of `scores` [B, H, Lq, Lk] with a factor before each term, that of the key's block where it is not the
+/// query's own. `allowed`: without a say of blocks; `seen`: with. Rows that see nothing are 0 whatever the factors.
+at::Tensor weights_by_factors(const at::Tensor& scores, const at::Tensor& allowed, const at::Tensor& seen,
+                              const kernels::BlockVisibility& blocks, const RuleTensors& tensors, const at::Tensor& i,
+                              const at::Tensor& j) {
+    const at::Tensor of_query = at::floor_divide(i, blocks.block_size);
+    const at::Tensor of_key = at::floor_divide(j, blocks.block_size);
+    const at::Tensor by_key = tensors.blocks.to(scores.scalar_type()).unsqueeze(2).index_select(3, of_key.flatten());
+    at::Tensor factors = at::where(of_query == of_key, blocks.own ? 1.0 : 0.0, by_key);
+    factors = factors.masked_fill((tensors.hidden_blocks ? allowed : seen).logical_not(), 0.0);
+    const at::Tensor highest = std::get<0>(scores.masked_fill(seen.logical_not(), -1e30).max(3, true)).detach();
+    const at::Tensor there = seen.any(3, true);
+    const at::Tensor counted = there.logical_and(tensors.hidden_blocks ? allowed : seen);
+    const at::Tensor terms = (scores - highest).masked_fill(counted.logical_not(), -1e30).exp() * factors;
+    return terms / terms.sum(3, true).masked_fill(there.logical_not(), 1.0);
 }
 
 /// The table's values at `relative` [Lq, Lk] = key - query -> [H, Lq, Lk].
@@ -191,7 +210,12 @@ at::Tensor dense_attention(const at::Tensor& query, const at::Tensor& key, const
         const auto batch = static_cast<std::int64_t>(rule.key_begin.size());
         allowed = allowed.logical_and(j >= at::tensor(rule.key_begin, at::kLong).view({batch, 1, 1, 1}));
     }
-    if (rule.blocks.block_size > 0) allowed = allowed.logical_and(in_visible_blocks(rule.blocks, heads, i, j));
+    if (rule.blocks.block_size > 0) {
+        const at::Tensor seen = allowed.logical_and(in_visible_blocks(rule.blocks, heads, i, j));
+        if (tensors.blocks.defined())
+            return weights_by_factors(scores, allowed, seen, rule.blocks, tensors, i, j).matmul(v);
+        allowed = seen;
+    }
     // A finite floor instead of -inf: the gradients of a row that sees no key are numbers, too.
     scores = scores.masked_fill(allowed.logical_not(), -1e30);
     at::Tensor logits, second;

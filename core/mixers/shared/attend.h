@@ -13,8 +13,12 @@ namespace headscope::mixers {
 
 /// What of a rule a gradient may reach, as tensors; undefined: the rule's numbers are constants.
 struct RuleTensors {
-    at::Tensor sink_logits;    ///< [H], what rule.sink_logits was copied from
-    at::Tensor distance_bias;  ///< [H, bias_length], what rule.distance_bias was copied from
+    at::Tensor sink_logits{};    ///< [H], what rule.sink_logits was copied from
+    at::Tensor distance_bias{};  ///< [H, bias_length], what rule.distance_bias was copied from
+    /// [B, H, blocks], what rule.blocks.visible was copied from: 1 or 0, a factor before e^s of a block's keys for
+    /// queries of other blocks, with the gradient that AttentionGradients::blocks tells.
+    at::Tensor blocks{};
+    bool hidden_blocks = false;  ///< of hidden blocks too
 };
 
 /// One attention: query [B, H, Lq, dk], key [B, G, Lk, dk], value [B, G, Lk, dv] (any strides with unit stride in the

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/silu.h>
@@ -71,47 +72,110 @@ void DeltaParts::declare(model::TensorPlan& plan, const model::TensorNames& name
     const model::RecurrentNames& own = names.in_layer.recurrent;
     const std::string stem = names.layer_stem + own.stem;
     const model::Dimension hidden{plan.config().hidden, plan.keys().hidden};
-    const model::Dimension heads{sizes_.heads, "num_heads"}, taps{sizes_.taps, "conv_size"};
-    const std::int64_t query_rows = sizes_.key_rows(), key_rows = sizes_.key_rows() / sizes_.sharing;
-    const std::int64_t value_rows = sizes_.value_rows() / sizes_.sharing, rows = query_rows + key_rows + value_rows;
-    const auto part = [&](const std::string& name, const std::string& convolution, std::int64_t first,
-                          std::int64_t count, const std::string& keys) {
-        const model::Dimension out{count, keys};
-        plan.want_rows(&query_key_value_.weight, stem + name + ".weight", {out, hidden}, first, rows);
-        if (sizes_.taps == 0) return;
-        plan.want_rows(&taps_, stem + convolution + ".weight", {out, {1, "one"}, taps}, first, rows);
-    };
-    part(own.query, own.query_taps, 0, query_rows, "num_heads * head_dim");
-    part(own.key, own.key_taps, query_rows, key_rows, "num_heads * head_dim");
-    part(own.value, own.value_taps, query_rows + key_rows, value_rows, "num_heads * head_dim * expand_v");
-    if (writes_) write_.declare(plan, stem + own.write, heads, hidden, false);
-    if (decays_) {
-        decay_.declare(plan, stem + own.decay, heads, hidden, false);
-        plan.want(&rate_log_, {stem + own.rate_log}, {heads}, model::Initial::rate_log);
-        plan.want(&step_bias_, {stem + own.step_bias}, {heads}, model::Initial::step_bias);
+    const model::Dimension heads{sizes_.heads, own.keys.heads};
+    declare_maps(plan, names);
+    if (sizes_.taps > 0) declare_taps(plan, names);
+    if (!own.write_decay.empty()) {
+        write_decay_.declare(plan, stem + own.write_decay, {2 * sizes_.heads, "2 * " + own.keys.heads}, hidden, false);
+    } else {
+        if (writes_) write_.declare(plan, stem + own.write, heads, hidden, false);
+        if (decays_) decay_.declare(plan, stem + own.decay, heads, hidden, false);
     }
-    if (gated_)
-        gate_.declare(plan, stem + own.gate, {sizes_.value_rows(), "num_heads * head_dim * expand_v"}, hidden, false);
+    if (!decays_) return;
+    plan.want(&rate_log_, {stem + own.rate_log}, {heads}, model::Initial::rate_log);
+    plan.want(&step_bias_, {stem + own.step_bias}, {heads}, model::Initial::step_bias);
+}
+
+void DeltaParts::declare_maps(model::TensorPlan& plan, const model::TensorNames& names) {
+    const model::RecurrentNames& own = names.in_layer.recurrent;
+    const std::string stem = names.layer_stem + own.stem;
+    const model::Dimension hidden{plan.config().hidden, plan.keys().hidden};
+    const model::Dimension values{sizes_.value_rows(), own.keys.value_rows};
+    const std::int64_t rows = sizes_.query_key_value_rows();
+    by_key_head_ = !own.query_key_value_gate.empty();
+    if (by_key_head_) {
+        query_key_value_.declare(plan, stem + own.query_key_value_gate,
+                                 {rows + sizes_.value_rows(), "2 * " + own.keys.key_rows + " + 2 * " + values.keys},
+                                 hidden, false);
+        return;
+    }
+    if (gated_) gate_.declare(plan, stem + own.gate, values, hidden, false);
+    if (!own.query_key_value_by_head.empty()) {
+        const model::Dimension all{rows, "3 * " + own.keys.key_rows};
+        plan.want_by_head(&query_key_value_.weight, stem + own.query_key_value_by_head + ".weight", {all, hidden},
+                          sizes_.heads, 3);
+        return;
+    }
+    if (!own.query_key_value.empty()) {
+        query_key_value_.declare(plan, stem + own.query_key_value,
+                                 {rows, "2 * " + own.keys.key_rows + " + " + values.keys}, hidden, false);
+        return;
+    }
+    for (const Piece& piece : pieces(own)) {
+        plan.want_rows(&query_key_value_.weight, stem + piece.map + ".weight", {piece.rows, hidden}, piece.first, rows);
+    }
+}
+
+void DeltaParts::declare_taps(model::TensorPlan& plan, const model::TensorNames& names) {
+    const model::RecurrentNames& own = names.in_layer.recurrent;
+    const std::string stem = names.layer_stem + own.stem, all = stem + own.taps + ".weight";
+    const model::Dimension one{1, "one"}, taps{sizes_.taps, own.keys.taps};
+    const std::int64_t rows = sizes_.query_key_value_rows();
+    if (!own.taps.empty() && plan.has(all)) {
+        plan.want(&taps_, {all}, {{rows, "2 * " + own.keys.key_rows + " + " + own.keys.value_rows}, one, taps});
+        return;
+    }
+    for (const Piece& piece : pieces(own))
+        plan.want_rows(&taps_, stem + piece.taps + ".weight", {piece.rows, one, taps}, piece.first, rows);
+}
+
+std::array<DeltaParts::Piece, 3> DeltaParts::pieces(const model::RecurrentNames& own) const {
+    const std::int64_t query = sizes_.key_rows(), key = query / sizes_.sharing;
+    const std::int64_t value = sizes_.value_rows() / sizes_.sharing;
+    return {{{own.query, own.query_taps, 0, {query, own.keys.key_rows}},
+             {own.key, own.key_taps, query, {key, own.keys.key_rows}},
+             {own.value, own.value_taps, query + key, {value, own.keys.value_rows}}}};
 }
 
 DeltaParts::Heads DeltaParts::heads(const at::Tensor& normed, at::Tensor* before,
                                     const Cancellation* cancellation) const {
-    at::Tensor all = query_key_value_(normed, cancellation);
+    at::Tensor all = projected(normed, cancellation), gate;
+    if (by_key_head_) {
+        const at::Tensor groups = all.unflatten(2, {sizes_.key_heads, -1});
+        const std::int64_t key = sizes_.key_size, values = sizes_.value_rows() / sizes_.key_heads;
+        const auto of_all = [&](std::int64_t first, std::int64_t count) {
+            return groups.narrow(3, first, count).flatten(2);
+        };
+        all = at::cat({of_all(0, key), of_all(key, key), of_all(2 * key, values)}, 2);
+        gate = of_all(2 * key + values, values);
+    }
+    Heads made = convolved(all, before);
+    made.gate = gate;
+    return made;
+}
+
+DeltaParts::Heads DeltaParts::split(const at::Tensor& projected) const {
+    Heads made;
+    const auto part = [](const at::Tensor& rows, std::int64_t heads) {
+        return rows.unflatten(2, {heads, rows.size(2) / heads}).transpose(1, 2);
+    };
+    const std::int64_t key_heads = sizes_.key_heads / sizes_.sharing;
+    const auto [query, others] = model::split_heads(projected, sizes_.key_rows());
+    const auto [key, value] = model::split_heads(others, key_heads * sizes_.key_size);
+    made.query = part(query, sizes_.key_heads);
+    made.key = part(key, key_heads);
+    made.value = part(value, sizes_.heads / sizes_.sharing);
+    return made;
+}
+
+DeltaParts::Heads DeltaParts::convolved(const at::Tensor& projected, at::Tensor* before) const {
+    at::Tensor all = projected;
     if (taps_.defined()) {
         all = short_convolution(all, taps_.select(1, 0), {}, before, activation_ != DeltaActivation::all);
     } else if (activation_ == DeltaActivation::all) {
         all = at::silu(all);
     }
-    const auto part = [](const at::Tensor& rows, std::int64_t heads) {
-        return rows.unflatten(2, {heads, rows.size(2) / heads}).transpose(1, 2);
-    };
-    const std::int64_t key_heads = sizes_.key_heads / sizes_.sharing;
-    const auto [query, others] = model::split_heads(all, sizes_.key_rows());
-    const auto [key, value] = model::split_heads(others, key_heads * sizes_.key_size);
-    Heads made;
-    made.query = part(query, sizes_.key_heads);
-    made.key = part(key, key_heads);
-    made.value = part(value, sizes_.heads / sizes_.sharing);
+    Heads made = split(all);
     if (activation_ == DeltaActivation::value) made.value = at::silu(made.value);
     if (sizes_.sharing == 1) return made;
     made.key = made.key.repeat_interleave(sizes_.sharing, 1);
@@ -121,7 +185,10 @@ DeltaParts::Heads DeltaParts::heads(const at::Tensor& normed, at::Tensor* before
 
 at::Tensor DeltaParts::write(const at::Tensor& normed) const {
     if (!writes_ && !negative_) return {};
-    const at::Tensor share = writes_ ? at::sigmoid(at_least_float(write_(normed))).transpose(1, 2)
+    const auto logits = [&] {
+        return write_decay_.weight.defined() ? of_values(write_decay_(normed), 0) : write_(normed);
+    };
+    const at::Tensor share = writes_ ? at::sigmoid(at_least_float(logits())).transpose(1, 2)
                                      : at::full({normed.size(0), sizes_.heads, normed.size(1)}, 1.0,
                                                 normed.options().dtype(at_least_float(normed).scalar_type()));
     return negative_ ? share * 2 : share;
@@ -129,11 +196,17 @@ at::Tensor DeltaParts::write(const at::Tensor& normed) const {
 
 at::Tensor DeltaParts::log_decay(const at::Tensor& normed) const {
     if (!decays_) return {};
-    const at::Tensor step = at::softplus(at_least_float(decay_(normed)) + at_least_float(step_bias_));
+    const at::Tensor logits = write_decay_.weight.defined() ? of_values(write_decay_(normed), 1) : decay_(normed);
+    const at::Tensor step = at::softplus(at_least_float(logits) + at_least_float(step_bias_));
     return (step * -at_least_float(rate_log_).exp()).transpose(1, 2);
 }
 
-at::Tensor DeltaParts::gate(const at::Tensor& normed, const Cancellation* cancellation) const {
+at::Tensor DeltaParts::of_values(const at::Tensor& logits, std::int64_t which) const {
+    return logits.unflatten(2, {sizes_.key_heads, 2, -1}).select(3, which).flatten(2);
+}
+
+at::Tensor DeltaParts::gate(const at::Tensor& normed, const Cancellation* cancellation, const at::Tensor& made) const {
+    if (made.defined()) return at::silu(made);
     return gated_ ? at::silu(gate_(normed, cancellation)) : at::Tensor();
 }
 

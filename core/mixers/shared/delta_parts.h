@@ -4,8 +4,10 @@
 // What Gated DeltaNet and its kin make of a layer's input: query, key and value through a short convolution and SiLU,
 // how much a token writes and how fast the state decays, and the output's gate.
 
+#include <array>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include <ATen/core/Tensor.h>
 
@@ -14,6 +16,7 @@
 #include "core/model/blocks.h"
 #include "core/model/config.h"
 #include "core/model/recipe.h"
+#include "core/model/tensor_plan.h"
 
 namespace headscope::mixers {
 
@@ -29,6 +32,8 @@ struct DeltaSizes {
     DeltaSizes(const MixerType& type, const model::ModelConfig& config);
     std::int64_t key_rows() const { return key_heads * key_size; }
     std::int64_t value_rows() const { return heads * value_size; }
+    /// Of the maps to all three, as a file has them.
+    std::int64_t query_key_value_rows() const { return key_rows() + (key_rows() + value_rows()) / sharing; }
 };
 
 /// Which of query, key and value go through SiLU, after the convolution where there is one.
@@ -50,24 +55,50 @@ public:
     struct Heads {
         at::Tensor query, key;  ///< [B, Hk, L, dk] after convolution and activation
         at::Tensor value;       ///< [B, H, L, dv]
+        at::Tensor gate;        ///< [B, L, H * dv] before its SiLU, where the file has one map of all; else undefined
     };
     /// `before`: the convolution's earlier inputs (short_convolution); null: a text of its own.
     Heads heads(const at::Tensor& normed, at::Tensor* before, const Cancellation* cancellation) const;
+    // The same in steps: the rows of query, key and value side by side, [B, L, rows], then convolution and activation;
+    // or no more than their heads.
+    at::Tensor projected(const at::Tensor& normed, const Cancellation* cancellation) const {
+        return query_key_value_(normed, cancellation);
+    }
+    Heads convolved(const at::Tensor& projected, at::Tensor* before) const;
+    Heads split(const at::Tensor& projected) const;
     /// beta [B, H, L], float32 at least; undefined where it is 1.
     at::Tensor write(const at::Tensor& normed) const;
     /// g [B, H, L], float32 at least; undefined where nothing decays.
     at::Tensor log_decay(const at::Tensor& normed) const;
-    /// SiLU of the gate [B, L, H * dv]; undefined without one.
-    at::Tensor gate(const at::Tensor& normed, const Cancellation* cancellation) const;
+    /// The gate [B, L, H * dv] as its map gives it.
+    at::Tensor gate_logits(const at::Tensor& normed, const Cancellation* cancellation) const {
+        return gate_(normed, cancellation);
+    }
+    /// SiLU of the gate [B, L, H * dv]; undefined without one. `made`: what heads() returned of it.
+    at::Tensor gate(const at::Tensor& normed, const Cancellation* cancellation, const at::Tensor& made = {}) const;
 
     const DeltaSizes& sizes() const { return sizes_; }
     Site site() const;
 
 private:
+    void declare_maps(model::TensorPlan& plan, const model::TensorNames& names);
+    void declare_taps(model::TensorPlan& plan, const model::TensorNames& names);
+    struct Piece {
+        std::string map, taps;  ///< their names
+        std::int64_t first;     ///< row of the one matrix
+        model::Dimension rows;
+    };
+    /// Query, key and value of a file that has them apart.
+    std::array<Piece, 3> pieces(const model::RecurrentNames& own) const;
+    /// `logits` of each value head out of those that come key head by key head: of writing (0) or decay (1).
+    at::Tensor of_values(const at::Tensor& logits, std::int64_t which) const;
+
     DeltaSizes sizes_;
     bool decays_, gated_, negative_, writes_;
     DeltaActivation activation_;
+    bool by_key_head_ = false;  ///< RecurrentNames::query_key_value_gate
     model::Linear query_key_value_, write_, decay_, gate_;
+    model::Linear write_decay_;        ///< RecurrentNames::write_decay
     at::Tensor taps_;                  ///< [channels, 1, taps]
     at::Tensor rate_log_, step_bias_;  ///< [H]
 };

@@ -42,10 +42,14 @@ std::int64_t KeyValueCache::bytes() const {
     return size(keys_) + size(values_);
 }
 
-std::unique_ptr<MixerCache> KeyValueCache::clone() const {
-    auto copy = std::make_unique<KeyValueCache>();
-    if (held_ > 0) copy->append(key(), value());
+KeyValueCache KeyValueCache::copy() const {
+    KeyValueCache copy;
+    if (held_ > 0) copy.append(key(), value());
     return copy;
+}
+
+std::unique_ptr<MixerCache> KeyValueCache::clone() const {
+    return std::make_unique<KeyValueCache>(copy());
 }
 
 }  // namespace headscope::mixers

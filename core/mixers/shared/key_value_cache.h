@@ -13,7 +13,11 @@ public:
 
     /// key [B, G, L, dk], value [B, G, L, dv]: copied behind what is held.
     void append(const at::Tensor& key, const at::Tensor& value);
+    /// The last `count` tokens are forgotten.
+    void drop(std::int64_t count) { held_ -= count; }
+    KeyValueCache copy() const;
     bool empty() const { return held_ == 0; }
+    std::int64_t held() const { return held_; }
     at::Tensor key() const;    ///< [B, G, held, dk], a view
     at::Tensor value() const;  ///< [B, G, held, dv], a view
 

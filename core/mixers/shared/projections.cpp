@@ -19,7 +19,8 @@ Projections::Projections(const model::ModelConfig& config)
       clip_(config.query_key_value_clip),
       growth_(config.query_growth),
       growth_step_(config.query_growth_step),
-      growth_unrotated_(config.query_growth_unrotated) {
+      growth_unrotated_(config.query_growth_unrotated),
+      gated_(config.attention_gate) {
     if (norms_ != QueryKeyNorm::rotated_head) return;
     query_norm_.kind = config.norm;
     query_norm_.epsilon = config.norm_epsilon;
@@ -31,7 +32,7 @@ void Projections::declare(model::TensorPlan& plan, const model::TensorNames& nam
     const model::SizeKeys& keys = plan.keys();
     const model::LayerNames& in_layer = names.in_layer;
     const model::Dimension hidden{config.hidden, keys.hidden};
-    const std::int64_t query_rows = heads_ * head_size_, key_rows = key_value_heads_ * head_size_;
+    const std::int64_t query_rows = (gated_ ? 2 : 1) * heads_ * head_size_, key_rows = key_value_heads_ * head_size_;
     const std::int64_t rows = query_rows + 2 * key_rows;
     declare_norms(plan, names);
     if (!in_layer.query_key_value.empty()) {
@@ -52,7 +53,7 @@ void Projections::declare(model::TensorPlan& plan, const model::TensorNames& nam
         plan.want_rows(&all_.weight, stem + ".weight", {out, hidden}, first, rows);
         if (config.query_key_value_bias) plan.want_rows(&all_.bias, stem + ".bias", {out}, first, rows);
     };
-    part(in_layer.query, 0, query_rows, keys.heads);
+    part(in_layer.query, 0, query_rows, (gated_ ? "2 * " : "") + keys.heads);
     part(in_layer.key, query_rows, key_rows, keys.key_value_heads);
     part(in_layer.value, query_rows + key_rows, key_rows, keys.key_value_heads);
 }
@@ -105,8 +106,14 @@ model::Linear Projections::rows(std::int64_t first, std::int64_t count) const {
     return {all_.weight.narrow(0, begin, size), all_.bias.defined() ? all_.bias.narrow(0, begin, size) : at::Tensor()};
 }
 
-at::Tensor Projections::heads(const at::Tensor& x, const Cancellation* cancellation) const {
+at::Tensor Projections::heads(const at::Tensor& x, const Cancellation* cancellation, at::Tensor* gate) const {
     const at::Tensor all = all_(x, cancellation);
+    if (gated_) {
+        const at::Tensor sizes = all.unflatten(2, {-1, head_size_});
+        const at::Tensor both = sizes.narrow(2, 0, 2 * heads_).unflatten(2, {heads_, 2});
+        if (gate) *gate = both.select(3, 1).flatten(2);
+        return at::cat({both.select(3, 0), sizes.narrow(2, 2 * heads_, 2 * key_value_heads_)}, 2);
+    }
     if (!by_group_) return all.unflatten(2, {heads_ + 2 * key_value_heads_, head_size_});
     const at::Tensor groups = all.unflatten(2, {key_value_heads_, -1, head_size_});
     const std::int64_t queries = heads_ / key_value_heads_;
@@ -116,12 +123,12 @@ at::Tensor Projections::heads(const at::Tensor& x, const Cancellation* cancellat
 
 at::Tensor Projections::query_key(const at::Tensor& x, const Cancellation* cancellation) const {
     const std::int64_t count = heads_ + key_value_heads_;
-    if (by_group_) return heads(x, cancellation).narrow(2, 0, count);
+    if (by_group_ || gated_) return heads(x, cancellation).narrow(2, 0, count);
     return rows(0, count)(x, cancellation).unflatten(2, {count, head_size_});
 }
 
 at::Tensor Projections::value(const at::Tensor& x, const Cancellation* cancellation) const {
-    if (by_group_) return value_of(heads(x, cancellation));
+    if (by_group_ || gated_) return value_of(heads(x, cancellation));
     const model::Linear own = rows(heads_ + key_value_heads_, key_value_heads_);
     return own(x, cancellation).unflatten(2, {key_value_heads_, head_size_}).transpose(1, 2);
 }

@@ -31,8 +31,9 @@ public:
     std::int64_t output_size() const { return heads_ * head_size_; }
     Site site(bool causal) const;
 
-    /// x [B, L, d] -> [B, L, heads + 2 key_value_heads, size], one product.
-    at::Tensor heads(const at::Tensor& x, const Cancellation* cancellation) const;
+    /// x [B, L, d] -> [B, L, heads + 2 key_value_heads, size], one product. `gate` is set to [B, L, heads * size] where
+    /// there is one (ModelConfig::attention_gate).
+    at::Tensor heads(const at::Tensor& x, const Cancellation* cancellation, at::Tensor* gate = nullptr) const;
     /// The queries and keys alone: [B, L, heads + key_value_heads, size].
     at::Tensor query_key(const at::Tensor& x, const Cancellation* cancellation) const;
     /// The values alone: [B, key_value_heads, L, size].
@@ -69,6 +70,7 @@ private:
     double clip_, growth_;
     std::int64_t growth_step_;
     bool growth_unrotated_;
+    bool gated_;
     bool by_group_ = false;  ///< the matrix's rows lie as FusedLayout::by_group has them
 };
 

@@ -45,8 +45,8 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
 public:
     static at::Tensor forward(AutogradContext* context, const at::Tensor& query, const at::Tensor& key,
                               const at::Tensor& value, const std::optional<at::Tensor>& sinks,
-                              const std::optional<at::Tensor>& bias, const kernels::ScoreRule& rule,
-                              const Cancellation* cancellation) {
+                              const std::optional<at::Tensor>& bias, const std::optional<at::Tensor>& blocks,
+                              bool hidden_blocks, const kernels::ScoreRule& rule, const Cancellation* cancellation) {
         const at::Tensor q = unit_stride(query), k = unit_stride(key), v = unit_stride(value);
         const std::int64_t heads = q.size(1), length = q.size(2);
         const at::Tensor output = at::empty({q.size(0), length, heads * v.size(3)}, q.options());
@@ -60,8 +60,9 @@ public:
         } catch (const kernels::Cancelled&) {
             throw Stopped();
         }
-        context->save_for_backward(
-            {q, k, v, output, constants, sinks.value_or(at::Tensor()), bias.value_or(at::Tensor())});
+        context->save_for_backward({q, k, v, output, constants, sinks.value_or(at::Tensor()),
+                                    bias.value_or(at::Tensor()), blocks.value_or(at::Tensor())});
+        context->saved_data["hidden_blocks"] = hidden_blocks;
         context->saved_data["rule"] = c10::IValue::make_capsule(kept);
         return output;
     }
@@ -84,17 +85,25 @@ public:
             const bool wanted = of.defined() && context->needs_input_grad(input++);
             return wanted ? at::empty(of.sizes(), of.options().dtype(at::kFloat)) : at::Tensor();
         };
-        const at::Tensor sinks = room(saved.at(5)), bias = room(saved.at(6));
+        const at::Tensor sinks = room(saved.at(5)), bias = room(saved.at(6)), blocks = room(saved.at(7));
         const auto floats = [](const at::Tensor& t) { return t.defined() ? t.mutable_data_ptr<float>() : nullptr; };
-        kernels::attention_backward({view_of(q), view_of(k), view_of(v), &kept->value, nullptr},
-                                    view_of(by_head(output)), view_of(outer_by_head), rows_of(saved.at(4)),
-                                    {target_of(gradients.query), target_of(gradients.key), target_of(gradients.value),
-                                     floats(sinks), floats(bias)});
+        kernels::attention_backward(
+            {view_of(q), view_of(k), view_of(v), &kept->value, nullptr}, view_of(by_head(output)),
+            view_of(outer_by_head), rows_of(saved.at(4)),
+            {target_of(gradients.query), target_of(gradients.key), target_of(gradients.value), floats(sinks),
+             floats(bias), floats(blocks), context->saved_data["hidden_blocks"].toBool()});
         const auto of_type = [](const at::Tensor& t, const at::Tensor& of) {
             return t.defined() ? t.to(of.scalar_type()) : t;
         };
-        return {
-            gradients.query, gradients.key, gradients.value, of_type(sinks, saved[5]), of_type(bias, saved[6]), {}, {}};
+        return {gradients.query,
+                gradients.key,
+                gradients.value,
+                of_type(sinks, saved[5]),
+                of_type(bias, saved[6]),
+                of_type(blocks, saved[7]),
+                {},
+                {},
+                {}};
     }
 };
 
@@ -110,7 +119,9 @@ at::Tensor trained_attention(const at::Tensor& query, const at::Tensor& key, con
                              const kernels::ScoreRule& rule, const RuleTensors& tensors,
                              const Cancellation* cancellation) {
     return AttentionFunction::apply(query, key, value, std::optional<at::Tensor>(tensors.sink_logits),
-                                    std::optional<at::Tensor>(tensors.distance_bias), rule, cancellation);
+                                    std::optional<at::Tensor>(tensors.distance_bias),
+                                    std::optional<at::Tensor>(tensors.blocks), tensors.hidden_blocks, rule,
+                                    cancellation);
 }
 
 }  // namespace headscope::mixers

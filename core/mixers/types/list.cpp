@@ -2,8 +2,11 @@
 #include "core/mixers/types/approximate.h"
 #include "core/mixers/types/gated_deltanet.h"
 #include "core/mixers/types/guided.h"
+#include "core/mixers/types/kimi_delta.h"
+#include "core/mixers/types/lightning.h"
 #include "core/mixers/types/linear_attention.h"
 #include "core/mixers/types/mlp.h"
+#include "core/mixers/types/natsl.h"
 #include "core/mixers/types/non_approximate.h"
 #include "core/mixers/types/standard.h"
 #include "core/mixers/types/static_emb_qk.h"
@@ -14,7 +17,8 @@ namespace headscope::mixers {
 const std::vector<const MixerType*>& known_types() {
     static const std::vector<const MixerType*> types{
         &kStandard,        &kMlp,           &kApproximate, &kNonApproximate, &kRandomGuide, &kFixedGuide,
-        &kStaticEmbedding, &kGatedDeltaNet, &kDeltaNet,    &kRetNet,         &kGla};
+        &kStaticEmbedding, &kGatedDeltaNet, &kDeltaNet,    &kRetNet,         &kGla,         &kNatsl,
+        &kLightning,       &kKimiDelta};
     return types;
 }
 

@@ -39,6 +39,7 @@ ModelConfig read_granite(const ConfigReader& reader);
 void read_qwen_experts(ModelConfig& config, const ConfigReader& reader, const std::string& key, std::int64_t experts,
                        std::int64_t per_token, std::int64_t size);
 void name_qwen_experts(TensorNames& names);
+void name_mixtral_experts(TensorNames& names);
 
 // DeepSeek's latent attention, and its experts, which GLM-4.5 has too; `defaults` are what a file leaves out.
 struct DeepseekExperts {
@@ -61,6 +62,22 @@ TensorNames deepseek_names(const ModelConfig& config);
 /// no_rope_layers: 1 for each layer that has positions; else all but every no_rope_layer_interval-th have.
 /// `empty_is_none`: an empty list is as none.
 std::vector<std::int64_t> read_rotary_layers(const ConfigReader& reader, std::int64_t layers, bool empty_is_none);
+
+// Gated DeltaNet beside softmax attention, as Qwen3-Next and those after it have it.
+/// layer_types, or where the file has none what `softmax` says: layers of linear_attention have `mixer`.
+void read_linear_layers(ModelConfig& config, const ConfigReader& reader, const mixers::MixerType& mixer,
+                        const std::function<bool(std::int64_t layer)>& softmax);
+/// Sizes where the file says nothing; value_size 0: twice the key's.
+struct LinearHeads {
+    std::int64_t key_heads, heads, key_size, value_size;
+};
+/// linear_num_key_heads and its kin, for Gated DeltaNet.
+void read_gated_delta_heads(ModelConfig& config, const ConfigReader& reader, const LinearHeads& defaults);
+/// Of layers with Gated DeltaNet, whatever is as in those with softmax attention.
+LayerNames gated_delta_names(const LayerNames& softmax);
+/// Qwen3-Next's and Qwen3.5's, without the feed-forward.
+ModelConfig read_qwen_hybrid(const ConfigReader& reader, const SizeDefaults& sizes);
+void name_shared_qwen_expert(TensorNames& names);
 
 // What the models of flash-linear-attention (version 0.6.0) have in common; `defaults` are what a file leaves out.
 struct FlaDefaults {

@@ -3,6 +3,19 @@
 #include "core/model/families/families.h"
 
 namespace headscope::model {
+
+void name_mixtral_experts(TensorNames& names) {
+    ExpertNames each, all;
+    each.router = "block_sparse_moe.gate";
+    each.gate = "block_sparse_moe.experts.{}.w1";
+    each.up = "block_sparse_moe.experts.{}.w3";
+    each.down = "block_sparse_moe.experts.{}.w2";
+    all.router = "mlp.gate";
+    all.gate_up = "mlp.experts.gate_up_proj";
+    all.down = "mlp.experts.down_proj";
+    names.in_layer.experts = {each, all};
+}
+
 namespace {
 
 ModelConfig read(const ConfigReader& reader) {
@@ -20,15 +33,7 @@ ModelConfig read(const ConfigReader& reader) {
 
 TensorNames names(const ModelConfig& config) {
     TensorNames names = llama_names(config);
-    ExpertNames each, all;
-    each.router = "block_sparse_moe.gate";
-    each.gate = "block_sparse_moe.experts.{}.w1";
-    each.up = "block_sparse_moe.experts.{}.w3";
-    each.down = "block_sparse_moe.experts.{}.w2";
-    all.router = "mlp.gate";
-    all.gate_up = "mlp.experts.gate_up_proj";
-    all.down = "mlp.experts.down_proj";
-    names.in_layer.experts = {each, all};
+    name_mixtral_experts(names);
     return names;
 }
 

@@ -55,10 +55,7 @@ ModelConfig read(const ConfigReader& reader) {
 TensorNames names(const ModelConfig& config) {
     TensorNames names = llama_names(config);
     name_qwen_experts(names);
-    names.in_layer.shared_gate = "mlp.shared_expert.gate_proj";
-    names.in_layer.shared_up = "mlp.shared_expert.up_proj";
-    names.in_layer.shared_down = "mlp.shared_expert.down_proj";
-    names.in_layer.shared_share = "mlp.shared_expert_gate";
+    name_shared_qwen_expert(names);
     return names;
 }
 

@@ -47,6 +47,11 @@ void Tower::declare(TensorPlan& plan, TensorNames names, TowerPlace place, std::
         TensorNames own = names;
         const auto of_mixer = names.of_mixer.find(config_->mixers.at(number));
         if (of_mixer != names.of_mixer.end()) own.in_layer = of_mixer->second;
+        for (const LayerNames& other : std::vector<LayerNames>(own.in_layer.others)) {
+            if (!plan.from_file() || !plan.has(own.layer_stem + other.sign)) continue;
+            own.in_layer = other;
+            break;
+        }
         declare_layer(plan, own, static_cast<std::int64_t>(number));
     }
     for (std::int64_t number = 0; number < config_->layers; ++number) {
@@ -84,8 +89,11 @@ void Tower::declare_layer(TensorPlan& plan, const TensorNames& names, std::int64
     if (!names.in_layer.bucket_bias.empty())
         declare_bias(plan, &layer.bucket_bias, names.layer_stem + names.in_layer.bucket_bias, names.keys);
     layer.output.declare(plan, names.layer_stem + names.in_layer.output, hidden,
-                         {layer.mixer->output_size(), names.keys.heads + " * " + value_size}, config_->output_bias);
+                         {layer.mixer->output_size(), names.keys.heads + " * " + value_size},
+                         config_->output_bias && !names.in_layer.plain_output);
     norm(layer.attention_update_norm, names.in_layer.attention_update_norm);
+    if (!config_->attention_sums.empty())
+        layer.attention_sum = config_->attention_sums.at(static_cast<std::size_t>(number));
     if (config_->encoder) {
         layer.cross = std::make_unique<mixers::CrossMixer>(*config_);
         norm(layer.cross_norm, names.in_layer.cross_norm);
@@ -225,18 +233,21 @@ at::Tensor Tower::add_cross(const Layer& layer, const at::Tensor& hidden, mixers
 at::Tensor Tower::run_layer(const Layer& layer, const at::Tensor& hidden, const mixers::StackContext& context,
                             const LayerCaches& caches) const {
     const bool pre_norm = config_->pre_norm;
-    const auto add = [pre_norm](const at::Tensor& residual, const at::Tensor& update, const Norm& norm) {
-        const at::Tensor sum = residual + update;
+    const auto add = [pre_norm](const at::Tensor& residual, const at::Tensor& update, const Norm& norm,
+                                const SumFactors& factors) {
+        const at::Tensor sum = (factors.kept == 1 ? residual : residual * factors.kept) + update;
         return pre_norm ? sum : norm(sum);
     };
     const at::Tensor read = pre_norm ? layer.input_norm(hidden) : hidden;
     context.announce("input_norm", read);
     const at::Tensor mixer_output = layer.mixer->forward(read, context, caches.own);
     context.announce("mixer_output", mixer_output);
-    const auto scaled = [this](const at::Tensor& update) {
-        return config_->update_scale == 1 ? update : update * config_->update_scale;
+    const auto scaled = [this](const at::Tensor& update, const SumFactors& factors) {
+        const double scale = config_->update_scale * factors.added;
+        return scale == 1 ? update : update * scale;
     };
-    const at::Tensor attention = scaled(layer.attention_update_norm(layer.output(mixer_output, context.cancellation)));
+    const at::Tensor attention =
+        scaled(layer.attention_update_norm(layer.output(mixer_output, context.cancellation)), layer.attention_sum);
     context.announce("attention_output", attention);
     const at::Tensor mixed = dropped(attention, context, "attention");
     const auto feed_forward = [&](const at::Tensor& input) {
@@ -244,7 +255,8 @@ at::Tensor Tower::run_layer(const Layer& layer, const at::Tensor& hidden, const 
         const bool routed = layer.feed_forward.experts.per_token > 0 && context.wants("expert_index");
         Routing taken;
         const at::Tensor update = scaled(
-            layer.feed_forward_update_norm(layer.feed_forward(input, context.cancellation, routed ? &taken : nullptr)));
+            layer.feed_forward_update_norm(layer.feed_forward(input, context.cancellation, routed ? &taken : nullptr)),
+            config_->feed_forward_sum);
         if (routed) {
             context.announce("expert_index", taken.chosen);
             context.announce("expert_weight", taken.shares);
@@ -257,10 +269,10 @@ at::Tensor Tower::run_layer(const Layer& layer, const at::Tensor& hidden, const 
         return feed_forward(own_norm ? layer.feed_forward_norm(hidden) : read) + mixed + hidden;
     }
     const bool after_norm = config_->residual_after_norm;
-    at::Tensor middle = add(after_norm ? read : hidden, mixed, layer.input_norm);
+    at::Tensor middle = add(after_norm ? read : hidden, mixed, layer.input_norm, layer.attention_sum);
     if (layer.cross) middle = add_cross(layer, middle, context, caches.cross);
     const at::Tensor input = pre_norm ? layer.feed_forward_norm(middle) : middle;
-    return add(after_norm ? input : middle, feed_forward(input), layer.feed_forward_norm);
+    return add(after_norm ? input : middle, feed_forward(input), layer.feed_forward_norm, config_->feed_forward_sum);
 }
 
 }  // namespace headscope::model

@@ -24,6 +24,7 @@ struct Layer {
     std::unique_ptr<mixers::Mixer> mixer;
     Linear output;
     Norm attention_update_norm;
+    SumFactors attention_sum;
     Norm feed_forward_norm;
     FeedForward feed_forward;
     Norm feed_forward_update_norm;

@@ -11,13 +11,19 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/randn.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/tanh.h>
+#include <ATen/ops/tril.h>
+#include <ATen/ops/xlogy.h>
 
 #include "core/model/model.h"
 #include "core/model/towers/cache.h"
 #include "kernels/attention.h"
+#include "kernels/recurrent.h"
 
 namespace headscope::tests {
 
@@ -26,7 +32,8 @@ public:
     struct Options {
         std::int64_t layers = 3, heads = 4, key_value_heads = 2, size = 8, vocabulary = 40, positions = 64;
         bool causal = true, head = true;
-        std::int64_t experts = 0;  ///< of every layer but the first, two of a token, announced and not computed
+        std::int64_t experts = 0;   ///< of every layer but the first, two of a token, announced and not computed
+        bool two_branches = false;  ///< the last layer has a linear branch beside, with types of chunks of four tokens
     };
 
     explicit FakeModel(Options options) : o_(options) {
@@ -61,7 +68,21 @@ public:
             site.causal = o_.causal;
             sites_.push_back(site);
         }
+        if (!o_.two_branches) return;
+        sites_.back().branch = "softmax";
+        sites_.push_back(sites_.back());
+        sites_.back().branch = "linear";
+        sites_.back().has_matrix = false;
+        sites_.back().has_implicit = true;
+        sites_.back().type_chunk = static_cast<std::int32_t>(kChunk);
     }
+
+    static constexpr std::int64_t kChunk = 4;
+    /// Of a chunk of a row of the batch.
+    static std::int8_t type_of(std::int64_t b, std::int64_t head, std::int64_t chunk) {
+        return (b + head + chunk) % 3 == 0 ? 0 : 1;
+    }
+    static constexpr double kDeviation = 0.25;  ///< that the linear branch tells
 
     std::function<void(std::int64_t layer)> before_layer;  ///< may throw, cancel, or look at the files
     std::vector<std::int64_t> batch_sizes;                 ///< of every forward pass
@@ -93,6 +114,8 @@ public:
             if (before_layer) before_layer(layer);
             if (options.cancellation != nullptr) options.cancellation->check();
             if (!options.skip_layers.contains(static_cast<int>(layer))) {
+                const bool branches = o_.two_branches && layer + 1 == o_.layers;
+                if (branches) tell_branches(hidden, layer, options.probe);
                 hidden = hidden + attend(hidden, layer, options);
                 if (layer > 0 && o_.experts > 0) route(batch.ids, layer, options.probe);
                 announce(options.probe, "hidden", layer, hidden);
@@ -113,6 +136,36 @@ private:
         const at::Tensor share = first.to(at::kFloat) / 100;
         announce(probe, "expert_index", layer, index);
         announce(probe, "expert_weight", layer, at::cat({share, 1 - share}, -1));
+    }
+
+    /// The linear branch is told and not computed: a causal matrix with signs, the softmax branch's weight 1 / (t + 1).
+    void tell_branches(const at::Tensor& hidden, std::int64_t layer, model::Probe* probe) const {
+        const std::int64_t batch = hidden.size(0), length = hidden.size(1), chunks = (length + kChunk - 1) / kChunk;
+        at::Tensor types = at::empty({batch, o_.heads, chunks}, at::kChar);
+        std::int8_t* type = types.mutable_data_ptr<std::int8_t>();
+        for (std::int64_t i = 0; i < types.numel(); ++i)
+            type[i] = type_of(i / chunks / o_.heads, i / chunks % o_.heads, i % chunks);
+        announce(probe, "token_types", layer, types);
+        const at::Tensor softmax = 1 / (at::arange(length, at::kFloat) + 1);
+        announce(probe, "branch_weights", layer,
+                 at::stack({1 - softmax, softmax}, -1).expand({batch, o_.heads, length, 2}));
+        if (probe == nullptr) return;
+        const auto wanted = probe->implicit_request(SiteIndex(o_.layers));
+        if (wanted == model::Probe::Implicit::nothing) return;
+        const auto l = static_cast<std::size_t>(layer);
+        const at::Tensor q = hidden.matmul(q_[l].t()).unflatten(2, {o_.heads, o_.size}).transpose(1, 2);
+        const at::Tensor matrix = at::tril(at::tanh(q.matmul(q.transpose(2, 3)) - 1)).contiguous();
+        const at::Tensor size = matrix.abs().to(at::kDouble), rows = size / size.sum(-1, true);
+        const at::Tensor entropy = -at::xlogy(rows, rows).sum({-2, -1}), square = rows.square().sum({-2, -1}).sqrt();
+        kernels::ImplicitStatistics statistics;
+        for (std::int64_t i = 0; i < batch * o_.heads; ++i) {
+            statistics.entropy.push_back(entropy.flatten()[i].item<double>());
+            statistics.entropy_row_mean.push_back(statistics.entropy.back() / static_cast<double>(length));
+            statistics.concentration.push_back(square.flatten()[i].item<double>());
+        }
+        const bool weights = wanted == model::Probe::Implicit::weights;
+        probe->implicit({SiteIndex(o_.layers), sites_.back(), statistics, weights ? matrix : at::Tensor(),
+                         weights ? kDeviation : 0.0});
     }
 
     at::Tensor attend(const at::Tensor& hidden, std::int64_t layer, const model::ForwardOptions& options) {

@@ -9,6 +9,7 @@
 #include "core/store/analysis_file.h"
 #include "tests/core/analysis/fake_model.h"
 #include "tests/core/base/temporary_folder.h"
+#include "tests/core/store/synthetic_recurrent.h"
 
 using namespace headscope;
 namespace fs = std::filesystem;
@@ -78,6 +79,79 @@ void require_same_numbers(const store::AnalysisFile& one, std::int64_t a, const 
 }
 
 }  // namespace
+
+TEST_CASE("Of a linear branch the file has its types, its matrix and what follows from it", "[analysis]") {
+    tests::FakeModel::Options two;
+    two.two_branches = true;
+    tests::FakeModel model(two);
+    const test::TemporaryFolder folder;
+    auto request = request_for({11, 7, 11});
+    std::vector<std::pair<std::int64_t, std::int64_t>> told;
+    request.site_done = [&](std::int64_t s, std::int64_t site) { told.emplace_back(s, site); };
+    const auto plain = analyse(model, request, folder / "plain.headscope.h5");
+    CHECK(told.size() == 12);
+    CHECK(std::count(told.begin(), told.end(), std::pair<std::int64_t, std::int64_t>{1, 3}) == 1);
+    CHECK(plain->done_sites().size() == 12);
+    CHECK(plain->header().type_chunk == 4);
+    CHECK_FALSE(plain->has_implicit(0, 3));
+    CHECK(std::isnan(plain->thumbnail("mean", 0, 3).data[0]));
+    CHECK_FALSE(plain->branch_weights(0, 2).has_value());
+
+    request.record.implicit = request.record.branches = true;
+    const auto file = analyse(model, request, folder / "all.headscope.h5");
+    require_same_numbers(*plain, 0, *file, 0);
+    const auto entropy = file->indicator("entropy"), row_mean = file->indicator("entropy_row_mean"),
+               concentration = file->indicator("concentration"), fraction = file->indicator("softmax_fraction");
+    for (std::int64_t s = 0; s < 3; ++s) {
+        const std::int64_t length = s == 1 ? 7 : 11, chunks = (length + 3) / 4, b = s == 2 ? 1 : 0;
+        const auto types = file->token_types(s, 3).value();
+        CHECK(file->implicit_deviation(s, 3) == tests::FakeModel::kDeviation);
+        for (std::int64_t h = 0; h < 4; ++h) {
+            const auto at = static_cast<std::size_t>((s * 4 + 3) * 4 + h);
+            double softmax = 0;
+            for (std::int64_t c = 0; c < 3; ++c) {
+                const double type = types.data[static_cast<std::size_t>(h * 3 + c)];
+                CHECK(type == (c < chunks ? tests::FakeModel::type_of(b, h, c) : -1));
+                softmax += type == 0 ? 1 : 0;
+            }
+            CHECK(fraction.data[at] == softmax / static_cast<double>(chunks));
+            CHECK(std::isnan(fraction.data[at - 4]));
+            const auto matrix = file->implicit(s, 3, h, {0, length}, {0, length}).value();
+            const auto expected = tests::implicit_statistics_of(matrix, 1, length);
+            // Float64 sums over float32 coefficients: the same terms in another order.
+            CHECK(entropy.data[at] == Approx(expected.entropy[0]).epsilon(1e-12));
+            CHECK(row_mean.data[at] == Approx(expected.entropy_row_mean[0]).epsilon(1e-12));
+            CHECK(concentration.data[at] == Approx(expected.concentration[0]).epsilon(1e-12));
+            CHECK(std::isnan(file->indicator("sink").data[at]));
+            CHECK(file->thumbnail("mean", s, 3).data[static_cast<std::size_t>((h * 11 + 6) * 11 + 2)] ==
+                  static_cast<double>(matrix[static_cast<std::size_t>(6 * length + 2)]));
+        }
+        const auto weights = file->branch_weights(s, 2).value();
+        CHECK(weights.data[static_cast<std::size_t>((11 + 4) * 2)] == Approx(0.8));
+        CHECK(weights.data[static_cast<std::size_t>((11 + 4) * 2 + 1)] == Approx(0.2));
+    }
+    request.layers = {0};
+    const auto first = analyse(model, request, folder / "first.headscope.h5");
+    CHECK(first->done_sites().size() == 3);
+    CHECK(first->token_types(0, 3)->data == std::vector<double>(12, -1));
+}
+
+TEST_CASE("What a model without recurrent layers cannot have recorded is refused", "[analysis]") {
+    tests::FakeModel model({});
+    const test::TemporaryFolder folder;
+    for (const bool implicit : {true, false}) {
+        auto request = request_for({5});
+        (implicit ? request.record.implicit : request.record.branches) = true;
+        try {
+            analyse(model, request, folder / "a.headscope.h5");
+            FAIL("was run");
+        } catch (const Error& error) {
+            CHECK(error.code() == ErrorCode::usage);
+            CHECK(error.where() == (implicit ? "--record implicit" : "--record branch-weights"));
+        }
+    }
+    CHECK(files_in(folder.path()) == 0);
+}
 
 TEST_CASE("A pair's file has its regions and their mean attention", "[analysis]") {
     tests::FakeModel model({});

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// write_samples FOLDER: a made-up run with its journal and run.h5, two more, and an evaluation file, for slow tests in
-// Python and for looking at figures.
+// write_samples FOLDER: a made-up run with its journal and run.h5, two more, an evaluation file, and an analysis of a
+// model with recurrent layers, for slow tests in Python and for looking at figures.
 #include <cstdio>
 #include <filesystem>
 
 #include "core/base/error.h"
 #include "tests/core/figures/sample_folder.h"
 #include "tests/core/figures/sample_records.h"
+#include "tests/core/store/synthetic_recurrent.h"
 
 using namespace headscope;
 
@@ -20,6 +21,7 @@ int main(int count, char** arguments) {
         test::write_run_folder(folder / "first", test::sample_record("first"));
         test::write_run_folder(folder / "second", test::sample_record("second", 300, 3, 0.4));
         test::write_run_folder(folder / "deep", test::sample_record("deep", 600, 12, -0.2));
+        tests::write_recurrent_analysis(folder / "recurrent.headscope.h5");
         store::write_evaluation(folder / "sample.evaluation.h5", test::sample_evaluation());
     } catch (const Error& error) {
         std::fprintf(stderr, "write_samples: %s\n", error.what());

@@ -11,6 +11,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "core/model/probe.h"
+#include "kernels/recurrent.h"
 
 namespace headscope::test {
 

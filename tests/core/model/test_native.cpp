@@ -3,6 +3,8 @@
 // text, and gradients against finite differences.
 #include "tests/catch_with_torch.h"
 
+#include <algorithm>
+
 #include <ATen/ops/full.h>
 
 #include "core/base/error.h"
@@ -33,7 +35,9 @@ std::vector<std::string> all_mixers() {
 
 /// Mixers with a state, whose heads are of sizes of their own.
 bool is_recurrent(const std::string& mixer) {
-    return !mixers::find_type(mixer)->has_matrix && mixer != "mlp";
+    const auto& options = mixers::find_type(mixer)->options;
+    return std::any_of(options.begin(), options.end(),
+                       [](const mixers::MixerOption& option) { return std::string(option.key) == "num_heads"; });
 }
 
 const std::vector<std::pair<std::string, nlohmann::json>> kOptions{
@@ -116,8 +120,10 @@ TEST_CASE("Native models of every mixer are what the oracle says", "[native][gol
         compare("native-" + mixer);
         compare("native-" + mixer + "-norms");
     }
-    for (const char* mixer : {"gated_deltanet", "deltanet", "retnet", "gla"})
+    for (const char* mixer : {"gated_deltanet", "deltanet", "retnet", "gla", "natsl"})
         compare(std::string("native-") + mixer + "-options");
+    for (const char* ablation : {"softmax-inside", "linear-inside", "kept-whole", "one-norm", "no-weights"})
+        compare(std::string("native-natsl-") + ablation);
     compare("native-deltanet-plain");
     compare("native-standard-sparsemax");
 }

@@ -19,6 +19,12 @@ TEST_CASE("The paper's presets have its sizes and, counted by hand, its paramete
         {"deconattn-160m", 2 * 50304 * 768 + 12 * (4 * 768 * 768 + 3 * 768 + 3 * 768 * 3072 + 2 * 768) + 768},
         {"deconattn-500m", 2 * 50304 * 896 + 24 * (4 * 896 * 896 + 3 * 896 + 3 * 896 * 4864 + 2 * 896) + 896},
         {"deconattn-1.7b", 2 * 50304 * 2048 + 28 * (4 * 2048 * 2048 + 2 * 128 + 3 * 2048 * 6144 + 2 * 2048) + 2048},
+        // Queries and keys of 1152 numbers, values, gate and output of 2304, four taps of the first three; two numbers
+        // a head for writes and decay, two for the types, two a softmax head for the weights; gains of 64 and 128.
+        {"natsl-800m", 2 * 32000 * 1536 +
+                           21 * (2 * 1152 * 1536 + 3 * 2304 * 1536 + 4 * (2 * 1152 + 2304) + 2 * 6 * 1536 + 2 * 6 +
+                                 2 * 6 * 1536 + 2 * 18 * 1152 + 2 * 64 + 2 * 128 + 3 * 1536 * 4096 + 2 * 1536) +
+                           1536},
     };
     for (const model::Preset& preset : model::presets()) {
         INFO(preset.name);

@@ -17,6 +17,7 @@
 #include "core/store/analysis_file.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/store/synthetic_analysis.h"
+#include "tests/core/store/synthetic_recurrent.h"
 
 using namespace headscope;
 namespace fs = std::filesystem;
@@ -103,6 +104,59 @@ TEST_CASE("Data outside the file is never read", "[store][hostile]") {
             replace(file, target, H5T_IEEE_F64LE, {1, 3, 4}, list);
         },
         ErrorCode::unsupported, "virtual");
+}
+
+TEST_CASE("Types, chunks and implicit matrices that cannot be are refused", "[store][hostile]") {
+    const test::TemporaryFolder folder;
+    const auto path = folder / "a.headscope.h5";
+    const auto change = [&](const char* name, const std::function<void(hid_t)>& what) {
+        tests::write_recurrent_analysis(path);
+        const hid_t file = H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
+        const hid_t dataset = H5Dopen2(file, name, H5P_DEFAULT);
+        REQUIRE(dataset >= 0);
+        what(dataset);
+        H5Dclose(dataset);
+        REQUIRE(H5Fclose(file) >= 0);
+    };
+    const auto refused = [&](const std::function<void(const store::AnalysisFile&)>& read, const std::string& place) {
+        try {
+            read(*store::AnalysisFile::open(path));
+            FAIL("was read");
+        } catch (const Error& error) {
+            CHECK(error.code() == ErrorCode::format);
+            CHECK(error.where().find(place) != std::string::npos);
+        }
+    };
+    change("/token_types", [](hid_t types) {
+        const std::vector<std::int8_t> values(2 * 5 * 4 * 3, 2);
+        REQUIRE(H5Dwrite(types, H5T_NATIVE_INT8, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) >= 0);
+    });
+    refused([](const store::AnalysisFile& file) { file.token_types(0, 1); }, "/token_types");
+    for (const std::int64_t chunk : {0, -8}) {
+        change("/token_types", [&](hid_t types) {
+            const hid_t attribute = H5Aopen(types, "chunk_size", H5P_DEFAULT);
+            REQUIRE(H5Awrite(attribute, H5T_NATIVE_INT64, &chunk) >= 0);
+            H5Aclose(attribute);
+        });
+        refused([](const store::AnalysisFile&) {}, "/token_types");
+    }
+    change("/token_types", [](hid_t types) {  // chunks of another size than the dataset has room for
+        const std::int64_t chunk = 4;
+        const hid_t attribute = H5Aopen(types, "chunk_size", H5P_DEFAULT);
+        REQUIRE(H5Awrite(attribute, H5T_NATIVE_INT64, &chunk) >= 0);
+        H5Aclose(attribute);
+    });
+    refused([](const store::AnalysisFile& file) { file.token_types(0, 1); }, "/token_types");
+    for (const std::int32_t flag : {1, 2}) {  // beside a matrix of its own; no flag at all
+        change("/sites/has_implicit", [&](hid_t flags) {
+            const std::vector<std::int32_t> values(5, flag);
+            REQUIRE(H5Dwrite(flags, H5T_NATIVE_INT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) >= 0);
+        });
+        refused([](const store::AnalysisFile&) {}, "/sites/has_implicit");
+    }
+    change("/implicit_attention/0/2", [](hid_t matrix) { REQUIRE(H5Adelete(matrix, "largest_deviation") >= 0); });
+    CHECK_THROWS_AS(store::AnalysisFile::open(path)->implicit_deviation(0, 2), Error);
+    CHECK(store::AnalysisFile::open(path)->implicit(0, 2, 0, {0, 2}, {0, 2})->size() == 4);
 }
 
 TEST_CASE("Experts beyond their number, and numbers of experts that cannot be, are refused", "[store][hostile]") {

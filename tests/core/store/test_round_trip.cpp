@@ -8,6 +8,7 @@
 #include "core/store/analysis_writer.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/store/synthetic_analysis.h"
+#include "tests/core/store/synthetic_recurrent.h"
 
 using namespace headscope;
 using Shape = std::vector<std::int64_t>;
@@ -222,32 +223,126 @@ TEST_CASE("An encoder-decoder's streams and sites of unequal size fit in one fil
     CHECK(std::isnan(file->indicator("entropy").data[4 + 3]));
 }
 
-TEST_CASE("What mixers of later families have is stored too", "[store]") {
+TEST_CASE("Lazy Attention's parameters are stored too", "[store]") {
     tests::SyntheticAnalysis a;
-    a.lengths = {10};
     a.layers = 2;
     auto header = tests::synthetic_header(a);
-    header.record.implicit = true;
-    header.implicit_sites = {1};
-    header.type_chunk = 4;
     header.bias_window = 6;
     const test::TemporaryFolder folder;
     store::AnalysisWriter writer(folder / "a.headscope.h5", header);
-    writer.write_token_types(0, 1, std::vector<std::int8_t>{0, 1, 1, 1, 0, 0}, std::vector<double>{1.0 / 3, 2.0 / 3},
-                             2);
     writer.write_parameters(0, std::vector<double>(4, 0.5), std::vector<double>(24, -1.5));
-    writer.write_implicit_rows(0, 1, 0, 9, std::vector<float>(10, -2.0F), 10);
     writer.publish();
     const auto file = store::AnalysisFile::open(folder / "a.headscope.h5");
-    const auto types = file->token_types(0, 1);
-    REQUIRE(types.has_value());
-    CHECK(types->shape == Shape{4, 3});
-    CHECK(types->data == std::vector<double>{0, 1, 1, 1, 0, 0, -1, -1, -1, -1, -1, -1});
-    CHECK(file->indicator("softmax_fraction").data[5] == 2.0 / 3);
     CHECK(file->parameters("offset")->data[3] == 0.5);
     CHECK(std::isnan(file->parameters("offset")->data[4]));
     CHECK(file->parameters("distance_bias")->shape == Shape{2, 4, 6});
-    CHECK(file->header().implicit_sites == std::set<std::int64_t>{1});
+    CHECK_FALSE(file->token_types(0, 0).has_value());
+    CHECK_FALSE(file->header().has_implicit());
+}
+
+TEST_CASE("Implicit matrices, types of chunks and weights of branches come back", "[store]") {
+    const test::TemporaryFolder folder;
+    const tests::RecurrentSample sample;
+    tests::write_recurrent_analysis(folder / "a.headscope.h5", sample);
+    const auto file = store::AnalysisFile::open(folder / "a.headscope.h5");
+    const auto& header = file->header();
+    CHECK(header.type_chunk == 8);
+    CHECK(header.record.implicit);
+    CHECK(header.record.branches);
+    CHECK(header.measured_layers.empty());
+    std::vector<bool> implicit;
+    for (const Site& site : header.sites) implicit.push_back(header.measured_implicit(site));
+    CHECK(implicit == std::vector<bool>{false, true, true, false, false});
+    CHECK(file->done_sites().size() == 8);
+
+    const auto types = file->token_types(1, tests::kLinearBranch);  // 19 tokens, three chunks; seed 18
+    REQUIRE(types.has_value());
+    CHECK(types->shape == Shape{4, 3});
+    CHECK(types->data == std::vector<double>{0, 0, 1, 0, 0, 0, 1, 1, 1, 0, 1, 1});
+    CHECK(file->token_types(1, tests::kSoftmaxBranch)->data == std::vector<double>(12, -1));
+    const auto fraction = file->indicator("softmax_fraction");
+    CHECK(fraction.data[(1 * 5 + 1) * 4 + 0] == 2.0 / 3);
+    CHECK(std::isnan(fraction.data[(1 * 5 + 0) * 4 + 0]));
+
+    const std::int64_t length = 19;
+    const auto matrix = tests::synthetic_implicit(4, length, 1 + 17 + 2);
+    const auto part = file->implicit(1, tests::kRecurrentSite, 3, {2, 7}, {1, 5});
+    REQUIRE(part.has_value());
+    for (std::int64_t i = 2; i < 7; ++i)
+        for (std::int64_t j = 1; j < 5; ++j)
+            CHECK((*part)[static_cast<std::size_t>((i - 2) * 4 + j - 1)] ==
+                  matrix[static_cast<std::size_t>((3 * length + i) * length + j)]);
+    CHECK(file->implicit_deviation(1, tests::kRecurrentSite) == 1e-6);
+    CHECK(std::isnan(file->implicit_deviation(1, tests::kSoftmaxSite)));
+    CHECK_FALSE(file->implicit(1, tests::kSoftmaxSite, 0, {0, 1}, {0, 1}).has_value());
+    CHECK_THROWS_AS(file->implicit(1, tests::kRecurrentSite, 4, {0, 1}, {0, 1}), Error);
+    CHECK_THROWS_AS(file->implicit(1, tests::kRecurrentSite, 0, {0, 20}, {0, 1}), Error);
+    const auto statistics = tests::implicit_statistics_of(matrix, 4, length);
+    const std::size_t row = (1 * 5 + 2) * 4;
+    CHECK(file->indicator("entropy").data[row + 3] == statistics.entropy[3]);
+    CHECK(file->indicator("entropy_row_mean").data[row + 3] == statistics.entropy_row_mean[3]);
+    CHECK(file->indicator("concentration").data[row + 1] == statistics.concentration[1]);
+    CHECK(std::isnan(file->indicator("sink").data[row]));
+    CHECK(file->indicator("entropy").data.size() == 2 * 5 * 4);
+    CHECK(std::isnan(file->indicator("entropy").data[(1 * 5 + 4) * 4]));  // no matrix at all
+
+    // Up to 128 tokens a thumbnail is the matrix itself, signs and all.
+    const auto small = file->thumbnail("maximum", 1, tests::kRecurrentSite);
+    CHECK(small.data[static_cast<std::size_t>((3 * 24 + 6) * 24 + 4)] ==
+          static_cast<double>(matrix[static_cast<std::size_t>((3 * length + 6) * length + 4)]));
+    CHECK(std::isnan(small.data[static_cast<std::size_t>(19)]));
+
+    const auto weights = file->branch_weights(1, tests::kSoftmaxBranch);
+    REQUIRE(weights.has_value());
+    CHECK(weights->shape == Shape{4, 24, 2});
+    CHECK(weights->data[0] + weights->data[1] == Approx(1.0));
+    CHECK(std::isnan(weights->data[2 * 19]));
+    CHECK(std::isnan(file->branch_weights(1, tests::kSoftmaxSite)->data[0]));
+}
+
+TEST_CASE("Thumbnails of implicit matrices are means with signs and the coefficient of greatest magnitude", "[store]") {
+    tests::RecurrentSample sample;
+    sample.lengths = {130};
+    const test::TemporaryFolder folder;
+    tests::write_recurrent_analysis(folder / "a.headscope.h5", sample);
+    const auto file = store::AnalysisFile::open(folder / "a.headscope.h5");
+    const auto matrix = tests::synthetic_implicit(4, 130, 1 + 2);
+    const auto mean = file->thumbnail("mean", 0, tests::kRecurrentSite),
+               extreme = file->thumbnail("maximum", 0, tests::kRecurrentSite);
+    for (const std::int64_t r : {0, 63, 127}) {
+        for (const std::int64_t c : {0, 31, 63}) {
+            double sum = 0, most = 0, count = 0;
+            for (std::int64_t i = 0; i < 130; ++i) {
+                for (std::int64_t j = 0; j < 130; ++j) {
+                    if (i * 128 / 130 != r || j * 128 / 130 != c) continue;
+                    const double value = matrix[static_cast<std::size_t>((130 + i) * 130 + j)];
+                    sum += value;
+                    ++count;
+                    if (std::abs(value) > std::abs(most)) most = value;
+                }
+            }
+            const auto at = static_cast<std::size_t>((128 + r) * 128 + c);
+            CHECK(mean.data[at] == Approx(sum / count).margin(1e-7));
+            CHECK(extreme.data[at] == most);
+        }
+    }
+}
+
+TEST_CASE("Of a model with recurrent layers some may be measured, and nothing recorded", "[store]") {
+    tests::RecurrentSample sample;
+    sample.record = {};
+    sample.measured_layers = {1, 2};
+    const test::TemporaryFolder folder;
+    tests::write_recurrent_analysis(folder / "a.headscope.h5", sample);
+    const auto file = store::AnalysisFile::open(folder / "a.headscope.h5");
+    const auto& header = file->header();
+    CHECK_FALSE(header.measured_implicit(header.sites[tests::kLinearBranch]));
+    CHECK(header.measured_implicit(header.sites[tests::kRecurrentSite]));
+    CHECK(file->done_sites().size() == 4);
+    CHECK_FALSE(file->implicit(0, tests::kRecurrentSite, 0, {0, 1}, {0, 1}).has_value());
+    CHECK_FALSE(file->branch_weights(0, tests::kSoftmaxBranch).has_value());
+    CHECK(file->token_types(0, tests::kLinearBranch)->data == std::vector<double>(12, -1));
+    CHECK(std::isnan(file->thumbnail("mean", 0, tests::kRecurrentSite).data[0]));
 }
 
 TEST_CASE("Experts of each token come back, and none where a layer has none", "[store]") {

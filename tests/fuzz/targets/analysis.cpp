@@ -51,6 +51,9 @@ void read_all(const store::AnalysisFile& file) {
             refusal([&] { file.column_mass(s, site); });
             refusal([&] { file.histogram(s, site); });
             refusal([&] { file.token_types(s, site); });
+            refusal([&] { file.branch_weights(s, site); });
+            refusal([&] { file.implicit(s, site, 1, {0, 2}, {0, 2}); });
+            refusal([&] { file.implicit_deviation(s, site); });
             refusal([&] { file.experts(s, header.sites[static_cast<std::size_t>(site)].layer); });
             refusal([&] { file.value_products(s, site); });
             for (const char* name : {"mean", "maximum"}) refusal([&] { file.thumbnail(name, s, site); });

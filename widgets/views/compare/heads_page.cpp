@@ -311,7 +311,7 @@ void CompareHeads::show_grid() {
     for (std::size_t site = 0; site < first_.size(); ++site) {
         const Site& place = study.sites()[site];
         content.rows.push_back({study.site_name(static_cast<std::int64_t>(site)), place.heads, group_of(place),
-                                first_[site], place.has_matrix, done_[site]});
+                                first_[site], place.has_matrix || place.has_implicit, done_[site]});
     }
     for (const auto* off : {&off_left_, &off_right_}) {
         for (const auto& head : *off) {

@@ -271,7 +271,7 @@ void Overview::show_grid() {
     for (std::size_t site = 0; site < done_.size(); ++site) {
         const Site& place = study->sites()[site];
         content.rows.push_back({study->site_name(static_cast<std::int64_t>(site)), place.heads, group_of(place),
-                                first_[site], place.has_matrix, done_[site]});
+                                first_[site], place.has_matrix || place.has_implicit, done_[site]});
     }
     for (const bool matches : panel_->filter()->matches()) content.dimmed.push_back(!matches);
     const workspace::HeadSets sets = desk().head_sets().of(*study);

@@ -31,6 +31,9 @@ TokenTypesView::TokenTypesView(Desk* desk, QWidget* parent)
       heading_(new QLabel(content())),
       strip_(new TypeStrip(content())),
       text_(new TokenTextArea(content())) {
+    of_ = add_choice("of", tr("What is shown"),
+                     tr("The share of softmax chunks of every head, or the type of each chunk of the selected layer"),
+                     {{"heads", tr("Softmax fraction")}, {"chunks", tr("Chunks of the layer")}});
     heading_->setObjectName(QStringLiteral("types_heading"));
     heading_->setTextFormat(Qt::PlainText);
     heading_->setWordWrap(true);
@@ -61,21 +64,50 @@ bool TokenTypesView::missing() {
     return true;
 }
 
+bool TokenTypesView::of_chunks() const {
+    return choice(of_) == QLatin1String("chunks");
+}
+
+/// All texts of all analyses beside each other, as long as the figure takes so many; else the first of each.
+bool TokenTypesView::beside() const {
+    if (selection().sequence) return false;
+    std::int64_t texts = 0;
+    for (const Study* one : shown_studies()) texts += one->sequences();
+    return texts <= figures::kMostTypedTexts;
+}
+
+figures::FigureOptions TokenTypesView::options() const {
+    figures::FigureOptions options = RecipeView::options();
+    options.all_sequences = beside();
+    if (!options.all_sequences) options.sequence = selection().one_sequence();
+    if (const auto shown = shown_head(); of_chunks() && shown) options.layer = typed_place(*study(), shown->site).layer;
+    return options;
+}
+
 bool TokenTypesView::can_join(const Study& other) const {
-    return RecipeView::can_join(other) && !typed_rows(other).empty();
+    if (!RecipeView::can_join(other)) return false;
+    const auto rows = typed_rows(other);
+    const auto shown = shown_head();
+    if (!of_chunks() || !shown) return !rows.empty();
+    const std::int32_t layer = typed_place(*study(), shown->site).layer;
+    return std::any_of(rows.begin(), rows.end(),
+                       [&](std::int64_t site) { return typed_place(other, site).layer == layer; });
 }
 
 std::optional<figures::TypedHead> TokenTypesView::shown_head() const {
     if (!study() || study()->sites().empty()) return std::nullopt;
-    return figures::typed_head(study()->header(), selection().site, selection().head);
+    if (const auto own = figures::typed_head(study()->header(), selection().site, selection().head)) return own;
+    const auto rows = typed_rows(*study());
+    if (rows.empty()) return std::nullopt;
+    return figures::TypedHead{rows.front(),
+                              std::min<std::int64_t>(selection().head, typed_place(*study(), rows.front()).heads - 1)};
 }
 
-// Panels go analysis by analysis, of each one a text, or all of them up to a number.
+// Panels go analysis by analysis, of each one text or all.
 
 Study* TokenTypesView::study_of(int panel) const {
     for (Study* one : shown_studies()) {
-        const bool each = !selection().sequence && one->sequences() <= figures::kMostTypePanels;
-        panel -= each ? static_cast<int>(one->sequences()) : 1;
+        panel -= beside() ? static_cast<int>(one->sequences()) : 1;
         if (panel < 0) return one;
     }
     return nullptr;
@@ -86,6 +118,7 @@ std::vector<FigureView::Mark> TokenTypesView::marks(const figures::FigureData& f
     if (!shown) return {};
     const std::int32_t layer = typed_place(*study(), shown->site).layer;
     std::vector<FigureView::Mark> marks;
+    if (of_chunks()) return marks;  // the strip below is the head's row
     for (int p = 0; p < std::ssize(figure.panels); ++p) {
         const Study* one = study_of(p);
         const auto rows = one ? typed_rows(*one) : std::vector<std::int64_t>();
@@ -99,6 +132,11 @@ std::vector<FigureView::Mark> TokenTypesView::marks(const figures::FigureData& f
 /// The head of that layer here, whichever analysis was clicked: as in Radar the selection stays in this one.
 void TokenTypesView::clicked(int panel, int row, int column) {
     const Study* one = study_of(panel);
+    if (of_chunks()) {
+        const auto shown = shown_head();
+        if (shown && row >= 0 && row < typed_place(*study(), shown->site).heads) desk().select_head(shown->site, row);
+        return;
+    }
     const auto rows = one ? typed_rows(*one) : std::vector<std::int64_t>();
     if (row < 0 || column < 0 || row >= std::ssize(rows)) return;
     const std::int32_t layer = typed_place(*one, rows[static_cast<std::size_t>(row)]).layer;
@@ -122,13 +160,8 @@ void TokenTypesView::refresh_types() {
     const std::int64_t sequence = selection().one_sequence(), chunk = study()->header().type_chunk;
     strip_->set_theme(desk().theme());
     text_->set_theme(desk().theme());
-    strip_->setVisible(shown.has_value());
-    text_->setVisible(shown.has_value());
     types_.clear();
-    if (!shown) {
-        return heading_->setText(
-            tr("Layer %1 has no token types: choose a head above").arg(study()->site_name(selection().site)));
-    }
+    if (!shown) return;
     const QString head = tr("Layer %1, head %2").arg(typed_place(*study(), shown->site).layer).arg(shown->head);
     if (!study()->site_done(sequence, shown->site)) {
         strip_->set_types({}, -1);

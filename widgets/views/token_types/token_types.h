@@ -20,6 +20,7 @@ public:
 protected:
     void refresh() override;
     bool missing() override;
+    figures::FigureOptions options() const override;
     bool can_join(const Study& study) const override;
     std::vector<FigureView::Mark> marks(const figures::FigureData& figure) const override;
     void clicked(int panel, int row, int column) override;
@@ -27,12 +28,16 @@ protected:
 
 private:
     void refresh_types();
-    /// Whose types are shown: the selected head's; empty: its layer has none.
+    /// Whose types are shown: the selected head's, or of a layer without any the first that there are.
     std::optional<figures::TypedHead> shown_head() const;
     /// The analysis whose heads a panel shows.
     Study* study_of(int panel) const;
     QString describe(std::int64_t token) const;
 
+    bool of_chunks() const;
+    bool beside() const;  ///< each text of an analysis has a panel
+
+    QComboBox* of_;
     QLabel* heading_;
     TypeStrip* strip_;
     TokenTextArea* text_;

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/mixers/natsl.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/constant_pad_nd.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/softmax.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
+
+#include "core/base/error.h"
+#include "core/mixers/shared/attend.h"
+#include "core/mixers/shared/key_value_cache.h"
+#include "core/model/random_fill.h"
+#include "core/model/tensor_plan.h"
+#include "core/model/training_forward.h"
+#include "core/model/training_ops.h"
+
+namespace headscope::mixers {
+namespace {
+
+template <class T>
+T option(const model::ModelConfig& config, const char* key) {
+    return config.mixer_options.get<T>(kNatsl, key);
+}
+
+void expect_multiple(const char* key, std::int64_t number, const std::string& what, std::int64_t of) {
+    if (number % of == 0) return;
+    throw Error(ErrorCode::mismatch, std::string("mixers.natsl.") + key,
+                "expected a multiple of " + what + " " + std::to_string(of), "found " + std::to_string(number));
+}
+
+/// [B, chunks, size]: the mean of each chunk's tokens, of those that exist. Those of no token: 0.
+at::Tensor chunk_means(const at::Tensor& x, std::int64_t size, const std::vector<std::int64_t>* lengths) {
+    const std::int64_t length = x.size(1), chunks = (length + size - 1) / size;
+    at::Tensor wide = at_least_float(x);
+    at::Tensor there = at::full({1, length}, 1.0, wide.options());
+    if (lengths) {
+        there = (at::arange(length, at::kLong) < at::tensor(*lengths, at::kLong).unsqueeze(1)).to(wide.scalar_type());
+        // Whatever padding holds, perhaps no number, has no part in the sum.
+        wide = wide.masked_fill(there.unsqueeze(2) == 0, 0);
+    }
+    const std::int64_t missing = chunks * size - length;
+    const at::Tensor sums = at::constant_pad_nd(wide, {0, 0, 0, missing}).unflatten(1, {chunks, size}).sum(2);
+    const at::Tensor counts = at::constant_pad_nd(there, {0, missing}).unflatten(1, {chunks, size}).sum(2);
+    return (sums / counts.clamp_min(1).unsqueeze(2)).to(x.scalar_type());
+}
+
+}  // namespace
+
+/// Earlier tokens: those of softmax chunks as keys and values, one list for each sequence and linear head, as heads
+/// differ in their types, with the open chunk's behind them; those of linear chunks in the state.
+class NatslCache final : public MixerCache {
+public:
+    std::int64_t bytes() const override {
+        std::int64_t sum = linear.bytes() + (inputs.defined() ? static_cast<std::int64_t>(inputs.nbytes()) : 0);
+        for (const KeyValueCache& one : softmax) sum += one.bytes();
+        return sum;
+    }
+    std::unique_ptr<MixerCache> clone() const override {
+        auto copy = std::make_unique<NatslCache>();
+        copy->linear.state = linear.state.clone();
+        if (linear.before.defined()) copy->linear.before = linear.before.clone();
+        if (inputs.defined()) copy->inputs = inputs.clone();
+        for (const KeyValueCache& one : softmax) copy->softmax.push_back(one.copy());
+        return copy;
+    }
+
+    DeltaCache linear;                   ///< its state counts the open chunk's tokens
+    at::Tensor inputs;                   ///< [B, open, d] what the layer read of the open chunk
+    std::vector<KeyValueCache> softmax;  ///< [B, linear heads] of batch 1; empty: no token yet
+};
+
+NatslMixer::NatslMixer(const model::ModelConfig& config, std::int64_t)
+    : parts_(DeltaSizes(kNatsl, config), true, true, option<bool>(config, kNegativeEigenvalue.key)),
+      reads_convolution_(option<bool>(config, "softmax_reads_conv")),
+      decays_softmax_(option<bool>(config, "decay_in_softmax_chunks")),
+      softmax_inside_(option<std::string>(config, "inside_chunk") != "linear"),
+      linear_inside_(option<std::string>(config, "inside_chunk") != "softmax"),
+      one_norm_(option<std::string>(config, "norm") == "sum"),
+      noisy_(option<std::string>(config, "choice") == "gumbel"),
+      all_scores_(option<bool>(config, "score_gradient_all")),
+      weights_(option<std::string>(config, "weights")) {
+    const DeltaSizes& sizes = parts_.sizes();
+    const auto said = option<std::int64_t>(config, "num_softmax_heads");
+    heads_ = said > 0 ? said : sizes.heads;
+    expect_multiple("num_softmax_heads", heads_, "num_heads", sizes.heads);
+    group_ = heads_ / sizes.heads;
+    expect_multiple("head_dim", sizes.key_size, "softmax heads of a linear one", group_);
+    expect_multiple("expand_v", sizes.value_size, "softmax heads of a linear one, as a value's size,", group_);
+    chunk_ = option<std::int64_t>(config, "chunk_size");
+    const std::int64_t key_size = sizes.key_size / group_;
+    rule_.scale = 1.0 / std::sqrt(static_cast<double>(key_size));
+    if (!option<bool>(config, "rotary")) return;
+    expect_multiple("head_dim", key_size, "numbers that turn together (rotary), of a softmax head,", 2);
+    model::RopeConfig rope;
+    rope.theta = option<double>(config, "rope_theta");
+    rotary_.emplace(rope, key_size, config.max_positions);
+}
+
+void NatslMixer::declare(model::TensorPlan& plan, const model::TensorNames& names) {
+    parts_.declare(plan, names);
+    const model::RecurrentNames& own = names.in_layer.recurrent;
+    const std::string stem = names.layer_stem + own.stem;
+    const DeltaSizes& sizes = parts_.sizes();
+    const model::Dimension hidden{plan.config().hidden, plan.keys().hidden};
+    const model::Dimension keys{sizes.key_rows(), "num_heads * head_dim"};
+    const model::Dimension key{sizes.key_size / group_, "num_heads * head_dim / num_softmax_heads"};
+    const model::Dimension value{sizes.value_size / group_, "num_heads * head_dim * expand_v / num_softmax_heads"};
+    score_.declare(plan, stem + "score_proj", {2 * sizes.heads, "2 * num_heads"}, hidden, false);
+    if (weights_ != "none") {
+        weight_.declare(plan, stem + "weight_proj", {2 * heads_, "2 * num_softmax_heads"},
+                        weights_ == "query" ? keys : hidden, false);
+    }
+    query_norm_.declare(plan, stem + "q_norm", key, false);
+    key_norm_.declare(plan, stem + "k_norm", key, false);
+    linear_norm_.declare(plan, stem + (one_norm_ ? own.norm : "linear_norm"), value, false);
+    if (!one_norm_) softmax_norm_.declare(plan, stem + "softmax_norm", value, false);
+}
+
+std::vector<Site> NatslMixer::sites() const {
+    Site linear = parts_.site();
+    linear.branch = "linear";
+    Site softmax;
+    softmax.branch = "softmax";
+    softmax.heads = softmax.key_value_heads = static_cast<std::int32_t>(heads_);
+    softmax.key_size = static_cast<std::int32_t>(parts_.sizes().key_size / group_);
+    softmax.value_size = static_cast<std::int32_t>(parts_.sizes().value_size / group_);
+    return {softmax, linear};
+}
+
+at::Tensor NatslMixer::narrow(const at::Tensor& heads) const {
+    return heads.transpose(1, 2).flatten(2).unflatten(2, {heads_, -1});
+}
+
+NatslMixer::Read NatslMixer::read(const at::Tensor& normed, const StackContext& context, at::Tensor* before) const {
+    Read read;
+    const at::Tensor projected = parts_.projected(normed, context.cancellation);
+    read.linear = parts_.convolved(projected, before);
+    const DeltaParts::Heads source = reads_convolution_ ? read.linear : parts_.split(projected);
+    at::Tensor query = query_norm_(narrow(source.query)), key = key_norm_(narrow(source.key));
+    read.value = narrow(source.value).transpose(1, 2);
+    context.announce("query", query.transpose(1, 2));
+    context.announce("key", key.transpose(1, 2));
+    context.announce("value", read.value);
+    if (rotary_) {
+        const auto table = rotary_->table(context.first_position, normed.size(1), query.scalar_type());
+        query = rotary_->rotate(query, table);
+        key = rotary_->rotate(key, table);
+        context.announce("query_rotated", query.transpose(1, 2));
+        context.announce("key_rotated", key.transpose(1, 2));
+    }
+    read.query = query.transpose(1, 2);
+    read.key = key.transpose(1, 2);
+    return read;
+}
+
+at::Tensor NatslMixer::types(const at::Tensor& inputs, const StackContext& context) const {
+    const at::Tensor means = chunk_means(inputs, chunk_, context.lengths);
+    at::Tensor scores = at_least_float(score_(means)).unflatten(2, {parts_.sizes().heads, 2}).transpose(1, 2);
+    if (noisy_ && context.training) {
+        // As one process draws that has the whole pass.
+        const std::int64_t first = context.training->first_sequence;
+        const at::Tensor drawn =
+            at::empty({first + scores.size(0), scores.size(1), scores.size(2), 2}, scores.options());
+        model::fill_uniform(drawn, model::random_key(context.training->dropout_seed,
+                                                     std::to_string(context.layer.value) + "token types"));
+        const at::Tensor uniform = drawn.narrow(0, first, scores.size(0)).clamp(1e-7, 1 - 1e-7);
+        scores = scores - uniform.log().neg().log();
+    }
+    const at::Tensor linear = (scores.select(3, 1) > scores.select(3, 0)).to(scores.scalar_type());
+    const at::Tensor chosen = at::stack({1 - linear, linear}, 3);
+    if (context.wants("token_types")) {
+        at::Tensor types = linear.to(at::kChar);
+        if (context.lengths) {  // chunks past a sequence's end are of no type
+            const at::Tensor begins = at::arange(types.size(2), at::kLong) * chunk_;
+            types = types.masked_fill(
+                (begins >= at::tensor(*context.lengths, at::kLong).unsqueeze(1)).unsqueeze(1).expand_as(types), -1);
+        }
+        context.announce("token_types", types);
+    }
+    if (!model::recorded(scores)) return chosen;
+    const at::Tensor shares = at::softmax(scores, 3);
+    const at::Tensor types = chosen + (shares - shares.detach());
+    return all_scores_ ? types : types * types.detach();  // the type that was not chosen has no gradient
+}
+
+at::Tensor NatslMixer::softmax(const Read& read, const at::Tensor& types, const StackContext& context,
+                               NatslCache* cache) const {
+    if (cache && !cache->softmax.empty()) {
+        if (context.probe && context.probe->request(context.site)) {
+            throw Error(ErrorCode::unsupported, "natsl", "expected a text that is measured whole",
+                        "found a cache, which lacks the keys of linear chunks");
+        }
+        const at::Tensor output = continued(read, types, context, *cache, true);
+        return finish_attention(output, {read.query, read.key, read.value, rule_}, nullptr, context.site, context);
+    }
+    kernels::ScoreRule rule = rule_;
+    if (context.lengths) rule.query_length = rule.key_length = *context.lengths;
+    RuleTensors tensors;
+    if (types.size(2) > 1 || !softmax_inside_) {
+        tensors.blocks = types.select(3, 0).repeat_interleave(group_, 1);
+        tensors.hidden_blocks = all_scores_;
+        const at::Tensor seen = tensors.blocks.detach().to(at::kByte).contiguous();
+        const auto* flags = seen.const_data_ptr<std::uint8_t>();
+        rule.blocks = {chunk_, types.size(2), {flags, flags + seen.numel()}, softmax_inside_};
+    }
+    const at::Tensor output = attend(read.query, read.key, read.value, rule, context.site, context, tensors);
+    if (cache) continued(read, types, context, *cache, false);
+    return output;
+}
+
+at::Tensor NatslMixer::continued(const Read& read, const at::Tensor& types, const StackContext& context,
+                                 NatslCache& cache, bool attends) const {
+    const std::int64_t batch = read.key.size(0), length = read.key.size(2), linear_heads = parts_.sizes().heads;
+    cache.softmax.resize(static_cast<std::size_t>(batch * linear_heads));
+    StackContext part = context;  // heads are announced and switched off all together
+    part.probe = nullptr;
+    part.switched_off = nullptr;
+    const at::Tensor seen = types.detach().select(3, 0).to(at::kBool);
+    std::vector<at::Tensor> pieces;
+    std::int64_t open = cache.linear.state.open, chunk = 0;
+    for (std::int64_t first = 0; first < length; ++chunk, open = 0) {
+        const std::int64_t count = std::min(length - first, chunk_ - open);
+        std::vector<at::Tensor> rows;
+        for (std::int64_t b = 0; b < batch; ++b) {
+            std::vector<at::Tensor> heads;
+            for (std::int64_t h = 0; h < linear_heads; ++h) {
+                const auto own = [&](const at::Tensor& all) {
+                    return all.narrow(0, b, 1).narrow(1, h * group_, group_).narrow(2, first, count);
+                };
+                KeyValueCache& held = cache.softmax[static_cast<std::size_t>(b * linear_heads + h)];
+                const std::int64_t before = held.held();
+                held.append(own(read.key), own(read.value));
+                if (attends) {
+                    kernels::ScoreRule rule = rule_;
+                    rule.query_offset = before;
+                    const std::int64_t keys = softmax_inside_ ? before + count : before - open;
+                    heads.push_back(keys == 0 ? at::zeros({1, count, group_ * read.value.size(3)}, read.value.options())
+                                              : attend(own(read.query), held.key().narrow(2, 0, keys),
+                                                       held.value().narrow(2, 0, keys), rule, context.site, part));
+                }
+                if (open + count == chunk_ && !seen[b][h][chunk].item<bool>()) held.drop(chunk_);
+            }
+            if (attends) rows.push_back(at::cat(heads, 2));
+        }
+        if (attends) pieces.push_back(at::cat(rows, 0));
+        first += count;
+    }
+    return attends ? at::cat(pieces, 1) : at::Tensor();
+}
+
+at::Tensor NatslMixer::linear(const at::Tensor& normed, const Read& read, const at::Tensor& types,
+                              const StackContext& context, NatslCache* cache) const {
+    Recurrence what;
+    what.query = unit_length(read.linear.query);
+    what.key = unit_length(read.linear.key);
+    what.value = read.linear.value;
+    what.write = parts_.write(normed);
+    what.log_decay = parts_.log_decay(normed);
+    what.kept = types.select(3, 1);
+    what.dropped_too = all_scores_;
+    what.rule.scale = 1.0 / std::sqrt(static_cast<double>(parts_.sizes().key_size));
+    what.rule.chunk_size = chunk_;
+    what.rule.decays_dropped = decays_softmax_;
+    what.rule.reads_own_chunk = linear_inside_;
+    const SiteIndex site(context.site.value + 1);
+    return recur(what, cache ? &cache->linear.state : nullptr, site, context);
+}
+
+at::Tensor NatslMixer::forward(const at::Tensor& normed, const StackContext& context, MixerCache* cache) const {
+    auto* held = cache ? &dynamic_cast<NatslCache&>(*cache) : nullptr;
+    StackContext own = context;
+    own.output_projection = nullptr;  // norms and the gate lie between
+    const Read both = read(normed, own, held ? &held->linear.before : nullptr);
+    const at::Tensor inputs = held && held->inputs.defined() ? at::cat({held->inputs, normed}, 1) : normed;
+    const at::Tensor chosen = types(inputs, own);
+    const at::Tensor by_softmax = softmax(both, chosen, own, held).unflatten(2, {heads_, -1});
+    const at::Tensor by_state = linear(normed, both, chosen, own, held).unflatten(2, {heads_, -1});
+    if (held) {
+        const std::int64_t open = inputs.size(1) % chunk_;
+        held->inputs = inputs.narrow(1, inputs.size(1) - open, open).clone();
+    }
+    at::Tensor state_share, softmax_share;
+    if (weights_ != "none") {
+        const at::Tensor source = weights_ == "query" ? both.linear.query.transpose(1, 2).flatten(2) : normed;
+        const at::Tensor shares = at::softmax(at_least_float(weight_(source)).unflatten(2, {heads_, 2}), 3);
+        own.announce("branch_weights", shares.transpose(1, 2));
+        const at::Tensor typed = shares.to(by_state.scalar_type());
+        state_share = typed.narrow(3, 0, 1);
+        softmax_share = typed.narrow(3, 1, 1);
+    } else if (own.wants("branch_weights")) {
+        own.announce("branch_weights", at::ones({normed.size(0), heads_, normed.size(1), 2}, normed.options()));
+    }
+    const auto weighed = [](const at::Tensor& x, const at::Tensor& share) { return share.defined() ? x * share : x; };
+    const at::Tensor mixed =
+        one_norm_ ? linear_norm_(weighed(by_state, state_share) + weighed(by_softmax, softmax_share))
+                  : weighed(linear_norm_(by_state), state_share) + weighed(softmax_norm_(by_softmax), softmax_share);
+    return mixed.flatten(2) * parts_.gate(normed, context.cancellation);
+}
+
+std::unique_ptr<MixerCache> NatslMixer::new_cache() const {
+    return std::make_unique<NatslCache>();
+}
+
+}  // namespace headscope::mixers

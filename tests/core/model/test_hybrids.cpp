@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Models with a state in some layers, and Differential Transformer, against transformers in float64
+// (tests/golden/hybrid_models.py); what their configurations mean and what of them is refused.
+#include "tests/catch_with_torch.h"
+
+#include <algorithm>
+
+#include <ATen/ops/full.h>
+#include <nlohmann/json.hpp>
+
+#include "core/mixers/types/gated_deltanet.h"
+#include "core/mixers/types/kimi_delta.h"
+#include "core/model/recipe.h"
+#include "core/model/towers/cache.h"
+#include "tests/core/base/error_matcher.h"
+#include "tests/core/model/golden_matrices.h"
+
+using namespace headscope;
+using checkpoint::LoadAs;
+using model::ModelConfig;
+using nlohmann::json;
+using test::GoldenModel;
+using test::IsError;
+using test::largest_difference;
+using test::largest_value;
+
+namespace {
+
+const std::vector<std::string> kHybrids{"qwen3-next",
+                                        "qwen3-next-stacked-biases-old",
+                                        "qwen3-5",
+                                        "qwen3-5-biases-old",
+                                        "qwen3-5-moe",
+                                        "qwen3-5-images",
+                                        "qwen3-5-moe-images-tied",
+                                        "olmo-hybrid",
+                                        "olmo-hybrid-no-positions-unsaid",
+                                        "olmo-hybrid-plain-steps",
+                                        "minimax",
+                                        "minimax-window-unsaid",
+                                        "kimi-linear",
+                                        "kimi-linear-old",
+                                        "kimi-linear-stacked"};
+
+GoldenModel golden_of(const std::string& name) {
+    return test::golden_model("hybrid-" + name);
+}
+
+at::Tensor logits_of(model::Model& model, const at::Tensor& hidden) {
+    return model.logits(hidden.flatten(0, 1)).unflatten(0, {hidden.size(0), hidden.size(1)});
+}
+
+double error_of(const GoldenModel& golden, LoadAs precision) {
+    const auto model = golden.checkpoint.build(precision);
+    return largest_difference(logits_of(*model, model->forward(golden.batch)), golden.logits) /
+           largest_value(golden.logits);
+}
+
+ModelConfig read(const json& config) {
+    const model::ConfigReader reader(config, "config.json");
+    return model::find_family(reader).read(reader);
+}
+
+json with(const std::string& type, const std::string& key, const json& value) {
+    return {{"model_type", type}, {key, value}};
+}
+
+}  // namespace
+
+TEST_CASE("Hybrid models give the logits and matrices of transformers in float64", "[model][golden]") {
+    for (const std::string& name : kHybrids) {
+        INFO(name);
+        const GoldenModel golden = golden_of(name);
+        REQUIRE(largest_value(golden.logits) > 0.1);
+        CHECK(error_of(golden, LoadAs::float32) < test::kFloatError);
+        CHECK(error_of(golden, LoadAs::float64) < test::kFloatError);
+        test::compare_matrices(golden);
+    }
+}
+
+TEST_CASE("Hybrid models in bfloat16 are those of transformers to eight bits", "[model][golden]") {
+    for (const char* name : {"qwen3-next", "qwen3-5", "olmo-hybrid", "minimax", "kimi-linear"}) {
+        INFO(name);
+        CHECK(error_of(golden_of(name), LoadAs::bfloat16) < test::kBfloatError);
+    }
+}
+
+TEST_CASE("Hybrid models read a text in pieces as they read it at once", "[model][decoding]") {
+    for (const std::string& name : kHybrids) {
+        INFO(name);
+        const GoldenModel golden = golden_of(name);
+        const auto model = golden.checkpoint.build();
+        const at::Tensor& ids = golden.batch.ids;
+        for (const std::int64_t first : {std::int64_t{1}, std::int64_t{4}}) {
+            const auto cache = model->new_cache();
+            model::ForwardOptions options;
+            options.cache = cache.get();
+            at::Tensor hidden = at::full({ids.size(0), ids.size(1), model->config().hidden}, 0.0, at::kFloat);
+            for (std::int64_t done = 0; done < ids.size(1);) {
+                const std::int64_t count = done == 0 ? first : 1;
+                hidden.narrow(1, done, count).copy_(model->forward({ids.narrow(1, done, count), {}, {}}, options));
+                done += count;
+            }
+            CHECK(largest_difference(logits_of(*model, hidden), golden.logits) <
+                  test::kFloatError * largest_value(golden.logits));
+        }
+    }
+}
+
+TEST_CASE("A vision tower is left over", "[model][golden]") {
+    const auto model = golden_of("qwen3-5-images").checkpoint.build();
+    const std::vector<std::string>& left = model->report().left_over;
+    REQUIRE_FALSE(left.empty());
+    CHECK(std::all_of(left.begin(), left.end(),
+                      [](const std::string& name) { return name.rfind("model.visual.", 0) == 0; }));
+}
+
+TEST_CASE("A setting of a hybrid model read wrongly would show", "[model][golden]") {
+    struct Change {
+        const char *name, *pointer;
+        json value;
+    };
+    const std::vector<Change> changes{
+        {"qwen3-next", "/rms_norm_eps", 1e-2},
+        {"qwen3-next", "/norm_topk_prob", false},
+        {"qwen3-next", "/num_experts_per_tok", 1},
+        {"qwen3-next", "/rope_parameters/partial_rotary_factor", 1.0},
+        {"qwen3-next-stacked-biases-old", "/norm_topk_prob", true},
+        {"qwen3-next-stacked-biases-old", "/partial_rotary_factor", 1.0},
+        {"qwen3-5", "/rope_parameters/rope_theta", 60.0},
+        {"qwen3-5-biases-old", "/rope_theta", nullptr},
+        {"qwen3-5-moe", "/num_experts_per_tok", 3},
+        {"qwen3-5-images", "/text_config/rms_norm_eps", 1e-2},
+        {"olmo-hybrid", "/linear_allow_neg_eigval", false},
+        {"olmo-hybrid", "/rms_norm_eps", 1e-2},
+        {"olmo-hybrid-no-positions-unsaid", "/rope_parameters/rope_theta", 10000.0},
+        {"olmo-hybrid-plain-steps", "/linear_allow_neg_eigval", nullptr},
+        {"minimax", "/full_attn_alpha_factor", 1.0},
+        {"minimax", "/full_attn_beta_factor", 1.0},
+        {"minimax", "/linear_attn_alpha_factor", 0.5},
+        {"minimax", "/linear_attn_beta_factor", 1.0},
+        {"minimax", "/mlp_alpha_factor", 1.0},
+        {"minimax", "/mlp_beta_factor", 1.0},
+        {"minimax-window-unsaid", "/sliding_window", nullptr},
+        {"kimi-linear", "/moe_renormalize", false},
+        {"kimi-linear", "/topk_group", 3},
+        {"kimi-linear", "/rms_norm_eps", 1e-2},
+        {"kimi-linear-old", "/moe_renormalize", true},
+        {"kimi-linear-old", "/routed_scaling_factor", nullptr},
+    };
+    for (const Change& change : changes) {
+        CAPTURE(change.name, change.pointer);
+        GoldenModel golden = golden_of(change.name);
+        golden.checkpoint.config[json::json_pointer(change.pointer)] = change.value;
+        CHECK(error_of(golden, LoadAs::float32) > 2 * test::kFloatError);
+    }
+}
+
+TEST_CASE("What the file of a hybrid model leaves out is as in transformers", "[model][families]") {
+    const ModelConfig next = read({{"model_type", "qwen3_next"}});
+    CHECK(next.layers == 48);
+    CHECK(next.hidden == 2048);
+    CHECK(next.heads == 16);
+    CHECK(next.key_value_heads == 2);
+    CHECK(next.head_size == 256);
+    CHECK(next.rope.partial == 0.25);
+    CHECK(next.experts == 512);
+    CHECK(next.experts_per_token == 10);
+    CHECK(next.shared_expert == 512);
+    CHECK(next.expert_shares_of_chosen);
+    CHECK(next.attention_gate);
+    CHECK(next.norm_gain_offset == 1);
+    CHECK(next.mixers.at(2) == "gated_deltanet");
+    CHECK(next.mixers.at(3) == "standard");
+    const auto heads = [&](const ModelConfig& config, const char* key) {
+        return config.mixer_options.get<std::int64_t>(mixers::kGatedDeltaNet, key);
+    };
+    CHECK(heads(next, "num_heads") == 16);
+    CHECK(heads(next, "num_value_heads") == 32);
+    CHECK(heads(next, "head_dim") == 128);
+    CHECK(read(with("qwen3_next", "full_attention_interval", 2)).mixers.at(1) == "standard");
+    const ModelConfig dense = read({{"model_type", "qwen3_5_text"}});
+    CHECK(dense.feed_forward == 12288);
+    CHECK(dense.experts == 0);
+    const ModelConfig images = read({{"model_type", "qwen3_5_moe"}, {"text_config", json::object()}});
+    CHECK(images.layers == 40);
+    CHECK(images.experts == 256);
+    CHECK(images.vocabulary == 248320);
+    const ModelConfig olmo = read({{"model_type", "olmo_hybrid"}});
+    CHECK(heads(olmo, "num_heads") == 30);
+    CHECK(heads(olmo, "head_dim") == 96);
+    CHECK(olmo.mixer_options.get<double>(mixers::kGatedDeltaNet, "expand_v") == 2.0);
+    CHECK(olmo.positions == model::PositionKind::rotary);
+    CHECK(read(with("olmo_hybrid", "rope_theta", nullptr)).positions == model::PositionKind::none);
+    CHECK(read(with("olmo_hybrid", "rope_parameters", {{"rope_theta", nullptr}})).positions ==
+          model::PositionKind::none);
+    CHECK(read(with("olmo_hybrid", "num_hidden_layers", 2)).mixers.back() == "standard");
+    const ModelConfig minimax = read({{"model_type", "minimax"}});
+    CHECK(minimax.mixers.at(0) == "standard");
+    CHECK(minimax.mixers.at(1) == "lightning");
+    CHECK(minimax.rope.theta == 1e6);
+    CHECK(minimax.windows.empty());
+    const ModelConfig kimi = read({{"model_type", "kimi_linear"}});
+    CHECK(kimi.positions == model::PositionKind::none);
+    CHECK(kimi.head_size == 192);
+    CHECK(kimi.query_rank == 0);
+    CHECK(kimi.max_positions == 1'048'576);
+    CHECK(kimi.mixers.at(0) == "kda");
+    CHECK(kimi.mixers.at(4) == "standard");
+    CHECK_FALSE(kimi.has_experts(0));
+    CHECK(kimi.has_experts(1));
+    CHECK(kimi.mixer_options.get<std::int64_t>(mixers::kKimiDelta, "head_dim") == 128);
+}
+
+TEST_CASE("What of a hybrid model is not built, or cannot be, is refused by its key", "[model][families]") {
+    const auto refuses = [](const std::string& type, const std::string& key, const json& value, ErrorCode code,
+                            const std::string& part = "") {
+        CAPTURE(type, key);
+        CHECK_THROWS_MATCHES(read(with(type, key, value)), Error, IsError(code, part.empty() ? key : part));
+    };
+    for (const char* type : {"qwen3_next", "qwen3_5_text", "olmo_hybrid", "minimax", "kimi_linear"}) {
+        refuses(type, "hidden_act", "gelu", ErrorCode::unsupported);
+        refuses(type, "layer_types", {"full_attention"}, ErrorCode::mismatch);
+    }
+    const json windowed(48, "sliding_attention");
+    refuses("qwen3_next", "layer_types", windowed, ErrorCode::unsupported);
+    refuses("qwen3_next", "linear_num_value_heads", 24, ErrorCode::mismatch);
+    refuses("qwen3_next", "linear_conv_kernel_dim", 65, ErrorCode::mismatch);
+    refuses("qwen3_5", "text_config", nullptr, ErrorCode::mismatch);
+    refuses("olmo_hybrid", "head_dim", 96, ErrorCode::mismatch);
+    refuses("olmo_hybrid", "layer_types", json(32, "linear_attention"), ErrorCode::mismatch);
+    refuses("kimi_linear", "mla_use_nope", false, ErrorCode::unsupported);
+    refuses("kimi_linear", "moe_router_activation_func", "softmax", ErrorCode::unsupported);
+    refuses("kimi_linear", "moe_layer_freq", 2, ErrorCode::unsupported);
+    refuses("kimi_linear", "num_experts_per_token", 257, ErrorCode::mismatch);
+    refuses("kimi_linear", "mlp_layer_types", json(27, "wide"), ErrorCode::unsupported);
+    const json some{{"full_attn_layers", {4}}, {"kda_layers", {1, 2, 3}}};
+    refuses("kimi_linear", "linear_attn_config", some, ErrorCode::mismatch, "kda_layers");
+    const json beyond{{"full_attn_layers", {28}}, {"kda_layers", json::array()}};
+    refuses("kimi_linear", "linear_attn_config", beyond, ErrorCode::mismatch, "full_attn_layers");
+}

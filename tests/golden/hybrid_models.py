@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Golden data of tests/core/model/test_hybrids.cpp, in the form of models.py: tiny models with a state in some layers, and
+of Differential Transformer. Logits, weights and implicit matrices are oracle.py's: transformers in float64 throughout.
+
+    python tests/golden/hybrid_models.py                     writes tests/golden/models/hybrid-*.json
+    python tests/golden/hybrid_models.py --checkpoints DIR   writes the cases as checkpoint folders (safetensors) too
+"""
+
+import functools
+
+import transformers as T
+
+import models
+import oracle
+import random_hybrids
+from models import ids, main
+from native_models import everything, matrix
+
+
+def case(name, model_class, config, tokens, **options):
+    held = []
+    name, data = models.case(f"hybrid-{name}", model_class, config, tokens, prepare=held.append, **options)
+    traces = [oracle.run(held[0], sequence, True) for sequence in tokens]
+    data["logits"] = everything([trace.logits for trace in traces])
+    data["attention"] = [everything([matrix(trace.sites[layer]) for trace in traces])
+                         for layer in range(len(traces[0].sites))]
+    return name, data
+
+
+SIZES = dict(vocab_size=37, hidden_size=20, intermediate_size=27, num_hidden_layers=2, num_attention_heads=4,
+             num_key_value_heads=2, head_dim=6, max_position_embeddings=64, rms_norm_eps=1e-3, pad_token_id=None,
+             bos_token_id=None, eos_token_id=None)
+WHOLE = {key: value for key, value in SIZES.items() if key != "head_dim"}
+STATE = dict(linear_num_key_heads=2, linear_num_value_heads=4, linear_key_head_dim=3, linear_value_head_dim=5,
+             linear_conv_kernel_dim=3)
+EXPERTS = dict(num_experts=5, num_experts_per_tok=2, moe_intermediate_size=7, shared_expert_intermediate_size=9)
+PARTIAL = {"rope_type": "default", "rope_theta": 500.0, "partial_rotary_factor": 0.67}
+BOTH = ["linear_attention", "full_attention"]
+
+
+def old_partial(config):
+    rope = config.pop("rope_parameters")
+    config |= {"rope_theta": rope["rope_theta"], "partial_rotary_factor": rope["partial_rotary_factor"], "rope_scaling": None,
+               "full_attention_interval": 2}
+    config.pop("layer_types")
+
+
+def qwen_cases(two, one):
+    next_case = functools.partial(case, model_class=T.Qwen3NextForCausalLM)
+    sizes = SIZES | STATE | dict(layer_types=BOTH, rope_parameters=dict(PARTIAL))
+    yield next_case("qwen3-next", config=T.Qwen3NextConfig(**sizes, **EXPERTS), tokens=two, reloaded=True)
+    yield next_case("qwen3-next-stacked-biases-old", tokens=one, as_computed=True, change_config=old_partial,
+                    config=T.Qwen3NextConfig(**sizes, **EXPERTS, attention_bias=True, norm_topk_prob=False,
+                                             mlp_only_layers=[1], tie_word_embeddings=True))
+    yield case("qwen3-5", T.Qwen3_5ForCausalLM, T.Qwen3_5TextConfig(**sizes), two)
+    dense = T.Qwen3_5TextConfig(**sizes | dict(linear_num_value_heads=2), attention_bias=True, tie_word_embeddings=True)
+    yield case("qwen3-5-biases-old", T.Qwen3_5ForCausalLM, dense, one, change_config=old_partial)
+    yield case("qwen3-5-moe", T.Qwen3_5MoeForCausalLM, T.Qwen3_5MoeTextConfig(**sizes, **EXPERTS), one, reloaded=True)
+    vision = dict(random_hybrids.VISION, out_hidden_size=20)
+    tokens = dict(image_token_id=33, video_token_id=34, vision_start_token_id=35, vision_end_token_id=36)
+    text = [ids(9, 33)]
+    yield case("qwen3-5-images", T.Qwen3_5ForConditionalGeneration,
+               T.Qwen3_5Config(text_config=dict(sizes), vision_config=vision, **tokens), text, reloaded=True)
+    yield case("qwen3-5-moe-images-tied", T.Qwen3_5MoeForConditionalGeneration,
+               T.Qwen3_5MoeConfig(text_config=sizes | EXPERTS, vision_config=vision, **tokens, tie_word_embeddings=True), text,
+               as_computed=True)
+
+
+def olmo_cases(two, one):
+    rope = {"rope_type": "default", "rope_theta": 500.0}
+    sizes = WHOLE | dict(hidden_size=24, layer_types=BOTH)
+    yield case("olmo-hybrid", T.OlmoHybridForCausalLM, T.OlmoHybridConfig(**sizes, **STATE, rope_parameters=rope), two,
+               reloaded=True)
+    unsaid = ("layer_types", "linear_num_key_heads", "linear_num_value_heads", "linear_key_head_dim", "linear_value_head_dim",
+              "linear_conv_kernel_dim", "num_key_value_heads")
+    yield case("olmo-hybrid-no-positions-unsaid", T.OlmoHybridForCausalLM,
+               T.OlmoHybridConfig(**sizes | dict(layer_types=None, num_key_value_heads=None, tie_word_embeddings=True),
+                                  attention_bias=True, rope_parameters={"rope_type": "default", "rope_theta": None}),
+               one, as_computed=True, change_config=lambda config: [config.pop(key) for key in unsaid])
+    yield case("olmo-hybrid-plain-steps", T.OlmoHybridForCausalLM,
+               T.OlmoHybridConfig(**sizes, **STATE, linear_allow_neg_eigval=False), one, as_computed=True)
+
+
+def minimax_cases(two, one):
+    sizes = SIZES | dict(num_hidden_layers=3, num_local_experts=5, num_experts_per_tok=2, block_size=4)
+    buffers = ("slope_rate", "query_decay", "key_decay", "diagonal_decay")
+    factors = {f"{part}_{which}_factor": 0.4 + 0.3 * n for n, (part, which) in enumerate(
+        (part, which) for part in ("full_attn", "linear_attn", "mlp") for which in ("alpha", "beta"))}
+    yield case("minimax", T.MiniMaxForCausalLM, T.MiniMaxConfig(**sizes, **factors), two, as_computed=True, dropped=buffers)
+    unsaid = ("layer_types", "rope_parameters", "head_dim", "block_size", *factors)
+    yield case("minimax-window-unsaid", T.MiniMaxForCausalLM,
+               T.MiniMaxConfig(**sizes | dict(head_dim=None, hidden_size=24), sliding_window=4, tie_word_embeddings=True), one,
+               as_computed=True, dropped=buffers, change_config=lambda config: [config.pop(key) for key in unsaid],
+               extra={"model.layers.1.self_attn.slope_rate": [4, 1, 1]})
+
+
+def published_plain_layer(name):
+    """transformers gives what has no experts the others' name, and reads both."""
+    return name.replace("layers.0.block_sparse_moe.", "layers.0.mlp.")
+
+
+def kimi_cases(two, one):
+    sizes = WHOLE | dict(
+        num_key_value_heads=4, num_hidden_layers=3, kv_lora_rank=7, qk_nope_head_dim=3, qk_rope_head_dim=4, v_head_dim=5,
+        num_local_experts=6, num_experts_per_tok=2, moe_intermediate_size=7, linear_num_heads=3, linear_head_dim=5, linear_conv_kernel_dim=3,
+        layer_types=["linear_attention", "full_attention", "linear_attention"])
+    yield case("kimi-linear", T.KimiLinearForCausalLM, T.KimiLinearConfig(**sizes, q_lora_rank=6, n_group=3, topk_group=2, n_shared_experts=2), two,
+               reloaded=True)
+    yield case("kimi-linear-old", T.KimiLinearForCausalLM,
+               T.KimiLinearConfig(**sizes, moe_renormalize=False, routed_scaling_factor=0.7), one, reloaded=True,
+               change_config=random_hybrids.published_kimi, rename=published_plain_layer)
+    yield case("kimi-linear-stacked", T.KimiLinearForCausalLM, T.KimiLinearConfig(**sizes, n_shared_experts=1), one,
+               as_computed=True)
+
+
+def cases():
+    two, one = [ids(9, 37), ids(9, 37, 1)], [ids(13, 37)]
+    yield from qwen_cases(two, one)
+    yield from olmo_cases(two, one)
+    yield from minimax_cases(two, one)
+    yield from kimi_cases(two, one)
+
+
+if __name__ == "__main__":
+    main(cases)
