@@ -250,8 +250,9 @@ enum class Normalise { absolute, minmax, layer };
 enum class CellScale { by_length, linear, logarithmic, square_root, row_rank };
 
 /// What a map is of: weights after the normaliser, the scores before it, how long what a key gives to a query is
-/// (core/maps/norm_map.h; of a head, or of a layer's heads together), rollout (core/maps/rollout.h).
-enum class MapValues { weights, logits, norms, layer_norms, rollout };
+/// (core/maps/norm_map.h; of a head, or of a layer's heads together), rollout (core/maps/rollout.h). implicit: what
+/// weights are at a recurrent layer (core/maps/implicit_map.h); nobody asks for it by name.
+enum class MapValues { weights, logits, norms, layer_norms, rollout, implicit };
 
 /// One map of a layer, not one of each head.
 inline bool of_layer(MapValues values) {
@@ -268,8 +269,9 @@ enum class TextColour { automatic, weights, lookers, mass, loss };
 /// Where the colours of a text end: at its largest value, or at 1.
 enum class ColourRange { largest, one };
 
-/// Which attention of a model with several: the encoder's, the decoder's to itself, the decoder's to the encoder.
-enum class Tower { any, encoder, decoder, cross };
+/// Which attention of a model with several: the encoder's, the decoder's to itself, the decoder's to the encoder; of a
+/// layer with two branches the softmax or the linear one.
+enum class Tower { any, encoder, decoder, cross, softmax, linear };
 
 /// What rows and columns of a map are.
 enum class Units { pieces, words };

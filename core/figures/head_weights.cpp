@@ -62,17 +62,25 @@ std::int64_t first_layer_with_matrix(const store::AnalysisFile& file, const Figu
     const auto& sites = file.header().sites;
     const auto chosen = chosen_sites(file, options);
     for (const auto site : chosen)
-        if (sites[static_cast<std::size_t>(site)].has_matrix) return sites[static_cast<std::size_t>(site)].layer;
+        if (sites[static_cast<std::size_t>(site)].has_matrix ||
+            (sites[static_cast<std::size_t>(site)].has_implicit && file.header().record.implicit))
+            return sites[static_cast<std::size_t>(site)].layer;
     return sites[static_cast<std::size_t>(chosen.front())].layer;
 }
 
 void check_recorded(const store::AnalysisFile& file, std::int64_t s, std::int64_t site, const std::string& recipe) {
     const std::string where = "figure " + recipe + ", layer " + site_label(file, site);
-    if (!file.header().record.maps) {
+    const Site& about = file.header().sites[static_cast<std::size_t>(site)];
+    if (about.has_implicit) {
+        if (!file.header().record.implicit) {
+            throw Error(ErrorCode::usage, where + " of " + file_name(file),
+                        "expected a file with implicit matrices: analyze with --record implicit",
+                        "found a recurrent layer, and none recorded");
+        }
+    } else if (!file.header().record.maps) {
         throw Error(ErrorCode::usage, "figure " + recipe + " of " + file_name(file),
                     "expected a file with maps: analyze with --record maps", "found none recorded");
-    }
-    if (!file.header().sites[static_cast<std::size_t>(site)].has_matrix) {
+    } else if (!about.has_matrix) {
         throw Error(ErrorCode::usage, where, "expected a layer with an attention matrix",
                     "found one that mixes tokens without");
     }

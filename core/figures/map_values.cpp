@@ -95,6 +95,8 @@ std::shared_ptr<const maps::ValueMap> computed_map(const store::AnalysisFile& fi
     std::shared_ptr<const maps::ValueMap> map;
     if (values == MapValues::rollout)
         map = maps::read_rollout(file, s, site);
+    else if (values == MapValues::implicit)
+        map = maps::read_implicit_map(file, s, site, head);
     else
         map = maps::read_norm_map(file, s, site, of_layer(values) ? std::nullopt : std::optional(head));
     if (map) return map;
@@ -132,7 +134,25 @@ std::vector<float> pooled_values(const maps::ValueMap& map, const Region& region
     return cells;
 }
 
+MapValues values_of_site(const store::AnalysisFile& file, std::int64_t site, MapValues asked, bool mean,
+                         const std::string& recipe) {
+    if (!file.header().sites[static_cast<std::size_t>(site)].has_implicit) return asked;
+    const std::string where = "figure " + recipe + ", layer " + site_label(file, site);
+    if (asked != MapValues::weights) {
+        throw Error(ErrorCode::usage, where,
+                    "expected --values weights: of a recurrent layer there is the implicit matrix alone",
+                    "found " + values_word(asked));
+    }
+    if (mean) {
+        throw Error(ErrorCode::usage, where, "expected one --sequence, for implicit matrices are of one", "found all");
+    }
+    return MapValues::implicit;
+}
+
 std::string definition_note(MapValues values) {
+    if (values == MapValues::implicit)
+        return "Implicit attention of a recurrent layer: the signed coefficients A with which its outputs are A times "
+               "its values.";
     if (values == MapValues::rollout)
         return "Rollout (Abnar and Zuidema 2020, arXiv 2005.00928): the product over the layers up to this one of half "
                "the "
@@ -164,19 +184,22 @@ void check_one_map(const FigureOptions& options) {
 
 std::string values_label(MapValues values) {
     if (values == MapValues::rollout) return "rollout";
+    if (values == MapValues::implicit) return "coefficient of a value";
     if (of_norms(values)) return of_layer(values) ? "norm of what all heads give" : "norm of what the head gives";
     return values == MapValues::logits ? "logit before the normaliser" : "attention weight";
 }
 
 std::string values_word(MapValues values) {
     if (values == MapValues::rollout) return "rollout";
+    if (values == MapValues::implicit) return "coefficient";
     return values == MapValues::logits ? "logit" : of_norms(values) ? "norm" : "weight";
 }
 
 std::string values_column(MapValues values, Pooling pooling, bool pooled) {
     const std::string name = values_word(values);
     if (!pooled) return name;
-    return (pooling == Pooling::mean ? "mean_" : values == MapValues::logits ? "extreme_" : "largest_") + name;
+    const bool of_signs = values == MapValues::logits || values == MapValues::implicit;
+    return (pooling == Pooling::mean ? "mean_" : of_signs ? "extreme_" : "largest_") + name;
 }
 
 }  // namespace headscope::figures

@@ -61,7 +61,8 @@ Moments moments(std::span<const double> values);
 /// Sites to draw: those of the layer asked for, or all. Throws Error (usage) when the file has no such layer.
 std::vector<std::int64_t> chosen_sites(const store::AnalysisFile& file, const FigureOptions& options);
 
-/// The option --tower that leaves a layer this site alone; any: the model has one stack of layers.
+/// The option --tower that leaves a layer this site alone; any: the model has one stack of layers, and this layer one
+/// attention.
 Tower tower_of(std::span<const Site> sites, std::int64_t site);
 
 /// Throws Error (usage) when `options` names a head that `site` lacks.

@@ -132,8 +132,12 @@ const store::SequenceTokens& stream_tokens(const store::AnalysisHeader& header, 
 
 SiteWords::SiteWords(const store::AnalysisFile& file, std::int64_t s, std::int64_t site, const std::string& recipe)
     : file_(file), s_(s), site_(site) {
-    check_recorded(file, s, site, recipe);
     const Site& about = file.header().sites[static_cast<std::size_t>(site)];
+    if (about.has_implicit) {
+        throw Error(ErrorCode::usage, "--units words", "expected weights, for words have no others",
+                    "found a recurrent layer, " + site_label(file, site));
+    }
+    check_recorded(file, s, site, recipe);
     queries = word_units(stream_tokens(file.header(), s, about.query_stream));
     keys = about.key_stream == about.query_stream ? queries
                                                   : word_units(stream_tokens(file.header(), s, about.key_stream));

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/maps/map_reader.h"
 
+#include <algorithm>
 #include <cmath>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -64,6 +66,10 @@ std::shared_ptr<const Rollout> read_rollout(const store::AnalysisFile& file, std
         if (here.layer == before)
             throw refused(file, "rollout", "expected one attention in each layer", "found several in " + layer);
         before = here.layer;
+        if (here.has_implicit) {
+            throw refused(file, "rollout", "expected layers whose weights of a query sum to 1",
+                          "found a recurrent one: " + layer);
+        }
         if (!here.has_matrix) {  // what works on each token by itself mixes none
             layers.emplace_back();
             continue;
@@ -85,6 +91,48 @@ std::shared_ptr<const Rollout> read_rollout(const store::AnalysisFile& file, std
     if (!layers.back()) return nullptr;
     const std::int64_t tokens = layers.back()->queries;
     return std::make_shared<const Rollout>(std::move(layers), tokens);
+}
+
+std::shared_ptr<const ImplicitMap> read_implicit_map(const store::AnalysisFile& file, std::int64_t sequence,
+                                                     std::int64_t site, std::int64_t head, std::int64_t most_bytes) {
+    if (!file.has_implicit(sequence, site)) return nullptr;
+    const Site& about = file.header().sites.at(static_cast<std::size_t>(site));
+    const std::int64_t length = file.header().queries(sequence, about);
+    // The thumbnail keeps the coefficient of greatest magnitude of each block.
+    const store::Values small = file.thumbnail("maximum", sequence, site);
+    const auto blocks = static_cast<std::size_t>(small.shape.at(1) * small.shape.at(2));
+    double most = 0;
+    for (std::size_t i = 0; i < blocks; ++i) {
+        const double value = std::abs(small.data.at(static_cast<std::size_t>(head) * blocks + i));
+        if (std::isfinite(value)) most = std::max(most, value);
+    }
+    const std::int64_t bytes = length * length * static_cast<std::int64_t>(sizeof(float));
+    const auto largest = static_cast<float>(most);
+    if (bytes <= most_bytes) {
+        auto whole = std::make_shared<const std::vector<float>>(
+            file.implicit(sequence, site, head, {0, length}, {0, length}).value());
+        return std::make_shared<const ImplicitMap>(length, largest, bytes, [whole, length](const Cells& cells) {
+            std::vector<float> part;
+            part.reserve(static_cast<std::size_t>(cells.queries() * cells.keys()));
+            for (std::int64_t q = cells.q_begin; q < cells.q_end; ++q) {
+                const auto row = whole->begin() + q * length;
+                part.insert(part.end(), row + cells.k_begin, row + cells.k_end);
+            }
+            return part;
+        });
+    }
+    // Tiles are made on threads of their own, and an AnalysisFile serves one at a time.
+    struct Own {
+        std::shared_ptr<store::AnalysisFile> file;
+        std::mutex mutex;
+    };
+    auto own = std::make_shared<Own>();
+    own->file = store::AnalysisFile::open(file.path());
+    return std::make_shared<const ImplicitMap>(length, largest, 0, [own, sequence, site, head](const Cells& cells) {
+        const std::lock_guard lock(own->mutex);
+        return own->file->implicit(sequence, site, head, {cells.q_begin, cells.q_end}, {cells.k_begin, cells.k_end})
+            .value();
+    });
 }
 
 std::shared_ptr<const NormMap> read_norm_map(const store::AnalysisFile& file, std::int64_t sequence, std::int64_t site,

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "core/maps/head_map.h"
+#include "core/maps/implicit_map.h"
 #include "core/maps/mean_map.h"
 #include "core/maps/norm_map.h"
 #include "core/maps/rollout.h"
@@ -26,6 +27,14 @@ std::shared_ptr<const MeanMap> read_mean_map(const store::AnalysisFile& file, st
 /// Rollout through the layers of `site`'s stack up to its own. Null when maps of this site were not recorded. Throws
 /// Error (usage) for cross-attention, where a layer below has several attentions or no map, and beyond kMostMapBytes.
 std::shared_ptr<const Rollout> read_rollout(const store::AnalysisFile& file, std::int64_t sequence, std::int64_t site);
+
+/// An implicit matrix as large as this is held whole; tiles of a larger one are read from the file, which must stay.
+inline constexpr std::int64_t kMostImplicitBytes = 64LL << 20;
+
+/// One head's implicit matrix; null where this site has none, or none was recorded.
+std::shared_ptr<const ImplicitMap> read_implicit_map(const store::AnalysisFile& file, std::int64_t sequence,
+                                                     std::int64_t site, std::int64_t head,
+                                                     std::int64_t most_bytes = kMostImplicitBytes);
 
 /// Norms of one head, or (empty) of all heads of the site together. Null when maps of this site were not recorded.
 /// Throws Error (usage) where norms were not, or this attention has none.

@@ -50,7 +50,7 @@ void PairMap::pool(const Cells& cells, int level, std::int64_t stride, float* me
                 Pixel& pixel = line[(j - cells.k_begin) >> level];
                 pixel.sum += static_cast<double>(weight);
                 ++pixel.allowed;
-                pixel.most = std::max(pixel.most, weight);
+                if (std::abs(weight) > std::abs(pixel.most)) pixel.most = weight;
             }
         }
     };

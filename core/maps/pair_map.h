@@ -36,7 +36,8 @@ std::vector<std::pair<std::int64_t, std::int64_t>> joined_ranges(
 /// Immutable, any thread.
 class PairMap : public TileSource {
 public:
-    /// From values(): the mean over all pairs under a pixel, forbidden ones as 0, and the greatest weight.
+    /// From values(): the mean over all pairs under a pixel, forbidden ones as 0, and the weight farthest
+    /// from 0.
     void pool(const Cells& cells, int level, std::int64_t stride, float* mean, float* extreme,
               const std::atomic<bool>& cancel) const override;
     /// The scores before the normaliser; NaN where a pair is not allowed.

@@ -8,8 +8,8 @@
 
 namespace headscope::maps {
 
-/// A map of numbers >= 0 of one sequence that have no scores: what a kind of it adds is weights_into, seen, allowed and
-/// its size. All scores are NaN.
+/// A map of numbers of one sequence that have no scores, >= 0 but for implicit matrices: what a kind of it adds is
+/// weights_into, seen, allowed and its size. All scores are NaN.
 class ValueMap : public PairMap {
 public:
     std::vector<float> values(const Cells& cells) const override;

@@ -8,6 +8,7 @@
 #include "core/mixers/latent.h"
 #include "core/mixers/lightning.h"
 #include "core/mixers/linear_attention.h"
+#include "core/mixers/mamba2.h"
 #include "core/mixers/mixer.h"
 #include "core/mixers/mlp.h"
 #include "core/mixers/natsl.h"
@@ -47,6 +48,10 @@ Made make_kimi_delta(const MixerType&, const model::ModelConfig& config, std::in
     return std::make_unique<KimiDeltaMixer>(config);
 }
 
+Made make_mamba2(const MixerType&, const model::ModelConfig& config, std::int64_t) {
+    return std::make_unique<Mamba2Mixer>(config);
+}
+
 struct Entry {
     const MixerType* type;
     Made (*make)(const MixerType&, const model::ModelConfig&, std::int64_t layer);
@@ -68,6 +73,7 @@ const Entry kMixers[] = {
     {&kNatsl, make<NatslMixer>},
     {&kLightning, make<LightningMixer>},
     {&kKimiDelta, make_kimi_delta},
+    {&kMamba2, make_mamba2},
 };
 
 }  // namespace

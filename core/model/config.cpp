@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/config.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include <nlohmann/json.hpp>
 
 #include "core/model/config_reader.h"
@@ -102,6 +105,17 @@ nlohmann::json to_json(const ExpertRouting& routing) {
             {"weighs_input", routing.weighs_input}};
 }
 
+nlohmann::json to_json(const StateSpaceConfig& choices) {
+    nlohmann::json json{{"projection_bias", choices.projection_bias},
+                        {"taps_bias", choices.taps_bias},
+                        {"normed", choices.normed},
+                        {"normed_together", choices.normed_together},
+                        {"norm_first", choices.norm_first},
+                        {"least_step", choices.least_step}};
+    if (std::isfinite(choices.most_step)) json["most_step"] = choices.most_step;
+    return json;
+}
+
 }  // namespace
 
 std::string ModelConfig::to_json() const {
@@ -179,6 +193,8 @@ std::string ModelConfig::to_json() const {
         json["expert_slope"] = expert_slope;
         json["expert_routing"] = model::to_json(routing);
     }
+    if (std::find(mixers.begin(), mixers.end(), "mamba2") != mixers.end())
+        json["state_space"] = model::to_json(state_space);
     if (key_value_rank > 0) {
         json["key_value_rank"] = key_value_rank;
         json["query_rank"] = query_rank;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -49,6 +50,17 @@ struct ExpertRouting {
     bool weighs_input = false;  ///< weights multiply what an expert reads, not what it returns (Llama 4)
 };
 
+/// What families have of Mamba2 otherwise than the native format, which these are.
+struct StateSpaceConfig {
+    bool projection_bias = false, taps_bias = true;
+    bool normed = true;            ///< false: y * SiLU(z) as it is
+    bool normed_together = false;  ///< all numbers of y, not each group of heads for itself
+    bool norm_first = false;       ///< norm(y) * SiLU(z)
+    double least_step = 0, most_step = std::numeric_limits<double>::infinity();  ///< of dt
+    bool limits_step() const { return least_step > 0 || most_step < std::numeric_limits<double>::infinity(); }
+    bool operator==(const StateSpaceConfig&) const = default;
+};
+
 /// A sum of the residual stream: so many times what was there, and so many times what a part of a block returns.
 struct SumFactors {
     double kept = 1, added = 1;
@@ -62,7 +74,7 @@ struct ModelConfig {
     std::string name;    ///< for people: the checkpoint's folder name
     std::int64_t vocabulary = 0;
     std::int64_t hidden = 0;
-    std::int64_t feed_forward = 0;
+    std::int64_t feed_forward = 0;  ///< 0: blocks are their mixer alone, but for experts
     std::int64_t layers = 0;
     std::int64_t heads = 0;
     std::int64_t key_value_heads = 0;
@@ -159,7 +171,8 @@ struct ModelConfig {
     bool scale_by_inverse_layer = false;  ///< layer l (from 0) divides its scores by l + 1
     std::vector<std::string> mixers;      ///< per layer; empty: "standard" everywhere
     mixers::MixerOptions mixer_options;   ///< of those that have any
-    double initializer_range = 0.02;      ///< deviation of fresh matrices, embeddings and guide noise
+    StateSpaceConfig state_space;
+    double initializer_range = 0.02;  ///< deviation of fresh matrices, embeddings and guide noise
     double soft_cap = 0, final_soft_cap = 0;
     /// A bias of the scores by distance, one table for all layers of a tower or one for each, alone
     /// (PositionKind::bucketed, T5) or beside other positions (MPNet); distances from `farthest_bucket` on share one
@@ -184,6 +197,7 @@ struct ModelConfig {
     bool has_experts(std::int64_t layer) const {
         return experts > 0 && (expert_layers.empty() || expert_layers.at(static_cast<std::size_t>(layer)) != 0);
     }
+    bool has_feed_forward(std::int64_t layer) const { return feed_forward > 0 || has_experts(layer); }
     std::int64_t expert_size() const { return expert_feed_forward > 0 ? expert_feed_forward : feed_forward; }
     std::string to_json() const;
 };

@@ -21,6 +21,9 @@ void fill_fresh(const TensorPlan::Want& want, const ModelConfig& config, std::ui
     } else if (want.initial == Initial::rate_log) {
         fill_uniform(value, key);
         value.mul_(16).clamp_min_(1e-4).log_();
+    } else if (want.initial == Initial::rate_log_from_1) {
+        fill_uniform(value, key);
+        value.mul_(15).add_(1).log_();
     } else if (want.initial == Initial::step_bias) {
         // The inverse of softplus at dt (Gu and Dao, arXiv 2312.00752).
         fill_uniform(value, key);

@@ -61,6 +61,7 @@ std::string unsaid(const ModelConfig& config) {
         {config.key_value_rank > 0, "latent attention"},
         {config.attention_gate, "attention with a gate"},
         {config.recurrent_norm_epsilon > 0, "norms of another epsilon in layers with a state"},
+        {config.state_space != StateSpaceConfig(), "Mamba2 of another form"},
         {!config.chunks.empty(), "a text in pieces"},
         {!config.gated_feed_forward || config.experts > 0, "a feed-forward that is not gated"},
         {config.positions != PositionKind::rotary && config.positions != PositionKind::none, "other positions"},

@@ -40,7 +40,10 @@ void read_sizes(ModelConfig& config, const ConfigReader& reader, const SizeKeys&
     if (config.heads * config.head_size > kWidestHeads) {
         reader.refuse(keys.head_size, "heads of at most 2^31 numbers together");
     }
-    config.feed_forward = size(keys.feed_forward, defaults.feed_forward);
+    if (defaults.may_lack_feed_forward && reader.has(keys.feed_forward))
+        config.feed_forward = reader.count(keys.feed_forward, 0);
+    else
+        config.feed_forward = size(keys.feed_forward, defaults.feed_forward);
 }
 
 void read_sizes(ModelConfig& config, const ConfigReader& reader, const SizeKeys& keys,

@@ -72,10 +72,13 @@ struct RecurrentNames {
     /// Of a decay and a gate that do (Kimi delta attention).
     std::string few_of_decay = "f_a_proj", decay_of_few = "f_b_proj";
     std::string few_of_gate = "g_a_proj", gate_of_few = "g_b_proj";
+    /// Of Mamba2: the map to z, x, B, C and dt, the convolution of x, B and C, D (a whole name), the norm.
+    std::string input = "in_proj", input_taps = "conv1d", direct = "D", gated_norm = "norm";
     /// What config.json calls the sizes, for errors.
     struct Keys {
         std::string key_rows = "num_heads * head_dim", value_rows = "num_heads * head_dim * expand_v";
         std::string heads = "num_heads", value_size = "head_dim * expand_v", taps = "conv_size", key_size = "head_dim";
+        std::string inner = "num_heads * head_dim", groups = "2 * num_groups * state_size";  ///< of Mamba2
     };
     Keys keys;
 };
@@ -189,6 +192,7 @@ void read_sizes(ModelConfig& config, const ConfigReader& reader, const SizeKeys&
 struct SizeDefaults {
     std::int64_t key_value_heads = 0, head_size = 0;
     std::int64_t vocabulary = 0, hidden = 0, layers = 0, heads = 0, feed_forward = 0;  ///< 0: the file must have it
+    bool may_lack_feed_forward = false;  ///< whose size may then be 0, in the file too
 };
 void read_sizes(ModelConfig& config, const ConfigReader& reader, const SizeKeys& keys, const SizeDefaults& defaults);
 

@@ -106,7 +106,7 @@ void TensorPlan::want(at::Tensor* into, const std::vector<std::string>& names, s
     if (const auto shared = shared_.find(name); shared != shared_.end()) name = shared->second;
     Want want{into, std::move(name), std::move(shape)};
     want.initial = initial;
-    want.exact = initial == Initial::rate_log || initial == Initial::step_bias;
+    want.exact = initial == Initial::rate_log || initial == Initial::rate_log_from_1 || initial == Initial::step_bias;
     wants_.push_back(std::move(want));
 }
 

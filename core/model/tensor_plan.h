@@ -40,6 +40,8 @@ enum class Initial {
     step_bias,  ///< what softplus turns into step sizes from 0.001 to 0.1, evenly by their logarithm
     number,     ///< Want::number, trained
     fixed,      ///< the same, not trained
+    /// rate_log, from U(1, 16) (Mamba2).
+    rate_log_from_1,
 };
 
 class TensorPlan {

@@ -55,6 +55,7 @@ OTHERWISE = {
                 clamp_min=-0.04),
     "lightning": dict(num_heads=2, head_dim=5, expand_v=0.6),
     "kda": dict(num_heads=2, head_dim=3, expand_v=2.0, conv_size=2, allow_neg_eigval=True),
+    "mamba2": dict(num_heads=6, head_dim=3, state_size=5, num_groups=2, conv_size=3),
     "natsl": dict(num_heads=2, head_dim=8, expand_v=1.5, num_softmax_heads=4, chunk_size=4, conv_size=3, rope_theta=50.0,
                   allow_neg_eigval=True),
 }
@@ -82,6 +83,8 @@ def cases():
     # Neither convolution nor writes of their own; and heads that are there once.
     yield case("deltanet-plain", ["deltanet"], [ids(9, 37)], keep=("logits", "attention"),
                mixers={"deltanet": dict(conv_size=0, use_beta=False, qk_activation="relu")})
+    yield case("mamba2-alone", ["mamba2", "mamba2"], [ids(9, 37)], intermediate_size=0, keep=("logits", "attention"),
+               mixers={"mamba2": dict(num_heads=2, state_size=4, conv_size=0)})
     for options in random_native.APPROXIMATE[1:]:
         yield case(f"approximate-{'-'.join(options.values()).replace('_', '-')}", ["approximate"], [ids(9, 37)],
                    mixers={"approximate": options}, keep=("logits", "attention"))

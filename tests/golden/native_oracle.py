@@ -31,6 +31,7 @@ RECURRENT = {
                   score_gradient_all=False),
     "lightning": dict(num_heads=0, head_dim=0, expand_v=1.0),
     "kda": dict(num_heads=0, head_dim=0, expand_v=1.0, conv_size=4, allow_neg_eigval=False),
+    "mamba2": dict(num_heads=0, head_dim=0, state_size=128, num_groups=1, conv_size=4),
 }
 GLA_RANK = 16
 
@@ -38,12 +39,13 @@ GLA_RANK = 16
 def recurrent_sizes(config, mixer):
     """A recurrent mixer's options, every one filled in."""
     options = RECURRENT[mixer] | config.get("mixers", {}).get(mixer, {})
-    options["num_heads"] = options["num_heads"] or config["num_attention_heads"]
+    usual_heads = config["num_attention_heads"] * (2 if mixer == "mamba2" else 1)
+    options["num_heads"] = options["num_heads"] or usual_heads
     options["head_dim"] = options["head_dim"] or config["head_dim"]
     queries = options["num_heads"]
     options["num_value_heads"] = options.get("num_value_heads") or queries
     options["sharing"] = queries // (options.get("num_key_value_heads") or queries)
-    options["value_dim"] = round(options["head_dim"] * options["expand_v"])
+    options["value_dim"] = round(options["head_dim"] * options.get("expand_v", 1))
     options["conv_size"] = options.get("conv_size", 0)
     if mixer == "natsl":
         options["num_softmax_heads"] = options["num_softmax_heads"] or queries
@@ -342,6 +344,29 @@ class Native:
         implicit = walk(torch.eye(length, dtype=self.type).expand(heads, -1, -1))
         return flat(mixed) * gate, (scores, weights, states, None, seen), implicit
 
+    def mamba2(self, stem, x):
+        """As recurrent(): a token decays each head by e^(-dt e^A_log) and writes dt B x^T, C reads, D x goes beside."""
+        options, length = recurrent_sizes(self.config, "mamba2"), len(x)
+        heads, groups, size = options["num_heads"], options["num_groups"], options["state_size"]
+        wide, shared = heads * options["head_dim"], groups * size
+        gate, mixed, step = self.linear(stem + "in_proj", x).split([wide, wide + 2 * shared, heads], -1)
+        if options["conv_size"]:
+            mixed = convolved(mixed, self.tensors[stem + "conv1d.weight"]) + self.tensors[stem + "conv1d.bias"]
+        value, key, query = torch.nn.functional.silu(mixed).split([wide, shared, shared], -1)
+        value = value.unflatten(-1, (heads, -1)).transpose(0, 1)
+        # Head n is of group n // (heads / groups).
+        key, query = (part.unflatten(-1, (groups, size)).transpose(0, 1).repeat_interleave(heads // groups, 0)
+                      for part in (key, query))
+        step = torch.nn.functional.softplus(step + self.tensors[stem + "dt_bias"]).T
+        decay = (-self.tensors[stem + "A_log"].exp()[:, None] * step)[..., None]
+        direct = self.tensors[stem + "D"][:, None, None]
+        # recurrence() divides by the root of the key's size.
+        walk = lambda value: recurrence(query * size**0.5, key, value, step, decay, False) + direct * value
+        parts = (walk(value).transpose(0, 1).flatten(1) * torch.nn.functional.silu(gate)).unflatten(-1, (groups, -1))
+        normal = parts * torch.rsqrt(parts.pow(2).mean(-1, keepdim=True) + self.config.get("rms_norm_eps", 1e-6))
+        unit = torch.eye(length, dtype=self.type).expand(heads, -1, -1)
+        return normal.flatten(1) * self.tensors[stem + "norm.weight"], walk(unit)
+
     def mlp(self, stem, x):
         gate = torch.nn.functional.silu(self.linear(stem + "gate_proj", x))
         return self.linear(stem + "down_proj", gate * self.linear(stem + "up_proj", x))
@@ -357,6 +382,8 @@ class Native:
                 mixed, seen_here = self.mlp(own, normed[name]), None
             elif mixer == "natsl":
                 mixed, *seen_here = self.natsl(own, normed[name])
+            elif mixer == "mamba2":
+                mixed, seen_here = self.mamba2(own, normed[name])
             elif mixer in RECURRENT:
                 mixed, seen_here = self.recurrent(mixer, own, normed[name])
             else:
@@ -368,11 +395,14 @@ class Native:
                 query, key = self.query_key(own, source, mixer)
                 mixed, seen_here = self.attention(own, mixer, query, key, self.part(own, "v", normed[name]))
             middle = x + self.linear(own + "o_proj", mixed)
+            if name == "text":
+                seen = seen_here
+            after[name] = middle
+            if self.config["intermediate_size"] == 0:
+                continue
             inner = self.norm(stem + "post_attention_layernorm.weight", middle)
             gate = ACTIVATIONS[self.config.get("hidden_act", "silu")](self.linear(stem + "mlp.gate_proj", inner))
             after[name] = middle + self.linear(stem + "mlp.down_proj", gate * self.linear(stem + "mlp.up_proj", inner))
-            if name == "text":
-                seen = seen_here
         return after, seen
 
     def run(self, tokens):

@@ -43,9 +43,10 @@ def shapes(config):
     for layer, mixer in enumerate(config["layers"]):
         stem = f"model.layers.{layer}."
         own = stem + "self_attn."
-        names |= {stem + "input_layernorm.weight": (d,), stem + "post_attention_layernorm.weight": (d,),
-                  stem + "mlp.gate_proj.weight": (f, d), stem + "mlp.up_proj.weight": (f, d),
-                  stem + "mlp.down_proj.weight": (d, f), own + "o_proj.weight": (d, wide)}
+        names |= {stem + "input_layernorm.weight": (d,), own + "o_proj.weight": (d, wide)}
+        if f > 0:
+            names |= {stem + "post_attention_layernorm.weight": (d,), stem + "mlp.gate_proj.weight": (f, d),
+                      stem + "mlp.up_proj.weight": (f, d), stem + "mlp.down_proj.weight": (d, f)}
         if mixer in RECURRENT:
             parts, columns = recurrent_shapes(config, mixer)
             names |= {own + part: shape for part, shape in parts.items()} | {own + "o_proj.weight": (d, columns)}
@@ -69,6 +70,13 @@ def recurrent_shapes(config, mixer):
     """Of a layer with a state, beside its output projection."""
     options, d = recurrent_sizes(config, mixer), config["hidden_size"]
     size, value, heads = options["head_dim"], options["value_dim"], options["num_value_heads"]
+    if mixer == "mamba2":
+        mixed = heads * size + 2 * options["num_groups"] * options["state_size"]
+        names = {"in_proj.weight": (heads * size + mixed + heads, d), "A_log": (heads,), "D": (heads,), "dt_bias": (heads,),
+                 "norm.weight": (heads * size,)}
+        if options["conv_size"]:
+            names |= {"conv1d.weight": (mixed, 1, options["conv_size"]), "conv1d.bias": (mixed,)}
+        return names, heads * size
     rows = {"q": options["num_heads"] * size, "k": options["num_heads"] // options["sharing"] * size,
             "v": heads // options["sharing"] * value}
     names = {f"{part}_proj.weight": (count, d) for part, count in rows.items()}
@@ -169,12 +177,18 @@ def drawn(folder, seed, mixer):
 def drawn_options(draw, mixer):
     options = {key: draw.random() < 0.5 for key, usual in RECURRENT[mixer].items() if isinstance(usual, bool)}
     heads, size = draw.choice((1, 2, 3, 6)), draw.choice((2, 4, 8))
-    options |= {"num_heads": heads, "head_dim": size, "expand_v": draw.choice((0.5, 1.0, 1.5, 2.0))}
+    options |= {"num_heads": heads, "head_dim": size}
+    if "expand_v" in RECURRENT[mixer]:
+        options["expand_v"] = draw.choice((0.5, 1.0, 1.5, 2.0))
     for key, usual in RECURRENT[mixer].items():
         if key == "num_value_heads":
             options[key] = heads * draw.choice((1, 2, 3))
         elif key == "num_key_value_heads":
             options[key] = draw.choice([n for n in range(1, heads + 1) if heads % n == 0])
+        elif key == "num_groups":
+            options[key] = draw.choice([n for n in range(1, heads + 1) if heads % n == 0])
+        elif key == "state_size":
+            options[key] = draw.choice((1, 5, 16))
         elif key == "conv_size":
             options[key] = draw.choice((0, 1, 3, 4))
         elif key == "clamp_min":
@@ -226,6 +240,10 @@ def cases():
             "kept-whole": dict(decay_in_softmax_chunks=False, rotary=False),
             "one-norm": dict(norm="sum", weights="input", softmax_reads_conv=False),
             "no-weights": dict(weights="none", conv_size=0, allow_neg_eigval=True)}.items()
+    ]
+    listed += [
+        case("mamba2-no-feed-forward", ["mamba2"] * 3, few, intermediate_size=0),
+        case("mamba2-standard-no-feed-forward", ["mamba2", "standard"], few, intermediate_size=0, qk_norm=True),
     ]
     listed += [
         case(f"approximate-{'-'.join(options.values())}", ["approximate", "standard"], few, mixers={"approximate": options})

@@ -209,13 +209,29 @@ Reply<maps::ValueMap> Study::computed_map(std::int64_t sequence, std::int64_t si
                                [=](const store::AnalysisFile& file) -> Map {
                                    if (values == figures::MapValues::rollout)
                                        return maps::read_rollout(file, sequence, site);
+                                   if (values == figures::MapValues::implicit)
+                                       return maps::read_implicit_map(file, sequence, site, head);
                                    return maps::read_norm_map(file, sequence, site,
                                                               head < 0 ? std::nullopt : std::optional(head));
                                });
 }
 
+Reply<maps::PairMap> Study::weights_map(std::int64_t sequence, std::int64_t site, std::int64_t head) {
+    Reply<maps::PairMap> found;
+    const auto take = [&found](const auto& reply) {
+        found.value = reply.value;
+        found.failure = reply.failure;
+        found.pending = reply.pending;
+    };
+    if (sites().at(static_cast<std::size_t>(site)).has_implicit)
+        take(computed_map(sequence, site, head, figures::MapValues::implicit));
+    else
+        take(map(sequence, site, head));
+    return found;
+}
+
 Reply<Profile> Study::row(std::int64_t sequence, std::int64_t site, std::int64_t head, std::int64_t query) {
-    const auto map = this->map(sequence, site, head);
+    const auto map = weights_map(sequence, site, head);
     return ask<Profile>(key_of("row", {sequence, site, head, query, map ? 1 : 0}), sequence, site,
                         [map = map.value, query](const store::AnalysisFile&) -> std::shared_ptr<const Profile> {
                             if (!map || query >= map->queries()) return nullptr;
@@ -225,7 +241,7 @@ Reply<Profile> Study::row(std::int64_t sequence, std::int64_t site, std::int64_t
 }
 
 Reply<Profile> Study::column(std::int64_t sequence, std::int64_t site, std::int64_t head, std::int64_t key) {
-    const auto map = this->map(sequence, site, head);
+    const auto map = weights_map(sequence, site, head);
     return ask<Profile>(key_of("column", {sequence, site, head, key, map ? 1 : 0}), sequence, site,
                         [map = map.value, key](const store::AnalysisFile&) -> std::shared_ptr<const Profile> {
                             if (!map || key >= map->keys()) return nullptr;

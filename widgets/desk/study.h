@@ -154,7 +154,9 @@ public:
     Reply<maps::HeadMap> map(std::int64_t sequence, std::int64_t site, std::int64_t head);
     /// The same in the mean over the sequences that are done.
     Reply<maps::MeanMap> mean_map(std::int64_t site, std::int64_t head);
-    /// Norms or rollout; `head`: of norms of one. A failure says what the file lacks.
+    /// The map, or of a recurrent site the implicit matrix.
+    Reply<maps::PairMap> weights_map(std::int64_t sequence, std::int64_t site, std::int64_t head);
+    /// Norms, rollout or an implicit matrix; `head`: not of all heads together. A failure says what the file lacks.
     Reply<maps::ValueMap> computed_map(std::int64_t sequence, std::int64_t site, std::int64_t head,
                                        figures::MapValues values);
     /// The same with words in place of pieces.
@@ -186,6 +188,10 @@ public:
     }
 
     bool has_maps() const { return header_->record.maps; }
+    /// What of this site is a map was recorded: of a recurrent one its implicit matrix.
+    bool has_maps(std::int64_t site) const {
+        return sites().at(static_cast<std::size_t>(site)).has_implicit ? header_->record.implicit : has_maps();
+    }
     bool site_done(std::int64_t sequence, std::int64_t site) const;
     std::int64_t done_sites() const { return static_cast<std::int64_t>(done_.size()); }
 

@@ -54,7 +54,7 @@ Cells read_cells(const store::AnalysisFile& file, const ThumbnailWish& wish) {
 double highest(std::span<const float> values) {
     float most = 0;
     for (const float value : values)
-        if (!std::isnan(value)) most = std::max(most, value);
+        if (!std::isnan(value)) most = std::max(most, std::abs(value));
     return most;
 }
 
@@ -68,6 +68,15 @@ figures::ColourScale thumbnail_scale(const std::string& statistic, double highes
     return scale;
 }
 
+figures::ColourScale implicit_scale(double highest) {
+    figures::ColourScale scale;
+    scale.map = figures::ColourMap::diverging;
+    scale.scale = figures::ScaleKind::square_root;
+    scale.maximum = highest > 0 ? highest : 1;
+    scale.minimum = -scale.maximum;
+    return scale;
+}
+
 double round_up(double value) {
     if (!(value > 0)) return 1;
     const double power = std::pow(10.0, std::floor(std::log10(value)));
@@ -78,14 +87,17 @@ double round_up(double value) {
 
 std::shared_ptr<const ThumbnailStrip> draw_thumbnails(const store::AnalysisFile& file, const ThumbnailWish& wish) {
     const Cells cells = read_cells(file, wish);
+    const bool implicit = file.header().sites.at(static_cast<std::size_t>(wish.site)).has_implicit;
     auto strip = std::make_shared<ThumbnailStrip>();
     for (std::int64_t h = 0; h < cells.heads; ++h) {
         const auto values = cells.head(h);
         strip->highest.push_back(highest(values));
-        const figures::ColourScale scale =
-            thumbnail_scale(wish.statistic, wish.highest.value_or(strip->highest.back()));
+        const double end = wish.highest.value_or(strip->highest.back());
+        const figures::ColourScale scale = implicit ? implicit_scale(end) : thumbnail_scale(wish.statistic, end);
         QImage image(wish.pixels, wish.pixels, QImage::Format_RGB32);
-        const auto pooling = wish.statistic == "maximum" ? figures::Pooling::maximum : figures::Pooling::mean;
+        const auto pooling = wish.statistic != "maximum" ? figures::Pooling::mean
+                             : implicit                  ? figures::Pooling::extreme
+                                                         : figures::Pooling::maximum;
         if (values.empty())
             image.fill(wish.none);
         else

@@ -39,11 +39,13 @@ inline std::int64_t bytes_of(const ThumbnailStrip& strip) {
 /// Reads and colours; for the thread that owns the file. Blocks wholly in a causal layer's future are drawn as none.
 /// Throws Error.
 std::shared_ptr<const ThumbnailStrip> draw_thumbnails(const store::AnalysisFile& file, const ThumbnailWish& wish);
-/// The largest value of all heads of the site.
+/// The largest magnitude of all heads of the site.
 double highest_of_thumbnails(const store::AnalysisFile& file, const ThumbnailWish& wish);
 
 /// The scale below `highest`: logarithmic, three decades for maxima and four for means, as the recipe `thumbnails`.
 figures::ColourScale thumbnail_scale(const std::string& statistic, double highest);
+/// Of implicit matrices: from minus to plus the highest magnitude, by square root, for a diverging table of colours.
+figures::ColourScale implicit_scale(double highest);
 /// Round numbers not below `value` (1, 2, 5, 10, ...), at most 1: a shared scale that seldom changes while sites come.
 double round_up(double value);
 

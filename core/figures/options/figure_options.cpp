@@ -256,9 +256,14 @@ void add_map_options(std::vector<FigureOption>& all) {
                                 "queries and keys are counted in words",
                                 {"attention", "lines", "text"}, {{"pieces", Units::pieces}, {"words", Units::words}},
                                 [](FigureRequest& r) -> Units& { return r.options.units; }));
-    all.push_back(choice<Tower>("tower", "Of models with an encoder and a decoder: which attention",
+    all.push_back(choice<Tower>("tower",
+                                "Of models with an encoder and a decoder, or layers with two branches: which attention",
                                 {"attention", "lines", "text", "difference"},
-                                {{"encoder", Tower::encoder}, {"decoder", Tower::decoder}, {"cross", Tower::cross}},
+                                {{"encoder", Tower::encoder},
+                                 {"decoder", Tower::decoder},
+                                 {"cross", Tower::cross},
+                                 {"softmax", Tower::softmax},
+                                 {"linear", Tower::linear}},
                                 [](FigureRequest& r) -> Tower& { return r.options.tower; }));
 }
 

@@ -43,8 +43,11 @@ struct Map {
 
     bool exact() const { return rows == region.queries() && columns == region.keys(); }
     bool logits() const { return kind == MapValues::logits; }
+    bool implicit() const { return kind == MapValues::implicit; }
+    /// Numbers of both signs.
+    bool of_signs() const { return logits() || implicit(); }
     /// There is no end that all numbers keep.
-    bool open() const { return logits() || of_norms(kind); }
+    bool open() const { return of_signs() || of_norms(kind); }
 };
 
 Axis axis(const std::string& name, const std::vector<std::string>& tokens, std::int64_t first, std::int64_t end,
@@ -69,9 +72,9 @@ ColourScale colours(const Map& map, double largest) {
         return colours;
     }
     if (map.scale == CellScale::square_root) colours.scale = ScaleKind::square_root;
-    if (map.logits()) {
+    if (map.of_signs()) {
         colours.map = ColourMap::diverging;
-        colours.maximum = std::max(largest, kLeastLogits);
+        colours.maximum = map.implicit() ? (largest > 0 ? largest : 1) : std::max(largest, kLeastLogits);
         colours.minimum = -colours.maximum;
         if (map.scale == CellScale::logarithmic) colours.scale = ScaleKind::symmetric_log;
         return colours;
@@ -108,7 +111,7 @@ Panel panel(const Map& map, const std::string& title, double largest) {
     cells.columns = map.columns;
     cells.values = map.ranks.empty() ? map.values : map.ranks;
     cells.colours = colours(map, largest);
-    cells.pooling = map.pooling == Pooling::mean ? Pooling::mean : map.logits() ? Pooling::extreme : Pooling::maximum;
+    cells.pooling = map.pooling == Pooling::mean ? Pooling::mean : map.of_signs() ? Pooling::extreme : Pooling::maximum;
     drawn.content = std::move(cells);
     mark_regions(drawn, true, map.key_regions, part.first_key, part.end_key);
     mark_regions(drawn, false, map.query_regions, part.first_query, part.end_query);
@@ -153,15 +156,19 @@ Table attention_table(const std::vector<Map>& maps) {
             }
         }
     }
-    Table table{{{"model", std::move(model)},
-                 {"layer", std::move(layer)},
-                 {"site", std::move(site)},
-                 {"head", std::move(head)},
-                 {pooled ? "first_query" : "query", std::move(query)},
-                 {pooled ? "first_key" : "key", std::move(key)},
-                 {maps.front().words ? "query_word" : "query_token", std::move(query_token)},
-                 {maps.front().words ? "key_word" : "key_token", std::move(key_token)},
-                 {values_column(maps.front().kind, maps.front().pooling, pooled), std::move(number)}}};
+    // The two branches of a layer have weights and coefficients.
+    const bool alike =
+        std::all_of(maps.begin(), maps.end(), [&](const Map& map) { return map.kind == maps.front().kind; });
+    Table table{
+        {{"model", std::move(model)},
+         {"layer", std::move(layer)},
+         {"site", std::move(site)},
+         {"head", std::move(head)},
+         {pooled ? "first_query" : "query", std::move(query)},
+         {pooled ? "first_key" : "key", std::move(key)},
+         {maps.front().words ? "query_word" : "query_token", std::move(query_token)},
+         {maps.front().words ? "key_word" : "key_token", std::move(key_token)},
+         {alike ? values_column(maps.front().kind, maps.front().pooling, pooled) : "value", std::move(number)}}};
     if (ranked) table.columns.push_back({"row_rank", std::move(rank)});
     if (spread) table.columns.push_back({"deviation", std::move(deviation)});
     return table;
@@ -197,8 +204,8 @@ std::string pooling_note(const Map& map) {
                                   " of the pairs under it; forbidden pairs count as 0.";
     if (map.kind == MapValues::rollout && map.queries > maps::Rollout::kWhole)
         return " Each cell shows the largest, over its keys, of the mean over its queries.";
-    return map.logits() ? " Each cell shows the logit of greatest magnitude under it."
-                        : " Each cell shows the largest " + values_word(map.kind) + " of the pairs under it.";
+    return map.of_signs() ? " Each cell shows the " + values_word(map.kind) + " of greatest magnitude under it."
+                          : " Each cell shows the largest " + values_word(map.kind) + " of the pairs under it.";
 }
 
 std::string logit_scale(CellScale scale) {
@@ -208,7 +215,16 @@ std::string logit_scale(CellScale scale) {
     return "Logits: scores before the normaliser, coloured from minus to plus the greatest magnitude, " + how + ".";
 }
 
-/// What the colours of all maps mean.
+/// What the colours of recurrent layers' maps mean.
+std::string implicit_note(const Map& map) {
+    if (map.scale == CellScale::row_rank) return "";
+    return std::string("Coefficients: coloured from minus to plus the greatest magnitude, ") +
+           (map.scale == CellScale::square_root   ? "by square root."
+            : map.scale == CellScale::logarithmic ? "logarithmic beyond ±1."
+                                                  : "linear.");
+}
+
+/// What the colours of all maps of one kind mean.
 std::string scale_note(const std::vector<Map>& maps) {
     const auto some = [&](CellScale scale) {
         return std::any_of(maps.begin(), maps.end(), [scale](const Map& map) { return map.scale == scale; });
@@ -219,6 +235,8 @@ std::string scale_note(const std::vector<Map>& maps) {
     if (some(CellScale::row_rank)) {
         how = "Colour by the rank of each " + values_word(maps.front().kind) +
               " among those shown of its query, from 0 (the least) to 1; ties in the middle.";
+    } else if (maps.front().implicit()) {
+        how = implicit_note(maps.front());
     } else if (logits) {
         how = logit_scale(maps.front().scale);
     } else {
@@ -247,6 +265,7 @@ std::string title_of(MapValues values) {
 CellScale scale_of(const Map& map, CellScale asked) {
     if (asked != CellScale::by_length) return asked;
     if (map.logits()) return CellScale::linear;
+    if (map.implicit()) return CellScale::square_root;
     const bool is_long = std::max(map.region.queries(), map.region.keys()) > kShort;
     return is_long ? CellScale::logarithmic : CellScale::square_root;
 }
@@ -257,7 +276,9 @@ public:
     Source(const store::AnalysisFile& file, std::int64_t site, const FigureOptions& options)
         : file_(file), site_(site), mean_(options.all_sequences && file.header().sequences.size() > 1) {
         sequence_ = options.all_sequences ? 0 : chosen_sequence(file, options);
-        const bool recorded = options.values == MapValues::weights || options.values == MapValues::logits;
+        const bool implicit = file.header().sites[static_cast<std::size_t>(site)].has_implicit;
+        const bool recorded =
+            !implicit && (options.values == MapValues::weights || options.values == MapValues::logits);
         if (options.units == Units::words)
             read_words();
         else if (!recorded)
@@ -311,7 +332,7 @@ private:
         map.values = map.exact() ? computed.values({part.first_query, part.end_query, part.first_key, part.end_key})
                                  : pooled_values(computed, part, map.rows, map.columns, map.pooling);
         for (const float value : map.values)
-            if (!std::isnan(value)) map.largest = std::max(map.largest, static_cast<double>(value));
+            if (!std::isnan(value)) map.largest = std::max(map.largest, std::abs(static_cast<double>(value)));
     }
 
     void read_words() {
@@ -390,7 +411,8 @@ FigureData attention(Files files, const FigureOptions& options) {
                 map.cross = about.kind == "cross";
                 map.layer = about.layer;
                 map.head = of_layer(options.values) ? -1 : h;
-                map.kind = options.values;
+                map.kind = values_of_site(file, site, options.values,
+                                          options.all_sequences && file.header().sequences.size() > 1, "attention");
                 map.pooling = options.pooling;
                 source.fill(map, options,
                             [&](std::int64_t positions) { return side(positions, expected, options.pixels); });
@@ -431,8 +453,9 @@ FigureData attention(Files files, const FigureOptions& options) {
     if (count == 1) figure.widest_mm = 150;
     // One scale serves all only where all have it: a short and a long text do not.
     figure.shared_colours = std::all_of(figure.panels.begin(), figure.panels.end(), [&](const Panel& p) {
-        return std::get<HeatMap>(p.content).colours.scale ==
-               std::get<HeatMap>(figure.panels.front().content).colours.scale;
+        const ColourScale &own = std::get<HeatMap>(p.content).colours,
+                          &first = std::get<HeatMap>(figure.panels.front().content).colours;
+        return own.scale == first.scale && own.map == first.map;
     });
     figure.notes = source_notes(files, options);
     if (asks_for_part(options)) figure.notes.push_back(part_note(maps));
@@ -440,10 +463,13 @@ FigureData attention(Files files, const FigureOptions& options) {
         figure.notes.push_back(
             "Mean over sequences, position by position: each pair's over those that are long enough.");
     if (const std::string note = definition_note(options.values); !note.empty()) figure.notes.push_back(note);
+    const auto some_implicit = std::find_if(maps.begin(), maps.end(), [](const Map& map) { return map.implicit(); });
+    if (some_implicit != maps.end()) figure.notes.push_back(definition_note(MapValues::implicit));
     if (options.units == Units::words) figure.notes.push_back(kWordsNote);
     if (std::any_of(maps.begin(), maps.end(), [](const Map& map) { return !map.key_regions.empty(); }))
         figure.notes.push_back("A pair of texts: lines where A, B and inserted tokens begin.");
     figure.notes.push_back(scale_note(maps));
+    if (some_implicit != maps.end() && !maps.front().implicit()) figure.notes.push_back(implicit_note(*some_implicit));
     figure.table = [maps = std::move(maps)] { return attention_table(maps); };
     return figure;
 }

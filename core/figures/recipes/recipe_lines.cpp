@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/figures/head_weights.h"
+#include "core/figures/map_values.h"
 #include "core/figures/recipe.h"
 #include "core/figures/token_text.h"
 #include "core/figures/word_units.h"
@@ -17,6 +18,7 @@ namespace {
 
 constexpr std::int64_t kMostTokens = 64;  ///< a side: more lines than a reader can follow
 constexpr std::size_t kMostHeads = 7;     ///< colours that a theme has
+constexpr int kPlus = 0, kMinus = 1;      ///< colours of coefficients by sign
 constexpr double kLeast = 0.01;           ///< weights below are not drawn, unless others are asked for
 
 struct HeadLines {
@@ -32,6 +34,8 @@ struct Drawing {
     Region region;
     std::vector<std::string> queries, keys;  ///< visible, of the region
     std::vector<HeadLines> heads;
+    /// Of a recurrent layer: coefficients with signs, drawn as shares of the greatest magnitude; else 0.
+    float largest = 0;
 };
 
 std::vector<std::int64_t> chosen_heads(const store::AnalysisFile& file, std::int64_t site,
@@ -92,13 +96,23 @@ Drawing read(const store::AnalysisFile& file, const std::string& model, std::int
     drawing.words = options.units == Units::words;
     std::optional<SiteWords> words;
     std::optional<store::AnalysisFile::Map> map;
+    const bool implicit =
+        values_of_site(file, site, MapValues::weights, options.all_sequences, "lines") == MapValues::implicit;
+    if (implicit && heads.size() > 1) {
+        throw Error(ErrorCode::usage, "--heads", "expected one head: at a recurrent layer colours are for signs",
+                    "found " + std::to_string(heads.size()));
+    }
     if (drawing.words)
         words.emplace(file, s, site, "lines");
+    else if (implicit)
+        check_recorded(file, s, site, "lines");
     else
         map = recorded_map(file, s, site, "lines");
+    const std::int64_t tokens = file.header().queries(s, about);
     drawing.region =
-        words ? chosen_region(options, std::ssize(words->queries.tokens.ids), std::ssize(words->keys.tokens.ids))
-              : chosen_region(options, map->queries, map->keys);
+        implicit ? chosen_region(options, tokens, tokens)
+        : words  ? chosen_region(options, std::ssize(words->queries.tokens.ids), std::ssize(words->keys.tokens.ids))
+                 : chosen_region(options, map->queries, map->keys);
     const Region& part = drawing.region;
     check_size(part);
     drawing.queries = labels(words ? words->queries.tokens.pieces : stream_pieces(file.header(), s, about.query_stream),
@@ -106,6 +120,10 @@ Drawing read(const store::AnalysisFile& file, const std::string& model, std::int
     drawing.keys = labels(words ? words->keys.tokens.pieces : stream_pieces(file.header(), s, about.key_stream),
                           part.first_key, part.end_key);
     const auto weights_of = [&](std::int64_t head) {
+        if (implicit) {
+            return computed_map(file, s, site, head, MapValues::implicit, "lines")
+                ->values({part.first_query, part.end_query, part.first_key, part.end_key});
+        }
         if (!words) return exact_weights(*map, head, part);
         return words->map(head)->values({part.first_query, part.end_query, part.first_key, part.end_key});
     };
@@ -121,6 +139,10 @@ Drawing read(const store::AnalysisFile& file, const std::string& model, std::int
         lines.weights = weights_of(head);
         drawing.heads.push_back(lines);
     }
+    if (!implicit) return drawing;
+    for (const float value : drawing.heads.front().weights)
+        if (!std::isnan(value)) drawing.largest = std::max(drawing.largest, std::abs(value));
+    if (drawing.largest == 0) drawing.largest = 1;
     return drawing;
 }
 
@@ -136,10 +158,12 @@ Links links(const Drawing& drawing, double least) {
     const auto keys = static_cast<std::size_t>(drawing.region.keys());
     for (const auto& head : drawing.heads) {
         for (std::size_t i = 0; i < head.weights.size(); ++i) {
-            const float weight = head.weights[i];
+            const bool of_signs = drawing.largest > 0;
+            const float weight = of_signs ? std::abs(head.weights[i]) / drawing.largest : head.weights[i];
             if (!(static_cast<double>(weight) >= least)) continue;
+            const int colour = !of_signs ? head.colour : head.weights[i] < 0 ? kMinus : kPlus;
             drawn.links.push_back(
-                {static_cast<std::int32_t>(i / keys), static_cast<std::int32_t>(i % keys), weight, head.colour});
+                {static_cast<std::int32_t>(i / keys), static_cast<std::int32_t>(i % keys), weight, colour});
         }
     }
     // What matters most is drawn over the rest.
@@ -171,15 +195,18 @@ Table lines_table(const std::vector<Drawing>& drawings) {
             }
         }
     }
-    return {{{"model", std::move(model)},
-             {"layer", std::move(layer)},
-             {"site", std::move(site)},
-             {"head", std::move(head)},
-             {"query", std::move(query)},
-             {"key", std::move(key)},
-             {drawings.front().words ? "query_word" : "query_token", std::move(query_token)},
-             {drawings.front().words ? "key_word" : "key_token", std::move(key_token)},
-             {"weight", std::move(weight)}}};
+    return {
+        {{"model", std::move(model)},
+         {"layer", std::move(layer)},
+         {"site", std::move(site)},
+         {"head", std::move(head)},
+         {"query", std::move(query)},
+         {"key", std::move(key)},
+         {drawings.front().words ? "query_word" : "query_token", std::move(query_token)},
+         {drawings.front().words ? "key_word" : "key_token", std::move(key_token)},
+         {std::all_of(drawings.begin(), drawings.end(), [](const Drawing& d) { return d.largest > 0; }) ? "coefficient"
+                                                                                                        : "weight",
+          std::move(weight)}}};
 }
 
 }  // namespace
@@ -216,6 +243,11 @@ FigureData lines(Files files, const FigureOptions& options) {
     if (drawings.front().heads.size() > 1) {
         for (const auto& head : drawings.front().heads) figure.legend.push_back({head.name, head.colour});
     }
+    const auto signs = std::find_if(drawings.begin(), drawings.end(), [](const Drawing& d) { return d.largest > 0; });
+    if (signs != drawings.end()) {
+        figure.legend.push_back({"coefficient above 0", kPlus});
+        figure.legend.push_back({"below 0", kMinus});
+    }
     figure.columns = std::ssize(drawings);
     figure.reflow = true;
     figure.narrowest_mm = 22;
@@ -229,6 +261,11 @@ FigureData lines(Files files, const FigureOptions& options) {
                                " to " + std::to_string(part.end_key - 1) + ".");
     }
     if (options.units == Units::words) figure.notes.push_back(kWordsNote);
+    if (signs != drawings.end()) {
+        figure.notes.push_back(definition_note(MapValues::implicit));
+        figure.notes.push_back("Its lines: magnitudes, as shares of the greatest one shown, " +
+                               short_number(static_cast<double>(signs->largest)) + "; colours are signs.");
+    }
     figure.notes.push_back("Width and strength of a line: the weight. Weights below " + short_number(least) +
                            " are not drawn; the CSV has all.");
     figure.table = [drawings = std::move(drawings)] { return lines_table(drawings); };

@@ -32,6 +32,7 @@ struct Coloured {
     std::int64_t first = 0, end = 0;
     std::int64_t chosen = -1;  ///< the token that looks or is looked at, where it is of this text
     std::string token;         ///< it as a reader would write it; empty: none
+    bool implicit = false;     ///< coefficients with signs
 };
 
 TextColour colour_of(const FigureOptions& options) {
@@ -55,13 +56,18 @@ std::int64_t chosen_token(const FigureOptions& options, TextColour colour) {
                 "found none");
 }
 
-/// The chosen sites that read the same text as the first of them.
+/// The chosen sites that read the same text as the first of them: those with weights, or where there are none,
+/// recurrent ones, whose coefficients are no weights to take a mean with.
 std::vector<std::int64_t> sites_of_one_text(const store::AnalysisFile& file, const FigureOptions& options) {
     const auto& sites = file.header().sites;
     std::vector<std::int64_t> chosen;
-    for (const auto site : chosen_sites(file, options)) {
+    const auto all = chosen_sites(file, options);
+    const bool implicit = of_token(colour_of(options)) && std::none_of(all.begin(), all.end(), [&](std::int64_t site) {
+                              return sites[static_cast<std::size_t>(site)].has_matrix;
+                          });
+    for (const auto site : all) {
         const auto& here = sites[static_cast<std::size_t>(site)];
-        if (!here.has_matrix) continue;
+        if (!(implicit ? here.has_implicit : here.has_matrix)) continue;
         if (!chosen.empty()) {
             const auto& first = sites[static_cast<std::size_t>(chosen.front())];
             if (here.key_stream != first.key_stream || here.query_stream != first.query_stream) continue;
@@ -238,7 +244,12 @@ Coloured read(const store::AnalysisFile& file, const std::string& name, const Fi
         const auto pieces = take(stream_tokens(file.header(), s, lookers ? first.query_stream : first.key_stream));
         const auto count = text.tokens->ids.size();
         if (of_token(colour)) {
-            text.values = weights_of_token(file, s, sites, options, colour, count);
+            FigureOptions own = options;
+            if (first.has_implicit) {
+                own.values = values_of_site(file, sites.front(), options.values, options.all_sequences, "text");
+                text.implicit = true;
+            }
+            text.values = weights_of_token(file, s, sites, own, colour, count);
             const std::int64_t token = chosen_token(options, colour);
             if (first.query_stream == first.key_stream) text.chosen = token;
             const auto& other = stream_tokens(file.header(), s, lookers ? first.key_stream : first.query_stream);
@@ -259,10 +270,37 @@ Coloured read(const store::AnalysisFile& file, const std::string& name, const Fi
     return text;
 }
 
+/// Of coefficients: from minus to plus the greatest magnitude shown.
+ColourScale coefficient_scale(const std::vector<Coloured>& texts, const FigureOptions& options) {
+    ColourScale scale;
+    if (options.scale == CellScale::row_rank) {
+        scale.label = "rank of the coefficient in the text";
+        return scale;
+    }
+    scale.label = values_word(MapValues::implicit);
+    scale.map = ColourMap::diverging;
+    scale.maximum = 0;
+    for (const auto& text : texts) {
+        for (auto i = text.first; i < text.end; ++i) {
+            const double size = std::abs(static_cast<double>(text.shown[static_cast<std::size_t>(i)]));
+            if (!std::isnan(size)) scale.maximum = std::max(scale.maximum, size);
+        }
+    }
+    if (scale.maximum == 0 || options.range == ColourRange::one) scale.maximum = 1;
+    scale.minimum = -scale.maximum;
+    if (options.scale == CellScale::by_length || options.scale == CellScale::square_root)
+        scale.scale = ScaleKind::square_root;
+    if (options.scale == CellScale::logarithmic) scale.scale = ScaleKind::symmetric_log;
+    return scale;
+}
+
 /// One scale for all texts of the figure.
 ColourScale scale_of(const std::vector<Coloured>& texts, const FigureOptions& options) {
     ColourScale scale;
     const TextColour colour = colour_of(options);
+    if (std::any_of(texts.begin(), texts.end(), [](const Coloured& text) { return text.implicit; })) {
+        return coefficient_scale(texts, options);
+    }
     if (colour == TextColour::loss && options.range == ColourRange::one) {
         throw Error(ErrorCode::usage, "--range", "expected largest, for losses do not end at 1", "found one");
     }
@@ -405,6 +443,8 @@ FigureData text(Files files, const FigureOptions& options) {
         }
     }
     if (const std::string note = definition_note(options.values); !note.empty()) figure.notes.push_back(note);
+    if (std::any_of(texts.begin(), texts.end(), [](const Coloured& text) { return text.implicit; }))
+        figure.notes.push_back(definition_note(MapValues::implicit));
     if (options.units == Units::words) {
         figure.notes.push_back(of_token(colour_of(options)) ? kWordsNote
                                                             : "Words in place of pieces: their values summed.");

@@ -22,6 +22,7 @@ struct Tile {
     std::int64_t rows = 0, columns = 0;
     std::vector<float> values;  ///< [rows, columns]; NaN where the mask hides the whole block
     double highest = 0;         ///< of them; 0: there are none
+    bool implicit = false;      ///< coefficients of both signs; else weights
 };
 
 /// Blocks of a causal map that lie wholly above the diagonal hold no allowed pair: drawn as none, not as zero.
@@ -43,7 +44,8 @@ Tile shrunk(const Tile& tile, std::int64_t most, bool maximum) {
                rows,
                columns,
                std::vector<float>(static_cast<std::size_t>(rows * columns), kNone),
-               tile.highest};
+               tile.highest,
+               tile.implicit};
     for (std::int64_t r = 0; r < rows; ++r) {
         for (std::int64_t c = 0; c < columns; ++c) {
             double sum = 0;
@@ -54,7 +56,7 @@ Tile shrunk(const Tile& tile, std::int64_t most, bool maximum) {
                      ++x) {
                     const float value = tile.values[static_cast<std::size_t>(y * tile.columns + x)];
                     if (std::isnan(value)) continue;
-                    largest = count == 0 ? value : std::max(largest, value);
+                    if (count == 0 || std::abs(value) > std::abs(largest)) largest = value;
                     sum += value;
                     ++count;
                 }
@@ -160,17 +162,22 @@ std::vector<Tile> read_tiles(const store::AnalysisFile& file, const std::vector<
         for (std::int64_t h = 0; h < about.heads; ++h) {
             if (options.head && *options.head != h) continue;
             Tile tile{about.layer, h, site_label(file, site), site_title(file, site), blocks.rows, blocks.columns,
-                      {},          0};
+                      {},          0, about.has_implicit};
             for (std::int64_t r = 0; r < blocks.rows; ++r)
                 for (std::int64_t c = 0; c < blocks.columns; ++c)
                     tile.values.push_back(static_cast<float>(blocks.at(h, r, c)));
             hide_future(tile, about);
             for (const float value : tile.values)
-                if (!std::isnan(value)) tile.highest = std::max(tile.highest, static_cast<double>(value));
+                if (!std::isnan(value)) tile.highest = std::max(tile.highest, std::abs(static_cast<double>(value)));
             tiles.push_back(shrunk(tile, std::max<std::int64_t>(8, affordable), options.statistic == "maximum"));
         }
     }
     return tiles;
+}
+
+/// Only coefficients are drawn with their signs; beside weights their magnitudes are.
+bool of_signs(const std::vector<Tile>& tiles) {
+    return std::all_of(tiles.begin(), tiles.end(), [](const Tile& tile) { return tile.implicit; });
 }
 
 /// One for all heads; with a scale per head, of the shares of each head's highest value.
@@ -179,8 +186,17 @@ ColourScale shared_scale(const std::vector<Tile>& tiles, const std::string& stat
     float most = 0;
     for (const auto& tile : tiles) {
         for (const float value : tile.values) {
-            if (!std::isnan(value)) most = std::max(most, value);
+            if (!std::isnan(value)) most = std::max(most, std::abs(value));
         }
+    }
+    if (of_signs(tiles)) {
+        scale.label = statistic == "maximum" ? "coefficient of greatest magnitude" : "mean coefficient of a block";
+        if (per_head) scale.label += ", as a share of the head's highest";
+        scale.map = ColourMap::diverging;
+        scale.scale = ScaleKind::square_root;
+        scale.maximum = most > 0 && !per_head ? most : 1;
+        scale.minimum = -scale.maximum;
+        return scale;
     }
     scale.label = statistic == "maximum" ? "largest weight of a block" : "mean weight of a block";
     if (per_head) scale.label += ", as a share of the head's highest";
@@ -202,14 +218,25 @@ FigureData thumbnails(Files files, const FigureOptions& options) {
     }
     const auto& file = *files.front();
     const auto sites = chosen_sites(file, options);
-    const auto tiles = read_tiles(file, sites, options);
+    auto tiles = read_tiles(file, sites, options);
+    const bool some_implicit =
+        std::any_of(tiles.begin(), tiles.end(), [](const Tile& tile) { return tile.implicit && tile.highest > 0; });
+    const bool signs = !tiles.empty() && of_signs(tiles);
+    for (Tile& tile : tiles)
+        for (float& value : tile.values)
+            if (tile.implicit && !signs) value = std::abs(value);
+    if (signs && !some_implicit) {
+        throw Error(ErrorCode::usage, "figure thumbnails of " + file_name(file),
+                    "expected a file with implicit matrices: analyze with --record implicit",
+                    "found recurrent layers, and none recorded");
+    }
     if (tiles.empty()) {
         throw Error(ErrorCode::usage, "figure thumbnails of " + file_name(file), "expected a site with a head",
                     "found none");
     }
 
     Mosaic mosaic;
-    mosaic.pooling = options.statistic == "maximum" ? Pooling::maximum : Pooling::mean;
+    mosaic.pooling = options.statistic != "maximum" ? Pooling::mean : signs ? Pooling::extreme : Pooling::maximum;
     mosaic.colours = shared_scale(tiles, options.statistic, options.scale_per_head);
     for (const auto& tile : tiles) mosaic.size = std::max({mosaic.size, tile.rows, tile.columns});
     Panel panel;
@@ -272,10 +299,16 @@ FigureData thumbnails(Files files, const FigureOptions& options) {
     figure.notes.push_back(
         std::string("Rows of a map are queries, columns keys. ") +
         (options.scale_per_head ? "Each head's colours end at its own highest value, logarithmic; "
+         : signs                ? "One colour scale for all heads, by square root; "
                                 : "One logarithmic colour scale for all heads; ") +
         std::string(options.statistic == "maximum" ? "the largest weight" : "the mean weight") +
         " of each block of the text, smaller ones than the scale's end drawn as its end, as are blocks that a "
         "window or padding hides. Grey: the future of causal layers, or no value.");
+    if (some_implicit) {
+        figure.notes.emplace_back(signs ? "Of recurrent layers: coefficients of their implicit matrices, with signs."
+                                        : "Of recurrent layers: magnitudes of their implicit matrices' coefficients; "
+                                          "--layer shows one with signs.");
+    }
     const bool unequal = std::any_of(tiles.begin(), tiles.end(), [&](const Tile& tile) {
         return tile.rows != tiles.front().rows || tile.columns != tiles.front().columns;
     });

@@ -70,6 +70,10 @@ bool belongs(const Site& site, Tower tower) {
             return site.stack == "decoder" && site.kind != "cross";
         case Tower::cross:
             return site.kind == "cross";
+        case Tower::softmax:  // of a layer that has no branches, whatever is in its place
+            return site.branch.empty() ? site.has_matrix : site.branch == "softmax";
+        case Tower::linear:
+            return site.branch.empty() ? site.has_implicit : site.branch == "linear";
         case Tower::any:
             break;
     }
@@ -80,6 +84,10 @@ bool belongs(const Site& site, Tower tower) {
 void check_tower(const store::AnalysisFile& file, Tower tower) {
     const auto& sites = file.header().sites;
     if (std::any_of(sites.begin(), sites.end(), [&](const Site& site) { return belongs(site, tower); })) return;
+    if (tower == Tower::softmax || tower == Tower::linear) {
+        throw Error(ErrorCode::usage, "--tower", "expected an attention that " + file_name(file) + " has",
+                    std::string("found ") + (tower == Tower::softmax ? "softmax" : "linear"));
+    }
     const char* name = tower == Tower::encoder ? "encoder" : tower == Tower::decoder ? "decoder" : "cross";
     throw Error(ErrorCode::usage, "--tower",
                 "expected no such option, for " + file_name(file) + " has one stack of layers",
@@ -119,8 +127,9 @@ std::vector<std::int64_t> chosen_sites(const store::AnalysisFile& file, const Fi
 
 Tower tower_of(std::span<const Site> sites, std::int64_t site) {
     const bool several = std::any_of(sites.begin(), sites.end(), [](const Site& one) { return one.kind == "cross"; });
-    if (!several) return Tower::any;
     const Site& here = sites[static_cast<std::size_t>(site)];
+    if (!here.branch.empty()) return here.branch == "linear" ? Tower::linear : Tower::softmax;
+    if (!several) return Tower::any;
     if (here.kind == "cross") return Tower::cross;
     return here.stack == "encoder" ? Tower::encoder : Tower::decoder;
 }

@@ -5,6 +5,7 @@
 #include "core/mixers/types/kimi_delta.h"
 #include "core/mixers/types/lightning.h"
 #include "core/mixers/types/linear_attention.h"
+#include "core/mixers/types/mamba2.h"
 #include "core/mixers/types/mlp.h"
 #include "core/mixers/types/natsl.h"
 #include "core/mixers/types/non_approximate.h"
@@ -18,7 +19,7 @@ const std::vector<const MixerType*>& known_types() {
     static const std::vector<const MixerType*> types{
         &kStandard,        &kMlp,           &kApproximate, &kNonApproximate, &kRandomGuide, &kFixedGuide,
         &kStaticEmbedding, &kGatedDeltaNet, &kDeltaNet,    &kRetNet,         &kGla,         &kNatsl,
-        &kLightning,       &kKimiDelta};
+        &kLightning,       &kKimiDelta,     &kMamba2};
     return types;
 }
 

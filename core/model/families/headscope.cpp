@@ -30,8 +30,10 @@ std::vector<std::string> read_layers(const ConfigReader& reader, std::int64_t la
 
 ModelConfig read(const ConfigReader& reader) {
     constexpr std::int64_t positions = 2048;
-    ModelConfig config = reader.boolean("rotary", true) ? read_llama(reader, positions)
-                                                        : read_llama_without_positions(reader, positions);
+    SizeDefaults sizes;
+    sizes.may_lack_feed_forward = true;
+    ModelConfig config = reader.boolean("rotary", true) ? read_llama(reader, positions, sizes)
+                                                        : read_llama_without_positions(reader, positions, sizes);
     config.query_key_value_bias = reader.boolean("attention_bias", false);
     config.output_bias = reader.boolean("output_bias", false);
     if (reader.boolean("qk_norm", false)) config.query_key_norm = QueryKeyNorm::each_head;

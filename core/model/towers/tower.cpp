@@ -102,6 +102,8 @@ void Tower::declare_layer(TensorPlan& plan, const TensorNames& names, std::int64
                                    {layer.cross->output_size(), names.keys.heads + " * " + names.keys.head_size},
                                    config_->output_bias);
     }
+    layer.has_feed_forward = config_->has_feed_forward(number);
+    if (!layer.has_feed_forward) return;
     norm(layer.feed_forward_norm, names.in_layer.feed_forward_norm);
     layer.feed_forward.declare(plan, names, number);
     norm(layer.feed_forward_update_norm, names.in_layer.feed_forward_update_norm);
@@ -271,6 +273,7 @@ at::Tensor Tower::run_layer(const Layer& layer, const at::Tensor& hidden, const 
     const bool after_norm = config_->residual_after_norm;
     at::Tensor middle = add(after_norm ? read : hidden, mixed, layer.input_norm, layer.attention_sum);
     if (layer.cross) middle = add_cross(layer, middle, context, caches.cross);
+    if (!layer.has_feed_forward) return middle;
     const at::Tensor input = pre_norm ? layer.feed_forward_norm(middle) : middle;
     return add(after_norm ? input : middle, feed_forward(input), layer.feed_forward_norm, config_->feed_forward_sum);
 }

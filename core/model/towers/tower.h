@@ -25,6 +25,7 @@ struct Layer {
     Linear output;
     Norm attention_update_norm;
     SumFactors attention_sum;
+    bool has_feed_forward = true;
     Norm feed_forward_norm;
     FeedForward feed_forward;
     Norm feed_forward_update_norm;

@@ -20,6 +20,7 @@ constexpr std::size_t kDistances = 4;  ///< of local_focus
 class IndicatorProbe final : public model::Probe {
 public:
     IndicatorProbe(const model::Model& model, const at::Tensor& ids) : sites_(model.sites()) {
+        for (const Site& site : sites_) typed_ = typed_ || site.type_chunk > 0;
         for (const Site& site : sites_) heads_ = std::max<std::size_t>(heads_, static_cast<std::size_t>(site.heads));
         request_.histogram = false;
         request_.column_mass = false;
@@ -35,13 +36,24 @@ public:
         for (const auto& [name, values] : kScores) add(name, all);
         add("local_focus", all * kDistances);
         add("head_diversity", sites_.size());
+        if (typed_) add(kSoftmaxFraction, all);
         const std::int64_t side = std::min(kProbeThumbnail, ids.size(1));
         result_.thumbnail_size = side;
         result_.thumbnails.assign(all * static_cast<std::size_t>(side * side), std::numeric_limits<float>::quiet_NaN());
     }
 
-    bool wants(std::string_view, LayerIndex) const override { return false; }
-    void announce(std::string_view, LayerIndex, const at::Tensor&) override {}
+    bool wants(std::string_view name, LayerIndex) const override { return typed_ && name == "token_types"; }
+    /// Mean over the batch of the share of a head's chunks that are softmax, at the linear branch's site.
+    void announce(std::string_view name, LayerIndex layer, const at::Tensor& types) override {
+        if (!wants(name, layer)) return;
+        const at::Tensor softmax = types.eq(0).to(at::kDouble).sum(2), all = types.ge(0).to(at::kDouble).sum(2);
+        const at::Tensor shares = softmax.div(all).mean(0).contiguous();
+        for (std::size_t site = 0; site < sites_.size(); ++site) {
+            if (sites_[site].type_chunk == 0 || sites_[site].layer != layer.value) continue;
+            std::copy_n(shares.const_data_ptr<double>(), shares.numel(),
+                        result_.indicators.back().values.begin() + static_cast<std::ptrdiff_t>(site * heads_));
+        }
+    }
 
     const kernels::StatisticsRequest* request(SiteIndex site) override {
         return sites_.at(static_cast<std::size_t>(site.value)).has_matrix ? &request_ : nullptr;
@@ -65,6 +77,7 @@ public:
     ProbeResult take() { return std::move(result_); }
 
 private:
+    static constexpr const char* kSoftmaxFraction = "softmax_fraction";  ///< the last indicator, of models with types
     static constexpr std::pair<const char*, std::vector<double> kernels::Statistics::*> kScores[] = {
         {"score_minimum", &kernels::Statistics::score_minimum},
         {"score_maximum", &kernels::Statistics::score_maximum},
@@ -94,6 +107,7 @@ private:
     }
 
     const std::vector<Site>& sites_;
+    bool typed_ = false;
     std::size_t heads_ = 0;
     kernels::StatisticsRequest request_;
     ProbeResult result_;

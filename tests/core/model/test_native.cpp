@@ -67,6 +67,11 @@ const std::vector<std::pair<std::string, nlohmann::json>> kOptions{
           {"conv_size", 3},
           {"use_gate", false},
           {"clamp_min", -0.05}}}}}}},
+    {"groups, another convolution",
+     {{"mixers",
+       {{"mamba2", {{"num_heads", 6}, {"head_dim", 5}, {"state_size", 7}, {"num_groups", 3}, {"conv_size", 2}}}}}}},
+    {"no convolution, no feed-forward",
+     {{"intermediate_size", 0}, {"mixers", {{"mamba2", {{"num_heads", 2}, {"state_size", 9}, {"conv_size", 0}}}}}}},
     {"no rotary positions, tied", {{"rotary", false}, {"tie_word_embeddings", true}}},
 };
 
@@ -120,11 +125,12 @@ TEST_CASE("Native models of every mixer are what the oracle says", "[native][gol
         compare("native-" + mixer);
         compare("native-" + mixer + "-norms");
     }
-    for (const char* mixer : {"gated_deltanet", "deltanet", "retnet", "gla", "natsl"})
+    for (const char* mixer : {"gated_deltanet", "deltanet", "retnet", "gla", "natsl", "mamba2"})
         compare(std::string("native-") + mixer + "-options");
     for (const char* ablation : {"softmax-inside", "linear-inside", "kept-whole", "one-norm", "no-weights"})
         compare(std::string("native-natsl-") + ablation);
     compare("native-deltanet-plain");
+    compare("native-mamba2-alone");
     compare("native-standard-sparsemax");
 }
 

@@ -235,7 +235,7 @@ void AllHeads::show_rows() {
     std::vector<HeadWall::Row> rows;
     for (std::int64_t site = 0; site < std::ssize(study()->sites()); ++site) {
         const Site& place = study()->sites()[static_cast<std::size_t>(site)];
-        rows.push_back({study()->site_name(site), place.heads, group_of(place), place.has_matrix,
+        rows.push_back({study()->site_name(site), place.heads, group_of(place), drawn(site),
                         !sequences_[static_cast<std::size_t>(site)].empty()});
     }
     wall_->set_rows(std::move(rows));
@@ -281,13 +281,21 @@ void AllHeads::show_filter() {
     wall_->set_dimmed(std::move(dimmed));
 }
 
+/// Of a recurrent site: with its implicit matrix its thumbnails were recorded.
+bool AllHeads::drawn(std::int64_t site) const {
+    const Site& place = study()->sites()[static_cast<std::size_t>(site)];
+    return place.has_matrix || (place.has_implicit && study()->has_maps(site));
+}
+
 ThumbnailWish AllHeads::wish_for(std::int64_t site) const {
     ThumbnailWish wish;
     wish.statistic = statistic();
     wish.sequences = sequences_.at(static_cast<std::size_t>(site));
     wish.site = site;
     wish.pixels = static_cast<int>(std::lround(wall_->size() * wall_->devicePixelRatioF()));
-    wish.colours = colour_table(figures::ColourMap::sequential, desk().theme());
+    const bool implicit = study()->sites()[static_cast<std::size_t>(site)].has_implicit;
+    wish.colours =
+        colour_table(implicit ? figures::ColourMap::diverging : figures::ColourMap::sequential, desk().theme());
     wish.none = desk().theme().none.rgb();
     return wish;
 }
@@ -313,16 +321,18 @@ std::optional<double> AllHeads::shared_end() {
 void AllHeads::ask_for_strips() {
     const std::optional<double> end = shared() ? shared_end() : std::nullopt;
     show_scale(end);
-    if (shared() && !end) return;
     const auto [first, last] = wall_->visible_rows();
     const Theme& theme = desk().theme();
     for (std::int64_t site = first; site <= last; ++site) {
         ThumbnailWish wish = wish_for(site);
-        if (wish.sequences.empty() || !study()->sites()[static_cast<std::size_t>(site)].has_matrix) continue;
-        wish.highest = end;
+        if (wish.sequences.empty() || !drawn(site)) continue;
+        // Coefficients have no end that weights share.
+        const bool implicit = study()->sites()[static_cast<std::size_t>(site)].has_implicit;
+        if (!implicit && shared() && !end) continue;
+        if (!implicit) wish.highest = end;
         std::string key = "strip " + wish.statistic + " " + std::to_string(site) + " " + std::to_string(wish.pixels) +
-                          " " + (end ? std::to_string(*end) : "own") + " " + theme.sequential_map +
-                          (theme.dark ? " dark" : " light");
+                          " " + (wish.highest ? std::to_string(*wish.highest) : "own") + " " +
+                          (implicit ? theme.diverging_map : theme.sequential_map) + (theme.dark ? " dark" : " light");
         // A mean of more sequences is another one; of one, it matters which.
         key += " " + std::to_string(selection().sequence.value_or(-1)) + " " + std::to_string(wish.sequences.size());
         if (wall_->key(site) == key) continue;
@@ -363,6 +373,12 @@ void AllHeads::show_note() {
         notes << (study()->running() ? tr("%1 of %2 layers so far") : tr("stopped after %1 of %2 layers"))
                      .arg(there)
                      .arg(sites);
+    const auto& places = study()->sites();
+    if (std::any_of(places.begin(), places.end(), [](const Site& site) { return site.has_implicit; })) {
+        notes << (study()->header().record.implicit
+                      ? tr("recurrent layers: coefficients from minus to plus each head's greatest magnitude")
+                      : tr("implicit matrices of recurrent layers were not recorded (--record implicit)"));
+    }
     if (!filtered_.isEmpty()) notes << filtered_;
     if (!failure_.isEmpty()) notes << failure_;
     note_->setText(notes.join(QStringLiteral(" · ")));

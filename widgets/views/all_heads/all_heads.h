@@ -56,6 +56,7 @@ private:
     void fit();
     std::string statistic() const;
     bool shared() const;
+    bool drawn(std::int64_t site) const;
     ThumbnailWish wish_for(std::int64_t site) const;
     void changed_by_hand();
 

@@ -11,6 +11,7 @@
 #include "core/figures/head_weights.h"
 #include "core/figures/recipe.h"
 #include "core/figures/token_types.h"
+#include "core/maps/implicit_map.h"
 #include "core/maps/norm_map.h"
 #include "widgets/plots/map_plot.h"
 #include "widgets/plots/map_profiles.h"
@@ -87,6 +88,8 @@ bool MapView::ask_computed(Shown& next) {
     next.look.values = values;
     if (const auto* norms = dynamic_cast<const maps::NormMap*>(reply.value.get()))
         next.largest = static_cast<double>(norms->most());
+    if (const auto* implicit = dynamic_cast<const maps::ImplicitMap*>(reply.value.get()))
+        next.largest = static_cast<double>(implicit->most());
     return true;
 }
 
@@ -96,14 +99,19 @@ std::optional<MapView::Shown> MapView::ask() {
     next.study = study.id();
     next.sequence = selection().one_sequence();
     // Thumbnails alone are of one sequence.
-    if (!selection().sequence && study.sequences() > 1 && study.has_maps()) next.sequence.reset();
     next.site = selection().site;
+    const bool implicit = study.sites().at(static_cast<std::size_t>(next.site)).has_implicit;
+    if (!selection().sequence && study.sequences() > 1 && study.has_maps() && !implicit) next.sequence.reset();
     next.head = selection().head;
     next.look = look_;
     // A mean over sequences has no words: each has others.
-    if (!study.has_maps() || !next.sequence) next.look.words = false;
-    if (!study.has_maps() || next.look.words) next.look.values = MapLook::Values::weights;
-    if (!ask_computed(next)) return std::nullopt;
+    if (!study.has_maps(next.site) || !next.sequence || implicit) next.look.words = false;
+    if (!study.has_maps(next.site) || next.look.words) next.look.values = MapLook::Values::weights;
+    if (implicit) next.look.values = MapLook::Values::implicit;
+    if (!ask_computed(next)) {
+        if (shown_.study == 0 || noticed_) show_reading();
+        return std::nullopt;
+    }
     // The newest wish is read first: the thumbnail is the first image.
     ask_labels(next);
     ask_types(next);
@@ -121,7 +129,7 @@ std::optional<MapView::Shown> MapView::ask() {
         next.map = take(study.mean_map(next.site, next.head));
     else if (next.look.words)
         next.map = take(study.word_map(*next.sequence, next.site, next.head));
-    else if (!next.map && study.has_maps())
+    else if (!next.map && study.has_maps() && !implicit)
         next.map = take(study.map(*next.sequence, next.site, next.head));
     if (next.look.words && (!next.query_words || !next.key_words)) next.map.reset();  // in a moment
     const bool mean = look_.pooling == figures::Pooling::mean;
@@ -157,7 +165,20 @@ void MapView::refresh() {
                            study.running() ? tr("Its maps appear here as soon as the run has passed it.")
                                            : tr("The run ended before it. Run the analysis again to have it."));
     }
-    if (!study.sites()[static_cast<std::size_t>(site)].has_matrix) {
+    const Site& about = study.sites()[static_cast<std::size_t>(site)];
+    if (about.has_implicit && !study.has_maps(site)) {
+        return show_notice(tr("The implicit matrix of layer %1 was not recorded").arg(study.site_name(site)),
+                           tr("This layer is recurrent: its outputs are a matrix, with signs, times its values. It is "
+                              "kept only when a run is asked to (--record implicit)."),
+                           study.running() ? QString() : tr("Run again with implicit matrices"), [this] {
+                               if (!this->study()) return;
+                               RunWish wish;
+                               wish.study = this->study()->id();
+                               wish.implicit = true;
+                               Q_EMIT desk().run_wanted(wish);
+                           });
+    }
+    if (!about.has_matrix && !about.has_implicit) {
         return show_notice(tr("No token mixing in layer %1").arg(study.site_name(site)),
                            tr("This layer works on each token by itself: there is no matrix to show."));
     }
@@ -238,15 +259,15 @@ void MapView::show_map(const Shown& next) {
         title += tr(", sequence %1").arg(*next.sequence);
     if (words) title += tr(", words");
     bar_->set_title(title);
-    bar_->set_maps(study.has_maps());
-    profiles_->set_shown(study.has_maps() && show_profiles_);
+    bar_->set_maps(study.has_maps(next.site));
+    profiles_->set_shown(study.has_maps(next.site) && show_profiles_);
     if (before.map != next.map) take_region();
     probe();
 }
 
 void MapView::show_strip() {
     QStringList words;
-    const bool no_maps = !study()->has_maps();
+    const bool no_maps = !study()->has_maps(shown_.site);
     if (no_maps) {
         const auto& shape = shown_.thumbnail ? shown_.thumbnail->shape : std::vector<std::int64_t>{};
         words += shape.size() == 3 && (shape[1] < shown_.queries || shape[2] < shown_.keys)
@@ -259,8 +280,12 @@ void MapView::show_strip() {
     if (shown_.types)
         words += tr("Below the map the types of the keys' chunks: S softmax, L linear attention of later chunks.");
     words.removeAll(QString());
+    const bool implicit = shown_.look.values == figures::MapValues::implicit;
+    if (implicit && look_.values != figures::MapValues::weights)
+        words.prepend(tr("This layer is recurrent and has coefficients alone: its implicit matrix."));
     strip_text_->setText(words.join(QLatin1Char(' ')));
-    const bool no_norms = figures::of_norms(look_.values) && !look_.words && !study()->header().record.norms;
+    const bool no_norms =
+        !implicit && figures::of_norms(look_.values) && !look_.words && !study()->header().record.norms;
     strip_action_->setText(no_norms ? tr("Run again with norms") : tr("Run again with maps"));
     strip_action_->setVisible(no_maps || no_norms);
     strip_->setVisible(!words.isEmpty());
@@ -268,7 +293,8 @@ void MapView::show_strip() {
 
 QString MapView::sequences_words() const {
     if (selection().sequence || study()->sequences() < 2) return {};
-    if (shown_.look.computed()) return tr("Norms and rollout are of one sequence: of all, this is the first.");
+    if (shown_.look.computed())
+        return tr("Norms, rollout and implicit matrices are of one sequence: of all, this is the first.");
     if (shown_.sequence) return tr("A thumbnail shows one sequence: of all, this is the first.");
     const auto& all = study()->header().sequences;
     const auto [least, most] = std::minmax_element(
@@ -419,7 +445,7 @@ void MapView::set_profiles(bool shown) {
     bar_->set_profiles(shown);
     if (shown == show_profiles_) return;
     show_profiles_ = shown;
-    if (shown_.study != 0 && study()) profiles_->set_shown(study()->has_maps() && shown);
+    if (shown_.study != 0 && study()) profiles_->set_shown(study()->has_maps(shown_.site) && shown);
     probe();
     Q_EMIT state_changed();
 }
@@ -485,7 +511,7 @@ std::optional<FigureWish> MapView::figure() const {
     wish.options.layer = study->sites()[static_cast<std::size_t>(shown_.site)].layer;
     wish.options.sequence = shown_.sequence;
     wish.options.all_sequences = !shown_.sequence;
-    if (!study->has_maps()) {
+    if (!study->has_maps(shown_.site)) {
         wish.recipe = "thumbnails";
         wish.options.statistic = look_.pooling == figures::Pooling::mean ? "mean" : "maximum";
         return wish;
@@ -497,9 +523,11 @@ std::optional<FigureWish> MapView::figure() const {
     wish.options.pooling = look_.pooling;
     if (shown_.look.words)
         wish.options.units = figures::Units::words;
-    else if (look_.logits())
+    else if (shown_.look.logits())
         wish.options.values = figures::MapValues::logits;
-    if (shown_.look.computed()) wish.options.values = shown_.look.values;
+    // What weights are at a recurrent layer, the recipe knows.
+    if (shown_.look.computed() && shown_.look.values != figures::MapValues::implicit)
+        wish.options.values = shown_.look.values;
     if (figures::of_layer(wish.options.values)) wish.options.head.reset();
     if (figures::of_norms(wish.options.values)) wish.note = tr("The figure's colours end at its own greatest norm.");
     const maps::Cells cells = plot_->shown();

@@ -36,6 +36,7 @@ constexpr std::array<std::pair<figures::MapValues, const char*>, 5> kMapValues{
 CellScale MapLook::scale_for(std::int64_t length) const {
     if (scale != CellScale::by_length) return scale;
     if (values == Values::logits) return CellScale::linear;
+    if (values == Values::implicit) return CellScale::square_root;
     return length > kShort ? CellScale::logarithmic : CellScale::square_root;
 }
 
@@ -51,6 +52,13 @@ figures::ColourScale MapLook::colours(std::int64_t length, double largest) const
     if (ranks()) {
         colours.label = "rank of the " + (computed() ? figures::values_word(values) : std::string("weight")) +
                         " in its row (" + pooled + ")";
+    } else if (values == Values::implicit) {
+        colours.map = figures::ColourMap::diverging;
+        colours.maximum = std::isfinite(largest) && largest > 0 ? largest : 1.0;
+        colours.minimum = -colours.maximum;
+        if (chosen == CellScale::logarithmic) colours.scale = ScaleKind::symmetric_log;
+        colours.label = figures::values_label(values) + " (" +
+                        (pooling == figures::Pooling::maximum ? std::string("greatest magnitude") : pooled) + how + ")";
     } else if (logits()) {
         const double most = std::isfinite(largest) ? std::max(largest, kLeastLogits) : 1.0;
         colours.map = figures::ColourMap::diverging;

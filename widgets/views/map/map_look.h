@@ -22,7 +22,7 @@ struct MapLook {
     bool ranks() const { return scale == figures::CellScale::row_rank; }
     /// What tiles are made of: ranks of weights and of logits are the same.
     bool logits() const { return values == Values::logits && !ranks(); }
-    /// Norms and rollout: maps of their own.
+    /// Norms, rollout and implicit matrices: maps of their own.
     bool computed() const { return values != Values::weights && values != Values::logits; }
     /// by_length resolved, for a map of that many positions along its longer side.
     figures::CellScale scale_for(std::int64_t length) const;

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Figures of recurrent layers' implicit matrices, against the matrix that was written.
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/error.h"
+#include "core/figures/figure.h"
+#include "core/figures/recipe.h"
+#include "core/store/analysis_file.h"
+#include "tests/core/base/temporary_folder.h"
+#include "tests/core/store/synthetic_recurrent.h"
+
+using namespace headscope;
+using namespace headscope::figures;
+using File = std::shared_ptr<store::AnalysisFile>;
+
+namespace {
+
+constexpr std::int64_t kLength = 24;
+
+struct Sample {
+    explicit Sample(const tests::RecurrentSample& r = {}) {
+        tests::write_recurrent_analysis(folder / "a.headscope.h5", r);
+        file = store::AnalysisFile::open(folder / "a.headscope.h5");
+    }
+    float at(std::int64_t head, std::int64_t i, std::int64_t j) const {
+        return matrix[static_cast<std::size_t>((head * kLength + i) * kLength + j)];
+    }
+    FigureData make(const std::string& recipe, const FigureOptions& options) const {
+        return make_figure(recipe, std::vector{file}, options);
+    }
+    std::string refusal(const std::string& recipe, const FigureOptions& options) const {
+        try {
+            make(recipe, options);
+        } catch (const Error& error) {
+            CHECK(error.code() == ErrorCode::usage);
+            return error.what();
+        }
+        return "";
+    }
+
+    test::TemporaryFolder folder;
+    File file;
+    std::vector<float> matrix = tests::synthetic_implicit(4, kLength, 1 + tests::kRecurrentSite);  ///< of layer 1
+};
+
+FigureOptions of_head(std::int64_t layer, std::int64_t head) {
+    FigureOptions options;
+    options.layer = layer;
+    options.head = head;
+    return options;
+}
+
+bool noted(const FigureData& figure, const std::string& words) {
+    return std::any_of(figure.notes.begin(), figure.notes.end(),
+                       [&](const std::string& note) { return note.find(words) != std::string::npos; });
+}
+
+}  // namespace
+
+TEST_CASE("The map of a recurrent layer has its coefficients, in colours from minus to plus", "[figures][implicit]") {
+    const Sample sample;
+    const auto figure = sample.make("attention", of_head(1, 2));
+    const auto& map = std::get<HeatMap>(figure.panels.at(0).content);
+    REQUIRE(map.rows == kLength);
+    float most = 0;
+    for (std::int64_t i = 0; i < kLength; ++i) {
+        for (std::int64_t j = 0; j < kLength; ++j) {
+            const float value = map.values[static_cast<std::size_t>(i * kLength + j)];
+            if (j > i) {
+                REQUIRE(std::isnan(value));
+                continue;
+            }
+            REQUIRE(value == sample.at(2, i, j));
+            most = std::max(most, std::abs(value));
+        }
+    }
+    CHECK(map.colours.map == ColourMap::diverging);
+    CHECK(map.colours.maximum == static_cast<double>(most));
+    CHECK(map.colours.minimum == -map.colours.maximum);
+    CHECK(map.pooling == Pooling::extreme);
+    CHECK(noted(figure, "Implicit attention"));
+    CHECK(figure_csv(figure).find(",coefficient\r\n") != std::string::npos);
+
+    auto pooled = of_head(1, 2);
+    pooled.pixels = 16;
+    const auto small = sample.make("attention", pooled);
+    const auto& cells = std::get<HeatMap>(small.panels.at(0).content);
+    REQUIRE(cells.rows == 16);
+    float farthest = 0;
+    for (std::int64_t i = 0; i < kLength; ++i)
+        for (std::int64_t j = 0; j <= i; ++j)
+            if (i * 16 / kLength == 9 && j * 16 / kLength == 6 && std::abs(sample.at(2, i, j)) > std::abs(farthest))
+                farthest = sample.at(2, i, j);
+    CHECK(cells.values[9 * 16 + 6] == farthest);
+    CHECK(figure_csv(small).find("extreme_coefficient") != std::string::npos);
+}
+
+TEST_CASE("Of a layer with two branches either is drawn, or both", "[figures][implicit]") {
+    const Sample sample;
+    const auto both = sample.make("attention", of_head(0, 1));
+    REQUIRE(both.panels.size() == 2);
+    CHECK(both.panels[0].title == "softmax");
+    CHECK(both.panels[1].title == "linear");
+    CHECK(std::get<HeatMap>(both.panels[0].content).colours.map == ColourMap::sequential);
+    CHECK(std::get<HeatMap>(both.panels[1].content).colours.map == ColourMap::diverging);
+    CHECK_FALSE(both.shared_colours);
+    CHECK(figure_csv(both).find(",value\r\n") != std::string::npos);
+    auto linear = of_head(0, 3);
+    CHECK(!sample.refusal("attention", linear).empty());  // the softmax branch has two heads
+    linear.tower = Tower::linear;
+    CHECK(sample.make("attention", linear).panels.size() == 1);
+    const auto& sites = sample.file->header().sites;
+    CHECK(tower_of(sites, tests::kLinearBranch) == Tower::linear);
+    CHECK(tower_of(sites, tests::kSoftmaxBranch) == Tower::softmax);
+    CHECK(tower_of(sites, tests::kRecurrentSite) == Tower::any);
+}
+
+TEST_CASE("What an implicit matrix has not, and what was not recorded, is refused", "[figures][implicit]") {
+    const Sample sample;
+    auto options = of_head(1, 0);
+    options.values = MapValues::logits;
+    CHECK(sample.refusal("attention", options).find("recurrent") != std::string::npos);
+    options.values = MapValues::weights;
+    options.all_sequences = true;
+    CHECK(sample.refusal("attention", options).find("found all") != std::string::npos);
+    options.all_sequences = false;
+    options.units = Units::words;
+    CHECK(sample.refusal("attention", options).find("--units words") != std::string::npos);
+    CHECK(sample.refusal("lines", options).find("--units words") != std::string::npos);
+
+    tests::RecurrentSample bare;
+    bare.record = {};
+    const Sample without(bare);
+    for (const char* recipe : {"attention", "lines"})
+        CHECK(without.refusal(recipe, of_head(1, 0)).find("--record implicit") != std::string::npos);
+    auto row = of_head(1, 0);
+    row.query = 5;
+    CHECK(without.refusal("text", row).find("--record implicit") != std::string::npos);
+    FigureOptions layer;
+    layer.layer = 1;
+    CHECK(without.refusal("thumbnails", layer).find("--record implicit") != std::string::npos);
+}
+
+TEST_CASE("Lines of a recurrent layer: magnitudes as shares of the greatest, a colour for each sign",
+          "[figures][implicit]") {
+    const Sample sample;
+    const auto figure = sample.make("lines", of_head(1, 1));
+    const auto& links = std::get<Links>(figure.panels.at(0).content);
+    float most = 0;
+    for (std::int64_t i = 0; i < kLength; ++i)
+        for (std::int64_t j = 0; j <= i; ++j) most = std::max(most, std::abs(sample.at(1, i, j)));
+    REQUIRE(!links.links.empty());
+    for (const auto& link : links.links) {
+        const float value = sample.at(1, link.left, link.right);
+        REQUIRE(link.weight == std::abs(value) / most);
+        REQUIRE(link.colour == (value < 0 ? 1 : 0));
+    }
+    CHECK(figure.legend.size() == 2);
+    FigureOptions several;
+    several.layer = 1;
+    several.heads = {0, 1};
+    CHECK(sample.refusal("lines", several).find("signs") != std::string::npos);
+}
+
+TEST_CASE("On the text: a query's coefficients, and who reads a key", "[figures][implicit]") {
+    const Sample sample;
+    auto options = of_head(1, 2);
+    options.query = 20;
+    const auto figure = sample.make("text", options);
+    const auto& block = std::get<TextBlock>(figure.panels.at(0).content);
+    std::vector<float> values;
+    for (const auto& chip : block.chips) values.insert(values.end(), chip.values.begin(), chip.values.end());
+    REQUIRE(values.size() == kLength);
+    float most = 0;
+    for (std::int64_t j = 0; j <= 20; ++j) {
+        CHECK(values[static_cast<std::size_t>(j)] == sample.at(2, 20, j));
+        most = std::max(most, std::abs(sample.at(2, 20, j)));
+    }
+    CHECK(std::isnan(values[21]));
+    CHECK(block.colours.map == ColourMap::diverging);
+    CHECK(block.colours.minimum == -static_cast<double>(most));
+}
+
+TEST_CASE("Thumbnails: with signs where all are of recurrent layers, magnitudes beside weights",
+          "[figures][implicit]") {
+    const Sample sample;
+    FigureOptions layer;
+    layer.layer = 1;
+    layer.statistic = "maximum";
+    const auto one = sample.make("thumbnails", layer);
+    const auto& mosaic = std::get<Mosaic>(one.panels.at(0).content);
+    CHECK(mosaic.colours.map == ColourMap::diverging);
+    CHECK(mosaic.pooling == Pooling::extreme);
+    REQUIRE(mosaic.size == kLength);
+    CHECK(mosaic.values[static_cast<std::size_t>((2 * kLength + 9) * kLength + 4)] == sample.at(2, 9, 4));
+    FigureOptions all;
+    const auto whole = sample.make("thumbnails", all);
+    const auto& mixed = std::get<Mosaic>(whole.panels.at(0).content);
+    CHECK(mixed.colours.map == ColourMap::sequential);
+    CHECK(std::all_of(mixed.values.begin(), mixed.values.end(), [](float v) { return std::isnan(v) || v >= 0; }));
+    CHECK(noted(whole, "magnitudes"));
+}
