@@ -13,7 +13,7 @@ struct Site {
     std::int32_t layer = 0;
     std::string stack = "text";  ///< text, encoder, decoder
     std::string kind = "self";   ///< self, cross
-    std::string branch;          ///< empty, softmax, linear
+    std::string branch;          ///< empty, softmax, linear, difference
     std::int32_t heads = 0;
     std::int32_t key_value_heads = 0;
     std::int32_t key_size = 0;    ///< per head

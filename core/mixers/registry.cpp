@@ -2,6 +2,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/mixers/approximate.h"
+#include "core/mixers/differential.h"
 #include "core/mixers/gated_deltanet.h"
 #include "core/mixers/guided.h"
 #include "core/mixers/kimi_delta.h"
@@ -29,6 +30,7 @@ Made make(const MixerType&, const model::ModelConfig& config, std::int64_t layer
 
 Made make_standard(const MixerType&, const model::ModelConfig& config, std::int64_t layer) {
     if (config.key_value_rank > 0) return std::make_unique<LatentMixer>(config);
+    if (config.differential) return std::make_unique<DifferentialMixer>(config, layer);
     return std::make_unique<StandardMixer>(config, layer);
 }
 

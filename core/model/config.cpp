@@ -200,6 +200,7 @@ std::string ModelConfig::to_json() const {
         json["query_rank"] = query_rank;
         json["value_size"] = value_size;
     }
+    if (differential) json["differential"] = true;
     if (!chunks.empty()) json["chunks"] = chunks;
     for (const SumFactors& sum : attention_sums) json["attention_sums"].push_back({sum.kept, sum.added});
     if (feed_forward_sum != SumFactors()) json["feed_forward_sum"] = {feed_forward_sum.kept, feed_forward_sum.added};

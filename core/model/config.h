@@ -82,8 +82,10 @@ struct ModelConfig {
     /// Latent attention (DeepSeek): keys and values come out of so many numbers of each token; 0: no such thing. The
     /// last `rope.size` numbers of a head turn, and those of a key are the same in all heads.
     std::int64_t key_value_rank = 0;
-    std::int64_t query_rank = 0;         ///< the same of queries, which may be without
-    std::int64_t value_size = 0;         ///< of a value head there, head_size being a query's and key's
+    std::int64_t query_rank = 0;  ///< the same of queries, which may be without
+    std::int64_t value_size = 0;  ///< of a value head there, head_size being a query's and key's
+    /// Attention is the difference of two softmax maps, of the first half of the heads and of the second (DiffLlama).
+    bool differential = false;
     std::int64_t token_types = 0;        ///< 0: no such embedding
     std::int64_t max_positions = 0;      ///< 0: no limit
     bool positions_are_a_table = false;  ///< which has so many rows: --beyond-positions cannot work

@@ -18,6 +18,8 @@ void fill_fresh(const TensorPlan::Want& want, const ModelConfig& config, std::ui
         value.fill_(want.number);
     } else if (want.initial == Initial::ids) {
         fill_integers(value, key, config.vocabulary);
+    } else if (want.initial == Initial::drawn) {
+        fill_normal(value, key, want.number);
     } else if (want.initial == Initial::rate_log) {
         fill_uniform(value, key);
         value.mul_(16).clamp_min_(1e-4).log_();

@@ -60,6 +60,7 @@ std::string unsaid(const ModelConfig& config) {
         {config.query_key_norm_epsilon != 0, "norms of heads with an epsilon of their own"},
         {config.key_value_rank > 0, "latent attention"},
         {config.attention_gate, "attention with a gate"},
+        {config.differential, "differences of softmax maps"},
         {config.recurrent_norm_epsilon > 0, "norms of another epsilon in layers with a state"},
         {config.state_space != StateSpaceConfig(), "Mamba2 of another form"},
         {!config.chunks.empty(), "a text in pieces"},

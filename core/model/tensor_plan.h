@@ -38,6 +38,7 @@ enum class Initial {
     ids,        ///< int64, tokens drawn at random, not trained
     rate_log,   ///< ln of numbers from U(0, 16): how fast a recurrent state decays
     step_bias,  ///< what softplus turns into step sizes from 0.001 to 0.1, evenly by their logarithm
+    drawn,      ///< normal, of deviation Want::number, vectors too
     number,     ///< Want::number, trained
     fixed,      ///< the same, not trained
     /// rate_log, from U(1, 16) (Mamba2).

@@ -87,7 +87,7 @@ const std::vector<RunNumber>& run_numbers() {
 const std::vector<SiteText>& site_texts() {
     static const std::vector<SiteText> texts{{"stack", &Site::stack, "text, encoder or decoder"},
                                              {"kind", &Site::kind, "self or cross"},
-                                             {"branch", &Site::branch, "empty, softmax or linear"},
+                                             {"branch", &Site::branch, "empty, softmax, linear or difference"},
                                              {"query_stream", &Site::query_stream, "token sequence of the queries"},
                                              {"key_stream", &Site::key_stream, "token sequence of the keys"}};
     return texts;

@@ -103,7 +103,7 @@ private:
         number("layer", "layer that the site belongs to");
         text("stack", &Site::stack, "text, encoder or decoder");
         text("kind", &Site::kind, "self or cross");
-        text("branch", &Site::branch, "empty, softmax or linear");
+        text("branch", &Site::branch, "empty, softmax, linear or difference");
         number("heads", "query heads");
         text("query_stream", &Site::query_stream, "token sequence of the queries");
         text("key_stream", &Site::key_stream, "token sequence of the keys");

@@ -22,8 +22,7 @@ def case(name, model_class, config, tokens, **options):
     name, data = models.case(f"hybrid-{name}", model_class, config, tokens, prepare=held.append, **options)
     traces = [oracle.run(held[0], sequence, True) for sequence in tokens]
     data["logits"] = everything([trace.logits for trace in traces])
-    data["attention"] = [everything([matrix(trace.sites[layer]) for trace in traces])
-                         for layer in range(len(traces[0].sites))]
+    data["attention"] = [everything([matrix(trace.sites[site]) for trace in traces]) for site in range(len(traces[0].sites))]
     return name, data
 
 
@@ -66,6 +65,11 @@ def qwen_cases(two, one):
                as_computed=True)
 
 
+def published_norms(name):
+    """transformers gives a norm of softmax layers the name of another one's, and reads both."""
+    return name.replace("layers.1.feedforward_layer_norm.", "layers.1.post_attention_layernorm.")
+
+
 def olmo_cases(two, one):
     rope = {"rope_type": "default", "rope_theta": 500.0}
     sizes = WHOLE | dict(hidden_size=24, layer_types=BOTH)
@@ -78,7 +82,8 @@ def olmo_cases(two, one):
                                   attention_bias=True, rope_parameters={"rope_type": "default", "rope_theta": None}),
                one, as_computed=True, change_config=lambda config: [config.pop(key) for key in unsaid])
     yield case("olmo-hybrid-plain-steps", T.OlmoHybridForCausalLM,
-               T.OlmoHybridConfig(**sizes, **STATE, linear_allow_neg_eigval=False), one, as_computed=True)
+               T.OlmoHybridConfig(**sizes, **STATE, linear_allow_neg_eigval=False), one, reloaded=True,
+               rename=published_norms)
 
 
 def minimax_cases(two, one):
@@ -113,12 +118,21 @@ def kimi_cases(two, one):
                as_computed=True)
 
 
+def differential_cases(two, one):
+    sizes = SIZES | dict(rope_parameters={"rope_type": "default", "rope_theta": 500.0})
+    yield case("diffllama", T.DiffLlamaForCausalLM, T.DiffLlamaConfig(**sizes), two)
+    yield case("diffllama-biases-old", T.DiffLlamaForCausalLM,
+               T.DiffLlamaConfig(**sizes | dict(num_key_value_heads=4, tie_word_embeddings=True), attention_bias=True), one,
+               change_config=models.old_rope)
+
+
 def cases():
     two, one = [ids(9, 37), ids(9, 37, 1)], [ids(13, 37)]
     yield from qwen_cases(two, one)
     yield from olmo_cases(two, one)
     yield from minimax_cases(two, one)
     yield from kimi_cases(two, one)
+    yield from differential_cases(two, one)
 
 
 if __name__ == "__main__":

@@ -309,22 +309,23 @@ def run(model, tokens, precise):
     model = copy.deepcopy(model)
     if precise:
         make_precise(model)
-    sites, hidden, handles = [], [], []
+    sites, hidden, handles, calls = [], [], [], []
+    differential = model.config.model_type == "diffllama"
     causal = model.config.model_type not in oracle_encoders.ENCODERS and bool(getattr(model.config, "is_causal", True))
 
     def record(scores, weights):
-        if model.config.model_type == "diffllama" and len(sites) > 0 and np.array_equal(
-                sites[-1].weights, weights.double().numpy()):
+        calls.append(1)
+        if differential and len(calls) % 2 == 0:
             return  # transformers computes the same weights twice, for two halves of the values
         if model.config.model_type == "gpt_oss":
             site = with_sink(scores, weights, blocks(model)[len(sites)].self_attn.sinks.detach())
         else:
             site = Site(oracle_encoders.relative(model, scores).double().numpy(), weights.double().numpy())
         site.allowed = site.scores[0] > torch.finfo(scores.dtype).min / 2
-        if model.config.model_type == "diffllama":
-            own = blocks(model)[len(sites)].self_attn
-            site.implicit = oracle_hybrids.difference(own, weights[None].detach())[0].double().numpy()
         sites.append(site)
+        if differential:  # what the maps make together is a site of its own
+            own = blocks(model)[len(sites) // 2].self_attn
+            record_implicit(oracle_hybrids.difference(own, weights[None].detach()))
 
     def record_implicit(weights):
         sites.append(Site(implicit=weights[0].detach().double().numpy()))
@@ -352,8 +353,8 @@ def run(model, tokens, precise):
         output = model(torch.tensor([tokens]), **({"use_cache": False} if causal else {}))
     for handle in handles:
         handle.remove()
-    for layer, site in enumerate(sites):
-        site.states = states.get(layer, {})
+    for number, site in enumerate(sites):
+        site.states = states.get(number // 2 if differential else number, {})
         if (shared := site.states.pop("shared_k", None)) is not None:
             own = site.states["k"]
             site.states["k"] = np.concatenate((own, np.broadcast_to(shared, (len(own), *shared.shape))), axis=-1)

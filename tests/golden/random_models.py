@@ -189,6 +189,7 @@ def cases():
     import random_decoders  # which imports this module
     import random_encoders
     import random_fla
+    import random_hybrids
     import random_native
 
     listed = [
@@ -238,4 +239,5 @@ def cases():
     for kind, rope in ROPE_KINDS.items():
         listed.append(Case(f"llama-{kind}", with_options(llama, rope=rope)))
         listed.append(Case(f"llama-{kind}-old-config", with_options(llama, rope=rope, old="type"), lengths=(65, 200)))
-    return listed + random_decoders.cases() + random_encoders.cases() + random_native.cases() + random_fla.cases()
+    further = (random_decoders, random_encoders, random_native, random_fla, random_hybrids)
+    return listed + [case for module in further for case in module.cases()]

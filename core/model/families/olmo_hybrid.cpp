@@ -57,6 +57,10 @@ TensorNames names(const ModelConfig& config) {
     published.input_norm = "attention_layer_norm";
     published.feed_forward_norm = "feedforward_layer_norm";
     linear.others = {published};
+    LayerNames written = names.in_layer;  // as transformers writes what it read of those
+    written.sign = "feedforward_layer_norm.weight";
+    written.attention_update_norm = "feedforward_layer_norm";
+    names.in_layer.others = {written};
     return names;
 }
 

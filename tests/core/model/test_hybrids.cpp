@@ -5,7 +5,9 @@
 
 #include <algorithm>
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/xlogy.h>
 #include <nlohmann/json.hpp>
 
 #include "core/mixers/types/gated_deltanet.h"
@@ -40,7 +42,9 @@ const std::vector<std::string> kHybrids{"qwen3-next",
                                         "minimax-window-unsaid",
                                         "kimi-linear",
                                         "kimi-linear-old",
-                                        "kimi-linear-stacked"};
+                                        "kimi-linear-stacked",
+                                        "diffllama",
+                                        "diffllama-biases-old"};
 
 GoldenModel golden_of(const std::string& name) {
     return test::golden_model("hybrid-" + name);
@@ -79,7 +83,8 @@ TEST_CASE("Hybrid models give the logits and matrices of transformers in float64
 }
 
 TEST_CASE("Hybrid models in bfloat16 are those of transformers to eight bits", "[model][golden]") {
-    for (const char* name : {"qwen3-next", "qwen3-5", "olmo-hybrid", "minimax", "kimi-linear"}) {
+    for (const char* name :
+         {"qwen3-next-stacked-biases-old", "qwen3-5-moe", "olmo-hybrid", "minimax", "kimi-linear", "diffllama"}) {
         INFO(name);
         CHECK(error_of(golden_of(name), LoadAs::bfloat16) < test::kBfloatError);
     }
@@ -103,6 +108,59 @@ TEST_CASE("Hybrid models read a text in pieces as they read it at once", "[model
             }
             CHECK(largest_difference(logits_of(*model, hidden), golden.logits) <
                   test::kFloatError * largest_value(golden.logits));
+        }
+    }
+}
+
+TEST_CASE("What lies beyond a text's end changes nothing in a hybrid model", "[model]") {
+    for (const std::string& name : kHybrids) {
+        INFO(name);
+        GoldenModel golden = golden_of(name);
+        if (golden.batch.ids.size(0) < 2) continue;
+        golden.batch.lengths = {golden.batch.ids.size(1), 5};
+        const auto model = golden.checkpoint.build();
+        const at::Tensor logits = logits_of(*model, model->forward(golden.batch));
+        CHECK(logits.isfinite().all().item<bool>());
+        CHECK(largest_difference(logits, golden.logits, golden.batch.lengths) <
+              test::kFloatError * largest_value(golden.logits));
+    }
+}
+
+TEST_CASE("A differential layer is two sites, and its statistics are those of its signed matrix", "[model]") {
+    GoldenModel golden = golden_of("diffllama");
+    golden.batch.lengths = {9, 6};
+    const auto model = golden.checkpoint.build();
+    REQUIRE(model->sites().size() == 4);
+    const Site& maps = model->sites()[0];
+    const Site& made = model->sites()[1];
+    CHECK(maps.has_matrix);
+    CHECK_FALSE(maps.has_implicit);
+    CHECK(maps.heads == 4);
+    CHECK(maps.branch == "softmax");
+    CHECK_FALSE(made.has_matrix);
+    CHECK(made.has_implicit);
+    CHECK(made.heads == 2);
+    CHECK(made.branch == "difference");
+    test::RecordingProbe probe(true, {"nothing"});
+    model::ForwardOptions options;
+    options.probe = &probe;
+    model->forward(golden.batch, options);
+    REQUIRE(probe.implicits.size() == 2);
+    const auto& [site, weights, statistics, deviation] = probe.implicits.front();
+    CHECK(site == 1);
+    CHECK(deviation < test::kFloatError);
+    CHECK(weights.min().item<double>() < 0);
+    for (std::int64_t s = 0; s < 2; ++s) {
+        for (std::int64_t head = 0; head < 2; ++head) {
+            const std::int64_t length = golden.batch.lengths[static_cast<std::size_t>(s)];
+            const at::Tensor sizes =
+                weights.select(0, s).select(0, head).narrow(0, 0, length).narrow(1, 0, length).to(at::kDouble).abs();
+            const at::Tensor shares = sizes / sizes.sum(1, true);
+            const auto place = static_cast<std::size_t>(2 * s + head);
+            const double entropy = -at::xlogy(shares, shares).sum().item<double>();
+            CHECK(statistics.entropy.at(place) == Approx(entropy).epsilon(1e-5));
+            CHECK(statistics.entropy_row_mean.at(place) == Approx(entropy / static_cast<double>(length)).epsilon(1e-5));
+            CHECK(statistics.concentration.at(place) == Approx(shares.norm().item<double>()).epsilon(1e-5));
         }
     }
 }
@@ -147,6 +205,9 @@ TEST_CASE("A setting of a hybrid model read wrongly would show", "[model][golden
         {"kimi-linear", "/rms_norm_eps", 1e-2},
         {"kimi-linear-old", "/moe_renormalize", true},
         {"kimi-linear-old", "/routed_scaling_factor", nullptr},
+        {"diffllama", "/rms_norm_eps", 1e-2},
+        {"diffllama", "/rope_parameters/rope_theta", 60.0},
+        {"diffllama-biases-old", "/rope_theta", nullptr},
     };
     for (const Change& change : changes) {
         CAPTURE(change.name, change.pointer);
@@ -237,5 +298,7 @@ TEST_CASE("What of a hybrid model is not built, or cannot be, is refused by its 
     const json some{{"full_attn_layers", {4}}, {"kda_layers", {1, 2, 3}}};
     refuses("kimi_linear", "linear_attn_config", some, ErrorCode::mismatch, "kda_layers");
     const json beyond{{"full_attn_layers", {28}}, {"kda_layers", json::array()}};
+    refuses("diffllama", "num_key_value_heads", 1, ErrorCode::mismatch);
+    refuses("diffllama", "attention_dropout", 0.1, ErrorCode::unsupported);
     refuses("kimi_linear", "linear_attn_config", beyond, ErrorCode::mismatch, "full_attn_layers");
 }

@@ -72,6 +72,11 @@ const std::vector<std::pair<std::string, nlohmann::json>> kOptions{
        {{"mamba2", {{"num_heads", 6}, {"head_dim", 5}, {"state_size", 7}, {"num_groups", 3}, {"conv_size", 2}}}}}}},
     {"no convolution, no feed-forward",
      {{"intermediate_size", 0}, {"mixers", {{"mamba2", {{"num_heads", 2}, {"state_size", 9}, {"conv_size", 0}}}}}}},
+    {"two heads, narrow values", {{"mixers", {{"lightning", {{"num_heads", 2}, {"head_dim", 4}, {"expand_v", 0.5}}}}}}},
+    {"two heads, wide values, one tap",
+     {{"mixers",
+       {{"kda",
+         {{"num_heads", 2}, {"head_dim", 3}, {"expand_v", 2.0}, {"conv_size", 1}, {"allow_neg_eigval", true}}}}}}},
     {"no rotary positions, tied", {{"rotary", false}, {"tie_word_embeddings", true}}},
 };
 
@@ -125,7 +130,7 @@ TEST_CASE("Native models of every mixer are what the oracle says", "[native][gol
         compare("native-" + mixer);
         compare("native-" + mixer + "-norms");
     }
-    for (const char* mixer : {"gated_deltanet", "deltanet", "retnet", "gla", "natsl", "mamba2"})
+    for (const char* mixer : {"gated_deltanet", "deltanet", "retnet", "gla", "lightning", "kda", "natsl", "mamba2"})
         compare(std::string("native-") + mixer + "-options");
     for (const char* ablation : {"softmax-inside", "linear-inside", "kept-whole", "one-norm", "no-weights"})
         compare(std::string("native-natsl-") + ablation);
@@ -309,6 +314,7 @@ TEST_CASE("Sizes of a mixer with a state that do not fit are refused by their op
     refuses("gla", {{"clamp_min", 1}}, ErrorCode::mismatch, "clamp_min");
     refuses("retnet", {{"head_dim", 3}}, ErrorCode::mismatch, "retnet.head_dim");
     refuses("deltanet", {{"qk_norm", "l1"}}, ErrorCode::mismatch, "qk_norm");
+    refuses("kda", {{"expand_v", 0.3}}, ErrorCode::mismatch, "kda.expand_v");
     refuses("retnet", {{"use_gate", false}}, ErrorCode::unsupported, "retnet",
             {{"rope_scaling", {{"rope_type", "dynamic"}, {"factor", 2.0}}}});
 }
