@@ -27,8 +27,9 @@ namespace headscope::widgets {
 namespace {
 
 constexpr std::size_t kListed = 25;
-constexpr int kNarrowText = 760;   ///< pixels: below, the list stands under the text
-constexpr double kDecades = 1e-4;  ///< a logarithmic scale's lower end against its upper one
+constexpr int kNarrowText = 760;           ///< pixels: below, the list stands under the text
+constexpr std::int64_t kMostTypeRows = 8;  ///< cells under a token: of more heads those of the selected one
+constexpr double kDecades = 1e-4;          ///< a logarithmic scale's lower end against its upper one
 
 }  // namespace
 
@@ -96,9 +97,23 @@ void OnTextView::build() {
         Q_EMIT state_changed();
     });
     add_command(experts_shown_, tr("Experts under the tokens: show, hide"));
+    types_shown_ = new QToolButton(content());
+    types_shown_->setObjectName(QStringLiteral("types_shown"));
+    types_shown_->setAccessibleName(tr("Types"));
+    types_shown_->setText(tr("Types"));
+    types_shown_->setToolTip(
+        tr("Under each token a cell for every head of the layer's linear branch: coloured where the "
+           "token's chunk is typed softmax"));
+    types_shown_->setCheckable(true);
+    types_shown_->setChecked(true);
+    connect(types_shown_, &QToolButton::toggled, this, [this] {
+        refresh_later();
+        Q_EMIT state_changed();
+    });
+    add_command(types_shown_, tr("Types of tokens: show, hide"));
     key_ = new ColourKey(content());
     for (QWidget* tool : std::initializer_list<QWidget*>{colouring_, what_, scope_, scale_, range_, units_, list_shown_,
-                                                         experts_shown_, key_})
+                                                         experts_shown_, types_shown_, key_})
         tools->addWidget(tool);
 
     heading_ = new QLabel(content());
@@ -180,10 +195,16 @@ std::string OnTextView::key_stream() const {
 
 figures::MapValues OnTextView::kind() const {
     using figures::MapValues;
-    if (colouring() == TextColouring::mass) return MapValues::weights;
+    if (colouring() == TextColouring::mass || implicit()) return MapValues::weights;
     if (words() || what_->currentIndex() == 0) return MapValues::weights;
     if (what_->currentIndex() == 2) return MapValues::rollout;
     return scope() == HeadScope::head ? MapValues::norms : MapValues::layer_norms;
+}
+
+/// The selected layer is recurrent, and it is what is shown: coefficients with signs.
+bool OnTextView::implicit() const {
+    return colouring() != TextColouring::mass && scope() != HeadScope::all &&
+           study()->sites().at(static_cast<std::size_t>(selection().site)).has_implicit;
 }
 
 bool OnTextView::crossed() const {
@@ -255,8 +276,41 @@ void OnTextView::refresh() {
     show_content();
     // Once the splitter has its size.
     if (!std::exchange(arranged_, true)) share_out(split_, split_->orientation() == Qt::Vertical ? 0.6 : 0.75);
+    refresh_types();
     refresh_experts();
     refresh_colours();
+}
+
+/// A cell for each head of the layer's linear branch (of many: of the selected one), in its colour where the token's
+/// chunk is softmax's.
+void OnTextView::refresh_types() {
+    types_ = nullptr;
+    const std::int64_t chunk = study()->header().type_chunk;
+    types_shown_->setVisible(chunk > 0);
+    if (chunk == 0 || !types_shown_->isChecked() || words()) return;
+    const auto& sites = study()->sites();
+    const std::int32_t layer = sites.at(static_cast<std::size_t>(selection().site)).layer;
+    for (std::int64_t site = 0; site < std::ssize(sites); ++site) {
+        const Site& here = sites[static_cast<std::size_t>(site)];
+        if (here.layer != layer || here.branch != "linear") continue;
+        types_ = study()->token_types(selection().one_sequence(), site).value;
+        types_heads_ = here.heads;
+    }
+}
+
+std::vector<QColor> OnTextView::type_cells(int rows) const {
+    const Theme& theme = desk().theme();
+    const std::int64_t chunk = study()->header().type_chunk, chunks = types_->shape.back();
+    std::vector<QColor> cells;
+    for (std::int64_t token = 0; token < std::ssize(text_->text()->tokens); ++token) {
+        for (std::int64_t row = 0; row < rows; ++row) {
+            const std::int64_t head = rows > 1 ? row : std::min(selection().head, types_heads_ - 1);
+            const std::int64_t at = head * chunks + std::min(token / chunk, chunks - 1);
+            const double type = types_->data[static_cast<std::size_t>(at)];
+            cells.push_back(type == 0 ? theme.categorical(0) : type == 1 ? theme.none : QColor());
+        }
+    }
+    return cells;
 }
 
 /// Experts take the tokens that the layer's queries are of.
@@ -266,7 +320,11 @@ void OnTextView::refresh_experts() {
     experts_shown_->setVisible(has_experts(header));
     const bool own = !crossed() || !text_is_keys();
     // Tokens have experts; words of several have none of their own.
-    if (!header.record.experts || !experts_shown_->isChecked() || !own || words()) return text_->set_strip(0, {});
+    if (!header.record.experts || !experts_shown_->isChecked() || !own || words()) {
+        if (!types_) return text_->set_strip(0, {});
+        const int rows = types_heads_ <= kMostTypeRows ? static_cast<int>(types_heads_) : 1;
+        return text_->set_strip(rows, type_cells(rows));
+    }
     const Site& site = study()->sites().at(static_cast<std::size_t>(selection().site));
     experts_ = study()->experts(selection().one_sequence(), site.layer).value;
     std::vector<QColor> cells;
@@ -309,6 +367,19 @@ figures::ColourScale OnTextView::colour_scale() const {
         if (most > 0) scale.maximum = most;
     }
     const QString kind = scale_->currentData().toString();
+    if (implicit()) {
+        scale.label = figures::values_label(figures::MapValues::implicit);
+        scale.map = figures::ColourMap::diverging;
+        for (const float value : values_)
+            if (range_->currentIndex() == 0 && !std::isnan(value))
+                scale.maximum =
+                    std::max(scale.maximum == 1 ? 0.0 : scale.maximum, std::abs(static_cast<double>(value)));
+        if (!(scale.maximum > 0)) scale.maximum = 1;
+        scale.minimum = -scale.maximum;
+        if (kind == QLatin1String("sqrt")) scale.scale = figures::ScaleKind::square_root;
+        if (kind == QLatin1String("log")) scale.scale = figures::ScaleKind::symmetric_log;
+        return scale;
+    }
     if (kind == QLatin1String("sqrt")) scale.scale = figures::ScaleKind::square_root;
     if (kind == QLatin1String("log")) {
         scale.scale = figures::ScaleKind::logarithmic;
@@ -366,9 +437,24 @@ void OnTextView::refresh_banner(const TextValues& values) {
         });
     }
     if (!values.failure.isEmpty()) return banner_->set(values.failure);
-    if (scope() != HeadScope::all && !site.has_matrix)
+    if (site.has_implicit && scope() != HeadScope::all) {
+        if (colouring() == TextColouring::mass)
+            return banner_->set(
+                tr("A recurrent layer has coefficients with signs: no mean weight of a key. What single "
+                   "tokens look at is there."));
+        if (values.without_maps)
+            return banner_->set(tr("This layer is recurrent; its implicit matrix was not recorded."),
+                                study()->running() ? QString() : tr("Run again with implicit matrices"), [this] {
+                                    if (!study()) return;
+                                    RunWish wish;
+                                    wish.study = study()->id();
+                                    wish.implicit = true;
+                                    Q_EMIT desk().run_wanted(wish);
+                                });
+    } else if (scope() != HeadScope::all && !site.has_matrix) {
         return banner_->set(tr("This layer mixes tokens without attention weights."));
-    if (scope() != HeadScope::all && !study()->header().measured(site))
+    }
+    if (scope() != HeadScope::all && !study()->header().measured(site) && !study()->header().measured_implicit(site))
         return banner_->set(tr("This layer was left out of the analysis."));
     if (values.without_maps)
         return banner_->set(tr("What single tokens look at needs the maps, which were not recorded. "
@@ -405,7 +491,7 @@ void OnTextView::refresh_heading(const TextValues& values) {
                                                           : tr("How much each token is looked at");
     const QString layer = study()->site_name(selection().site);
     const auto computed = kind();
-    what_->setEnabled(colouring() != TextColouring::mass && !words());  // words have weights alone
+    what_->setEnabled(colouring() != TextColouring::mass && !words() && !implicit());  // these have weights alone
     range_->setEnabled(!figures::of_norms(computed));
     if (computed == figures::MapValues::rollout)
         text += scope() == HeadScope::all ? tr(" · rollout through all layers")
@@ -427,6 +513,7 @@ void OnTextView::refresh_heading(const TextValues& values) {
                                       [](double index) { return index >= 0; });
         text += some ? tr(" · below: experts of layer %1").arg(layer) : tr(" · layer %1 has no experts").arg(layer);
     }
+    if (types_ && !experts_) text += tr(" · below: types at layer %1").arg(layer);
     if (study()->sequences() > 1) text += tr(" · sequence %1").arg(sequence);
     if (!selection().sequence) text += tr(" (all are chosen; a text shows one)");
     if (words()) text += tr(" · words: rows averaged, columns summed");
@@ -450,13 +537,14 @@ void OnTextView::refresh_list() {
     const QString what = colouring() == TextColouring::row      ? tr("Looks at most")
                          : colouring() == TextColouring::column ? tr("Looked at most by")
                                                                 : tr("Looked at most");
-    const bool sums = text_is_keys() && all > 0 && !rows.empty();
+    const bool sums = text_is_keys() && all > 0 && !rows.empty() && !implicit();
     const auto count = static_cast<int>(rows.size());
     list_title_->setText(sums ? tr("%1 · these %2 hold %3 %").arg(what).arg(count).arg(100 * listed / all, 0, 'f', 0)
                               : what);
     list_->set_theme(desk().theme());
     list_->model_of_tokens().set_titles(tr("Token"), tr("Position"),
                                         colouring() == TextColouring::mass      ? tr("Mean weight")
+                                        : implicit()                            ? tr("Coefficient")
                                         : kind() == figures::MapValues::rollout ? tr("Rollout")
                                         : figures::of_norms(kind())             ? tr("Norm")
                                                                                 : tr("Weight"));
@@ -478,7 +566,9 @@ QString OnTextView::describe(std::int64_t token) const {
     const float value = values_[static_cast<std::size_t>(token)];
     if (std::isnan(value)) return text + tr("\nnot seen: the mask forbids it") + below;
     const QString what =
-        colouring() == TextColouring::mass ? tr("mean weight") : QString::fromStdString(figures::values_word(kind()));
+        colouring() == TextColouring::mass
+            ? tr("mean weight")
+            : QString::fromStdString(figures::values_word(implicit() ? figures::MapValues::implicit : kind()));
     return text + QStringLiteral("\n%1 %2").arg(what, number_label(static_cast<double>(value))) + below;
 }
 
@@ -505,7 +595,8 @@ QJsonObject OnTextView::state() const {
             {"range", range_->currentData().toString()},
             {"units", units_->currentData().toString()},
             {"list", list_shown_->isChecked()},
-            {"experts", experts_shown_->isChecked()}};
+            {"experts", experts_shown_->isChecked()},
+            {"types", types_shown_->isChecked()}};
 }
 
 void OnTextView::restore(const QJsonObject& state) {
@@ -521,6 +612,7 @@ void OnTextView::restore(const QJsonObject& state) {
     take(units_, "units");
     list_shown_->setChecked(state.value(QLatin1String("list")).toBool(list_shown_->isChecked()));
     experts_shown_->setChecked(state.value(QLatin1String("experts")).toBool(experts_shown_->isChecked()));
+    types_shown_->setChecked(state.value(QLatin1String("types")).toBool(types_shown_->isChecked()));
 }
 
 std::optional<FigureWish> OnTextView::figure() const {
@@ -547,6 +639,8 @@ std::optional<FigureWish> OnTextView::figure() const {
         wish.options.key = chosen();
     else
         wish.options.colour = figures::TextColour::mass;
+    if (types_ && !experts_)
+        wish.note = tr("The types under the tokens are left out: the figure token-types has them.");
     if (experts_) wish.note = tr("The experts under the tokens are left out: the figure experts has their load.");
     return wish;
 }

@@ -40,6 +40,7 @@ private:
     HeadScope scope() const;
     /// Of rows and columns: weights, norms or rollout.
     figures::MapValues kind() const;
+    bool implicit() const;
     bool crossed() const;  ///< queries and keys are of different texts
     std::string query_stream() const;
     std::string key_stream() const;
@@ -58,13 +59,15 @@ private:
     void refresh_heading(const TextValues& values);
     void refresh_list();
     void refresh_experts();
+    void refresh_types();
+    std::vector<QColor> type_cells(int rows) const;
     void refresh_pointed(std::int64_t token);
     figures::ColourScale colour_scale() const;
     QString describe(std::int64_t token) const;
 
     QComboBox *colouring_ = nullptr, *scope_ = nullptr, *what_ = nullptr, *scale_ = nullptr, *range_ = nullptr;
     QComboBox* units_ = nullptr;
-    QToolButton *list_shown_ = nullptr, *experts_shown_ = nullptr;
+    QToolButton *list_shown_ = nullptr, *experts_shown_ = nullptr, *types_shown_ = nullptr;
     ColourKey* key_ = nullptr;
     Banner* banner_ = nullptr;
     QLabel *heading_ = nullptr, *other_title_ = nullptr, *list_title_ = nullptr, *pointed_ = nullptr;
@@ -74,6 +77,8 @@ private:
     TokenTable* list_ = nullptr;
     TokenWeights weights_;
     std::vector<float> values_;
+    std::shared_ptr<const store::Values> types_;  ///< [heads, chunks] of the selected layer; null: none shown
+    std::int64_t types_heads_ = 0;                ///< of them those that the layer has
     std::shared_ptr<const store::AnalysisFile::Experts> experts_;  ///< of the shown text and layer; null: none shown
     mutable std::shared_ptr<const StudyWords> query_words_, key_words_;  ///< kept while tokens() hands them out
     TextWish shown_wish_;
