@@ -194,10 +194,16 @@ std::string OnTextView::key_stream() const {
 
 figures::MapValues OnTextView::kind() const {
     using figures::MapValues;
-    if (colouring() == TextColouring::mass) return MapValues::weights;
+    if (colouring() == TextColouring::mass || implicit()) return MapValues::weights;
     if (words() || what_->currentIndex() == 0) return MapValues::weights;
     if (what_->currentIndex() == 2) return MapValues::rollout;
     return scope() == HeadScope::head ? MapValues::norms : MapValues::layer_norms;
+}
+
+/// The selected layer is recurrent, and it is what is shown: coefficients with signs.
+bool OnTextView::implicit() const {
+    return colouring() != TextColouring::mass && scope() != HeadScope::all &&
+           study()->sites().at(static_cast<std::size_t>(selection().site)).has_implicit;
 }
 
 bool OnTextView::crossed() const {
@@ -344,6 +350,19 @@ figures::ColourScale OnTextView::colour_scale() const {
         if (most > 0) scale.maximum = most;
     }
     const QString kind = scale_->currentData().toString();
+    if (implicit()) {
+        scale.label = figures::values_label(figures::MapValues::implicit);
+        scale.map = figures::ColourMap::diverging;
+        for (const float value : values_)
+            if (range_->currentIndex() == 0 && !std::isnan(value))
+                scale.maximum =
+                    std::max(scale.maximum == 1 ? 0.0 : scale.maximum, std::abs(static_cast<double>(value)));
+        if (!(scale.maximum > 0)) scale.maximum = 1;
+        scale.minimum = -scale.maximum;
+        if (kind == QLatin1String("sqrt")) scale.scale = figures::ScaleKind::square_root;
+        if (kind == QLatin1String("log")) scale.scale = figures::ScaleKind::symmetric_log;
+        return scale;
+    }
     if (kind == QLatin1String("sqrt")) scale.scale = figures::ScaleKind::square_root;
     if (kind == QLatin1String("log")) {
         scale.scale = figures::ScaleKind::logarithmic;
@@ -401,9 +420,24 @@ void OnTextView::refresh_banner(const TextValues& values) {
         });
     }
     if (!values.failure.isEmpty()) return banner_->set(values.failure);
-    if (scope() != HeadScope::all && !site.has_matrix)
+    if (site.has_implicit && scope() != HeadScope::all) {
+        if (colouring() == TextColouring::mass)
+            return banner_->set(
+                tr("A recurrent layer has coefficients with signs: no mean weight of a key. What single "
+                   "tokens look at is there."));
+        if (values.without_maps)
+            return banner_->set(tr("This layer is recurrent; its implicit matrix was not recorded."),
+                                study()->running() ? QString() : tr("Run again with implicit matrices"), [this] {
+                                    if (!study()) return;
+                                    RunWish wish;
+                                    wish.study = study()->id();
+                                    wish.implicit = true;
+                                    Q_EMIT desk().run_wanted(wish);
+                                });
+    } else if (scope() != HeadScope::all && !site.has_matrix) {
         return banner_->set(tr("This layer mixes tokens without attention weights."));
-    if (scope() != HeadScope::all && !study()->header().measured(site))
+    }
+    if (scope() != HeadScope::all && !study()->header().measured(site) && !study()->header().measured_implicit(site))
         return banner_->set(tr("This layer was left out of the analysis."));
     if (values.without_maps)
         return banner_->set(tr("What single tokens look at needs the maps, which were not recorded. "
@@ -440,7 +474,7 @@ void OnTextView::refresh_heading(const TextValues& values) {
                                                           : tr("How much each token is looked at");
     const QString layer = study()->site_name(selection().site);
     const auto computed = kind();
-    what_->setEnabled(colouring() != TextColouring::mass && !words());  // words have weights alone
+    what_->setEnabled(colouring() != TextColouring::mass && !words() && !implicit());  // these have weights alone
     range_->setEnabled(!figures::of_norms(computed));
     if (computed == figures::MapValues::rollout)
         text += scope() == HeadScope::all ? tr(" · rollout through all layers")
@@ -486,13 +520,14 @@ void OnTextView::refresh_list() {
     const QString what = colouring() == TextColouring::row      ? tr("Looks at most")
                          : colouring() == TextColouring::column ? tr("Looked at most by")
                                                                 : tr("Looked at most");
-    const bool sums = text_is_keys() && all > 0 && !rows.empty();
+    const bool sums = text_is_keys() && all > 0 && !rows.empty() && !implicit();
     const auto count = static_cast<int>(rows.size());
     list_title_->setText(sums ? tr("%1 · these %2 hold %3 %").arg(what).arg(count).arg(100 * listed / all, 0, 'f', 0)
                               : what);
     list_->set_theme(desk().theme());
     list_->model_of_tokens().set_titles(tr("Token"), tr("Position"),
                                         colouring() == TextColouring::mass      ? tr("Mean weight")
+                                        : implicit()                            ? tr("Coefficient")
                                         : kind() == figures::MapValues::rollout ? tr("Rollout")
                                         : figures::of_norms(kind())             ? tr("Norm")
                                                                                 : tr("Weight"));
@@ -517,7 +552,9 @@ QString OnTextView::describe(std::int64_t token) const {
     const float value = values_[static_cast<std::size_t>(token)];
     if (std::isnan(value)) return text + tr("\nnot seen: the mask forbids it") + below;
     const QString what =
-        colouring() == TextColouring::mass ? tr("mean weight") : QString::fromStdString(figures::values_word(kind()));
+        colouring() == TextColouring::mass
+            ? tr("mean weight")
+            : QString::fromStdString(figures::values_word(implicit() ? figures::MapValues::implicit : kind()));
     return text + QStringLiteral("\n%1 %2").arg(what, number_label(static_cast<double>(value))) + below;
 }
 

@@ -40,6 +40,7 @@ private:
     HeadScope scope() const;
     /// Of rows and columns: weights, norms or rollout.
     figures::MapValues kind() const;
+    bool implicit() const;
     bool crossed() const;  ///< queries and keys are of different texts
     std::string query_stream() const;
     std::string key_stream() const;
