@@ -11,9 +11,9 @@ from contextlib import contextmanager
 import torch
 
 OPERATORS = ("torch_chunk_gated_delta_rule", "chunk_kimi_delta_attention")
-SCAN = "mamba2_chunk_scan"
+SCAN = "mamba2_chunk_scan"  # of values first, D included
 HYBRIDS = ("qwen3_next", "qwen3_5_text", "qwen3_5_moe_text", "qwen3_5", "qwen3_5_moe", "olmo_hybrid", "minimax", "diffllama",
-           "kimi_linear", "lfm2", "falcon_h1", "nemotron_h")
+           "kimi_linear", "lfm2", "falcon_h1", "nemotron_h", "mamba2")
 WITH_IMAGES = ("qwen3_5", "qwen3_5_moe")
 
 
@@ -35,7 +35,8 @@ def attention_of(block):
     if getattr(block, "block_type", "full_attention") != "full_attention":
         return None
     attention = getattr(block, "self_attn", getattr(block, "mixer", None))
-    return None if type(attention).__name__ in ("KimiLinearDeltaAttention", "MiniMaxLightningAttention") else attention
+    others = ("KimiLinearDeltaAttention", "MiniMaxLightningAttention", "Mamba2Mixer")
+    return None if type(attention).__name__ in others else attention
 
 
 def bare_layers(model, blocks):
@@ -114,15 +115,15 @@ def watched(model, blocks, precise, record):
             return operator(query, key, value, **options)
         return call
 
-    def scan(value, *rest, **options):
-        record(saved[SCAN](unit(value), *rest, **options).transpose(1, 2))
-        return saved[SCAN](value, *rest, **options)
-
-    if SCAN in saved:
-        setattr(module, SCAN, scan)
     for name in OPERATORS:
         if name in saved:
             setattr(module, name, through(saved[name]))
+    if SCAN in saved:
+        def scan(value, *others, **options):
+            record(saved[SCAN](unit(value), *others, **options | dict(return_final_states=False)).transpose(1, 2))
+            return saved[SCAN](value, *others, **options)
+
+        setattr(module, SCAN, scan)
     if precise:
         module.torch = Float64()
     try:

@@ -43,6 +43,9 @@ FAMILIES = {
         mamba_num_heads=6, mamba_head_dim=10, n_groups=3, ssm_state_size=9, conv_kernel=3, chunk_size=16,
         n_routed_experts=6, num_experts_per_tok=2, n_group=3, topk_group=2, moe_intermediate_size=23,
         moe_shared_expert_intermediate_size=31, routed_scaling_factor=1.5)),
+    "mamba2": (T.Mamba2ForCausalLM, T.Mamba2Config, {
+        key: SIZES[key] for key in ("vocab_size", "hidden_size", "bos_token_id", "eos_token_id", "pad_token_id")} | dict(
+        num_hidden_layers=3, num_heads=12, head_dim=8, state_size=11, n_groups=2, layer_norm_epsilon=1e-3, chunk_size=32)),
 }
 FACTORS = dict(embedding_multiplier=1.5, lm_head_multiplier=0.75, key_multiplier=0.625, attention_in_multiplier=1.25,
                attention_out_multiplier=0.875, ssm_in_multiplier=1.125, ssm_out_multiplier=0.5, mlp_multipliers=[0.75, 1.25],
@@ -179,6 +182,14 @@ def drawn(folder, seed, family):
     draw = random.Random(f"{family} {seed}")
     layers, heads = draw.randint(2, 5), draw.choice((2, 4, 6))
     flag = lambda: draw.random() < 0.5
+    if family == "mamba2":
+        wide = heads * draw.choice((2, 4, 6))
+        hybrid(folder, seed, family, dtype=draw.choice((torch.float32, torch.bfloat16)), shard=draw.choice((None, "20KB")),
+               num_hidden_layers=layers, hidden_size=wide, expand=2, num_heads=heads, head_dim=2 * wide // heads,
+               n_groups=draw.choice([n for n in range(1, heads + 1) if heads % n == 0]), state_size=draw.randint(1, 20),
+               conv_kernel=draw.randint(1, 5), use_bias=flag(), use_conv_bias=flag(), tie_word_embeddings=flag(),
+               time_step_limit=draw.choice(((0.0, float("inf")), (0.1, 1.0))))
+        return
     both = ("conv" if family == "lfm2" else "linear_attention", "full_attention")
     kinds = list(both) + [draw.choice(both) for _ in range(layers - 2)]
     draw.shuffle(kinds)
@@ -284,7 +295,7 @@ def cases():
              mamba_proj_bias=True, projectors_bias=True, attention_bias=True, mlp_bias=True, tie_word_embeddings=True),
         case("falcon-h1-norm-last-limited", "falcon_h1", few, mamba_rms_norm=True, mamba_norm_before_gate=False,
              mamba_conv_bias=False, time_step_limit=(0.3, 1.1)),
-        case("nemotron-h", "nemotron_h"),
+        case("nemotron-h", "nemotron_h", "mamba2"),
         case("nemotron-h-biases-stacked-bf16-old", "nemotron_h", few, as_computed=True, dtype=bf16, use_bias=True,
              mlp_bias=True, use_conv_bias=False, time_step_min=0.4, change=old_nemotron),
         case("lfm2", "lfm2"),
