@@ -223,7 +223,7 @@ def drawn(folder, seed, family):
         options.pop("layer_types")
     if family == "lfm2":
         options |= dict(conv_L_cache=draw.randint(1, 5), conv_bias=flag(), block_auto_adjust_ff_dim=flag(),
-                        block_ffn_dim_multiplier=draw.choice((None, 0.7, 1.3)))
+                        block_ffn_dim_multiplier=draw.choice((1.0, 0.7, 1.3)))
     if family == "kimi_linear":
         options |= dict(num_key_value_heads=heads, linear_num_heads=draw.randint(1, 4), linear_head_dim=draw.randint(3, 8),
                         q_lora_rank=draw.choice((None, 9)), tie_word_embeddings=False)
