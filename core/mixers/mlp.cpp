@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/mixers/mlp.h"
 
+#include "core/mixers/shared/no_cache.h"
 #include "core/model/tensor_plan.h"
 
 namespace headscope::mixers {
@@ -8,13 +9,6 @@ namespace {
 
 // In place of query, key and value.
 constexpr const char *kGate = "self_attn.gate_proj", *kUp = "self_attn.up_proj", *kDown = "self_attn.down_proj";
-
-/// A token needs no other one.
-class NoCache final : public MixerCache {
-public:
-    std::int64_t bytes() const override { return 0; }
-    std::unique_ptr<MixerCache> clone() const override { return std::make_unique<NoCache>(); }
-};
 
 }  // namespace
 

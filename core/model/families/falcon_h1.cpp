@@ -8,6 +8,19 @@
 
 namespace headscope::model {
 
+void set_bounded_mamba2(ModelConfig& config, const ConfigReader& reader, const Mamba2Heads& sizes,
+                        const Mamba2Keys& keys) {
+    constexpr std::int64_t largest = 65'536;
+    const auto bound = [&reader](const std::string& key, std::int64_t size, std::int64_t most) {
+        if (size > most) reader.refuse(key, "at most " + std::to_string(most));
+    };
+    bound(keys.heads, sizes.heads, kMostHeads);
+    bound(keys.head_size, sizes.head_size, largest);
+    bound(keys.state_size, sizes.state_size, largest);
+    bound(keys.taps, sizes.taps, 64);
+    set_mamba2_heads(config, reader, sizes, keys.groups);
+}
+
 RecurrentNames mamba2_names(const std::string& stem, const Mamba2Keys& keys) {
     RecurrentNames names;
     names.stem = stem;
@@ -39,10 +52,10 @@ void read_state_space(ModelConfig& config, const ConfigReader& reader) {
     if (by_rule && reader.text(kKeys.head_size, "") != "auto") reader.refuse(kKeys.head_size, "a number or \"auto\"");
     if (!by_rule && reader.size(kKeys.head_size, inner / heads) != inner / heads)
         reader.refuse(kKeys.head_size, std::to_string(inner / heads) + ", as " + inner_key + " has it");
-    set_mamba2_heads(config, reader,
-                     {heads, inner / heads, reader.size(kKeys.state_size, 256), reader.size(kKeys.groups, 1),
-                      reader.size(kKeys.taps, 4)},
-                     kKeys.groups);
+    set_bounded_mamba2(config, reader,
+                       {heads, inner / heads, reader.size(kKeys.state_size, 256), reader.size(kKeys.groups, 1),
+                        reader.size(kKeys.taps, 4)},
+                       kKeys);
     StateSpaceConfig& own = config.state_space;
     own.projection_bias = reader.boolean("mamba_proj_bias", false);
     own.taps_bias = reader.boolean("mamba_conv_bias", true);

@@ -79,12 +79,6 @@ LayerNames gated_delta_names(const LayerNames& softmax);
 ModelConfig read_qwen_hybrid(const ConfigReader& reader, const SizeDefaults& sizes);
 void name_shared_qwen_expert(TensorNames& names);
 
-// Mamba2 beside attention: what a family's config.json calls its sizes, and with it the names of its parts.
-struct Mamba2Keys {
-    std::string heads, head_size, state_size, groups, taps;
-};
-RecurrentNames mamba2_names(const std::string& stem, const Mamba2Keys& keys);
-
 // What the models of flash-linear-attention (version 0.6.0) have in common; `defaults` are what a file leaves out.
 struct FlaDefaults {
     std::int64_t layers = 24, heads = 0;
@@ -116,6 +110,15 @@ void set_mamba2_heads(ModelConfig& config, const ConfigReader& reader, const Mam
                       const std::string& groups_key);
 /// The bounds of dt that `key` has; none where the file has not.
 void read_step_limit(ModelConfig& config, const ConfigReader& reader, const std::string& key);
+
+// Mamba2 beside attention: what a family's config.json calls its sizes, and with it the names of its parts.
+struct Mamba2Keys {
+    std::string heads, head_size, state_size, groups, taps;
+};
+/// Sets the mixer's sizes, within bounds that are refused by these keys.
+void set_bounded_mamba2(ModelConfig& config, const ConfigReader& reader, const Mamba2Heads& sizes,
+                        const Mamba2Keys& keys);
+RecurrentNames mamba2_names(const std::string& stem, const Mamba2Keys& keys);
 
 // BART's, which the others of its names start from. What the file leaves out: `sizes` (0: it must not), and a start
 // token, which counts where the vocabulary has it.

@@ -78,12 +78,14 @@ ModelConfig read(const ConfigReader& reader) {
     if (deviation > 0) config.initializer_range = deviation;
     if (read_activation(reader, "mamba_hidden_act", "silu") != Activation::silu)
         reader.unsupported("mamba_hidden_act", "silu");
-    const std::string groups = present_key(reader, {"mamba_n_groups", kKeys.groups});
-    set_mamba2_heads(
-        config, reader,
-        {reader.size(kKeys.heads, 128), reader.size(kKeys.head_size, 64), reader.size(kKeys.state_size, 128),
-         reader.size(groups, 8), reader.size(present_key(reader, {"mamba_d_conv", kKeys.taps}), 4)},
-        groups);
+    // As transformers, by these names where the file has them.
+    Mamba2Keys keys = kKeys;
+    keys.groups = present_key(reader, {"mamba_n_groups", kKeys.groups});
+    keys.taps = present_key(reader, {"mamba_d_conv", kKeys.taps});
+    set_bounded_mamba2(config, reader,
+                       {reader.size(keys.heads, 128), reader.size(keys.head_size, 64),
+                        reader.size(keys.state_size, 128), reader.size(keys.groups, 8), reader.size(keys.taps, 4)},
+                       keys);
     StateSpaceConfig& own = config.state_space;
     own.projection_bias = config.output_bias = reader.boolean("use_bias", false);
     own.taps_bias = reader.boolean(present_key(reader, {"mamba_conv_bias", "use_conv_bias"}), true);

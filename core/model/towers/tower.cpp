@@ -5,6 +5,7 @@
 #include <ATen/ops/tensor.h>
 
 #include "core/mixers/cross.h"
+#include "core/mixers/shared/no_cache.h"
 #include "core/model/random_fill.h"
 #include "core/model/tensor_plan.h"
 #include "core/model/towers/cache.h"
@@ -190,7 +191,7 @@ at::Tensor Tower::run(const Batch& batch, const ForwardOptions& options, mixers:
         (!turns ? nowhere : in_window ? in_windows : anywhere).enter(context);
         const auto counted = static_cast<int>(context.layer.value);
         const Layer& layer = layers_[order_[number]];
-        LayerCaches caches{layer.mixer ? take_cache() : nullptr, nullptr};
+        LayerCaches caches{take_cache(), nullptr};
         if (layer.cross) caches.cross = take_cache();
         context.guide = guides ? &(*guides)[number] : nullptr;
         if (layer.bucket_bias.defined()) enter_bias(layer.bucket_bias, bias, context, trains);
@@ -214,7 +215,7 @@ at::Tensor Tower::embedding_for(const Layer& layer, const at::Tensor& embedding)
 
 void Tower::add_caches(std::vector<std::unique_ptr<mixers::MixerCache>>& caches) const {
     for (const Layer* layer : layers()) {
-        if (layer->mixer) caches.push_back(layer->mixer->new_cache());
+        caches.push_back(layer->mixer ? layer->mixer->new_cache() : std::make_unique<mixers::NoCache>());
         if (layer->cross) caches.push_back(layer->cross->new_cache());
     }
 }

@@ -144,6 +144,13 @@ TEST_CASE("A layer with attention and a state side by side is two sites, a feed-
     REQUIRE(nemotron->sites().size() == 2);
     CHECK(nemotron->sites()[0].layer == 0);
     CHECK(nemotron->sites()[1].layer == 2);
+    const auto cache = nemotron->new_cache();
+    REQUIRE(cache->layers() == 4);
+    model::ForwardOptions options;
+    options.cache = cache.get();
+    nemotron->forward({golden_of("nemotron-h").batch.ids, {}, {}}, options);
+    CHECK(cache->layer(0).bytes() > 0);
+    CHECK(cache->layer(1).bytes() == 0);
     CHECK(nemotron->report().left_over == std::vector<std::string>{"mtp.layers.0.norm.weight"});
 }
 
@@ -441,6 +448,8 @@ TEST_CASE("What of a hybrid model is not built, or cannot be, is refused by its 
     refuses("falcon_h1", "mamba_d_head", 9, ErrorCode::mismatch);
     refuses("falcon_h1", "mamba_d_head", "wide", ErrorCode::mismatch);
     refuses("falcon_h1", "mamba_n_groups", 3, ErrorCode::mismatch);
+    refuses("falcon_h1", "mamba_d_state", 65'537, ErrorCode::mismatch);
+    refuses("falcon_h1", "mamba_d_conv", 65, ErrorCode::mismatch);
     refuses("falcon_h1", "time_step_limit", {0.1}, ErrorCode::mismatch);
     refuses("jamba", "hidden_act", "gelu", ErrorCode::unsupported);
     refuses("jamba", "attn_layer_offset", 8, ErrorCode::mismatch);
@@ -454,6 +463,8 @@ TEST_CASE("What of a hybrid model is not built, or cannot be, is refused by its 
     refuses("nemotron_h", "mamba_hidden_act", "gelu", ErrorCode::unsupported);
     refuses("nemotron_h", "moe_latent_size", 64, ErrorCode::unsupported);
     refuses("nemotron_h", "n_groups", 3, ErrorCode::mismatch);
+    refuses("nemotron_h", "mamba_n_groups", 3, ErrorCode::mismatch);
+    refuses("nemotron_h", "mamba_num_heads", 65'540, ErrorCode::mismatch);
     refuses("nemotron_h", "num_experts_per_tok", 9, ErrorCode::mismatch);
     refuses("lfm2", "layer_types", {"conv"}, ErrorCode::mismatch);
     refuses("lfm2", "layer_types", json(32, "sliding_attention"), ErrorCode::unsupported);
