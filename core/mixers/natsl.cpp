@@ -230,6 +230,7 @@ at::Tensor NatslMixer::continued(const Read& read, const at::Tensor& types, cons
     std::vector<at::Tensor> pieces;
     std::int64_t open = cache.linear.state.open, chunk = 0;
     for (std::int64_t first = 0; first < length; ++chunk, open = 0) {
+        if (context.cancellation) context.cancellation->check();
         const std::int64_t count = std::min(length - first, chunk_ - open);
         std::vector<at::Tensor> rows;
         for (std::int64_t b = 0; b < batch; ++b) {
