@@ -66,8 +66,8 @@ double statistics_bytes(const store::AnalysisHeader& header, double sequences, d
     return sequences * most * (side * side * 8 + length * 12 + 4096);
 }
 
-/// What is copied for recording, a sequence at a time; implicit matrices are there of a whole batch.
-double recording_bytes(const store::AnalysisHeader& header, double sequences, double length) {
+/// What is copied for recording, a sequence at a time.
+double recording_bytes(const store::AnalysisHeader& header, double length) {
     double map = 0, dense = 0, products = 0, implicit = 0;
     for (const Site& site : header.sites) {
         if (site.has_implicit) implicit = std::max(implicit, length * length * site.heads * 4);
@@ -76,7 +76,7 @@ double recording_bytes(const store::AnalysisHeader& header, double sequences, do
         dense = std::max(dense, std::min(length, 1024.0) * length * 4);
     }
     return (header.record.maps ? 2 * map : 0) + (header.record.attention || header.pairs() ? dense : 0) +
-           (header.record.norms ? products : 0) + (header.record.implicit ? sequences * implicit : 0);
+           (header.record.norms ? products : 0) + (header.record.implicit ? implicit : 0);
 }
 
 double batch_bytes(const model::Inspection& inspection, const store::AnalysisHeader& header, const WorkBatch& batch,
@@ -90,7 +90,7 @@ double batch_bytes(const model::Inspection& inspection, const store::AnalysisHea
     const double logits = inspection.has_head ? predicted * static_cast<double>(config.vocabulary) * 4 : 0;
     total += std::min(logits, most_logit_bytes);
     const double longer = std::max(length, predicted);
-    return total + statistics_bytes(header, count, longer) + recording_bytes(header, count, longer);
+    return total + statistics_bytes(header, count, longer) + recording_bytes(header, longer);
 }
 
 }  // namespace
