@@ -52,6 +52,7 @@ void check_begins(const RecurrentInput& input) {
     const RecurrentRule& rule = *input.rule;
     expect(rule.chunk_size == 0 || rule.chunk_begin == 0, "chunk begin", "0, for a text that begins",
            std::to_string(rule.chunk_begin));
+    expect(input.direct == nullptr || rule.chunk_size == 0, "direct", "none where there are chunks", "some");
 }
 
 }  // namespace

@@ -59,6 +59,9 @@ struct RecurrentInput {
     TensorView log_decay;   ///< [B, H, L, 1 or dk], g <= 0, float32; data null with Decay::none
     const RecurrentRule* rule = nullptr;
     const std::atomic<bool>* cancel = nullptr;  ///< may be null
+    /// [H] or null: what the caller adds to each head's output times its value (Mamba2's D), which the implicit matrix
+    /// then has on its diagonal, scale or not. Nothing else reads it. Not with chunks.
+    const float* direct = nullptr;
 };
 
 /// What the tokens of a call follow, and what they leave; contiguous float32, all null: a text that begins and is not

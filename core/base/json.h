@@ -23,8 +23,9 @@ nlohmann::json parse_json(std::string_view text, const std::string& where);
 nlohmann::json read_json_file(const std::filesystem::path& path, std::uint64_t limit, const std::string& kind);
 
 /// The same of a configuration that Python may have written: the bare words Infinity, -Infinity and NaN, which are no
-/// JSON, become {"__float__": "Infinity"} and so on, as transformers 5 writes them. No reader takes that for a number,
-/// so that who asks for it is told its key. Bytes in errors count in the text with these objects in it.
+/// JSON, become {"__float__": "Infinity"} and so on, as transformers 5 writes them. No reader takes that for a number
+/// but one of a range without an end: who else asks for it is told its key. Bytes in errors count in the text with
+/// these objects in it.
 nlohmann::json parse_python_json(std::string_view text, const std::string& where);
 nlohmann::json read_python_json_file(const std::filesystem::path& path, std::uint64_t limit, const std::string& kind);
 

@@ -52,7 +52,8 @@ void Mamba2Mixer::declare(model::TensorPlan& plan, const model::TensorNames& nam
         if (choices_.taps_bias) plan.want(&taps_bias_, {convolution + ".bias"}, {channels});
     }
     plan.want(&rate_log_, {stem + own.rate_log}, {heads}, model::Initial::rate_log_from_1);
-    plan.want_number(&direct_, stem + own.direct, {heads}, 1.0, model::Initial::number);
+    plan.want_number(&direct_, stem + own.direct, {choices_.direct_by_number ? inner : heads}, 1.0,
+                     model::Initial::number);
     plan.want(&step_bias_, {stem + own.step_bias}, {heads}, model::Initial::step_bias);
     if (choices_.normed) norm_.declare_recurrent(plan, stem + own.gated_norm, inner);
 }
@@ -64,7 +65,7 @@ std::vector<Site> Mamba2Mixer::sites() const {
     site.key_size = static_cast<std::int32_t>(state_size_);
     site.value_size = static_cast<std::int32_t>(head_size_);
     site.has_matrix = false;
-    site.has_implicit = true;
+    site.has_implicit = !choices_.direct_by_number;
     return {site};
 }
 
@@ -75,7 +76,7 @@ at::Tensor Mamba2Mixer::step(const at::Tensor& logits) const {
 
 at::Tensor Mamba2Mixer::normal(const at::Tensor& x) const {
     if (!choices_.normed) return x;
-    if (choices_.normed_together || groups_ == 1) return norm_(x);
+    if (groups_ == 1) return norm_(x);
     model::Norm unit = norm_;
     unit.weight = at::Tensor();
     unit.affine = false;

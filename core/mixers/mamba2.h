@@ -36,8 +36,8 @@ private:
     model::Linear projection_;         ///< rows of z, x, B, C, dt
     at::Tensor taps_, taps_bias_;      ///< [channels, 1, taps], [channels]
     at::Tensor rate_log_, step_bias_;  ///< [H]
-    at::Tensor direct_;                ///< [H]
-    model::Norm norm_;                 ///< of all numbers, or each group's
+    at::Tensor direct_;                ///< [H], or [inner]
+    model::Norm norm_;                 ///< of each group's numbers
 };
 
 }  // namespace headscope::mixers

@@ -109,8 +109,8 @@ nlohmann::json to_json(const StateSpaceConfig& choices) {
     nlohmann::json json{{"projection_bias", choices.projection_bias},
                         {"taps_bias", choices.taps_bias},
                         {"normed", choices.normed},
-                        {"normed_together", choices.normed_together},
                         {"norm_first", choices.norm_first},
+                        {"direct_by_number", choices.direct_by_number},
                         {"least_step", choices.least_step}};
     if (std::isfinite(choices.most_step)) json["most_step"] = choices.most_step;
     return json;

@@ -53,10 +53,11 @@ struct ExpertRouting {
 /// What families have of Mamba2 otherwise than the native format, which these are.
 struct StateSpaceConfig {
     bool projection_bias = false, taps_bias = true;
-    bool normed = true;            ///< false: y * SiLU(z) as it is
-    bool normed_together = false;  ///< all numbers of y, not each group of heads for itself
-    bool norm_first = false;       ///< norm(y) * SiLU(z)
-    double least_step = 0, most_step = std::numeric_limits<double>::infinity();  ///< of dt
+    bool normed = true;             ///< false: y * SiLU(z) as it is
+    bool norm_first = false;        ///< norm(y) * SiLU(z)
+    bool direct_by_number = false;  ///< D is of each number of a head: no implicit matrix then
+    // Bounds of dt.
+    double least_step = 0, most_step = std::numeric_limits<double>::infinity();
     bool limits_step() const { return least_step > 0 || most_step < std::numeric_limits<double>::infinity(); }
     bool operator==(const StateSpaceConfig&) const = default;
 };

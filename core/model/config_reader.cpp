@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <nlohmann/json.hpp>
 
@@ -112,6 +113,24 @@ std::vector<double> ConfigReader::numbers(const std::string& key) const {
         list.push_back(item.get<double>());
     }
     return list;
+}
+
+std::optional<std::pair<double, double>> ConfigReader::range(const std::string& key) const {
+    const auto* value = find(key);
+    if (!value) return std::nullopt;
+    const auto end = [&](std::size_t index) {
+        const nlohmann::json& item = value->at(index);
+        const bool infinite = index == 1 && item == nlohmann::json{{"__float__", "Infinity"}};
+        const double number = infinite           ? std::numeric_limits<double>::infinity()
+                              : item.is_number() ? item.get<double>()
+                                                 : std::nan("");
+        if (std::isnan(number)) refuse(key, "two numbers, the second of which may be Infinity");
+        return number;
+    };
+    if (!value->is_array() || value->size() != 2) refuse(key, "two numbers, the second of which may be Infinity");
+    const std::pair<double, double> found{end(0), end(1)};
+    if (found.first > found.second) refuse(key, "two numbers, the first of which is not above the second");
+    return found;
 }
 
 std::vector<std::string> ConfigReader::texts(const std::string& key) const {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
@@ -30,6 +31,8 @@ public:
     std::optional<double> optional_number(const std::string& key) const;
     bool boolean(const std::string& key, bool otherwise) const;
     std::string text(const std::string& key, const std::string& otherwise) const;
+    /// [least, most], most perhaps infinite (core/base/json.h has how that is written).
+    std::optional<std::pair<double, double>> range(const std::string& key) const;
     std::vector<double> numbers(const std::string& key) const;     ///< absent: empty
     std::vector<std::string> texts(const std::string& key) const;  ///< absent: empty
     std::optional<ConfigReader> object(const std::string& key) const;

@@ -191,6 +191,8 @@ private:
     /// The weights of a group of keys to where they are wanted. Row s of weights_ is key end - 1 - s.
     void Leave(std::int64_t begin, std::int64_t end) {
         const std::int64_t count = end - begin, columns = tiles_ * width_;
+        for (std::int64_t j = HWY_MAX(begin, task_.first); head_.direct != 0.0f && j < end; ++j)
+            weights_[(end - 1 - j) * kRows + j - task_.first] += head_.direct;
         for (std::int64_t r = 0; task_.out != nullptr && r < task_.rows; ++r) {
             float* to = task_.out + r * task_.out_stride - task_.key_begin;
             for (std::int64_t s = 0; s < count; ++s)

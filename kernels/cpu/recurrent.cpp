@@ -43,6 +43,7 @@ RecurrentHead head_of(const RecurrentInput& input, std::int64_t b, std::int64_t 
     head.real = recurrent_tokens(rule, b, head.length);
     head.key_size = input.key.size;
     head.scale = static_cast<float>(rule.scale);
+    if (input.direct != nullptr) head.direct = input.direct[h];
     head.delta = rule.delta;
     head.channels = rule.decay == Decay::channel;
     head.chunk_size = rule.chunk_size;

@@ -41,6 +41,7 @@ struct RecurrentHead {
     std::int64_t length = 0, real = 0;  ///< tokens, and those that are no padding
     std::int64_t key_size = 0;
     float scale = 1.0F;
+    float direct = 0.0F;                  ///< RecurrentInput::direct of this head
     bool delta = true, channels = false;  ///< channels: a decay of each number of the key
     std::int64_t chunk_size = 0, chunk_begin = 0;
     const float* kept = nullptr;  ///< [chunks] of this head

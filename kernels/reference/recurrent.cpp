@@ -143,6 +143,7 @@ Numbers implicit_row(const Head& head, std::int64_t i) {
     };
     if (rule.chunk_size == 0) {
         for (std::int64_t j = i; j >= 0; --j) pass(j, 1.0);
+        if (head.input.direct != nullptr) row.back() += double{head.input.direct[head.h]};
         return row;
     }
     for (std::int64_t chunk = head.chunk(i); chunk >= 0; --chunk) {

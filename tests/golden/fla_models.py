@@ -27,7 +27,7 @@ def case(name, kind, tokens, file_type="F32", **options):
         traces = [fla_oracle.run(fla_oracle.load(folder, True), sequence, True) for sequence in tokens]
     data["logits"] = everything([trace.logits for trace in traces])
     data["attention"] = [everything([matrix(trace.sites[layer]) for trace in traces])
-                         for layer in range(config["num_hidden_layers"])]
+                         for layer in range(config["num_hidden_layers"]) if matrix(traces[0].sites[layer]) is not None]
     return f"fla-{name}", data
 
 
@@ -55,6 +55,8 @@ def cases():
     yield case("mamba2", "mamba2", two, head_dim=6, state_size=5)
     yield case("mamba2-groups-biases", "mamba2", one, head_dim=4, state_size=3, expand=1, n_groups=3, conv_kernel=2,
                use_bias=True, tie_word_embeddings=True)
+    yield case("mamba2-no-matrix", "mamba2", one, head_dim=6, state_size=4, n_groups=2, D_has_hdim=True, use_conv_bias=False,
+               norm_before_gate=True, dt_limit=[0.02, 0.7])
     yield case("transformer", "transformer", two, num_heads=4)
     yield case("transformer-norms-window", "transformer", one, num_heads=4, num_kv_heads=2, qkv_bias=True, qk_norm=True,
                window_size=3, rope_theta=100.0, tie_word_embeddings=True)

@@ -126,12 +126,26 @@ def differential_cases(two, one):
                change_config=models.old_rope)
 
 
+def mamba_cases(two, one):
+    sizes = dict(vocab_size=37, hidden_size=20, num_hidden_layers=2, num_heads=8, head_dim=5, state_size=6, n_groups=2,
+                 conv_kernel=3, layer_norm_epsilon=1e-3, pad_token_id=None, bos_token_id=None, eos_token_id=None)
+    yield case("mamba2", T.Mamba2ForCausalLM, T.Mamba2Config(**sizes), two)
+    yield case("mamba2-limits-biases", T.Mamba2ForCausalLM,
+               T.Mamba2Config(**sizes | dict(num_heads=6, expand=1, hidden_size=18, head_dim=3, n_groups=3), use_bias=True,
+                              use_conv_bias=False, tie_word_embeddings=True, time_step_limit=(0.3, 0.9)), one)
+    unsaid = ("layer_norm_epsilon", "expand", "conv_kernel", "use_bias", "use_conv_bias")
+    yield case("mamba2-unsaid", T.Mamba2ForCausalLM,
+               T.Mamba2Config(**sizes | dict(layer_norm_epsilon=1e-5, conv_kernel=4)), one,
+               change_config=lambda config: [config.pop(key) for key in unsaid])
+
+
 def cases():
     two, one = [ids(9, 37), ids(9, 37, 1)], [ids(13, 37)]
     yield from qwen_cases(two, one)
     yield from olmo_cases(two, one)
     yield from minimax_cases(two, one)
     yield from kimi_cases(two, one)
+    yield from mamba_cases(two, one)
     yield from differential_cases(two, one)
 
 

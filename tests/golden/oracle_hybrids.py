@@ -11,8 +11,9 @@ from contextlib import contextmanager
 import torch
 
 OPERATORS = ("torch_chunk_gated_delta_rule", "chunk_kimi_delta_attention")
+SCAN = "mamba2_chunk_scan"  # of values first, D included
 HYBRIDS = ("qwen3_next", "qwen3_5_text", "qwen3_5_moe_text", "qwen3_5", "qwen3_5_moe", "olmo_hybrid", "minimax", "diffllama",
-           "kimi_linear")
+           "kimi_linear", "mamba2")
 WITH_IMAGES = ("qwen3_5", "qwen3_5_moe")
 
 
@@ -30,7 +31,7 @@ def is_hybrid(model):
 
 
 def has_state(block):
-    return hasattr(block, "linear_attn") or type(block.self_attn).__name__ in (
+    return hasattr(block, "linear_attn") or hasattr(block, "mixer") or type(block.self_attn).__name__ in (
         "KimiLinearDeltaAttention", "MiniMaxLightningAttention")
 
 
@@ -73,7 +74,7 @@ def difference(module, weights):
 def watched(model, blocks, precise, record):
     """For one run: record(implicit) [B, H, L, L] of every layer with a state, as they come."""
     module = sys.modules[type(model).__module__]
-    saved = {name: getattr(module, name) for name in ("torch", *OPERATORS) if hasattr(module, name)}
+    saved = {name: getattr(module, name) for name in ("torch", SCAN, *OPERATORS) if hasattr(module, name)}
     handles = []
     for block in blocks:
         attention = getattr(block, "self_attn", None)
@@ -90,6 +91,12 @@ def watched(model, blocks, precise, record):
     for name in OPERATORS:
         if name in saved:
             setattr(module, name, through(saved[name]))
+    if SCAN in saved:
+        def scan(value, *others, **options):
+            record(saved[SCAN](unit(value), *others, **options | dict(return_final_states=False)).transpose(1, 2))
+            return saved[SCAN](value, *others, **options)
+
+        setattr(module, SCAN, scan)
     if precise:
         module.torch = Float64()
     try:

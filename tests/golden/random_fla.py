@@ -185,6 +185,8 @@ def cases():
         case("delta_net-sums", "delta_net", few, qk_activation="elu", qk_norm="sum", use_gate=True),
         case("delta_net-plain", "delta_net", few, use_short_conv=False, use_beta=False, allow_neg_eigval=False),
         case("retnet-one-key-head-open", "retnet", few, num_kv_heads=1, use_output_gate=False, use_short_conv=True),
+        case("mamba2-no-matrix", "mamba2", few, D_has_hdim=True, norm_before_gate=True, dt_limit=[0.1, 1.0]),
+        case("mamba2-no-norm", "mamba2", few, rmsnorm=False, use_conv_bias=False),
         case("mamba2-groups-biases", "mamba2", few, n_groups=2, use_bias=True, conv_kernel=3, norm_eps=1e-2),
         case("gla-groups-convolved", "gla", few, num_kv_heads=1, use_short_conv=True, clamp_min=-0.03, fuse_norm=False),
     ]

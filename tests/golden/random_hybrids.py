@@ -31,6 +31,9 @@ FAMILIES = {
         num_key_value_heads=6, linear_num_heads=3, linear_head_dim=8, linear_conv_kernel_dim=3, kv_lora_rank=13,
         qk_nope_head_dim=7, qk_rope_head_dim=6, v_head_dim=11, num_local_experts=12, num_experts_per_tok=3,
         n_group=4, topk_group=2, moe_intermediate_size=23, n_shared_experts=2, num_hidden_layers=6)),
+    "mamba2": (T.Mamba2ForCausalLM, T.Mamba2Config, {
+        key: SIZES[key] for key in ("vocab_size", "hidden_size", "bos_token_id", "eos_token_id", "pad_token_id")} | dict(
+        num_hidden_layers=3, num_heads=12, head_dim=8, state_size=11, n_groups=2, layer_norm_epsilon=1e-3, chunk_size=32)),
 }
 VISION = dict(hidden_size=8, intermediate_size=8, depth=1, num_heads=2, patch_size=4, out_hidden_size=48,
               num_position_embeddings=16)
@@ -138,6 +141,14 @@ def drawn(folder, seed, family):
     draw = random.Random(f"{family} {seed}")
     layers, heads = draw.randint(2, 5), draw.choice((2, 4, 6))
     flag = lambda: draw.random() < 0.5
+    if family == "mamba2":
+        wide = heads * draw.choice((2, 4, 6))
+        hybrid(folder, seed, family, dtype=draw.choice((torch.float32, torch.bfloat16)), shard=draw.choice((None, "20KB")),
+               num_hidden_layers=layers, hidden_size=wide, expand=2, num_heads=heads, head_dim=2 * wide // heads,
+               n_groups=draw.choice([n for n in range(1, heads + 1) if heads % n == 0]), state_size=draw.randint(1, 20),
+               conv_kernel=draw.randint(1, 5), use_bias=flag(), use_conv_bias=flag(), tie_word_embeddings=flag(),
+               time_step_limit=draw.choice(((0.0, float("inf")), (0.1, 1.0))))
+        return
     kinds = ["linear_attention", "full_attention"] + [draw.choice(("linear_attention", "full_attention"))
                                                       for _ in range(layers - 2)]
     draw.shuffle(kinds)
@@ -205,6 +216,9 @@ def cases():
         case("kimi-linear", "kimi_linear"),
         case("kimi-linear-stacked-bf16", "kimi_linear", few, as_computed=True, dtype=bf16, linear_num_heads=1),
         case("kimi-linear-ranked-old", "kimi_linear", few, q_lora_rank=17, change=old_kimi),
+        case("mamba2", "mamba2"),
+        case("mamba2-bf16-biases-limits", "mamba2", few, dtype=bf16, use_bias=True, use_conv_bias=False, n_groups=1,
+             conv_kernel=2, tie_word_embeddings=True, time_step_limit=(0.2, 2.0)),
     ]
     return listed + [Case(f"hybrid-{kind}-drawn", with_options(drawn, family=kind), lengths=(65, 130, 1)) for kind in FAMILIES
                      if not kind.endswith("images")]

@@ -249,9 +249,11 @@ namespace {
 struct Implicit {
     std::vector<float> dense;
     ImplicitStatistics statistics;
-    explicit Implicit(const RecurrentCase& c)
+    explicit Implicit(const RecurrentCase& c, const float* direct = nullptr)
         : dense(static_cast<std::size_t>(c.shape.batch * c.shape.heads * c.shape.length * c.shape.length), 777.0F) {
-        implicit_statistics(c.input(), statistics, dense.data());
+        RecurrentInput input = c.input();
+        input.direct = direct;
+        implicit_statistics(input, statistics, dense.data());
     }
 };
 
@@ -342,6 +344,28 @@ TEST_CASE("rows of padding have no weights", "[recurrent][implicit]") {
     CHECK(found.statistics.entropy_row_mean[2] == 0.0);
 }
 
+TEST_CASE("what goes beside the state is on the diagonal", "[recurrent][implicit]") {
+    const std::vector<float> direct{1.5F, -0.25F, 0.0F};
+    for (RecurrentRule rule : rules()) {
+        rule.length = {70, 33};
+        const RecurrentCase c({2, 3, 1, 70, 20, 5}, rule);
+        INFO(text_of(c));
+        const double tolerance = implicit_tolerance(c.shape);
+        const Implicit found(c, direct.data());
+        Implicit expected(c);
+        for (std::size_t n = 0; n < 6; ++n)
+            for (std::size_t i = 0; i < static_cast<std::size_t>(rule.length[n / 3]); ++i)
+                expected.dense[(n * 70 + i) * 70 + i] += direct[n % 3];
+        compare("matrix", found.dense, expected.dense, tolerance);
+        const Forced forced("reference");
+        const Implicit formula(c, direct.data());
+        compare("matrix of the formula", found.dense, formula.dense, tolerance);
+        compare("entropy", found.statistics.entropy, formula.statistics.entropy, 90.0 * tolerance * 70.0);
+        compare("concentration", found.statistics.concentration, formula.statistics.concentration,
+                8.0 * tolerance * std::sqrt(70.0));
+    }
+}
+
 TEST_CASE("every SIMD target walks the same rows, in any number of threads", "[recurrent][implicit][targets]") {
     const RecurrentCase c({1, 2, 1, 83, 18, 5}, chunk_rules(16)[4]);
     for (const std::string& name : available_backends()) {
@@ -405,10 +429,13 @@ TEST_CASE("recurrent attention refuses what does not fit, and a flag cancels", "
     CHECK_THROWS_AS(implicit_weights(c.input(), 0, 2, 0, 1, 0, 1, dense.data()), Error);
     CHECK_THROWS_AS(implicit_weights(c.input(), 0, 0, 0, 21, 0, 1, dense.data()), Error);
     CHECK_THROWS_AS(implicit_weights(c.input(), 0, 0, 0, 1, 0, 1, nullptr), Error);
-    const std::atomic<bool> cancel{true};
     RecurrentInput input = c.input();
-    input.cancel = &cancel;
     ImplicitStatistics statistics;
+    input.direct = output.data();
+    CHECK_THROWS_AS(implicit_statistics(input, statistics, nullptr), Error);  // there are chunks
+    const std::atomic<bool> cancel{true};
+    input.cancel = &cancel;
+    input.direct = nullptr;
     CHECK_THROWS_AS(recurrent_forward(input, view, {}, nullptr), Cancelled);
     CHECK_THROWS_AS(implicit_statistics(input, statistics, nullptr), Cancelled);
     CHECK_THROWS_AS(implicit_weights(input, 0, 0, 0, 1, 0, 1, dense.data()), Cancelled);

@@ -230,7 +230,9 @@ at::Tensor recur(const Recurrence& what, RecurrentCache* cache, SiteIndex site, 
     Recurrence own = what;
     if (context.lengths) own.rule.length = *context.lengths;
     const kernels::RecurrentRule rule = rule_of(own, cache ? cache->open : 0);
-    const auto wanted = context.probe ? context.probe->implicit_request(site) : model::Probe::Implicit::nothing;
+    const bool has_matrix = !own.direct.defined() || own.direct.numel() == own.value.size(1);
+    const auto wanted =
+        context.probe && has_matrix ? context.probe->implicit_request(site) : model::Probe::Implicit::nothing;
     if (wanted != model::Probe::Implicit::nothing && cache && cache->now.defined()) {
         throw Error(ErrorCode::unsupported, "implicit attention", "expected a text that is measured whole",
                     "found a cache, which holds a state and no tokens");
@@ -245,7 +247,7 @@ at::Tensor recur(const Recurrence& what, RecurrentCache* cache, SiteIndex site, 
     else
         output = by_kernel(own, rule, cache, context.cancellation);
     if (own.direct.defined())
-        output = output + side_by_side(own.value * own.direct.to(own.value.scalar_type()).view({1, heads, 1, 1}));
+        output = output + side_by_side(own.value * own.direct.to(own.value.scalar_type()).view({1, heads, 1, -1}));
     if (wanted != model::Probe::Implicit::nothing || context.wants("head_output")) {
         const at::Tensor by_head = as_heads(output, heads);
         context.announce("head_output", by_head);

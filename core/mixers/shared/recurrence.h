@@ -24,8 +24,8 @@ struct Recurrence {
     at::Tensor kept;              ///< [B, H, chunks], the factor of each NAtS-L chunk; undefined: no chunks
     kernels::RecurrentRule rule;  ///< decay, kept, chunk_begin, chunks and length are filled in by recur()
     bool dropped_too = false;     ///< chunks with factor 0 get a gradient, too (score_gradient_all)
-    /// What row i's implicit matrix is a sum over, where o_i = A v + more (Mamba2's D on the diagonal): [H] or
-    /// undefined.
+    /// Of a token's own value, beside what the state gives (Mamba2's D): [H], on the implicit matrix's diagonal; or [H
+    /// * dv], where there is no such matrix; or undefined.
     at::Tensor direct;
 };
 

@@ -38,6 +38,7 @@ KernelInput::KernelInput(const Recurrence& what, kernels::RecurrentRule rule_of_
     value = narrow(what.value);
     write = floats(what.write);
     log_decay = floats(what.log_decay);
+    direct = floats(what.direct);
     if (what.kept.defined()) {
         const at::Tensor kept = what.kept.detach().to(at::kFloat).contiguous();
         rule.kept.assign(kept.const_data_ptr<float>(), kept.const_data_ptr<float>() + kept.numel());
@@ -48,7 +49,8 @@ KernelInput::KernelInput(const Recurrence& what, kernels::RecurrentRule rule_of_
              numbers_view(write),
              numbers_view(log_decay),
              &rule,
-             cancellation ? cancellation->flag() : nullptr};
+             cancellation ? cancellation->flag() : nullptr,
+             direct.defined() ? direct.const_data_ptr<float>() : nullptr};
 }
 
 }  // namespace headscope::mixers

@@ -16,7 +16,7 @@ kernels::RecurrentRule rule_of(const Recurrence& what, std::int64_t open);
 
 /// What the kernels read, and the tensors that it points into: float64 is made float32.
 struct KernelInput {
-    at::Tensor query, key, value, write, log_decay;
+    at::Tensor query, key, value, write, log_decay, direct;
     kernels::RecurrentRule rule;
     kernels::RecurrentInput input;
 

@@ -101,6 +101,16 @@ TensorNames fla_names(const ModelConfig& config);
 /// The same with the norm's two names of RetNet and GLA.
 TensorNames fla_linear_names(const ModelConfig& config);
 
+/// Heads of Mamba2 under a family's keys.
+struct Mamba2Heads {
+    std::int64_t heads, head_size, state_size, groups, taps;
+};
+/// Refuses, by `groups_key`, groups that do not divide the heads.
+void set_mamba2_heads(ModelConfig& config, const ConfigReader& reader, const Mamba2Heads& sizes,
+                      const std::string& groups_key);
+/// The bounds of dt that `key` has; none where the file has not.
+void read_step_limit(ModelConfig& config, const ConfigReader& reader, const std::string& key);
+
 // BART's, which the others of its names start from. What the file leaves out: `sizes` (0: it must not), and a start
 // token, which counts where the vocabulary has it.
 struct BartDefaults {

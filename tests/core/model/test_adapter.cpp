@@ -97,10 +97,10 @@ TEST_CASE("Infinity in a configuration hides neither the family nor the tensors"
     const TemporaryFolder folder;
     const TinyCheckpoint base = test::golden_checkpoint("adapter-llama");
     base.write(folder.path());
-    test::write_file(folder / "config.json", R"({"model_type": "mamba2", "time_step_limit": [0.0, Infinity]})");
+    test::write_file(folder / "config.json", R"({"model_type": "rwkv", "time_step_limit": [0.0, Infinity]})");
     const auto file = Checkpoint::open(folder.path());
     REQUIRE(file->tensors().size() == base.tensors.size());
-    REQUIRE_THROWS_MATCHES(model::inspect(*file), Error, IsError(ErrorCode::unsupported, "found \"mamba2\""));
+    REQUIRE_THROWS_MATCHES(model::inspect(*file), Error, IsError(ErrorCode::unsupported, "found \"rwkv\""));
     std::string text = base.config.dump();
     text.insert(1, R"("some_limit": -Infinity, "other": NaN, )");
     test::write_file(folder / "config.json", text);

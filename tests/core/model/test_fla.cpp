@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/mixers/types/linear_attention.h"
+#include "core/mixers/types/mamba2.h"
 #include "core/model/recipe.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/model/golden_matrices.h"
@@ -41,7 +42,7 @@ TEST_CASE("Folders of flash-linear-attention give the logits and matrices of its
     for (const char* name :
          {"gated-deltanet", "gated-deltanet-hybrid", "gated-deltanet-windows", "delta-net", "delta-net-gate-sums",
           "delta-net-plain", "retnet", "retnet-groups-open", "retnet-two-parts", "gla", "gla-groups-convolved",
-          "transformer", "transformer-norms-window"}) {
+          "mamba2", "mamba2-groups-biases", "mamba2-no-matrix", "transformer", "transformer-norms-window"}) {
         INFO(name);
         const GoldenModel golden = test::golden_model(std::string("fla-") + name);
         for (const auto precision : {LoadAs::float32, LoadAs::float64}) {
@@ -72,6 +73,11 @@ TEST_CASE("A setting of flash-linear-attention read wrongly would show", "[model
         {"delta-net-gate-sums", "/qk_norm", "l2"},
         {"delta-net-plain", "/qk_activation", nullptr},
         {"retnet", "/norm_eps", 1e-2},
+        {"mamba2", "/norm_eps", 1e-2},
+        {"mamba2", "/norm_before_gate", true},
+        {"mamba2", "/rmsnorm", false},
+        {"mamba2", "/dt_limit", json::array({0.0, 0.05})},
+        {"mamba2-groups-biases", "/dt_limit", json::array({0.5, {{"__float__", "Infinity"}}})},
         {"gla-groups-convolved", "/clamp_min", -0.043},
         {"gla-groups-convolved", "/clamp_min", nullptr},
         {"transformer", "/rope_theta", 100.0},
@@ -131,6 +137,20 @@ TEST_CASE("What a file of flash-linear-attention leaves out is that library's de
     CHECK(gla.mixer_options.get<std::int64_t>(mixers::kGla, "conv_size") == 0);
     CHECK(read(with("gla", "use_short_conv", true)).mixer_options.get<std::int64_t>(mixers::kGla, "conv_size") == 4);
 
+    const ModelConfig mamba = read({{"model_type", "mamba2"}});
+    CHECK(mamba.layers == 48);
+    CHECK(mamba.feed_forward == 0);
+    CHECK(mamba.norm_epsilon == 1e-5);
+    CHECK(mamba.mixer_options.get<std::int64_t>(mixers::kMamba2, "num_heads") == 64);
+    CHECK(mamba.mixer_options.get<std::int64_t>(mixers::kMamba2, "num_groups") == 1);
+    CHECK(mamba.state_space == model::StateSpaceConfig());
+    // transformers' own, which one of two keys marks.
+    const ModelConfig other = read({{"model_type", "mamba2"}, {"layer_norm_epsilon", 1e-3}});
+    CHECK(other.vocabulary == 32768);
+    CHECK(other.layers == 64);
+    CHECK(other.mixer_options.get<std::int64_t>(mixers::kMamba2, "num_heads") == 128);
+    CHECK(other.mixer_options.get<std::int64_t>(mixers::kMamba2, "num_groups") == 8);
+
     const ModelConfig softmax = read({{"model_type", "transformer"}});
     CHECK(softmax.heads == 32);
     CHECK(softmax.key_value_heads == 32);
@@ -185,6 +205,15 @@ TEST_CASE("What flash-linear-attention refuses, or has and is not built, is refu
     refuses(with("delta_net", "expand_k", 0.3), ErrorCode::mismatch, "expand_k");
     refuses(with("gated_deltanet", "expand_v", 0.501), ErrorCode::mismatch, "expand_v");
     refuses(with("gated_deltanet", "num_v_heads", 8), ErrorCode::mismatch, "num_v_heads");
+    refuses(with("mamba2", "head_dim", 48), ErrorCode::mismatch, "expand");
+    refuses(with("mamba2", "n_groups", 3), ErrorCode::mismatch, "n_groups");
+    refuses(with("mamba2", "hidden_act", "gelu"), ErrorCode::unsupported, "hidden_act");
+    refuses(with("mamba2", "dt_limit", json::array({0.1})), ErrorCode::mismatch, "dt_limit");
+    refuses(with("mamba2", "dt_limit", json::array({0.2, 0.1})), ErrorCode::mismatch, "dt_limit");
+    refuses(with("mamba2", "time_step_limit", json::array({{{"__float__", "Infinity"}}, 1})), ErrorCode::mismatch,
+            "time_step_limit");
+    const json heads{{"model_type", "mamba2"}, {"layer_norm_epsilon", 1e-5}, {"num_heads", 64}};
+    refuses(heads, ErrorCode::mismatch, "num_heads");
     refuses(with("gla", "num_kv_heads", 3), ErrorCode::mismatch, "num_kv_heads");
     refuses(with("transformer", "num_kv_heads", 5), ErrorCode::mismatch, "num_kv_heads");
     refuses(attn("all"), ErrorCode::mismatch, "attn");

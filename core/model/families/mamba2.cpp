@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Mamba2 (Dao and Gu, arXiv 2405.21060): blocks of a norm and the mixer alone. transformers and flash-linear-attention
+// (version 0.6.0) share its model_type and the names of its tensors, not what a missing key means.
+#include <cmath>
+
+#include "core/mixers/types/mamba2.h"
+#include "core/model/families/families.h"
+
+namespace headscope::model {
+
+void set_mamba2_heads(ModelConfig& config, const ConfigReader& reader, const Mamba2Heads& sizes,
+                      const std::string& groups_key) {
+    if (sizes.heads % sizes.groups != 0)
+        reader.refuse(groups_key, "a divisor of the number of heads (" + std::to_string(sizes.heads) + ")");
+    const auto set = [&config](const char* key, std::int64_t value) {
+        config.mixer_options.set(mixers::kMamba2, key, value);
+    };
+    set("num_heads", sizes.heads);
+    set("head_dim", sizes.head_size);
+    set("state_size", sizes.state_size);
+    set("num_groups", sizes.groups);
+    set("conv_size", sizes.taps);
+}
+
+void read_step_limit(ModelConfig& config, const ConfigReader& reader, const std::string& key) {
+    const auto limit = reader.range(key);
+    if (!limit) return;
+    if (limit->second <= 0) reader.refuse(key, "an end above 0");
+    config.state_space.least_step = limit->first;
+    config.state_space.most_step = limit->second;
+}
+
+namespace {
+
+/// `expand` times the hidden size over `head_dim`, which num_heads must be where the file has it.
+std::int64_t read_heads(const ConfigReader& reader, const ModelConfig& config, bool transformers) {
+    const double inner = std::floor(static_cast<double>(config.hidden) * reader.positive("expand", 2));
+    const auto whole = inner < 1e9 ? static_cast<std::int64_t>(inner) : 0;
+    const std::int64_t heads = whole / config.head_size;
+    if (heads < 1 || heads > kMostHeads || heads * config.head_size != whole) {
+        reader.refuse("expand", "hidden_size (" + std::to_string(config.hidden) + ") times that to be at most " +
+                                    std::to_string(kMostHeads) + " heads of head_dim (" +
+                                    std::to_string(config.head_size) + ")");
+    }
+    if (transformers && reader.size("num_heads", 128) != heads)
+        reader.refuse("num_heads", "hidden_size * expand / head_dim, " + std::to_string(heads));
+    return heads;
+}
+
+ModelConfig read(const ConfigReader& reader) {
+    const bool transformers = reader.has("layer_norm_epsilon") || reader.has("time_step_limit");
+    const SizeKeys keys;
+    ModelConfig config;
+    config.vocabulary = reader.size(keys.vocabulary, transformers ? 32'768 : 32'000);
+    config.hidden = reader.size(keys.hidden, transformers ? 4096 : 2048);
+    config.layers = reader.size(keys.layers, transformers ? 64 : 48);
+    if (config.layers > kMostLayers) reader.refuse(keys.layers, "at most " + std::to_string(kMostLayers));
+    config.head_size = reader.size("head_dim", 64);
+    config.heads = config.key_value_heads = read_heads(reader, config, transformers);
+    set_mamba2_heads(config, reader,
+                     {config.heads, config.head_size, reader.size("state_size", 128),
+                      reader.size("n_groups", transformers ? 8 : 1), reader.size("conv_kernel", 4)},
+                     "n_groups");
+    config.mixers.assign(static_cast<std::size_t>(config.layers), mixers::kMamba2.name);
+    if (read_activation(reader, "hidden_act", "silu") != Activation::silu) reader.unsupported("hidden_act", "silu");
+    config.activation = Activation::silu;
+    config.gated_feed_forward = true;  // of which there is none
+    config.norm = NormKind::rms;
+    config.norm_epsilon = reader.positive(transformers ? "layer_norm_epsilon" : "norm_eps", 1e-5);
+    config.positions = PositionKind::none;
+    config.tied_head = reader.boolean("tie_word_embeddings", false);
+    const double deviation = reader.number("initializer_range", config.initializer_range);
+    if (deviation > 0) config.initializer_range = deviation;
+    StateSpaceConfig& choices = config.state_space;
+    choices.projection_bias = config.output_bias = reader.boolean("use_bias", false);
+    choices.taps_bias = reader.boolean("use_conv_bias", true);
+    read_step_limit(config, reader, transformers ? "time_step_limit" : "dt_limit");
+    if (transformers) return config;
+    choices.normed = reader.boolean("rmsnorm", true);
+    choices.norm_first = reader.boolean("norm_before_gate", false);
+    choices.direct_by_number = reader.boolean("D_has_hdim", false);
+    if (reader.has("attnres_block_size")) reader.unsupported("attnres_block_size", "none: residuals are plain sums");
+    return config;
+}
+
+TensorNames names(const ModelConfig&) {
+    TensorNames names;
+    names.keys.heads = "num_heads";
+    names.prefixes = {"backbone.", ""};
+    names.token_embedding = "embeddings";
+    names.layer = "layers.{}.";
+    names.in_layer.input_norm = "norm";
+    names.in_layer.recurrent.stem = "mixer.";
+    names.in_layer.recurrent.keys.groups = "2 * n_groups * state_size";
+    names.in_layer.recurrent.keys.taps = "conv_kernel";
+    names.in_layer.output = "mixer.out_proj";
+    names.final_norm = "norm_f";
+    names.head = "lm_head";
+    return names;
+}
+
+}  // namespace
+
+const Family kMamba2Model{"mamba2",
+                          {"mamba2"},
+                          "Mamba2, of transformers or flash-linear-attention: a state that decays, no feed-forward",
+                          read,
+                          names};
+
+}  // namespace headscope::model
