@@ -46,8 +46,9 @@ enum class FusedLayout { concatenated, by_head, by_group };
 /// whole names; or each expert's own three, in which {} is its number.
 struct ExpertNames {
     std::string router;
-    std::string gate_up;   ///< [experts, 2 * inner, hidden], or
-    std::string gate, up;  ///< each [inner, hidden]
+    std::string gate_up;  ///< [experts, 2 * inner, hidden], or
+    std::string gate,
+        up;  ///< each [inner, hidden]; without gates `gate` is empty, and gate_up [experts, inner, hidden]
     std::string down;
     bool input_first = false;  ///< of two tensors: each expert's are [in, out] (Llama 4)
     std::string choice_bias;   ///< a whole name, ExpertRouting::choice_bias

@@ -22,7 +22,9 @@ def case(name, model_class, config, tokens, **options):
     name, data = models.case(f"hybrid-{name}", model_class, config, tokens, prepare=held.append, **options)
     traces = [oracle.run(held[0], sequence, True) for sequence in tokens]
     data["logits"] = everything([trace.logits for trace in traces])
-    data["attention"] = [everything([matrix(trace.sites[site]) for trace in traces]) for site in range(len(traces[0].sites))]
+    # A convolution has none.
+    data["attention"] = [everything([matrix(trace.sites[site]) for trace in traces])
+                         for site, first in enumerate(traces[0].sites) if matrix(first) is not None]
     return name, data
 
 
@@ -118,6 +120,20 @@ def kimi_cases(two, one):
                as_computed=True)
 
 
+def lfm2_cases(two, one):
+    sizes = {key: value for key, value in SIZES.items() if key != "rms_norm_eps"} | dict(
+        num_hidden_layers=3, norm_eps=1e-3, block_multiple_of=4, rope_parameters={"rope_type": "default", "rope_theta": 500.0},
+        layer_types=["conv", "full_attention", "conv"])
+    yield case("lfm2", T.Lfm2ForCausalLM, T.Lfm2Config(**sizes), two)
+    yield case("lfm2-biases-old", T.Lfm2ForCausalLM,
+               T.Lfm2Config(**sizes | dict(conv_L_cache=4, block_auto_adjust_ff_dim=False), conv_bias=True,
+                            tie_word_embeddings=False), one, change_config=random_hybrids.published_lfm2)
+    yield case("lfm2-scaled-unsaid", T.Lfm2ForCausalLM,
+               T.Lfm2Config(**sizes | dict(block_ffn_dim_multiplier=1.7, layer_types=["full_attention"] * 3, head_dim=4)),
+               one, change_config=lambda config: [config.pop(key) for key in (
+                   "layer_types", "rope_parameters", "conv_L_cache", "conv_bias")] and config.update(rope_theta=500.0))
+
+
 def differential_cases(two, one):
     sizes = SIZES | dict(rope_parameters={"rope_type": "default", "rope_theta": 500.0})
     yield case("diffllama", T.DiffLlamaForCausalLM, T.DiffLlamaConfig(**sizes), two)
@@ -145,7 +161,12 @@ def cases():
     yield from olmo_cases(two, one)
     yield from minimax_cases(two, one)
     yield from kimi_cases(two, one)
+<<<<<<< HEAD
     yield from mamba_cases(two, one)
+||||||| f462443
+=======
+    yield from lfm2_cases(two, one)
+>>>>>>> w25-mamc
     yield from differential_cases(two, one)
 
 

@@ -328,7 +328,7 @@ def run(model, tokens, precise):
             record_implicit(oracle_hybrids.difference(own, weights[None].detach()))
 
     def record_implicit(weights):
-        sites.append(Site(implicit=weights[0].detach().double().numpy()))
+        sites.append(Site() if weights is None else Site(implicit=weights[0].detach().double().numpy()))
 
     states = {}
     for layer, block in enumerate(blocks(model)):

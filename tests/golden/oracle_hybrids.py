@@ -13,7 +13,13 @@ import torch
 OPERATORS = ("torch_chunk_gated_delta_rule", "chunk_kimi_delta_attention")
 SCAN = "mamba2_chunk_scan"  # of values first, D included
 HYBRIDS = ("qwen3_next", "qwen3_5_text", "qwen3_5_moe_text", "qwen3_5", "qwen3_5_moe", "olmo_hybrid", "minimax", "diffllama",
+<<<<<<< HEAD
            "kimi_linear", "mamba2")
+||||||| f462443
+           "kimi_linear")
+=======
+           "kimi_linear", "lfm2")
+>>>>>>> w25-mamc
 WITH_IMAGES = ("qwen3_5", "qwen3_5_moe")
 
 
@@ -31,8 +37,17 @@ def is_hybrid(model):
 
 
 def has_state(block):
+<<<<<<< HEAD
     return hasattr(block, "linear_attn") or hasattr(block, "mixer") or type(block.self_attn).__name__ in (
         "KimiLinearDeltaAttention", "MiniMaxLightningAttention")
+||||||| f462443
+    return hasattr(block, "linear_attn") or type(block.self_attn).__name__ in (
+        "KimiLinearDeltaAttention", "MiniMaxLightningAttention")
+=======
+    """Or a convolution: whatever has no softmax attention."""
+    attention = getattr(block, "self_attn", None)
+    return attention is None or type(attention).__name__ in ("KimiLinearDeltaAttention", "MiniMaxLightningAttention")
+>>>>>>> w25-mamc
 
 
 def make_precise(module):
@@ -72,7 +87,7 @@ def difference(module, weights):
 
 @contextmanager
 def watched(model, blocks, precise, record):
-    """For one run: record(implicit) [B, H, L, L] of every layer with a state, as they come."""
+    """For one run: record(implicit) [B, H, L, L] of every layer with a state, as they come; None of a convolution."""
     module = sys.modules[type(model).__module__]
     saved = {name: getattr(module, name) for name in ("torch", SCAN, *OPERATORS) if hasattr(module, name)}
     handles = []
@@ -81,6 +96,8 @@ def watched(model, blocks, precise, record):
         if type(attention).__name__ == "MiniMaxLightningAttention":
             handles.append(attention.qkv_proj.register_forward_hook(
                 lambda _, inputs, output, own=attention: record(lightning(own, output))))
+        if type(getattr(block, "conv", None)).__name__ == "Lfm2ShortConv":
+            handles.append(block.conv.register_forward_hook(lambda *_: record(None)))
 
     def through(operator):
         def call(query, key, value, **options):

@@ -34,6 +34,9 @@ FAMILIES = {
     "mamba2": (T.Mamba2ForCausalLM, T.Mamba2Config, {
         key: SIZES[key] for key in ("vocab_size", "hidden_size", "bos_token_id", "eos_token_id", "pad_token_id")} | dict(
         num_hidden_layers=3, num_heads=12, head_dim=8, state_size=11, n_groups=2, layer_norm_epsilon=1e-3, chunk_size=32)),
+    "lfm2": (T.Lfm2ForCausalLM, T.Lfm2Config, {key: value for key, value in SIZES.items() if key != "rms_norm_eps"} | dict(
+        norm_eps=1e-3, conv_L_cache=3, block_multiple_of=16, rope_parameters={"rope_type": "default", "rope_theta": 1000.0},
+        layer_types=["conv", "full_attention", "conv", "full_attention"])),
 }
 VISION = dict(hidden_size=8, intermediate_size=8, depth=1, num_heads=2, patch_size=4, out_hidden_size=48,
               num_position_embeddings=16)
@@ -70,13 +73,13 @@ def settle(model, family, seed, gain):
                 parameter.copy_(noise)
             elif name.endswith("dt_bias"):
                 parameter.copy_(2 * noise - 1)
-            elif "conv1d" in name:
+            elif "conv1d" in name or name.endswith("conv.conv.weight"):
                 parameter.copy_(noise / parameter.shape[-1] ** 0.5)
             elif ".lambda_" in name:
                 parameter.copy_(0.3 * noise)
             elif "experts." in name and parameter.dim() == 3:
                 parameter.copy_(noise / parameter.shape[2] ** 0.5)
-            elif any(part in name for part in ("q_norm", "k_norm")):
+            elif any(part in name for part in ("q_norm", "k_norm", "q_layernorm", "k_layernorm")):
                 parameter *= gain
             if family.startswith("qwen3") and name.replace("language_model.", "").endswith(".weight") and any(
                     part in name for part in FROM_ZERO + ("language_model.norm",)):
@@ -136,6 +139,19 @@ def old_kimi(folder):
     edit_config(folder, published_kimi)
 
 
+def published_lfm2(config):
+    """As Liquid AI has it: layers with attention in a list, and other names of two keys."""
+    types = config.pop("layer_types")
+    config["full_attn_idxs"] = [layer for layer, kind in enumerate(types) if kind == "full_attention"]
+    config["rope_theta"] = config.pop("rope_parameters")["rope_theta"]
+    config["tie_embedding"] = config.pop("tie_word_embeddings")
+    config["block_ff_dim"] = config.pop("intermediate_size")
+
+
+def old_lfm2(folder):
+    edit_config(folder, published_lfm2)
+
+
 def drawn(folder, seed, family):
     """Sizes and switches at random: another model with each --seed of acceptance.py."""
     draw = random.Random(f"{family} {seed}")
@@ -149,8 +165,8 @@ def drawn(folder, seed, family):
                conv_kernel=draw.randint(1, 5), use_bias=flag(), use_conv_bias=flag(), tie_word_embeddings=flag(),
                time_step_limit=draw.choice(((0.0, float("inf")), (0.1, 1.0))))
         return
-    kinds = ["linear_attention", "full_attention"] + [draw.choice(("linear_attention", "full_attention"))
-                                                      for _ in range(layers - 2)]
+    both = ("conv" if family == "lfm2" else "linear_attention", "full_attention")
+    kinds = list(both) + [draw.choice(both) for _ in range(layers - 2)]
     draw.shuffle(kinds)
     size = draw.choice((4, 8, 12))
     options = dict(vocab_size=draw.randint(104, 140), num_hidden_layers=layers, num_attention_heads=heads, hidden_size=heads * size,
@@ -174,6 +190,9 @@ def drawn(folder, seed, family):
     if family == "minimax":
         options |= {f"{part}_{which}_factor": draw.choice((0.5, 1.0, 2.5)) for part in ("full_attn", "linear_attn", "mlp")
                     for which in ("alpha", "beta")} | dict(sliding_window=draw.choice((None, 9)))
+    if family == "lfm2":
+        options |= dict(conv_L_cache=draw.randint(1, 5), conv_bias=flag(), block_auto_adjust_ff_dim=flag(),
+                        block_ffn_dim_multiplier=draw.choice((None, 0.7, 1.3)))
     if family == "kimi_linear":
         options |= dict(num_key_value_heads=heads, linear_num_heads=draw.randint(1, 4), linear_head_dim=draw.randint(3, 8),
                         q_lora_rank=draw.choice((None, 9)), tie_word_embeddings=False)
@@ -219,6 +238,9 @@ def cases():
         case("mamba2", "mamba2"),
         case("mamba2-bf16-biases-limits", "mamba2", few, dtype=bf16, use_bias=True, use_conv_bias=False, n_groups=1,
              conv_kernel=2, tie_word_embeddings=True, time_step_limit=(0.2, 2.0)),
+        case("lfm2", "lfm2"),
+        case("lfm2-bf16-biases-old", "lfm2", few, dtype=bf16, shard="40KB", conv_bias=True, tie_word_embeddings=False,
+             conv_L_cache=4, block_auto_adjust_ff_dim=False, change=old_lfm2),
     ]
     return listed + [Case(f"hybrid-{kind}-drawn", with_options(drawn, family=kind), lengths=(65, 130, 1)) for kind in FAMILIES
                      if not kind.endswith("images")]

@@ -79,6 +79,12 @@ LayerNames gated_delta_names(const LayerNames& softmax);
 ModelConfig read_qwen_hybrid(const ConfigReader& reader, const SizeDefaults& sizes);
 void name_shared_qwen_expert(TensorNames& names);
 
+// Mamba2 beside attention: what a family's config.json calls its sizes, and with it the names of its parts.
+struct Mamba2Keys {
+    std::string heads, head_size, state_size, groups, taps;
+};
+RecurrentNames mamba2_names(const std::string& stem, const Mamba2Keys& keys);
+
 // What the models of flash-linear-attention (version 0.6.0) have in common; `defaults` are what a file leaves out.
 struct FlaDefaults {
     std::int64_t layers = 24, heads = 0;

@@ -38,6 +38,9 @@ const std::vector<std::string> kHybrids{"qwen3-next",
                                         "olmo-hybrid",
                                         "olmo-hybrid-no-positions-unsaid",
                                         "olmo-hybrid-plain-steps",
+                                        "lfm2",
+                                        "lfm2-biases-old",
+                                        "lfm2-scaled-unsaid",
                                         "minimax",
                                         "minimax-window-unsaid",
                                         "kimi-linear",
@@ -113,6 +116,27 @@ TEST_CASE("Hybrid models read a text in pieces as they read it at once", "[model
                   test::kFloatError * largest_value(golden.logits));
         }
     }
+}
+
+TEST_CASE("A convolution's site has no numbers, and its cache the tokens that it reaches", "[model][decoding]") {
+    const auto model = golden_of("lfm2").checkpoint.build();
+    REQUIRE(model->sites().size() == 3);
+    CHECK_FALSE(model->sites()[0].has_matrix);
+    CHECK_FALSE(model->sites()[0].has_implicit);
+    CHECK(model->sites()[1].has_matrix);
+    const auto cache = model->new_cache();
+    model::ForwardOptions options;
+    options.cache = cache.get();
+    const at::Tensor ids = golden_of("lfm2").batch.ids;
+    const auto bytes_after = [&](std::int64_t first, std::int64_t count) {
+        model->forward({ids.narrow(1, first, count), {}, {}}, options);
+        return cache->bytes();
+    };
+    const std::int64_t before = bytes_after(0, 4), after = bytes_after(4, 1);
+    // Two layers hold two inputs of 20 channels; one layer keys and values of 2 heads of 6, token by token.
+    const std::int64_t number = ids.size(0) * static_cast<std::int64_t>(sizeof(float));
+    CHECK(before >= number * (2 * 2 * 20 + 4 * 2 * 2 * 6));
+    CHECK(cache->clone()->bytes() == after);
 }
 
 TEST_CASE("What lies beyond a text's end changes nothing in a hybrid model", "[model]") {
@@ -196,6 +220,9 @@ TEST_CASE("A setting of a hybrid model read wrongly would show", "[model][golden
         {"olmo-hybrid", "/rms_norm_eps", 1e-2},
         {"olmo-hybrid-no-positions-unsaid", "/rope_parameters/rope_theta", 10000.0},
         {"olmo-hybrid-plain-steps", "/linear_allow_neg_eigval", nullptr},
+        {"lfm2", "/norm_eps", 1e-2},
+        {"lfm2", "/rope_parameters/rope_theta", 60.0},
+        {"lfm2-biases-old", "/rope_theta", nullptr},
         {"minimax", "/full_attn_alpha_factor", 1.0},
         {"minimax", "/full_attn_beta_factor", 1.0},
         {"minimax", "/linear_attn_alpha_factor", 0.5},
@@ -262,6 +289,19 @@ TEST_CASE("What the file of a hybrid model leaves out is as in transformers", "[
     CHECK(read(with("olmo_hybrid", "rope_parameters", {{"rope_theta", nullptr}})).positions ==
           model::PositionKind::none);
     CHECK(read(with("olmo_hybrid", "num_hidden_layers", 2)).mixers.back() == "standard");
+    const ModelConfig lfm2 = read({{"model_type", "lfm2"}});
+    CHECK(lfm2.tied_head);
+    CHECK(lfm2.rope.theta == 1e6);
+    CHECK(lfm2.convolution_taps == 3);
+    CHECK_FALSE(lfm2.output_bias);
+    CHECK(lfm2.feed_forward == 8192);
+    CHECK(lfm2.mixers.at(0) == "standard");
+    CHECK(read(with("lfm2", "full_attn_idxs", {1, 3})).mixers.at(2) == "short_convolution");
+    CHECK(read(with("lfm2", "block_auto_adjust_ff_dim", false)).feed_forward == 12288);
+    CHECK(read(with("lfm2", "block_ff_dim", 3000)).feed_forward == 2048);
+    CHECK(read(with("lfm2", "block_ffn_dim_multiplier", 1.01)).feed_forward == 8448);
+    CHECK(read(with("lfm2", "block_ffn_dim_multiplier", nullptr)).feed_forward == 8192);
+    CHECK_FALSE(read(with("lfm2", "tie_embedding", false)).tied_head);
     const ModelConfig minimax = read({{"model_type", "minimax"}});
     CHECK(minimax.mixers.at(0) == "standard");
     CHECK(minimax.mixers.at(1) == "lightning");
@@ -294,6 +334,10 @@ TEST_CASE("What of a hybrid model is not built, or cannot be, is refused by its 
     refuses("qwen3_next", "linear_num_value_heads", 24, ErrorCode::mismatch);
     refuses("qwen3_next", "linear_conv_kernel_dim", 65, ErrorCode::mismatch);
     refuses("qwen3_5", "text_config", nullptr, ErrorCode::mismatch);
+    refuses("lfm2", "layer_types", {"conv"}, ErrorCode::mismatch);
+    refuses("lfm2", "layer_types", json(32, "sliding_attention"), ErrorCode::unsupported);
+    refuses("lfm2", "conv_L_cache", 65, ErrorCode::mismatch);
+    refuses("lfm2", "block_ffn_dim_multiplier", 1e9, ErrorCode::mismatch);
     refuses("olmo_hybrid", "head_dim", 96, ErrorCode::mismatch);
     refuses("olmo_hybrid", "layer_types", json(32, "linear_attention"), ErrorCode::mismatch);
     refuses("kimi_linear", "mla_use_nope", false, ErrorCode::unsupported);
