@@ -13,13 +13,7 @@ import torch
 OPERATORS = ("torch_chunk_gated_delta_rule", "chunk_kimi_delta_attention")
 SCAN = "mamba2_chunk_scan"  # of values first, D included
 HYBRIDS = ("qwen3_next", "qwen3_5_text", "qwen3_5_moe_text", "qwen3_5", "qwen3_5_moe", "olmo_hybrid", "minimax", "diffllama",
-<<<<<<< HEAD
-           "kimi_linear", "mamba2")
-||||||| f462443
-           "kimi_linear")
-=======
-           "kimi_linear", "lfm2")
->>>>>>> w25-mamc
+           "kimi_linear", "mamba2", "bamba", "granitemoehybrid", "lfm2")
 WITH_IMAGES = ("qwen3_5", "qwen3_5_moe")
 
 
@@ -37,17 +31,9 @@ def is_hybrid(model):
 
 
 def has_state(block):
-<<<<<<< HEAD
-    return hasattr(block, "linear_attn") or hasattr(block, "mixer") or type(block.self_attn).__name__ in (
-        "KimiLinearDeltaAttention", "MiniMaxLightningAttention")
-||||||| f462443
-    return hasattr(block, "linear_attn") or type(block.self_attn).__name__ in (
-        "KimiLinearDeltaAttention", "MiniMaxLightningAttention")
-=======
     """Or a convolution: whatever has no softmax attention."""
     attention = getattr(block, "self_attn", None)
     return attention is None or type(attention).__name__ in ("KimiLinearDeltaAttention", "MiniMaxLightningAttention")
->>>>>>> w25-mamc
 
 
 def make_precise(module):
