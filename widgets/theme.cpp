@@ -52,6 +52,14 @@ QColor region_colour(int region, const Theme& theme) {
     return theme.categorical(region == 1 ? 0 : 1);
 }
 
+QColor type_colour(int type, const Theme& theme) {
+    return theme.categorical(type == 0 ? 0 : 4);
+}
+
+QString type_letter(int type) {
+    return type == 0 ? QStringLiteral("S") : QStringLiteral("L");
+}
+
 QColor readable_on(const QColor& background) {
     const double luminance =
         0.2126 * linear(background.redF()) + 0.7152 * linear(background.greenF()) + 0.0722 * linear(background.blueF());

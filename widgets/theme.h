@@ -2,6 +2,7 @@
 #pragma once
 
 #include <QColor>
+#include <QString>
 #include <string>
 
 namespace headscope::widgets {
@@ -21,6 +22,11 @@ Theme make_theme(bool dark);
 
 /// Of a pair of texts: what marks the first (1) and the second (2).
 QColor region_colour(int region, const Theme& theme);
+
+/// Of NAtS-L's chunks: softmax (0) and linear (1) attention, the one darker than the other in grey, too.
+QColor type_colour(int type, const Theme& theme);
+/// "S" or "L".
+QString type_letter(int type);
 
 /// Black or white, whichever reads better on `background`.
 QColor readable_on(const QColor& background);

@@ -10,6 +10,7 @@
 
 #include "core/analysis/dense_rows.h"
 #include "core/analysis/value_products.h"
+#include "core/model/branches.h"
 #include "core/model/residual.h"
 
 namespace headscope::analysis {
@@ -129,35 +130,20 @@ void MeasuringProbe::write_experts(std::int64_t layer, const at::Tensor& weight)
     }
 }
 
-/// The site of a layer's branch: names of layers are announced, not of sites.
-std::int64_t MeasuringProbe::branch_of(LayerIndex layer, std::string_view branch) const {
-    for (std::int64_t i = 0; i < std::ssize(header_.sites); ++i) {
-        const Site& site = header_.sites[static_cast<std::size_t>(i)];
-        if (site.layer == layer.value && site.branch == branch) return i;
-    }
-    throw Error(ErrorCode::internal, "layer " + std::to_string(layer.value),
-                "expected a site of the branch " + std::string(branch), "found none");
-}
-
 void MeasuringProbe::write_token_types(LayerIndex layer, const at::Tensor& types) {
-    const std::int64_t site = branch_of(layer, "linear"), heads = types.size(1), chunks = types.size(2);
-    const at::Tensor whole = types.to(at::kChar).contiguous();
+    const std::int64_t site = model::branch_site(header_.sites, layer, "linear"), heads = types.size(1);
+    const at::Tensor fractions = model::softmax_fraction(types);
     for (std::size_t b = 0; b < sequences_.size(); ++b) {
-        const std::span<const std::int8_t> own(
-            whole.const_data_ptr<std::int8_t>() + static_cast<std::int64_t>(b) * heads * chunks,
-            static_cast<std::size_t>(heads * chunks));
-        std::vector<double> fractions;
-        for (std::int64_t h = 0; h < heads; ++h) {
-            const auto row = own.subspan(static_cast<std::size_t>(h * chunks), static_cast<std::size_t>(chunks));
-            fractions.push_back(static_cast<double>(std::count(row.begin(), row.end(), std::int8_t{0})) /
-                                static_cast<double>(chunks));
-        }
-        writer_.write_token_types(sequences_[b], site, own, fractions, heads);
+        const auto row = static_cast<std::int64_t>(b);
+        const at::Tensor own = types.select(0, row).to(at::kChar).contiguous();
+        writer_.write_token_types(
+            sequences_[b], site, {own.const_data_ptr<std::int8_t>(), static_cast<std::size_t>(own.numel())},
+            {fractions.const_data_ptr<double>() + row * heads, static_cast<std::size_t>(heads)}, heads);
     }
 }
 
 void MeasuringProbe::write_branch_weights(LayerIndex layer, const at::Tensor& weights) {
-    const std::int64_t site = branch_of(layer, "softmax");
+    const std::int64_t site = model::branch_site(header_.sites, layer, "softmax");
     for (std::size_t b = 0; b < sequences_.size(); ++b)
         writer_.write_branch_weights(sequences_[b], site,
                                      float_values(weights.select(0, static_cast<std::int64_t>(b))));

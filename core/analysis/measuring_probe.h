@@ -37,7 +37,6 @@ private:
     bool recorded(std::string_view name, LayerIndex layer) const;
     void write_hidden(std::int64_t boundary, const at::Tensor& value);
     void write_experts(std::int64_t layer, const at::Tensor& weight);
-    std::int64_t branch_of(LayerIndex layer, std::string_view branch) const;
     void write_token_types(LayerIndex layer, const at::Tensor& types);
     void write_branch_weights(LayerIndex layer, const at::Tensor& weights);
     void write_states(const model::AttentionRecord& record);

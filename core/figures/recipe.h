@@ -27,6 +27,7 @@ FigureData experts(Files files, const FigureOptions& options);
 FigureData loss(Files files, const FigureOptions& options);
 FigureData text(Files files, const FigureOptions& options);
 FigureData lines(Files files, const FigureOptions& options);
+FigureData branch_weights(Files files, const FigureOptions& options);
 FigureData token_types(Files files, const FigureOptions& options);
 FigureData difference(Files files, const FigureOptions& options);
 

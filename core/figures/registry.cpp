@@ -39,6 +39,9 @@ constexpr std::array kRecipes{
     Entry{"experts",
           "load of a mixture's experts by layer, with an even load marked; --layer: shares of tokens and of weight",
           "experts (analyze --record experts)", experts},
+    Entry{"branch-weights",
+          "what NAtS-L multiplies each token's softmax and linear output by, by layer, or by head of --layer",
+          "weights of branches (analyze --record branch-weights)", branch_weights},
     Entry{"token-types",
           "softmax fraction of NAtS-L's layers and heads, texts side by side; --layer: the type of every chunk; with "
           "--head: the text coloured by type",

@@ -130,6 +130,7 @@ void NatslMixer::declare(model::TensorPlan& plan, const model::TensorNames& name
 std::vector<Site> NatslMixer::sites() const {
     Site linear = parts_.site();
     linear.branch = "linear";
+    linear.type_chunk = static_cast<std::int32_t>(chunk_);
     Site softmax;
     softmax.branch = "softmax";
     softmax.heads = softmax.key_value_heads = static_cast<std::int32_t>(heads_);

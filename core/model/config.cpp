@@ -194,8 +194,8 @@ std::string ModelConfig::to_json() const {
         json["expert_slope"] = expert_slope;
         json["expert_routing"] = model::to_json(routing);
     }
-    const auto has_mixer = [this](const char* name) {
-        return std::find(mixers.begin(), mixers.end(), name) != mixers.end();
+    const auto has_mixer = [this](const char* mixer) {
+        return std::find(mixers.begin(), mixers.end(), mixer) != mixers.end();
     };
     const bool side_by_side = has_mixer("attention_mamba2");
     if (side_by_side) {

@@ -142,6 +142,34 @@ def differential_cases(two, one):
                change_config=models.old_rope)
 
 
+def falcon_cases(two, one):
+    sizes = SIZES | dict(mamba_d_ssm=20, mamba_n_heads=4, mamba_d_head=5, mamba_n_groups=2, mamba_d_state=3, mamba_d_conv=3,
+                         mamba_chunk_size=4, rope_parameters={"rope_type": "default", "rope_theta": 500.0})
+    falcon = functools.partial(case, model_class=T.FalconH1ForCausalLM)
+    yield falcon("falcon-h1", config=T.FalconH1Config(**sizes, **random_hybrids.FACTORS), tokens=two)
+    yield falcon("falcon-h1-norms-biases-old", tokens=one, change_config=models.old_rope,
+                 config=T.FalconH1Config(**sizes, mamba_rms_norm=True, mamba_proj_bias=True, projectors_bias=True,
+                                         attention_bias=True, mlp_bias=True, tie_word_embeddings=True))
+    yield falcon("falcon-h1-norm-last-limited", tokens=one,
+                 config=T.FalconH1Config(**sizes | dict(mamba_d_ssm=None, mamba_expand=1, time_step_limit=(0.5, 0.75)),
+                                         mamba_rms_norm=True, mamba_norm_before_gate=False, mamba_conv_bias=False))
+
+
+def nemotron_cases(two, one):
+    sizes = {key: value for key, value in SIZES.items() if key not in ("num_hidden_layers", "rms_norm_eps")} | dict(
+        layers_block_type=["linear_attention", "mlp", "full_attention", "moe"], layer_norm_epsilon=1e-3, mamba_num_heads=4,
+        mamba_head_dim=5, n_groups=2, ssm_state_size=3, conv_kernel=3, chunk_size=4, n_routed_experts=6, num_experts_per_tok=2,
+        n_group=3, topk_group=2, moe_intermediate_size=7, moe_shared_expert_intermediate_size=9, routed_scaling_factor=1.5)
+    nemotron = functools.partial(case, model_class=T.NemotronHForCausalLM)
+    yield nemotron("nemotron-h", config=T.NemotronHConfig(**sizes), tokens=two, reloaded=True,
+                   extra={"mtp.layers.0.norm.weight": [20]})
+    yield nemotron("nemotron-h-stacked-biases", config=T.NemotronHConfig(**sizes, use_bias=True, mlp_bias=True, norm_topk_prob=False),
+                   tokens=one, as_computed=True)
+    dense = dict(layers_block_type=["mlp", "linear_attention", "linear_attention", "full_attention"], time_step_min=0.6)
+    yield nemotron("nemotron-h-dense-old", config=T.NemotronHConfig(**sizes | dense, use_conv_bias=False, mlp_hidden_act="silu"),
+                   tokens=one, reloaded=True, change_config=random_hybrids.published_nemotron)
+
+
 def mamba_cases(two, one):
     sizes = dict(vocab_size=37, hidden_size=20, num_hidden_layers=2, num_heads=8, head_dim=5, state_size=6, n_groups=2,
                  conv_kernel=3, layer_norm_epsilon=1e-3, pad_token_id=None, bos_token_id=None, eos_token_id=None)
@@ -197,9 +225,11 @@ def cases():
     yield from olmo_cases(two, one)
     yield from minimax_cases(two, one)
     yield from kimi_cases(two, one)
+    yield from lfm2_cases(two, one)
+    yield from falcon_cases(two, one)
+    yield from nemotron_cases(two, one)
     yield from mamba_cases(two, one)
     yield from mamba_hybrid_cases(two, one)
-    yield from lfm2_cases(two, one)
     yield from differential_cases(two, one)
 
 

@@ -11,11 +11,13 @@
 #include <catch2/catch.hpp>
 
 #include "tests/core/base/temporary_folder.h"
-#include "tests/core/store/synthetic_analysis.h"
+#include "tests/core/store/synthetic_recurrent.h"
 #include "tests/widgets/desk_fixture.h"
 #include "widgets/plots/figure_view.h"
 #include "widgets/plots/offscreen.h"
 #include "widgets/text/banner.h"
+#include "widgets/text/text_area.h"
+#include "widgets/views/token_types/type_strip.h"
 
 using namespace headscope;
 using namespace headscope::widgets;
@@ -33,6 +35,16 @@ tests::SyntheticAnalysis analysis(bool maps = false, bool states = false) {
 struct Shown {
     explicit Shown(const char* kind, const tests::SyntheticAnalysis& a = analysis()) {
         open("first", a);
+        view.reset(tests::view_kind(kind).make(&desk, nullptr));
+        view->resize(900, 600);
+        view->show();
+        settle();
+    }
+    /// Of a model with a layer of NAtS-L.
+    Shown(const char* kind, const tests::RecurrentSample& sample) {
+        const auto path = folder / "types.headscope.h5";
+        tests::write_recurrent_analysis(path, sample);
+        tests::open_study(desk, path);
         view.reset(tests::view_kind(kind).make(&desk, nullptr));
         view->resize(900, 600);
         view->show();
@@ -333,4 +345,71 @@ TEST_CASE("A failure is said above the controls that led to it", "[views][figure
     shown.choose("by", "layers");
     CHECK(failure->text().isEmpty());
     CHECK(shown.picture()->figure()->panels.size() == 2);
+}
+
+TEST_CASE("Token types: a cell is a head; below are its chunks, over the text", "[views][token_types]") {
+    const tests::RecurrentSample sample;
+    Shown shown("token_types", sample);
+    REQUIRE(shown.picture()->figure());
+    const auto& map = std::get<figures::HeatMap>(shown.picture()->figure()->panels.at(0).content);
+    REQUIRE(map.columns == 4);
+    shown.click(shown.picture()->cell_point(0, 0, 2));
+    CHECK(shown.desk.selection().site == tests::kLinearBranch);
+    CHECK(shown.desk.selection().head == 2);
+    auto* strip = shown.view->findChild<TypeStrip*>(QStringLiteral("types_strip"));
+    auto* text = shown.view->findChild<TokenTextArea*>(QStringLiteral("types_text"));
+    auto* heading = shown.view->findChild<QLabel*>(QStringLiteral("types_heading"));
+    REQUIRE((strip && text && heading));
+    // Head h has its first (h + seed) mod 4 chunks softmax: of head 2 all three, of head 1 two.
+    CHECK(strip->types() == std::vector<std::int32_t>{0, 0, 0});
+    const QImage all = strip->grab().toImage();
+    shown.desk.select_head(tests::kLinearBranch, 1);
+    shown.settle();
+    CHECK(strip->types() == std::vector<std::int32_t>{0, 0, 1});
+    CHECK(strip->grab().toImage() != all);
+    CHECK(heading->text().contains("2 of 3 chunks of 8 tokens"));
+    const Theme theme = shown.desk.theme();
+    CHECK(text->strip_colour(15, 0) == type_colour(0, theme));
+    CHECK(text->strip_colour(16, 0) == type_colour(1, theme));
+    CHECK(text->description(16).contains("chunk 2: linear attention"));
+    CHECK(strip->chunk_at({strip->width() - 2, 2}) == 2);
+    // Layers without types leave those of the first that has some.
+    shown.desk.select_head(tests::kSoftmaxSite, 0);
+    shown.settle();
+    CHECK(strip->types() == std::vector<std::int32_t>{0, 1, 1});
+}
+
+TEST_CASE("Token types: all texts beside each other, chunks of a layer, and models without types",
+          "[views][token_types]") {
+    const tests::RecurrentSample sample;
+    Shown shown("token_types", sample);
+    auto selection = shown.desk.selection();
+    selection.sequence.reset();
+    shown.desk.select(selection);
+    shown.settle();
+    REQUIRE(shown.view->figure());
+    CHECK(shown.view->figure()->options.all_sequences);
+    CHECK(shown.picture()->figure()->panels.size() == 2);
+    shown.click(shown.picture()->cell_point(1, 0, 3));
+    CHECK(shown.desk.selection().head == 3);
+    selection.sequence = 0;
+    shown.desk.select(selection);
+    shown.choose("of", "chunks");
+    CHECK(shown.view->figure()->options.layer == 0);
+    const auto& map = std::get<figures::HeatMap>(shown.picture()->figure()->panels.at(0).content);
+    CHECK(map.rows == 4);
+    CHECK(map.columns == 3);
+    shown.click(shown.picture()->cell_point(0, 1, 0));
+    CHECK(shown.desk.selection().site == tests::kLinearBranch);
+    CHECK(shown.desk.selection().head == 1);
+
+    Shown plain("token_types");
+    CHECK_FALSE(plain.view->figure());
+}
+
+TEST_CASE("Colours of types differ in grey, light and dark", "[views][token_types]") {
+    for (const bool dark : {false, true}) {
+        const Theme theme = make_theme(dark);
+        CHECK(std::abs(qGray(type_colour(0, theme).rgb()) - qGray(type_colour(1, theme).rgb())) > 30);
+    }
 }

@@ -19,7 +19,7 @@
 
 #include "core/store/analysis_writer.h"
 #include "tests/core/base/temporary_folder.h"
-#include "tests/core/store/synthetic_analysis.h"
+#include "tests/core/store/synthetic_recurrent.h"
 #include "tests/widgets/desk_fixture.h"
 #include "widgets/plots/map_plot.h"
 #include "widgets/plots/map_profiles.h"
@@ -219,6 +219,36 @@ TEST_CASE("A pair's texts have coloured edges, and their means are told", "[view
     };
     CHECK(shows(region_colour(1, theme)));
     CHECK(shows(region_colour(2, theme)));
+}
+
+TEST_CASE("Below the keys of NAtS-L are the types of their chunks", "[view][map]") {
+    ensure_application();
+    test::TemporaryFolder folder;
+    tests::write_recurrent_analysis(folder / "types.headscope.h5");
+    Desk desk;
+    tests::open_study(desk, folder / "types.headscope.h5");
+    desk.select_head(tests::kSoftmaxBranch, 1);
+    MapView view(&desk, nullptr);
+    view.resize(900, 650);
+    view.show();
+    for (int i = 0; i < 3; ++i) tests::settle(desk);
+    // The second linear head's first two chunks of 8 tokens are softmax.
+    std::vector<std::int32_t> wanted(24, 0);
+    std::fill(wanted.begin() + 16, wanted.end(), 1);
+    CHECK(view.plot()->content().key_types == wanted);
+    CHECK(view.findChild<QLabel*>("map_notice")->text().contains("S softmax, L linear"));
+    const QImage image = view.plot()->grab().toImage();
+    const auto shows = [&](const QColor& colour) {
+        for (int y = 0; y < image.height(); ++y)
+            for (int x = 0; x < image.width(); ++x)
+                if (image.pixelColor(x, y) == colour) return true;
+        return false;
+    };
+    CHECK(shows(type_colour(0, desk.theme())));
+    CHECK(shows(type_colour(1, desk.theme())));
+    desk.select_head(tests::kSoftmaxSite, 0);
+    for (int i = 0; i < 3; ++i) tests::settle(desk);
+    CHECK(view.plot()->content().key_types.empty());
 }
 
 TEST_CASE("The crosshair follows the desk, and what is out of sight is moved to", "[view][map]") {

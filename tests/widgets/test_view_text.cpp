@@ -13,7 +13,7 @@
 
 #include "core/store/analysis_writer.h"
 #include "tests/core/base/temporary_folder.h"
-#include "tests/core/store/synthetic_analysis.h"
+#include "tests/core/store/synthetic_recurrent.h"
 #include "tests/widgets/desk_fixture.h"
 #include "widgets/panels/expert_cells.h"
 #include "widgets/panels/token_weights.h"
@@ -277,6 +277,35 @@ TEST_CASE("Under each token are the experts of the selected layer that took it",
     CHECK_FALSE(s.text().strip_colour(4, 0).isValid());
     CHECK_FALSE(s.view->state()["experts"].toBool());
     CHECK(s.text().viewport()->grab().toImage() != with);
+}
+
+TEST_CASE("Under each token of NAtS-L is the type of its chunk at the selected head", "[on_text]") {
+    ensure_application();
+    const test::TemporaryFolder folder;
+    tests::write_recurrent_analysis(folder / "a.headscope.h5");
+    Desk desk;
+    tests::open_study(desk, folder / "a.headscope.h5");
+    desk.select_head(tests::kSoftmaxBranch, 1);
+    const std::unique_ptr<View> view(tests::view_kind("on_text").make(&desk, nullptr));
+    view->resize(1000, 600);
+    view->show();
+    tests::settle(desk);
+    tests::settle(desk);
+    auto& text = *view->findChild<TokenTextArea*>("text");
+    auto* button = view->findChild<QToolButton*>("types_shown");
+    CHECK(button->isVisibleTo(view.get()));
+    CHECK(text.strip_colour(15, 0) == type_colour(0, desk.theme()));
+    CHECK(text.strip_colour(16, 0) == type_colour(1, desk.theme()));
+    CHECK(text.description(16).contains("linear attention"));
+    REQUIRE(view->figure());
+    CHECK(view->figure()->note.contains("token-types"));
+    QTest::mouseClick(button, Qt::LeftButton);
+    tests::settle(desk);
+    CHECK_FALSE(text.strip_colour(15, 0).isValid());
+    CHECK_FALSE(view->state()["types"].toBool(true));
+
+    Shown plain(with_maps());
+    CHECK_FALSE(plain.view->findChild<QToolButton*>("types_shown")->isVisibleTo(plain.view.get()));
 }
 
 TEST_CASE("Experts that were not recorded are offered, and nobody else is asked", "[on_text]") {

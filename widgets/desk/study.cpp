@@ -174,6 +174,14 @@ Reply<store::AnalysisFile::Experts> Study::experts(std::int64_t sequence, std::i
                         });
 }
 
+Reply<store::Values> Study::token_types(std::int64_t sequence, std::int64_t site) {
+    return ask<store::Values>(key_of("types", {sequence, site}), sequence, site,
+                              [sequence, site](const store::AnalysisFile& file) {
+                                  const auto found = file.token_types(sequence, site);
+                                  return found ? std::make_shared<const store::Values>(*found) : nullptr;
+                              });
+}
+
 Reply<store::Values> Study::loss(std::int64_t sequence) {
     return ask<store::Values>(key_of("loss", {sequence}), sequence, -2, [sequence](const store::AnalysisFile& file) {
         return std::make_shared<const store::Values>(file.loss(sequence));

@@ -148,6 +148,8 @@ public:
     Reply<store::Values> loss(std::int64_t sequence);                            ///< [L]
     /// Null value without failure: the file has no experts. A layer that runs has them after its site is done.
     Reply<store::AnalysisFile::Experts> experts(std::int64_t sequence, std::int64_t layer);
+    /// Of NAtS-L's chunks at a linear branch: [H, chunks]. Null value without failure: the file has none.
+    Reply<store::Values> token_types(std::int64_t sequence, std::int64_t site);
     /// Null value without failure: the file has no maps of this site.
     Reply<maps::HeadMap> map(std::int64_t sequence, std::int64_t site, std::int64_t head);
     /// The same in the mean over the sequences that are done.

@@ -119,6 +119,7 @@ Reply<std::vector<float>> TokenWeights::site_mean(Study& study, const TextWish& 
     std::optional<std::int64_t> one;
     if (wish.scope == HeadScope::head) one = wish.head;
     const std::int64_t heads = study.sites()[static_cast<std::size_t>(site)].heads;
+    const bool implicit = study.sites()[static_cast<std::size_t>(site)].has_implicit;
     const std::int64_t first = one.value_or(0), end = one ? *one + 1 : heads;
     std::string key = mass ? "mass mean" : wish.colouring == TextColouring::row ? "row mean" : "column mean";
     if (wish.words) key += " of words";
@@ -134,13 +135,15 @@ Reply<std::vector<float>> TokenWeights::site_mean(Study& study, const TextWish& 
                 return std::make_shared<const std::vector<float>>(std::move(values));
             }
             std::optional<figures::SiteWords> words;
-            if (wish.words && file.header().record.maps) words.emplace(file, wish.sequence, site, "text");
+            if (wish.words && (file.header().record.maps || implicit)) words.emplace(file, wish.sequence, site, "text");
             std::vector<std::vector<float>> rows;
             for (std::int64_t head = first; head < end; ++head) {
                 if (*wanted != number) throw Stopped();
                 const std::shared_ptr<const maps::PairMap> map =
                     words ? std::shared_ptr<const maps::PairMap>(words->map(head))
-                          : maps::read_head_map(file, wish.sequence, site, head);
+                    : implicit
+                        ? std::shared_ptr<const maps::PairMap>(maps::read_implicit_map(file, wish.sequence, site, head))
+                        : maps::read_head_map(file, wish.sequence, site, head);
                 if (!map || !inside(*map, wish.colouring, wish.token)) return nullptr;
                 rows.push_back(map->values(cells_of(*map, wish.colouring, wish.token)));
             }
@@ -199,7 +202,7 @@ TextValues TokenWeights::get(Study& study, const TextWish& wish) {
     TextValues found;
     const auto sites = wish.scope == HeadScope::all ? alike(study, wish.site) : std::vector<std::int64_t>{wish.site};
     found.of_sites = static_cast<std::int64_t>(sites.size());
-    if (!mass && !study.has_maps()) {
+    if (!mass && !(wish.scope == HeadScope::all ? study.has_maps() : study.has_maps(wish.site))) {
         found.without_maps = true;
         return found;
     }
@@ -220,9 +223,9 @@ TextValues TokenWeights::get(Study& study, const TextWish& wish) {
             take(study.column_mass(wish.sequence, *at),
                  [&](const store::Values& values) { return mass_of(values, wish.head); });
         } else {
-            const auto map = study.map(wish.sequence, *at, wish.head);
+            const auto map = study.weights_map(wish.sequence, *at, wish.head);
             if (!map) {
-                take(map, [](const maps::HeadMap&) { return std::vector<float>(); });
+                take(map, [](const maps::PairMap&) { return std::vector<float>(); });
                 continue;
             }
             take(wish.colouring == TextColouring::row ? study.row(wish.sequence, *at, wish.head, wish.token)

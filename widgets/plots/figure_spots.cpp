@@ -155,9 +155,23 @@ struct Finder {
         const std::int64_t column = cell(across(placed, place.x()), map.columns);
         const std::int64_t row = cell(up(placed, place.y()), map.rows);
         spot.row = static_cast<int>(row);
+        spot.column = static_cast<int>(column);
         const double value = map.values[static_cast<std::size_t>(row * map.columns + column)];
-        spot.text = QObject::tr("row %1, column %2: %3").arg(row).arg(column).arg(number_label(value));
+        const Panel& panel = *placed.panel;
+        spot.text = QStringLiteral("%1, %2: %3")
+                        .arg(cell_name(panel.y, row, QObject::tr("row")),
+                             cell_name(panel.x, column, QObject::tr("column")), number_label(value));
+        if (!panel.title.empty()) spot.text = printable(panel.title) + dot() + spot.text;
         return spot;
+    }
+
+    /// "layer 3": the axis and its tick there; without ticks the cell's number.
+    static QString cell_name(const Axis& axis, std::int64_t cell, const QString& otherwise) {
+        for (const Tick& tick : axis.ticks) {
+            if (tick.position == static_cast<double>(cell))
+                return printable(axis.label) + QLatin1Char(' ') + printable(tick.label);
+        }
+        return otherwise + QLatin1Char(' ') + QString::number(cell);
     }
 
     template <class Other>
@@ -225,6 +239,20 @@ QRectF panel_area(const FigureLayout& layout, int panel) {
     const PlacedPanel& placed = layout.panels[static_cast<std::size_t>(panel)];
     const double title = placed.panel->title.empty() ? 0 : text_height(figure_font(layout.text_points));
     return placed.plot.adjusted(-5, -5 - title, 5, 5);
+}
+
+QRectF cell_area(const FigureLayout& layout, int panel, int row, int column) {
+    if (panel < 0 || panel >= std::ssize(layout.panels) || row < 0 || column < 0) return {};
+    const PlacedPanel& placed = layout.panels[static_cast<std::size_t>(panel)];
+    const auto* map = std::get_if<HeatMap>(&placed.panel->content);
+    if (!map || row >= map->rows || column >= map->columns) return {};
+    const auto x = [&](int at) {
+        return placed.plot.left() + (at - placed.x.low) / (placed.x.high - placed.x.low) * placed.plot.width();
+    };
+    const auto y = [&](int at) {
+        return placed.plot.bottom() - (at - placed.y.low) / (placed.y.high - placed.y.low) * placed.plot.height();
+    };
+    return QRectF(QPointF(x(column), y(row)), QPointF(x(column + 1), y(row + 1))).normalized();
 }
 
 QPainterPath row_path(const FigureLayout& layout, int panel, int row) {

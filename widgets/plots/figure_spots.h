@@ -13,9 +13,10 @@
 namespace headscope::widgets {
 
 struct FigureSpot {
-    int panel = -1;  ///< -1: none
-    int row = -1;    ///< a ridge, a curve, a row of cells; -1: none
-    QString text;    ///< what is there, with numbers; empty: nothing to say
+    int panel = -1;   ///< -1: none
+    int row = -1;     ///< a ridge, a curve, a row of cells; -1: none
+    int column = -1;  ///< of cells; -1: none
+    QString text;     ///< what is there, with numbers; empty: nothing to say
 };
 
 /// What a pointer at `place` is about. Titles and the room beside ridges belong to their panels.
@@ -26,6 +27,8 @@ QString row_text(const figures::Panel& panel, int row);
 
 /// The outline of a panel, with its title.
 QRectF panel_area(const FigureLayout& layout, int panel);
+/// A cell of a heat map; empty where there is none.
+QRectF cell_area(const FigureLayout& layout, int panel, int row, int column);
 /// The band of a ridge, or the line of a curve, for marking it; empty where there is none.
 QPainterPath row_path(const FigureLayout& layout, int panel, int row);
 /// The latter's lines one by one.

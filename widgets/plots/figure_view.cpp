@@ -233,6 +233,9 @@ void FigureView::draw_marks(QPainter& painter) const {
             painter.fillRect(edge, theme_.accent);
         } else if (const auto* curves = std::get_if<Curves>(&content)) {
             mark_curve(&painter, *curves, mark);
+        } else if (const QRectF cell = cell_area(layout_, mark.panel, mark.row, mark.column); !cell.isEmpty()) {
+            painter.setPen(QPen(theme_.accent, 2.4 / scale()));
+            painter.drawRect(cell);
         }
     }
 }
@@ -287,6 +290,11 @@ QPoint FigureView::row_point(int panel, int row) const {
     return (area.center() * scale()).toPoint() - scrolled;
 }
 
+QPoint FigureView::cell_point(int panel, int row, int column) const {
+    const QPoint scrolled(horizontalScrollBar()->value(), verticalScrollBar()->value());
+    return (cell_area(layout_, panel, row, column).center() * scale()).toPoint() - scrolled;
+}
+
 void FigureView::mousePressEvent(QMouseEvent* event) {
     if (event->button() == Qt::LeftButton) pressed_ = event->pos();
 }
@@ -295,7 +303,7 @@ void FigureView::mouseReleaseEvent(QMouseEvent* event) {
     if (event->button() != Qt::LeftButton) return;
     if ((event->pos() - pressed_).manhattanLength() > 6) return;
     const FigureSpot there = spot(event->pos());
-    if (there.panel >= 0) Q_EMIT clicked(there.panel, there.row);
+    if (there.panel >= 0) Q_EMIT clicked(there.panel, there.row, there.column);
 }
 
 void FigureView::mouseMoveEvent(QMouseEvent* event) {

@@ -34,9 +34,9 @@ public:
     static bool any_waits();
     void set_theme(const Theme& theme);
 
-    /// What stands out: a panel's frame, a ridge's band, a curve; row -1: the whole panel.
+    /// What stands out: a panel's frame, a ridge's band, a curve, a cell; row -1: the whole panel.
     struct Mark {
-        int panel = -1, row = -1;
+        int panel = -1, row = -1, column = -1;
         bool operator==(const Mark&) const = default;
     };
     void set_marks(std::vector<Mark> marks);
@@ -47,12 +47,14 @@ public:
     QRect panel_rect(int panel) const;
     /// Where the middle of a ridge's band is in the viewport.
     QPoint row_point(int panel, int row) const;
+    /// Where the middle of a cell is in the viewport.
+    QPoint cell_point(int panel, int row, int column) const;
 
     QSize sizeHint() const override { return {480, 360}; }
     QSize minimumSizeHint() const override { return {160, 120}; }
 
 Q_SIGNALS:
-    void clicked(int panel, int row);
+    void clicked(int panel, int row, int column);
     void pointed(const QString& text);  ///< what is under the pointer; empty: nothing
     void laid_out();                    ///< the picture is that of the figure and the size
 

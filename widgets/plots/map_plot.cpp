@@ -136,9 +136,11 @@ void MapPlot::set_theme(const Theme& theme) {
 }
 
 void MapPlot::lay_out_ticks() {
-    // Outside: within they would cover the map's first keys. Of a pair they reach beyond its coloured edges.
+    // Outside: within they would cover the map's first keys. They reach beyond coloured edges.
     const bool pair = !content_.key_regions.empty() || !content_.query_regions.empty();
-    for (QCPAxis* axis : {xAxis, yAxis}) axis->setTickLength(0, pair ? kRegionEdge + 4 : 4);
+    const int edge = pair ? kRegionEdge : 0;
+    xAxis->setTickLength(0, 4 + edge + (content_.key_types.empty() ? 0 : kRegionEdge + (pair ? 1 : 0)));
+    yAxis->setTickLength(0, 4 + edge);
 }
 
 maps::Cells MapPlot::shown() const {

@@ -4,6 +4,7 @@
 #include <QCache>
 #include <QImage>
 #include <QPointer>
+#include <functional>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -25,7 +26,7 @@ namespace headscope::widgets {
 
 /// What one key or button does to a map: the span that is left, and the share of it that it moves by.
 inline constexpr double kZoomStep = 0.5, kPanStep = 0.25;
-inline constexpr int kRegionEdge = 10;  ///< pixels: the coloured edges of a pair of texts
+inline constexpr int kRegionEdge = 10;  ///< pixels: the coloured edges of a pair of texts, and of types of keys
 
 /// One map as a MapPlot shows it.
 struct MapContent {
@@ -37,6 +38,8 @@ struct MapContent {
     std::vector<QString> query_labels, key_labels;  ///< one a token, or empty
     /// Of a pair of texts, one a token: 0 inserted, 1 A, 2 B; a coloured edge beside the axes. Empty: no pair.
     std::vector<std::int32_t> query_regions, key_regions;
+    /// Of NAtS-L, one a token: 0 softmax, 1 linear, -1 none; a coloured edge below the keys. Empty: no types.
+    std::vector<std::int32_t> key_types;
     std::int64_t trained_positions = 0;  ///< marked when the map passes it; 0: no limit
 };
 
@@ -115,6 +118,15 @@ private:
                    double cells_per_pixel_down, const maps::Cells& part) const;
     void draw_limits(QCPPainter* painter) const;
     void draw_regions(QCPPainter* painter) const;
+    void draw_types(QCPPainter* painter) const;
+    /// Runs of equal values along an axis, each in its colour with its word where there is room; `row`: how many edges
+    /// lie between it and the map.
+    struct EdgeLook {
+        QColor colour;  ///< invalid: nothing is drawn
+        QString word;
+    };
+    void draw_edge(QCPPainter* painter, const std::vector<std::int32_t>& values, bool down, int row,
+                   const std::function<EdgeLook(std::int32_t)>& look) const;
     void draw_marks(QCPPainter* painter) const;
     /// Tiles of the level, from the middle outwards; `around`: rings of tiles beyond what is shown.
     std::vector<maps::TileKey> visible_tiles(std::int64_t around = 0) const;

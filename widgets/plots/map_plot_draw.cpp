@@ -135,42 +135,56 @@ void MapPlot::draw_limits(QCPPainter* painter) const {
         painter->drawLine(QPointF(x, rect.top()), QPointF(x, rect.bottom()));
 }
 
-void MapPlot::draw_regions(QCPPainter* painter) const {
+void MapPlot::draw_edge(QCPPainter* painter, const std::vector<std::int32_t>& values, bool down, int row,
+                        const std::function<EdgeLook(std::int32_t)>& look) const {
     const QRectF rect = area()->rect();
+    const QCPAxis* axis = down ? yAxis : xAxis;
     painter->setRenderHint(QPainter::Antialiasing, false);
     painter->setPen(Qt::NoPen);
     QFont font = painter->font();
     font.setPixelSize(kRegionEdge);
     font.setBold(true);
     painter->setFont(font);
-    const auto edge = [&](const std::vector<std::int32_t>& regions, const QCPAxis* axis, bool down) {
-        for (std::size_t begin = 0; begin < regions.size();) {
-            std::size_t end = begin + 1;
-            while (end < regions.size() && regions[end] == regions[begin]) ++end;
-            const double a = axis->coordToPixel(static_cast<double>(begin)),
-                         b = axis->coordToPixel(static_cast<double>(end));
-            const QRectF run = down ? QRectF(rect.left() - 1 - kRegionEdge, a, kRegionEdge, b - a)
-                                    : QRectF(a, rect.bottom() + 2, b - a, kRegionEdge);
-            const QRectF seen = run.intersected(down ? QRectF(run.left(), rect.top(), kRegionEdge, rect.height())
-                                                     : QRectF(rect.left(), run.top(), rect.width(), kRegionEdge));
-            const std::int32_t region = regions[begin];
-            begin = end;
-            if (region == 0 || seen.isEmpty()) continue;
-            const QColor colour = region_colour(region, theme_);
-            painter->fillRect(seen, colour);
-            if (seen.width() < kRegionEdge || seen.height() < kRegionEdge) continue;
-            painter->setPen(readable_on(colour));
-            painter->drawText(seen, Qt::AlignCenter, region == 1 ? QStringLiteral("A") : QStringLiteral("B"));
-            painter->setPen(Qt::NoPen);
-        }
+    const double away = row * (kRegionEdge + 1);
+    for (std::size_t begin = 0; begin < values.size();) {
+        std::size_t end = begin + 1;
+        while (end < values.size() && values[end] == values[begin]) ++end;
+        const double a = axis->coordToPixel(static_cast<double>(begin)),
+                     b = axis->coordToPixel(static_cast<double>(end));
+        const QRectF run = down ? QRectF(rect.left() - 1 - kRegionEdge - away, a, kRegionEdge, b - a)
+                                : QRectF(a, rect.bottom() + 2 + away, b - a, kRegionEdge);
+        const QRectF seen = run.intersected(down ? QRectF(run.left(), rect.top(), kRegionEdge, rect.height())
+                                                 : QRectF(rect.left(), run.top(), rect.width(), kRegionEdge));
+        const EdgeLook drawn = look(values[begin]);
+        begin = end;
+        if (!drawn.colour.isValid() || seen.isEmpty()) continue;
+        painter->fillRect(seen, drawn.colour);
+        if (seen.width() < kRegionEdge || seen.height() < kRegionEdge) continue;
+        painter->setPen(readable_on(drawn.colour));
+        painter->drawText(seen, Qt::AlignCenter, drawn.word);
+        painter->setPen(Qt::NoPen);
+    }
+}
+
+void MapPlot::draw_regions(QCPPainter* painter) const {
+    const auto look = [this](std::int32_t region) {
+        return region == 0 ? EdgeLook{}
+                           : EdgeLook{region_colour(region, theme_), QString(QLatin1Char(region == 1 ? 'A' : 'B'))};
     };
-    edge(content_.key_regions, xAxis, false);
-    edge(content_.query_regions, yAxis, true);
+    draw_edge(painter, content_.key_regions, false, 0, look);
+    draw_edge(painter, content_.query_regions, true, 0, look);
+}
+
+void MapPlot::draw_types(QCPPainter* painter) const {
+    draw_edge(painter, content_.key_types, false, content_.key_regions.empty() ? 0 : 1, [this](std::int32_t type) {
+        return type < 0 ? EdgeLook{} : EdgeLook{type_colour(type, theme_), type_letter(type)};
+    });
 }
 
 void MapPlot::draw_marks(QCPPainter* painter) const {
     if (content_.queries == 0 || content_.keys == 0) return;
     draw_regions(painter);
+    draw_types(painter);
     const QRectF rect = area()->rect();
     painter->setRenderHint(QPainter::Antialiasing, false);
     const auto across = [&](std::int64_t query) {

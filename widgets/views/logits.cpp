@@ -76,7 +76,7 @@ std::vector<FigureView::Mark> LogitsView::marks(const figures::FigureData& figur
     return marks;
 }
 
-void LogitsView::clicked(int, int row) {
+void LogitsView::clicked(int, int row, int) {
     const auto rows = this->rows();
     if (row < 0 || row >= std::ssize(rows)) return;
     const Place place = rows[static_cast<std::size_t>(row)];

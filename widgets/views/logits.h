@@ -17,7 +17,7 @@ protected:
     figures::FigureOptions options() const override;
     bool can_join(const Study& study) const override;
     std::vector<FigureView::Mark> marks(const figures::FigureData& figure) const override;
-    void clicked(int panel, int row) override;
+    void clicked(int panel, int row, int column) override;
     QString words(const figures::FigureData& figure) const override;
 
 private:

@@ -14,6 +14,7 @@
 
 #include "core/figures/map_values.h"
 #include "core/figures/recipe.h"
+#include "core/figures/token_types.h"
 #include "widgets/panels/expert_cells.h"
 #include "widgets/plots/ticks.h"
 #include "widgets/text/banner.h"
@@ -96,9 +97,22 @@ void OnTextView::build() {
         Q_EMIT state_changed();
     });
     add_command(experts_shown_, tr("Experts under the tokens: show, hide"));
+    types_shown_ = new QToolButton(content());
+    types_shown_->setObjectName(QStringLiteral("types_shown"));
+    types_shown_->setAccessibleName(tr("Token types"));
+    types_shown_->setText(tr("Token types"));
+    types_shown_->setToolTip(
+        tr("Under each token the type of its chunk at this head: softmax dark, linear attention light"));
+    types_shown_->setCheckable(true);
+    types_shown_->setChecked(true);
+    connect(types_shown_, &QToolButton::toggled, this, [this] {
+        refresh_later();
+        Q_EMIT state_changed();
+    });
+    add_command(types_shown_, tr("Token types under the tokens: show, hide"));
     key_ = new ColourKey(content());
     for (QWidget* tool : std::initializer_list<QWidget*>{colouring_, what_, scope_, scale_, range_, units_, list_shown_,
-                                                         experts_shown_, key_})
+                                                         experts_shown_, types_shown_, key_})
         tools->addWidget(tool);
 
     heading_ = new QLabel(content());
@@ -180,10 +194,16 @@ std::string OnTextView::key_stream() const {
 
 figures::MapValues OnTextView::kind() const {
     using figures::MapValues;
-    if (colouring() == TextColouring::mass) return MapValues::weights;
+    if (colouring() == TextColouring::mass || implicit()) return MapValues::weights;
     if (words() || what_->currentIndex() == 0) return MapValues::weights;
     if (what_->currentIndex() == 2) return MapValues::rollout;
     return scope() == HeadScope::head ? MapValues::norms : MapValues::layer_norms;
+}
+
+/// The selected layer is recurrent, and it is what is shown: coefficients with signs.
+bool OnTextView::implicit() const {
+    return colouring() != TextColouring::mass && scope() != HeadScope::all &&
+           study()->sites().at(static_cast<std::size_t>(selection().site)).has_implicit;
 }
 
 bool OnTextView::crossed() const {
@@ -255,25 +275,46 @@ void OnTextView::refresh() {
     show_content();
     // Once the splitter has its size.
     if (!std::exchange(arranged_, true)) share_out(split_, split_->orientation() == Qt::Vertical ? 0.6 : 0.75);
-    refresh_experts();
+    refresh_strip();
     refresh_colours();
 }
 
-/// Experts take the tokens that the layer's queries are of.
-void OnTextView::refresh_experts() {
+/// Under the tokens: the experts that took them, of the tokens that the layer's queries are of, and below these the
+/// types of NAtS-L's chunks. Words of several tokens have none of their own.
+void OnTextView::refresh_strip() {
     const auto& header = study()->header();
+    const std::int64_t sequence = selection().one_sequence();
     experts_.reset();
+    types_.clear();
+    const auto typed = figures::typed_head(header, selection().site, selection().head);
     experts_shown_->setVisible(has_experts(header));
-    const bool own = !crossed() || !text_is_keys();
-    // Tokens have experts; words of several have none of their own.
-    if (!header.record.experts || !experts_shown_->isChecked() || !own || words()) return text_->set_strip(0, {});
-    const Site& site = study()->sites().at(static_cast<std::size_t>(selection().site));
-    experts_ = study()->experts(selection().one_sequence(), site.layer).value;
+    types_shown_->setVisible(!figures::typed_sites(header).empty());
+    const bool own = (!crossed() || !text_is_keys()) && !words();
+    const bool experts = own && header.record.experts && experts_shown_->isChecked();
+    const bool types = own && typed && types_shown_->isChecked();
+    const std::int64_t tokens = std::ssize(text_->text()->tokens);
+    const Theme& theme = desk().theme();
     std::vector<QColor> cells;
-    if (experts_) {
-        cells = expert_cells(*experts_, std::ssize(text_->text()->tokens), header.experts, desk().theme());
+    const int rows = experts ? static_cast<int>(header.experts_per_token) : 0;
+    if (experts) {
+        const Site& site = study()->sites().at(static_cast<std::size_t>(selection().site));
+        experts_ = study()->experts(sequence, site.layer).value;
+        if (experts_) cells = expert_cells(*experts_, tokens, header.experts, theme);
     }
-    text_->set_strip(static_cast<int>(header.experts_per_token), std::move(cells));
+    if (!types) return text_->set_strip(rows, std::move(cells));
+    if (study()->site_done(sequence, typed->site))
+        if (const auto found = study()->token_types(sequence, typed->site))
+            types_ = figures::types_of_tokens(*found, typed->head, header.type_chunk, tokens);
+    std::vector<QColor> all;
+    for (std::size_t token = 0; token < static_cast<std::size_t>(tokens); ++token) {
+        for (std::size_t row = 0; row < static_cast<std::size_t>(rows); ++row) {
+            const std::size_t at = token * static_cast<std::size_t>(rows) + row;
+            all.push_back(at < cells.size() ? cells[at] : QColor());
+        }
+        const bool some = token < types_.size() && types_[token] >= 0;
+        all.push_back(some ? type_colour(types_[token], theme) : QColor());
+    }
+    text_->set_strip(rows + 1, std::move(all));
 }
 
 bool OnTextView::refresh_texts() {
@@ -309,6 +350,19 @@ figures::ColourScale OnTextView::colour_scale() const {
         if (most > 0) scale.maximum = most;
     }
     const QString kind = scale_->currentData().toString();
+    if (implicit()) {
+        scale.label = figures::values_label(figures::MapValues::implicit);
+        scale.map = figures::ColourMap::diverging;
+        for (const float value : values_)
+            if (range_->currentIndex() == 0 && !std::isnan(value))
+                scale.maximum =
+                    std::max(scale.maximum == 1 ? 0.0 : scale.maximum, std::abs(static_cast<double>(value)));
+        if (!(scale.maximum > 0)) scale.maximum = 1;
+        scale.minimum = -scale.maximum;
+        if (kind == QLatin1String("sqrt")) scale.scale = figures::ScaleKind::square_root;
+        if (kind == QLatin1String("log")) scale.scale = figures::ScaleKind::symmetric_log;
+        return scale;
+    }
     if (kind == QLatin1String("sqrt")) scale.scale = figures::ScaleKind::square_root;
     if (kind == QLatin1String("log")) {
         scale.scale = figures::ScaleKind::logarithmic;
@@ -366,9 +420,24 @@ void OnTextView::refresh_banner(const TextValues& values) {
         });
     }
     if (!values.failure.isEmpty()) return banner_->set(values.failure);
-    if (scope() != HeadScope::all && !site.has_matrix)
+    if (site.has_implicit && scope() != HeadScope::all) {
+        if (colouring() == TextColouring::mass)
+            return banner_->set(
+                tr("A recurrent layer has coefficients with signs: no mean weight of a key. What single "
+                   "tokens look at is there."));
+        if (values.without_maps)
+            return banner_->set(tr("This layer is recurrent; its implicit matrix was not recorded."),
+                                study()->running() ? QString() : tr("Run again with implicit matrices"), [this] {
+                                    if (!study()) return;
+                                    RunWish wish;
+                                    wish.study = study()->id();
+                                    wish.implicit = true;
+                                    Q_EMIT desk().run_wanted(wish);
+                                });
+    } else if (scope() != HeadScope::all && !site.has_matrix) {
         return banner_->set(tr("This layer mixes tokens without attention weights."));
-    if (scope() != HeadScope::all && !study()->header().measured(site))
+    }
+    if (scope() != HeadScope::all && !study()->header().measured(site) && !study()->header().measured_implicit(site))
         return banner_->set(tr("This layer was left out of the analysis."));
     if (values.without_maps)
         return banner_->set(tr("What single tokens look at needs the maps, which were not recorded. "
@@ -405,7 +474,7 @@ void OnTextView::refresh_heading(const TextValues& values) {
                                                           : tr("How much each token is looked at");
     const QString layer = study()->site_name(selection().site);
     const auto computed = kind();
-    what_->setEnabled(colouring() != TextColouring::mass && !words());  // words have weights alone
+    what_->setEnabled(colouring() != TextColouring::mass && !words() && !implicit());  // these have weights alone
     range_->setEnabled(!figures::of_norms(computed));
     if (computed == figures::MapValues::rollout)
         text += scope() == HeadScope::all ? tr(" · rollout through all layers")
@@ -427,6 +496,7 @@ void OnTextView::refresh_heading(const TextValues& values) {
                                       [](double index) { return index >= 0; });
         text += some ? tr(" · below: experts of layer %1").arg(layer) : tr(" · layer %1 has no experts").arg(layer);
     }
+    if (!types_.empty()) text += tr(" · underlined: softmax dark, linear attention light");
     if (study()->sequences() > 1) text += tr(" · sequence %1").arg(sequence);
     if (!selection().sequence) text += tr(" (all are chosen; a text shows one)");
     if (words()) text += tr(" · words: rows averaged, columns summed");
@@ -450,13 +520,14 @@ void OnTextView::refresh_list() {
     const QString what = colouring() == TextColouring::row      ? tr("Looks at most")
                          : colouring() == TextColouring::column ? tr("Looked at most by")
                                                                 : tr("Looked at most");
-    const bool sums = text_is_keys() && all > 0 && !rows.empty();
+    const bool sums = text_is_keys() && all > 0 && !rows.empty() && !implicit();
     const auto count = static_cast<int>(rows.size());
     list_title_->setText(sums ? tr("%1 · these %2 hold %3 %").arg(what).arg(count).arg(100 * listed / all, 0, 'f', 0)
                               : what);
     list_->set_theme(desk().theme());
     list_->model_of_tokens().set_titles(tr("Token"), tr("Position"),
                                         colouring() == TextColouring::mass      ? tr("Mean weight")
+                                        : implicit()                            ? tr("Coefficient")
                                         : kind() == figures::MapValues::rollout ? tr("Rollout")
                                         : figures::of_norms(kind())             ? tr("Norm")
                                                                                 : tr("Weight"));
@@ -473,12 +544,17 @@ QString OnTextView::describe(std::int64_t token) const {
                    .arg(token_label(tokens, token, 60), QString::number(token),
                         QString::number(tokens.ids[static_cast<std::size_t>(token)]));
     const QString taken = experts_ ? expert_words(*experts_, token) : QString();
-    const QString below = taken.isEmpty() ? QString() : QLatin1Char('\n') + taken;
+    QString below = taken.isEmpty() ? QString() : QLatin1Char('\n') + taken;
+    if (token < std::ssize(types_) && types_[static_cast<std::size_t>(token)] >= 0)
+        below += types_[static_cast<std::size_t>(token)] == 0 ? tr("\nchunk of softmax attention")
+                                                              : tr("\nchunk of linear attention");
     if (token >= std::ssize(values_)) return text + below;
     const float value = values_[static_cast<std::size_t>(token)];
     if (std::isnan(value)) return text + tr("\nnot seen: the mask forbids it") + below;
     const QString what =
-        colouring() == TextColouring::mass ? tr("mean weight") : QString::fromStdString(figures::values_word(kind()));
+        colouring() == TextColouring::mass
+            ? tr("mean weight")
+            : QString::fromStdString(figures::values_word(implicit() ? figures::MapValues::implicit : kind()));
     return text + QStringLiteral("\n%1 %2").arg(what, number_label(static_cast<double>(value))) + below;
 }
 
@@ -505,7 +581,8 @@ QJsonObject OnTextView::state() const {
             {"range", range_->currentData().toString()},
             {"units", units_->currentData().toString()},
             {"list", list_shown_->isChecked()},
-            {"experts", experts_shown_->isChecked()}};
+            {"experts", experts_shown_->isChecked()},
+            {"types", types_shown_->isChecked()}};
 }
 
 void OnTextView::restore(const QJsonObject& state) {
@@ -521,13 +598,21 @@ void OnTextView::restore(const QJsonObject& state) {
     take(units_, "units");
     list_shown_->setChecked(state.value(QLatin1String("list")).toBool(list_shown_->isChecked()));
     experts_shown_->setChecked(state.value(QLatin1String("experts")).toBool(experts_shown_->isChecked()));
+    types_shown_->setChecked(state.value(QLatin1String("types")).toBool(types_shown_->isChecked()));
 }
 
 std::optional<FigureWish> OnTextView::figure() const {
-    if (!study() || values_.empty()) return std::nullopt;
+    if (!study() || (values_.empty() && types_.empty())) return std::nullopt;
     FigureWish wish;
     wish.studies = {study()->id()};
     wish.options.sequence = selection().one_sequence();
+    if (values_.empty()) {  // of a linear branch there are types alone
+        const auto typed = figures::typed_head(study()->header(), selection().site, selection().head);
+        wish.recipe = "token-types";
+        wish.options.layer = study()->sites().at(static_cast<std::size_t>(typed->site)).layer;
+        wish.options.head = typed->head;
+        return wish;
+    }
     const Site& site = study()->sites().at(static_cast<std::size_t>(selection().site));
     wish.options.values = kind();
     // Norms of all heads are of one layer.
@@ -548,6 +633,7 @@ std::optional<FigureWish> OnTextView::figure() const {
     else
         wish.options.colour = figures::TextColour::mass;
     if (experts_) wish.note = tr("The experts under the tokens are left out: the figure experts has their load.");
+    if (!types_.empty()) wish.note = tr("The types under the tokens are left out: the figure token-types draws them.");
     return wish;
 }
 

@@ -40,6 +40,7 @@ private:
     HeadScope scope() const;
     /// Of rows and columns: weights, norms or rollout.
     figures::MapValues kind() const;
+    bool implicit() const;
     bool crossed() const;  ///< queries and keys are of different texts
     std::string query_stream() const;
     std::string key_stream() const;
@@ -57,14 +58,14 @@ private:
     void refresh_banner(const TextValues& values);
     void refresh_heading(const TextValues& values);
     void refresh_list();
-    void refresh_experts();
+    void refresh_strip();
     void refresh_pointed(std::int64_t token);
     figures::ColourScale colour_scale() const;
     QString describe(std::int64_t token) const;
 
     QComboBox *colouring_ = nullptr, *scope_ = nullptr, *what_ = nullptr, *scale_ = nullptr, *range_ = nullptr;
     QComboBox* units_ = nullptr;
-    QToolButton *list_shown_ = nullptr, *experts_shown_ = nullptr;
+    QToolButton *list_shown_ = nullptr, *experts_shown_ = nullptr, *types_shown_ = nullptr;
     ColourKey* key_ = nullptr;
     Banner* banner_ = nullptr;
     QLabel *heading_ = nullptr, *other_title_ = nullptr, *list_title_ = nullptr, *pointed_ = nullptr;
@@ -75,6 +76,7 @@ private:
     TokenWeights weights_;
     std::vector<float> values_;
     std::shared_ptr<const store::AnalysisFile::Experts> experts_;  ///< of the shown text and layer; null: none shown
+    std::vector<std::int32_t> types_;                              ///< of the shown text's tokens, where they are shown
     mutable std::shared_ptr<const StudyWords> query_words_, key_words_;  ///< kept while tokens() hands them out
     TextWish shown_wish_;
     bool arranged_ = true;  ///< the splitter's sizes suit its direction

@@ -54,7 +54,7 @@ std::vector<FigureView::Mark> RadarView::marks(const figures::FigureData& figure
     return marks;
 }
 
-void RadarView::clicked(int panel, int) {
+void RadarView::clicked(int panel, int, int) {
     const auto sites = measured_sites(*study());
     const auto place = static_cast<std::size_t>(panel) / shown_studies().size();
     if (place < sites.size()) desk().select_head(sites[place], selection().head);

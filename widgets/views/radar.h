@@ -14,7 +14,7 @@ public:
 protected:
     figures::FigureOptions options() const override;
     std::vector<FigureView::Mark> marks(const figures::FigureData& figure) const override;
-    void clicked(int panel, int row) override;
+    void clicked(int panel, int row, int column) override;
 
 private:
     QComboBox* of_;

@@ -52,8 +52,8 @@ RecipeView::RecipeView(Desk* desk, const char* recipe, QWidget* parent)
     pointed_->setObjectName(QStringLiteral("pointed"));
     pointed_->setTextFormat(Qt::PlainText);
     pointed_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
-    connect(picture_, &FigureView::clicked, this, [this](int panel, int row) {
-        if (study() && current_) clicked(panel, row);
+    connect(picture_, &FigureView::clicked, this, [this](int panel, int row, int cell) {
+        if (study() && current_) clicked(panel, row, cell);
     });
     connect(picture_, &FigureView::pointed, this, [this](const QString& text) {
         if (text.isEmpty()) return show_words();

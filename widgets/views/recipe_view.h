@@ -46,7 +46,7 @@ protected:
     virtual bool can_join(const Study& study) const;
     /// What is selected, in the figure that is shown.
     virtual std::vector<FigureView::Mark> marks(const figures::FigureData& figure) const = 0;
-    virtual void clicked(int panel, int row) = 0;
+    virtual void clicked(int panel, int row, int column) = 0;
     /// About the selection, while the pointer is elsewhere.
     virtual QString words(const figures::FigureData& figure) const;
 

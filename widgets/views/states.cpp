@@ -80,7 +80,7 @@ std::vector<FigureView::Mark> StatesView::marks(const figures::FigureData& figur
     return marks;
 }
 
-void StatesView::clicked(int panel, int row) {
+void StatesView::clicked(int panel, int row, int) {
     const auto* shown = picture()->figure();
     if (!shown || panel >= std::ssize(shown->panels) || row < 0) return;
     const auto* curves = std::get_if<figures::Curves>(&shown->panels[static_cast<std::size_t>(panel)].content);

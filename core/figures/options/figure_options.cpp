@@ -29,7 +29,7 @@ FigureOption head_option() {
                         "Head, counted from 0; lines: may repeat",
                         {},
                         {"radar", "logits", "attention", "lines", "text", "states", "difference", "indicators",
-                         "thumbnails", "timeline", "token-types"},
+                         "thumbnails", "timeline", "token-types", "branch-weights"},
                         true,
                         {},
                         {}};

@@ -12,12 +12,12 @@
 #include "core/figures/recipe.h"
 #include "core/figures/token_chips.h"
 #include "core/figures/token_text.h"
+#include "core/figures/token_types.h"
 
 namespace headscope::figures {
 namespace {
 
 constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
-constexpr std::int64_t kMostTexts = 24;     ///< panels of sequences
 constexpr std::int64_t kMostTokens = 3000;  ///< of one text that is drawn
 
 /// One text's types at the sites that have them: 1 softmax, 0 linear, NaN none.
@@ -87,9 +87,9 @@ std::vector<TypedText> read_all(Files files, const FigureOptions& options) {
     std::vector<TypedText> texts;
     for (std::size_t f = 0; f < files.size(); ++f) {
         for (const auto s : chosen_sequences(*files[f], options)) {
-            if (std::ssize(texts) == kMostTexts) {
+            if (std::ssize(texts) == kMostTypedTexts) {
                 throw Error(ErrorCode::limit, "figure token-types",
-                            "expected at most " + std::to_string(kMostTexts) + " texts: choose with --sequence",
+                            "expected at most " + std::to_string(kMostTypedTexts) + " texts: choose with --sequence",
                             "found more");
             }
             texts.push_back(read(files[f], names[f], s, options));

@@ -58,7 +58,6 @@ TensorNames names(const ModelConfig& config) {
     layer.down = "feed_forward.down_proj";
     layer.recurrent = mamba2_names("mamba.", kMambaKeys);
     names.final_norm = "final_layernorm";
-    names.buffers.emplace_back("mup_vector");
     return names;
 }
 

@@ -7,9 +7,11 @@
 #include <chrono>
 #include <limits>
 
+#include "core/model/branches.h"
 #include "core/store/schema.h"
 #include "kernels/attention.h"
 #include "kernels/backend.h"
+#include "kernels/recurrent.h"
 
 namespace headscope::training {
 namespace {
@@ -35,13 +37,34 @@ public:
         for (const auto& [name, values] : kScores) add(name, all);
         add("local_focus", all * kDistances);
         add("head_diversity", sites_.size());
+        typed_ = std::any_of(sites_.begin(), sites_.end(), [](const Site& site) { return site.type_chunk > 0; });
+        if (typed_) add("softmax_fraction", all);
         const std::int64_t side = std::min(kProbeThumbnail, ids.size(1));
         result_.thumbnail_size = side;
         result_.thumbnails.assign(all * static_cast<std::size_t>(side * side), std::numeric_limits<float>::quiet_NaN());
     }
 
-    bool wants(std::string_view, LayerIndex) const override { return false; }
-    void announce(std::string_view, LayerIndex, const at::Tensor&) override {}
+    bool wants(std::string_view name, LayerIndex) const override { return typed_ && name == "token_types"; }
+    void announce(std::string_view name, LayerIndex layer, const at::Tensor& types) override {
+        if (!wants(name, layer)) return;
+        const auto site = static_cast<std::size_t>(model::branch_site(sites_, layer, "linear"));
+        const at::Tensor fraction = model::softmax_fraction(types);
+        const double* values = fraction.const_data_ptr<double>();
+        put(values_of("softmax_fraction"), site, types.size(0), types.size(1), {values, values + fraction.numel()}, 1);
+    }
+
+    Implicit implicit_request(SiteIndex site) override {
+        return sites_.at(static_cast<std::size_t>(site.value)).has_implicit ? Implicit::statistics : Implicit::nothing;
+    }
+    void implicit(const model::ImplicitRecord& record) override {
+        const auto site = static_cast<std::size_t>(record.site.value);
+        const std::int64_t heads = record.description.heads;
+        const auto batch =
+            static_cast<std::int64_t>(record.statistics.entropy.size()) / std::max<std::int64_t>(heads, 1);
+        put(values_of("entropy"), site, batch, heads, record.statistics.entropy, 1);
+        put(values_of("entropy_row_mean"), site, batch, heads, record.statistics.entropy_row_mean, 1);
+        put(values_of("concentration"), site, batch, heads, record.statistics.concentration, 1);
+    }
 
     const kernels::StatisticsRequest* request(SiteIndex site) override {
         return sites_.at(static_cast<std::size_t>(site.value)).has_matrix ? &request_ : nullptr;
@@ -72,10 +95,20 @@ private:
         {"score_variance", &kernels::Statistics::score_variance},
     };
 
+    std::vector<double>& values_of(std::string_view name) {
+        const auto found = std::find_if(result_.indicators.begin(), result_.indicators.end(),
+                                        [&](const auto& indicator) { return indicator.name == name; });
+        return found->values;
+    }
+
     /// The mean over the batch of `values` [B, heads, width].
     void put(std::vector<double>& to, std::size_t site, const kernels::Statistics& found,
              const std::vector<double>& values, std::size_t width) const {
-        const auto batch = static_cast<std::size_t>(found.batch), heads = static_cast<std::size_t>(found.heads);
+        put(to, site, found.batch, found.heads, values, width);
+    }
+    void put(std::vector<double>& to, std::size_t site, std::int64_t rows, std::int64_t of_heads,
+             const std::vector<double>& values, std::size_t width) const {
+        const auto batch = static_cast<std::size_t>(rows), heads = static_cast<std::size_t>(of_heads);
         if (values.size() < batch * heads * width || batch == 0) return;
         for (std::size_t i = 0; i < heads * width; ++i) {
             double sum = 0;
@@ -95,6 +128,7 @@ private:
 
     const std::vector<Site>& sites_;
     std::size_t heads_ = 0;
+    bool typed_ = false;  ///< some layer's tokens have types
     kernels::StatisticsRequest request_;
     ProbeResult result_;
 };

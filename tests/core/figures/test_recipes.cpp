@@ -72,13 +72,28 @@ TEST_CASE("Every recipe is listed, unknown ones are refused with the list", "[fi
         CHECK(!info.description.empty());
         CHECK(!info.needs.empty());
     }
-    CHECK(names == std::set<std::string>{"ablation",   "attention",  "context-perplexity",
-                                         "cost",       "difference", "experts",
-                                         "indicators", "latency",    "lines",
-                                         "logits",     "loss",       "position-perplexity",
-                                         "radar",      "ruler",      "scaling",
-                                         "states",     "tensors",    "text",
-                                         "thumbnails", "timeline",   "token-types"});
+    CHECK(names == std::set<std::string>{"ablation",
+                                         "attention",
+                                         "branch-weights",
+                                         "context-perplexity",
+                                         "cost",
+                                         "difference",
+                                         "experts",
+                                         "indicators",
+                                         "latency",
+                                         "lines",
+                                         "logits",
+                                         "loss",
+                                         "position-perplexity",
+                                         "radar",
+                                         "ruler",
+                                         "scaling",
+                                         "states",
+                                         "tensors",
+                                         "text",
+                                         "thumbnails",
+                                         "timeline",
+                                         "token-types"});
     CHECK(refusal("pie", {}).find("radar, logits, attention, indicators, ") != std::string::npos);
     CHECK(!refusal("radar", {}).empty());
 }

@@ -90,6 +90,39 @@ TEST_CASE("Of a layer the type of every chunk, of a head the text", "[figures][t
     for (std::size_t i = 0; i < 19; ++i) CHECK(values[i] == (i < 8 ? 1.0F : 0.0F));
 }
 
+TEST_CASE("Weights of the branches by token: of layers, of heads", "[figures][branch_weights]") {
+    const test::TemporaryFolder folder;
+    const auto file = sample(folder);
+    const auto layers = make_figure("branch-weights", std::vector{file}, {});
+    REQUIRE(layers.panels.size() == 2);
+    CHECK(layers.panels[0].title == "softmax");
+    const auto& mean = std::get<Curves>(layers.panels[0].content).curves;
+    REQUIRE(mean.size() == 1);
+    CHECK(mean[0].name == "layer 0");
+    REQUIRE(mean[0].y.size() == 24);
+    // Sample: the linear weight of head h at token i is 0.5 + 0.4 sin(24 h + i).
+    const auto softmax = [](int h, int i) {
+        return static_cast<double>(1 - (0.5F + 0.4F * std::sin(static_cast<float>(24 * h + i))));
+    };
+    CHECK(mean[0].y[5] == Approx((softmax(0, 5) + softmax(1, 5)) / 2).epsilon(1e-6));
+    FigureOptions options;
+    options.layer = 0;
+    const auto heads = make_figure("branch-weights", std::vector{file}, options);
+    const auto& curves = std::get<Curves>(heads.panels[1].content).curves;
+    REQUIRE(curves.size() == 2);
+    CHECK(curves[1].name == "head 1");
+    CHECK(curves[1].y[7] == Approx(1 - softmax(1, 7)).epsilon(1e-6));
+    CHECK(figure_csv(heads).starts_with("model,layer,head,position,linear,softmax"));
+    tests::RecurrentSample bare;
+    bare.record = {};
+    try {
+        make_figure("branch-weights", std::vector{sample(folder, "bare", bare)}, {});
+        FAIL("was drawn");
+    } catch (const Error& error) {
+        CHECK(std::string(error.what()).find("--record branch-weights") != std::string::npos);
+    }
+}
+
 TEST_CASE("Files and layers without types are refused", "[figures][token_types]") {
     const test::TemporaryFolder folder;
     tests::write_synthetic_analysis(folder / "plain.headscope.h5");

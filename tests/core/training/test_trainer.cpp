@@ -70,6 +70,25 @@ TEST_CASE("A tiny model learns a text, and its run tells everything", "[training
     CHECK_FALSE(being_written(run_path / kJournalName));
 }
 
+TEST_CASE("Probes of NAtS-L have the softmax fraction of its linear heads", "[training][trainer]") {
+    const TemporaryFolder folder;
+    const auto job =
+        small_job(folder, {"model.mixer=natsl", "model.mixers.natsl.num_heads=2", "model.mixers.natsl.head_dim=8",
+                           "model.mixers.natsl.chunk_size=4", "training.steps=3", "probe.every=1"});
+    const Told told = run(fresh(job, folder / "run"));
+    const auto probes = told.all<ProbeResult>();
+    REQUIRE(probes.size() == 4);
+    const auto& fraction = probes.back().indicators.back();
+    REQUIRE(fraction.name == "softmax_fraction");
+    REQUIRE(fraction.values.size() == 4 * 2);  // sites by heads
+    for (std::size_t i = 0; i < fraction.values.size(); ++i) {
+        const bool linear = i / 2 % 2 == 1;
+        CHECK(std::isnan(fraction.values[i]) != linear);
+        // Two sequences of four chunks.
+        if (linear) CHECK(fraction.values[i] * 8 == Approx(std::round(fraction.values[i] * 8)));
+    }
+}
+
 TEST_CASE("A snapshot is an ordinary checkpoint with a manifest", "[training][snapshots]") {
     const TemporaryFolder folder;
     const fs::path run_path = folder / "run", snapshot = run_path / "snapshots" / "step-000012";

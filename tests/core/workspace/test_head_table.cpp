@@ -5,11 +5,12 @@
 
 #include "core/figures/table.h"
 #include "core/store/analysis_file.h"
+#include "core/workspace/head_filter.h"
 #include "core/workspace/head_table.h"
 #include "core/workspace/measures.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
-#include "tests/core/store/synthetic_analysis.h"
+#include "tests/core/store/synthetic_recurrent.h"
 
 using namespace headscope;
 using namespace headscope::workspace;
@@ -57,6 +58,19 @@ TEST_CASE("The table has a row a head and a column a measure, as the file has th
         CHECK(at("above_100") == above.data[(12 + row) * 3 + 1]);
         CHECK(at("score_maximum") == file->score_statistic("maximum").data[12 + row]);
     }
+}
+
+TEST_CASE("The softmax fraction is a measure of NAtS-L's linear heads, and filters pick by it", "[workspace][table]") {
+    const test::TemporaryFolder folder;
+    tests::write_recurrent_analysis(folder / "types.headscope.h5");
+    const HeadTable table = read_head_table(*store::AnalysisFile::open(folder / "types.headscope.h5"), 0);
+    const auto column = table.column("softmax_fraction");
+    REQUIRE(column);
+    // Rows: two heads of the softmax branch, four of the linear one with 1, 2, 3 and 0 of 3 chunks, then others.
+    CHECK(std::isnan(table.value(0, *column)));
+    CHECK(table.value(2, *column) == Approx(1.0 / 3));
+    CHECK(table.value(5, *column) == 0);
+    CHECK(HeadFilter("softmax_fraction > 0.5", table).rows(table) == std::vector<std::size_t>{3, 4});
 }
 
 TEST_CASE("All sequences together are mean and standard deviation of what exists", "[workspace][table]") {

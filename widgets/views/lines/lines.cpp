@@ -295,11 +295,22 @@ void LinesView::follow_tokens() {
 bool LinesView::notice_without_maps() {
     const Site& site = study()->sites().at(static_cast<std::size_t>(selection().site));
     const std::int64_t sequence = selection().one_sequence();
-    if (!site.has_matrix) {
+    if (site.has_implicit && !study()->has_maps(selection().site)) {
+        show_notice(tr("Lines need the implicit matrix"),
+                    tr("This layer is recurrent: its outputs are a matrix, with signs, times its values. It was not "
+                       "recorded."),
+                    study()->running() ? QString() : tr("Run again with implicit matrices"), [this] {
+                        if (!study()) return;
+                        RunWish wish;
+                        wish.study = study()->id();
+                        wish.implicit = true;
+                        Q_EMIT desk().run_wanted(wish);
+                    });
+    } else if (!site.has_matrix && !site.has_implicit) {
         show_notice(tr("No lines to draw"), tr("This layer mixes tokens without attention weights."));
-    } else if (!study()->header().measured(site)) {
+    } else if (!study()->header().measured(site) && !study()->header().measured_implicit(site)) {
         show_notice(tr("No lines to draw"), tr("This layer was left out of the analysis."));
-    } else if (!study()->has_maps()) {
+    } else if (!study()->has_maps(selection().site)) {
         show_notice(tr("Lines need the maps"), tr("This analysis was made without recording them."),
                     tr("Run again with maps"), [this] {
                         if (!study()) return;
@@ -395,6 +406,8 @@ void LinesView::refresh_counts() {
     if (canvas_->lines_found() > canvas_->lines_drawn())
         text += tr(", the strongest of %1").arg(locale.toString(static_cast<qlonglong>(canvas_->lines_found())));
     text += tr(" of weights from %1").arg(number_label(threshold()));
+    if (study()->sites().at(static_cast<std::size_t>(selection().site)).has_implicit)
+        text += tr(" · magnitudes of coefficients, as shares of each head's greatest");
     if (heads_.empty()) text = tr("No head is shown: click one above");
     if (words()) text += tr(" · words: rows averaged, columns summed");
     if (study()->sequences() > 1) text += tr(" · sequence %1").arg(selection().one_sequence());
@@ -435,7 +448,7 @@ void LinesView::restore(const QJsonObject& state) {
 }
 
 std::optional<FigureWish> LinesView::figure() const {
-    if (!study() || heads_.empty() || !study()->has_maps()) return std::nullopt;
+    if (!study() || heads_.empty() || !study()->has_maps(selection().site)) return std::nullopt;
     FigureWish wish;
     wish.recipe = "lines";
     wish.studies = {study()->id()};
@@ -444,6 +457,10 @@ std::optional<FigureWish> LinesView::figure() const {
     if (heads_.size() == 1) wish.options.head = heads_.begin()->first;
     for (const auto& one : heads_)
         if (heads_.size() > 1 && wish.options.heads.size() < kFigureHeads) wish.options.heads.push_back(one.first);
+    if (study()->sites().at(static_cast<std::size_t>(selection().site)).has_implicit) {
+        wish.options.heads.clear();  // a figure of coefficients has colours for their signs
+        wish.options.head = selection().head;
+    }
     wish.options.tower = figures::tower_of(study()->sites(), selection().site);
     wish.options.least = threshold();
     if (words()) wish.options.units = figures::Units::words;

@@ -10,6 +10,7 @@
 
 #include "core/figures/head_weights.h"
 #include "core/figures/recipe.h"
+#include "core/figures/token_types.h"
 #include "core/maps/implicit_map.h"
 #include "core/maps/norm_map.h"
 #include "widgets/plots/map_plot.h"
@@ -45,6 +46,26 @@ void MapView::ask_labels(Shown& next) {
     }
     next.query_labels = study.labels(site.query_stream, *next.sequence).value;
     next.key_labels = study.labels(site.key_stream, *next.sequence).value;
+}
+
+void MapView::ask_types(Shown& next) {
+    if (!next.sequence || figures::of_layer(next.look.values)) return;
+    const auto typed = figures::typed_head(study()->header(), next.site, next.head);
+    if (typed && study()->site_done(*next.sequence, typed->site))
+        next.types = study()->token_types(*next.sequence, typed->site).value;
+}
+
+std::vector<std::int32_t> MapView::key_types(const Shown& next) const {
+    const auto& header = study()->header();
+    const auto typed = next.types ? figures::typed_head(header, next.site, next.head) : std::nullopt;
+    if (!typed) return {};
+    const auto tokens = std::ssize(study()->key_tokens(*next.sequence, next.site).ids);
+    const auto types = figures::types_of_tokens(*next.types, typed->head, header.type_chunk, tokens);
+    if (!next.key_words) return types;
+    std::vector<std::int32_t> of_words;  // of each word's first piece
+    for (std::int64_t word = 0; word < next.key_words->size(); ++word)
+        of_words.push_back(types.at(static_cast<std::size_t>(next.key_words->first_piece(word))));
+    return of_words;
 }
 
 bool MapView::ask_computed(Shown& next) {
@@ -93,6 +114,7 @@ std::optional<MapView::Shown> MapView::ask() {
     }
     // The newest wish is read first: the thumbnail is the first image.
     ask_labels(next);
+    ask_types(next);
     if (next.look.logits()) {
         const auto largest = largest_logit(study, next.sequence, next.site, next.head);
         if (!largest && largest.pending) return std::nullopt;
@@ -186,6 +208,7 @@ void MapView::show_map(const Shown& next) {
             words ? next.query_words->units.tokens.regions : std::vector<std::int32_t>(regions.begin(), regions.end());
         content.key_regions = content.query_regions;
     }
+    content.key_types = key_types(next);
     if (next.query_labels) content.query_labels = *next.query_labels;
     if (next.key_labels) content.key_labels = *next.key_labels;
     if (next.map) {
@@ -254,6 +277,8 @@ void MapView::show_strip() {
     words += replaced_;
     words += sequences_words();
     words += regions_words();
+    if (shown_.types)
+        words += tr("Below the map the types of the keys' chunks: S softmax, L linear attention of later chunks.");
     words.removeAll(QString());
     const bool implicit = shown_.look.values == figures::MapValues::implicit;
     if (implicit && look_.values != figures::MapValues::weights)

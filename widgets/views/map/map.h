@@ -60,6 +60,7 @@ private:
         std::shared_ptr<const store::Values> thumbnail;
         std::shared_ptr<const std::vector<QString>> query_labels, key_labels;
         std::shared_ptr<const StudyWords> query_words, key_words;  ///< null: rows and columns are pieces
+        std::shared_ptr<const store::Values> types;                ///< of the head's keys; null: they have none
         std::int64_t queries = 0, keys = 0;
         MapLook look;
         double largest = 0;  ///< magnitude of the head's logits; 0: not known yet
@@ -70,6 +71,9 @@ private:
     void make_commands();
     std::optional<Shown> ask();
     void ask_labels(Shown& next);
+    void ask_types(Shown& next);
+    /// Of NAtS-L, one a key of what is shown: the type of its chunk. Empty: none.
+    std::vector<std::int32_t> key_types(const Shown& next) const;
     /// Norms or rollout, if that is wanted and there is such a map: else weights, and why. False: it is being read.
     bool ask_computed(Shown& next);
     QString sequences_words() const;

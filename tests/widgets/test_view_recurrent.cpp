@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Views of models with recurrent layers: implicit matrices, types of tokens, weights of branches.
+#include <QComboBox>
+#include <QPushButton>
+#include <QSignalSpy>
+#include <QTest>
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "tests/core/base/temporary_folder.h"
+#include "tests/core/store/synthetic_recurrent.h"
+#include "tests/widgets/desk_fixture.h"
+#include "widgets/plots/figure_view.h"
+#include "widgets/plots/map_plot.h"
+#include "widgets/plots/offscreen.h"
+#include "widgets/text/banner.h"
+#include "widgets/text/text_area.h"
+
+using namespace headscope;
+using namespace headscope::widgets;
+
+namespace {
+
+tests::RecurrentSample nothing_recorded() {
+    tests::RecurrentSample sample;
+    sample.record = {};
+    sample.record.maps = true;
+    return sample;
+}
+
+struct Shown {
+    explicit Shown(const char* kind, std::int64_t site, const tests::RecurrentSample& sample = {}) {
+        tests::write_recurrent_analysis(folder / "a.headscope.h5", sample);
+        study = tests::open_study(desk, folder / "a.headscope.h5");
+        view.reset(tests::view_kind(kind).make(&desk, nullptr));
+        view->resize(900, 600);
+        view->show();
+        desk.select_head(site, 1);
+        settle();
+    }
+    void settle() {
+        tests::settle(desk);
+        QTest::qWait(20);
+        tests::settle(desk);
+    }
+    void choose(const char* name, const char* value) {
+        auto* box = view->findChild<QComboBox*>(QLatin1String(name));
+        REQUIRE(box);
+        box->setCurrentIndex(box->findData(QLatin1String(value)));
+        settle();
+    }
+    /// What a press on a button wants to be run.
+    RunWish wish(const char* button) {
+        QSignalSpy wanted(&desk, &Desk::run_wanted);
+        auto* found = view->findChild<QPushButton*>(QLatin1String(button));
+        REQUIRE(found);
+        QTest::mouseClick(found, Qt::LeftButton);
+        REQUIRE(wanted.count() == 1);
+        return wanted[0][0].value<RunWish>();
+    }
+
+    bool application = (ensure_application(), true);
+    test::TemporaryFolder folder;
+    Desk desk;
+    Study* study = nullptr;
+    std::unique_ptr<View> view;
+};
+
+}  // namespace
+
+TEST_CASE("Map of a recurrent layer: its implicit matrix, or the offer to record it", "[views][recurrent]") {
+    Shown shown("map", tests::kRecurrentSite);
+    const auto* plot = shown.view->findChild<MapPlot*>();
+    REQUIRE(plot);
+    CHECK(plot->content().map != 0);
+    CHECK(plot->content().queries == 24);
+    const auto figure = shown.view->figure();
+    REQUIRE(figure);
+    CHECK(figure->recipe == "attention");
+    CHECK(figure->options.layer == 1);
+    CHECK(figure->options.values == figures::MapValues::weights);  // which the recipe knows for what they are
+
+    Shown bare("map", tests::kRecurrentSite, nothing_recorded());
+    CHECK(bare.wish("notice_action").implicit);
+}
+
+TEST_CASE("Lines and text of a recurrent layer", "[views][recurrent]") {
+    Shown bare("lines", tests::kRecurrentSite, nothing_recorded());
+    CHECK(bare.wish("notice_action").implicit);
+    Shown lines("lines", tests::kLinearBranch);
+    const auto drawn = lines.view->figure();
+    REQUIRE(drawn);
+    CHECK(drawn->options.tower == figures::Tower::linear);
+
+    Shown without("on_text", tests::kRecurrentSite, nothing_recorded());
+    CHECK(without.wish("banner_action").implicit);
+    Shown text("on_text", tests::kRecurrentSite);
+    text.desk.select_tokens(20, std::nullopt);
+    text.settle();
+    const auto matrix = tests::synthetic_implicit(4, 24, 1 + tests::kRecurrentSite);
+    const auto& values = text.view->findChild<TokenTextArea*>()->values();
+    REQUIRE(values.size() == 24);
+    CHECK(values[7] == matrix[static_cast<std::size_t>((1 * 24 + 20) * 24 + 7)]);
+    CHECK(text.view->findChild<TokenTextArea*>()->scale().map == figures::ColourMap::diverging);
+}
+
+TEST_CASE("Under the text are the types of the layer's heads", "[views][recurrent]") {
+    Shown shown("on_text", tests::kLinearBranch);
+    const auto* text = shown.view->findChild<TokenTextArea*>();
+    const auto types = tests::synthetic_types(4, 3, 1);
+    const QColor softmax = shown.desk.theme().categorical(0);
+    for (const std::int64_t token : {0, 8, 23})
+        for (int head = 0; head < 4; ++head)
+            CHECK((text->strip_colour(token, head) == softmax) ==
+                  (types[static_cast<std::size_t>(head * 3 + token / 8)] == 0));
+    shown.desk.select_head(tests::kRecurrentSite, 0);
+    shown.settle();
+    CHECK_FALSE(text->strip_colour(0, 0).isValid());
+}
+
+TEST_CASE("Token types: fraction, chunks, text; weights of branches, offered where they are not there",
+          "[views][recurrent]") {
+    Shown shown("token_types", tests::kLinearBranch);
+    REQUIRE(shown.view->findChild<FigureView*>()->figure());
+    CHECK(shown.view->figure()->recipe == "token-types");
+    CHECK_FALSE(shown.view->figure()->options.layer);
+    shown.choose("of", "chunks");
+    CHECK(shown.view->figure()->options.layer == 0);
+    shown.choose("of", "text");
+    CHECK(shown.view->figure()->options.head == 1);
+
+    Shown weights("branch_weights", tests::kSoftmaxBranch);
+    REQUIRE(weights.view->findChild<FigureView*>()->figure());
+    CHECK(weights.view->findChild<FigureView*>()->figure()->panels.size() == 2);
+    Shown bare("branch_weights", tests::kSoftmaxBranch, nothing_recorded());
+    CHECK(bare.wish("notice_action").branches);
+}
