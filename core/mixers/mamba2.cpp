@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/mixers/mamba2.h"
 
+#include <iterator>
+#include <vector>
+
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/silu.h>
 #include <ATen/ops/softplus.h>
 
@@ -87,9 +92,19 @@ at::Tensor Mamba2Mixer::gated(const at::Tensor& y, const at::Tensor& z) const {
     return choices_.norm_first ? normal(y) * at::silu(z) : normal(y * at::silu(z));
 }
 
+at::Tensor Mamba2Mixer::projected(const at::Tensor& normed, const Cancellation* cancellation) const {
+    const at::Tensor rows = projection_(normed, cancellation);
+    if (choices_.factors.empty()) return rows;
+    const std::int64_t shared = groups_ * state_size_, sizes[] = {inner(), inner(), shared, shared, heads_};
+    std::vector<at::Tensor> factors;
+    for (std::size_t part = 0; part < std::size(sizes); ++part)
+        factors.push_back(at::full({sizes[part]}, choices_.factors.at(part), rows.options()));
+    return rows * at::cat(factors);
+}
+
 at::Tensor Mamba2Mixer::forward(const at::Tensor& normed, const StackContext& context, MixerCache* cache) const {
     auto* held = cache ? &dynamic_cast<DeltaCache&>(*cache) : nullptr;
-    const auto [z, others] = model::split_heads(projection_(normed, context.cancellation), inner());
+    const auto [z, others] = model::split_heads(projected(normed, context.cancellation), inner());
     const auto [before, logits] = model::split_heads(others, channels());
     const at::Tensor mixed =
         taps_.defined() ? short_convolution(before, taps_.select(1, 0), taps_bias_, held ? &held->before : nullptr)

@@ -25,6 +25,8 @@ public:
 private:
     std::int64_t inner() const { return heads_ * head_size_; }
     std::int64_t channels() const { return inner() + 2 * groups_ * state_size_; }
+    /// Rows of z, x, B, C and dt, [B, L, rows], times their factors.
+    at::Tensor projected(const at::Tensor& normed, const Cancellation* cancellation) const;
     /// dt [B, L, H], float32 at least.
     at::Tensor step(const at::Tensor& logits) const;
     /// What the state gave y and the gate z, both [B, L, inner], together.

@@ -14,6 +14,8 @@
 #include "core/mixers/mlp.h"
 #include "core/mixers/natsl.h"
 #include "core/mixers/non_approximate.h"
+#include "core/mixers/short_convolution.h"
+#include "core/mixers/side_by_side.h"
 #include "core/mixers/standard.h"
 #include "core/mixers/static_emb_qk.h"
 #include "core/mixers/types/guided.h"
@@ -59,7 +61,7 @@ struct Entry {
     Made (*make)(const MixerType&, const model::ModelConfig&, std::int64_t layer);
 };
 
-// One for each line of core/mixers/types/list.cpp.
+// One for each line of core/mixers/types/list.cpp, and then those that families alone have.
 const Entry kMixers[] = {
     {&kStandard, make_standard},
     {&kMlp, make<MlpMixer>},
@@ -76,6 +78,8 @@ const Entry kMixers[] = {
     {&kLightning, make<LightningMixer>},
     {&kKimiDelta, make_kimi_delta},
     {&kMamba2, make_mamba2},
+    {&kShortConvolution, make<ShortConvolutionMixer>},
+    {&kSideBySide, make<SideBySideMixer>},
 };
 
 }  // namespace

@@ -157,9 +157,10 @@ at::Tensor FeedForward::plain(const at::Tensor& x, const Cancellation* cancellat
         const at::Tensor inner = up(rows);
         if (activation == Activation::xielu) return down(xielu(inner));
         if (!gated) return down(activate(activation, inner));
-        if (activation == Activation::silu && fused(inner)) return down(trained_gated_silu(inner));
+        if (activation == Activation::silu && gate_scale == 1 && fused(inner)) return down(trained_gated_silu(inner));
         const std::int64_t size = inner.size(-1) / 2;
-        at::Tensor gate = activate(activation, inner.narrow(-1, 0, size));
+        const at::Tensor logits = inner.narrow(-1, 0, size);
+        at::Tensor gate = activate(activation, gate_scale == 1 ? logits : logits * gate_scale);
         const at::Tensor other = inner.narrow(-1, size, size);
         return down(recorded(gate) ? gate * other : gate.mul_(other));
     };
@@ -175,6 +176,7 @@ void FeedForward::declare(TensorPlan& plan, const TensorNames& names, std::int64
     LayerNames shared;
     shared.gate = names.in_layer.shared_gate;
     shared.up = names.in_layer.shared_up;
+    shared.gate_up = names.in_layer.shared_gate_up;
     shared.down = names.in_layer.shared_down;
     declare_plain(plan, names, shared, {config.shared_expert, plan.keys().shared_expert});
     if (config.shared_expert_gated) {
@@ -191,6 +193,7 @@ void FeedForward::declare_plain(TensorPlan& plan, const TensorNames& names, cons
     const std::string up_stem = names.layer_stem + parts.up;
     activation = config.activation;
     gated = config.gated_feed_forward;
+    gate_scale = config.gate_scale;
     if (gated && !parts.gate_up.empty()) {
         up.declare(plan, names.layer_stem + parts.gate_up, {2 * inner.size, "2 * " + inner.keys}, hidden,
                    config.feed_forward_bias);

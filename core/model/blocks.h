@@ -54,6 +54,7 @@ struct Xielu {
 struct FeedForward {
     Activation activation = Activation::gelu;
     bool gated = false;
+    double gate_scale = 1;
     Linear up;  ///< gated: rows of gate, then rows of up
     Linear down;
     Xielu xielu;      ///< of Activation::xielu

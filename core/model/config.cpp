@@ -113,6 +113,7 @@ nlohmann::json to_json(const StateSpaceConfig& choices) {
                         {"direct_by_number", choices.direct_by_number},
                         {"least_step", choices.least_step}};
     if (std::isfinite(choices.most_step)) json["most_step"] = choices.most_step;
+    if (!choices.factors.empty()) json["factors"] = choices.factors;
     return json;
 }
 
@@ -193,12 +194,28 @@ std::string ModelConfig::to_json() const {
         json["expert_slope"] = expert_slope;
         json["expert_routing"] = model::to_json(routing);
     }
-    if (std::find(mixers.begin(), mixers.end(), "mamba2") != mixers.end())
-        json["state_space"] = model::to_json(state_space);
+    const auto has_mixer = [this](const char* mixer) {
+        return std::find(mixers.begin(), mixers.end(), mixer) != mixers.end();
+    };
+    const bool side_by_side = has_mixer("attention_mamba2");
+    if (side_by_side) {
+        json["branch_factors"] = {{"attention_in", branch_factors.attention_in},
+                                  {"attention_out", branch_factors.attention_out},
+                                  {"state_in", branch_factors.state_in},
+                                  {"state_out", branch_factors.state_out},
+                                  {"state_bias", branch_factors.state_bias}};
+    }
+    if (side_by_side || has_mixer("mamba2")) json["state_space"] = model::to_json(state_space);
+    if (gate_scale != 1) json["gate_scale"] = gate_scale;
+    if (!feed_forward_layers.empty()) json["feed_forward_layers"] = feed_forward_layers;
     if (key_value_rank > 0) {
         json["key_value_rank"] = key_value_rank;
         json["query_rank"] = query_rank;
         json["value_size"] = value_size;
+    }
+    if (convolution_taps > 0) {
+        json["convolution_taps"] = convolution_taps;
+        json["convolution_bias"] = convolution_bias;
     }
     if (differential) json["differential"] = true;
     if (!chunks.empty()) json["chunks"] = chunks;

@@ -59,8 +59,18 @@ struct StateSpaceConfig {
     // Bounds of dt.
     double least_step = 0, most_step = std::numeric_limits<double>::infinity();
     bool limits_step() const { return least_step > 0 || most_step < std::numeric_limits<double>::infinity(); }
+    std::vector<double> factors;  ///< of z, x, B, C and dt as their map gives them; empty: none (Falcon-H1)
     bool operator==(const StateSpaceConfig&) const = default;
 };
+
+/// Of a layer with softmax attention and Mamba2 side by side (Falcon-H1): what each one's input and output is times.
+struct BranchFactors {
+    double attention_in = 1, attention_out = 1, state_in = 1, state_out = 1;
+    bool state_bias = false;  ///< of Mamba2's output projection; ModelConfig::output_bias is the attention's
+};
+
+/// In ModelConfig::mixers a layer that is its feed-forward alone, without a site (Nemotron-H).
+inline constexpr const char* kNoMixer = "none";
 
 /// A sum of the residual stream: so many times what was there, and so many times what a part of a block returns.
 struct SumFactors {
@@ -157,6 +167,11 @@ struct ModelConfig {
     /// Per layer: the text is cut into pieces of so many tokens, and a token sees its own piece alone; 0: it is not.
     /// Empty: nowhere.
     std::vector<std::int64_t> chunks;
+    BranchFactors branch_factors;
+    double gate_scale = 1;                          ///< of a gated feed-forward's gate, before its activation
+    std::vector<std::int64_t> feed_forward_layers;  ///< per layer, 0: it has none. Empty: all have
+    std::int64_t convolution_taps = 0;              ///< of layers that are a convolution (LFM2)
+    bool convolution_bias = false;                  ///< of these and the map before them
     bool sink_logits = false;  ///< one learned logit without a value per head in each row's denominator
     std::int64_t experts = 0, experts_per_token = 0;  ///< of each feed-forward; 0: a plain one
     std::int64_t expert_feed_forward = 0;             ///< hidden units of an expert; 0: feed_forward
@@ -200,7 +215,10 @@ struct ModelConfig {
     bool has_experts(std::int64_t layer) const {
         return experts > 0 && (expert_layers.empty() || expert_layers.at(static_cast<std::size_t>(layer)) != 0);
     }
-    bool has_feed_forward(std::int64_t layer) const { return feed_forward > 0 || has_experts(layer); }
+    bool has_feed_forward(std::int64_t layer) const {
+        if (!feed_forward_layers.empty()) return feed_forward_layers.at(static_cast<std::size_t>(layer)) != 0;
+        return feed_forward > 0 || has_experts(layer);
+    }
     std::int64_t expert_size() const { return expert_feed_forward > 0 ? expert_feed_forward : feed_forward; }
     std::string to_json() const;
 };

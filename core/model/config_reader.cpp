@@ -150,6 +150,11 @@ bool ConfigReader::has_object(const std::string& key) const {
     return value && value->is_object();
 }
 
+bool ConfigReader::has_text(const std::string& key) const {
+    const auto* value = find(key);
+    return value && value->is_string();
+}
+
 bool ConfigReader::is_empty_object(const std::string& key) const {
     const auto* value = find(key);
     return value && value->is_object() && value->empty();

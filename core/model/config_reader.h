@@ -38,6 +38,7 @@ public:
     std::optional<ConfigReader> object(const std::string& key) const;
     std::vector<ConfigReader> objects(const std::string& key) const;  ///< an object, or a list of them; absent: empty
     bool has_object(const std::string& key) const;
+    bool has_text(const std::string& key) const;
     bool is_empty_object(const std::string& key) const;
     void expect_keys(const std::vector<std::string>& known) const;  ///< refuses any other key
 

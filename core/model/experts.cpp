@@ -32,7 +32,8 @@ constexpr std::int64_t kRows = 4096;
 const ExpertNames& present(const TensorPlan& plan, const TensorNames& names) {
     const std::vector<ExpertNames>& all = names.in_layer.experts;
     const auto found = std::find_if(all.begin(), all.end(), [&](const ExpertNames& one) {
-        const std::string first = one.gate_up.empty() ? numbered(one.gate, 0) + ".weight" : one.gate_up;
+        const std::string& each = one.gate.empty() ? one.up : one.gate;
+        const std::string first = one.gate_up.empty() ? numbered(each, 0) + ".weight" : one.gate_up;
         return plan.has(names.layer_stem + first);
     });
     return found == all.end() ? all.front() : *found;
@@ -124,8 +125,8 @@ at::Tensor Experts::of_expert(std::int64_t expert, const at::Tensor& rows) const
     const at::Tensor inner = input_first ? rows.matmul(gate_up.select(0, expert))
                                          : at::linear(rows, gate_up.view({all, -1, size}).select(0, expert));
     const std::int64_t half = inner.size(-1) / 2;
-    const at::Tensor gate = activate(activation, inner.narrow(-1, 0, half));
-    const at::Tensor both = gate * inner.narrow(-1, half, half);
+    const at::Tensor both = gated ? activate(activation, inner.narrow(-1, 0, half)) * inner.narrow(-1, half, half)
+                                  : activate(activation, inner);
     if (input_first) return both.matmul(down.select(0, expert));
     return at::linear(both, down.view({all, size, -1}).select(0, expert));
 }
@@ -141,6 +142,7 @@ void Experts::declare(TensorPlan& plan, const TensorNames& names) {
     per_token = config.experts_per_token;
     shares_of_chosen = config.expert_shares_of_chosen;
     activation = config.activation;
+    gated = config.gated_feed_forward;
     limit = config.expert_limit;
     slope = config.expert_slope;
     routing = config.routing;
@@ -150,7 +152,7 @@ void Experts::declare(TensorPlan& plan, const TensorNames& names) {
         plan.want_number(&choice_bias, names.layer_stem + own.choice_bias, {experts}, 0, Initial::fixed);
     if (limit > 0) return declare_gpt_oss(plan, names, own);
     if (!own.gate_up.empty()) {
-        const Dimension both{2 * inner.size, "2 * " + inner.keys};
+        const Dimension both = gated ? Dimension{2 * inner.size, "2 * " + inner.keys} : inner;
         const auto matrices = [&](at::Tensor* into, const std::string& name, const Dimension& out,
                                   const Dimension& in) {
             plan.want(into, {names.layer_stem + name}, {experts, input_first ? in : out, input_first ? out : in});
@@ -165,8 +167,9 @@ void Experts::declare(TensorPlan& plan, const TensorNames& names) {
             plan.want_rows(into, names.layer_stem + numbered(name, expert) + ".weight", {out, in}, index * out.size,
                            count * out.size);
         };
-        part(&gate_up, own.gate, inner, hidden, 2 * expert, 2 * experts.size);
-        part(&gate_up, own.up, inner, hidden, 2 * expert + 1, 2 * experts.size);
+        const std::int64_t maps = gated ? 2 : 1;
+        if (gated) part(&gate_up, own.gate, inner, hidden, 2 * expert, 2 * experts.size);
+        part(&gate_up, own.up, inner, hidden, maps * expert + maps - 1, maps * experts.size);
         part(&down, own.down, hidden, inner, expert, experts.size);
     }
 }

@@ -23,8 +23,9 @@ struct Routing {
 /// E experts of f hidden units each: maps [out, in] in which the rows of an expert's gate come before those of its up.
 /// gpt-oss has [in, out], columns of gate and of up that alternate, and biases, as in its files.
 struct Experts {
-    at::Tensor router, router_bias;    ///< [E, d], [E] or undefined
-    at::Tensor choice_bias;            ///< [E] or undefined
+    at::Tensor router, router_bias;  ///< [E, d], [E] or undefined
+    at::Tensor choice_bias;          ///< [E] or undefined
+    /// Of experts without a gate the rows of up alone, [E, f, d] or [E f, d].
     at::Tensor gate_up, gate_up_bias;  ///< [E, 2 f, d] or [E 2 f, d]; gpt-oss: [E, d, 2 f], [E, 2 f]
     at::Tensor down, down_bias;        ///< [E, d, f] or [E d, f]; gpt-oss: [E, f, d], [E, d]
     std::int64_t per_token = 0;        ///< 0: there are no experts
@@ -32,6 +33,7 @@ struct Experts {
     ExpertRouting routing;
     bool input_first = false;  ///< gate_up [E, d, 2 f], all of gate before all of up, and down [E, f, d]
     Activation activation = Activation::silu;
+    bool gated = true;
     double limit = 0, slope = 1;  ///< ModelConfig::expert_limit, expert_slope
 
     /// [.., d] -> the same shape. `cancellation` is heeded after each expert's share of a chunk of rows. `taken`, where

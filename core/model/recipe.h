@@ -46,8 +46,9 @@ enum class FusedLayout { concatenated, by_head, by_group };
 /// whole names; or each expert's own three, in which {} is its number.
 struct ExpertNames {
     std::string router;
-    std::string gate_up;   ///< [experts, 2 * inner, hidden], or
-    std::string gate, up;  ///< each [inner, hidden]
+    std::string gate_up;  ///< [experts, 2 * inner, hidden], or
+    std::string gate,
+        up;  ///< each [inner, hidden]; without gates `gate` is empty, and gate_up [experts, inner, hidden]
     std::string down;
     bool input_first = false;  ///< of two tensors: each expert's are [in, out] (Llama 4)
     std::string choice_bias;   ///< a whole name, ExpertRouting::choice_bias
@@ -104,6 +105,7 @@ struct LayerNames {
     std::string activation;                           ///< Activation::xielu's numbers
     std::vector<ExpertNames> experts;                 ///< alternatives: the first whose experts the file has
     std::string shared_gate, shared_up, shared_down;  ///< ModelConfig::shared_expert
+    std::string shared_gate_up;                       ///< both in one
     std::string shared_share;                         ///< of shared_expert_gated: what its sigmoid is of
     std::string bucket_bias;                          ///< PositionKind::bucketed, of this layer
     std::string cross_norm, cross_query, cross_key, cross_value, cross_output;  ///< of a decoder that has an encoder

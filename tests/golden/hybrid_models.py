@@ -22,7 +22,9 @@ def case(name, model_class, config, tokens, **options):
     name, data = models.case(f"hybrid-{name}", model_class, config, tokens, prepare=held.append, **options)
     traces = [oracle.run(held[0], sequence, True) for sequence in tokens]
     data["logits"] = everything([trace.logits for trace in traces])
-    data["attention"] = [everything([matrix(trace.sites[site]) for trace in traces]) for site in range(len(traces[0].sites))]
+    # A convolution has none.
+    data["attention"] = [everything([matrix(trace.sites[site]) for trace in traces])
+                         for site, first in enumerate(traces[0].sites) if matrix(first) is not None]
     return name, data
 
 
@@ -118,12 +120,54 @@ def kimi_cases(two, one):
                as_computed=True)
 
 
+def lfm2_cases(two, one):
+    sizes = {key: value for key, value in SIZES.items() if key != "rms_norm_eps"} | dict(
+        num_hidden_layers=3, norm_eps=1e-3, block_multiple_of=4, rope_parameters={"rope_type": "default", "rope_theta": 500.0},
+        layer_types=["conv", "full_attention", "conv"])
+    yield case("lfm2", T.Lfm2ForCausalLM, T.Lfm2Config(**sizes), two)
+    yield case("lfm2-biases-old", T.Lfm2ForCausalLM,
+               T.Lfm2Config(**sizes | dict(conv_L_cache=4, block_auto_adjust_ff_dim=False), conv_bias=True,
+                            tie_word_embeddings=False), one, change_config=random_hybrids.published_lfm2)
+    yield case("lfm2-scaled-unsaid", T.Lfm2ForCausalLM,
+               T.Lfm2Config(**sizes | dict(block_ffn_dim_multiplier=1.7, layer_types=["full_attention"] * 3, head_dim=4)),
+               one, change_config=lambda config: [config.pop(key) for key in (
+                   "layer_types", "rope_parameters", "conv_L_cache", "conv_bias")] and config.update(rope_theta=500.0))
+
+
 def differential_cases(two, one):
     sizes = SIZES | dict(rope_parameters={"rope_type": "default", "rope_theta": 500.0})
     yield case("diffllama", T.DiffLlamaForCausalLM, T.DiffLlamaConfig(**sizes), two)
     yield case("diffllama-biases-old", T.DiffLlamaForCausalLM,
                T.DiffLlamaConfig(**sizes | dict(num_key_value_heads=4, tie_word_embeddings=True), attention_bias=True), one,
                change_config=models.old_rope)
+
+
+def falcon_cases(two, one):
+    sizes = SIZES | dict(mamba_d_ssm=20, mamba_n_heads=4, mamba_d_head=5, mamba_n_groups=2, mamba_d_state=3, mamba_d_conv=3,
+                         mamba_chunk_size=4, rope_parameters={"rope_type": "default", "rope_theta": 500.0})
+    falcon = functools.partial(case, model_class=T.FalconH1ForCausalLM)
+    yield falcon("falcon-h1", config=T.FalconH1Config(**sizes, **random_hybrids.FACTORS), tokens=two)
+    yield falcon("falcon-h1-norms-biases-old", tokens=one, change_config=models.old_rope,
+                 config=T.FalconH1Config(**sizes, mamba_rms_norm=True, mamba_proj_bias=True, projectors_bias=True,
+                                         attention_bias=True, mlp_bias=True, tie_word_embeddings=True))
+    yield falcon("falcon-h1-norm-last-limited", tokens=one,
+                 config=T.FalconH1Config(**sizes | dict(mamba_d_ssm=None, mamba_expand=1, time_step_limit=(0.5, 0.75)),
+                                         mamba_rms_norm=True, mamba_norm_before_gate=False, mamba_conv_bias=False))
+
+
+def nemotron_cases(two, one):
+    sizes = {key: value for key, value in SIZES.items() if key not in ("num_hidden_layers", "rms_norm_eps")} | dict(
+        layers_block_type=["linear_attention", "mlp", "full_attention", "moe"], layer_norm_epsilon=1e-3, mamba_num_heads=4,
+        mamba_head_dim=5, n_groups=2, ssm_state_size=3, conv_kernel=3, chunk_size=4, n_routed_experts=6, num_experts_per_tok=2,
+        n_group=3, topk_group=2, moe_intermediate_size=7, moe_shared_expert_intermediate_size=9, routed_scaling_factor=1.5)
+    nemotron = functools.partial(case, model_class=T.NemotronHForCausalLM)
+    yield nemotron("nemotron-h", config=T.NemotronHConfig(**sizes), tokens=two, reloaded=True,
+                   extra={"mtp.layers.0.norm.weight": [20]})
+    yield nemotron("nemotron-h-stacked-biases", config=T.NemotronHConfig(**sizes, use_bias=True, mlp_bias=True, norm_topk_prob=False),
+                   tokens=one, as_computed=True)
+    dense = dict(layers_block_type=["mlp", "linear_attention", "linear_attention", "full_attention"], time_step_min=0.6)
+    yield nemotron("nemotron-h-dense-old", config=T.NemotronHConfig(**sizes | dense, use_conv_bias=False, mlp_hidden_act="silu"),
+                   tokens=one, reloaded=True, change_config=random_hybrids.published_nemotron)
 
 
 def mamba_cases(two, one):
@@ -139,13 +183,53 @@ def mamba_cases(two, one):
                change_config=lambda config: [config.pop(key) for key in unsaid])
 
 
+def plain_lists(config):
+    """Names of layers as Granite 4 is published."""
+    config["layer_types"] = [{"linear_attention": "mamba", "full_attention": "attention"}[kind]
+                             for kind in config["layer_types"]]
+    config["position_embedding_type"] = "nope"
+    config["mamba_d_head"] = "auto"
+    config.pop("time_step_limit")
+
+
+def mamba_hybrid_cases(two, one):
+    state = dict(mamba_n_heads=8, mamba_d_head=6, mamba_d_state=5, mamba_n_groups=2, mamba_d_conv=3)
+    sizes = WHOLE | dict(num_hidden_layers=3, hidden_size=24) | state
+    rope = {"rope_type": "default", "rope_theta": 50.0}
+    wide = sizes | dict(hidden_size=32, mamba_d_head=8)  # heads of 8, half of which turns
+    yield case("bamba", T.BambaForCausalLM, T.BambaConfig(**wide, attn_layer_indices=[1], rope_parameters=dict(rope)), two)
+    unsaid = ("rope_parameters", "mamba_n_groups", "mamba_d_conv", "mamba_expand", "num_key_value_heads", "time_step_limit")
+    yield case("bamba-biases-unsaid", T.BambaForCausalLM,
+               T.BambaConfig(**wide | dict(mamba_n_groups=1, mamba_d_conv=4, num_attention_heads=8, num_key_value_heads=8),
+                             attn_layer_indices=[0, 2], mamba_proj_bias=True, mamba_conv_bias=False, mlp_bias=True,
+                             tie_word_embeddings=True), one,
+               change_config=lambda config: [config.pop(key) for key in unsaid])
+    kinds = ["linear_attention", "full_attention", "linear_attention"]
+    scales = dict(embedding_multiplier=3.0, attention_multiplier=0.4, residual_multiplier=0.7, logits_scaling=1.5)
+    experts = dict(num_local_experts=5, num_experts_per_tok=2, shared_intermediate_size=9)
+    yield case("granitemoehybrid", T.GraniteMoeHybridForCausalLM,
+               T.GraniteMoeHybridConfig(**sizes, **scales, **experts, layer_types=kinds, position_embedding_type="rope",
+                                        rope_parameters=dict(rope)), two, as_computed=True)
+    yield case("granitemoehybrid-dense-old", T.GraniteMoeHybridForCausalLM,
+               T.GraniteMoeHybridConfig(**sizes, **scales, layer_types=kinds, num_local_experts=0, num_experts_per_tok=0,
+                                        shared_intermediate_size=11, attention_bias=True, tie_word_embeddings=True), one,
+               change_config=plain_lists)
+    yield case("granitemoehybrid-limits", T.GraniteMoeHybridForCausalLM,
+               T.GraniteMoeHybridConfig(**sizes, **experts, layer_types=kinds, mamba_proj_bias=True,
+                                        time_step_limit=(0.3, 0.9)), one, reloaded=True)
+
+
 def cases():
     two, one = [ids(9, 37), ids(9, 37, 1)], [ids(13, 37)]
     yield from qwen_cases(two, one)
     yield from olmo_cases(two, one)
     yield from minimax_cases(two, one)
     yield from kimi_cases(two, one)
+    yield from lfm2_cases(two, one)
+    yield from falcon_cases(two, one)
+    yield from nemotron_cases(two, one)
     yield from mamba_cases(two, one)
+    yield from mamba_hybrid_cases(two, one)
     yield from differential_cases(two, one)
 
 

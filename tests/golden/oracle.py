@@ -57,6 +57,7 @@ class Trace:
     hidden: np.ndarray
     logits: np.ndarray
     causal: bool
+    bare: tuple = ()  # layers without a site
 
 
 def unpacked(folder):
@@ -127,7 +128,8 @@ DEEPSEEK = ("deepseek_v2", "deepseek_v3", "kimi_linear")
 
 def projections(model, block):
     """{q, k, v: module} or, in GPT-2, the one module that makes all three. Of a layer with a state: none."""
-    if oracle_hybrids.is_hybrid(model) and oracle_hybrids.has_state(block):
+    hybrid = oracle_hybrids.is_hybrid(model)
+    if hybrid and oracle_hybrids.attention_of(block) is None:
         return {}
     if model.config.model_type == "gpt2":
         return {"qkv": block.attn.c_attn}
@@ -139,7 +141,7 @@ def projections(model, block):
         return {"by_group": block.self_attention.query_key_value}
     if model.config.model_type == "mpt":
         return {"qkv": block.attn.Wqkv}
-    attention = block.attn if model.config.model_type == "gptj" else block.self_attn
+    attention = oracle_hybrids.attention_of(block) if hybrid else block.attn if model.config.model_type == "gptj" else block.self_attn
     if model.config.model_type in DEEPSEEK:
         return {"latent_q": attention.q_proj or attention.q_b_proj, "shared_k": attention.kv_a_proj_with_mqa,
                 "latent_kv": attention.kv_b_proj}
@@ -328,7 +330,7 @@ def run(model, tokens, precise):
             record_implicit(oracle_hybrids.difference(own, weights[None].detach()))
 
     def record_implicit(weights):
-        sites.append(Site(implicit=weights[0].detach().double().numpy()))
+        sites.append(Site() if weights is None else Site(implicit=weights[0].detach().double().numpy()))
 
     states = {}
     for layer, block in enumerate(blocks(model)):
@@ -353,12 +355,15 @@ def run(model, tokens, precise):
         output = model(torch.tensor([tokens]), **({"use_cache": False} if causal else {}))
     for handle in handles:
         handle.remove()
-    for number, site in enumerate(sites):
-        site.states = states.get(number // 2 if differential else number, {})
+    hybrid = oracle_hybrids.is_hybrid(model)
+    sites = oracle_hybrids.in_order(model, sites) if hybrid else sites
+    layers = oracle_hybrids.places(model, blocks(model)) if hybrid else range(len(sites))
+    for layer, site in zip(layers, sites, strict=True):
+        site.states = states.get(layer, {})
         if (shared := site.states.pop("shared_k", None)) is not None:
             own = site.states["k"]
             site.states["k"] = np.concatenate((own, np.broadcast_to(shared, (len(own), *shared.shape))), axis=-1)
     logits = getattr(output, "logits", None)
     return Trace(
         list(tokens), sites, np.stack(hidden), None if logits is None else logits[0].double().numpy(),
-        causal)
+        causal, oracle_hybrids.bare_layers(model, blocks(model)) if hybrid else ())

@@ -13,7 +13,8 @@ import torch
 OPERATORS = ("torch_chunk_gated_delta_rule", "chunk_kimi_delta_attention")
 SCAN = "mamba2_chunk_scan"  # of values first, D included
 HYBRIDS = ("qwen3_next", "qwen3_5_text", "qwen3_5_moe_text", "qwen3_5", "qwen3_5_moe", "olmo_hybrid", "minimax", "diffllama",
-           "kimi_linear", "mamba2")
+           "kimi_linear", "lfm2", "falcon_h1", "nemotron_h", "mamba2", "bamba",
+           "granitemoehybrid")
 WITH_IMAGES = ("qwen3_5", "qwen3_5_moe")
 
 
@@ -30,9 +31,34 @@ def is_hybrid(model):
     return model.config.model_type in HYBRIDS
 
 
-def has_state(block):
-    return hasattr(block, "linear_attn") or hasattr(block, "mixer") or type(block.self_attn).__name__ in (
-        "KimiLinearDeltaAttention", "MiniMaxLightningAttention")
+def attention_of(block):
+    """The softmax attention of a layer; None: it has a state, a convolution or a feed-forward alone."""
+    if getattr(block, "block_type", "full_attention") != "full_attention":
+        return None
+    attention = getattr(block, "self_attn", getattr(block, "mixer", None))
+    others = ("KimiLinearDeltaAttention", "MiniMaxLightningAttention", "Mamba2Mixer")
+    return None if type(attention).__name__ in others else attention
+
+
+def bare_layers(model, blocks):
+    """Those that are their feed-forward alone, without a site."""
+    if model.config.model_type != "nemotron_h":
+        return []
+    return [layer for layer, block in enumerate(blocks) if block.block_type in ("mlp", "moe")]
+
+
+def places(model, blocks):
+    """The layer of each site, in a file's order."""
+    sites = 2 if model.config.model_type in ("diffllama", "falcon_h1") else 1
+    bare = bare_layers(model, blocks)
+    return [layer for layer in range(len(blocks)) if layer not in bare for _ in range(sites)]
+
+
+def in_order(model, sites):
+    """A file has softmax attention before the state beside it; Falcon-H1 computes that one first."""
+    if model.config.model_type != "falcon_h1":
+        return sites
+    return [site for first in range(0, len(sites), 2) for site in (sites[first + 1], sites[first])]
 
 
 def make_precise(module):
@@ -72,7 +98,7 @@ def difference(module, weights):
 
 @contextmanager
 def watched(model, blocks, precise, record):
-    """For one run: record(implicit) [B, H, L, L] of every layer with a state, as they come."""
+    """For one run: record(implicit) [B, H, L, L] of every layer with a state, as they come; None of a convolution."""
     module = sys.modules[type(model).__module__]
     saved = {name: getattr(module, name) for name in ("torch", SCAN, *OPERATORS) if hasattr(module, name)}
     handles = []
@@ -81,6 +107,8 @@ def watched(model, blocks, precise, record):
         if type(attention).__name__ == "MiniMaxLightningAttention":
             handles.append(attention.qkv_proj.register_forward_hook(
                 lambda _, inputs, output, own=attention: record(lightning(own, output))))
+        if type(getattr(block, "conv", None)).__name__ == "Lfm2ShortConv":
+            handles.append(block.conv.register_forward_hook(lambda *_: record(None)))
 
     def through(operator):
         def call(query, key, value, **options):

@@ -59,7 +59,7 @@ void Tower::declare(TensorPlan& plan, TensorNames names, TowerPlace place, std::
         order_.push_back(shared.empty() ? index : static_cast<std::size_t>(shared.at(index)));
         first_sites_.push_back(static_cast<std::int64_t>(sites.size()));
         const Layer& layer = layers_[order_.back()];
-        add_sites(*layer.mixer, number, sites);
+        if (layer.mixer) add_sites(*layer.mixer, number, sites);
         if (layer.cross) add_sites(*layer.cross, number, sites);
     }
     declare_guides(plan, names);
@@ -82,16 +82,20 @@ void Tower::declare_layer(TensorPlan& plan, const TensorNames& names, std::int64
     const auto norm = [&](Norm& into, const std::string& name) {
         if (!name.empty()) into.declare(plan, names.layer_stem + name, hidden, names.old_norm_names);
     };
-    layer.mixer = mixers::make_mixer(config_->mixers.at(static_cast<std::size_t>(number)), *config_, number);
-    if (number > 0 || config_->first_input_norm) norm(layer.input_norm, names.in_layer.input_norm);
-    layer.mixer->declare(plan, names);
-    const std::string& value_size = config_->value_size > 0 ? names.keys.value_size : names.keys.head_size;
-    if (!names.in_layer.bucket_bias.empty())
-        declare_bias(plan, &layer.bucket_bias, names.layer_stem + names.in_layer.bucket_bias, names.keys);
-    layer.output.declare(plan, names.layer_stem + names.in_layer.output, hidden,
-                         {layer.mixer->output_size(), names.keys.heads + " * " + value_size},
-                         config_->output_bias && !names.in_layer.plain_output);
-    norm(layer.attention_update_norm, names.in_layer.attention_update_norm);
+    if (const std::string& mixer = config_->mixers.at(static_cast<std::size_t>(number)); mixer != kNoMixer) {
+        layer.mixer = mixers::make_mixer(mixer, *config_, number);
+        if (number > 0 || config_->first_input_norm) norm(layer.input_norm, names.in_layer.input_norm);
+        layer.mixer->declare(plan, names);
+        const std::string& value_size = config_->value_size > 0 ? names.keys.value_size : names.keys.head_size;
+        if (!names.in_layer.bucket_bias.empty())
+            declare_bias(plan, &layer.bucket_bias, names.layer_stem + names.in_layer.bucket_bias, names.keys);
+        if (!names.in_layer.output.empty()) {
+            layer.output.declare(plan, names.layer_stem + names.in_layer.output, hidden,
+                                 {layer.mixer->output_size(), names.keys.heads + " * " + value_size},
+                                 config_->output_bias && !names.in_layer.plain_output);
+        }
+        norm(layer.attention_update_norm, names.in_layer.attention_update_norm);
+    }
     if (!config_->attention_sums.empty())
         layer.attention_sum = config_->attention_sums.at(static_cast<std::size_t>(number));
     if (config_->encoder) {
@@ -186,12 +190,12 @@ at::Tensor Tower::run(const Batch& batch, const ForwardOptions& options, mixers:
         (!turns ? nowhere : in_window ? in_windows : anywhere).enter(context);
         const auto counted = static_cast<int>(context.layer.value);
         const Layer& layer = layers_[order_[number]];
-        LayerCaches caches{take_cache(), nullptr};
+        LayerCaches caches{layer.mixer ? take_cache() : nullptr, nullptr};
         if (layer.cross) caches.cross = take_cache();
         context.guide = guides ? &(*guides)[number] : nullptr;
         if (layer.bucket_bias.defined()) enter_bias(layer.bucket_bias, bias, context, trains);
         context.input_embedding = embedding_for(layer, embedding);
-        context.output_projection = &layer.output.weight;
+        context.output_projection = layer.output.weight.defined() ? &layer.output.weight : nullptr;
         if (options.skip_layers.count(counted) == 0) {
             hidden = run_layer(layer, hidden, context, caches);
             announce(options.probe, "hidden", context.layer, hidden);
@@ -204,19 +208,19 @@ at::Tensor Tower::run(const Batch& batch, const ForwardOptions& options, mixers:
 }
 
 at::Tensor Tower::embedding_for(const Layer& layer, const at::Tensor& embedding) const {
-    if (layer.mixer->type().query_key_source != mixers::QueryKeySource::embedding) return {};
+    if (layer.source() != mixers::QueryKeySource::embedding) return {};
     return config_->pre_norm ? layer.input_norm(embedding) : embedding;
 }
 
 void Tower::add_caches(std::vector<std::unique_ptr<mixers::MixerCache>>& caches) const {
     for (const Layer* layer : layers()) {
-        caches.push_back(layer->mixer->new_cache());
+        if (layer->mixer) caches.push_back(layer->mixer->new_cache());
         if (layer->cross) caches.push_back(layer->cross->new_cache());
     }
 }
 
 void Tower::add_mixers(std::vector<std::string>& names) const {
-    for (const Layer* layer : layers()) names.push_back(layer->mixer->name());
+    for (const Layer* layer : layers()) names.push_back(layer->mixer ? layer->mixer->name() : kNoMixer);
 }
 
 at::Tensor Tower::add_cross(const Layer& layer, const at::Tensor& hidden, mixers::StackContext context,
@@ -241,17 +245,20 @@ at::Tensor Tower::run_layer(const Layer& layer, const at::Tensor& hidden, const 
         return pre_norm ? sum : norm(sum);
     };
     const at::Tensor read = pre_norm ? layer.input_norm(hidden) : hidden;
-    context.announce("input_norm", read);
-    const at::Tensor mixer_output = layer.mixer->forward(read, context, caches.own);
-    context.announce("mixer_output", mixer_output);
     const auto scaled = [this](const at::Tensor& update, const SumFactors& factors) {
         const double scale = config_->update_scale * factors.added;
         return scale == 1 ? update : update * scale;
     };
-    const at::Tensor attention =
-        scaled(layer.attention_update_norm(layer.output(mixer_output, context.cancellation)), layer.attention_sum);
-    context.announce("attention_output", attention);
-    const at::Tensor mixed = dropped(attention, context, "attention");
+    at::Tensor mixed;
+    if (layer.mixer) {
+        context.announce("input_norm", read);
+        at::Tensor attention = layer.mixer->forward(read, context, caches.own);
+        context.announce("mixer_output", attention);
+        if (layer.output.weight.defined()) attention = layer.output(attention, context.cancellation);
+        attention = scaled(layer.attention_update_norm(attention), layer.attention_sum);
+        context.announce("attention_output", attention);
+        mixed = dropped(attention, context, "attention");
+    }
     const auto feed_forward = [&](const at::Tensor& input) {
         if (context.cancellation) context.cancellation->check();
         const bool routed = layer.feed_forward.experts.per_token > 0 && context.wants("expert_index");
@@ -271,7 +278,8 @@ at::Tensor Tower::run_layer(const Layer& layer, const at::Tensor& hidden, const 
         return feed_forward(own_norm ? layer.feed_forward_norm(hidden) : read) + mixed + hidden;
     }
     const bool after_norm = config_->residual_after_norm;
-    at::Tensor middle = add(after_norm ? read : hidden, mixed, layer.input_norm, layer.attention_sum);
+    at::Tensor middle =
+        layer.mixer ? add(after_norm ? read : hidden, mixed, layer.input_norm, layer.attention_sum) : hidden;
     if (layer.cross) middle = add_cross(layer, middle, context, caches.cross);
     if (!layer.has_feed_forward) return middle;
     const at::Tensor input = pre_norm ? layer.feed_forward_norm(middle) : middle;

@@ -21,8 +21,8 @@ namespace headscope::model {
 /// the residual sum (post-norm), and perhaps one of its update before that is added.
 struct Layer {
     Norm input_norm;
-    std::unique_ptr<mixers::Mixer> mixer;
-    Linear output;
+    std::unique_ptr<mixers::Mixer> mixer;  ///< null: none (kNoMixer)
+    Linear output;                         ///< weight undefined: the mixer's own work
     Norm attention_update_norm;
     SumFactors attention_sum;
     bool has_feed_forward = true;
@@ -35,6 +35,10 @@ struct Layer {
     Norm cross_norm;
     std::unique_ptr<mixers::Mixer> cross;  ///< null: none
     Linear cross_output;
+
+    mixers::QueryKeySource source() const {
+        return mixer ? mixer->type().query_key_source : mixers::QueryKeySource::own;
+    }
 };
 
 /// Where a tower stands in its model, and what its sites say of it.

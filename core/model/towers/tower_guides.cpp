@@ -24,7 +24,7 @@ constexpr QueryKeySource kGuides[] = {QueryKeySource::random_guide, QueryKeySour
 void Tower::declare_guides(TensorPlan& plan, const TensorNames& names) {
     const auto reads = [this](QueryKeySource guide) {
         return std::any_of(layers_.begin(), layers_.end(),
-                           [guide](const Layer& layer) { return layer.mixer->type().query_key_source == guide; });
+                           [guide](const Layer& layer) { return layer.source() == guide; });
     };
     const Dimension positions{config_->max_positions, names.keys.positions};
     if (reads(QueryKeySource::random_guide)) {
@@ -61,7 +61,7 @@ std::vector<GuideMaps> Tower::run_guides(std::int64_t length, const ForwardOptio
     context.lengths = nullptr;
     context.switched_off = nullptr;
     context.training = nullptr;
-    const auto source = [this](std::size_t number) { return layers_[order_[number]].mixer->type().query_key_source; };
+    const auto source = [this](std::size_t number) { return layers_[order_[number]].source(); };
     const auto skipped = [&](std::size_t number) {
         return options.skip_layers.count(static_cast<int>(place_.first_layer) + static_cast<int>(number)) != 0;
     };

@@ -12,6 +12,7 @@
 
 #include "core/mixers/types/gated_deltanet.h"
 #include "core/mixers/types/kimi_delta.h"
+#include "core/mixers/types/mamba2.h"
 #include "core/model/recipe.h"
 #include "core/model/towers/cache.h"
 #include "tests/core/base/error_matcher.h"
@@ -38,6 +39,15 @@ const std::vector<std::string> kHybrids{"qwen3-next",
                                         "olmo-hybrid",
                                         "olmo-hybrid-no-positions-unsaid",
                                         "olmo-hybrid-plain-steps",
+                                        "falcon-h1",
+                                        "falcon-h1-norms-biases-old",
+                                        "falcon-h1-norm-last-limited",
+                                        "nemotron-h",
+                                        "nemotron-h-stacked-biases",
+                                        "nemotron-h-dense-old",
+                                        "lfm2",
+                                        "lfm2-biases-old",
+                                        "lfm2-scaled-unsaid",
                                         "minimax",
                                         "minimax-window-unsaid",
                                         "kimi-linear",
@@ -46,6 +56,11 @@ const std::vector<std::string> kHybrids{"qwen3-next",
                                         "mamba2",
                                         "mamba2-limits-biases",
                                         "mamba2-unsaid",
+                                        "bamba",
+                                        "bamba-biases-unsaid",
+                                        "granitemoehybrid",
+                                        "granitemoehybrid-dense-old",
+                                        "granitemoehybrid-limits",
                                         "diffllama",
                                         "diffllama-biases-old"};
 
@@ -86,8 +101,8 @@ TEST_CASE("Hybrid models give the logits and matrices of transformers in float64
 }
 
 TEST_CASE("Hybrid models in bfloat16 are those of transformers to eight bits", "[model][golden]") {
-    for (const char* name :
-         {"qwen3-next-stacked-biases-old", "qwen3-5-moe", "olmo-hybrid", "minimax", "kimi-linear", "diffllama"}) {
+    for (const char* name : {"qwen3-next-stacked-biases-old", "qwen3-5-moe", "olmo-hybrid", "minimax", "kimi-linear",
+                             "diffllama", "lfm2", "falcon-h1", "nemotron-h"}) {
         INFO(name);
         CHECK(error_of(golden_of(name), LoadAs::bfloat16) < test::kBfloatError);
     }
@@ -113,6 +128,46 @@ TEST_CASE("Hybrid models read a text in pieces as they read it at once", "[model
                   test::kFloatError * largest_value(golden.logits));
         }
     }
+}
+
+TEST_CASE("A layer with attention and a state side by side is two sites, a feed-forward alone none", "[model]") {
+    const auto falcon = golden_of("falcon-h1").checkpoint.build();
+    REQUIRE(falcon->sites().size() == 4);
+    const Site &softmax = falcon->sites()[2], &linear = falcon->sites()[3];
+    CHECK(softmax.layer == 1);
+    CHECK(softmax.branch == "softmax");
+    CHECK(softmax.has_matrix);
+    CHECK(linear.layer == 1);
+    CHECK(linear.branch == "linear");
+    CHECK(linear.has_implicit);
+    CHECK_FALSE(linear.has_matrix);
+    const auto nemotron = golden_of("nemotron-h").checkpoint.build();
+    CHECK(nemotron->mixers() == std::vector<std::string>{"mamba2", "none", "standard", "none"});
+    REQUIRE(nemotron->sites().size() == 2);
+    CHECK(nemotron->sites()[0].layer == 0);
+    CHECK(nemotron->sites()[1].layer == 2);
+    CHECK(nemotron->report().left_over == std::vector<std::string>{"mtp.layers.0.norm.weight"});
+}
+
+TEST_CASE("A convolution's site has no numbers, and its cache the tokens that it reaches", "[model][decoding]") {
+    const auto model = golden_of("lfm2").checkpoint.build();
+    REQUIRE(model->sites().size() == 3);
+    CHECK_FALSE(model->sites()[0].has_matrix);
+    CHECK_FALSE(model->sites()[0].has_implicit);
+    CHECK(model->sites()[1].has_matrix);
+    const auto cache = model->new_cache();
+    model::ForwardOptions options;
+    options.cache = cache.get();
+    const at::Tensor ids = golden_of("lfm2").batch.ids;
+    const auto bytes_after = [&](std::int64_t first, std::int64_t count) {
+        model->forward({ids.narrow(1, first, count), {}, {}}, options);
+        return cache->bytes();
+    };
+    const std::int64_t before = bytes_after(0, 4), after = bytes_after(4, 1);
+    // Two layers hold two inputs of 20 channels; one layer keys and values of 2 heads of 6, token by token.
+    const std::int64_t number = ids.size(0) * static_cast<std::int64_t>(sizeof(float));
+    CHECK(before >= number * (2 * 2 * 20 + 4 * 2 * 2 * 6));
+    CHECK(cache->clone()->bytes() == after);
 }
 
 TEST_CASE("What lies beyond a text's end changes nothing in a hybrid model", "[model]") {
@@ -196,6 +251,36 @@ TEST_CASE("A setting of a hybrid model read wrongly would show", "[model][golden
         {"olmo-hybrid", "/rms_norm_eps", 1e-2},
         {"olmo-hybrid-no-positions-unsaid", "/rope_parameters/rope_theta", 10000.0},
         {"olmo-hybrid-plain-steps", "/linear_allow_neg_eigval", nullptr},
+        {"falcon-h1", "/embedding_multiplier", nullptr},
+        {"falcon-h1", "/lm_head_multiplier", nullptr},
+        {"falcon-h1", "/key_multiplier", nullptr},
+        {"falcon-h1", "/attention_in_multiplier", nullptr},
+        {"falcon-h1", "/attention_out_multiplier", nullptr},
+        {"falcon-h1", "/ssm_in_multiplier", nullptr},
+        {"falcon-h1", "/ssm_out_multiplier", nullptr},
+        {"falcon-h1", "/mlp_multipliers/0", 1.0},
+        {"falcon-h1", "/mlp_multipliers/1", 1.0},
+        {"falcon-h1", "/ssm_multipliers/0", 1.0},
+        {"falcon-h1", "/ssm_multipliers/1", 1.0},
+        {"falcon-h1", "/ssm_multipliers/2", 1.0},
+        {"falcon-h1", "/ssm_multipliers/3", 1.0},
+        {"falcon-h1", "/ssm_multipliers/4", 1.0},
+        {"falcon-h1", "/rms_norm_eps", 1e-2},
+        {"falcon-h1-norms-biases-old", "/rope_theta", nullptr},
+        {"falcon-h1-norm-last-limited", "/mamba_norm_before_gate", true},
+        {"falcon-h1-norm-last-limited", "/time_step_limit/0", 0.0},
+        {"falcon-h1-norm-last-limited", "/time_step_limit/1", 9.0},
+        {"nemotron-h", "/layer_norm_epsilon", 1e-2},
+        {"nemotron-h", "/norm_topk_prob", false},
+        {"nemotron-h", "/topk_group", 3},
+        {"nemotron-h", "/num_experts_per_tok", 1},
+        {"nemotron-h", "/routed_scaling_factor", nullptr},
+        {"nemotron-h-stacked-biases", "/norm_topk_prob", true},
+        {"nemotron-h-dense-old", "/time_step_min", nullptr},
+        {"nemotron-h-dense-old", "/mlp_hidden_act", nullptr},
+        {"lfm2", "/norm_eps", 1e-2},
+        {"lfm2", "/rope_parameters/rope_theta", 60.0},
+        {"lfm2-biases-old", "/rope_theta", nullptr},
         {"minimax", "/full_attn_alpha_factor", 1.0},
         {"minimax", "/full_attn_beta_factor", 1.0},
         {"minimax", "/linear_attn_alpha_factor", 0.5},
@@ -211,6 +296,13 @@ TEST_CASE("A setting of a hybrid model read wrongly would show", "[model][golden
         {"mamba2", "/layer_norm_epsilon", 1e-2},
         {"mamba2", "/time_step_limit", json::array({0.5, {{"__float__", "Infinity"}}})},
         {"mamba2-limits-biases", "/time_step_limit", nullptr},
+        {"bamba", "/rope_parameters/partial_rotary_factor", 1.0},
+        {"bamba", "/rope_parameters/rope_theta", nullptr},
+        {"granitemoehybrid", "/position_embedding_type", nullptr},
+        {"granitemoehybrid", "/residual_multiplier", 1.0},
+        {"granitemoehybrid", "/num_experts_per_tok", 3},
+        {"granitemoehybrid-dense-old", "/position_embedding_type", "rope"},
+        {"granitemoehybrid-limits", "/time_step_limit", nullptr},
         {"diffllama", "/rms_norm_eps", 1e-2},
         {"diffllama", "/rope_parameters/rope_theta", 60.0},
         {"diffllama-biases-old", "/rope_theta", nullptr},
@@ -262,6 +354,49 @@ TEST_CASE("What the file of a hybrid model leaves out is as in transformers", "[
     CHECK(read(with("olmo_hybrid", "rope_parameters", {{"rope_theta", nullptr}})).positions ==
           model::PositionKind::none);
     CHECK(read(with("olmo_hybrid", "num_hidden_layers", 2)).mixers.back() == "standard");
+    const auto of_mamba2 = [](const ModelConfig& config, const char* key) {
+        return config.mixer_options.get<std::int64_t>(mixers::kMamba2, key);
+    };
+    const ModelConfig falcon = read({{"model_type", "falcon_h1"}});
+    CHECK(falcon.key_value_heads == 8);
+    CHECK(falcon.head_size == 128);
+    CHECK(falcon.mixers.at(31) == "attention_mamba2");
+    CHECK(of_mamba2(falcon, "num_heads") == 128);
+    CHECK(of_mamba2(falcon, "head_dim") == 8);
+    CHECK(of_mamba2(falcon, "state_size") == 256);
+    CHECK_FALSE(falcon.state_space.normed);
+    CHECK(falcon.state_space.norm_first);
+    CHECK_FALSE(falcon.state_space.limits_step());
+    CHECK(of_mamba2(read(with("falcon_h1", "mamba_d_ssm", nullptr)), "head_dim") == 64);
+    CHECK(of_mamba2(read(with("falcon_h1", "mamba_d_head", "auto")), "head_dim") == 8);
+    const ModelConfig nemotron = read({{"model_type", "nemotron_h"}});
+    CHECK(nemotron.mixers == std::vector<std::string>{"mamba2", "none", "standard", "none"});
+    CHECK(nemotron.feed_forward_layers == std::vector<std::int64_t>{0, 1, 0, 1});
+    CHECK(nemotron.expert_layers == std::vector<std::int64_t>{0, 1, 0, 0});
+    CHECK(nemotron.experts == 8);
+    CHECK(nemotron.shared_expert == 7688);
+    CHECK(nemotron.activation == model::Activation::relu_squared);
+    CHECK(nemotron.positions == model::PositionKind::none);
+    CHECK(of_mamba2(nemotron, "num_groups") == 8);
+    CHECK(nemotron.state_space.least_step == 0.001);
+    const ModelConfig published = read(with("nemotron_h", "hybrid_override_pattern", "M-M*E"));
+    CHECK(published.layers == 5);
+    CHECK(published.mixers.at(3) == "standard");
+    CHECK(published.has_experts(4));
+    CHECK(read(with("nemotron_h", "layers_block_type", {"mamba", "attention", "mlp"})).experts == 0);
+    const ModelConfig lfm2 = read({{"model_type", "lfm2"}});
+    CHECK(lfm2.tied_head);
+    CHECK(lfm2.rope.theta == 1e6);
+    CHECK(lfm2.convolution_taps == 3);
+    CHECK_FALSE(lfm2.output_bias);
+    CHECK(lfm2.feed_forward == 8192);
+    CHECK(lfm2.mixers.at(0) == "standard");
+    CHECK(read(with("lfm2", "full_attn_idxs", {1, 3})).mixers.at(2) == "short_convolution");
+    CHECK(read(with("lfm2", "block_auto_adjust_ff_dim", false)).feed_forward == 12288);
+    CHECK(read(with("lfm2", "block_ff_dim", 3000)).feed_forward == 2048);
+    CHECK(read(with("lfm2", "block_ffn_dim_multiplier", 1.01)).feed_forward == 8448);
+    CHECK(read(with("lfm2", "block_ffn_dim_multiplier", nullptr)).feed_forward == 8192);
+    CHECK_FALSE(read(with("lfm2", "tie_embedding", false)).tied_head);
     const ModelConfig minimax = read({{"model_type", "minimax"}});
     CHECK(minimax.mixers.at(0) == "standard");
     CHECK(minimax.mixers.at(1) == "lightning");
@@ -279,6 +414,22 @@ TEST_CASE("What the file of a hybrid model leaves out is as in transformers", "[
     CHECK(kimi.mixer_options.get<std::int64_t>(mixers::kKimiDelta, "head_dim") == 128);
 }
 
+TEST_CASE("What the file of a model with Mamba2 leaves out is as in transformers", "[model][families]") {
+    const ModelConfig bamba = read({{"model_type", "bamba"}, {"attn_layer_indices", {9, 18}}});
+    CHECK(bamba.vocabulary == 128'000);
+    CHECK(bamba.key_value_heads == 8);
+    CHECK(bamba.rope.partial == 0.5);
+    CHECK(bamba.mixers.at(9) == "standard");
+    CHECK(std::count(bamba.mixers.begin(), bamba.mixers.end(), "mamba2") == 30);
+    CHECK(bamba.mixer_options.get<std::int64_t>(mixers::kMamba2, "head_dim") == 64);
+    CHECK(bamba.mixer_options.get<std::int64_t>(mixers::kMamba2, "state_size") == 256);
+    const ModelConfig granite = read({{"model_type", "granitemoehybrid"}});
+    CHECK(granite.positions == model::PositionKind::none);
+    CHECK(granite.experts == 8);
+    CHECK(granite.shared_expert == 1024);
+    CHECK(granite.mixers == std::vector<std::string>(32, "mamba2"));
+}
+
 TEST_CASE("What of a hybrid model is not built, or cannot be, is refused by its key", "[model][families]") {
     const auto refuses = [](const std::string& type, const std::string& key, const json& value, ErrorCode code,
                             const std::string& part = "") {
@@ -289,11 +440,41 @@ TEST_CASE("What of a hybrid model is not built, or cannot be, is refused by its 
         refuses(type, "hidden_act", "gelu", ErrorCode::unsupported);
         refuses(type, "layer_types", {"full_attention"}, ErrorCode::mismatch);
     }
+    for (const char* type : {"bamba", "granitemoehybrid"}) {
+        refuses(type, "hidden_act", "gelu", ErrorCode::unsupported);
+        refuses(type, "mamba_n_heads", 100, ErrorCode::mismatch, "mamba_expand");
+        refuses(type, "mamba_n_groups", 3, ErrorCode::mismatch);
+        refuses(type, "mamba_d_head", 32, ErrorCode::mismatch);
+        refuses(type, "mamba_d_head", "any", ErrorCode::mismatch);
+        refuses(type, "time_step_limit", {0.1, 0.0}, ErrorCode::mismatch);
+    }
+    refuses("granitemoehybrid", "layer_types", json(32, "conv"), ErrorCode::unsupported);
+    refuses("granitemoehybrid", "layer_types", {"mamba"}, ErrorCode::mismatch);
     const json windowed(48, "sliding_attention");
     refuses("qwen3_next", "layer_types", windowed, ErrorCode::unsupported);
     refuses("qwen3_next", "linear_num_value_heads", 24, ErrorCode::mismatch);
     refuses("qwen3_next", "linear_conv_kernel_dim", 65, ErrorCode::mismatch);
     refuses("qwen3_5", "text_config", nullptr, ErrorCode::mismatch);
+    refuses("falcon_h1", "hidden_act", "gelu", ErrorCode::unsupported);
+    refuses("falcon_h1", "mlp_multipliers", {1.0}, ErrorCode::mismatch);
+    refuses("falcon_h1", "ssm_multipliers", {1.0, 1.0}, ErrorCode::mismatch);
+    refuses("falcon_h1", "key_multiplier", -1.0, ErrorCode::mismatch);
+    refuses("falcon_h1", "mamba_d_ssm", 1000, ErrorCode::mismatch);
+    refuses("falcon_h1", "mamba_d_head", 9, ErrorCode::mismatch);
+    refuses("falcon_h1", "mamba_d_head", "wide", ErrorCode::mismatch);
+    refuses("falcon_h1", "mamba_n_groups", 3, ErrorCode::mismatch);
+    refuses("falcon_h1", "time_step_limit", {0.1}, ErrorCode::mismatch);
+    refuses("nemotron_h", "layers_block_type", {"mamba", "wide"}, ErrorCode::unsupported);
+    refuses("nemotron_h", "hybrid_override_pattern", "M?", ErrorCode::unsupported);
+    refuses("nemotron_h", "hybrid_override_pattern", "", ErrorCode::mismatch);
+    refuses("nemotron_h", "mamba_hidden_act", "gelu", ErrorCode::unsupported);
+    refuses("nemotron_h", "moe_latent_size", 64, ErrorCode::unsupported);
+    refuses("nemotron_h", "n_groups", 3, ErrorCode::mismatch);
+    refuses("nemotron_h", "num_experts_per_tok", 9, ErrorCode::mismatch);
+    refuses("lfm2", "layer_types", {"conv"}, ErrorCode::mismatch);
+    refuses("lfm2", "layer_types", json(32, "sliding_attention"), ErrorCode::unsupported);
+    refuses("lfm2", "conv_L_cache", 65, ErrorCode::mismatch);
+    refuses("lfm2", "block_ffn_dim_multiplier", 1e9, ErrorCode::mismatch);
     refuses("olmo_hybrid", "head_dim", 96, ErrorCode::mismatch);
     refuses("olmo_hybrid", "layer_types", json(32, "linear_attention"), ErrorCode::mismatch);
     refuses("kimi_linear", "mla_use_nope", false, ErrorCode::unsupported);
