@@ -14,6 +14,7 @@
 #include "core/mixers/mlp.h"
 #include "core/mixers/natsl.h"
 #include "core/mixers/non_approximate.h"
+#include "core/mixers/selective_scan.h"
 #include "core/mixers/short_convolution.h"
 #include "core/mixers/side_by_side.h"
 #include "core/mixers/standard.h"
@@ -80,6 +81,7 @@ const Entry kMixers[] = {
     {&kMamba2, make_mamba2},
     {&kShortConvolution, make<ShortConvolutionMixer>},
     {&kSideBySide, make<SideBySideMixer>},
+    {&kSelectiveScan, make<SelectiveScanMixer>},
 };
 
 }  // namespace

@@ -205,6 +205,14 @@ std::string ModelConfig::to_json() const {
                                   {"state_out", branch_factors.state_out},
                                   {"state_bias", branch_factors.state_bias}};
     }
+    if (has_mixer("mamba")) {
+        json["selective_scan"] = {{"channels", selective_scan.channels},
+                                  {"state_size", selective_scan.state_size},
+                                  {"rank", selective_scan.rank},
+                                  {"taps", selective_scan.taps},
+                                  {"input_bias", selective_scan.input_bias},
+                                  {"taps_bias", selective_scan.taps_bias}};
+    }
     if (side_by_side || has_mixer("mamba2")) json["state_space"] = model::to_json(state_space);
     if (gate_scale != 1) json["gate_scale"] = gate_scale;
     if (!feed_forward_layers.empty()) json["feed_forward_layers"] = feed_forward_layers;

@@ -69,6 +69,12 @@ struct BranchFactors {
     bool state_bias = false;  ///< of Mamba2's output projection; ModelConfig::output_bias is the attention's
 };
 
+/// Of layers with Mamba (Jamba): channels, the numbers of each one's state, and those that its step comes out of.
+struct SelectiveScanConfig {
+    std::int64_t channels = 0, state_size = 0, rank = 0, taps = 0;
+    bool input_bias = false, taps_bias = true;
+};
+
 /// In ModelConfig::mixers a layer that is its feed-forward alone, without a site (Nemotron-H).
 inline constexpr const char* kNoMixer = "none";
 
@@ -168,6 +174,7 @@ struct ModelConfig {
     /// Empty: nowhere.
     std::vector<std::int64_t> chunks;
     BranchFactors branch_factors;
+    SelectiveScanConfig selective_scan;
     double gate_scale = 1;                          ///< of a gated feed-forward's gate, before its activation
     std::vector<std::int64_t> feed_forward_layers;  ///< per layer, 0: it has none. Empty: all have
     std::int64_t convolution_taps = 0;              ///< of layers that are a convolution (LFM2)

@@ -170,6 +170,17 @@ def nemotron_cases(two, one):
                    tokens=one, reloaded=True, change_config=random_hybrids.published_nemotron)
 
 
+def jamba_cases(two, one):
+    sizes = SIZES | dict(num_hidden_layers=3, attn_layer_period=3, attn_layer_offset=1, num_experts=3, mamba_d_state=3,
+                         mamba_d_conv=3, mamba_dt_rank=4)
+    yield case("jamba", T.JambaForCausalLM, T.JambaConfig(**sizes), two, reloaded=True)
+    yield case("jamba-stacked-biases", T.JambaForCausalLM,
+               T.JambaConfig(**sizes | dict(mamba_expand=1, expert_layer_offset=0), mamba_proj_bias=True, mamba_conv_bias=False,
+                             tie_word_embeddings=True), one, as_computed=True)
+    yield case("jamba-no-experts-auto", T.JambaForCausalLM, T.JambaConfig(**sizes | dict(num_experts=1, mamba_dt_rank="auto")),
+               one, change_config=lambda config: config.update(mamba_dt_rank="auto"))
+
+
 def mamba_cases(two, one):
     sizes = dict(vocab_size=37, hidden_size=20, num_hidden_layers=2, num_heads=8, head_dim=5, state_size=6, n_groups=2,
                  conv_kernel=3, layer_norm_epsilon=1e-3, pad_token_id=None, bos_token_id=None, eos_token_id=None)
@@ -228,6 +239,7 @@ def cases():
     yield from lfm2_cases(two, one)
     yield from falcon_cases(two, one)
     yield from nemotron_cases(two, one)
+    yield from jamba_cases(two, one)
     yield from mamba_cases(two, one)
     yield from mamba_hybrid_cases(two, one)
     yield from differential_cases(two, one)

@@ -13,8 +13,7 @@ import torch
 OPERATORS = ("torch_chunk_gated_delta_rule", "chunk_kimi_delta_attention")
 SCAN = "mamba2_chunk_scan"  # of values first, D included
 HYBRIDS = ("qwen3_next", "qwen3_5_text", "qwen3_5_moe_text", "qwen3_5", "qwen3_5_moe", "olmo_hybrid", "minimax", "diffllama",
-           "kimi_linear", "lfm2", "falcon_h1", "nemotron_h", "mamba2", "bamba",
-           "granitemoehybrid")
+           "kimi_linear", "lfm2", "falcon_h1", "nemotron_h", "mamba2", "bamba", "granitemoehybrid", "jamba")
 WITH_IMAGES = ("qwen3_5", "qwen3_5_moe")
 
 
@@ -98,7 +97,8 @@ def difference(module, weights):
 
 @contextmanager
 def watched(model, blocks, precise, record):
-    """For one run: record(implicit) [B, H, L, L] of every layer with a state, as they come; None of a convolution."""
+    """For one run: record(implicit) [B, H, L, L] of every layer with a state, as they come; None of a
+    convolution and of Mamba, whose every channel has one of its own."""
     module = sys.modules[type(model).__module__]
     saved = {name: getattr(module, name) for name in ("torch", SCAN, *OPERATORS) if hasattr(module, name)}
     handles = []
@@ -107,8 +107,9 @@ def watched(model, blocks, precise, record):
         if type(attention).__name__ == "MiniMaxLightningAttention":
             handles.append(attention.qkv_proj.register_forward_hook(
                 lambda _, inputs, output, own=attention: record(lightning(own, output))))
-        if type(getattr(block, "conv", None)).__name__ == "Lfm2ShortConv":
-            handles.append(block.conv.register_forward_hook(lambda *_: record(None)))
+        for part in (getattr(block, name, None) for name in ("conv", "mamba")):
+            if type(part).__name__ in ("Lfm2ShortConv", "JambaMambaMixer"):
+                handles.append(part.register_forward_hook(lambda *_: record(None)))
 
     def through(operator):
         def call(query, key, value, **options):

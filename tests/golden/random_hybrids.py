@@ -53,6 +53,9 @@ FAMILIES = {
     "mamba2": (T.Mamba2ForCausalLM, T.Mamba2Config, {
         key: SIZES[key] for key in ("vocab_size", "hidden_size", "bos_token_id", "eos_token_id", "pad_token_id")} | dict(
         num_hidden_layers=3, num_heads=12, head_dim=8, state_size=11, n_groups=2, layer_norm_epsilon=1e-3, chunk_size=32)),
+    "jamba": (T.JambaForCausalLM, T.JambaConfig, SIZES | dict(
+        num_hidden_layers=4, attn_layer_period=3, attn_layer_offset=1, num_experts=5, mamba_d_state=6, mamba_d_conv=3,
+        mamba_dt_rank=5)),
 }
 FACTORS = dict(embedding_multiplier=1.5, lm_head_multiplier=0.75, key_multiplier=0.625, attention_in_multiplier=1.25,
                attention_out_multiplier=0.875, ssm_in_multiplier=1.125, ssm_out_multiplier=0.5, mlp_multipliers=[0.75, 1.25],
@@ -90,7 +93,7 @@ def settle(model, family, seed, gain):
                 continue
             if name.endswith("A_log"):
                 parameter.copy_(noise)
-            elif name.endswith("dt_bias"):
+            elif name.endswith(("dt_bias", "dt_proj.bias")):
                 parameter.copy_(2 * noise - 1)
             elif "conv1d" in name or name.endswith("conv.conv.weight"):
                 parameter.copy_(noise / parameter.shape[-1] ** 0.5)
@@ -210,7 +213,7 @@ def drawn(folder, seed, family):
         options["head_dim"] = size
     if family.startswith("qwen3"):
         options["rope_parameters"]["partial_rotary_factor"] = draw.choice((0.5, 1.0))
-    if family not in ("diffllama", "falcon_h1"):
+    if family not in ("diffllama", "falcon_h1", "jamba"):
         options["layer_types"] = kinds
     if family.startswith("qwen3") or family == "olmo_hybrid":
         few = draw.choice((1, 2, 3))
@@ -222,6 +225,13 @@ def drawn(folder, seed, family):
     if family == "minimax":
         options |= {f"{part}_{which}_factor": draw.choice((0.5, 1.0, 2.5)) for part in ("full_attn", "linear_attn", "mlp")
                     for which in ("alpha", "beta")} | dict(sliding_window=draw.choice((None, 9)))
+    if family == "jamba":
+        period = draw.randint(2, 3)
+        options |= dict(attn_layer_period=period, attn_layer_offset=draw.randrange(period), num_experts=draw.choice((1, 3)),
+                        expert_layer_period=1 + draw.randrange(2), expert_layer_offset=0, mamba_d_state=draw.randint(1, 9),
+                        mamba_d_conv=draw.randint(2, 5), mamba_dt_rank=draw.choice(("auto", 3)), mamba_conv_bias=flag(),
+                        mamba_proj_bias=flag())
+        options.pop("rope_parameters")
     if family == "falcon_h1":
         options |= draw_falcon(draw)
     if family == "nemotron_h":
@@ -311,6 +321,10 @@ def cases():
              mamba_proj_bias=True, projectors_bias=True, attention_bias=True, mlp_bias=True, tie_word_embeddings=True),
         case("falcon-h1-norm-last-limited", "falcon_h1", few, mamba_rms_norm=True, mamba_norm_before_gate=False,
              mamba_conv_bias=False, time_step_limit=(0.3, 1.1)),
+        case("jamba", "jamba"),
+        case("jamba-biases-stacked-bf16", "jamba", few, as_computed=True, dtype=bf16, mamba_proj_bias=True, mamba_dt_rank="auto",
+             mamba_conv_bias=False, tie_word_embeddings=True, expert_layer_period=3),
+        case("jamba-no-experts", "jamba", few, num_experts=1, mamba_expand=1),
         case("nemotron-h", "nemotron_h"),
         case("nemotron-h-biases-stacked-bf16-old", "nemotron_h", few, as_computed=True, dtype=bf16, use_bias=True,
              mlp_bias=True, use_conv_bias=False, time_step_min=0.4, change=old_nemotron),

@@ -42,6 +42,9 @@ const std::vector<std::string> kHybrids{"qwen3-next",
                                         "falcon-h1",
                                         "falcon-h1-norms-biases-old",
                                         "falcon-h1-norm-last-limited",
+                                        "jamba",
+                                        "jamba-stacked-biases",
+                                        "jamba-no-experts-auto",
                                         "nemotron-h",
                                         "nemotron-h-stacked-biases",
                                         "nemotron-h-dense-old",
@@ -102,7 +105,7 @@ TEST_CASE("Hybrid models give the logits and matrices of transformers in float64
 
 TEST_CASE("Hybrid models in bfloat16 are those of transformers to eight bits", "[model][golden]") {
     for (const char* name : {"qwen3-next-stacked-biases-old", "qwen3-5-moe", "olmo-hybrid", "minimax", "kimi-linear",
-                             "diffllama", "lfm2", "falcon-h1", "nemotron-h"}) {
+                             "diffllama", "lfm2", "falcon-h1", "nemotron-h", "jamba"}) {
         INFO(name);
         CHECK(error_of(golden_of(name), LoadAs::bfloat16) < test::kBfloatError);
     }
@@ -270,6 +273,8 @@ TEST_CASE("A setting of a hybrid model read wrongly would show", "[model][golden
         {"falcon-h1-norm-last-limited", "/mamba_norm_before_gate", true},
         {"falcon-h1-norm-last-limited", "/time_step_limit/0", 0.0},
         {"falcon-h1-norm-last-limited", "/time_step_limit/1", 9.0},
+        {"jamba", "/rms_norm_eps", 1e-2},
+        {"jamba", "/num_experts_per_tok", 1},
         {"nemotron-h", "/layer_norm_epsilon", 1e-2},
         {"nemotron-h", "/norm_topk_prob", false},
         {"nemotron-h", "/topk_group", 3},
@@ -384,6 +389,17 @@ TEST_CASE("What the file of a hybrid model leaves out is as in transformers", "[
     CHECK(published.mixers.at(3) == "standard");
     CHECK(published.has_experts(4));
     CHECK(read(with("nemotron_h", "layers_block_type", {"mamba", "attention", "mlp"})).experts == 0);
+    const ModelConfig jamba = read({{"model_type", "jamba"}});
+    CHECK(jamba.mixers.at(4) == "standard");
+    CHECK(jamba.mixers.at(5) == "mamba");
+    CHECK(jamba.positions == model::PositionKind::none);
+    CHECK(jamba.has_experts(1));
+    CHECK_FALSE(jamba.has_experts(2));
+    CHECK(jamba.experts == 16);
+    CHECK(jamba.selective_scan.channels == 8192);
+    CHECK(jamba.selective_scan.state_size == 16);
+    CHECK(jamba.selective_scan.rank == 256);
+    CHECK(read(with("jamba", "num_experts", 1)).experts == 0);
     const ModelConfig lfm2 = read({{"model_type", "lfm2"}});
     CHECK(lfm2.tied_head);
     CHECK(lfm2.rope.theta == 1e6);
@@ -464,6 +480,12 @@ TEST_CASE("What of a hybrid model is not built, or cannot be, is refused by its 
     refuses("falcon_h1", "mamba_d_head", "wide", ErrorCode::mismatch);
     refuses("falcon_h1", "mamba_n_groups", 3, ErrorCode::mismatch);
     refuses("falcon_h1", "time_step_limit", {0.1}, ErrorCode::mismatch);
+    refuses("jamba", "hidden_act", "gelu", ErrorCode::unsupported);
+    refuses("jamba", "attn_layer_offset", 8, ErrorCode::mismatch);
+    refuses("jamba", "expert_layer_offset", 2, ErrorCode::mismatch);
+    refuses("jamba", "mamba_dt_rank", "wide", ErrorCode::mismatch);
+    refuses("jamba", "mamba_expand", 64, ErrorCode::mismatch);
+    refuses("jamba", "mamba_inner_layernorms", false, ErrorCode::unsupported);
     refuses("nemotron_h", "layers_block_type", {"mamba", "wide"}, ErrorCode::unsupported);
     refuses("nemotron_h", "hybrid_override_pattern", "M?", ErrorCode::unsupported);
     refuses("nemotron_h", "hybrid_override_pattern", "", ErrorCode::mismatch);
