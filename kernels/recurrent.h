@@ -93,8 +93,9 @@ struct RecurrentGradients {
     bool dropped_too = false;
 };
 
-/// In pieces of kRecurrentPiece tokens, last piece first: memory is the gradient of one state a head and a piece's
-/// products a thread. The text begins in this call (no earlier state, chunk_begin 0). output_gradient [B, H, L, dv].
+/// In pieces of kRecurrentPiece tokens, last piece first: memory is the gradient of one state and a piece's products a
+/// thread; and where several value heads read a key head, what each adds to queries and keys, 2 B H L dk numbers. The
+/// text begins in this call (no earlier state, chunk_begin 0). output_gradient [B, H, L, dv].
 void recurrent_backward(const RecurrentInput& input, const TensorView& output_gradient, const float* pieces,
                         const RecurrentGradients& gradients);
 

@@ -68,15 +68,23 @@ double statistics_bytes(const store::AnalysisHeader& header, double sequences, d
 
 /// What is copied for recording, a sequence at a time.
 double recording_bytes(const store::AnalysisHeader& header, double length) {
-    double map = 0, dense = 0, products = 0, implicit = 0;
+    double map = 0, dense = 0, products = 0;
     for (const Site& site : header.sites) {
-        if (site.has_implicit) implicit = std::max(implicit, length * length * site.heads * 4);
         map = std::max(map, length * site.key_size * (site.heads + site.key_value_heads) * 4);
         products = std::max(products, length * site.heads * site.heads * 4);
         dense = std::max(dense, std::min(length, 1024.0) * length * 4);
     }
     return (header.record.maps ? 2 * map : 0) + (header.record.attention || header.pairs() ? dense : 0) +
-           (header.record.norms ? products : 0) + (header.record.implicit ? implicit : 0);
+           (header.record.norms ? products : 0);
+}
+
+/// Implicit matrices of a site, of all of a batch's sequences at once.
+double implicit_bytes(const store::AnalysisHeader& header, double sequences, double length) {
+    double most = 0;
+    for (const Site& site : header.sites)
+        if (header.record.implicit && header.measured_implicit(site))
+            most = std::max(most, sequences * length * length * site.heads * 4);
+    return most;
 }
 
 double batch_bytes(const model::Inspection& inspection, const store::AnalysisHeader& header, const WorkBatch& batch,
@@ -90,7 +98,8 @@ double batch_bytes(const model::Inspection& inspection, const store::AnalysisHea
     const double logits = inspection.has_head ? predicted * static_cast<double>(config.vocabulary) * 4 : 0;
     total += std::min(logits, most_logit_bytes);
     const double longer = std::max(length, predicted);
-    return total + statistics_bytes(header, count, longer) + recording_bytes(header, longer);
+    return total + statistics_bytes(header, count, longer) + recording_bytes(header, longer) +
+           implicit_bytes(header, count, longer);
 }
 
 }  // namespace

@@ -231,6 +231,7 @@ at::Tensor NatslMixer::continued(const Read& read, const at::Tensor& types, cons
     std::vector<at::Tensor> pieces;
     std::int64_t open = cache.linear.state.open, chunk = 0;
     for (std::int64_t first = 0; first < length; ++chunk, open = 0) {
+        if (context.cancellation) context.cancellation->check();
         const std::int64_t count = std::min(length - first, chunk_ - open);
         std::vector<at::Tensor> rows;
         for (std::int64_t b = 0; b < batch; ++b) {
@@ -285,27 +286,26 @@ at::Tensor NatslMixer::forward(const at::Tensor& normed, const StackContext& con
     const Read both = read(normed, own, held ? &held->linear.before : nullptr);
     const at::Tensor inputs = held && held->inputs.defined() ? at::cat({held->inputs, normed}, 1) : normed;
     const at::Tensor chosen = types(inputs, own);
+    // Told before the branches' own numbers: a site is done when those are.
+    at::Tensor shares;
+    if (weights_ != "none") {
+        const at::Tensor source = weights_ == "query" ? both.linear.query.transpose(1, 2).flatten(2) : normed;
+        shares = at::softmax(at_least_float(weight_(source)).unflatten(2, {heads_, 2}), 3);
+        own.announce("branch_weights", shares.transpose(1, 2));
+    } else if (own.wants("branch_weights")) {
+        own.announce("branch_weights", at::ones({normed.size(0), heads_, normed.size(1), 2}, normed.options()));
+    }
     const at::Tensor by_softmax = softmax(both, chosen, own, held).unflatten(2, {heads_, -1});
     const at::Tensor by_state = linear(normed, both, chosen, own, held).unflatten(2, {heads_, -1});
     if (held) {
         const std::int64_t open = inputs.size(1) % chunk_;
         held->inputs = inputs.narrow(1, inputs.size(1) - open, open).clone();
     }
-    at::Tensor state_share, softmax_share;
-    if (weights_ != "none") {
-        const at::Tensor source = weights_ == "query" ? both.linear.query.transpose(1, 2).flatten(2) : normed;
-        const at::Tensor shares = at::softmax(at_least_float(weight_(source)).unflatten(2, {heads_, 2}), 3);
-        own.announce("branch_weights", shares.transpose(1, 2));
-        const at::Tensor typed = shares.to(by_state.scalar_type());
-        state_share = typed.narrow(3, 0, 1);
-        softmax_share = typed.narrow(3, 1, 1);
-    } else if (own.wants("branch_weights")) {
-        own.announce("branch_weights", at::ones({normed.size(0), heads_, normed.size(1), 2}, normed.options()));
-    }
-    const auto weighed = [](const at::Tensor& x, const at::Tensor& share) { return share.defined() ? x * share : x; };
-    const at::Tensor mixed =
-        one_norm_ ? linear_norm_(weighed(by_state, state_share) + weighed(by_softmax, softmax_share))
-                  : weighed(linear_norm_(by_state), state_share) + weighed(softmax_norm_(by_softmax), softmax_share);
+    const auto weighed = [&](const at::Tensor& x, std::int64_t branch) {
+        return shares.defined() ? x * shares.narrow(3, branch, 1).to(x.scalar_type()) : x;
+    };
+    const at::Tensor mixed = one_norm_ ? linear_norm_(weighed(by_state, 0) + weighed(by_softmax, 1))
+                                       : weighed(linear_norm_(by_state), 0) + weighed(softmax_norm_(by_softmax), 1);
     return mixed.flatten(2) * parts_.gate(normed, context.cancellation);
 }
 

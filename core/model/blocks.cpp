@@ -176,6 +176,7 @@ void FeedForward::declare(TensorPlan& plan, const TensorNames& names, std::int64
     LayerNames shared;
     shared.gate = names.in_layer.shared_gate;
     shared.up = names.in_layer.shared_up;
+    shared.gate_up = names.in_layer.shared_gate_up;
     shared.down = names.in_layer.shared_down;
     declare_plain(plan, names, shared, {config.shared_expert, plan.keys().shared_expert});
     if (config.shared_expert_gated) {

@@ -15,7 +15,8 @@ std::int64_t branch_site(const std::vector<Site>& sites, LayerIndex layer, std::
 }
 
 at::Tensor softmax_fraction(const at::Tensor& types) {
-    return types.eq(0).to(at::kDouble).mean(-1).contiguous();
+    const at::Tensor softmax = types.eq(0).sum(-1), typed = types.ge(0).sum(-1);
+    return (softmax.to(at::kDouble).div(typed)).contiguous();
 }
 
 }  // namespace headscope::model

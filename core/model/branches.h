@@ -17,7 +17,8 @@ namespace headscope::model {
 /// The site of a layer's branch, "softmax" or "linear". Throws Error (internal) where there is none.
 std::int64_t branch_site(const std::vector<Site>& sites, LayerIndex layer, std::string_view branch);
 
-/// Of "token_types" [B, heads, chunks]: the share of softmax chunks, [B, heads] float64, contiguous.
+/// Of "token_types" [B, heads, chunks], where -1 is no type: the share of softmax chunks among those that have one,
+/// [B, heads] float64, contiguous.
 at::Tensor softmax_fraction(const at::Tensor& types);
 
 }  // namespace headscope::model

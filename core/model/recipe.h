@@ -105,6 +105,7 @@ struct LayerNames {
     std::string activation;                           ///< Activation::xielu's numbers
     std::vector<ExpertNames> experts;                 ///< alternatives: the first whose experts the file has
     std::string shared_gate, shared_up, shared_down;  ///< ModelConfig::shared_expert
+    std::string shared_gate_up;                       ///< both in one
     std::string shared_share;                         ///< of shared_expert_gated: what its sigmoid is of
     std::string bucket_bias;                          ///< PositionKind::bucketed, of this layer
     std::string cross_norm, cross_query, cross_key, cross_value, cross_output;  ///< of a decoder that has an encoder

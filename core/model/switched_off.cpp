@@ -19,7 +19,7 @@ void check_switched_off(std::span<const SwitchedOff> heads, const std::vector<Si
             refuse("a site from 0 to " + std::to_string(std::ssize(sites) - 1), std::to_string(off.site));
         const Site& site = sites[static_cast<std::size_t>(off.site)];
         const std::string layer = "layer " + std::to_string(site.layer);
-        if (!site.has_matrix) refuse("a layer with attention heads", layer + ", which has none");
+        if (!site.has_matrix && !site.has_implicit) refuse("a layer with attention heads", layer + ", which has none");
         if (off.head < 0 || off.head >= site.heads)
             refuse("a head of " + layer + " from 0 to " + std::to_string(site.heads - 1), std::to_string(off.head));
         if (!known.emplace(off.site, off.head).second)

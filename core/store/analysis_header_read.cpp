@@ -267,7 +267,10 @@ private:
         if (hdf5::exists(file_, "/token_types")) {
             const auto types = hdf5::open_dataset(file_, "/token_types", Type::int8, 4, bytes_, where_);
             hdf5::read_attribute(types.id, "chunk_size", Type::int64, &h_.type_chunk, 1, where_ + ", /token_types");
-            if (h_.type_chunk < 1) refuse("/token_types", "expected a chunk_size of at least 1", "found less");
+            if (h_.type_chunk < 1 || h_.type_chunk > std::numeric_limits<std::int32_t>::max()) {
+                refuse("/token_types", "expected a chunk_size from 1 to 2^31 - 1",
+                       "found " + std::to_string(h_.type_chunk));
+            }
         }
         if (hdf5::exists(file_, "/experts")) experts();
         const auto pairs = static_cast<std::uint64_t>(h_.sequences.size()) * h_.sites.size();

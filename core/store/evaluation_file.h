@@ -3,8 +3,9 @@
 
 // Results of evaluations, `*.evaluation.h5`: what models scored on tasks at lengths, as one long table with a row a
 // number. Written by `headscope evaluate`, `headscope reproduce` and `headscope cost --latency`; figures
-// (context-perplexity, position-perplexity, ruler, latency, ablation, scaling) read it. Layout (docs/file-formats.md): `/` attributes format = "headscope-evaluation", format_version = 2,
-// program_version, created, settings (JSON); `/models/<member>` [models]; `/results/<member>` [results].
+// (context-perplexity, position-perplexity, ruler, latency, ablation, scaling) read it. Layout (docs/file-formats.md):
+// `/` attributes format = "headscope-evaluation", format_version = 2, program_version, created, settings (JSON);
+// `/models/<member>` [models]; `/results/<member>` [results].
 // Threads: any, under Hdf5Lock. Errors: Error (io; format for a file that is none).
 
 #include <cstdint>

@@ -194,6 +194,42 @@ def mamba_cases(two, one):
                change_config=lambda config: [config.pop(key) for key in unsaid])
 
 
+def plain_lists(config):
+    """Names of layers as Granite 4 is published."""
+    config["layer_types"] = [{"linear_attention": "mamba", "full_attention": "attention"}[kind]
+                             for kind in config["layer_types"]]
+    config["position_embedding_type"] = "nope"
+    config["mamba_d_head"] = "auto"
+    config.pop("time_step_limit")
+
+
+def mamba_hybrid_cases(two, one):
+    state = dict(mamba_n_heads=8, mamba_d_head=6, mamba_d_state=5, mamba_n_groups=2, mamba_d_conv=3)
+    sizes = WHOLE | dict(num_hidden_layers=3, hidden_size=24) | state
+    rope = {"rope_type": "default", "rope_theta": 50.0}
+    wide = sizes | dict(hidden_size=32, mamba_d_head=8)  # heads of 8, half of which turns
+    yield case("bamba", T.BambaForCausalLM, T.BambaConfig(**wide, attn_layer_indices=[1], rope_parameters=dict(rope)), two)
+    unsaid = ("rope_parameters", "mamba_n_groups", "mamba_d_conv", "mamba_expand", "num_key_value_heads", "time_step_limit")
+    yield case("bamba-biases-unsaid", T.BambaForCausalLM,
+               T.BambaConfig(**wide | dict(mamba_n_groups=1, mamba_d_conv=4, num_attention_heads=8, num_key_value_heads=8),
+                             attn_layer_indices=[0, 2], mamba_proj_bias=True, mamba_conv_bias=False, mlp_bias=True,
+                             tie_word_embeddings=True), one,
+               change_config=lambda config: [config.pop(key) for key in unsaid])
+    kinds = ["linear_attention", "full_attention", "linear_attention"]
+    scales = dict(embedding_multiplier=3.0, attention_multiplier=0.4, residual_multiplier=0.7, logits_scaling=1.5)
+    experts = dict(num_local_experts=5, num_experts_per_tok=2, shared_intermediate_size=9)
+    yield case("granitemoehybrid", T.GraniteMoeHybridForCausalLM,
+               T.GraniteMoeHybridConfig(**sizes, **scales, **experts, layer_types=kinds, position_embedding_type="rope",
+                                        rope_parameters=dict(rope)), two, as_computed=True)
+    yield case("granitemoehybrid-dense-old", T.GraniteMoeHybridForCausalLM,
+               T.GraniteMoeHybridConfig(**sizes, **scales, layer_types=kinds, num_local_experts=0, num_experts_per_tok=0,
+                                        shared_intermediate_size=11, attention_bias=True, tie_word_embeddings=True), one,
+               change_config=plain_lists)
+    yield case("granitemoehybrid-limits", T.GraniteMoeHybridForCausalLM,
+               T.GraniteMoeHybridConfig(**sizes, **experts, layer_types=kinds, mamba_proj_bias=True,
+                                        time_step_limit=(0.3, 0.9)), one, reloaded=True)
+
+
 def cases():
     two, one = [ids(9, 37), ids(9, 37, 1)], [ids(13, 37)]
     yield from qwen_cases(two, one)
@@ -205,6 +241,7 @@ def cases():
     yield from nemotron_cases(two, one)
     yield from jamba_cases(two, one)
     yield from mamba_cases(two, one)
+    yield from mamba_hybrid_cases(two, one)
     yield from differential_cases(two, one)
 
 

@@ -13,7 +13,7 @@ import torch
 OPERATORS = ("torch_chunk_gated_delta_rule", "chunk_kimi_delta_attention")
 SCAN = "mamba2_chunk_scan"  # of values first, D included
 HYBRIDS = ("qwen3_next", "qwen3_5_text", "qwen3_5_moe_text", "qwen3_5", "qwen3_5_moe", "olmo_hybrid", "minimax", "diffllama",
-           "kimi_linear", "lfm2", "falcon_h1", "nemotron_h", "mamba2", "jamba")
+           "kimi_linear", "lfm2", "falcon_h1", "nemotron_h", "mamba2", "bamba", "granitemoehybrid", "jamba")
 WITH_IMAGES = ("qwen3_5", "qwen3_5_moe")
 
 

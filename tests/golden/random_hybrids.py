@@ -18,6 +18,7 @@ STATE = dict(linear_num_key_heads=3, linear_num_value_heads=6, linear_key_head_d
              linear_conv_kernel_dim=3)
 EXPERTS = dict(num_experts=7, num_experts_per_tok=3, moe_intermediate_size=23, shared_expert_intermediate_size=31)
 PARTIAL = {"rope_type": "default", "rope_theta": 1000.0, "partial_rotary_factor": 0.5}
+STATE_SPACE = dict(mamba_n_heads=12, mamba_d_head=10, mamba_d_state=11, mamba_n_groups=3, mamba_d_conv=3, mamba_chunk_size=32)
 FAMILIES = {
     "qwen3_next": (T.Qwen3NextForCausalLM, T.Qwen3NextConfig, SIZES | STATE | EXPERTS),
     "qwen3_5": (T.Qwen3_5ForCausalLM, T.Qwen3_5TextConfig, SIZES | STATE),
@@ -43,6 +44,12 @@ FAMILIES = {
         mamba_num_heads=6, mamba_head_dim=10, n_groups=3, ssm_state_size=9, conv_kernel=3, chunk_size=16,
         n_routed_experts=6, num_experts_per_tok=2, n_group=3, topk_group=2, moe_intermediate_size=23,
         moe_shared_expert_intermediate_size=31, routed_scaling_factor=1.5)),
+    "bamba": (T.BambaForCausalLM, T.BambaConfig, WHOLE | STATE_SPACE | dict(
+        hidden_size=48, mamba_d_head=8, attn_layer_indices=[1, 2])),
+    "granitemoehybrid": (T.GraniteMoeHybridForCausalLM, T.GraniteMoeHybridConfig, WHOLE | STATE_SPACE | dict(
+        num_local_experts=5, num_experts_per_tok=2, shared_intermediate_size=31, embedding_multiplier=3.0,
+        attention_multiplier=0.3, residual_multiplier=0.6, logits_scaling=2.0,
+        layer_types=["linear_attention", "full_attention"] * 2)),
     "mamba2": (T.Mamba2ForCausalLM, T.Mamba2Config, {
         key: SIZES[key] for key in ("vocab_size", "hidden_size", "bos_token_id", "eos_token_id", "pad_token_id")} | dict(
         num_hidden_layers=3, num_heads=12, head_dim=8, state_size=11, n_groups=2, layer_norm_epsilon=1e-3, chunk_size=32)),
@@ -234,6 +241,15 @@ def drawn(folder, seed, family):
     if family == "lfm2":
         options |= dict(conv_L_cache=draw.randint(1, 5), conv_bias=flag(), block_auto_adjust_ff_dim=flag(),
                         block_ffn_dim_multiplier=draw.choice((1.0, 0.7, 1.3)))
+    if family in ("bamba", "granitemoehybrid"):
+        options |= dict(mamba_n_heads=heads, mamba_d_head=2 * size, mamba_n_groups=draw.choice((1, heads)),
+                        mamba_d_state=draw.randint(1, 20), mamba_d_conv=draw.randint(1, 5), mamba_proj_bias=flag(),
+                        mamba_conv_bias=flag(), attention_bias=flag())
+        options.pop("head_dim")
+    if family == "bamba":
+        options["attn_layer_indices"] = [i for i, kind in enumerate(options.pop("layer_types")) if kind == "full_attention"]
+    if family == "granitemoehybrid":
+        options |= dict(position_embedding_type=draw.choice((None, "rope")), residual_multiplier=draw.choice((0.5, 1.0)))
     if family == "kimi_linear":
         options |= dict(num_key_value_heads=heads, linear_num_heads=draw.randint(1, 4), linear_head_dim=draw.randint(3, 8),
                         q_lora_rank=draw.choice((None, 9)), tie_word_embeddings=False)
@@ -313,6 +329,12 @@ def cases():
         case("nemotron-h-biases-stacked-bf16-old", "nemotron_h", few, as_computed=True, dtype=bf16, use_bias=True,
              mlp_bias=True, use_conv_bias=False, time_step_min=0.4, change=old_nemotron),
         case("mamba2", "mamba2"),
+        case("bamba", "bamba"),
+        case("bamba-bf16-biases", "bamba", few, dtype=bf16, mamba_proj_bias=True, mamba_conv_bias=False, tie_word_embeddings=True),
+        case("granitemoehybrid", "granitemoehybrid"),
+        case("granitemoehybrid-rotary-biases", "granitemoehybrid", few, position_embedding_type="rope", attention_bias=True,
+             time_step_limit=(0.1, 1.0)),
+        case("granitemoehybrid-dense-bf16", "granitemoehybrid", few, dtype=bf16, num_local_experts=0, num_experts_per_tok=0),
         case("mamba2-bf16-biases-limits", "mamba2", few, dtype=bf16, use_bias=True, use_conv_bias=False, n_groups=1,
              conv_kernel=2, tie_word_embeddings=True, time_step_limit=(0.2, 2.0)),
         case("lfm2", "lfm2"),

@@ -15,6 +15,9 @@ constexpr std::int64_t kShort = 4096;
 /// Tokens of ruler_vt's solved example with its answer at most, and its lines in steps.
 constexpr std::int64_t kExampleTokens = 500, kExampleStep = 5, kTracingTokens = 30;
 
+/// A tokenizer may make one token of any text, so that none is too long: one of more bytes a token is.
+constexpr std::int64_t kMostBytesOfToken = 1024;
+
 constexpr RulerTask kTasks[] = {
     {"niah_single_1", "RULER: the number of one word, in one line again and again", kNiahTokens, true, false},
     {"niah_single_2", "RULER: the number of one word, in essays", kNiahTokens, true, true},
@@ -126,7 +129,8 @@ RulerMaker::RulerMaker(const RulerTask& task, std::int64_t length, std::uint64_t
         const std::int64_t room = std::min(kExampleTokens - kTracingTokens, length / 4);
         for (std::int64_t lines = kExampleStep;; lines += kExampleStep) {
             Random random(key_, 0);
-            if (count_(tracing_example(TracingShape().variables, lines, random)) > room) break;
+            const std::string example = tracing_example(TracingShape().variables, lines, random);
+            if (std::ssize(example) > kMostBytesOfToken * room || count_(example) > room) break;
             example_lines_ = lines;
         }
     }
@@ -154,7 +158,9 @@ std::int64_t RulerMaker::units(const RulerDraw& draw, std::int64_t hint) const {
     const auto tokens = [this](const RulerText& text) {
         return count_(ruler_prompt(task_, text.input, text.gen_prefix)) + task_.answer_tokens;
     };
-    const std::int64_t units = most_units(draw, hint, [&](const RulerText& text) { return tokens(text) <= length_; });
+    const std::int64_t units = most_units(draw, hint, [&](const RulerText& text) {
+        return std::ssize(text.input) <= kMostBytesOfToken * length_ && tokens(text) <= length_;
+    });
     if (units >= 0) return units;
     throw Error(ErrorCode::limit, task_.name,
                 "expected a length of at least " + std::to_string(tokens(draw.text(draw.least()))) +

@@ -178,7 +178,7 @@ RecurrentCache RecurrentCache::clone() const {
     return {copy(now), copy(start), copy(decay), open};
 }
 
-at::Tensor recur_in_pieces(const Recurrence& what, RecurrentCache* cache) {
+at::Tensor recur_in_pieces(const Recurrence& what, RecurrentCache* cache, const Cancellation* cancellation) {
     const kernels::RecurrentRule rule = rule_of(what, cache ? cache->open : 0);
     const std::int64_t heads = what.value.size(1), length = what.value.size(2);
     const auto type = wide_type(what.value.scalar_type());
@@ -200,6 +200,7 @@ at::Tensor recur_in_pieces(const Recurrence& what, RecurrentCache* cache) {
     std::int64_t open = own.open, chunk = 0;
     std::vector<at::Tensor> outputs;
     for (std::int64_t first = 0; first < length;) {
+        if (cancellation) cancellation->check();
         const std::int64_t most = rule.decay == kernels::Decay::channel ? kChannelPiece : kernels::kRecurrentPiece;
         std::int64_t count = std::min(most, length - first);
         if (rule.chunk_size > 0) count = std::min(count, rule.chunk_size - open);
@@ -242,7 +243,7 @@ at::Tensor recur(const Recurrence& what, RecurrentCache* cache, SiteIndex site, 
     if (!cache && recurrence_trains_fused(own))
         output = trained_recurrence(own, context.cancellation);
     else if (recurrence_recorded(own) || own.value.scalar_type() == at::kDouble)
-        output = side_by_side(recur_in_pieces(own, cache));
+        output = side_by_side(recur_in_pieces(own, cache, context.cancellation));
     else
         output = by_kernel(own, rule, cache, context.cancellation);
     if (own.direct.defined())

@@ -48,8 +48,9 @@ struct RecurrentCache {
 at::Tensor recur(const Recurrence& what, RecurrentCache* cache, SiteIndex site, const StackContext& context);
 
 /// The same sums out of ATen operators that autograd knows, in pieces, by a triangular solve; any floating type. ->
-/// [B, H, L, dv]. Continues `cache`. What float64 runs, what the fused kernels are timed against.
-at::Tensor recur_in_pieces(const Recurrence& what, RecurrentCache* cache);
+/// [B, H, L, dv]. Continues `cache`. What float64 runs, what the fused kernels are timed against. Throws Stopped when
+/// cancelled, between pieces.
+at::Tensor recur_in_pieces(const Recurrence& what, RecurrentCache* cache, const Cancellation* cancellation = nullptr);
 
 /// Depthwise causal convolution over time. x [B, L, channels]; weight [channels, taps], the last tap meets the current
 /// token; bias [channels] or undefined. Then SiLU, unless `plain`. `before`: the last taps - 1 inputs of a cache

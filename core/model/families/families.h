@@ -36,6 +36,8 @@ ModelConfig read_cohere(const ConfigReader& reader, double default_theta);
 TensorNames cohere_names(const ModelConfig& config);
 ModelConfig read_mistral(const ConfigReader& reader);
 ModelConfig read_granite(const ConfigReader& reader);
+void read_granite_scales(ModelConfig& config, const ConfigReader& reader);
+void name_granite_experts(TensorNames& names);
 void read_qwen_experts(ModelConfig& config, const ConfigReader& reader, const std::string& key, std::int64_t experts,
                        std::int64_t per_token, std::int64_t size);
 void name_qwen_experts(TensorNames& names);
@@ -79,6 +81,22 @@ LayerNames gated_delta_names(const LayerNames& softmax);
 ModelConfig read_qwen_hybrid(const ConfigReader& reader, const SizeDefaults& sizes);
 void name_shared_qwen_expert(TensorNames& names);
 
+// Mamba2 beside attention: what a family's config.json calls its sizes, and with it the names of its parts.
+struct Mamba2Keys {
+    std::string heads, head_size, state_size, groups, taps;
+};
+RecurrentNames mamba2_names(const std::string& stem, const Mamba2Keys& keys);
+/// Those of Bamba, Granite 4 and Falcon-H1.
+inline const Mamba2Keys kMambaKeys{"mamba_n_heads", "mamba_d_head", "mamba_d_state", "mamba_n_groups", "mamba_d_conv"};
+/// What they say of it; `inner` numbers of all heads together, by `inner_key`.
+void read_mamba2_sizes(ModelConfig& config, const ConfigReader& reader, std::int64_t inner,
+                       const std::string& inner_key);
+/// The same where some layers have it and others softmax attention, whose biases have been read (Bamba, Granite 4).
+void read_mamba2_layers(ModelConfig& config, const ConfigReader& reader,
+                        const std::function<bool(std::int64_t layer)>& softmax);
+/// `names` has what the layers share and those with softmax attention.
+void name_mamba2_layers(TensorNames& names, const ModelConfig& config);
+
 // What the models of flash-linear-attention (version 0.6.0) have in common; `defaults` are what a file leaves out.
 struct FlaDefaults {
     std::int64_t layers = 24, heads = 0;
@@ -108,17 +126,11 @@ struct Mamba2Heads {
 /// Refuses, by `groups_key`, groups that do not divide the heads.
 void set_mamba2_heads(ModelConfig& config, const ConfigReader& reader, const Mamba2Heads& sizes,
                       const std::string& groups_key);
-/// The bounds of dt that `key` has; none where the file has not.
-void read_step_limit(ModelConfig& config, const ConfigReader& reader, const std::string& key);
-
-// Mamba2 beside attention: what a family's config.json calls its sizes, and with it the names of its parts.
-struct Mamba2Keys {
-    std::string heads, head_size, state_size, groups, taps;
-};
-/// Sets the mixer's sizes, within bounds that are refused by these keys.
+/// The same, within bounds that are refused by `keys`.
 void set_bounded_mamba2(ModelConfig& config, const ConfigReader& reader, const Mamba2Heads& sizes,
                         const Mamba2Keys& keys);
-RecurrentNames mamba2_names(const std::string& stem, const Mamba2Keys& keys);
+/// The bounds of dt that `key` has; none where the file has not.
+void read_step_limit(ModelConfig& config, const ConfigReader& reader, const std::string& key);
 
 // BART's, which the others of its names start from. What the file leaves out: `sizes` (0: it must not), and a start
 // token, which counts where the vocabulary has it.

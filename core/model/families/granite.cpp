@@ -4,12 +4,16 @@
 
 namespace headscope::model {
 
-ModelConfig read_granite(const ConfigReader& reader) {
-    ModelConfig config = read_llama(reader, 2048);
+void read_granite_scales(ModelConfig& config, const ConfigReader& reader) {
     config.embedding_scale = reader.positive("embedding_multiplier", 1.0);
     config.attention_scale = reader.positive("attention_multiplier", 1.0);
     config.update_scale = reader.positive("residual_multiplier", 1.0);
     config.head_scale = 1.0 / reader.positive("logits_scaling", 1.0);
+}
+
+ModelConfig read_granite(const ConfigReader& reader) {
+    ModelConfig config = read_llama(reader, 2048);
+    read_granite_scales(config, reader);
     return config;
 }
 

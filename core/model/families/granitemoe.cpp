@@ -3,6 +3,18 @@
 #include "core/model/families/families.h"
 
 namespace headscope::model {
+
+void name_granite_experts(TensorNames& names) {
+    ExpertNames published, renamed;
+    published.router = "block_sparse_moe.router.layer";
+    published.gate_up = "block_sparse_moe.input_linear.weight";
+    published.down = "block_sparse_moe.output_linear.weight";
+    renamed.router = "block_sparse_moe.router";
+    renamed.gate_up = "block_sparse_moe.experts.gate_up_proj";
+    renamed.down = "block_sparse_moe.experts.down_proj";
+    names.in_layer.experts = {published, renamed};
+}
+
 namespace {
 
 ModelConfig read(const ConfigReader& reader) {
@@ -14,14 +26,7 @@ ModelConfig read(const ConfigReader& reader) {
 
 TensorNames names(const ModelConfig& config) {
     TensorNames names = llama_names(config);
-    ExpertNames published, renamed;
-    published.router = "block_sparse_moe.router.layer";
-    published.gate_up = "block_sparse_moe.input_linear.weight";
-    published.down = "block_sparse_moe.output_linear.weight";
-    renamed.router = "block_sparse_moe.router";
-    renamed.gate_up = "block_sparse_moe.experts.gate_up_proj";
-    renamed.down = "block_sparse_moe.experts.down_proj";
-    names.in_layer.experts = {published, renamed};
+    name_granite_experts(names);
     return names;
 }
 

@@ -22,6 +22,65 @@ void set_mamba2_heads(ModelConfig& config, const ConfigReader& reader, const Mam
     set("conv_size", sizes.taps);
 }
 
+void set_bounded_mamba2(ModelConfig& config, const ConfigReader& reader, const Mamba2Heads& sizes,
+                        const Mamba2Keys& keys) {
+    constexpr std::int64_t largest = 65'536;
+    const auto bound = [&reader](const std::string& key, std::int64_t size, std::int64_t most) {
+        if (size > most) reader.refuse(key, "at most " + std::to_string(most));
+    };
+    bound(keys.heads, sizes.heads, kMostHeads);
+    bound(keys.head_size, sizes.head_size, largest);
+    bound(keys.state_size, sizes.state_size, largest);
+    bound(keys.taps, sizes.taps, 64);
+    set_mamba2_heads(config, reader, sizes, keys.groups);
+}
+
+RecurrentNames mamba2_names(const std::string& stem, const Mamba2Keys& keys) {
+    RecurrentNames names;
+    names.stem = stem;
+    names.keys.heads = keys.heads;
+    names.keys.inner = keys.heads + " * " + keys.head_size;
+    names.keys.groups = "2 * " + keys.groups + " * " + keys.state_size;
+    names.keys.taps = keys.taps;
+    return names;
+}
+
+void read_mamba2_sizes(ModelConfig& config, const ConfigReader& reader, std::int64_t inner,
+                       const std::string& inner_key) {
+    const Mamba2Keys& keys = kMambaKeys;
+    const std::int64_t heads = reader.size(keys.heads, 128);
+    if (inner % heads != 0) reader.refuse(inner_key, "a multiple of mamba_n_heads (" + std::to_string(heads) + ")");
+    const bool by_rule = reader.has_text(keys.head_size);
+    if (by_rule && reader.text(keys.head_size, "") != "auto") reader.refuse(keys.head_size, "a number or \"auto\"");
+    if (!by_rule && reader.size(keys.head_size, inner / heads) != inner / heads)
+        reader.refuse(keys.head_size, std::to_string(inner / heads) + ", as " + inner_key + " has it");
+    set_bounded_mamba2(config, reader,
+                       {heads, inner / heads, reader.size(keys.state_size, 256), reader.size(keys.groups, 1),
+                        reader.size(keys.taps, 4)},
+                       keys);
+    config.state_space.projection_bias = reader.boolean("mamba_proj_bias", false);
+    config.state_space.taps_bias = reader.boolean("mamba_conv_bias", true);
+    read_step_limit(config, reader, "time_step_limit");
+    if (config.activation != Activation::silu)
+        reader.unsupported("hidden_act", "silu, which is what the convolution's numbers go through");
+}
+
+void read_mamba2_layers(ModelConfig& config, const ConfigReader& reader,
+                        const std::function<bool(std::int64_t layer)>& softmax) {
+    read_mamba2_sizes(config, reader, reader.size("mamba_expand", 2) * config.hidden, "mamba_expand");
+    for (std::int64_t layer = 0; layer < config.layers; ++layer)
+        config.mixers.emplace_back(softmax(layer) ? "standard" : mixers::kMamba2.name);
+    config.output_bias = config.query_key_value_bias || config.state_space.projection_bias;
+}
+
+void name_mamba2_layers(TensorNames& names, const ModelConfig& config) {
+    LayerNames& own = names.of_mixer[mixers::kMamba2.name] = names.in_layer;
+    own.recurrent = mamba2_names("mamba.", kMambaKeys);
+    own.output = "mamba.out_proj";
+    own.plain_output = !config.state_space.projection_bias;
+    names.in_layer.plain_output = !config.query_key_value_bias;
+}
+
 void read_step_limit(ModelConfig& config, const ConfigReader& reader, const std::string& key) {
     const auto limit = reader.range(key);
     if (!limit) return;

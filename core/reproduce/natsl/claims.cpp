@@ -222,6 +222,7 @@ private:
             if (gdn == nullptr || softmax == nullptr) continue;
             const Latency& here = length->second;
             const auto tell = [&](const char* what, double ours, double linear, double quadratic) {
+                if (!(ours > 0 && linear > 0 && quadratic > 0)) return;  // not measured
                 append_found(claim.found, std::string(what) + " " + number_text(ours / linear) + " times GDN's, " +
                                               number_text(quadratic / ours) + " times faster than the Transformer's");
                 parts.add(ours >= 0.9 * linear && ours < quadratic);
@@ -287,7 +288,8 @@ std::optional<std::pair<double, double>> softmax_share(const store::RunRecord& r
             }
             return sum / count;
         };
-        return std::pair{mean(0), mean(run.probes.step.size() - 1)};
+        const std::pair shares{mean(0), mean(run.probes.step.size() - 1)};
+        if (std::isfinite(shares.first) && std::isfinite(shares.second)) return shares;
     }
     return std::nullopt;
 }

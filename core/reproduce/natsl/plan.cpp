@@ -228,7 +228,7 @@ Plan plan_from_json(const std::string& text, const std::string& where) {
         Trial trial{one.at("name").string(), one.at("model").string(), one.at("ablation").string(),
                     task == "text" ? Task::text : Task::recall};
         model(trial.model);  // refuses others
-        if (trial.name.empty() || trial.name.find('/') != std::string::npos)
+        if (trial.name.empty() || trial.name.front() == '.' || trial.name.find('/') != std::string::npos)
             one.at("name").refuse(ErrorCode::format, "expected a plain name");
         plan.trials.push_back(std::move(trial));
     }

@@ -84,3 +84,19 @@ TEST_CASE("Memory and time grow with what they depend on", "[analysis][estimate]
     // Nothing to run costs nothing but the model.
     CHECK(analysis::estimate(inspection, {}, {}).file_bytes == 0);
 }
+
+TEST_CASE("Implicit matrices are counted, in memory and in the file", "[analysis][estimate]") {
+    auto inspection = model::inspect(*checkpoint::Checkpoint::open(sample));
+    Site& site = inspection.sites.at(1);
+    site.has_matrix = false;
+    site.has_implicit = true;
+    const auto of = [&](bool implicit) {
+        analysis::AnalysisRequest request;
+        request.sequences = {tokens(512), tokens(512)};
+        request.record.implicit = implicit;
+        return analysis::estimate(inspection, request, {});
+    };
+    const double matrices = 2.0 * site.heads * 512 * 512 * 4;  // both sequences run together
+    CHECK(of(true).memory_bytes - of(false).memory_bytes == Approx(matrices));
+    CHECK(of(true).file_bytes - of(false).file_bytes == Approx(matrices).epsilon(0.01));
+}

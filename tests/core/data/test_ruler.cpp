@@ -137,6 +137,14 @@ TEST_CASE("Too short a length is refused with what is needed", "[ruler]") {
     }
 }
 
+TEST_CASE("Items end with a tokenizer to which any text is one token", "[ruler]") {
+    for (const RulerTask& task : ruler_tasks()) {
+        INFO(task.name);
+        const RulerMaker made(task, 200, 1, essays(), [](const std::string&) { return std::int64_t{1}; });
+        CHECK(made.item(1).input.size() <= 200 * 1024);
+    }
+}
+
 TEST_CASE("A needle says what is asked, once, anywhere in the lines", "[ruler]") {
     std::set<std::int64_t> places;
     for (std::int64_t i = 0; i < 200; ++i) {

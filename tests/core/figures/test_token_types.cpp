@@ -90,6 +90,22 @@ TEST_CASE("Of a layer the type of every chunk, of a head the text", "[figures][t
     for (std::size_t i = 0; i < 19; ++i) CHECK(values[i] == (i < 8 ? 1.0F : 0.0F));
 }
 
+TEST_CASE("Two texts are compared by their softmax fractions", "[figures][token_types]") {
+    const test::TemporaryFolder folder;
+    const auto file = sample(folder);
+    FigureOptions options;
+    options.indicator = "softmax_fraction";
+    options.sequence = 0;
+    options.other_sequence = 1;
+    const auto figure = make_figure("difference", std::vector{file, file}, options);
+    const auto& map = std::get<HeatMap>(figure.panels.at(0).content);
+    // Sequence 0: 1, 2, 3, 0 of three chunks; sequence 1: 2, 3, 0, 1.
+    const std::vector<double> expected{1.0 / 3, 1.0 / 3, -1.0, 1.0 / 3};
+    REQUIRE(map.columns == 4);
+    for (std::size_t h = 0; h < 4; ++h)
+        CHECK(static_cast<double>(map.values[tests::kLinearBranch * 4 + h]) == Approx(expected[h]).epsilon(1e-6));
+}
+
 TEST_CASE("Weights of the branches by token: of layers, of heads", "[figures][branch_weights]") {
     const test::TemporaryFolder folder;
     const auto file = sample(folder);

@@ -93,6 +93,18 @@ TEST_CASE("A setting of flash-linear-attention read wrongly would show", "[model
     }
 }
 
+TEST_CASE("A D of each number of a head leaves no implicit matrix", "[model][golden]") {
+    GoldenModel golden = test::golden_model("fla-mamba2-no-matrix");
+    const auto model = golden.checkpoint.build();
+    CHECK_FALSE(model->sites().front().has_implicit);
+    test::RecordingProbe probe(true, {"nothing"});
+    model::ForwardOptions options;
+    options.probe = &probe;
+    model->forward(golden.batch, options);
+    CHECK(probe.implicits.empty());
+    CHECK(test::golden_model("fla-mamba2").checkpoint.build()->sites().front().has_implicit);
+}
+
 TEST_CASE("Norms of heads keep their own epsilon", "[model][golden]") {
     GoldenModel golden = test::golden_model("fla-transformer-norms-window");
     const auto model = golden.checkpoint.build();

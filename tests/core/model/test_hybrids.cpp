@@ -59,6 +59,11 @@ const std::vector<std::string> kHybrids{"qwen3-next",
                                         "mamba2",
                                         "mamba2-limits-biases",
                                         "mamba2-unsaid",
+                                        "bamba",
+                                        "bamba-biases-unsaid",
+                                        "granitemoehybrid",
+                                        "granitemoehybrid-dense-old",
+                                        "granitemoehybrid-limits",
                                         "diffllama",
                                         "diffllama-biases-old"};
 
@@ -303,6 +308,13 @@ TEST_CASE("A setting of a hybrid model read wrongly would show", "[model][golden
         {"mamba2", "/layer_norm_epsilon", 1e-2},
         {"mamba2", "/time_step_limit", json::array({0.5, {{"__float__", "Infinity"}}})},
         {"mamba2-limits-biases", "/time_step_limit", nullptr},
+        {"bamba", "/rope_parameters/partial_rotary_factor", 1.0},
+        {"bamba", "/rope_parameters/rope_theta", nullptr},
+        {"granitemoehybrid", "/position_embedding_type", nullptr},
+        {"granitemoehybrid", "/residual_multiplier", 1.0},
+        {"granitemoehybrid", "/num_experts_per_tok", 3},
+        {"granitemoehybrid-dense-old", "/position_embedding_type", "rope"},
+        {"granitemoehybrid-limits", "/time_step_limit", nullptr},
         {"diffllama", "/rms_norm_eps", 1e-2},
         {"diffllama", "/rope_parameters/rope_theta", 60.0},
         {"diffllama-biases-old", "/rope_theta", nullptr},
@@ -425,6 +437,22 @@ TEST_CASE("What the file of a hybrid model leaves out is as in transformers", "[
     CHECK(kimi.mixer_options.get<std::int64_t>(mixers::kKimiDelta, "head_dim") == 128);
 }
 
+TEST_CASE("What the file of a model with Mamba2 leaves out is as in transformers", "[model][families]") {
+    const ModelConfig bamba = read({{"model_type", "bamba"}, {"attn_layer_indices", {9, 18}}});
+    CHECK(bamba.vocabulary == 128'000);
+    CHECK(bamba.key_value_heads == 8);
+    CHECK(bamba.rope.partial == 0.5);
+    CHECK(bamba.mixers.at(9) == "standard");
+    CHECK(std::count(bamba.mixers.begin(), bamba.mixers.end(), "mamba2") == 30);
+    CHECK(bamba.mixer_options.get<std::int64_t>(mixers::kMamba2, "head_dim") == 64);
+    CHECK(bamba.mixer_options.get<std::int64_t>(mixers::kMamba2, "state_size") == 256);
+    const ModelConfig granite = read({{"model_type", "granitemoehybrid"}});
+    CHECK(granite.positions == model::PositionKind::none);
+    CHECK(granite.experts == 8);
+    CHECK(granite.shared_expert == 1024);
+    CHECK(granite.mixers == std::vector<std::string>(32, "mamba2"));
+}
+
 TEST_CASE("What of a hybrid model is not built, or cannot be, is refused by its key", "[model][families]") {
     const auto refuses = [](const std::string& type, const std::string& key, const json& value, ErrorCode code,
                             const std::string& part = "") {
@@ -435,6 +463,16 @@ TEST_CASE("What of a hybrid model is not built, or cannot be, is refused by its 
         refuses(type, "hidden_act", "gelu", ErrorCode::unsupported);
         refuses(type, "layer_types", {"full_attention"}, ErrorCode::mismatch);
     }
+    for (const char* type : {"bamba", "granitemoehybrid"}) {
+        refuses(type, "hidden_act", "gelu", ErrorCode::unsupported);
+        refuses(type, "mamba_n_heads", 100, ErrorCode::mismatch, "mamba_expand");
+        refuses(type, "mamba_n_groups", 3, ErrorCode::mismatch);
+        refuses(type, "mamba_d_head", 32, ErrorCode::mismatch);
+        refuses(type, "mamba_d_head", "any", ErrorCode::mismatch);
+        refuses(type, "time_step_limit", {0.1, 0.0}, ErrorCode::mismatch);
+    }
+    refuses("granitemoehybrid", "layer_types", json(32, "conv"), ErrorCode::unsupported);
+    refuses("granitemoehybrid", "layer_types", {"mamba"}, ErrorCode::mismatch);
     const json windowed(48, "sliding_attention");
     refuses("qwen3_next", "layer_types", windowed, ErrorCode::unsupported);
     refuses("qwen3_next", "linear_num_value_heads", 24, ErrorCode::mismatch);

@@ -25,6 +25,11 @@ TEST_CASE("The paper's presets have its sizes and, counted by hand, its paramete
                            21 * (2 * 1152 * 1536 + 3 * 2304 * 1536 + 4 * (2 * 1152 + 2304) + 2 * 6 * 1536 + 2 * 6 +
                                  2 * 6 * 1536 + 2 * 18 * 1152 + 2 * 64 + 2 * 128 + 3 * 1536 * 4096 + 2 * 1536) +
                            1536},
+        // Rows of z and x of 3072, B and C of 128, dt of 48; four taps and a bias of x, B and C; A, D and a bias of dt.
+        {"mamba2-800m",
+         2 * 32000 * 1536 +
+             48 * ((2 * 3072 + 2 * 128 + 48) * 1536 + 5 * (3072 + 2 * 128) + 3 * 48 + 3072 + 3072 * 1536 + 1536) +
+             1536},
     };
     for (const model::Preset& preset : model::presets()) {
         INFO(preset.name);

@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/base/error.h"
 #include "core/reproduce/natsl/claims.h"
@@ -74,6 +75,11 @@ TEST_CASE("NAtS-L's plan fits its minutes and is read as it was written", "[repr
     std::string text = natsl::to_json(plan);
     text.replace(text.find("\"natsl\""), 7, "\"other\"");
     CHECK_THROWS_AS(natsl::plan_from_json(text, "plan.json"), Error);
+    for (const char* name : {"..", "a/b", ""}) {  // names of folders in the replay's own
+        auto outside = plan;
+        outside.trials.front().name = name;
+        CHECK_THROWS_AS(natsl::plan_from_json(natsl::to_json(outside), "plan.json"), Error);
+    }
 }
 
 TEST_CASE("NAtS-L's jobs train the presets on equal tokens, ablations with their option", "[reproduce][natsl]") {
@@ -113,6 +119,13 @@ TEST_CASE("NAtS-L's claims hold for the paper's picture and fail for its contrar
         for (auto& [length, accuracy] : accuracies) accuracy = 0.1;
     CHECK(natsl::judge(plan, measured).front().verdict == reproduce::Verdict::undecided);
     for (const auto& claim : natsl::judge(plan, {})) CHECK(claim.verdict == reproduce::Verdict::not_measured);
+    natsl::Measured untimed;
+    for (const auto& model : natsl::models()) untimed.latency[std::string(model.name)][64] = {};
+    for (const auto& claim : natsl::judge(plan, untimed)) CHECK(claim.verdict == reproduce::Verdict::not_measured);
+    store::RunRecord run;
+    run.probes.step = {1, 2};
+    run.probes.indicators = {{"softmax_fraction", true, 1, std::vector<double>(8, std::nan(""))}};
+    CHECK_FALSE(natsl::softmax_share(run));
     natsl::ReportInput input{plan,
                              as_the_paper_says(plan),
                              {{"latency", "Seconds"}},

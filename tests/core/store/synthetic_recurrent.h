@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tests/core/store/synthetic_analysis.h"
 #include "kernels/recurrent.h"
+#include "tests/core/store/synthetic_analysis.h"
 
 namespace headscope::tests {
 

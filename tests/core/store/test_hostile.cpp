@@ -10,6 +10,7 @@
 #include <csignal>
 #include <fstream>
 #include <functional>
+#include <limits>
 #include <random>
 
 #include "core/base/cancellation_scope.h"
@@ -132,7 +133,7 @@ TEST_CASE("Types, chunks and implicit matrices that cannot be are refused", "[st
         REQUIRE(H5Dwrite(types, H5T_NATIVE_INT8, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) >= 0);
     });
     refused([](const store::AnalysisFile& file) { file.token_types(0, 1); }, "/token_types");
-    for (const std::int64_t chunk : {0, -8}) {
+    for (const std::int64_t chunk : {std::int64_t{0}, std::int64_t{-8}, std::numeric_limits<std::int64_t>::max()}) {
         change("/token_types", [&](hid_t types) {
             const hid_t attribute = H5Aopen(types, "chunk_size", H5P_DEFAULT);
             REQUIRE(H5Awrite(attribute, H5T_NATIVE_INT64, &chunk) >= 0);

@@ -10,6 +10,7 @@
 #include "core/workspace/measures.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
+#include "tests/core/store/synthetic_analysis.h"
 #include "tests/core/store/synthetic_recurrent.h"
 
 using namespace headscope;
@@ -31,6 +32,16 @@ std::shared_ptr<store::AnalysisFile> write(const test::TemporaryFolder& folder, 
 }
 
 }  // namespace
+
+TEST_CASE("Heads are filtered by their softmax fraction, of layers that have one", "[workspace]") {
+    const test::TemporaryFolder folder;
+    tests::write_recurrent_analysis(folder / "a.headscope.h5");
+    const auto table = read_head_table(*store::AnalysisFile::open(folder / "a.headscope.h5"), 0);
+    REQUIRE(table.column("softmax_fraction"));
+    // Head h of the linear branch, after the softmax branch's two, has (h + 1) mod 4 of three chunks softmax.
+    CHECK(HeadFilter("softmax_fraction > 0.5", table).rows(table) == std::vector<std::size_t>{3, 4});
+    CHECK(HeadFilter("softmax_fraction = 0", table).rows(table) == std::vector<std::size_t>{5});
+}
 
 TEST_CASE("The table has a row a head and a column a measure, as the file has them", "[workspace][table]") {
     const test::TemporaryFolder folder;
