@@ -215,6 +215,13 @@ def mamba_hybrid_cases(two, one):
                              attn_layer_indices=[0, 2], mamba_proj_bias=True, mamba_conv_bias=False, mlp_bias=True,
                              tie_word_embeddings=True), one,
                change_config=lambda config: [config.pop(key) for key in unsaid])
+    yield case("bamba-attention-biases-old", T.BambaForCausalLM,
+               T.BambaConfig(**wide, attn_layer_indices=[1], attention_bias=True, rope_parameters=dict(rope)), one,
+               change_config=random_hybrids.published_bamba)
+    fifths = sizes | dict(hidden_size=20, mamba_expand=1, mamba_n_heads=4, mamba_d_head=5)  # heads of 5, of which 4 turn
+    yield case("bamba-partial-limits", T.BambaForCausalLM,
+               T.BambaConfig(**fifths, attn_layer_indices=[0, 7], rope_parameters=rope | {"partial_rotary_factor": 0.8},
+                             mamba_proj_bias=True, mamba_conv_bias=False, time_step_limit=(0.5, 0.75)), one)
     kinds = ["linear_attention", "full_attention", "linear_attention"]
     scales = dict(embedding_multiplier=3.0, attention_multiplier=0.4, residual_multiplier=0.7, logits_scaling=1.5)
     experts = dict(num_local_experts=5, num_experts_per_tok=2, shared_intermediate_size=9)
@@ -228,6 +235,10 @@ def mamba_hybrid_cases(two, one):
     yield case("granitemoehybrid-limits", T.GraniteMoeHybridForCausalLM,
                T.GraniteMoeHybridConfig(**sizes, **experts, layer_types=kinds, mamba_proj_bias=True,
                                         time_step_limit=(0.3, 0.9)), one, reloaded=True)
+    yield case("granitemoehybrid-dense-rotary-old", T.GraniteMoeHybridForCausalLM,
+               T.GraniteMoeHybridConfig(**sizes, **scales, layer_types=kinds, num_local_experts=0, num_experts_per_tok=0,
+                                        shared_intermediate_size=11, position_embedding_type="rope", mamba_conv_bias=False,
+                                        rope_parameters=dict(rope)), one, change_config=random_hybrids.published_granite)
 
 
 def cases():

@@ -187,6 +187,26 @@ def old_nemotron(folder):
     edit_config(folder, published_nemotron)
 
 
+def published_bamba(config):
+    """Positions the older way, with a share of the head beside them that nobody reads."""
+    config |= {"rope_theta": config.pop("rope_parameters")["rope_theta"], "rope_scaling": None, "partial_rotary_factor": 1.0}
+
+
+def published_granite(config):
+    """Older words for the kinds of layers, under another name; positions the older way."""
+    words = {"linear_attention": "mamba", "full_attention": "attention"}
+    config["layers_block_type"] = [words[kind] for kind in config.pop("layer_types")]
+    config |= {"rope_theta": config.pop("rope_parameters")["rope_theta"], "rope_scaling": None}
+
+
+def old_bamba(folder):
+    edit_config(folder, published_bamba)
+
+
+def old_granite(folder):
+    edit_config(folder, published_granite)
+
+
 def drawn(folder, seed, family):
     """Sizes and switches at random: another model with each --seed of acceptance.py."""
     draw = random.Random(f"{family} {seed}")
@@ -249,7 +269,8 @@ def drawn(folder, seed, family):
     if family == "bamba":
         options["attn_layer_indices"] = [i for i, kind in enumerate(options.pop("layer_types")) if kind == "full_attention"]
     if family == "granitemoehybrid":
-        options |= dict(position_embedding_type=draw.choice((None, "rope")), residual_multiplier=draw.choice((0.5, 1.0)))
+        options |= dict(position_embedding_type=draw.choice((None, "rope")), residual_multiplier=draw.choice((0.5, 1.0)),
+                        num_local_experts=draw.choice((0, 3, 5)))
     if family == "kimi_linear":
         options |= dict(num_key_value_heads=heads, linear_num_heads=draw.randint(1, 4), linear_head_dim=draw.randint(3, 8),
                         q_lora_rank=draw.choice((None, 9)), tie_word_embeddings=False)
@@ -331,9 +352,12 @@ def cases():
         case("mamba2", "mamba2"),
         case("bamba", "bamba"),
         case("bamba-bf16-biases", "bamba", few, dtype=bf16, mamba_proj_bias=True, mamba_conv_bias=False, tie_word_embeddings=True),
+        case("bamba-biases-limits-old", "bamba", few, attention_bias=True, mlp_bias=True, time_step_limit=(0.1, 1.0),
+             rope_parameters={"rope_type": "default", "rope_theta": 1000.0}, change=old_bamba),
         case("granitemoehybrid", "granitemoehybrid"),
         case("granitemoehybrid-rotary-biases", "granitemoehybrid", few, position_embedding_type="rope", attention_bias=True,
              time_step_limit=(0.1, 1.0)),
+        case("granitemoehybrid-stacked-old", "granitemoehybrid", few, as_computed=True, mamba_proj_bias=True, change=old_granite),
         case("granitemoehybrid-dense-bf16", "granitemoehybrid", few, dtype=bf16, num_local_experts=0, num_experts_per_tok=0),
         case("mamba2-bf16-biases-limits", "mamba2", few, dtype=bf16, use_bias=True, use_conv_bias=False, n_groups=1,
              conv_kernel=2, tie_word_embeddings=True, time_step_limit=(0.2, 2.0)),

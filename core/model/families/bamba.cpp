@@ -2,6 +2,7 @@
 // Bamba (IBM, Princeton, CMU and UIUC, 2024): Llama with Mamba2 in most layers, and half of each head turned.
 #include <algorithm>
 
+#include "core/mixers/types/mamba2.h"
 #include "core/model/families/families.h"
 
 namespace headscope::model {
@@ -17,9 +18,11 @@ ModelConfig read(const ConfigReader& reader) {
     config.positions = PositionKind::rotary;
     config.rope = read_rope(reader, config.max_positions, config.head_size, rope);
     const std::vector<double> softmax = reader.numbers("attn_layer_indices");
-    read_mamba2_layers(config, reader, [&softmax](std::int64_t layer) {
-        return std::find(softmax.begin(), softmax.end(), static_cast<double>(layer)) != softmax.end();
-    });
+    for (std::int64_t layer = 0; layer < config.layers; ++layer) {
+        const bool listed = std::find(softmax.begin(), softmax.end(), static_cast<double>(layer)) != softmax.end();
+        config.mixers.emplace_back(listed ? "standard" : mixers::kMamba2.name);
+    }
+    read_mamba2_layers(config, reader);
     return config;
 }
 

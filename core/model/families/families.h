@@ -66,9 +66,9 @@ TensorNames deepseek_names(const ModelConfig& config);
 std::vector<std::int64_t> read_rotary_layers(const ConfigReader& reader, std::int64_t layers, bool empty_is_none);
 
 // Gated DeltaNet beside softmax attention, as Qwen3-Next and those after it have it.
-/// layer_types, or where the file has none what `softmax` says: layers of linear_attention have `mixer`.
+/// The list under `key`, or where the file has none what `softmax` says: layers of linear_attention have `mixer`.
 void read_linear_layers(ModelConfig& config, const ConfigReader& reader, const mixers::MixerType& mixer,
-                        const std::function<bool(std::int64_t layer)>& softmax);
+                        const std::function<bool(std::int64_t layer)>& softmax, const std::string& key = "layer_types");
 /// Sizes where the file says nothing; value_size 0: twice the key's.
 struct LinearHeads {
     std::int64_t key_heads, heads, key_size, value_size;
@@ -91,9 +91,9 @@ inline const Mamba2Keys kMambaKeys{"mamba_n_heads", "mamba_d_head", "mamba_d_sta
 /// What they say of it; `inner` numbers of all heads together, by `inner_key`.
 void read_mamba2_sizes(ModelConfig& config, const ConfigReader& reader, std::int64_t inner,
                        const std::string& inner_key);
-/// The same where some layers have it and others softmax attention, whose biases have been read (Bamba, Granite 4).
-void read_mamba2_layers(ModelConfig& config, const ConfigReader& reader,
-                        const std::function<bool(std::int64_t layer)>& softmax);
+/// The same of mamba_expand times the hidden size, where some layers have it and others softmax attention, whose biases
+/// have been read (Bamba, Granite 4).
+void read_mamba2_layers(ModelConfig& config, const ConfigReader& reader);
 /// `names` has what the layers share and those with softmax attention.
 void name_mamba2_layers(TensorNames& names, const ModelConfig& config);
 

@@ -1,26 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Granite 4 (IBM, 2025): Granite with Mamba2 in most layers, softmax attention without positions in the others, and
 // beside the experts, of which there may be none, one that every token has.
+#include "core/mixers/types/mamba2.h"
 #include "core/model/families/families.h"
 
 namespace headscope::model {
 namespace {
-
-/// Which layers have softmax attention, under the names that transformers has now and had.
-std::vector<bool> read_softmax_layers(const ConfigReader& reader, std::int64_t layers) {
-    const std::string key = present_key(reader, {"layers_block_type", "layer_types"});
-    const std::vector<std::string> types = reader.texts(key);
-    if (types.empty()) return std::vector<bool>(static_cast<std::size_t>(layers), false);
-    if (static_cast<std::int64_t>(types.size()) != layers)
-        reader.refuse(key, "a list of " + std::to_string(layers) + ", one for each layer");
-    std::vector<bool> softmax;
-    for (const std::string& type : types) {
-        softmax.push_back(type == "full_attention" || type == "attention");
-        if (!softmax.back() && type != "linear_attention" && type != "mamba")
-            reader.unsupported(key, "linear_attention (or mamba) or full_attention (or attention) for each layer");
-    }
-    return softmax;
-}
 
 ModelConfig read(const ConfigReader& reader) {
     constexpr std::int64_t positions = 2048;
@@ -37,9 +22,11 @@ ModelConfig read(const ConfigReader& reader) {
         read_experts(config, reader, "num_local_experts", 8, 2);
         config.shared_expert = shared;
     }
-    const std::vector<bool> softmax = read_softmax_layers(reader, config.layers);
-    read_mamba2_layers(config, reader,
-                       [&softmax](std::int64_t layer) { return softmax.at(static_cast<std::size_t>(layer)); });
+    // Without a list all have Mamba2; of two lists transformers takes the first of these.
+    read_linear_layers(
+        config, reader, mixers::kMamba2, [](std::int64_t) { return false; },
+        present_key(reader, {"layers_block_type", "layer_types"}));
+    read_mamba2_layers(config, reader);
     return config;
 }
 

@@ -46,9 +46,10 @@ ModelConfig read(const ConfigReader& reader) {
     for (const std::int64_t attends : read_every(reader, config.layers, "attn_layer", 8, 4))
         config.mixers.emplace_back(attends != 0 ? "standard" : mixers::kSelectiveScan.name);
     read_scan(config, reader);
-    const std::string experts = present_key(reader, {"num_experts", "num_local_experts"});
+    // Of the two transformers takes this one.
+    const std::string experts = present_key(reader, {"num_local_experts", "num_experts"});
     const std::vector<std::int64_t> routed = read_every(reader, config.layers, "expert_layer", 2, 1);
-    if (reader.size(experts, 16) == 1) return config;
+    if (reader.count(experts, 16) < 2) return config;
     read_experts(config, reader, experts, 16, 2);
     config.expert_layers = routed;
     config.expert_shares_of_chosen = false;

@@ -49,7 +49,12 @@ void read_mamba2_sizes(ModelConfig& config, const ConfigReader& reader, std::int
                        const std::string& inner_key) {
     const Mamba2Keys& keys = kMambaKeys;
     const std::int64_t heads = reader.size(keys.heads, 128);
-    if (inner % heads != 0) reader.refuse(inner_key, "a multiple of mamba_n_heads (" + std::to_string(heads) + ")");
+    if (heads > kMostHeads) reader.refuse(keys.heads, "at most " + std::to_string(kMostHeads));
+    constexpr std::int64_t widest = std::int64_t{1} << 31;
+    if (inner % heads != 0 || inner > widest) {
+        reader.refuse(inner_key, "a multiple of mamba_n_heads (" + std::to_string(heads) +
+                                     ") in all heads together, and at most 2^31");
+    }
     const bool by_rule = reader.has_text(keys.head_size);
     if (by_rule && reader.text(keys.head_size, "") != "auto") reader.refuse(keys.head_size, "a number or \"auto\"");
     if (!by_rule && reader.size(keys.head_size, inner / heads) != inner / heads)
@@ -65,11 +70,8 @@ void read_mamba2_sizes(ModelConfig& config, const ConfigReader& reader, std::int
         reader.unsupported("hidden_act", "silu, which is what the convolution's numbers go through");
 }
 
-void read_mamba2_layers(ModelConfig& config, const ConfigReader& reader,
-                        const std::function<bool(std::int64_t layer)>& softmax) {
+void read_mamba2_layers(ModelConfig& config, const ConfigReader& reader) {
     read_mamba2_sizes(config, reader, reader.size("mamba_expand", 2) * config.hidden, "mamba_expand");
-    for (std::int64_t layer = 0; layer < config.layers; ++layer)
-        config.mixers.emplace_back(softmax(layer) ? "standard" : mixers::kMamba2.name);
     config.output_bias = config.query_key_value_bias || config.state_space.projection_bias;
 }
 

@@ -9,13 +9,16 @@ namespace headscope::model {
 using mixers::kGatedDeltaNet;
 
 void read_linear_layers(ModelConfig& config, const ConfigReader& reader, const mixers::MixerType& mixer,
-                        const std::function<bool(std::int64_t layer)>& softmax) {
-    const std::vector<std::string> types = reader.texts("layer_types");
-    if (reader.has("layer_types") && static_cast<std::int64_t>(types.size()) != config.layers)
-        reader.refuse("layer_types", "a list of " + std::to_string(config.layers) + ", one for each layer");
-    for (const std::string& type : types) {
+                        const std::function<bool(std::int64_t layer)>& softmax, const std::string& key) {
+    std::vector<std::string> types = reader.texts(key);
+    if (reader.has(key) && static_cast<std::int64_t>(types.size()) != config.layers)
+        reader.refuse(key, "a list of " + std::to_string(config.layers) + ", one for each layer");
+    for (std::string& type : types) {
+        // The words that transformers had before, and reads in every family's list.
+        if (type == "mamba") type = "linear_attention";
+        if (type == "attention") type = "full_attention";
         if (type != "linear_attention" && type != "full_attention")
-            reader.unsupported("layer_types", "linear_attention or full_attention for each layer");
+            reader.unsupported(key, "linear_attention (or mamba) or full_attention (or attention) for each layer");
     }
     for (std::int64_t layer = 0; layer < config.layers; ++layer) {
         const bool full = types.empty() ? softmax(layer) : types[static_cast<std::size_t>(layer)] == "full_attention";

@@ -61,9 +61,12 @@ const std::vector<std::string> kHybrids{"qwen3-next",
                                         "mamba2-unsaid",
                                         "bamba",
                                         "bamba-biases-unsaid",
+                                        "bamba-attention-biases-old",
+                                        "bamba-partial-limits",
                                         "granitemoehybrid",
                                         "granitemoehybrid-dense-old",
                                         "granitemoehybrid-limits",
+                                        "granitemoehybrid-dense-rotary-old",
                                         "diffllama",
                                         "diffllama-biases-old"};
 
@@ -310,6 +313,13 @@ TEST_CASE("A setting of a hybrid model read wrongly would show", "[model][golden
         {"mamba2-limits-biases", "/time_step_limit", nullptr},
         {"bamba", "/rope_parameters/partial_rotary_factor", 1.0},
         {"bamba", "/rope_parameters/rope_theta", nullptr},
+        {"bamba-partial-limits", "/rope_parameters/partial_rotary_factor", nullptr},
+        {"bamba-partial-limits", "/time_step_limit", nullptr},
+        {"granitemoehybrid", "/embedding_multiplier", 1.0},
+        {"granitemoehybrid", "/attention_multiplier", nullptr},
+        {"granitemoehybrid", "/logits_scaling", 1.0},
+        {"granitemoehybrid-dense-rotary-old", "/position_embedding_type", "nope"},
+        {"granitemoehybrid-dense-rotary-old", "/rope_theta", nullptr},
         {"granitemoehybrid", "/position_embedding_type", nullptr},
         {"granitemoehybrid", "/residual_multiplier", 1.0},
         {"granitemoehybrid", "/num_experts_per_tok", 3},
@@ -407,6 +417,8 @@ TEST_CASE("What the file of a hybrid model leaves out is as in transformers", "[
     CHECK(jamba.selective_scan.state_size == 16);
     CHECK(jamba.selective_scan.rank == 256);
     CHECK(read(with("jamba", "num_experts", 1)).experts == 0);
+    CHECK(read(with("jamba", "num_experts", 0)).experts == 0);
+    CHECK(read({{"model_type", "jamba"}, {"num_experts", 5}, {"num_local_experts", 3}}).experts == 3);
     const ModelConfig lfm2 = read({{"model_type", "lfm2"}});
     CHECK(lfm2.tied_head);
     CHECK(lfm2.rope.theta == 1e6);
@@ -446,11 +458,25 @@ TEST_CASE("What the file of a model with Mamba2 leaves out is as in transformers
     CHECK(std::count(bamba.mixers.begin(), bamba.mixers.end(), "mamba2") == 30);
     CHECK(bamba.mixer_options.get<std::int64_t>(mixers::kMamba2, "head_dim") == 64);
     CHECK(bamba.mixer_options.get<std::int64_t>(mixers::kMamba2, "state_size") == 256);
+    CHECK(read(with("bamba", "num_key_value_heads", nullptr)).key_value_heads == 32);
+    CHECK(read(with("bamba", "partial_rotary_factor", 1.0)).rope.partial == 0.5);
+    CHECK(read(with("bamba", "rope_parameters", {{"partial_rotary_factor", 0.25}})).rope.partial == 0.25);
+    const ModelConfig no_softmax = read(with("bamba", "attn_layer_indices", json::array()));
+    CHECK(no_softmax.mixers == std::vector<std::string>(32, "mamba2"));
     const ModelConfig granite = read({{"model_type", "granitemoehybrid"}});
     CHECK(granite.positions == model::PositionKind::none);
     CHECK(granite.experts == 8);
     CHECK(granite.shared_expert == 1024);
     CHECK(granite.mixers == std::vector<std::string>(32, "mamba2"));
+    const ModelConfig dense_granite = read(with("granitemoehybrid", "num_local_experts", 0));
+    CHECK(dense_granite.experts == 0);
+    CHECK(dense_granite.feed_forward == 1024);
+    json older(32, "mamba"), other(32, "linear_attention");
+    older[5] = other[6] = "attention";
+    CHECK(read({{"model_type", "granitemoehybrid"}, {"layer_types", other}}).mixers.at(6) == "standard");
+    CHECK(
+        read({{"model_type", "granitemoehybrid"}, {"layers_block_type", older}, {"layer_types", other}}).mixers.at(5) ==
+        "standard");
 }
 
 TEST_CASE("What of a hybrid model is not built, or cannot be, is refused by its key", "[model][families]") {
@@ -466,12 +492,16 @@ TEST_CASE("What of a hybrid model is not built, or cannot be, is refused by its 
     for (const char* type : {"bamba", "granitemoehybrid"}) {
         refuses(type, "hidden_act", "gelu", ErrorCode::unsupported);
         refuses(type, "mamba_n_heads", 100, ErrorCode::mismatch, "mamba_expand");
+        refuses(type, "mamba_n_heads", 131'072, ErrorCode::mismatch);
+        refuses(type, "mamba_expand", std::int64_t{1} << 30, ErrorCode::mismatch);
         refuses(type, "mamba_n_groups", 3, ErrorCode::mismatch);
         refuses(type, "mamba_d_head", 32, ErrorCode::mismatch);
         refuses(type, "mamba_d_head", "any", ErrorCode::mismatch);
         refuses(type, "time_step_limit", {0.1, 0.0}, ErrorCode::mismatch);
     }
     refuses("granitemoehybrid", "layer_types", json(32, "conv"), ErrorCode::unsupported);
+    refuses("granitemoehybrid", "layer_types", json::array(), ErrorCode::mismatch);
+    refuses("bamba", "attn_layer_indices", "all", ErrorCode::mismatch);
     refuses("granitemoehybrid", "layer_types", {"mamba"}, ErrorCode::mismatch);
     const json windowed(48, "sliding_attention");
     refuses("qwen3_next", "layer_types", windowed, ErrorCode::unsupported);
