@@ -65,7 +65,7 @@ protected:
         return marks;
     }
 
-    void clicked(int panel, int row) override {
+    void clicked(int panel, int row, int) override {
         const auto* shown = picture()->figure();
         if (!shown || panel >= std::ssize(shown->panels) || row < 0) return;
         const auto* curves = std::get_if<figures::Curves>(&shown->panels[static_cast<std::size_t>(panel)].content);

@@ -14,7 +14,7 @@
 namespace headscope::widgets {
 namespace {
 
-constexpr int kSmallest = 7, kWidest = 110, kHighest = 84;  ///< of a cell, pixels
+constexpr int kSmallest = 7, kWidestCell = 110, kHighest = 84;  ///< of a cell, pixels
 constexpr int kGridPadding = 6, kBracket = 7, kGridGap = 5;
 
 QColor mixed(const QColor& a, const QColor& b, double share) {
@@ -72,7 +72,7 @@ void HeadGrid::lay_out() {
     ruler_.gap = gaps > 0 ? std::clamp(wide / static_cast<int>(columns_) / 4, 2, kGridGap) : 0;
     const auto columns = static_cast<int>(std::max<std::int64_t>(1, columns_));
     const int cell = (wide - static_cast<int>(gaps * static_cast<int>(ruler_.gap))) / columns;
-    ruler_.cell = std::clamp(cell, kSmallest, kWidest);
+    ruler_.cell = std::clamp(cell, kSmallest, kWidestCell);
     const auto rows = std::max<int>(1, static_cast<int>(content_.rows.size()));
     cell_height_ = std::clamp(high / rows, kSmallest, std::min(kHighest, std::max(kSmallest, 3 * (int)ruler_.cell)));
     int widest_value = 0;

@@ -11,7 +11,7 @@
 namespace headscope::widgets {
 namespace {
 
-constexpr int kBar = 10, kTick = 4, kMargin = 8, kWidest = 420;
+constexpr int kBar = 10, kTick = 4, kMargin = 8, kWidestBar = 420;
 
 }  // namespace
 
@@ -69,7 +69,7 @@ void ScaleBar::paintEvent(QPaintEvent*) {
     painter.setPen(theme_.text);
     const QRect title(kMargin, 2, width() - 2 * kMargin, metrics.height());
     painter.drawText(title, Qt::AlignLeft | Qt::AlignVCenter, metrics.elidedText(name_, Qt::ElideRight, title.width()));
-    const QRect bar(kMargin, title.bottom() + 4, std::min(kWidest, width() - 2 * kMargin), kBar);
+    const QRect bar(kMargin, title.bottom() + 4, std::min(kWidestBar, width() - 2 * kMargin), kBar);
     if (bar.width() <= 0) return;
     const auto& table = colour_table(map_, theme_);
     QImage colours(kMapColours, 1, QImage::Format_RGB32);
