@@ -11,8 +11,10 @@
 #include "core/base/error.h"
 #include "core/base/json.h"
 #include "core/base/os_error.h"
+#include "core/base/text.h"
 #include "core/checkpoint/convert.h"
 #include "core/checkpoint/torch_types.h"
+#include "core/mixers/types/type.h"
 #include "core/model/fresh_weights.h"
 #include "core/model/native_config.h"
 #include "core/model/towers/stack.h"
@@ -30,6 +32,10 @@ std::set<int> replace(std::vector<std::string>& mixers, const std::map<int, std:
                         "found " + std::to_string(layer));
         }
         std::string& own = mixers[static_cast<std::size_t>(layer)];
+        if (own != mixer && mixers::find_type(mixer) == nullptr) {
+            throw Error(ErrorCode::unsupported, "mixer", "expected one of " + list_text(mixers::known_names(), 40),
+                        "found " + escaped(mixer));
+        }
         if (own != mixer) changed.insert(layer);
         own = mixer;
     }

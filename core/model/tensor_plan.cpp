@@ -99,6 +99,12 @@ bool TensorPlan::has(const std::string& tensor) const {
     return !file_ || file_->tensors().count(tensor) != 0 || file_->unreadable().count(tensor) != 0;
 }
 
+std::int64_t TensorPlan::rows_in_file(const std::string& tensor) const {
+    if (!file_) return 0;
+    const auto found = file_->tensors().find(tensor);
+    return found == file_->tensors().end() || found->second.shape.empty() ? 0 : found->second.shape.front();
+}
+
 void TensorPlan::want(at::Tensor* into, const std::vector<std::string>& names, std::vector<Dimension> shape,
                       Initial initial) {
     const auto there = std::find_if(names.begin(), names.end(), [this](const std::string& name) { return has(name); });

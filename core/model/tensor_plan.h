@@ -89,6 +89,8 @@ public:
     /// Without a file: always. What is there and cannot be read (Checkpoint::unreadable) is there too: wanted, it is
     /// refused by name (check), instead of being passed over as a part that the file lacks.
     bool has(const std::string& tensor) const;
+    /// The tensor's first dimension in the file; 0: there is none.
+    std::int64_t rows_in_file(const std::string& tensor) const;
     bool from_file() const { return file_ != nullptr; }
     /// A tied head is the embedding even where the file has a copy of it. Without a file there is none.
     void share_tied_head() { shares_tied_head_ = true; }

@@ -125,8 +125,18 @@ void DeltaParts::declare_taps(model::TensorPlan& plan, const model::TensorNames&
         plan.want(&taps_, {all}, {{rows, "2 * " + own.keys.key_rows + " + " + own.keys.value_rows}, one, taps});
         return;
     }
-    for (const Piece& piece : pieces(own))
-        plan.want_rows(&taps_, stem + piece.taps + ".weight", {piece.rows, one, taps}, piece.first, rows);
+    // transformers cuts one tensor of all rows into thirds where it writes three, whatever is whose.
+    const std::int64_t third = (rows + 2) / 3;
+    const bool thirds = plan.rows_in_file(stem + own.query_taps + ".weight") == third &&
+                        plan.rows_in_file(stem + own.value_taps + ".weight") == rows - 2 * third;
+    std::int64_t first = 0;
+    for (const Piece& piece : pieces(own)) {
+        const std::int64_t part = std::min(third, rows - first);
+        const model::Dimension cut{part, "a third of 2 * " + own.keys.key_rows + " + " + own.keys.value_rows};
+        plan.want_rows(&taps_, stem + piece.taps + ".weight", {thirds ? cut : piece.rows, one, taps},
+                       thirds ? first : piece.first, rows);
+        first += part;
+    }
 }
 
 std::array<DeltaParts::Piece, 3> DeltaParts::pieces(const model::RecurrentNames& own) const {

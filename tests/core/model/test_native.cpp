@@ -234,7 +234,9 @@ TEST_CASE("Gradients in bfloat16 are those of float64 to its eight bits", "[nati
         test::next_token_loss(*half, batch).backward();
         test::next_token_loss(*exact, batch).backward();
         const at::Tensor error = half->gradients().to(at::kDouble) - exact->gradients();
-        CHECK(error.norm().item<double>() < 4 * test::kBfloatError * exact->gradients().norm().item<double>());
+        // What has a state rounds about twice as often: gates, decays and norms of heads lie around it.
+        const double roundings = is_recurrent(mixer) ? 8 : 4;
+        CHECK(error.norm().item<double>() < roundings * test::kBfloatError * exact->gradients().norm().item<double>());
     }
 }
 

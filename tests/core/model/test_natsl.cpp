@@ -122,8 +122,8 @@ TEST_CASE("Gradients of NAtS-L are the golden ones, of all scores or of those of
                 REQUIRE(parameter != nullptr);
                 const at::Tensor found =
                     model->gradients().narrow(0, parameter->value.storage_offset(), expected.numel());
-                // The golden numbers have nine digits; float32 as in "Gradients in float32 are those of float64".
-                const double error = type == at::kDouble ? 1e-8 : 8 * test::kFloatError;
+                // The golden numbers have nine digits, in sums that cancel; float32 as in "Gradients in float32 are those of float64".
+                const double error = type == at::kDouble ? 4e-8 : 8 * test::kFloatError;
                 CHECK(largest_value(found.to(at::kDouble) - expected) < error * largest_value(expected));
             }
         }
