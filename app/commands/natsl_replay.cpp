@@ -129,8 +129,9 @@ void NatslReplay::make_plan() {
     evaluate_text(run, run / "scores.evaluation.h5");
     const double evaluation = now() - begin;
     calibration.run_overhead += 1.3 * evaluation + 10;
-    // Latency takes seconds a model and length; figures a few each.
-    calibration.end = std::min(0.25 * 60 * options_.settings.minutes, 90 + 12 * evaluation);
+    // Every length takes up to 20 seconds to time, every figure a few to draw.
+    const auto lengths = static_cast<double>(plan_.latency_lengths().size());
+    calibration.end = std::min(0.45 * 60 * options_.settings.minutes, 45 + 25 * lengths);
     std::error_code ignored;
     fs::remove_all(options_.folder / "calibration", ignored);
     const double room = memory_room();
@@ -304,7 +305,8 @@ fs::path NatslReplay::write_report() {
     input.missing = missing_;
     input.commands = {"headscope train jobs/natsl-hybrid-text.toml -o again",
                       "headscope evaluate again --task position_perplexity --length " +
-                          std::to_string(plan_.long_length()) + " --beyond-positions",
+                          std::to_string(plan_.long_length()) + " --task-option position_perplexity.bucket=" +
+                          std::to_string(plan_.sequence_length) + " --beyond-positions",
                       "headscope analyze again/snapshots/last --file text.txt -o again.headscope.h5",
                       "headscope export again.headscope.h5 --figure token-types -o types.pdf"};
     input.data =

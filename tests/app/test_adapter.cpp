@@ -97,9 +97,9 @@ TEST_CASE("An adapter alone is told as one, and one that fits no tensor is refus
 TEST_CASE("info tells a family and the tensors although the configuration says Infinity", "[app][adapter]") {
     const TemporaryFolder folder;
     write_file(folder / "model.safetensors", test::tiny_safetensors("backbone.a"));
-    write_file(folder / "config.json", R"({"model_type": "nemotron_h", "time_step_limit": [0.0, Infinity]})");
+    write_file(folder / "config.json", R"({"model_type": "rwkv7", "time_step_limit": [0.0, Infinity]})");
     const Outcome told = run_headscope({"info", folder.path().string()});
     check_success(told);
-    CHECK(told.out.find("nemotron_h") != std::string::npos);
+    CHECK(told.out.find("rwkv7") != std::string::npos);
     CHECK(told.out.find("backbone.a") != std::string::npos);
 }

@@ -42,6 +42,9 @@ struct Measured {
     std::map<std::string, std::pair<double, double>> softmax_share;  ///< of chunks, at the first and last probe
 };
 
+/// Whether the plan has tokens enough (a million a run) for models of this size to use their context; else what is
+/// claimed of them is undecided.
+bool learned(const Plan& plan);
 /// Perplexity of a model in its training length, and of the last positions of the long text; NaN: not measured.
 double perplexity_inside(const Plan& plan, const Measured& measured, const std::string& model);
 double perplexity_beyond(const Plan& plan, const Measured& measured, const std::string& model);

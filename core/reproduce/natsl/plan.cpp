@@ -66,9 +66,10 @@ std::vector<std::int64_t> Plan::recall_lengths() const {
 }
 
 std::vector<std::int64_t> Plan::latency_lengths() const {
+    // A length takes its 20 seconds on a busy machine.
+    const std::int64_t last = minutes >= 20 ? 64 : 16, factor = minutes >= 10 ? 2 : 4;
     std::vector<std::int64_t> lengths;
-    for (std::int64_t times = 1; times <= (minutes >= 10 ? 64 : 16); times *= 2)
-        lengths.push_back(times * sequence_length);
+    for (std::int64_t times = 1; times <= last; times *= factor) lengths.push_back(times * sequence_length);
     return lengths;
 }
 

@@ -241,6 +241,7 @@ void set_key(JobFile& job, const std::string& assignment) {
         if (whole.is_null()) whole = json::object();
         json* at = &whole;
         for (const std::string& part : inside) {
+            if (at->is_null()) *at = json::object();
             if (!at->is_object())
                 throw Error(ErrorCode::usage, place, "expected a table to set this key in", "found a value");
             at = &(*at)[part];
