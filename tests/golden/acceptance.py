@@ -141,7 +141,7 @@ def check_without_matrix(verdict, file, place, s, site_index, implicit):
     """A layer that mixes no tokens: no number of it, and no part of a matrix. One with a state has those of its implicit
     matrix."""
     verdict.same("no_matrix", place, file["sites/has_matrix"][site_index], 0)
-    for group in ("indicators", "thumbnails"):
+    for group in ("indicators",) if implicit else ("indicators", "thumbnails"):  # its matrix is recorded here
         for name, values in file[group].items():
             if implicit and name in IMPLICIT:
                 continue
@@ -207,7 +207,9 @@ def run_case(case, arguments, folder):
     case.make(model, arguments.seed)
     config = json.loads((model / "config.json").read_text())
     config = config.get("text_config", config)
-    layers = next(config[key] for key in ("num_hidden_layers", "n_layer", "n_layers") if key in config)
+    layers = next((config[key] for key in ("num_hidden_layers", "n_layer", "n_layers") if key in config), None)
+    if layers is None:  # Nemotron-H counts them by their kinds
+        layers = len(config.get("layers_block_type") or config["hybrid_override_pattern"])
     layers *= config.get("inner_group_num", 1)
     drawn = draw_tokens(case, config["vocab_size"], arguments.seed)
     exact, single = traces(model, as_analysed(case, drawn), case.skip)

@@ -104,21 +104,7 @@ TEST_CASE("Lines and text of a recurrent layer", "[views][recurrent]") {
     CHECK(text.view->findChild<TokenTextArea*>()->scale().map == figures::ColourMap::diverging);
 }
 
-TEST_CASE("Under the text are the types of the layer's heads", "[views][recurrent]") {
-    Shown shown("on_text", tests::kLinearBranch);
-    const auto* text = shown.view->findChild<TokenTextArea*>();
-    const auto types = tests::synthetic_types(4, 3, 1);
-    const QColor softmax = shown.desk.theme().categorical(0);
-    for (const std::int64_t token : {0, 8, 23})
-        for (int head = 0; head < 4; ++head)
-            CHECK((text->strip_colour(token, head) == softmax) ==
-                  (types[static_cast<std::size_t>(head * 3 + token / 8)] == 0));
-    shown.desk.select_head(tests::kRecurrentSite, 0);
-    shown.settle();
-    CHECK_FALSE(text->strip_colour(0, 0).isValid());
-}
-
-TEST_CASE("Token types: fraction, chunks, text; weights of branches, offered where they are not there",
+TEST_CASE("Token types: fraction, chunks; weights of branches, offered where they are not there",
           "[views][recurrent]") {
     Shown shown("token_types", tests::kLinearBranch);
     REQUIRE(shown.view->findChild<FigureView*>()->figure());
@@ -126,8 +112,6 @@ TEST_CASE("Token types: fraction, chunks, text; weights of branches, offered whe
     CHECK_FALSE(shown.view->figure()->options.layer);
     shown.choose("of", "chunks");
     CHECK(shown.view->figure()->options.layer == 0);
-    shown.choose("of", "text");
-    CHECK(shown.view->figure()->options.head == 1);
 
     Shown weights("branch_weights", tests::kSoftmaxBranch);
     REQUIRE(weights.view->findChild<FigureView*>()->figure());

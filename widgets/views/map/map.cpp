@@ -523,7 +523,7 @@ std::optional<FigureWish> MapView::figure() const {
     wish.options.pooling = look_.pooling;
     if (shown_.look.words)
         wish.options.units = figures::Units::words;
-    else if (shown_.look.logits())
+    else if (look_.logits() && shown_.look.values != figures::MapValues::implicit)
         wish.options.values = figures::MapValues::logits;
     // What weights are at a recurrent layer, the recipe knows.
     if (shown_.look.computed() && shown_.look.values != figures::MapValues::implicit)
