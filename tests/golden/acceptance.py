@@ -137,6 +137,14 @@ def check_implicit(verdict, file, place, s, site_index, weights, delta):
     comparison.check_implicit(verdict, place, weights, measured, delta)
 
 
+def check_fraction(verdict, file, place, s, site_index):
+    """Of a linear branch of NAtS-L: the share of each head's chunks that are softmax's."""
+    types = file["token_types"][s, site_index]
+    heads = types.max(1) >= 0
+    expected = np.where(heads, (types == 0).sum(1) / np.maximum((types >= 0).sum(1), 1), np.nan)
+    verdict.number("softmax_fraction", place, file["indicators/softmax_fraction"][s, site_index], expected, 1e-12)
+
+
 def check_without_matrix(verdict, file, place, s, site_index, implicit):
     """A layer that mixes no tokens: no number of it, and no part of a matrix. One with a state has those of its implicit
     matrix."""
@@ -144,6 +152,9 @@ def check_without_matrix(verdict, file, place, s, site_index, implicit):
     for group in ("indicators",) if implicit else ("indicators", "thumbnails"):  # its matrix is recorded here
         for name, values in file[group].items():
             if implicit and name in IMPLICIT:
+                continue
+            if name == "softmax_fraction" and file["token_types"][s, site_index].max() >= 0:
+                check_fraction(verdict, file, place, s, site_index)
                 continue
             verdict.same("no_matrix", f"{place} {group}/{name}", np.isnan(values[s, site_index]).all(), True)
     for name in ("minimum", "maximum", "mean", "variance"):

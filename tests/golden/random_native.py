@@ -201,8 +201,8 @@ def drawn_options(draw, mixer):
         options |= {"num_softmax_heads": heads * group, "chunk_size": draw.choice((3, 16, 64)),
                     "inside_chunk": draw.choice(("both", "softmax")), "norm": draw.choice(("each", "sum")),
                     "weights": draw.choice(("query", "input", "none"))}
-    if options.get("use_beta") is False:  # the state would grow without end
-        options["allow_neg_eigval"] = False
+    if "use_beta" in options:  # without it a key replaces all that is like it, and roundings grow: golden models have it
+        options["use_beta"] = True
     return options
 
 

@@ -14,13 +14,22 @@ struct Look {
     const char* title;
     int colour;
 };
-constexpr std::array<Look, 7> kLooks{{{"standard", "Standard", 0},
-                                      {"mlp", "MLP", 6},
-                                      {"approximate", "Approximate", 1},
-                                      {"non_approximate", "Non-approximate", 2},
-                                      {"rnd_emb_qk", "RndEmbQK", 3},
-                                      {"fixed_seq_qk", "FixedSeqQK", 4},
-                                      {"static_emb_qk", "StaticEmbQK", 5}}};
+// Of those with a state, which stand beside standard layers and NAtS-L, the colours come again.
+constexpr std::array<Look, 15> kLooks{{{"standard", "Standard", 0},
+                                       {"mlp", "MLP", 6},
+                                       {"approximate", "Approximate", 1},
+                                       {"non_approximate", "Non-approximate", 2},
+                                       {"rnd_emb_qk", "RndEmbQK", 3},
+                                       {"fixed_seq_qk", "FixedSeqQK", 4},
+                                       {"static_emb_qk", "StaticEmbQK", 5},
+                                       {"natsl", "NAtS-L", 3},
+                                       {"gated_deltanet", "Gated DeltaNet", 2},
+                                       {"deltanet", "DeltaNet", 4},
+                                       {"mamba2", "Mamba2", 1},
+                                       {"retnet", "RetNet", 5},
+                                       {"gla", "Gated linear attention", 6},
+                                       {"lightning", "Lightning attention", 5},
+                                       {"kda", "Kimi delta attention", 4}}};
 
 }  // namespace
 

@@ -163,9 +163,13 @@ Axis label_axis(const std::vector<std::string>& labels) {
 
 std::vector<std::string> group_names(const std::vector<EvaluationGroup>& groups) {
     std::map<std::string, int> known;
-    for (const auto& group : groups) ++known[group.label];
+    bool custom = false;
+    for (const auto& group : groups) {
+        ++known[group.label];
+        custom = custom || group.label.ends_with(" custom");
+    }
     std::vector<std::string> names;
-    for (const auto& group : groups) names.push_back(known[group.label] > 1 ? group.model : group.label);
+    for (const auto& group : groups) names.push_back(custom || known[group.label] > 1 ? group.model : group.label);
     return names;
 }
 

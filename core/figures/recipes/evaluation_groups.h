@@ -76,7 +76,8 @@ private:
     bool some_have_one_ = false;
 };
 
-/// A name for each group that tells them apart: its label, or its model's name where several have that label.
+/// A name for each group that tells them apart: its label; its model's name where several have that label, or where a
+/// stack of no layout's is among them, whose label says nothing.
 std::vector<std::string> group_names(const std::vector<EvaluationGroup>& groups);
 
 /// A logarithmic axis of context lengths: a tick at each, and a marked line where models were trained, as far as that
