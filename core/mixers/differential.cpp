@@ -48,6 +48,7 @@ struct DifferenceRows {
                  const StackContext& context) const {
         const std::int64_t batch = query.size(0), heads = query.size(1) / 2, length = query.size(2);
         const at::Tensor v = values().to(at::kDouble);
+        const at::Tensor keys = at_least_float(key).repeat_interleave(query.size(1) / key.size(1), 1).transpose(2, 3);
         const bool keeps = wanted == model::Probe::Implicit::weights;
         at::Tensor weights;
         if (keeps) weights = at::empty({batch, heads, length, length}, at::kFloat);
@@ -58,7 +59,7 @@ struct DifferenceRows {
             if (context.cancellation) context.cancellation->check();
             const std::int64_t count = std::min(step, length - first);
             const at::Tensor there = existing(first, count);
-            const at::Tensor part = difference(weights_of(first, count), factor, 1).to(at::kDouble) * there;
+            const at::Tensor part = difference(weights_of(keys, first, count), factor, 1).to(at::kDouble) * there;
             const at::Tensor sizes = part.abs(), total = sizes.sum(-1, true);
             const at::Tensor shares = sizes / at::where(total > 0, total, at::ones({}, total.options()));
             entropy = entropy - at::xlogy(shares, shares).sum({2, 3});
@@ -81,12 +82,10 @@ struct DifferenceRows {
     }
 
 private:
-    /// The softmax maps' rows, [B, H, count, L].
-    at::Tensor weights_of(std::int64_t first, std::int64_t count) const {
+    /// The softmax maps' rows, [B, H, count, L]; `keys` of every head, [B, H, dk, L].
+    at::Tensor weights_of(const at::Tensor& keys, std::int64_t first, std::int64_t count) const {
         const std::int64_t length = query.size(2);
-        const at::Tensor keys = at_least_float(key).repeat_interleave(query.size(1) / key.size(1), 1);
-        const at::Tensor scores =
-            at_least_float(query).narrow(2, first, count).matmul(keys.transpose(2, 3)) * rule.scale;
+        const at::Tensor scores = at_least_float(query.narrow(2, first, count)).matmul(keys) * rule.scale;
         const at::Tensor j = at::arange(length, at::kLong).view({1, 1, 1, length});
         at::Tensor hidden = at::zeros({1, 1, count, length}, at::kBool);
         if (rule.causal) hidden = j > at::arange(first, first + count, at::kLong).view({1, 1, count, 1});
@@ -152,17 +151,7 @@ at::Tensor DifferentialMixer::forward(const at::Tensor& normed, const StackConte
     at::Tensor value = values.transpose(1, 2);
     const auto [queries, keys] = model::split_heads(announce_and_rotate(maps_, query_key, value, context), heads);
     at::Tensor key = keys.transpose(1, 2);
-    if (cache) {
-        auto& held = dynamic_cast<KeyValueCache&>(*cache);
-        if (context.history_rotation) {
-            held.append(maps_.key_of(query_key), value);
-            key = maps_.rotated(held.key().transpose(1, 2), *context.rotary, *context.history_rotation).transpose(1, 2);
-        } else {
-            held.append(key, value);
-            key = held.key();
-        }
-        value = held.value();
-    }
+    if (cache) join_cache(maps_, query_key, key, value, context, *cache);
     // Both halves of the values side by side, once for each half of the keys' heads.
     const at::Tensor wide = at::cat({value.narrow(1, 0, groups / 2), value.narrow(1, groups / 2, groups / 2)}, 3);
     const at::Tensor twice = at::cat({wide, wide}, 1);

@@ -82,17 +82,7 @@ at::Tensor StandardMixer::forward(const at::Tensor& normed, const StackContext& 
     const auto [queries, keys] =
         model::split_heads(announce_and_rotate(maps_, query_key, value, context), maps_.query_heads());
     at::Tensor key = keys.transpose(1, 2);
-    if (cache) {
-        auto& held = dynamic_cast<KeyValueCache&>(*cache);
-        if (context.history_rotation) {
-            held.append(maps_.key_of(query_key), value);
-            key = maps_.rotated(held.key().transpose(1, 2), *context.rotary, *context.history_rotation).transpose(1, 2);
-        } else {
-            held.append(key, value);
-            key = held.key();
-        }
-        value = held.value();
-    }
+    if (cache) join_cache(maps_, query_key, key, value, context, *cache);
 
     at::Tensor query = queries.transpose(1, 2);
     if (steps_rounded_) {

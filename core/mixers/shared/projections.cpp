@@ -5,6 +5,7 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 
+#include "core/mixers/shared/key_value_cache.h"
 #include "core/model/tensor_plan.h"
 
 namespace headscope::mixers {
@@ -175,6 +176,19 @@ at::Tensor announce_and_rotate(const Projections& maps, const at::Tensor& query_
     context.announce("query_rotated", maps.query_of(rotated));
     context.announce("key_rotated", maps.key_of(rotated));
     return rotated;
+}
+
+void join_cache(const Projections& maps, const at::Tensor& query_key, at::Tensor& key, at::Tensor& value,
+                const StackContext& context, MixerCache& cache) {
+    auto& held = dynamic_cast<KeyValueCache&>(cache);
+    if (context.history_rotation) {
+        held.append(maps.key_of(query_key), value);
+        key = maps.rotated(held.key().transpose(1, 2), *context.rotary, *context.history_rotation).transpose(1, 2);
+    } else {
+        held.append(key, value);
+        key = held.key();
+    }
+    value = held.value();
 }
 
 }  // namespace headscope::mixers

@@ -79,4 +79,9 @@ private:
 at::Tensor announce_and_rotate(const Projections& maps, const at::Tensor& query_key, const at::Tensor& value,
                                const StackContext& context);
 
+/// Appends this call's keys and values to a KeyValueCache; `key` and `value` [B, key_value_heads, L, size] are then all
+/// that it holds. Where angles depend on the text's length it keeps keys as `query_key` has them, and all turn now.
+void join_cache(const Projections& maps, const at::Tensor& query_key, at::Tensor& key, at::Tensor& value,
+                const StackContext& context, MixerCache& cache);
+
 }  // namespace headscope::mixers

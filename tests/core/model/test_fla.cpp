@@ -8,6 +8,7 @@
 #include "core/mixers/types/mamba2.h"
 #include "core/model/recipe.h"
 #include "tests/core/base/error_matcher.h"
+#include "tests/core/model/family_config.h"
 #include "tests/core/model/golden_matrices.h"
 
 using namespace headscope;
@@ -18,6 +19,8 @@ using test::GoldenModel;
 using test::IsError;
 using test::largest_difference;
 using test::largest_value;
+using test::read;
+using test::with;
 
 namespace {
 
@@ -25,15 +28,6 @@ at::Tensor logits_of(const GoldenModel& golden, LoadAs precision) {
     const auto model = golden.checkpoint.build(precision);
     const at::Tensor hidden = model->forward(golden.batch);
     return model->logits(hidden.flatten(0, 1)).unflatten(0, {hidden.size(0), hidden.size(1)});
-}
-
-ModelConfig read(const json& config) {
-    const model::ConfigReader reader(config, "config.json");
-    return model::find_family(reader).read(reader);
-}
-
-json with(const std::string& type, const std::string& key, const json& value) {
-    return {{"model_type", type}, {key, value}};
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "core/model/recipe.h"
 #include "core/model/towers/cache.h"
 #include "tests/core/base/error_matcher.h"
+#include "tests/core/model/family_config.h"
 #include "tests/core/model/golden_matrices.h"
 
 using namespace headscope;
@@ -26,6 +27,8 @@ using test::GoldenModel;
 using test::IsError;
 using test::largest_difference;
 using test::largest_value;
+using test::read;
+using test::with;
 
 namespace {
 
@@ -82,15 +85,6 @@ double error_of(const GoldenModel& golden, LoadAs precision) {
     const auto model = golden.checkpoint.build(precision);
     return largest_difference(logits_of(*model, model->forward(golden.batch)), golden.logits) /
            largest_value(golden.logits);
-}
-
-ModelConfig read(const json& config) {
-    const model::ConfigReader reader(config, "config.json");
-    return model::find_family(reader).read(reader);
-}
-
-json with(const std::string& type, const std::string& key, const json& value) {
-    return {{"model_type", type}, {key, value}};
 }
 
 }  // namespace
