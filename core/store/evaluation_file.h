@@ -42,11 +42,29 @@ struct EvaluationResult {
     double value = std::numeric_limits<double>::quiet_NaN();
     double error = std::numeric_limits<double>::quiet_NaN();  ///< standard error; NaN: not known
     std::int64_t count = 0;                                   ///< tokens or answers that it is a mean over
+    std::int64_t shots = 0;                                   ///< examples in the prompt
+};
+
+/// One item of a task as one model answered it: what people look at, one by one.
+struct EvaluatedItem {
+    std::int64_t model = 0;  ///< index in Evaluation::models
+    std::string task;
+    std::int64_t length = 0, shots = 0;   ///< as the task's results have them
+    std::int64_t item = 0;                ///< its number in the data, from 0
+    std::int64_t gold = -1, chosen = -1;  ///< options; -1: there are none
+    bool right = false;
+    /// A JSON object. Of options {"requests": [{"context", "continuation", "loglikelihood", "greedy", "pieces":
+    /// [[text of a scored token, its log-likelihood], ...]}, ...]}; of said answers {"prompt", "generated", "answers"}.
+    std::string texts;
+
+    bool operator==(const EvaluatedItem&) const = default;
 };
 
 struct Evaluation {
     std::vector<EvaluatedModel> models;
     std::vector<EvaluationResult> results;
+    std::vector<EvaluatedItem> items;  ///< written; read_evaluation leaves them: read_items
+    std::int64_t item_count = 0;       ///< how many a file that was read has
     std::string settings_json = "{}";
     std::string program_version, created;  ///< filled in by write_evaluation when empty
 
@@ -59,6 +77,11 @@ struct Evaluation {
 void write_evaluation(const std::filesystem::path& path, const Evaluation& evaluation,
                       std::span<const std::filesystem::path> inputs = {});
 Evaluation read_evaluation(const std::filesystem::path& path);
+
+/// The items of a file without their texts: a row each, in order.
+std::vector<EvaluatedItem> read_items(const std::filesystem::path& path);
+/// The texts of one row of them.
+std::string read_item_texts(const std::filesystem::path& path, std::int64_t row);
 
 /// The same table as CSV: a row a result, the model's members repeated in each. For spreadsheets and for `-o x.csv`.
 std::string evaluation_csv(const Evaluation& evaluation);
