@@ -80,7 +80,8 @@ SaidScore mean_score(const std::vector<double>& scores) {
     SaidScore result;
     const auto n = static_cast<double>(scores.size());
     result.items = std::ssize(scores);
-    for (const double score : scores) result.mean += score / n;
+    for (const double score : scores) result.mean += score;
+    result.mean /= n;
     double deviations = 0;
     for (const double score : scores) deviations += (score - result.mean) * (score - result.mean);
     result.error = scores.size() > 1 ? std::sqrt(deviations / (n - 1) / n) : std::numeric_limits<double>::quiet_NaN();
