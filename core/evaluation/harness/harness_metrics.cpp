@@ -45,8 +45,10 @@ struct PageMetric {
     bool bits;
 
     double value(double nats) const { return bits ? nats / std::numbers::ln2 : std::exp(nats); }
-    /// The error of `value` where that of `nats` is `error`.
-    double error(double nats, double error) const { return bits ? error / std::numbers::ln2 : value(nats) * error; }
+    /// The error of `value` where that of `nats` is `of_nats`.
+    double error(double nats, double of_nats) const {
+        return bits ? of_nats / std::numbers::ln2 : value(nats) * of_nats;
+    }
 };
 
 PageMetric page_metric(const std::string& name) {
