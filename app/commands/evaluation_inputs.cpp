@@ -124,8 +124,8 @@ void prepare_answers(const EvaluationOptions& options, const Hay& hay, const Dat
     request.harness.resamples = options.bootstrap;
     request.harness.baselines = options.baselines;
     if (!sets.items.empty() && config.causal)
-        request.harness.ids = evaluation::encode_items(request.harness, evaluation::most_read(request, config),
-                                                       request.score.cancellation);
+        request.harness.ids = evaluation::encode_items(
+            request.harness, request.said, evaluation::most_read(request, config), request.score.cancellation);
     std::optional<std::int64_t> length;
     if (request.lengths.size() == 1) length = request.lengths.front();
     for (const auto* task : ruler) {

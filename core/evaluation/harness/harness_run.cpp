@@ -132,13 +132,15 @@ HarnessTask with_options(HarnessTask task, const std::map<std::string, double>& 
     return task;
 }
 
-HarnessIds encode_items(const HarnessWork& work, std::int64_t most, const Cancellation* cancellation) {
+HarnessIds encode_items(const HarnessWork& work, const SaidAnswers& said, std::int64_t most,
+                        const Cancellation* cancellation) {
     HarnessIds ids;
     for (const auto& items : work.tasks) {
         auto& ends = ids.ends.emplace_back();
-        if (is_said(*items)) continue;
         for (const HarnessItem& item : items->items) {
             if (cancellation) cancellation->check();
+            if (is_said(*items) && prompt_ids(said, item.prompt).empty())
+                throw Error(ErrorCode::usage, item.place, "expected a prompt of at least one token", "found none");
             const std::size_t first = ids.requests.size();
             for (const TextPair& pair : item.requests) {
                 if (items->task->kind == HarnessKind::page) {

@@ -37,9 +37,10 @@ struct HarnessWork {
     HarnessIds ids;                   ///< encode_items of it
 };
 
-/// `most`: what the model may read at once (0: anything); an item that has more behind the cut to the length is
-/// refused by its place.
-HarnessIds encode_items(const HarnessWork& work, std::int64_t most, const Cancellation* cancellation);
+/// Refused by its place: an item that has more behind the cut to the length than `most`, what the model may read at
+/// once (0: anything); an answer's prompt without a token.
+HarnessIds encode_items(const HarnessWork& work, const SaidAnswers& said, std::int64_t most,
+                        const Cancellation* cancellation);
 
 struct HarnessRun {
     const HarnessWork& work;

@@ -74,7 +74,7 @@ Request request_of(std::vector<std::shared_ptr<const HarnessItems>> tasks) {
     request.harness.tokens.tokenizer = request.said.tokenizer;
     request.harness.tokens.length = 64;
     request.harness.shots = 3;
-    request.harness.ids = encode_items(request.harness, 0, nullptr);
+    request.harness.ids = encode_items(request.harness, request.said, 0, nullptr);
     return request;
 }
 
@@ -154,7 +154,7 @@ TEST_CASE("A page is one item, whatever its windows", "[evaluation][harness]") {
     wish.harness.tokens.length = 4;
     wish.harness.tokens.prefix = ' ';
     wish.harness.tokens.prefix_text = " ";
-    wish.harness.ids = encode_items(wish.harness, 0, nullptr);
+    wish.harness.ids = encode_items(wish.harness, wish.said, 0, nullptr);
     CHECK(wish.harness.ids.requests.size() == 3);
     std::vector<json> lines, texts;
     wish.on_answer = [&](const AnsweredItem& answered) {
@@ -242,12 +242,14 @@ TEST_CASE("Tasks on data sets: options, sets, and what cannot be", "[evaluation]
                          test::IsError(ErrorCode::usage, "--data"));
 
     wish = request_of({items_of("arc_easy", {choice("Question", {"bc", "b"}, 0)})});
-    CHECK_NOTHROW(encode_items(wish.harness, 10, nullptr));
-    CHECK_THROWS_MATCHES(encode_items(wish.harness, 9, nullptr), Error,
+    CHECK_NOTHROW(encode_items(wish.harness, wish.said, 10, nullptr));
+    CHECK_THROWS_MATCHES(encode_items(wish.harness, wish.said, 9, nullptr), Error,
                          test::IsError(ErrorCode::limit, "at most 9 tokens"));
+    const auto mute = items_of("fda", {question("", {"8"})});
+    CHECK_THROWS_MATCHES(request_of({mute}), Error, test::IsError(ErrorCode::usage, "validation.jsonl:1"));
     Cancellation cancellation;
     cancellation.request();
-    CHECK_THROWS_AS(encode_items(wish.harness, 0, &cancellation), Stopped);
+    CHECK_THROWS_AS(encode_items(wish.harness, wish.said, 0, &cancellation), Stopped);
 }
 
 TEST_CASE("A model whose logits are no numbers is refused with the item", "[evaluation][harness]") {
