@@ -51,29 +51,37 @@ data::RulerMaker ruler_maker(const SaidAnswers& said, const data::RulerTask& tas
 }
 
 std::string said_answer(model::Model& model, const SaidAnswers& said, const std::string& prompt, std::int64_t tokens,
-                        std::int64_t most, const ScoreOptions& options) {
+                        std::int64_t most, const ScoreOptions& options, const std::vector<std::string>& stops) {
     std::vector<std::int64_t> ids = prompt_ids(said, prompt);
+    const bool encoder = model.config().encoder != nullptr;
     if (most > 0) {
-        if (most <= tokens)
+        const std::int64_t room = encoder ? most : most - tokens;
+        if (room <= 0)
             throw Error(ErrorCode::limit, "answer",
                         "expected a model that reads more than the " + std::to_string(tokens) + " tokens of an answer",
                         "found " + std::to_string(most));
-        const std::int64_t over = std::ssize(ids) + tokens - most;
+        const std::int64_t over = std::ssize(ids) - room;
         if (over > 0) ids.erase(ids.begin(), ids.begin() + over);
     }
+    const tokenizer::Tokenizer& spoken = said.tokenizer->of_target();
+    std::vector<std::int32_t> said_ids;
     model::GenerateOptions generate;
     generate.tokens = tokens;
     generate.end_tokens = said.end_tokens;
     generate.beyond_positions = options.beyond_positions;
     generate.skip_layers = options.skip_layers;
     generate.cancellation = options.cancellation;
-    const std::vector<std::int64_t> answer = model::generate(model, ids, generate);
-    std::vector<std::int32_t> said_ids;
-    for (const std::int64_t id : answer) {
-        if (std::find(said.end_tokens.begin(), said.end_tokens.end(), id) != said.end_tokens.end()) break;
+    generate.enough = [&](std::int64_t id) {
         said_ids.push_back(static_cast<std::int32_t>(id));
-    }
-    return said.tokenizer->decode(said_ids, true);
+        if (stops.empty()) return false;
+        const std::string text = spoken.decode(said_ids, true);
+        return std::any_of(stops.begin(), stops.end(),
+                           [&](const std::string& stop) { return text.find(stop) != std::string::npos; });
+    };
+    model::generate(model, ids, generate);
+    std::string text = spoken.decode(said_ids, true);
+    for (const std::string& stop : stops) text.resize(std::min(text.size(), text.find(stop)));
+    return text;
 }
 
 SaidScore mean_score(const std::vector<double>& scores) {
