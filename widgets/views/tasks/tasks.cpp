@@ -27,7 +27,7 @@ public:
         lines_->addItem(tr("Tasks in lines"), QStringLiteral("tasks"));
         lines_->addItem(tr("Models in lines"), QStringLiteral("models"));
         bar()->layout()->addWidget(lines_);
-        table_ = new TaskGridTable(splitter());
+        table_ = new TaskGridTable(content());
         splitter()->insertWidget(0, table_);
         splitter()->setStretchFactor(0, 2);
         numbers()->hide();  // the same numbers, a row each
