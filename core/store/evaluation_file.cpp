@@ -7,6 +7,7 @@
 #include <cmath>
 #include <ctime>
 #include <string_view>
+#include <type_traits>
 #include <variant>
 
 #include "core/base/input_file.h"
@@ -79,19 +80,25 @@ struct ItemRow : EvaluatedItem {
     std::int64_t text_start = 0, text_bytes = 0;
 };
 
-const std::vector<Column<ItemRow>>& item_columns() {
-    using I = ItemRow;
-    static const std::vector<Column<I>> columns{
-        {"model", "index of the model in /models", &I::model},
-        {"task", "task", &I::task},
-        {"length", "context length in tokens", &I::length},
-        {"shots", "examples in the prompt", &I::shots},
-        {"item", "number of the item in the data", &I::item},
-        {"gold", "number of the right option, -1: there are no options", &I::gold},
-        {"chosen", "number of the option that the model chose, -1: there are no options", &I::chosen},
-        {"right", "1 where the model was right", &I::right},
-        {"text_start", "first byte of the item's texts in /items/texts", &I::text_start},
-        {"text_bytes", "how many bytes they are", &I::text_bytes}};
+/// Where texts are is read for one row alone.
+template <class I>
+const std::vector<Column<I>>& item_columns() {
+    static const std::vector<Column<I>> columns = [] {
+        std::vector<Column<I>> all{
+            {"model", "index of the model in /models", &I::model},
+            {"task", "task", &I::task},
+            {"length", "context length in tokens", &I::length},
+            {"shots", "examples in the prompt", &I::shots},
+            {"item", "number of the item in the data", &I::item},
+            {"gold", "number of the right option, -1: there are no options", &I::gold},
+            {"chosen", "number of the option that the model chose, -1: there are no options", &I::chosen},
+            {"right", "1 where the model was right", &I::right}};
+        if constexpr (std::is_same_v<I, ItemRow>) {
+            all.push_back({"text_start", "first byte of the item's texts in /items/texts", &I::text_start});
+            all.push_back({"text_bytes", "how many bytes they are", &I::text_bytes});
+        }
+        return all;
+    }();
     return columns;
 }
 
@@ -276,7 +283,7 @@ void write_items(hid_t file, const std::vector<EvaluatedItem>& items, const std:
                         "found " + size_text(static_cast<std::uint64_t>(row.text_bytes)));
         end += row.text_bytes;
     }
-    write_table(file, "/items", "row", rows, item_columns(), where);
+    write_table(file, "/items", "row", rows, item_columns<ItemRow>(), where);
     DatasetSpec spec;
     spec.path = "/items/texts";
     spec.type = Type::int8;
@@ -398,8 +405,7 @@ std::vector<EvaluatedItem> read_items(const std::filesystem::path& path) {
     const Hdf5Lock lock;
     const OpenedFile file = open_evaluation(path, where);
     if (file.version < 3) return {};
-    const auto rows = read_table(file, "/items", item_columns(), where);
-    std::vector<EvaluatedItem> items(rows.begin(), rows.end());
+    std::vector<EvaluatedItem> items = read_table(file, "/items", item_columns<EvaluatedItem>(), where);
     Check(where, ErrorCode::format).items(items, count_rows(file, "/models/name", Type::text, where));
     return items;
 }

@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/figures/recipes/evaluation_groups.h"
+#include "core/figures/task_table.h"
 
 namespace headscope::widgets {
 namespace {

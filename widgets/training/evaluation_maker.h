@@ -9,8 +9,11 @@
 
 #include "core/base/worker.h"
 #include "core/figures/figure.h"
-#include "core/figures/task_table.h"
 #include "widgets/mailbox.h"
+
+namespace headscope::figures {
+class TaskTable;
+}
 
 namespace headscope::widgets {
 

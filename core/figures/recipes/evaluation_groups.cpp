@@ -95,13 +95,19 @@ bool lower_is_better(const std::string& metric) {
     return metric == "loss" || metric.find("perplexity") != std::string::npos || metric == "bits_per_byte";
 }
 
+std::string spaced(std::string name) {
+    std::replace(name.begin(), name.end(), '_', ' ');
+    return name;
+}
+
+std::string shots_text(std::int64_t shots) {
+    return std::to_string(shots) + (shots == 1 ? " shot" : " shots");
+}
+
 std::string measured_title(const Measured& what) {
-    std::string metric = what.metric;
-    std::replace(metric.begin(), metric.end(), '_', ' ');
-    std::string task = what.task;
-    std::replace(task.begin(), task.end(), '_', ' ');
+    const std::string task = spaced(what.task), metric = spaced(what.metric);
     const std::string both = task == "perplexity" ? metric : task.ends_with(metric) ? task : task + ", " + metric;
-    return what.shots == 0 ? both : both + ", " + std::to_string(what.shots) + (what.shots == 1 ? " shot" : " shots");
+    return what.shots == 0 ? both : both + ", " + shots_text(what.shots);
 }
 
 bool is_accuracy(const std::string& metric) {

@@ -105,6 +105,10 @@ std::string mixer_label(const std::string& mixer);
 std::size_t layout_rank(const std::string& layout);
 /// "perplexity: token perplexity", or short where they say the same; "piqa, acc, 5 shots" with examples in the prompt.
 std::string measured_title(const Measured& what);
+/// "arc easy" for "arc_easy".
+std::string spaced(std::string name);
+/// "5 shots": so many examples in the prompt.
+std::string shots_text(std::int64_t shots);
 bool lower_is_better(const std::string& metric);
 /// A share of items that models got right, as lm-eval calls it.
 bool is_accuracy(const std::string& metric);

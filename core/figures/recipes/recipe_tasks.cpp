@@ -14,6 +14,7 @@ namespace headscope::figures {
 namespace {
 
 constexpr double kBestDot = 1.5;
+constexpr double kNarrowest = 28;  ///< mm: "word perplexity" below a panel
 
 class Maker {
 public:
@@ -28,6 +29,7 @@ public:
             return panel(*std::find_if(all.begin(), all.end(), [&](const auto& task) { return task.what == what; }));
         });
         const bool shots = std::any_of(chosen.begin(), chosen.end(), [](const auto& what) { return what.shots > 0; });
+        figure.narrowest_mm = kNarrowest;
         figure.title = shots ? "Tasks" : "Zero-shot tasks";
         figure.notes = notes();
         figure.table = [table = table()] { return table; };
@@ -38,7 +40,8 @@ private:
     Panel panel(const TaskResults& task) const {
         const double unit = task.share ? 100 : 1;
         Panel panel;
-        panel.x.label = task.title + (task.share ? " (%)" : "");
+        panel.title = spaced(task.what.task) + (task.what.shots > 0 ? ", " + shots_text(task.what.shots) : "");
+        panel.x.label = spaced(task.what.metric) + (task.share ? " (%)" : "");
         panel.y = label_axis(tasks_.models());
         std::vector<double> means, reach;
         for (const auto& value : task.values)

@@ -239,7 +239,10 @@ TEST_CASE("The figure tasks: a panel a task, a row a model, the best marked, bas
     CHECK(figure.title == "Tasks");
     REQUIRE(figure.panels.size() == 8);
     const Panel& arc = figure.panels[0];
-    CHECK(arc.x.label == "arc easy, acc (%)");
+    CHECK(arc.title == "arc easy");
+    CHECK(arc.x.label == "acc (%)");
+    CHECK(figure.panels[5].x.label == "word perplexity");
+    CHECK(figure.panels[7].title == "piqa, 5 shots");
     REQUIRE(arc.y.ticks.size() == 3);
     CHECK(arc.y.ticks[0].label == "Standard");
     const auto& drawn = std::get<Curves>(arc.content);
