@@ -49,7 +49,7 @@ void run_evaluation_file(std::string_view input) {
     for (const std::int64_t row : {0, 2}) {
         refusal([&] {
             const std::string texts = store::read_item_texts(path, row);
-            expect(find_invalid_utf8(texts) == texts.size(), "texts of UTF-8");
+            expect(find_invalid_utf8(texts) >= texts.size(), "texts of UTF-8");
         });
     }
 }
