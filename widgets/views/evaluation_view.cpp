@@ -23,7 +23,6 @@ namespace {
 
 constexpr int kName = 32;    ///< characters of a file or a task in the row of choices
 constexpr int kWide = 1500;  ///< pixels from which the numbers stand beside the figure
-const QList<int> kShares{690, 310};
 
 QString cut(const QString& text) {
     return text.size() > kName ? text.left(kName - 1) + QStringLiteral("…") : text;
@@ -73,7 +72,7 @@ void EvaluationView::build() {
     splitter_->addWidget(numbers_);
     splitter_->setStretchFactor(0, 3);
     splitter_->setStretchFactor(1, 2);
-    splitter_->setSizes(kShares);
+    splitter_->setSizes(shares_);
     column->addWidget(splitter_, 1);
     pointed_ = new QLabel(content());
     pointed_->setObjectName(QStringLiteral("pointed"));
@@ -87,7 +86,7 @@ void EvaluationView::build() {
 }
 
 QWidget* EvaluationView::make_bar() {
-    auto* bar = new QWidget(content());
+    auto* bar = bar_ = new QWidget(content());
     auto* row = new FlowLayout(bar);
     const auto box = [&](const char* name, const QString& about) {
         auto* made = new QComboBox(bar);
@@ -203,10 +202,10 @@ void EvaluationView::fill_choices() {
         box->setEnabled(names.size() > 1);
     };
     fill(task_, tr("All tasks"), made.tasks, made.options.task);
-    fill(metric_, tr("First metric"), made.metrics, made.options.metric);
+    fill(metric_, first_metric(), made.metrics, made.options.metric);
     if (length_) {
         length_->clear();
-        length_->addItem(tr("Length of training"));
+        length_->addItem(usual_length());
         for (const std::int64_t length : made.lengths)
             length_->addItem(tr("%1 tokens").arg(length), static_cast<qlonglong>(length));
         const auto& chosen = made.options.length;
@@ -231,6 +230,7 @@ void EvaluationView::refresh() {
         failure_->set(tr("Tick a file whose results are to be drawn."));
         picture_->set_figure(nullptr);
         numbers_->set_table(nullptr);
+        show_made(nullptr);
         return show_content();
     }
     maker_->ask(wish);
@@ -244,6 +244,7 @@ void EvaluationView::draw() {
     failure_->set(made.failure);
     if (picture_->figure() != made.figure.get()) picture_->set_figure(made.figure);
     numbers_->set_table(made.table);
+    show_made(&made);
     show_content();
     say({});
 }
@@ -262,7 +263,12 @@ void EvaluationView::resizeEvent(QResizeEvent* event) {
     const Qt::Orientation wanted = width() > kWide ? Qt::Horizontal : Qt::Vertical;
     if (wanted == splitter_->orientation()) return;
     splitter_->setOrientation(wanted);
-    splitter_->setSizes(kShares);
+    splitter_->setSizes(shares_);
+}
+
+void EvaluationView::set_shares(const QList<int>& shares) {
+    shares_ = shares;
+    splitter_->setSizes(shares_);
 }
 
 QJsonObject EvaluationView::state() const {

@@ -17,7 +17,7 @@ const QStringList kViews{QStringLiteral("context_perplexity"), QStringLiteral("a
 
 /// The view that the first of a file's results have for themselves; empty: those above draw them.
 QString own_view(const store::Evaluation& record) {
-    for (const char* recipe : {"position-perplexity", "ruler", "latency"})
+    for (const char* recipe : {"position-perplexity", "tasks", "ruler", "latency"})
         if (!record.results.empty() && figures::draws(recipe, record.results.front()))
             return QString::fromLatin1(recipe).replace(QLatin1Char('-'), QLatin1Char('_'));
     return {};
