@@ -49,17 +49,20 @@ void ItemSource::open(const QString& path, std::shared_ptr<const store::Evaluati
     stop_searching();
     reader_->cancel(this);
     reader_->cancel(&page_);
+    reader_->cancel(&words_);
     path_ = path;
     record_ = std::move(record);
     items_.reset();
     groups_.clear();
     failure_.clear();
     words_.clear();
+    asked_words_.clear();
     page_row_ = -1;
     page_ = {};
     texts_ = {};
     page_failure_.clear();
     ++asked_;
+    ++worded_;
     reader_->post(this,
                   [this, path = path.toStdString(), opened = ++opened_, send = mailbox_.sender()](const Cancellation&) {
                       auto items = std::make_shared<Items>();
@@ -84,14 +87,15 @@ void ItemSource::open(const QString& path, std::shared_ptr<const store::Evaluati
 void ItemSource::ask_words(const std::vector<std::int64_t>& rows) {
     if (words_.size() > kMostKnownWords) words_.clear();
     std::vector<std::int64_t> wanted;
-    for (const std::int64_t row : rows) {
-        if (words_.contains(row)) continue;
-        words_.insert(row, {});
-        wanted.push_back(row);
-    }
+    for (const std::int64_t row : rows)
+        if (!words_.contains(row)) wanted.push_back(row);
+    if (wanted == asked_words_) return;
+    reader_->cancel(&words_);
+    ++worded_;
+    asked_words_ = wanted;
     if (wanted.empty()) return;
-    reader_->post(this, [this, path = path_.toStdString(), opened = opened_, wanted,
-                         send = mailbox_.sender()](const Cancellation& cancellation) {
+    reader_->post(&words_, [this, path = path_.toStdString(), worded = worded_, wanted,
+                            send = mailbox_.sender()](const Cancellation& cancellation) {
         std::vector<QString> words;
         for (const std::int64_t row : wanted) {
             if (cancellation.requested()) return;
@@ -101,8 +105,9 @@ void ItemSource::ask_words(const std::vector<std::int64_t>& rows) {
                 words.push_back(failure_now());
             }
         }
-        send([this, opened, wanted, words] {
-            if (opened != opened_) return;
+        send([this, worded, wanted, words] {
+            if (worded != worded_) return;
+            asked_words_.clear();
             for (std::size_t i = 0; i < wanted.size(); ++i) words_.insert(wanted[i], words[i]);
             Q_EMIT words_read();
         });

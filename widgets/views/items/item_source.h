@@ -31,7 +31,8 @@ public:
     const std::vector<workspace::ItemsGroup>& groups() const { return groups_; }
     const QString& failure() const { return failure_; }
 
-    /// The begin of the texts of these rows, for a list.
+    /// The begin of the texts of these rows, for a list; rows that were asked for before, and are not read yet, are
+    /// dropped.
     void ask_words(const std::vector<std::int64_t>& rows);
     /// Empty: not known yet.
     QString words(std::int64_t row) const { return words_.value(row); }
@@ -67,7 +68,8 @@ private:
     std::shared_ptr<const Items> items_;
     std::vector<workspace::ItemsGroup> groups_;
     QString failure_;
-    QHash<std::int64_t, QString> words_;  ///< null texts: asked for
+    QHash<std::int64_t, QString> words_;
+    std::vector<std::int64_t> asked_words_;  ///< of those that are on their way
     std::int64_t page_row_ = -1;
     ItemPage page_;
     workspace::ItemTexts texts_;
@@ -75,7 +77,7 @@ private:
     QString sought_;
     std::vector<std::int64_t> sought_rows_;
     std::size_t searched_ = 0;
-    int opened_ = 0, asked_ = 0, searches_ = 0;  ///< what an answer must be of
+    int opened_ = 0, asked_ = 0, worded_ = 0, searches_ = 0;  ///< what an answer must be of
     Mailbox mailbox_{this};
 };
 

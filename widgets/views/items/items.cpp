@@ -23,10 +23,10 @@
 namespace headscope::widgets {
 namespace {
 
-constexpr int kFindPause = 250, kWordsPause = 30;  ///< ms
-constexpr int kItemName = 36;                      ///< characters of a file or a model in the row of choices
-constexpr int kMostInSight = 400;                  ///< rows of any list
-constexpr int kBesideWidth = 700;                  ///< pixels from which the item stands beside the list
+constexpr int kFindPause = 250;    ///< ms
+constexpr int kItemName = 36;      ///< characters of a file or a model in the row of choices
+constexpr int kMostInSight = 400;  ///< rows of any list
+constexpr int kBesideWidth = 700;  ///< pixels from which the item stands beside the list
 
 QString cut_item_name(const QString& text) {
     return text.size() > kItemName ? text.left(kItemName - 1) + QStringLiteral("…") : text;
@@ -82,7 +82,7 @@ ItemsView::ItemsView(Desk* desk, QWidget* parent)
         Q_EMIT state_changed();
     });
     words_soon_.setSingleShot(true);
-    words_soon_.setInterval(kWordsPause);
+    words_soon_.setInterval(0);  // once a turn of the event loop
     connect(&words_soon_, &QTimer::timeout, this, &ItemsView::ask_words);
 }
 
