@@ -4,13 +4,11 @@
 #include <QCoreApplication>
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 namespace headscope::widgets {
 namespace {
 
-constexpr float kNotScored = std::numeric_limits<float>::quiet_NaN();
 constexpr std::size_t kMostPlaces = 500;  ///< of one answer in one text that are marked
 
 QString tr_page(const char* text) {
@@ -40,6 +38,9 @@ private:
         shown_.text += words + QLatin1Char('\n');
     }
 
+    /// Of no token: nothing is known of its parts.
+    void plain(std::string_view bytes) { append_shown(shown_.text, bytes); }
+
     void token(std::string_view bytes, float value, const QString& hint = {}) {
         const qsizetype begin = shown_.text.size();
         append_shown(shown_.text, bytes);
@@ -63,7 +64,7 @@ private:
         const bool options = texts_.requests.size() > 1;
         if (one && !texts_.requests.front().context.empty()) {
             heading(tr_page("Context"));
-            token(texts_.requests.front().context, kNotScored);
+            plain(texts_.requests.front().context);
         }
         double most = 1;
         for (std::size_t i = 0; i < texts_.requests.size(); ++i) {
@@ -73,8 +74,8 @@ private:
                     tr_page("log-likelihood %1, by character %2")
                         .arg(number_words(request.loglikelihood, 3), number_words(request.per_character(), 4)) +
                     (request.greedy ? QStringLiteral("   ") + tr_page("each token was the likeliest") : QString()));
-            if (!one && !request.context.empty()) token(request.context, kNotScored);
-            if (request.pieces.empty()) token(request.continuation, kNotScored);
+            if (!one) plain(request.context);
+            if (request.pieces.empty()) plain(request.continuation);
             for (const auto& [piece, loglikelihood] : request.pieces) {
                 token(piece, static_cast<float>(-loglikelihood),
                       tr_page("log-likelihood %1\nprobability %2 %")
@@ -112,10 +113,13 @@ private:
         return apart;
     }
 
-    void marked(const QString& text, float elsewhere) {
+    /// `tokens`: what stands between answers is one, too.
+    void marked(const QString& text, bool tokens) {
         qsizetype done = 0;
         const auto rest = [&](qsizetype end) {
-            if (end > done) token(text.mid(done, end - done).toStdString(), elsewhere);
+            if (end <= done) return;
+            const std::string between = text.mid(done, end - done).toStdString();
+            tokens ? token(between, 0) : plain(between);
         };
         for (const Place& place : places(text)) {
             rest(place.begin);
@@ -129,13 +133,13 @@ private:
     void say() {
         const QString generated = QString::fromStdString(texts_.generated);
         heading(tr_page("Prompt"));
-        marked(QString::fromStdString(texts_.prompt), kNotScored);
+        marked(QString::fromStdString(texts_.prompt), false);
         heading(tr_page("What the model said") + QStringLiteral("   ") +
                 (item_.right ? QStringLiteral("✓ ") + tr_page("right") : QStringLiteral("✗ ") + tr_page("wrong")));
         if (generated.isEmpty())
             token({}, 0);
         else
-            marked(generated, 0);
+            marked(generated, true);
         heading(tr_page("Answers"));
         for (std::size_t i = 0; i < texts_.answers.size(); ++i) {
             if (i > 0) shown_.text += QLatin1Char('\n');
@@ -143,7 +147,7 @@ private:
             const qsizetype at = generated.indexOf(answer.trimmed(), 0, Qt::CaseInsensitive);
             const QString where = at < 0 ? tr_page("not said") : tr_page("said, from character %1 on").arg(at + 1);
             shown_.text += (at < 0 ? QStringLiteral("✗ ") : QStringLiteral("✓ ")) + where + QStringLiteral(":  ");
-            token(texts_.answers[i], kNotScored, where);
+            plain(texts_.answers[i]);
         }
         page_.scale.label = tr_page("where an answer stands").toStdString();
     }

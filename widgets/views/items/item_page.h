@@ -16,8 +16,8 @@ namespace headscope::widgets {
 /// Values only: any thread.
 struct ItemPage {
     std::shared_ptr<const ShownText> text;
-    /// One a token of `text`. Of options: minus its log-likelihood, NaN: it was not scored. Of said answers: 1 where an
-    /// answer stands, 0 elsewhere in what was generated, NaN in the prompt.
+    /// One a token of `text`; contexts and headings are of none. Of options: minus its log-likelihood, NaN: not told.
+    /// Of said answers: 1 where an answer stands, 0 elsewhere in what was generated.
     std::vector<float> values;
     QStringList hints;  ///< one a token, for the pointer
     figures::ColourScale scale;
