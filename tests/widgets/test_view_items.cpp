@@ -81,6 +81,16 @@ store::Evaluation sample(std::int64_t items = 6) {
     said.right = true;
     said.texts = R"({"prompt": "Serial K12. The serial is", "generated": " k12, k12", "answers": ["K12", "none"]})";
     evaluation.items.push_back(said);
+    store::EvaluatedItem page = said;
+    page.task = "wikitext";
+    page.right = false;
+    page.texts = R"({"requests": [{"context": "", "continuation": "a page", "loglikelihood": -3.0, "greedy": false,
+        "pieces": [["a", -1.0], [" page", -2.0]]}]})";
+    evaluation.items.push_back(page);
+    store::EvaluationResult result = evaluation.results.front();
+    result.task = "wikitext";
+    result.metric = "word_perplexity";
+    evaluation.results.push_back(result);
     return evaluation;
 }
 
@@ -263,6 +273,19 @@ TEST_CASE("Of said answers it is shown where they occur", "[items]") {
     CHECK(marked == QStringList{QStringLiteral("K12"), QStringLiteral("k12"), QStringLiteral("k12")});
     CHECK(page.shown().contains(QStringLiteral("✓ said, from character 2 on:  K12")));
     CHECK(page.shown().contains(QStringLiteral("✗ not said:  none")));
+}
+
+TEST_CASE("Pages are neither right nor wrong", "[items]") {
+    Page page;
+    child<QCheckBox>(*page.view, "items_wrong")->click();
+    page.choose("items_task", QStringLiteral("wikitext"));
+    CHECK(page.numbers() == QList<qlonglong>{0});
+    CHECK(page.list()->model()->index(0, ItemModel::right_column).data().toString().isEmpty());
+    CHECK_FALSE(child<QCheckBox>(*page.view, "items_wrong")->isEnabled());
+    CHECK_FALSE(child<QLabel>(*page.view, "items_count")->text().contains(QStringLiteral("wrong")));
+    CHECK(page.text()->values() == std::vector<float>{1, 2});
+    page.choose("items_task", QStringLiteral("copa"));
+    CHECK(page.numbers() == QList<qlonglong>{0, 2, 4});
 }
 
 TEST_CASE("An item opens as an analysis by the model that was evaluated", "[items]") {

@@ -23,8 +23,9 @@ QString right_mark(bool right) {
 
 }  // namespace
 
-void ItemModel::set_rows(std::vector<workspace::ShownItem> rows) {
+void ItemModel::set_rows(std::vector<workspace::ShownItem> rows, bool judged) {
     beginResetModel();
+    judged_ = judged;
     rows_ = std::move(rows);
     endResetModel();
 }
@@ -70,20 +71,21 @@ QVariant ItemModel::data(const QModelIndex& index, int role) const {
     if (!one) return {};
     if (role == Qt::TextAlignmentRole && index.column() != words_column)
         return static_cast<int>(Qt::AlignHCenter | Qt::AlignVCenter);
-    if (role == Qt::ToolTipRole && index.column() == right_column) return one->right ? tr("right") : tr("wrong");
+    if (role == Qt::ToolTipRole && index.column() == right_column && judged_)
+        return one->right ? tr("right") : tr("wrong");
     if (role == Qt::ToolTipRole && index.column() == words_column) return source_->words(shown.row);
     if (role != Qt::DisplayRole) return {};
     switch (index.column()) {
         case number_column:
             return static_cast<qlonglong>(one->item);
         case right_column:
-            return right_mark(one->right);
+            return judged_ ? right_mark(one->right) : QString();
         case gold_column:
             return option_words(one->gold);
         case chosen_column:
             return option_words(one->chosen);
         case other_column:
-            if (!other) return {};
+            if (!other || !judged_) return {};
             return QString(right_mark(other->right) + QLatin1Char(' ') + option_words(other->chosen)).trimmed();
         default:
             return source_->words(shown.row);

@@ -20,7 +20,8 @@ public:
     explicit ItemModel(const ItemSource* source, QObject* parent = nullptr)
         : QAbstractTableModel(parent), source_(source) {}
 
-    void set_rows(std::vector<workspace::ShownItem> rows);
+    /// `judged`: an item is right or wrong; pages, which are only counted, are neither.
+    void set_rows(std::vector<workspace::ShownItem> rows, bool judged = true);
     void append_rows(const std::vector<workspace::ShownItem>& rows);
     const std::vector<workspace::ShownItem>& rows() const { return rows_; }
     /// Place of an item in the list; -1: it is not shown.
@@ -37,6 +38,7 @@ private:
 
     const ItemSource* source_;
     std::vector<workspace::ShownItem> rows_;
+    bool judged_ = true;
 };
 
 /// Letters are the view's, for its keys; else a table would look for a row that begins with them.

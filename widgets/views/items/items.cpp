@@ -13,6 +13,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "core/figures/recipes/evaluation_groups.h"
 #include "widgets/desk/evaluation_shelf.h"
 #include "widgets/text/banner.h"
 #include "widgets/text/colour_key.h"
@@ -125,7 +126,7 @@ void ItemsView::build() {
         [this] { go_to(table_->currentIndex().row() - 1); }, [this] { return model_->rowCount() > 0; });
     add_command(
         "items_wrong_only", tr("Wrong items only, or all"), Qt::Key_W, wrong_->toolTip(), [this] { wrong_->toggle(); },
-        [this] { return source_->items() != nullptr; });
+        [this] { return source_->items() && wrong_->isEnabled(); });
 }
 
 QWidget* ItemsView::make_bar() {
@@ -307,7 +308,8 @@ void ItemsView::fill_boxes() {
     if (wanted_other_) other_->setCurrentIndex(std::max(0, other_->findData(kept_key(*wanted_other_))));
     other_->setVisible(other_->count() > 1);
     disagree_->setVisible(other_->count() > 1);
-    disagree_->setEnabled(other_->currentIndex() > 0);
+    wrong_->setEnabled(judged(shown));
+    disagree_->setEnabled(other_->currentIndex() > 0 && judged(shown));
     filling_ = false;
 }
 
@@ -335,12 +337,23 @@ void ItemsView::show_unread() {
     failure_->set(source_->failure());
 }
 
+/// Whether items of a task are right or wrong: pages have perplexities alone.
+bool ItemsView::judged(const workspace::ItemsKey& key) const {
+    bool known = false;
+    for (const auto& result : source_->record()->results) {
+        if (result.model != key.model || result.task != key.task) continue;
+        if (!figures::lower_is_better(result.metric)) return true;
+        known = true;
+    }
+    return !known;
+}
+
 workspace::ItemsWish ItemsView::wish() const {
     workspace::ItemsWish wish;
     wish.shown = key_from(task_->currentData());
     if (other_->currentIndex() > 0) wish.other = key_from(other_->currentData());
-    wish.wrong_only = wrong_->isChecked();
-    wish.disagree_only = wish.other && disagree_->isChecked();
+    wish.wrong_only = wrong_->isChecked() && judged(wish.shown);
+    wish.disagree_only = wish.other && disagree_->isChecked() && judged(wish.shown);
     return wish;
 }
 
@@ -359,9 +372,9 @@ void ItemsView::list_items() {
     table_->setColumnHidden(ItemModel::other_column, !wanted.other);
     source_->stop_searching();
     if (find.isEmpty()) {
-        model_->set_rows(candidates_);
+        model_->set_rows(candidates_, judged(wanted.shown));
     } else {
-        model_->set_rows({});
+        model_->set_rows({}, judged(wanted.shown));
         std::vector<std::int64_t> rows;
         for (const auto& one : candidates_) rows.push_back(one.row);
         source_->search(find, std::move(rows));
@@ -406,7 +419,8 @@ void ItemsView::say_count() {
     const auto group =
         std::find_if(groups.begin(), groups.end(), [&](const auto& one) { return one.key == listed_.shown; });
     if (group == groups.end()) return count_->clear();
-    QString words = tr("%1 of %2 items; %3 are wrong").arg(model_->rowCount()).arg(group->count).arg(group->wrong);
+    QString words = tr("%1 of %2 items").arg(model_->rowCount()).arg(group->count);
+    if (judged(group->key)) words += tr("; %1 are wrong").arg(group->wrong);
     if (source_->searching()) words += tr("; searched %1 of %2").arg(source_->searched()).arg(source_->to_search());
     count_->setText(words);
 }
@@ -438,9 +452,10 @@ void ItemsView::show_current() {
 void ItemsView::show_page() {
     const store::EvaluatedItem* item = current();
     if (!item || source_->page_row() != item - listed_items_->data()) return;
-    title_->setText(tr("%1 of %2, item %3: %4")
-                        .arg(name_of(item->model), QString::fromStdString(item->task), QString::number(item->item),
-                             item->right ? tr("✓ right") : tr("✗ wrong")));
+    QString title = tr("%1 of %2, item %3")
+                        .arg(name_of(item->model), QString::fromStdString(item->task), QString::number(item->item));
+    if (judged(workspace::key_of(*item))) title += item->right ? tr(": ✓ right") : tr(": ✗ wrong");
+    title_->setText(title);
     title_->setToolTip(title_->text());
     const ItemPage& page = source_->page();
     failure_->set(source_->page_failure());

@@ -45,6 +45,7 @@ private:
     void show_nothing();
     void take_choices();
     void fill_boxes();
+    bool judged(const workspace::ItemsKey& key) const;
     workspace::ItemsWish wish() const;
     void list_items();
     void take_found(const std::vector<std::int64_t>& rows);
