@@ -48,7 +48,7 @@ store::EvaluatedItem copa_item(std::int64_t model, std::int64_t number, std::int
     return item;
 }
 
-/// Two models on copa, of which the second was asked less; one on winogrande and fda.
+/// Two models on copa, of which the second was asked less; one on winogrande, fda and wikitext.
 store::Evaluation sample(std::int64_t items = 6) {
     store::Evaluation evaluation;
     for (const char* name : {"small", "large"}) {
