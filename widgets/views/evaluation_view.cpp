@@ -46,6 +46,12 @@ EvaluationView::EvaluationView(Desk* desk, const char* recipe, bool lengths, QWi
     });
     connect(&shelf(), &EvaluationShelf::changed, this, &EvaluationView::refresh_later);
     connect(&shelf(), &EvaluationShelf::evaluating_changed, this, &EvaluationView::refresh_later);
+    connect(&shelf(), &EvaluationShelf::progressed, this, [this] {
+        if (shelf().all().empty())
+            refresh_later();
+        else
+            show_evaluating();
+    });
     connect(&desk->runs(), &RunShelf::runs_changed, this, &EvaluationView::refresh_later);
 }
 
@@ -124,6 +130,16 @@ QWidget* EvaluationView::make_bar() {
         else
             Q_EMIT shelf().evaluate_unwanted();
     });
+    plan_ = new QPushButton(tr("Evaluate…"), bar);
+    plan_->setObjectName(QStringLiteral("evaluation_plan"));
+    plan_->setAccessibleName(plan_->text());
+    plan_->setToolTip(tr("Asks for models and tasks; in a process of its own"));
+    row->addWidget(plan_);
+    connect(plan_, &QPushButton::clicked, this, [this] { Q_EMIT shelf().plan_wanted(); });
+    progress_ = new QLabel(bar);
+    progress_->setObjectName(QStringLiteral("evaluation_progress"));
+    progress_->setTextFormat(Qt::PlainText);
+    row->addWidget(progress_);
     return bar;
 }
 
@@ -140,11 +156,15 @@ void EvaluationView::show_evaluating() {
                                : tr("Perplexity and accuracy of the best snapshot of every open run, on what it held "
                                     "out, at 1/16 to 1 of the length that it was trained at; in a process of its own"));
     evaluate_->setVisible(busy || can_evaluate());
+    plan_->setVisible(!busy);
+    progress_->setVisible(busy);
+    progress_->setText(cut(shelf().progress()));
+    progress_->setToolTip(shelf().evaluating_words());
 }
 
 void EvaluationView::show_nothing() {
     if (!shelf().evaluating().isEmpty()) {
-        show_notice(tr("Evaluating…"), shelf().evaluating(), tr("Stop"),
+        show_notice(tr("Evaluating…"), shelf().evaluating_words(), tr("Stop"),
                     [this] { Q_EMIT shelf().evaluate_unwanted(); });
         return;
     }

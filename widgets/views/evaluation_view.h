@@ -62,7 +62,8 @@ private:
     const bool lengths_;
     EvaluationMaker* maker_;
     QComboBox *task_ = nullptr, *metric_ = nullptr, *length_ = nullptr;
-    QPushButton* evaluate_ = nullptr;
+    QPushButton *evaluate_ = nullptr, *plan_ = nullptr;
+    QLabel* progress_ = nullptr;
     QWidget *bar_ = nullptr, *files_ = nullptr;
     std::vector<QCheckBox*> boxes_;
     Banner* failure_ = nullptr;
