@@ -151,7 +151,7 @@ HarnessItems read_items(const std::filesystem::path& folder, const HarnessTask& 
     std::optional<CancellationScope> scope;
     if (cancellation != nullptr) scope.emplace(*cancellation);
     if (options.shots > 0 && task.kind != HarnessKind::choices && task.kind != HarnessKind::partial)
-        throw Error(ErrorCode::usage, task.name, "expected no examples: it has none beside what is scored",
+        throw Error(ErrorCode::usage, task.name, "expected no examples: this task has none of its own",
                     "found --shots " + std::to_string(options.shots));
     HarnessItems result;
     result.task = &task;
