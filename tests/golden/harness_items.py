@@ -118,7 +118,7 @@ def hellaswag_items():
     return [
         scene("Lighting a lamp", "A man holds a match.", "he STRIKES it", ["and smiles.", "[step] It  burns.", "x", " y"], "1", 0),
         scene("Baking", "[header] How to bake [title] Warm the oven. [step] Wait [sub[steps] ten   minutes.", "ßalt is added",
-              ["A [b] c", "[unclosed", "] [over\ntwo lines] end", " [title] first [title]"], "0", 1),
+              ["A [b] c", "[unclosed", "] [over\ntwo [gone]lines] end", " [title] first [title]"], "0", 1),
         scene(" Riding", "A\u2028line [one\u2028two] here.", "ΑΣ ΣΑΣ", ["İ", "ŉ  now", "e  \u3000", "    four"], "3", 2),
         scene("", "", "ﬁrst WORDS. Second İSTANBUL", ["a", "b", "c", "d"], "2", 3),
         scene("Ǆ", "ends. ", "ǆ begins", ["[]", "[[x]]", "a[1]b", "\n[x\n]", ""], "0", 4)]
@@ -132,8 +132,8 @@ def hellaswag_train():
 def winogrande_items():
     return [{"sentence": s, "option1": a, "option2": b, "answer": answer} for s, a, b, answer in [
         ("The owl could not lift the kettle because the _ was too small.", "owl", "kettle", "1"),
-        ("The _ sank in the river, and the _ did not.  ", "stone", "", "2"), ("_ came first", "İnci", "Ada", "1"),
-        ("Of wool and salt, what dissolves is _", "wool", "salt", "2"), ("A \"_\" is\u2028quoted \u3000.", "“x”", "{{y}}", "2")]]
+        ("The _ sank in the river, and the _ did not.  ", "stone", "", "2"), ("Of wool and salt, what dissolves is _", "wool", "salt", "2"),
+        ("_ came first", "İnci", "Ada", "1"), ("A \"_\" is\u2028quoted \u3000.", "“x”", "{{y}}", "2")]]
 
 
 def openbookqa_items():
