@@ -7,15 +7,11 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "core/base/input_file.h"
-#include "core/base/json.h"
-#include "core/base/os_error.h"
+#include "core/base/json_records.h"
 #include "core/model/generate.h"
 
 namespace headscope::evaluation {
 namespace {
-
-constexpr std::uint64_t kLargestFile = std::uint64_t{2} << 30U;
 
 AskedItem read_item(const JsonView& row, const data::RulerTask& task, std::optional<std::int64_t> length) {
     constexpr IntegerRange lengths{1, std::int64_t{1} << 40U};
@@ -102,21 +98,12 @@ std::filesystem::path ruler_items_file(const std::filesystem::path& folder, cons
 
 std::vector<AskedItem> read_ruler_items(const std::filesystem::path& folder, const data::RulerTask& task,
                                         std::optional<std::int64_t> length) {
-    const std::filesystem::path path = ruler_items_file(folder, task.name);
-    const std::string text = read_small_file(path, kLargestFile, "items of " + std::string(task.name));
     std::vector<AskedItem> items;
-    std::int64_t number = 0;
-    for (std::size_t begin = 0; begin < text.size();) {
-        const std::size_t end = std::min(text.find('\n', begin), text.size());
-        const std::string_view line(text.data() + begin, end - begin);
-        begin = end + 1;
-        ++number;
-        if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-        const std::string where = shown(path) + ":" + std::to_string(number);
-        const nlohmann::json row = parse_json(line, where);
-        items.push_back(read_item(JsonView(row, where), task, length));
-    }
-    if (items.empty()) throw Error(ErrorCode::usage, shown(path), "expected items, one object a line", "found none");
+    read_json_records(ruler_items_file(folder, task.name), "items of " + std::string(task.name),
+                      [&](const JsonView& row) {
+                          items.push_back(read_item(row, task, length));
+                          return true;
+                      });
     return items;
 }
 
