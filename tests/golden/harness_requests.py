@@ -51,9 +51,9 @@ PAGE_LENGTHS = (2048, 7, 4, 1)
 
 def document(file, added, changes):
     made = json.loads((HERE / "tokenizer" / f"{file}.json").read_text())
-    vocabulary = len(made["model"]["vocab"])
+    first = 1 + max([len(made["model"]["vocab"]) - 1, *(token["id"] for token in made["added_tokens"])])
     made["added_tokens"] += [
-        {"id": vocabulary + i, "content": text, "single_word": False, "lstrip": False, "rstrip": False,
+        {"id": first + i, "content": text, "single_word": False, "lstrip": False, "rstrip": False,
          "normalized": False, "special": True} for i, text in enumerate(added)]
     made.update(copy.deepcopy(changes))
     return made
