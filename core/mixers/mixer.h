@@ -36,6 +36,8 @@ public:
     virtual ~MixerCache() = default;
     virtual std::int64_t bytes() const = 0;
     virtual std::unique_ptr<MixerCache> clone() const = 0;
+    /// What it holds of the sequences [n] int64 of its batch, in this order; one may come several times.
+    virtual std::unique_ptr<MixerCache> chosen(const at::Tensor& sequences) const = 0;
 };
 
 /// Query and key of a guide stream at one layer, from position 0 on, the same for every text: [1, Lg, heads +

@@ -15,6 +15,9 @@ struct TwoCaches final : MixerCache {
     std::unique_ptr<MixerCache> clone() const override {
         return std::make_unique<TwoCaches>(attention->clone(), state->clone());
     }
+    std::unique_ptr<MixerCache> chosen(const at::Tensor& sequences) const override {
+        return std::make_unique<TwoCaches>(attention->chosen(sequences), state->chosen(sequences));
+    }
 
     std::unique_ptr<MixerCache> attention, state;
 };

@@ -14,6 +14,7 @@
 #include <ATen/ops/zeros.h>
 
 #include "core/base/error.h"
+#include "core/mixers/shared/tensor_views.h"
 #include "core/mixers/types/linear_attention.h"
 #include "core/model/tensor_plan.h"
 #include "core/model/training_ops.h"
@@ -32,6 +33,13 @@ std::unique_ptr<MixerCache> DeltaCache::clone() const {
     auto copy = std::make_unique<DeltaCache>();
     copy->state = state.clone();
     if (before.defined()) copy->before = before.clone();
+    return copy;
+}
+
+std::unique_ptr<MixerCache> DeltaCache::chosen(const at::Tensor& sequences) const {
+    auto copy = std::make_unique<DeltaCache>();
+    copy->state = state.chosen(sequences);
+    copy->before = of_sequences(before, sequences);
     return copy;
 }
 

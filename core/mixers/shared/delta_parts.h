@@ -108,6 +108,7 @@ class DeltaCache final : public MixerCache {
 public:
     std::int64_t bytes() const override;
     std::unique_ptr<MixerCache> clone() const override;
+    std::unique_ptr<MixerCache> chosen(const at::Tensor& sequences) const override;
 
     RecurrentCache state;
     at::Tensor before;  ///< the convolution's last inputs

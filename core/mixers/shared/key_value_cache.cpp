@@ -52,4 +52,13 @@ std::unique_ptr<MixerCache> KeyValueCache::clone() const {
     return std::make_unique<KeyValueCache>(copy());
 }
 
+std::unique_ptr<MixerCache> KeyValueCache::chosen(const at::Tensor& sequences) const {
+    auto copy = std::make_unique<KeyValueCache>();
+    if (held_ == 0) return copy;
+    copy->keys_ = key().index_select(0, sequences);
+    copy->values_ = value().index_select(0, sequences);
+    copy->held_ = held_;
+    return copy;
+}
+
 }  // namespace headscope::mixers

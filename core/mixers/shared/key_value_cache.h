@@ -10,6 +10,7 @@ class KeyValueCache final : public MixerCache {
 public:
     std::int64_t bytes() const override;
     std::unique_ptr<MixerCache> clone() const override;
+    std::unique_ptr<MixerCache> chosen(const at::Tensor& sequences) const override;
 
     /// key [B, G, L, dk], value [B, G, L, dv]: copied behind what is held.
     void append(const at::Tensor& key, const at::Tensor& value);

@@ -178,6 +178,10 @@ RecurrentCache RecurrentCache::clone() const {
     return {copy(now), copy(start), copy(decay), open};
 }
 
+RecurrentCache RecurrentCache::chosen(const at::Tensor& sequences) const {
+    return {of_sequences(now, sequences), of_sequences(start, sequences), of_sequences(decay, sequences), open};
+}
+
 at::Tensor recur_in_pieces(const Recurrence& what, RecurrentCache* cache, const Cancellation* cancellation) {
     const kernels::RecurrentRule rule = rule_of(what, cache ? cache->open : 0);
     const std::int64_t heads = what.value.size(1), length = what.value.size(2);
