@@ -9,6 +9,8 @@ namespace headscope::evaluation {
 namespace {
 
 // A pass ahead is a batch of its own, mostly a smaller one, and what follows it attends to a copy of its cache.
+// Measured on a Llama (256 wide, 4 layers, one thread): behind beginnings of 32 tokens or more, where a quarter of the
+// tokens or more is saved, 8 items at once are 1.4 to 2.9 times as fast, one item alone 0.9 to 2.3 times.
 constexpr std::int64_t kLeastShared = 32;    // tokens that are worth it
 constexpr std::int64_t kLeastPart = 4;       // 1 / 4 of all tokens must be saved
 constexpr std::int64_t kSharedMultiple = 8;  // beginnings are cut to a multiple, so that many have one length

@@ -188,7 +188,7 @@ private:
             if (options_.cancellation) options_.cancellation->check();
             const std::int64_t end = std::min(first + step, std::ssize(rows));
             const at::Tensor chunk = hidden.index_select(0, tensor_of({rows.begin() + first, rows.begin() + end}));
-            const at::Tensor said = at::log_softmax(model_.logits(chunk), 1).contiguous();
+            const at::Tensor said = at::log_softmax(model_.logits(chunk).to(at::kFloat), 1).contiguous();
             const at::Tensor largest = said.amax(1).contiguous();
             const float* values = said.const_data_ptr<float>();
             const float* most = largest.const_data_ptr<float>();

@@ -137,7 +137,7 @@ TEST_CASE("Requests have the scores of a pass of their own", "[evaluation]") {
         INFO(name);
         test::TinyCheckpoint checkpoint = test::golden_checkpoint(name);
         if (const auto guide = checkpoint.tensors.find("model.guide"); guide != checkpoint.tensors.end()) {
-            guide->second.front() = 64;  // a row a position
+            guide->second.at(1) = 64;  // a row a position
             checkpoint.config["max_position_embeddings"] = 64;
         }
         const auto model = checkpoint.build();

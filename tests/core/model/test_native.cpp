@@ -5,7 +5,9 @@
 
 #include <algorithm>
 
+#include <ATen/ops/cat.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/tensor.h>
 
 #include "core/base/error.h"
 #include "core/mixers/types/type.h"
@@ -171,6 +173,30 @@ TEST_CASE("A cache that is cloned goes on by itself", "[native][decoding]") {
         const at::Tensor one = model.forward({ids.narrow(1, 8, 1), {}, {}}, options);
         options.cache = second.get();
         CHECK(at::Tensor(one - model.forward({ids.narrow(1, 8, 1), {}, {}}, options)).abs().max().item<double>() == 0);
+    }
+}
+
+TEST_CASE("Texts that go on from the same beginning may share a cache of it", "[native][decoding]") {
+    const std::vector<std::int64_t> chosen{1, 0, 1};
+    for (const std::string& mixer : all_mixers()) {
+        INFO(mixer);
+        const auto trainable = Trainable::create(native_config({mixer, "standard", mixer}).dump(), 3, at::kFloat);
+        model::Model& model = trainable->model();
+        const at::Tensor begin = some_tokens(2, 70).ids, rest = some_tokens(3, 9).ids;
+        const at::Tensor which = at::tensor(chosen, at::kLong);
+        const auto first = model.new_cache();
+        model::ForwardOptions options;
+        options.cache = first.get();
+        model.forward({begin, {}, {}}, options);
+        const auto own = first->chosen(which);
+        CHECK(own->batch() == 3);
+        options.cache = own.get();
+        const at::Tensor after = model.forward({rest, {}, {}}, options);
+        const at::Tensor whole = model.forward({at::cat({begin.index_select(0, which), rest}, 1), {}, {}});
+        CHECK(largest_difference(after, whole.narrow(1, 70, 9)) < 3 * test::kFloatError * largest_value(whole));
+        CHECK(first->batch() == 2);
+        CHECK(first->length() == 70);
+        CHECK(model.new_cache()->chosen(which)->batch() == 0);
     }
 }
 
