@@ -144,6 +144,73 @@ TEST_CASE("What an implicit matrix has not, and what was not recorded, is refuse
     CHECK(without.refusal("thumbnails", layer).find("--record implicit") != std::string::npos);
 }
 
+TEST_CASE("Implicit matrices are subtracted, from each other and from weights", "[figures][implicit][difference]") {
+    const Sample sample;
+    tests::RecurrentSample other;
+    other.seed = 6;
+    const Sample second(other);
+    const std::vector<float> theirs = tests::synthetic_implicit(4, kLength, 6 + tests::kRecurrentSite);
+    const auto figure = make_figure("difference", std::vector{sample.file, second.file}, of_head(1, 2));
+    const auto& map = std::get<HeatMap>(figure.panels.at(0).content);
+    REQUIRE(map.rows == kLength);
+    float most = 0;
+    for (std::int64_t i = 0; i < kLength; ++i) {
+        for (std::int64_t j = 0; j < kLength; ++j) {
+            const float value = map.values[static_cast<std::size_t>(i * kLength + j)];
+            REQUIRE(std::isnan(value) == (j > i));
+            if (j > i) continue;
+            REQUIRE(value == theirs[static_cast<std::size_t>((2 * kLength + i) * kLength + j)] - sample.at(2, i, j));
+            most = std::max(most, std::abs(value));
+        }
+    }
+    CHECK(map.colours.map == ColourMap::diverging);
+    CHECK(map.colours.maximum == static_cast<double>(most));
+    CHECK(map.colours.label == "difference of coefficients");
+    CHECK(noted(figure, "Coefficients of the second minus those of the first"));
+    CHECK(noted(figure, "Implicit attention"));
+
+    // Softmax attention of layer 2 minus a recurrent layer, and the other way round.
+    auto mixed = of_head(1, 2);
+    mixed.other_layer = 2;
+    mixed.other_head = 1;
+    const auto weights = std::get<HeatMap>(sample.make("attention", of_head(2, 1)).panels.at(0).content).values;
+    const auto apart = sample.make("difference", mixed);
+    const auto& cells = std::get<HeatMap>(apart.panels.at(0).content);
+    for (std::int64_t i = 0; i < kLength; ++i)
+        for (std::int64_t j = 0; j <= i; ++j) {
+            const auto at = static_cast<std::size_t>(i * kLength + j);
+            REQUIRE(cells.values[at] == weights[at] - sample.at(2, i, j));
+        }
+    CHECK(cells.colours.label == "weight minus coefficient");
+    CHECK(noted(apart, "Weights of the second minus coefficients of the first"));
+    auto back = of_head(2, 1);
+    back.other_layer = 1;
+    back.other_head = 2;
+    const auto reverse = sample.make("difference", back);
+    CHECK(std::get<HeatMap>(reverse.panels.at(0).content).values[5 * kLength + 2] == -cells.values[5 * kLength + 2]);
+
+    // Both branches of a layer, each with its own kind.
+    const auto branches = make_figure("difference", std::vector{sample.file, second.file}, of_head(0, 1));
+    REQUIRE(branches.panels.size() == 2);
+    CHECK(noted(branches, "weights, and coefficients of recurrent layers"));
+
+    // Two texts of one analysis.
+    auto texts = of_head(1, 2);
+    texts.sequence = 0;
+    texts.other_sequence = 1;
+    CHECK(sample.make("difference", texts).panels.size() == 1);
+
+    auto logits = of_head(1, 2);
+    logits.other_head = 0;
+    logits.values = MapValues::logits;
+    CHECK(sample.refusal("difference", logits).find("recurrent") != std::string::npos);
+    tests::RecurrentSample bare;
+    bare.record = {};
+    bare.record.maps = true;
+    const Sample without(bare);
+    CHECK(without.refusal("difference", back).find("--record implicit") != std::string::npos);
+}
+
 TEST_CASE("Lines of a recurrent layer: magnitudes as shares of the greatest, a colour for each sign",
           "[figures][implicit]") {
     const Sample sample;
