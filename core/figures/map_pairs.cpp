@@ -66,7 +66,7 @@ bool MapPairs::whole() const {
 }
 
 MapSide read_side(const MapPlace& place, std::int64_t head, MapValues asked) {
-    const MapValues values = values_of_site(place.file, place.site, asked, false, "difference");
+    const MapValues values = values_of_site(place.file, place.site, asked, "difference");
     if (values == MapValues::implicit) {
         const auto map = computed_map(place.file, place.sequence, place.site, head, values, "difference");
         return {map->queries(), map->keys(), values, [map](const Region& region) {

@@ -86,6 +86,29 @@ TEST_CASE("Map of a recurrent layer: its implicit matrix, or the offer to record
     CHECK(bare.wish("notice_action").implicit);
 }
 
+TEST_CASE("Map of a recurrent layer in the mean over sequences, and of words", "[views][recurrent]") {
+    Shown shown("map", tests::kRecurrentSite);
+    const auto* plot = shown.view->findChild<MapPlot*>();
+    const auto one = plot->content().map;
+    Selection all = shown.desk.selection();
+    all.sequence.reset();
+    shown.desk.select(all);
+    shown.settle();
+    CHECK(plot->content().map != 0);
+    CHECK(plot->content().map != one);
+    CHECK(plot->content().thumbnail.empty());
+    REQUIRE(shown.view->figure());
+    CHECK(shown.view->figure()->options.all_sequences);
+
+    all.sequence = 0;
+    shown.desk.select(all);
+    shown.choose("map_units", "words");
+    CHECK(plot->content().map != 0);
+    CHECK(plot->content().queries < 24);
+    REQUIRE(shown.view->figure());
+    CHECK(shown.view->figure()->options.units == figures::Units::words);
+}
+
 TEST_CASE("Lines and text of a recurrent layer", "[views][recurrent]") {
     Shown bare("lines", tests::kRecurrentSite, nothing_recorded());
     CHECK(bare.wish("notice_action").implicit);

@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "core/figures/figure.h"
 #include "core/figures/recipe.h"
+#include "core/figures/word_units.h"
 #include "core/store/analysis_file.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/store/synthetic_recurrent.h"
@@ -125,11 +126,8 @@ TEST_CASE("What an implicit matrix has not, and what was not recorded, is refuse
     CHECK(sample.refusal("attention", options).find("recurrent") != std::string::npos);
     options.values = MapValues::weights;
     options.all_sequences = true;
-    CHECK(sample.refusal("attention", options).find("found all") != std::string::npos);
-    options.all_sequences = false;
     options.units = Units::words;
     CHECK(sample.refusal("attention", options).find("--units words") != std::string::npos);
-    CHECK(sample.refusal("lines", options).find("--units words") != std::string::npos);
 
     tests::RecurrentSample bare;
     bare.record = {};
@@ -142,6 +140,57 @@ TEST_CASE("What an implicit matrix has not, and what was not recorded, is refuse
     FigureOptions layer;
     layer.layer = 1;
     CHECK(without.refusal("thumbnails", layer).find("--record implicit") != std::string::npos);
+}
+
+TEST_CASE("A recurrent layer has a mean over sequences and words", "[figures][implicit]") {
+    const Sample sample;
+    auto options = of_head(1, 2);
+    options.all_sequences = true;
+    const auto mean = sample.make("attention", options);
+    const std::vector<float> second = tests::synthetic_implicit(4, 19, 1 + 17 + tests::kRecurrentSite);
+    const auto& map = std::get<HeatMap>(mean.panels.at(0).content);
+    REQUIRE(map.rows == kLength);
+    double most = 0;
+    for (std::int64_t i = 0; i < kLength; ++i)
+        for (std::int64_t j = 0; j <= i; ++j) {
+            const auto one = static_cast<double>(sample.at(2, i, j));
+            const double wanted =
+                i < 19 ? (one + static_cast<double>(second[static_cast<std::size_t>((2 * 19 + i) * 19 + j)])) / 2 : one;
+            REQUIRE(static_cast<double>(map.values[static_cast<std::size_t>(i * kLength + j)]) ==
+                    Approx(wanted).margin(1e-7));
+            most = std::max(most, std::abs(wanted));
+        }
+    CHECK(map.colours.map == ColourMap::diverging);
+    CHECK(map.colours.maximum == Approx(most));
+    CHECK(noted(mean, "Mean over sequences"));
+    CHECK(figure_csv(mean).find("deviation") != std::string::npos);
+    options.pooling = Pooling::mean;
+    options.pixels = 16;
+    CHECK(std::get<HeatMap>(sample.make("attention", options).panels.at(0).content).rows == 16);
+
+    auto words = of_head(1, 2);
+    words.units = Units::words;
+    const WordUnits units = word_units(sample.file->header().sequences[0]);
+    const auto count = std::ssize(units.tokens.ids);
+    const auto of_words = sample.make("attention", words);
+    const auto& cells = std::get<HeatMap>(of_words.panels.at(0).content);
+    REQUIRE(cells.rows == count);
+    CHECK(cells.colours.map == ColourMap::diverging);
+    // A row's coefficients add up to the mean of its pieces' rows.
+    for (std::int64_t w = 0; w < count; ++w) {
+        double of_word = 0, of_pieces = 0;
+        for (std::int64_t k = 0; k <= w; ++k)
+            of_word += static_cast<double>(cells.values[static_cast<std::size_t>(w * count + k)]);
+        const std::int64_t begin = units.begins[static_cast<std::size_t>(w)],
+                           end = units.begins[static_cast<std::size_t>(w) + 1];
+        for (std::int64_t i = begin; i < end; ++i)
+            for (std::int64_t j = 0; j <= i; ++j) of_pieces += static_cast<double>(sample.at(2, i, j));
+        CHECK(of_word == Approx(of_pieces / static_cast<double>(end - begin)).margin(1e-5));
+    }
+    CHECK(sample.make("lines", words).panels.size() == 1);
+    auto row = words;
+    row.query = count - 1;
+    CHECK(sample.make("text", row).panels.size() == 1);
 }
 
 TEST_CASE("Implicit matrices are subtracted, from each other and from weights", "[figures][implicit][difference]") {

@@ -9,7 +9,6 @@
 #include <limits>
 #include <utility>
 
-#include "core/maps/implicit_map.h"
 #include "widgets/plots/map_plot.h"
 #include "widgets/plots/ticks.h"
 #include "widgets/plots/upright_scale.h"
@@ -84,8 +83,7 @@ void CompareMaps::show_sides(const CompareSides& sides) {
         if (side.study->has_maps(side.site)) {
             auto& map = i == 0 ? next.difference.left : next.difference.right;
             map = take(side.study->weights_map(s, side.site, side.head));
-            if (const auto* implicit = dynamic_cast<const maps::ImplicitMap*>(map.get()))
-                next.coefficients[i] = static_cast<double>(implicit->most());
+            if (map && !std::isnan(map->most())) next.coefficients[i] = static_cast<double>(map->most());
         }
         if (!logits) continue;
         if (const auto largest = take(largest_logit(*side.study, s, side.site, side.head)))
