@@ -193,6 +193,18 @@ TEST_CASE("A recurrent layer has a mean over sequences and words", "[figures][im
     CHECK(sample.make("text", row).panels.size() == 1);
 }
 
+TEST_CASE("The radar of a recurrent layer has entropy and concentration", "[figures][implicit]") {
+    const Sample sample;
+    const auto figure = sample.make("radar", {});
+    CHECK(noted(figure, "Recurrent layers have H and C"));
+    const auto& radar = std::get<Radar>(figure.panels.at(tests::kRecurrentSite).content);
+    CHECK(radar.nothing.empty());
+    CHECK(std::isfinite(radar.series.at(0).values.at(0)));
+    CHECK(std::isfinite(radar.series.at(0).values.at(1)));
+    CHECK(std::isnan(radar.series.at(0).values.at(7)));
+    CHECK(std::get<Radar>(figure.panels.at(4).content).nothing == "no attention matrix");
+}
+
 TEST_CASE("Implicit matrices are subtracted, from each other and from weights", "[figures][implicit][difference]") {
     const Sample sample;
     tests::RecurrentSample other;
