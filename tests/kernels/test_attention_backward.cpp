@@ -498,7 +498,9 @@ void check(const AttentionCase& c) {
             offset.add(book.d_offset.value, book.d_offset.size);
             undecided += book.undecided;
         }
-        REQUIRE(undecided <= 1 + s.batch * s.queries / 100);
+        // Of elastic weights any pair may be near the cut: by as much as a weight is wrong, where they lie evenly.
+        const double pairs = static_cast<double>(c.rule.offsets.empty() ? 0 : s.batch * s.queries * s.keys);
+        REQUIRE(undecided <= 1 + s.batch * s.queries / 100 + static_cast<std::int64_t>(4.0 * error * pairs));
         const double d_sink = double{found.sinks[static_cast<std::size_t>(h)]};
         if (c.rule.sink_logits.empty())
             REQUIRE(d_sink == double{kCanary});
