@@ -7,6 +7,7 @@
 #include "core/mixers/guided.h"
 #include "core/mixers/kimi_delta.h"
 #include "core/mixers/latent.h"
+#include "core/mixers/lazy.h"
 #include "core/mixers/lightning.h"
 #include "core/mixers/linear_attention.h"
 #include "core/mixers/mamba2.h"
@@ -79,6 +80,7 @@ const Entry kMixers[] = {
     {&kLightning, make<LightningMixer>},
     {&kKimiDelta, make_kimi_delta},
     {&kMamba2, make_mamba2},
+    {&kLazy, make<LazyMixer>},
     {&kShortConvolution, make<ShortConvolutionMixer>},
     {&kSideBySide, make<SideBySideMixer>},
     {&kSelectiveScan, make<SelectiveScanMixer>},

@@ -8,7 +8,7 @@ from pathlib import Path
 import safetensors.torch
 import torch
 
-from native_oracle import GLA_RANK, RECURRENT, recurrent_sizes
+from native_oracle import GLA_RANK, LAZY, RECURRENT, recurrent_sizes
 from random_models import Case, with_options
 
 ATTENTIVE = ("standard", "approximate", "non_approximate", "rnd_emb_qk", "fixed_seq_qk", "static_emb_qk")
@@ -59,6 +59,12 @@ def shapes(config):
             names[f"{own}{part}_proj.weight"] = (rows, d)
             if config["attention_bias"]:
                 names[f"{own}{part}_proj.bias"] = (rows,)
+        if mixer == "lazy":
+            options = LAZY | config["mixers"].get("lazy", {})
+            if options["distance_bias"]:
+                names[own + "distance_bias"] = (config["num_attention_heads"], options["window"])
+            if options["normaliser"] == "elastic" and options["offset"] != "fixed":
+                names[own + "offset"] = (config["num_attention_heads"],)
         if config["qk_norm"]:
             names |= {own + "q_norm.weight": (config["head_dim"],), own + "k_norm.weight": (config["head_dim"],)}
     if "rnd_emb_qk" in config["layers"]:
@@ -122,7 +128,10 @@ def values(config, seed, gain):
                 tensors[name] *= gain
         elif len(shape) == 1:
             # Rates and steps such that states last for a few tokens, and for many.
-            tensors[name] = {"A_log": noise, "dt_bias": 2 * noise - 1}.get(name.split(".")[-1], 0.2 * noise)
+            tensors[name] = {"A_log": noise, "dt_bias": 2 * noise - 1,
+                             "offset": 0.4 * noise - 0.8}.get(name.split(".")[-1], 0.2 * noise)
+        elif "distance_bias" in name:
+            tensors[name] = 0.5 * noise
         elif "conv1d" in name:
             tensors[name] = noise / shape[2] ** 0.5
         elif "embed" in name or "guide" in name:
@@ -171,7 +180,9 @@ def drawn(folder, seed, mixer):
         tie_word_embeddings=draw.random() < 0.5, rope_theta=draw.choice((100.0, 5000.0)),
         dtype=draw.choice((torch.float32, torch.bfloat16, torch.float16)), shards=draw.choice((1, 3)),
         gain=draw.choice((1.0, 1.5, 3.0)),
-        mixers={"approximate": draw.choice(APPROXIMATE[:1])} | {name: drawn_options(draw, name) for name in RECURRENT})
+        mixers={"approximate": draw.choice(APPROXIMATE[:1])} | {name: drawn_options(draw, name) for name in RECURRENT}
+        | ({"lazy": {"window": draw.choice((1, 40, 512)), "offset": draw.choice(("per_length", "constant", "fixed"))}}
+           if mixer == "lazy" else {}))
 
 
 def drawn_options(draw, mixer):
@@ -215,7 +226,7 @@ def cases():
     few = (1, 65, 130)
     layouts = ("even", "odd", "top", "middle", "bottom", "quarter", "first", "last", "bilateral")
     listed = []
-    for number, mixer in enumerate((*MIXERS, *RECURRENT)):
+    for number, mixer in enumerate((*MIXERS, *RECURRENT, "lazy")):
         mixed = [mixer if layer % 2 == 0 else "standard" for layer in range(3)]
         uniform = [mixer] * 3
         layout = layouts[number % len(layouts)]
@@ -254,6 +265,18 @@ def cases():
              hidden_size=20, head_dim=10, num_attention_heads=2, num_key_value_heads=2)
         for layout, mixer in zip(layouts, ("rnd_emb_qk", "non_approximate", "static_emb_qk", "mlp", "fixed_seq_qk",
                                            "approximate", "rnd_emb_qk", "non_approximate", "static_emb_qk"))
+    ]
+    listed += [
+        case(f"lazy-{name}", ["lazy", "standard", "lazy"], few, gain=2.5, mixers={"lazy": options})
+        for name, options in {
+            "no-bias": dict(distance_bias=False), "small-window": dict(window=16), "constant": dict(offset="constant"),
+            "fixed": dict(offset="fixed", window=100), "softmax": dict(normaliser="softmax"),
+            "sparsemax": dict(normaliser="sparsemax"), "entmax": dict(normaliser="entmax"),
+            "entmax-no-bias": dict(normaliser="entmax", distance_bias=False)}.items()
+    ]
+    listed += [
+        case("lazy-loud", ["lazy"], (7, 40), gain=20.0),
+        case("lazy-groups-norms", ["lazy"] * 2, few, num_key_value_heads=2, qk_norm=True, attention_bias=False),
     ]
     sparse = {"mixers": {"standard": {"normaliser": "sparsemax"}}}
     listed += [

@@ -3,6 +3,7 @@
 #include "core/mixers/types/gated_deltanet.h"
 #include "core/mixers/types/guided.h"
 #include "core/mixers/types/kimi_delta.h"
+#include "core/mixers/types/lazy.h"
 #include "core/mixers/types/lightning.h"
 #include "core/mixers/types/linear_attention.h"
 #include "core/mixers/types/mamba2.h"
@@ -16,10 +17,22 @@ namespace headscope::mixers {
 
 // A new mixer's line; what computes has its own in core/mixers/registry.cpp.
 const std::vector<const MixerType*>& known_types() {
-    static const std::vector<const MixerType*> types{
-        &kStandard,        &kMlp,           &kApproximate, &kNonApproximate, &kRandomGuide, &kFixedGuide,
-        &kStaticEmbedding, &kGatedDeltaNet, &kDeltaNet,    &kRetNet,         &kGla,         &kNatsl,
-        &kLightning,       &kKimiDelta,     &kMamba2};
+    static const std::vector<const MixerType*> types{&kStandard,
+                                                     &kMlp,
+                                                     &kApproximate,
+                                                     &kNonApproximate,
+                                                     &kRandomGuide,
+                                                     &kFixedGuide,
+                                                     &kStaticEmbedding,
+                                                     &kGatedDeltaNet,
+                                                     &kDeltaNet,
+                                                     &kRetNet,
+                                                     &kGla,
+                                                     &kNatsl,
+                                                     &kLightning,
+                                                     &kKimiDelta,
+                                                     &kMamba2,
+                                                     &kLazy};
     return types;
 }
 

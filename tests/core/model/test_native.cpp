@@ -79,6 +79,10 @@ const std::vector<std::pair<std::string, nlohmann::json>> kOptions{
      {{"mixers",
        {{"kda",
          {{"num_heads", 2}, {"head_dim", 3}, {"expand_v", 2.0}, {"conv_size", 1}, {"allow_neg_eigval", true}}}}}}},
+    {"a short window, constant offsets",
+     {{"mixers", {{"lazy", {{"window", 3}, {"offset", "constant"}, {"offset_init", -0.3}}}}}}},
+    {"a fixed offset, no bias", {{"mixers", {{"lazy", {{"distance_bias", false}, {"offset", "fixed"}}}}}}},
+    {"entmax", {{"mixers", {{"lazy", {{"normaliser", "entmax"}, {"window", 5}}}}}}},
     {"no rotary positions, tied", {{"rotary", false}, {"tie_word_embeddings", true}}},
 };
 
@@ -139,6 +143,8 @@ TEST_CASE("Native models of every mixer are what the oracle says", "[native][gol
     compare("native-deltanet-plain");
     compare("native-mamba2-alone");
     compare("native-standard-sparsemax");
+    for (const char* ablation : {"small-window", "no-bias", "constant", "fixed", "softmax", "sparsemax", "entmax"})
+        compare(std::string("native-lazy-") + ablation);
 }
 
 TEST_CASE("A text read in pieces is the text read at once, for every mixer and option", "[native][decoding]") {
@@ -266,7 +272,8 @@ TEST_CASE("Gradients in bfloat16 are those of float64 to its eight bits", "[nati
     }
 }
 
-TEST_CASE("All mixers without a state have the same number of parameters but for the guide", "[native]") {
+TEST_CASE("All mixers without a state have the same number of parameters but for the guide and biases by distance",
+          "[native]") {
     const auto count = [](const std::string& mixer, const nlohmann::json& options) {
         nlohmann::json config = native_config({mixer, mixer, mixer}, options);
         config["attention_bias"] = options.value("attention_bias", false);
@@ -277,9 +284,11 @@ TEST_CASE("All mixers without a state have the same number of parameters but for
         INFO(mixer);
         // The maps of `mlp` have neither biases nor norms.
         const std::int64_t more = mixer == "mlp" ? 0 : 3 * 3 * 12;
+        // Of three heads, 512 distances and an offset each.
+        const std::int64_t learned = mixer == "lazy" ? 3 * 3 * 513 : 0;
         if (!is_recurrent(mixer)) {
-            CHECK(count(mixer, {{"qk_norm", false}}) == standard);
-            CHECK(count(mixer, {{"attention_bias", true}}) == standard + more);
+            CHECK(count(mixer, {{"qk_norm", false}}) == standard + learned);
+            CHECK(count(mixer, {{"attention_bias", true}}) == standard + more + learned);
         }
         const auto made = Trainable::create(native_config({mixer, mixer}).dump(), 1, at::kFloat);
         std::int64_t trained = 0, given = 0;
