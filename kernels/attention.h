@@ -47,6 +47,7 @@ enum class Normaliser : std::uint8_t {
     taylor_diagonal,            ///< t2 = scale^2 / 2 * sum over c of (q_c k_c)^2: weights may be negative
     taylor_per_order,           ///< A = 1 / n + s / sum s + t2 / sum t2: rows sum to 3, and sum s may cross 0
     taylor_diagonal_per_order,  ///< both: Eq. 14-17 to the letter
+    sigmoid,                    ///< A = 1 / (1 + e^-s), each weight for itself: rows sum to anything
 };
 
 /// What a score gets for a relative position beyond the table of distance biases.
@@ -155,7 +156,7 @@ struct Statistics {
     std::vector<float> thumbnail_mean, thumbnail_maximum;
     /// [B, H, Lq], always filled: what turns a score into a weight. softmax: the natural-log normaliser
     /// (A = exp(s - c)); sparsemax: the threshold (A = max(s - c, 0)); Taylor: the denominator (A = (1 + s + t2) / c),
-    /// per order that of the second (c = sum t2). +inf for a row that sees no key.
+    /// per order that of the second (c = sum t2); sigmoid: 0. +inf for a row that sees no key.
     std::vector<float> row_constant;
     std::vector<float> query_entropy, query_square_sum, query_sink, query_mean_distance;  ///< [B, H, Lq], per_query
 };

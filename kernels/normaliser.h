@@ -18,18 +18,20 @@ namespace headscope::kernels {
 enum class Sweep : std::uint8_t {
     online,  ///< sums over key blocks that move with the row's maximum
     sums,    ///< sums over key blocks that do not depend on it
-    panel    ///< a search on the whole row of scores
+    panel,   ///< a search on the whole row of scores
+    none     ///< there are none: a weight is a function of its own score
 };
 
 /// What the backward pass subtracts from d loss / d A, before it multiplies by the slope:
 /// d loss / d s_j = slope_j (dA_j - mean).
 enum class RowMean : std::uint8_t {
     none,    ///< there is no fused backward pass
+    zero,    ///< nothing: a weight is a function of its own score, and the slope that function's
     output,  ///< sum of A dA = O . dO; A is a term of s over the sum of the terms. Slope: d term / d s over the sum
     slopes   ///< sum of slope dA / sum of slope; A = f(s - threshold), and rows sum to 1. Slope: f'
 };
 
-enum class Terms : std::uint8_t { exponential, threshold, taylor };
+enum class Terms : std::uint8_t { exponential, threshold, taylor, sigmoid };
 
 struct NormaliserTraits {
     Normaliser normaliser;
@@ -44,13 +46,13 @@ struct NormaliserTraits {
     /// from the first key on, and a score the dot product alone.
     constexpr bool is_signed() const { return diagonal || per_order; }
     /// Sink logits and block visibility can be joined with it.
-    constexpr bool takes_sinks_and_blocks() const { return terms != Terms::taylor; }
+    constexpr bool takes_sinks_and_blocks() const { return terms != Terms::taylor && terms != Terms::sigmoid; }
     /// O is found in one pass, without row constants beforehand.
     constexpr bool one_pass() const { return sweep != Sweep::panel && !is_signed(); }
     constexpr bool trains() const { return row_mean != RowMean::none; }
 };
 
-inline constexpr std::array<NormaliserTraits, 6> kNormalisers{{
+inline constexpr std::array<NormaliserTraits, 7> kNormalisers{{
     {Normaliser::softmax, "softmax", Terms::exponential, Sweep::online, RowMean::output},
     {Normaliser::sparsemax, "sparsemax", Terms::threshold, Sweep::panel, RowMean::slopes},
     {Normaliser::taylor, "taylor", Terms::taylor, Sweep::sums, RowMean::output},
@@ -58,6 +60,7 @@ inline constexpr std::array<NormaliserTraits, 6> kNormalisers{{
     {Normaliser::taylor_per_order, "taylor_per_order", Terms::taylor, Sweep::sums, RowMean::none, false, true},
     {Normaliser::taylor_diagonal_per_order, "taylor_diagonal_per_order", Terms::taylor, Sweep::sums, RowMean::none,
      true, true},
+    {Normaliser::sigmoid, "sigmoid", Terms::sigmoid, Sweep::none, RowMean::zero},
 }};
 
 /// Of a value that the table has: checks of rules refuse others (find_normaliser, check_attention).

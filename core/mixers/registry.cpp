@@ -19,6 +19,7 @@
 #include "core/mixers/side_by_side.h"
 #include "core/mixers/standard.h"
 #include "core/mixers/static_emb_qk.h"
+#include "core/mixers/streaming_llm.h"
 #include "core/mixers/types/guided.h"
 
 namespace headscope::mixers {
@@ -31,10 +32,14 @@ Made make(const MixerType&, const model::ModelConfig& config, std::int64_t layer
     return std::make_unique<M>(config, layer);
 }
 
-Made make_standard(const MixerType&, const model::ModelConfig& config, std::int64_t layer) {
+Made make_standard(const MixerType& type, const model::ModelConfig& config, std::int64_t layer) {
     if (config.key_value_rank > 0) return std::make_unique<LatentMixer>(config);
     if (config.differential) return std::make_unique<DifferentialMixer>(config, layer);
-    return std::make_unique<StandardMixer>(config, layer);
+    return std::make_unique<StandardMixer>(type, config, layer);
+}
+
+Made make_like_standard(const MixerType& type, const model::ModelConfig& config, std::int64_t layer) {
+    return std::make_unique<StandardMixer>(type, config, layer);
 }
 
 Made make_guided(const MixerType& type, const model::ModelConfig& config, std::int64_t) {
@@ -79,6 +84,10 @@ const Entry kMixers[] = {
     {&kLightning, make<LightningMixer>},
     {&kKimiDelta, make_kimi_delta},
     {&kMamba2, make_mamba2},
+    {&kSigmoid, make_like_standard},
+    {&kAlibi, make_like_standard},
+    {&kSinkLogits, make_like_standard},
+    {&kStreamingLlm, make<StreamingMixer>},
     {&kShortConvolution, make<ShortConvolutionMixer>},
     {&kSideBySide, make<SideBySideMixer>},
     {&kSelectiveScan, make<SelectiveScanMixer>},

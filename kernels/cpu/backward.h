@@ -60,6 +60,8 @@ template <>
 void backward_pass<Normaliser::sparsemax>(const BackwardTask& task);
 template <>
 void backward_pass<Normaliser::taylor>(const BackwardTask& task);
+template <>
+void backward_pass<Normaliser::sigmoid>(const BackwardTask& task);
 
 /// to (+)= from, [rows, size] of one head, float32 `from` with rows side by side.
 struct AddPartsTask {

@@ -7,6 +7,7 @@
 #define HEADSCOPE_KERNELS_CPU_NORMALISERS_INL_H
 #endif
 
+#include "kernels/cpu/normaliser_sigmoid-inl.h"
 #include "kernels/cpu/normaliser_softmax-inl.h"
 #include "kernels/cpu/normaliser_sparsemax-inl.h"
 #include "kernels/cpu/normaliser_taylor-inl.h"
@@ -30,6 +31,8 @@ HWY_INLINE void RunNormaliser(const Task& task) {
             return Pass<TaylorPerOrder>::Run(task);
         case Normaliser::taylor_diagonal_per_order:
             return Pass<TaylorDiagonalPerOrder>::Run(task);
+        case Normaliser::sigmoid:
+            return Pass<SigmoidWeights>::Run(task);
     }
 }
 

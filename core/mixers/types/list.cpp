@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/mixers/types/alibi.h"
 #include "core/mixers/types/approximate.h"
 #include "core/mixers/types/gated_deltanet.h"
 #include "core/mixers/types/guided.h"
@@ -9,8 +10,11 @@
 #include "core/mixers/types/mlp.h"
 #include "core/mixers/types/natsl.h"
 #include "core/mixers/types/non_approximate.h"
+#include "core/mixers/types/sigmoid.h"
+#include "core/mixers/types/sink_logits.h"
 #include "core/mixers/types/standard.h"
 #include "core/mixers/types/static_emb_qk.h"
+#include "core/mixers/types/streaming_llm.h"
 
 namespace headscope::mixers {
 
@@ -19,7 +23,8 @@ const std::vector<const MixerType*>& known_types() {
     static const std::vector<const MixerType*> types{
         &kStandard,        &kMlp,           &kApproximate, &kNonApproximate, &kRandomGuide, &kFixedGuide,
         &kStaticEmbedding, &kGatedDeltaNet, &kDeltaNet,    &kRetNet,         &kGla,         &kNatsl,
-        &kLightning,       &kKimiDelta,     &kMamba2};
+        &kLightning,       &kKimiDelta,     &kMamba2,      &kSigmoid,        &kAlibi,       &kSinkLogits,
+        &kStreamingLlm};
     return types;
 }
 
