@@ -132,6 +132,10 @@ public:
                 score[index(j)] = score_of(rule, h, i, j, dot);
                 largest = std::max(largest, score[index(j)]);
             }
+            if (rule.normaliser == Normaliser::sigmoid) {
+                sigmoid_row(i, score, seen, gradient);
+                continue;
+            }
             if (rule.normaliser == Normaliser::sparsemax) {
                 sparsemax_row(i, score, seen, gradient);
                 continue;
@@ -179,6 +183,26 @@ public:
     int undecided = 0;  ///< rows with a score that rounding may put on either side of the threshold
 
 private:
+    /// d score = A (1 - A) dA, each pair for itself. 1 - A is as wrong as 1.
+    void sigmoid_row(std::int64_t i, const std::vector<double>& score, const std::vector<bool>& seen,
+                     const Values& gradient) {
+        const std::int64_t g = h_ / (s_.heads / s_.key_heads);
+        for (std::int64_t j = 0; j < s_.keys; ++j) {
+            if (!seen[index(j)]) continue;
+            const double a = 1.0 / (1.0 + std::exp(-score[index(j)]));
+            const double share = c_.rule.soft_cap > 0.0 ? score[index(j)] / c_.rule.soft_cap : 0.0;
+            const double moved = a * c_.rule.scale * (1.0 - share * share);
+            Sum d_weight;
+            for (std::int64_t x = 0; x < s_.value_size; ++x) {
+                const double term = double{gradient.data[gradient.at(b_, h_, i, x)]} * double{c_.get('v', b_, g, j, x)};
+                d_weight.add(term, std::abs(term));
+            }
+            weight[cell(i, j)] = weight_size[cell(i, j)] = a;
+            slope[cell(i, j)] = moved * (1.0 - a) * d_weight.value;
+            slope_size[cell(i, j)] = moved * d_weight.size;
+        }
+    }
+
     /// d score = (dA - its mean over the support) on the support, where the sink logit counts with a dA of 0.
     void sparsemax_row(std::int64_t i, const std::vector<double>& score, const std::vector<bool>& seen,
                        const Values& gradient) {
@@ -466,6 +490,21 @@ std::vector<Option> options() {
          }},
         {"queries later", [](AttentionCase& c) { c.rule.query_offset = 21; }},
         {"queries earlier than all keys", [](AttentionCase& c) { c.rule.query_offset = -10; }},
+        {"sigmoid",
+         [](AttentionCase& c) {
+             c.rule.normaliser = Normaliser::sigmoid;
+             c.rule.distance_bias.assign(static_cast<std::size_t>(c.shape().heads), -0.75F);
+             c.rule.bias_length = 1;
+         }},
+        {"sharp sigmoid in a window with first keys, soft cap, padding that holds NaN",
+         [](AttentionCase& c) {
+             c.rule.normaliser = Normaliser::sigmoid;
+             c.rule.window_left = 20;
+             c.rule.first_keys = 3;
+             c.rule.scale *= 6.0;
+             c.rule.soft_cap = 2.5;
+             padding_of_nan(c);
+         }},
         {"Taylor weights, sharp",
          [](AttentionCase& c) {
              c.rule.normaliser = Normaliser::taylor;
@@ -667,6 +706,16 @@ TEST_CASE("sparsemax gradients agree where keys are shared out, for odd lengths 
     check(make({2, 4, 2, 129, 129, 20, 20}, *sparsemax, ElementType::bfloat16));
 }
 
+TEST_CASE("sigmoid gradients agree where keys are shared out, for odd lengths and in bfloat16", "[backward]") {
+    const std::vector<Option> all = options();
+    const auto sigmoid =
+        std::find_if(all.begin(), all.end(), [](const Option& option) { return option.first == "sigmoid"; });
+    REQUIRE(sigmoid != all.end());
+    for (const std::int64_t length : {1, 2, 63, 64, 65, 200}) check(make({2, 6, 3, length, length, 20, 12}, *sigmoid));
+    check(make({1, 2, 1, 65, 1700, 8, 8}, *sigmoid));
+    check(make({2, 4, 2, 129, 129, 20, 20}, *sigmoid, ElementType::bfloat16));
+}
+
 TEST_CASE("gradients have the same bits for every thread count, also where keys are shared out", "[backward]") {
     for (const Shape& shape : {Shape{2, 4, 2, 150, 150, 16, 16}, Shape{1, 2, 1, 900, 1700, 8, 8}}) {
         AttentionCase c = make(shape, options()[1]);
@@ -708,6 +757,6 @@ TEST_CASE("the training passes refuse what they do not know", "[backward]") {
                       Catch::Contains("[blocks] expected a rule with visible blocks"));
     c.rule.normaliser = Normaliser::taylor_diagonal;
     CHECK_THROWS_WITH(attention_forward(c.input(), found.output.view(), rows),
-                      Catch::Contains("[normaliser] expected softmax, sparsemax or taylor: ") &&
+                      Catch::Contains("[normaliser] expected softmax, sparsemax, taylor or sigmoid: ") &&
                           Catch::Contains("found taylor_diagonal"));
 }

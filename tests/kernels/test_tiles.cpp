@@ -56,6 +56,7 @@ Score score_at(const AttentionInput& input, std::int64_t b, std::int64_t h, std:
 }
 
 double weight_at(const ScoreRule& rule, double score, double constant) {
+    if (rule.normaliser == Normaliser::sigmoid) return 1.0 / (1.0 + std::exp(-score));
     return rule.normaliser == Normaliser::softmax ? std::exp(score - constant) : std::max(score - constant, 0.0);
 }
 
@@ -134,6 +135,9 @@ void check_rectangle(const AttentionInput& input, const std::vector<float>& cons
             REQUIRE(std::abs(weight - expected.value) <= expected.error);
             continue;
         }
+        if (rule.normaliser == Normaliser::sigmoid)
+            REQUIRE(constants.at(
+                        static_cast<std::size_t>((at.b * input.query.heads + at.h) * input.query.length + i)) == 0.0F);
         const double constant =
             constants[static_cast<std::size_t>((at.b * input.query.heads + at.h) * input.query.length + i)];
         const double expected = weight_at(rule, score.value, constant);
