@@ -8,7 +8,7 @@ from pathlib import Path
 import safetensors.torch
 import torch
 
-from native_oracle import GLA_RANK, RECURRENT, recurrent_sizes
+from native_oracle import BASELINES, GLA_RANK, RECURRENT, recurrent_sizes
 from random_models import Case, with_options
 
 ATTENTIVE = ("standard", "approximate", "non_approximate", "rnd_emb_qk", "fixed_seq_qk", "static_emb_qk")
@@ -59,6 +59,8 @@ def shapes(config):
             names[f"{own}{part}_proj.weight"] = (rows, d)
             if config["attention_bias"]:
                 names[f"{own}{part}_proj.bias"] = (rows,)
+        if mixer == "sink_logits":
+            names[own + "sinks"] = (config["num_attention_heads"],)
         if config["qk_norm"]:
             names |= {own + "q_norm.weight": (config["head_dim"],), own + "k_norm.weight": (config["head_dim"],)}
     if "rnd_emb_qk" in config["layers"]:
@@ -122,7 +124,7 @@ def values(config, seed, gain):
                 tensors[name] *= gain
         elif len(shape) == 1:
             # Rates and steps such that states last for a few tokens, and for many.
-            tensors[name] = {"A_log": noise, "dt_bias": 2 * noise - 1}.get(name.split(".")[-1], 0.2 * noise)
+            tensors[name] = {"A_log": noise, "dt_bias": 2 * noise - 1, "sinks": 2 * noise}.get(name.split(".")[-1], 0.2 * noise)
         elif "conv1d" in name:
             tensors[name] = noise / shape[2] ** 0.5
         elif "embed" in name or "guide" in name:
@@ -171,7 +173,10 @@ def drawn(folder, seed, mixer):
         tie_word_embeddings=draw.random() < 0.5, rope_theta=draw.choice((100.0, 5000.0)),
         dtype=draw.choice((torch.float32, torch.bfloat16, torch.float16)), shards=draw.choice((1, 3)),
         gain=draw.choice((1.0, 1.5, 3.0)),
-        mixers={"approximate": draw.choice(APPROXIMATE[:1])} | {name: drawn_options(draw, name) for name in RECURRENT})
+        mixers={"approximate": draw.choice(APPROXIMATE[:1])} | {name: drawn_options(draw, name) for name in RECURRENT}
+        | {"sigmoid": {"bias": draw.choice((-3.0, 0.0, 1.5))},
+           "streaming_llm": {"first": draw.choice((0, 1, 5)), "window": draw.choice((1, 8, 40)),
+                             "positions": draw.choice(("text", "cache"))}})
 
 
 def drawn_options(draw, mixer):
@@ -215,7 +220,7 @@ def cases():
     few = (1, 65, 130)
     layouts = ("even", "odd", "top", "middle", "bottom", "quarter", "first", "last", "bilateral")
     listed = []
-    for number, mixer in enumerate((*MIXERS, *RECURRENT)):
+    for number, mixer in enumerate((*MIXERS, *RECURRENT, *BASELINES)):
         mixed = [mixer if layer % 2 == 0 else "standard" for layer in range(3)]
         uniform = [mixer] * 3
         layout = layouts[number % len(layouts)]
@@ -232,6 +237,16 @@ def cases():
             case(f"{mixer}-even-skipped", mixed, (65, 2), skip=replaced),
             Case(f"native-{mixer}-drawn", with_options(drawn, mixer=mixer), lengths=(65, 130, 1)),
         ]
+    listed += [
+        case(f"streaming_llm-{first}-{window}-{positions}", ["streaming_llm", "standard", "streaming_llm"], few,
+             num_key_value_heads=2, mixers={"streaming_llm": dict(first=first, window=window, positions=positions)})
+        for first, window in ((4, 16), (0, 1), (1, 64)) for positions in ("text", "cache")
+    ]
+    listed += [
+        case("alibi-five-heads", ["alibi"] * 2, few, num_attention_heads=5, num_key_value_heads=1),
+        case("sigmoid-no-bias", ["sigmoid"] * 2, few, mixers={"sigmoid": {"bias": 0.0}}),
+        *(case(f"{mixer}-loud", [mixer], (7, 40), gain=60.0) for mixer in BASELINES),
+    ]
     small = dict(num_heads=3, head_dim=8, expand_v=1.5, num_softmax_heads=6, chunk_size=8)
     listed += [
         case(f"natsl-{name}", ["natsl", "standard", "natsl"], few, mixers={"natsl": small | options})

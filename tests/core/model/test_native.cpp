@@ -4,6 +4,7 @@
 #include "tests/catch_with_torch.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <ATen/ops/full.h>
 
@@ -77,6 +78,11 @@ const std::vector<std::pair<std::string, nlohmann::json>> kOptions{
      {{"mixers",
        {{"kda",
          {{"num_heads", 2}, {"head_dim", 3}, {"expand_v", 2.0}, {"conv_size", 1}, {"allow_neg_eigval", true}}}}}}},
+    {"another bias", {{"mixers", {{"sigmoid", {{"bias", 0.5}}}}}}},
+    {"a small window", {{"mixers", {{"streaming_llm", {{"first", 2}, {"window", 5}}}}}}},
+    {"positions in the cache, shared keys",
+     {{"num_key_value_heads", 1},
+      {"mixers", {{"streaming_llm", {{"first", 2}, {"window", 5}, {"positions", "cache"}}}}}}},
     {"no rotary positions, tied", {{"rotary", false}, {"tie_word_embeddings", true}}},
 };
 
@@ -134,6 +140,8 @@ TEST_CASE("Native models of every mixer are what the oracle says", "[native][gol
         compare(std::string("native-") + mixer + "-options");
     for (const char* ablation : {"softmax-inside", "linear-inside", "kept-whole", "one-norm", "no-weights"})
         compare(std::string("native-natsl-") + ablation);
+    for (const char* baseline : {"sigmoid-bias", "alibi-six-heads", "streaming-llm-text", "streaming-llm-cache"})
+        compare(std::string("native-") + baseline);
     compare("native-deltanet-plain");
     compare("native-mamba2-alone");
     compare("native-standard-sparsemax");
@@ -251,9 +259,10 @@ TEST_CASE("All mixers without a state have the same number of parameters but for
         INFO(mixer);
         // The maps of `mlp` have neither biases nor norms.
         const std::int64_t more = mixer == "mlp" ? 0 : 3 * 3 * 12;
+        const std::int64_t own = mixer == "sink_logits" ? 3 * 3 : 0;
         if (!is_recurrent(mixer)) {
-            CHECK(count(mixer, {{"qk_norm", false}}) == standard);
-            CHECK(count(mixer, {{"attention_bias", true}}) == standard + more);
+            CHECK(count(mixer, {{"qk_norm", false}}) == standard + own);
+            CHECK(count(mixer, {{"attention_bias", true}}) == standard + own + more);
         }
         const auto made = Trainable::create(native_config({mixer, mixer}).dump(), 1, at::kFloat);
         std::int64_t trained = 0, given = 0;
@@ -319,4 +328,70 @@ TEST_CASE("Sizes of a mixer with a state that do not fit are refused by their op
     refuses("kda", {{"expand_v", 0.3}}, ErrorCode::mismatch, "kda.expand_v");
     refuses("retnet", {{"use_gate", false}}, ErrorCode::unsupported, "retnet",
             {{"rope_scaling", {{"rope_type", "dynamic"}, {"factor", 2.0}}}});
+}
+
+TEST_CASE("A configuration that says no bias has sigmoid attention's own, and keeps it", "[native]") {
+    const auto bias_of = [](const nlohmann::json& config) {
+        const auto made = Trainable::create(config.dump(), 1, at::kFloat);
+        return nlohmann::json::parse(made->config_json()).at("mixers").at("sigmoid").at("bias").get<double>();
+    };
+    CHECK(bias_of(native_config({"sigmoid"})) == -std::log(320.0));
+    CHECK(bias_of(native_config({"sigmoid"}, {{"mixers", {{"sigmoid", nlohmann::json::object()}}}})) ==
+          -std::log(320.0));
+    CHECK(bias_of(native_config({"sigmoid"}, {{"mixers", {{"sigmoid", {{"bias", 0.0}}}}}})) == 0.0);
+}
+
+TEST_CASE("A cache of StreamingLLM holds its first tokens and its window, and not the text", "[native][decoding]") {
+    for (const char* positions : {"text", "cache"}) {
+        INFO(positions);
+        const nlohmann::json options = {
+            {"mixers", {{"streaming_llm", {{"first", 2}, {"window", 5}, {"positions", positions}}}}}};
+        const auto trainable = Trainable::create(native_config({"streaming_llm"}, options).dump(), 1, at::kFloat);
+        const auto bytes_after = [&](std::int64_t length) {
+            const auto cache = trainable->model().new_cache();
+            model::ForwardOptions forward;
+            forward.cache = cache.get();
+            const at::Tensor ids = some_tokens(1, length).ids;
+            for (std::int64_t i = 0; i < length; ++i)
+                trainable->model().forward({ids.narrow(1, i, 1), {}, {}}, forward);
+            return cache->bytes();
+        };
+        CHECK(bytes_after(300) <= 2 * bytes_after(60));
+    }
+}
+
+TEST_CASE("StreamingLLM sees the first keys and the window, and what it sees moves it", "[native]") {
+    const nlohmann::json options = {
+        {"mixers", {{"streaming_llm", {{"first", 1}, {"window", 3}, {"positions", "cache"}}}}}};
+    const auto trainable = Trainable::create(native_config({"streaming_llm"}, options).dump(), 1, at::kDouble);
+    const at::Tensor ids = some_tokens(1, 9).ids;
+    const at::Tensor before = trainable->model().forward({ids, {}, {}});
+    for (std::int64_t place = 0; place < 8; ++place) {
+        INFO(place);
+        const at::Tensor other = ids.clone();
+        other[0][place].fill_((ids[0][place].item<std::int64_t>() + 1) % 29);
+        const at::Tensor after = trainable->model().forward({other, {}, {}});
+        const bool moved = largest_difference(before.narrow(1, 8, 1), after.narrow(1, 8, 1)) > 1e-9;
+        CHECK(moved == (place < 1 || 8 - place < 3));
+    }
+}
+
+TEST_CASE("Sink logits are trained, and take no weight decay", "[native][gradients]") {
+    const auto made = Trainable::create(native_config({"sink_logits"}).dump(), 1, at::kFloat);
+    const model::Parameter* sinks = test::find_parameter(*made, "model.layers.0.self_attn.sinks");
+    REQUIRE(sinks != nullptr);
+    CHECK(sinks->trained);
+    CHECK_FALSE(sinks->decays);
+    CHECK(sinks->value.abs().max().item<double>() == 0);
+    test::next_token_loss(*made, some_tokens(2, 9)).backward();
+    const std::int64_t first = sinks->value.storage_offset();
+    for (std::int64_t h = 0; h < 3; ++h) CHECK(made->gradients()[first + h].item<double>() != 0);
+}
+
+TEST_CASE("Positions in the cache are refused where angles depend on the text's length", "[native]") {
+    nlohmann::json config = native_config({"streaming_llm"});
+    config["mixers"]["streaming_llm"]["positions"] = "cache";
+    config["rope_scaling"] = {{"rope_type", "dynamic"}, {"factor", 2.0}};
+    CHECK_THROWS_MATCHES(Trainable::create(config.dump(), 1, at::kFloat), Error,
+                         test::IsError(ErrorCode::unsupported, "mixers.streaming_llm.positions"));
 }
