@@ -5,6 +5,7 @@
 #include "core/mixers/differential.h"
 #include "core/mixers/gated_deltanet.h"
 #include "core/mixers/guided.h"
+#include "core/mixers/head_variants.h"
 #include "core/mixers/kimi_delta.h"
 #include "core/mixers/latent.h"
 #include "core/mixers/lightning.h"
@@ -62,6 +63,10 @@ Made make_mamba2(const MixerType&, const model::ModelConfig& config, std::int64_
     return std::make_unique<Mamba2Mixer>(config);
 }
 
+Made make_head_variant(const MixerType& type, const model::ModelConfig& config, std::int64_t) {
+    return std::make_unique<HeadVariantMixer>(type, config);
+}
+
 struct Entry {
     const MixerType* type;
     Made (*make)(const MixerType&, const model::ModelConfig&, std::int64_t layer);
@@ -88,6 +93,12 @@ const Entry kMixers[] = {
     {&kAlibi, make_like_standard},
     {&kSinkLogits, make_like_standard},
     {&kStreamingLlm, make<StreamingMixer>},
+    {&kSingleHead, make_head_variant},
+    {&kMultiQuery, make_head_variant},
+    {&kSharedKeyValue, make_head_variant},
+    {&kElAttention, make_head_variant},
+    {&kHeadEmbeddingAdd, make_head_variant},
+    {&kHeadEmbeddingMul, make_head_variant},
     {&kShortConvolution, make<ShortConvolutionMixer>},
     {&kSideBySide, make<SideBySideMixer>},
     {&kSelectiveScan, make<SelectiveScanMixer>},

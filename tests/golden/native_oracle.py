@@ -39,6 +39,8 @@ BASELINES = {
     "sigmoid": {}, "alibi": {}, "sink_logits": {},
     "streaming_llm": dict(first=4, window=1020, positions="text"),
 }
+# Softmax attention whose heads share their maps.
+HEAD_VARIANTS = ("sha", "mqa", "skv", "el_att", "mhe_add", "mhe_mul")
 
 
 def recurrent_sizes(config, mixer):
@@ -212,6 +214,19 @@ class Native:
         signs = 1 - 2 * (torch.arange(terms.shape[-2])[:, None] + torch.arange(terms.shape[-1])) % 2
         return torch.finfo(torch.float32).eps / 2 / 4 * signs * apart
 
+    def head_variant(self, stem, mixer, x):
+        """Query, key and value [heads, L, size], as many as attend, after embeddings and norms and before rotary."""
+        query = self.part(stem, "q", x)
+        key = self.part(stem, "k", x) if mixer != "el_att" else x.unflatten(-1, (-1, self.size)).transpose(0, 1)
+        value = self.part(stem, "v", x) if mixer not in ("skv", "el_att") else key
+        if mixer.startswith("mhe"):
+            own = {name: self.tensors[f"{stem}{name}_head_embedding"][:, None, :] for name in "qkv"}
+            join = (lambda x, e: x + e) if mixer == "mhe_add" else (lambda x, e: x * (e + 1))
+            query, key, value = join(query, own["q"]), join(key, own["k"]), join(value, own["v"])
+        if self.config.get("qk_norm"):
+            query, key = self.norm(stem + "q_norm.weight", query), self.norm(stem + "k_norm.weight", key)
+        return query, key, value
+
     def options(self, mixer):
         return BASELINES[mixer] | self.config.get("mixers", {}).get(mixer, {})
 
@@ -265,10 +280,10 @@ class Native:
 
     def attention(self, stem, mixer, query, key, value):
         """Unrotated query and key; returns [L, heads * size] and what happened."""
-        share = self.heads // self.groups
+        share = len(query) // len(key)
         self.taylor = None  # row constants, their errors and those of weights that are no softmax
         more = ()
-        if mixer in BASELINES:
+        if mixer in BASELINES or mixer in HEAD_VARIANTS:
             scores, weights, *more = self.baseline(stem, mixer, query, key.repeat_interleave(share, 0))
         else:
             scores, weights = self.weights(mixer, self.rotate(query), self.rotate(key).repeat_interleave(share, 0))
@@ -448,6 +463,9 @@ class Native:
                 mixed, seen_here = self.mamba2(own, normed[name])
             elif mixer in RECURRENT:
                 mixed, seen_here = self.recurrent(mixer, own, normed[name])
+            elif mixer in HEAD_VARIANTS:
+                mixed, seen_here = self.attention(own, mixer, *self.head_variant(own, mixer, normed[name]))
+                mixed = mixed.repeat(1, self.heads * self.size // mixed.shape[1])
             else:
                 source = normed[name]
                 if mixer == "static_emb_qk":

@@ -8,7 +8,7 @@ from pathlib import Path
 import safetensors.torch
 import torch
 
-from native_oracle import BASELINES, GLA_RANK, RECURRENT, recurrent_sizes
+from native_oracle import BASELINES, GLA_RANK, HEAD_VARIANTS, RECURRENT, recurrent_sizes
 from random_models import Case, with_options
 
 ATTENTIVE = ("standard", "approximate", "non_approximate", "rnd_emb_qk", "fixed_seq_qk", "static_emb_qk")
@@ -55,10 +55,12 @@ def shapes(config):
             names |= {own + "gate_proj.weight": (wide, d), own + "up_proj.weight": (wide, d),
                       own + "down_proj.weight": (wide, wide)}
             continue
-        for part, rows in (("q", wide), ("k", narrow), ("v", narrow)):
+        for part, rows in mapped_rows(mixer, wide, narrow, config["head_dim"]):
             names[f"{own}{part}_proj.weight"] = (rows, d)
             if config["attention_bias"]:
                 names[f"{own}{part}_proj.bias"] = (rows,)
+        if mixer.startswith("mhe"):
+            names |= {f"{own}{part}_head_embedding": (config["num_attention_heads"], config["head_dim"]) for part in "qkv"}
         if mixer == "sink_logits":
             names[own + "sinks"] = (config["num_attention_heads"],)
         if config["qk_norm"]:
@@ -66,6 +68,13 @@ def shapes(config):
     if "rnd_emb_qk" in config["layers"]:
         names["model.guide"] = (1, config["max_position_embeddings"], d)
     return names
+
+
+def mapped_rows(mixer, wide, narrow, size):
+    """Rows of the maps to query, key and value, of those that there are."""
+    rows = {"sha": (size, size, size), "mqa": (wide, size, size), "skv": (wide, narrow, 0), "el_att": (wide, 0, 0),
+            "mhe_add": (size, size, size), "mhe_mul": (size, size, size)}.get(mixer, (wide, narrow, narrow))
+    return [(part, count) for part, count in zip("qkv", rows) if count]
 
 
 def recurrent_shapes(config, mixer):
@@ -124,7 +133,8 @@ def values(config, seed, gain):
                 tensors[name] *= gain
         elif len(shape) == 1:
             # Rates and steps such that states last for a few tokens, and for many.
-            tensors[name] = {"A_log": noise, "dt_bias": 2 * noise - 1, "sinks": 2 * noise}.get(name.split(".")[-1], 0.2 * noise)
+            tensors[name] = {"A_log": noise, "dt_bias": 2 * noise - 1,
+                             "sinks": 2 * noise}.get(name.split(".")[-1], 0.2 * noise)
         elif "conv1d" in name:
             tensors[name] = noise / shape[2] ** 0.5
         elif "embed" in name or "guide" in name:
@@ -166,7 +176,8 @@ def drawn(folder, seed, mixer):
     layers = [mixer, *others]
     draw.shuffle(layers)
     native(
-        folder, seed, layers, vocab_size=draw.randint(40, 120), hidden_size=draw.choice((heads * size, draw.randint(5, 60))),
+        folder, seed, layers, vocab_size=draw.randint(40, 120),
+        hidden_size=draw.choice((heads * size, draw.randint(5, 60) if mixer != "el_att" else heads * size)),
         intermediate_size=draw.randint(7, 90), num_attention_heads=heads, head_dim=size,
         num_key_value_heads=draw.choice([n for n in range(1, heads + 1) if heads % n == 0]),
         attention_bias=draw.random() < 0.5, qk_norm=draw.random() < 0.5, rotary=draw.random() < 0.7,
@@ -220,7 +231,7 @@ def cases():
     few = (1, 65, 130)
     layouts = ("even", "odd", "top", "middle", "bottom", "quarter", "first", "last", "bilateral")
     listed = []
-    for number, mixer in enumerate((*MIXERS, *RECURRENT, *BASELINES)):
+    for number, mixer in enumerate((*MIXERS, *RECURRENT, *BASELINES, *HEAD_VARIANTS)):
         mixed = [mixer if layer % 2 == 0 else "standard" for layer in range(3)]
         uniform = [mixer] * 3
         layout = layouts[number % len(layouts)]

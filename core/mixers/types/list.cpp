@@ -3,6 +3,7 @@
 #include "core/mixers/types/approximate.h"
 #include "core/mixers/types/gated_deltanet.h"
 #include "core/mixers/types/guided.h"
+#include "core/mixers/types/head_variants.h"
 #include "core/mixers/types/kimi_delta.h"
 #include "core/mixers/types/lightning.h"
 #include "core/mixers/types/linear_attention.h"
@@ -24,7 +25,8 @@ const std::vector<const MixerType*>& known_types() {
         &kStandard,        &kMlp,           &kApproximate, &kNonApproximate, &kRandomGuide, &kFixedGuide,
         &kStaticEmbedding, &kGatedDeltaNet, &kDeltaNet,    &kRetNet,         &kGla,         &kNatsl,
         &kLightning,       &kKimiDelta,     &kMamba2,      &kSigmoid,        &kAlibi,       &kSinkLogits,
-        &kStreamingLlm};
+        &kStreamingLlm,    &kSingleHead,    &kMultiQuery,  &kSharedKeyValue, &kElAttention, &kHeadEmbeddingAdd,
+        &kHeadEmbeddingMul};
     return types;
 }
 

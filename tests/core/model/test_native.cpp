@@ -5,8 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
+#include <ATen/ops/arange.h>
+#include <ATen/ops/eye.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
 
 #include "core/base/error.h"
 #include "core/mixers/types/type.h"
@@ -248,7 +252,7 @@ TEST_CASE("Gradients in bfloat16 are those of float64 to its eight bits", "[nati
     }
 }
 
-TEST_CASE("All mixers without a state have the same number of parameters but for the guide", "[native]") {
+TEST_CASE("Mixers without a state have as many parameters as their maps, but for the guide", "[native]") {
     const auto count = [](const std::string& mixer, const nlohmann::json& options) {
         nlohmann::json config = native_config({mixer, mixer, mixer}, options);
         config["attention_bias"] = options.value("attention_bias", false);
@@ -257,12 +261,16 @@ TEST_CASE("All mixers without a state have the same number of parameters but for
     const std::int64_t standard = count("standard", {{"qk_norm", false}});
     for (const std::string& mixer : all_mixers()) {
         INFO(mixer);
-        // The maps of `mlp` have neither biases nor norms.
-        const std::int64_t more = mixer == "mlp" ? 0 : 3 * 3 * 12;
-        const std::int64_t own = mixer == "sink_logits" ? 3 * 3 : 0;
+        // Of a layer, beside the output projection. The maps of `mlp` have neither biases nor norms.
+        static const std::map<std::string, std::pair<std::int64_t, std::int64_t>> others{
+            {"mlp", {432, 0}},  {"sink_logits", {435, 36}}, {"sha", {144, 12}},     {"mqa", {240, 20}},
+            {"skv", {288, 24}}, {"el_att", {144, 12}},      {"mhe_add", {180, 12}}, {"mhe_mul", {180, 12}}};
+        const auto found = others.find(mixer);
+        const auto [weights, biases] =
+            found == others.end() ? std::pair<std::int64_t, std::int64_t>{432, 36} : found->second;
         if (!is_recurrent(mixer)) {
-            CHECK(count(mixer, {{"qk_norm", false}}) == standard + own);
-            CHECK(count(mixer, {{"attention_bias", true}}) == standard + own + more);
+            CHECK(count(mixer, {{"qk_norm", false}}) == standard + 3 * (weights - 432));
+            CHECK(count(mixer, {{"attention_bias", true}}) == standard + 3 * (weights - 432 + biases));
         }
         const auto made = Trainable::create(native_config({mixer, mixer}).dump(), 1, at::kFloat);
         std::int64_t trained = 0, given = 0;
@@ -394,4 +402,72 @@ TEST_CASE("Positions in the cache are refused where angles depend on the text's 
     config["rope_scaling"] = {{"rope_type", "dynamic"}, {"factor", 2.0}};
     CHECK_THROWS_MATCHES(Trainable::create(config.dump(), 1, at::kFloat), Error,
                          test::IsError(ErrorCode::unsupported, "mixers.streaming_llm.positions"));
+}
+
+namespace {
+
+/// What standard attention's map to query, key or value (`part`), its weight or bias (`kind`), must be to do what the
+/// variant does.
+at::Tensor tied(const Trainable& variant, const std::string& mixer, const std::string& stem, const std::string& part,
+                const std::string& kind) {
+    const auto of = [&](const std::string& name) {
+        const model::Parameter* found = test::find_parameter(variant, stem + name);
+        return found == nullptr ? at::Tensor() : found->value;
+    };
+    const bool weight = kind == "weight";
+    if (mixer == "el_att" && part != "q") return weight ? at::eye(12, at::kDouble) : at::zeros({12}, at::kDouble);
+    at::Tensor rows = of((mixer == "skv" && part == "v" ? "k" : part) + "_proj." + kind);
+    if (!rows.defined()) rows = at::zeros({12}, at::kDouble);
+    rows = weight ? rows.repeat({12 / rows.size(0), 1}) : rows.repeat({12 / rows.size(0)});
+    if (mixer != "mhe_add" && mixer != "mhe_mul") return rows;
+    const at::Tensor embedding = of(part + "_head_embedding").flatten();
+    if (mixer == "mhe_add") return weight ? rows : rows + embedding;
+    return rows * (weight ? (embedding + 1).unsqueeze(1) : embedding + 1);
+}
+
+}  // namespace
+
+TEST_CASE("Heads that share their maps are standard attention with tied weights", "[native]") {
+    for (const std::string mixer : {"sha", "mqa", "skv", "el_att", "mhe_add", "mhe_mul"}) {
+        for (const bool bias : {true, false}) {
+            CAPTURE(mixer, bias);
+            const nlohmann::json options = {{"attention_bias", bias}, {"qk_norm", bias}};
+            const auto variant = Trainable::create(native_config({mixer, mixer}, options).dump(), 3, at::kDouble);
+            variant->weights().add_(at::arange(variant->weights().numel(), at::kDouble).sin() * 0.1);
+            const auto standard = Trainable::create(
+                native_config({"standard", "standard"}, {{"attention_bias", true}, {"qk_norm", bias}}).dump(), 5,
+                at::kDouble);
+            for (const model::Parameter& one : standard->parameters()) {
+                const std::size_t at = one.name.find("_proj.");
+                const std::string part = at == std::string::npos ? "" : one.name.substr(at - 1, 1);
+                if (one.name.find("self_attn.") != std::string::npos && (part == "q" || part == "k" || part == "v"))
+                    one.value.copy_(tied(*variant, mixer, one.name.substr(0, at - 1), part, one.name.substr(at + 6)));
+                else
+                    one.value.copy_(test::find_parameter(*variant, one.name)->value);
+            }
+            const at::Tensor ids = some_tokens(2, 33).ids;
+            const at::Tensor expected = standard->model().forward({ids, {}, {}});
+            CHECK(largest_difference(variant->model().forward({ids, {}, {}}), expected) <
+                  1e-12 * largest_value(expected));
+        }
+    }
+}
+
+TEST_CASE("Caches hold what heads share once", "[native][decoding]") {
+    const auto numbers_of = [](const std::string& mixer) {
+        const auto made = Trainable::create(native_config({mixer}).dump(), 1, at::kFloat);
+        const auto cache = made->model().new_cache();
+        model::ForwardOptions options;
+        options.cache = cache.get();
+        made->model().forward({some_tokens(1, 64).ids, {}, {}}, options);
+        return cache->bytes() / 4 / 64;
+    };
+    CHECK(numbers_of("standard") == 24);
+    for (const char* mixer : {"sha", "mqa", "mhe_add", "mhe_mul"}) CHECK(numbers_of(mixer) == 8);
+    for (const char* mixer : {"skv", "el_att"}) CHECK(numbers_of(mixer) == 12);
+}
+
+TEST_CASE("EL-attention is refused where heads are no parts of the layer's input", "[native]") {
+    CHECK_THROWS_MATCHES(Trainable::create(native_config({"el_att"}, {{"head_dim", 6}}).dump(), 1, at::kFloat), Error,
+                         test::IsError(ErrorCode::mismatch, "mixers.el_att"));
 }
