@@ -53,6 +53,8 @@ void attention_backward(const AttentionInput& input, const TensorView& output, c
         throw Error("sinks", "a rule with sink logits where their gradient is wanted", "one without");
     if (gradients.distance_bias != nullptr && input.rule->bias_length == 0)
         throw Error("distance_bias", "a rule with biases by distance where their gradient is wanted", "one without");
+    if (gradients.offsets != nullptr && input.rule->offsets.empty())
+        throw Error("offsets", "a rule with offsets where their gradient is wanted", "one without");
     if (gradients.blocks != nullptr) {
         if (input.rule->blocks.block_size == 0)
             throw Error("blocks", "a rule with visible blocks where their gradient is wanted", "one without");

@@ -28,10 +28,13 @@ enum class RowMean : std::uint8_t {
     none,    ///< there is no fused backward pass
     zero,    ///< nothing: a weight is a function of its own score, and the slope that function's
     output,  ///< sum of A dA = O . dO; A is a term of s over the sum of the terms. Slope: d term / d s over the sum
-    slopes   ///< sum of slope dA / sum of slope; A = f(s - threshold), and rows sum to 1. Slope: f'
+    slopes,  ///< sum of slope dA / sum of slope; A = f(s - threshold), and rows sum to 1. Slope: f'
+    kept     ///< sum of slope dA over weights above 0, others having a dA of 0; A = max(slope + offset, 0), rows of
+             ///< slopes sum to 1
 };
 
-enum class Terms : std::uint8_t { exponential, threshold, taylor, sigmoid };
+/// threshold: max(s - c, 0); square: max((s - c) / 2, 0)^2; elastic: an exponential, an offset, cut off at 0.
+enum class Terms : std::uint8_t { exponential, threshold, taylor, elastic, square, sigmoid };
 
 struct NormaliserTraits {
     Normaliser normaliser;
@@ -46,13 +49,21 @@ struct NormaliserTraits {
     /// from the first key on, and a score the dot product alone.
     constexpr bool is_signed() const { return diagonal || per_order; }
     /// Sink logits and block visibility can be joined with it.
-    constexpr bool takes_sinks_and_blocks() const { return terms != Terms::taylor && terms != Terms::sigmoid; }
+    constexpr bool takes_sinks_and_blocks() const {
+        return terms != Terms::taylor && terms != Terms::sigmoid && !takes_offsets();
+    }
+    /// The rule has an offset for each head.
+    constexpr bool takes_offsets() const { return terms == Terms::elastic; }
+    /// Weights lie within 0 and 1.
+    constexpr bool is_bounded() const { return !is_signed() && !takes_offsets(); }
     /// O is found in one pass, without row constants beforehand.
-    constexpr bool one_pass() const { return sweep != Sweep::panel && !is_signed(); }
+    constexpr bool one_pass() const { return sweep != Sweep::panel && !is_signed() && !takes_offsets(); }
+    /// The backward pass takes the products S and dA twice: what is subtracted comes of the first time.
+    constexpr bool two_runs() const { return row_mean == RowMean::slopes || row_mean == RowMean::kept; }
     constexpr bool trains() const { return row_mean != RowMean::none; }
 };
 
-inline constexpr std::array<NormaliserTraits, 7> kNormalisers{{
+inline constexpr std::array<NormaliserTraits, 9> kNormalisers{{
     {Normaliser::softmax, "softmax", Terms::exponential, Sweep::online, RowMean::output},
     {Normaliser::sparsemax, "sparsemax", Terms::threshold, Sweep::panel, RowMean::slopes},
     {Normaliser::taylor, "taylor", Terms::taylor, Sweep::sums, RowMean::output},
@@ -60,6 +71,8 @@ inline constexpr std::array<NormaliserTraits, 7> kNormalisers{{
     {Normaliser::taylor_per_order, "taylor_per_order", Terms::taylor, Sweep::sums, RowMean::none, false, true},
     {Normaliser::taylor_diagonal_per_order, "taylor_diagonal_per_order", Terms::taylor, Sweep::sums, RowMean::none,
      true, true},
+    {Normaliser::elastic, "elastic", Terms::elastic, Sweep::online, RowMean::kept},
+    {Normaliser::entmax, "entmax", Terms::square, Sweep::panel, RowMean::slopes},
     {Normaliser::sigmoid, "sigmoid", Terms::sigmoid, Sweep::none, RowMean::zero},
 }};
 

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "kernels/backend.h"
+#include "kernels/key_ranges.h"
 
 namespace headscope::kernels {
 
@@ -58,6 +59,20 @@ bool allowed(const ScoreRule& rule, const SequenceBounds& bounds, std::int64_t b
     if (rule.window_left >= 0 && position - j > rule.window_left && j >= rule.first_keys) return false;
     if (rule.window_right >= 0 && j - position > rule.window_right) return false;
     return rule.blocks.block_size == 0 || block_visible(rule, b, h, heads, i, j / rule.blocks.block_size);
+}
+
+std::int64_t visible_keys(const ScoreRule& rule, const SequenceBounds& bounds, std::int64_t i) {
+    std::int64_t count = 0;
+    for_key_ranges(rule, bounds, 0, 0, 1, i, [&](std::int64_t begin, std::int64_t end) {
+        count += std::max<std::int64_t>(end - begin, 0);
+    });
+    return count;
+}
+
+double offset_factor(const ScoreRule& rule, const SequenceBounds& bounds, std::int64_t i) {
+    const std::int64_t keys = visible_keys(rule, bounds, i);
+    if (keys == 0) return 0.0;
+    return rule.offset_form == OffsetForm::per_length ? 1.0 / static_cast<double>(keys) : 1.0;
 }
 
 const std::array<double, kHistogramBins + 1>& histogram_edges() {

@@ -36,6 +36,19 @@ bool block_visible(const ScoreRule& rule, std::int64_t b, std::int64_t h, std::i
 bool allowed(const ScoreRule& rule, const SequenceBounds& bounds, std::int64_t b, std::int64_t h, std::int64_t heads,
              std::int64_t i, std::int64_t j);
 
+/// Keys that query i sees under a rule without blocks.
+std::int64_t visible_keys(const ScoreRule& rule, const SequenceBounds& bounds, std::int64_t i);
+
+/// What the head's offset is multiplied by for query i: 1 / n of the n keys that it sees, or 1; 0 where it sees none.
+double offset_factor(const ScoreRule& rule, const SequenceBounds& bounds, std::int64_t i);
+
+/// What the elastic normaliser adds to the weights of query i; 0 under a rule without offsets.
+inline float offset_of(const ScoreRule& rule, const SequenceBounds& bounds, std::int64_t h, std::int64_t i) {
+    if (rule.offsets.empty()) return 0.0F;
+    const double offset = double{rule.offsets[static_cast<std::size_t>(h)]};
+    return static_cast<float>(offset * offset_factor(rule, bounds, i));
+}
+
 /// bias_h[j - i'] of the table, as `beyond_table` says outside it; 0 without a table.
 inline float distance_bias(const ScoreRule& rule, std::int64_t h, std::int64_t relative) {
     if (rule.bias_length == 0) return 0.0F;

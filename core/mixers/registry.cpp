@@ -8,6 +8,7 @@
 #include "core/mixers/head_variants.h"
 #include "core/mixers/kimi_delta.h"
 #include "core/mixers/latent.h"
+#include "core/mixers/lazy.h"
 #include "core/mixers/lightning.h"
 #include "core/mixers/linear_attention.h"
 #include "core/mixers/mamba2.h"
@@ -89,6 +90,7 @@ const Entry kMixers[] = {
     {&kLightning, make<LightningMixer>},
     {&kKimiDelta, make_kimi_delta},
     {&kMamba2, make_mamba2},
+    {&kLazy, make<LazyMixer>},
     {&kSigmoid, make_like_standard},
     {&kAlibi, make_like_standard},
     {&kSinkLogits, make_like_standard},

@@ -39,8 +39,11 @@ constexpr Integer integers[] = {
 struct PerHead {
     const char* name;
     std::vector<float> ScoreRule::*member;
+    bool always = true;  ///< false: older files lack it
 };
-constexpr PerHead per_head[] = {{"slopes", &ScoreRule::slopes}, {"sink_logits", &ScoreRule::sink_logits}};
+constexpr PerHead per_head[] = {{"slopes", &ScoreRule::slopes},
+                                {"sink_logits", &ScoreRule::sink_logits},
+                                {"offsets", &ScoreRule::offsets, false}};
 
 /// Lengths of the one batch row; -1 where the rule has none.
 struct Length {
@@ -56,6 +59,10 @@ std::string text(kernels::Normaliser normaliser) {
 }
 std::string text(kernels::BeyondTable beyond) {
     return beyond == kernels::BeyondTable::zero ? "zero" : "clamp";
+}
+
+std::string text(kernels::OffsetForm form) {
+    return form == kernels::OffsetForm::constant ? "constant" : "per_length";
 }
 
 /// Whether a query sees the keys of its own block.
@@ -116,6 +123,7 @@ void create_rule(hid_t group, std::int64_t heads, const std::string& where) {
     hdf5::write_attribute(group, "inside_chunk", inside_chunk(neutral), where, rule_text_room);
     hdf5::write_attribute(group, "normaliser", text(neutral.normaliser), where, rule_text_room);
     hdf5::write_attribute(group, "beyond_table", text(neutral.beyond_table), where, rule_text_room);
+    hdf5::write_attribute(group, "offset_form", text(neutral.offset_form), where, rule_text_room);
 }
 
 void write_rule(hid_t group, const ScoreRule& rule, std::int64_t heads, const std::string& where) {
@@ -139,6 +147,7 @@ void write_rule(hid_t group, const ScoreRule& rule, std::int64_t heads, const st
     hdf5::overwrite_attribute(group, "inside_chunk", inside_chunk(rule), rule_text_room, where);
     hdf5::overwrite_attribute(group, "normaliser", text(rule.normaliser), rule_text_room, where);
     hdf5::overwrite_attribute(group, "beyond_table", text(rule.beyond_table), rule_text_room, where);
+    hdf5::overwrite_attribute(group, "offset_form", text(rule.offset_form), rule_text_room, where);
 
     if (!rule.distance_bias.empty()) {
         ScaleSpec scale{"relative_position", rule.bias_length, "key position - query position", {}, "token"};
@@ -177,6 +186,7 @@ ScoreRule read_rule(hid_t file, const std::string& path, std::int64_t heads, std
         if (value >= 0) rule.*n.member = {value};
     }
     for (const PerHead& n : per_head) {
+        if (!n.always && H5Aexists(group, n.name) <= 0) continue;
         std::vector<float> values(static_cast<std::size_t>(heads));
         hdf5::read_attribute(group, n.name, Type::float32, values.data(), values.size(), at);
         const auto absent = std::count_if(values.begin(), values.end(), [](float value) { return std::isnan(value); });
@@ -207,6 +217,14 @@ ScoreRule read_rule(hid_t file, const std::string& path, std::int64_t heads, std
         rule.beyond_table = kernels::BeyondTable::zero;
     else if (beyond != text(kernels::BeyondTable::clamp))
         throw refusal(at, "expected beyond_table zero or clamp", "found " + escaped(beyond));
+
+    if (H5Aexists(group, "offset_form") > 0) {
+        const std::string form = hdf5::read_text_attribute(group, "offset_form", at);
+        if (form == text(kernels::OffsetForm::constant))
+            rule.offset_form = kernels::OffsetForm::constant;
+        else if (form != text(kernels::OffsetForm::per_length))
+            throw refusal(at, "expected offset_form per_length or constant", "found " + escaped(form));
+    }
 
     const auto table = [&](const char* name, Type type) {
         auto opened = hdf5::open_dataset(file, path + "/" + name, type, 2, file_bytes, where);

@@ -49,6 +49,24 @@ HWY_INLINE float Sum(F32 d, V v) {
     return hn::GetLane(hn::SumOfLanes(d, v));
 }
 
+/// What turns the scores of a row into weights: its two constants (RowConstants), and the elastic normaliser's offset.
+struct RowVectors {
+    V shift, factor, offset;
+};
+
+/// The row at `at` of arrays of all three; `offset` is read for normalisers that have such.
+template <class N>
+HWY_INLINE RowVectors RowAt(F32 d, const float* shift, const float* factor, const float* offset, std::int64_t at) {
+    RowVectors row{hn::Set(d, shift[at]), hn::Set(d, factor[at]), hn::Zero(d)};
+    if constexpr (N::kTraits.takes_offsets()) row.offset = hn::Set(d, offset[at]);
+    return row;
+}
+
+/// A weight, and the slope that RowMean (kernels/normaliser.h) speaks of.
+struct WeightAndSlope {
+    V weight, slope;
+};
+
 /// Lanes that are not the mark of a masked pair; NaN scores count as allowed, so that they show.
 HWY_INLINE hn::Mask<F32> Allowed(F32 d, V t) {
     return hn::Not(hn::Eq(t, hn::Set(d, kMasked)));

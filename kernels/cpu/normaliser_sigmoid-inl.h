@@ -19,11 +19,14 @@ struct SigmoidWeights {
     static constexpr NormaliserTraits kTraits = traits_of(Normaliser::sigmoid);
     static constexpr bool kEntropyOnline = false;
 
-    static HWY_INLINE V Weight(F32 d, V t, V, V) { return SigmoidOfPower(d, t); }
+    static HWY_INLINE V Weight(F32 d, V t, const RowVectors&) { return SigmoidOfPower(d, t); }
 
-    static HWY_INLINE V Slope(F32, V, V weight, V) { return hn::NegMulAdd(weight, weight, weight); }
+    static HWY_INLINE WeightAndSlope WithSlope(F32 d, V t, const RowVectors& row) {
+        const V weight = Weight(d, t, row);
+        return {weight, hn::NegMulAdd(weight, weight, weight)};
+    }
 
-    static HWY_INLINE V OfConstant(F32 d, V s, V) { return Sigmoid(d, s); }
+    static HWY_INLINE V OfConstant(F32 d, V s, V, V) { return Sigmoid(d, s); }
 
     static HWY_INLINE bool MayVanish(float t, float, float) { return t < -90.0f; }
 

@@ -58,10 +58,11 @@ HWY_INLINE float SumTerms(float* HWY_RESTRICT t, std::int64_t begin, std::int64_
     const F32 d;
     const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
     const V one = hn::Set(d, 1.0f);
+    const RowVectors row{one, one, hn::Zero(d)};
     V sum[2] = {hn::Zero(d), hn::Zero(d)};
     for (std::int64_t c = begin; c < end; c += 2 * lanes) {
-        const V left = Taylor::Weight(d, hn::Load(d, t + c), one, one);
-        const V right = Taylor::Weight(d, hn::Load(d, t + c + lanes), one, one);
+        const V left = Taylor::Weight(d, hn::Load(d, t + c), row);
+        const V right = Taylor::Weight(d, hn::Load(d, t + c + lanes), row);
         hn::Store(left, d, t + c);
         hn::Store(right, d, t + c + lanes);
         sum[0] = hn::Add(sum[0], left);

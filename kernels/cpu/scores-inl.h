@@ -71,9 +71,12 @@ HWY_INLINE void AdjustScores(const Sequence& s, std::int64_t h, std::int64_t i, 
     for (int r = 0; r < rows; ++r) {
         float* row = scores + r * stride;
         if (s.relative != nullptr) {
-            const float* bias = s.relative + h * s.relative_length + key - (i + r + s.query_offset) + s.relative_zero;
-            for (std::int64_t c = begin; c < end; c += lanes) {
-                hn::Store(hn::Add(hn::Load(d, row + c), hn::LoadU(d, bias + c)), d, row + c);
+            const std::int64_t zero = key - (i + r + s.query_offset) + s.relative_zero;
+            const float* bias = s.relative + h * s.relative_length + zero;
+            if (zero + begin < s.relative_end && zero + end > s.relative_begin) {
+                for (std::int64_t c = begin; c < end; c += lanes) {
+                    hn::Store(hn::Add(hn::Load(d, row + c), hn::LoadU(d, bias + c)), d, row + c);
+                }
             }
         }
         if (s.soft_cap != 0.0f) {

@@ -223,8 +223,11 @@ struct WeighRow {
                 return N::OfConstants(d, s, order, zeroth, first, second);
             });
         } else {
-            const auto constant = hn::Set(d, scored.context.job.row_constant[scored.i]);
-            each_vector(scored.range, scored.row, [&](auto s, std::int64_t) { return N::OfConstant(d, s, constant); });
+            const tile::Context& context = scored.context;
+            const auto constant = hn::Set(d, context.job.row_constant[scored.i]);
+            const auto offset = hn::Set(d, offset_of(context.rule, context.bounds, context.job.h, scored.i));
+            each_vector(scored.range, scored.row,
+                        [&](auto s, std::int64_t) { return N::OfConstant(d, s, constant, offset); });
         }
     }
 };

@@ -69,8 +69,20 @@ ABLATIONS = {
 }
 
 
+# Lazy Attention's ablations, and the rows of its Table 2.
+LAZY = {
+    "small-window": dict(window=3),
+    "no-bias": dict(distance_bias=False),
+    "constant": dict(offset="constant", window=24),
+    "fixed": dict(offset="fixed", window=24),
+    "softmax": dict(normaliser="softmax", window=24),
+    "sparsemax": dict(normaliser="sparsemax", distance_bias=False),
+    "entmax": dict(normaliser="entmax", window=24),
+}
+
+
 def cases():
-    for mixer in (*random_native.MIXERS, *native_oracle.RECURRENT, *native_oracle.BASELINES):
+    for mixer in (*random_native.MIXERS, *native_oracle.RECURRENT, "lazy", *native_oracle.BASELINES):
         yield case(mixer, [mixer, mixer], [ids(9, 37), ids(9, 37, 1)], keep=("logits", "attention"))
         yield case(f"{mixer}-norms", [mixer, "standard", mixer], [ids(9, 37)], qk_norm=True, attention_bias=False,
                    num_key_value_heads=4, tie_word_embeddings=True, rotary=mixer != "static_emb_qk")
@@ -80,6 +92,9 @@ def cases():
     for name, options in ABLATIONS.items():
         yield case(f"natsl-{name}", ["natsl"], [ids(21, 37)], mixers={"natsl": OTHERWISE["natsl"] | options},
                    keep=("logits", "attention"))
+    for name, options in LAZY.items():
+        yield case(f"lazy-{name}", ["lazy", "standard"], [ids(21, 37)], mixers={"lazy": options}, qk_norm=True,
+                   attention_bias=False, keep=("logits", "attention"))
     # Neither convolution nor writes of their own; and heads that are there once.
     yield case("deltanet-plain", ["deltanet"], [ids(9, 37)], keep=("logits", "attention"),
                mixers={"deltanet": dict(conv_size=0, use_beta=False, qk_activation="relu")})

@@ -34,6 +34,8 @@ RECURRENT = {
     "mamba2": dict(num_heads=0, head_dim=0, state_size=128, num_groups=1, conv_size=4),
 }
 GLA_RANK = 16
+# The same of Lazy Attention, which has no state.
+LAZY = dict(window=512, distance_bias=True, normaliser="elastic", offset="per_length", offset_init=-1.0)
 # What the third paper compares itself with, softmax attention with one thing otherwise, and options as above.
 BASELINES = {
     "sigmoid": {}, "alibi": {}, "sink_logits": {},
@@ -154,7 +156,7 @@ class Native:
             query, key = self.norm(stem + "q_norm.weight", query), self.norm(stem + "k_norm.weight", key)
         return query, key
 
-    def weights(self, mixer, query, key):
+    def weights(self, stem, mixer, query, key):
         """Scores and weights [heads, L, L] of rotated queries and keys, both [heads, L, size]."""
         length = query.shape[1]
         allowed = torch.ones(length, length, dtype=torch.bool).tril()
@@ -162,6 +164,8 @@ class Native:
             scores = ((query * key).sum(-1) / self.size**0.5)[:, None, :].expand(-1, length, -1)
         else:
             scores = query @ key.transpose(1, 2) / self.size**0.5
+        if mixer == "lazy":
+            return self.lazy(stem, scores, allowed)
         if mixer != "approximate":
             masked = scores.masked_fill(~allowed, -torch.inf)
             if mixer == "standard" and self.config.get("mixers", {}).get("standard", {}).get("normaliser") == "sparsemax":
@@ -188,6 +192,47 @@ class Native:
             error = error + move / total.abs() + terms.abs() * move.sum(-1, keepdim=True) / total**2
         self.taylor = orders[-1].sum(-1), moved[-1].sum(-1), error
         return scores, weights
+
+    def lazy(self, stem, scores, allowed):
+        """Scores with their bias by distance, and weights max(softmax + tau / i, 0), i counted from 1."""
+        options = LAZY | self.config.get("mixers", {}).get("lazy", {})
+        place = torch.arange(scores.shape[1])
+        if options["distance_bias"]:
+            distance = place[:, None] - place
+            table = self.tensors[stem + "distance_bias"][:, distance.clamp(0, options["window"] - 1)]
+            scores = scores + torch.where((distance >= 0) & (distance < options["window"]), table, 0)
+        masked = scores.masked_fill(~allowed, -torch.inf)
+        if options["normaliser"] == "sparsemax":
+            return scores, self.sparsemax(masked)
+        if options["normaliser"] == "entmax":
+            return scores, self.entmax(masked)
+        weights = torch.softmax(masked, dim=-1)
+        if options["normaliser"] == "softmax":
+            return scores, weights
+        offset = -torch.ones(self.heads, dtype=self.type) if options["offset"] == "fixed" else self.tensors[stem + "offset"]
+        offset = offset[:, None, None] / (1 if options["offset"] == "constant" else place[:, None] + 1)
+        constant = torch.logsumexp(masked, -1)
+        # An error of one in every score moves the constant by as much, and a share of the softmax by twice itself.
+        self.taylor = constant, torch.ones_like(constant), 2 * weights
+        return scores, torch.relu(weights + offset).masked_fill(~allowed, 0)
+
+    def entmax(self, masked):
+        """max((s - t) / 2, 0)^2, rows of which sum to 1 (Peters et al. 2019): of the k largest halves, t / 2 is their mean
+        less the root of what their squared deviations leave of 1, over k."""
+        thresholds = []
+        for row in masked.flatten(0, -2):
+            halves = row[row > -torch.inf].sort(descending=True).values / 2
+            for k in range(len(halves), 0, -1):
+                mean = halves[:k].mean()
+                left = (1 - (halves[:k] - mean).square().sum()) / k
+                if left >= 0 and halves[k - 1] >= mean - left.sqrt():
+                    thresholds.append(2 * (mean - left.sqrt()))
+                    break
+        threshold = torch.stack(thresholds).view(masked.shape[:-1])
+        roots = ((masked - threshold[..., None]) / 2).clamp_min(0)
+        # An error of one in every score moves the threshold by as much, and so a root by one.
+        self.taylor = threshold, torch.ones_like(threshold), 2 * roots
+        return roots**2
 
     def sparsemax(self, masked):
         """max(s - t, 0) with t such that a row sums to 1 (Martins & Astudillo 2016): t is what the k largest scores less
@@ -286,7 +331,7 @@ class Native:
         if mixer in BASELINES or mixer in HEAD_VARIANTS:
             scores, weights, *more = self.baseline(stem, mixer, query, key.repeat_interleave(share, 0))
         else:
-            scores, weights = self.weights(mixer, self.rotate(query), self.rotate(key).repeat_interleave(share, 0))
+            scores, weights = self.weights(stem, mixer, self.rotate(query), self.rotate(key).repeat_interleave(share, 0))
         output = weights @ value.repeat_interleave(share, 0)
         states = {"q": query, "k": key, "v": value}
         return output.transpose(0, 1).flatten(1), (scores, weights, states, self.taylor, *more)

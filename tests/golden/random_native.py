@@ -8,7 +8,7 @@ from pathlib import Path
 import safetensors.torch
 import torch
 
-from native_oracle import BASELINES, GLA_RANK, HEAD_VARIANTS, RECURRENT, recurrent_sizes
+from native_oracle import BASELINES, GLA_RANK, HEAD_VARIANTS, LAZY, RECURRENT, recurrent_sizes
 from random_models import Case, with_options
 
 ATTENTIVE = ("standard", "approximate", "non_approximate", "rnd_emb_qk", "fixed_seq_qk", "static_emb_qk")
@@ -59,6 +59,12 @@ def shapes(config):
             names[f"{own}{part}_proj.weight"] = (rows, d)
             if config["attention_bias"]:
                 names[f"{own}{part}_proj.bias"] = (rows,)
+        if mixer == "lazy":
+            options = LAZY | config["mixers"].get("lazy", {})
+            if options["distance_bias"]:
+                names[own + "distance_bias"] = (config["num_attention_heads"], options["window"])
+            if options["normaliser"] == "elastic" and options["offset"] != "fixed":
+                names[own + "offset"] = (config["num_attention_heads"],)
         if mixer.startswith("mhe"):
             names |= {f"{own}{part}_head_embedding": (config["num_attention_heads"], config["head_dim"]) for part in "qkv"}
         if mixer == "sink_logits":
@@ -134,7 +140,9 @@ def values(config, seed, gain):
         elif len(shape) == 1:
             # Rates and steps such that states last for a few tokens, and for many.
             tensors[name] = {"A_log": noise, "dt_bias": 2 * noise - 1,
-                             "sinks": 2 * noise}.get(name.split(".")[-1], 0.2 * noise)
+                             "offset": 0.4 * noise - 0.8, "sinks": 2 * noise}.get(name.split(".")[-1], 0.2 * noise)
+        elif "distance_bias" in name:
+            tensors[name] = 0.5 * noise
         elif "conv1d" in name:
             tensors[name] = noise / shape[2] ** 0.5
         elif "embed" in name or "guide" in name:
@@ -187,7 +195,9 @@ def drawn(folder, seed, mixer):
         mixers={"approximate": draw.choice(APPROXIMATE[:1])} | {name: drawn_options(draw, name) for name in RECURRENT}
         | {"sigmoid": {"bias": draw.choice((-3.0, 0.0, 1.5))},
            "streaming_llm": {"first": draw.choice((0, 1, 5)), "window": draw.choice((1, 8, 40)),
-                             "positions": draw.choice(("text", "cache"))}})
+                             "positions": draw.choice(("text", "cache"))}}
+        | ({"lazy": {"window": draw.choice((1, 40, 512)), "offset": draw.choice(("per_length", "constant", "fixed"))}}
+           if mixer == "lazy" else {}))
 
 
 def drawn_options(draw, mixer):
@@ -231,7 +241,7 @@ def cases():
     few = (1, 65, 130)
     layouts = ("even", "odd", "top", "middle", "bottom", "quarter", "first", "last", "bilateral")
     listed = []
-    for number, mixer in enumerate((*MIXERS, *RECURRENT, *BASELINES, *HEAD_VARIANTS)):
+    for number, mixer in enumerate((*MIXERS, *RECURRENT, "lazy", *BASELINES, *HEAD_VARIANTS)):
         mixed = [mixer if layer % 2 == 0 else "standard" for layer in range(3)]
         uniform = [mixer] * 3
         layout = layouts[number % len(layouts)]
@@ -280,6 +290,18 @@ def cases():
              hidden_size=20, head_dim=10, num_attention_heads=2, num_key_value_heads=2)
         for layout, mixer in zip(layouts, ("rnd_emb_qk", "non_approximate", "static_emb_qk", "mlp", "fixed_seq_qk",
                                            "approximate", "rnd_emb_qk", "non_approximate", "static_emb_qk"))
+    ]
+    listed += [
+        case(f"lazy-{name}", ["lazy", "standard", "lazy"], few, gain=2.5, mixers={"lazy": options})
+        for name, options in {
+            "no-bias": dict(distance_bias=False), "small-window": dict(window=16), "constant": dict(offset="constant"),
+            "fixed": dict(offset="fixed", window=100), "softmax": dict(normaliser="softmax"),
+            "sparsemax": dict(normaliser="sparsemax"), "entmax": dict(normaliser="entmax"),
+            "entmax-no-bias": dict(normaliser="entmax", distance_bias=False)}.items()
+    ]
+    listed += [
+        case("lazy-loud", ["lazy"], (7, 40), gain=20.0),
+        case("lazy-groups-norms", ["lazy"] * 2, few, num_key_value_heads=2, qk_norm=True, attention_bias=False),
     ]
     sparse = {"mixers": {"standard": {"normaliser": "sparsemax"}}}
     listed += [

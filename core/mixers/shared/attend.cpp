@@ -218,13 +218,16 @@ at::Tensor dense_attention(const at::Tensor& query, const at::Tensor& key, const
     }
     // A finite floor instead of -inf: the gradients of a row that sees no key are numbers, too.
     scores = scores.masked_fill(allowed.logical_not(), -1e30);
-    at::Tensor logits, second;
+    at::Tensor logits, second, offsets = tensors.offsets;
     if (!rule.sink_logits.empty())
         logits = (tensors.sink_logits.defined() ? tensors.sink_logits : at::tensor(rule.sink_logits, query.options()))
                      .view({heads, 1, 1});
     if (kernels::traits_of(rule.normaliser).diagonal)
         second = (query * query).matmul((k * k).transpose(-1, -2)) * (0.5 * rule.scale * rule.scale);
-    return kernels::reference::normalise(rule.normaliser, scores, allowed, logits, second).weight.matmul(v);
+    if (!rule.offsets.empty() && !offsets.defined()) offsets = at::tensor(rule.offsets, query.options());
+    return kernels::reference::normalise(rule.normaliser, scores, allowed, logits, second,
+                                         kernels::reference::row_offsets(rule.offset_form, offsets, allowed))
+        .weight.matmul(v);
 }
 
 }  // namespace headscope::mixers

@@ -5,6 +5,7 @@
 #include "core/mixers/types/guided.h"
 #include "core/mixers/types/head_variants.h"
 #include "core/mixers/types/kimi_delta.h"
+#include "core/mixers/types/lazy.h"
 #include "core/mixers/types/lightning.h"
 #include "core/mixers/types/linear_attention.h"
 #include "core/mixers/types/mamba2.h"
@@ -21,12 +22,32 @@ namespace headscope::mixers {
 
 // A new mixer's line; what computes has its own in core/mixers/registry.cpp.
 const std::vector<const MixerType*>& known_types() {
-    static const std::vector<const MixerType*> types{
-        &kStandard,        &kMlp,           &kApproximate, &kNonApproximate, &kRandomGuide, &kFixedGuide,
-        &kStaticEmbedding, &kGatedDeltaNet, &kDeltaNet,    &kRetNet,         &kGla,         &kNatsl,
-        &kLightning,       &kKimiDelta,     &kMamba2,      &kSigmoid,        &kAlibi,       &kSinkLogits,
-        &kStreamingLlm,    &kSingleHead,    &kMultiQuery,  &kSharedKeyValue, &kElAttention, &kHeadEmbeddingAdd,
-        &kHeadEmbeddingMul};
+    static const std::vector<const MixerType*> types{&kStandard,
+                                                     &kMlp,
+                                                     &kApproximate,
+                                                     &kNonApproximate,
+                                                     &kRandomGuide,
+                                                     &kFixedGuide,
+                                                     &kStaticEmbedding,
+                                                     &kGatedDeltaNet,
+                                                     &kDeltaNet,
+                                                     &kRetNet,
+                                                     &kGla,
+                                                     &kNatsl,
+                                                     &kLightning,
+                                                     &kKimiDelta,
+                                                     &kMamba2,
+                                                     &kLazy,
+                                                     &kSigmoid,
+                                                     &kAlibi,
+                                                     &kSinkLogits,
+                                                     &kStreamingLlm,
+                                                     &kSingleHead,
+                                                     &kMultiQuery,
+                                                     &kSharedKeyValue,
+                                                     &kElAttention,
+                                                     &kHeadEmbeddingAdd,
+                                                     &kHeadEmbeddingMul};
     return types;
 }
 

@@ -82,6 +82,10 @@ const std::vector<std::pair<std::string, nlohmann::json>> kOptions{
      {{"mixers",
        {{"kda",
          {{"num_heads", 2}, {"head_dim", 3}, {"expand_v", 2.0}, {"conv_size", 1}, {"allow_neg_eigval", true}}}}}}},
+    {"a short window, constant offsets",
+     {{"mixers", {{"lazy", {{"window", 3}, {"offset", "constant"}, {"offset_init", -0.3}}}}}}},
+    {"a fixed offset, no bias", {{"mixers", {{"lazy", {{"distance_bias", false}, {"offset", "fixed"}}}}}}},
+    {"entmax", {{"mixers", {{"lazy", {{"normaliser", "entmax"}, {"window", 5}}}}}}},
     {"another bias", {{"mixers", {{"sigmoid", {{"bias", 0.5}}}}}}},
     {"a small window", {{"mixers", {{"streaming_llm", {{"first", 2}, {"window", 5}}}}}}},
     {"positions in the cache, shared keys",
@@ -149,6 +153,8 @@ TEST_CASE("Native models of every mixer are what the oracle says", "[native][gol
     compare("native-deltanet-plain");
     compare("native-mamba2-alone");
     compare("native-standard-sparsemax");
+    for (const char* ablation : {"small-window", "no-bias", "constant", "fixed", "softmax", "sparsemax", "entmax"})
+        compare(std::string("native-lazy-") + ablation);
 }
 
 TEST_CASE("A text read in pieces is the text read at once, for every mixer and option", "[native][decoding]") {
@@ -261,10 +267,12 @@ TEST_CASE("Mixers without a state have as many parameters as their maps, but for
     const std::int64_t standard = count("standard", {{"qk_norm", false}});
     for (const std::string& mixer : all_mixers()) {
         INFO(mixer);
-        // Of a layer, beside the output projection. The maps of `mlp` have neither biases nor norms.
+        // Of a layer, beside the output projection. The maps of `mlp` have neither biases nor norms;
+        // `lazy` has 512 distances and an offset for each of three heads.
         static const std::map<std::string, std::pair<std::int64_t, std::int64_t>> others{
-            {"mlp", {432, 0}},  {"sink_logits", {435, 36}}, {"sha", {144, 12}},     {"mqa", {240, 20}},
-            {"skv", {288, 24}}, {"el_att", {144, 12}},      {"mhe_add", {180, 12}}, {"mhe_mul", {180, 12}}};
+            {"mlp", {432, 0}},      {"sink_logits", {435, 36}}, {"sha", {144, 12}},
+            {"mqa", {240, 20}},     {"skv", {288, 24}},         {"el_att", {144, 12}},
+            {"mhe_add", {180, 12}}, {"mhe_mul", {180, 12}},     {"lazy", {432 + 3 * 513, 36}}};
         const auto found = others.find(mixer);
         const auto [weights, biases] =
             found == others.end() ? std::pair<std::int64_t, std::int64_t>{432, 36} : found->second;
