@@ -49,6 +49,7 @@ enum class Normaliser : std::uint8_t {
     taylor_diagonal_per_order,  ///< both: Eq. 14-17 to the letter
     elastic,                    ///< A = max(p + offset, 0) of a softmax p (Lazy Attention, Eq. 5): rows sum to anything
     entmax,                     ///< alpha = 1.5 (Peters et al. 2019): A = max((s - threshold) / 2, 0)^2, rows sum to 1
+    sigmoid,                    ///< A = 1 / (1 + e^-s), each weight for itself: rows sum to anything
 };
 
 /// What a score gets for a relative position beyond the table of distance biases.
@@ -163,7 +164,7 @@ struct Statistics {
     /// [B, H, Lq], always filled: what turns a score into a weight. softmax: the natural-log normaliser
     /// (A = exp(s - c)); elastic: the same (A = max(exp(s - c) + offset, 0), the offset by the rule); sparsemax: the
     /// threshold (A = max(s - c, 0)); entmax: A = max((s - c) / 2, 0)^2; Taylor: the denominator (A = (1 + s + t2) /
-    /// c), per order that of the second (c = sum t2). +inf for a row that sees no key.
+    /// c), per order that of the second (c = sum t2); sigmoid: 0. +inf for a row that sees no key.
     std::vector<float> row_constant;
     std::vector<float> query_entropy, query_square_sum, query_sink, query_mean_distance;  ///< [B, H, Lq], per_query
 };

@@ -82,7 +82,7 @@ LAZY = {
 
 
 def cases():
-    for mixer in (*random_native.MIXERS, *native_oracle.RECURRENT, "lazy"):
+    for mixer in (*random_native.MIXERS, *native_oracle.RECURRENT, "lazy", *native_oracle.BASELINES):
         yield case(mixer, [mixer, mixer], [ids(9, 37), ids(9, 37, 1)], keep=("logits", "attention"))
         yield case(f"{mixer}-norms", [mixer, "standard", mixer], [ids(9, 37)], qk_norm=True, attention_bias=False,
                    num_key_value_heads=4, tie_word_embeddings=True, rotary=mixer != "static_emb_qk")
@@ -103,6 +103,15 @@ def cases():
     for options in random_native.APPROXIMATE[1:]:
         yield case(f"approximate-{'-'.join(options.values()).replace('_', '-')}", ["approximate"], [ids(9, 37)],
                    mixers={"approximate": options}, keep=("logits", "attention"))
+    for mixer in native_oracle.HEAD_VARIANTS:
+        yield case(mixer, [mixer, mixer], [ids(9, 37), ids(9, 37, 1)], hidden_size=24, keep=("logits", "attention"))
+        yield case(f"{mixer}-norms", [mixer, "standard", mixer], [ids(9, 37)], hidden_size=24, qk_norm=True,
+                   attention_bias=False, tie_word_embeddings=True)
+    yield case("sigmoid-bias", ["sigmoid"], [ids(9, 37)], mixers={"sigmoid": {"bias": 0.75}}, keep=("logits", "attention"))
+    yield case("alibi-six-heads", ["alibi", "alibi"], [ids(9, 37)], num_attention_heads=6, keep=("logits", "attention"))
+    for positions in ("text", "cache"):
+        yield case(f"streaming-llm-{positions}", ["streaming_llm", "standard", "streaming_llm"],
+                   [ids(21, 37), ids(21, 37, 1)], mixers={"streaming_llm": dict(first=2, window=5, positions=positions)}, keep=("logits", "attention"))
     yield case("standard-sparsemax", ["standard", "standard"], [ids(9, 37), ids(9, 37, 1)],
                mixers={"standard": {"normaliser": "sparsemax"}}, keep=("logits", "attention"))
     yield case("all-mixers", random_native.MIXERS, [ids(9, 37), ids(9, 37, 1)], keep=("logits", "attention"))

@@ -36,6 +36,13 @@ RECURRENT = {
 GLA_RANK = 16
 # The same of Lazy Attention, which has no state.
 LAZY = dict(window=512, distance_bias=True, normaliser="elastic", offset="per_length", offset_init=-1.0)
+# What the third paper compares itself with, softmax attention with one thing otherwise, and options as above.
+BASELINES = {
+    "sigmoid": {}, "alibi": {}, "sink_logits": {},
+    "streaming_llm": dict(first=4, window=1020, positions="text"),
+}
+# Softmax attention whose heads share their maps.
+HEAD_VARIANTS = ("sha", "mqa", "skv", "el_att", "mhe_add", "mhe_mul")
 
 
 def recurrent_sizes(config, mixer):
@@ -125,13 +132,15 @@ class Native:
         bias = self.tensors.get(stem + ".bias")
         return y if bias is None else y + bias
 
-    def rotate(self, x, theta=None):
-        """[heads, L, size]: the first half of a head pairs with the second. Frequencies are float32 numbers."""
+    def rotate(self, x, theta=None, positions=None):
+        """[heads, L, size]: the first half of a head pairs with the second. Frequencies are float32 numbers; positions:
+        those of the L vectors, 0 to L - 1 where nothing is said."""
         if not theta and not self.config.get("rotary", True):
             return x
         theta, size = theta or self.config.get("rope_theta", 10000.0), x.shape[-1]
         frequencies = 1.0 / (theta ** (torch.arange(0, size, 2).float() / size))
-        angles = (torch.arange(x.shape[1]).to(self.type)[:, None] * frequencies.to(self.type)).repeat(1, 2)
+        positions = torch.arange(x.shape[1]) if positions is None else positions
+        angles = (positions.to(self.type)[:, None] * frequencies.to(self.type)).repeat(1, 2)
         first, second = x.chunk(2, dim=-1)
         return x * angles.cos() + torch.cat((-second, first), dim=-1) * angles.sin()
 
@@ -250,14 +259,82 @@ class Native:
         signs = 1 - 2 * (torch.arange(terms.shape[-2])[:, None] + torch.arange(terms.shape[-1])) % 2
         return torch.finfo(torch.float32).eps / 2 / 4 * signs * apart
 
+    def head_variant(self, stem, mixer, x):
+        """Query, key and value [heads, L, size], as many as attend, after embeddings and norms and before rotary."""
+        query = self.part(stem, "q", x)
+        key = self.part(stem, "k", x) if mixer != "el_att" else x.unflatten(-1, (-1, self.size)).transpose(0, 1)
+        value = self.part(stem, "v", x) if mixer not in ("skv", "el_att") else key
+        if mixer.startswith("mhe"):
+            own = {name: self.tensors[f"{stem}{name}_head_embedding"][:, None, :] for name in "qkv"}
+            join = (lambda x, e: x + e) if mixer == "mhe_add" else (lambda x, e: x * (e + 1))
+            query, key, value = join(query, own["q"]), join(key, own["k"]), join(value, own["v"])
+        if self.config.get("qk_norm"):
+            query, key = self.norm(stem + "q_norm.weight", query), self.norm(stem + "k_norm.weight", key)
+        return query, key, value
+
+    def options(self, mixer):
+        return BASELINES[mixer] | self.config.get("mixers", {}).get(mixer, {})
+
+    def streaming(self, query, key):
+        """Scores [heads, L, L] and which pairs there are, [L, L], of unrotated queries and keys: what each query finds in a
+        cache of the text's first keys and the last ones, itself among them."""
+        options, length = self.options("streaming_llm"), query.shape[1]
+        scores = torch.zeros(len(query), length, length, dtype=self.type)
+        allowed = torch.zeros(length, length, dtype=torch.bool)
+        for i in range(length):
+            cache = torch.tensor([j for j in range(i + 1) if j < options["first"] or i - j < options["window"]])
+            places = torch.arange(len(cache)) if options["positions"] == "cache" else cache
+            keys = self.rotate(key[:, cache], positions=places)
+            own = self.rotate(query[:, i : i + 1], positions=places[-1:])
+            scores[:, i, cache] = (own @ keys.transpose(1, 2))[:, 0] / self.size**0.5
+            allowed[i, cache] = True
+        return scores, allowed
+
+    def slopes(self):
+        """ALiBi's: a geometric row that ends at 2^-8 for a power of two of heads; other numbers of heads take the largest
+        such row, and then every second one of the row twice as long."""
+        row = lambda heads: [2 ** (-8 * (head + 1) / heads) for head in range(heads)]
+        power = 2 ** int(np.log2(self.heads))
+        return torch.tensor((row(power) + row(2 * power)[::2])[: self.heads], dtype=self.type)
+
+    def baseline(self, stem, mixer, query, key):
+        """Scores, weights and which pairs there are, of unrotated queries and keys of all heads; then the sink logits and
+        their shares of each row, where there are any."""
+        length = query.shape[1]
+        if mixer == "streaming_llm":
+            scores, allowed = self.streaming(query, key)
+        else:
+            turn = self.rotate if mixer != "alibi" else lambda x: x
+            scores = turn(query) @ turn(key).transpose(1, 2) / self.size**0.5
+            allowed = torch.ones(length, length, dtype=torch.bool).tril()
+        if mixer == "alibi":
+            apart = torch.arange(length)[:, None] - torch.arange(length)
+            scores = scores - self.slopes()[:, None, None] * apart
+        if mixer == "sigmoid":
+            bias = self.options(mixer).get("bias")
+            scores = scores + (-np.log(self.config["max_position_embeddings"]) if bias is None else bias)
+            weights = torch.where(allowed, 1 / (1 + (-scores).exp()), 0)
+            self.taylor = torch.zeros(scores.shape[:2]), torch.zeros(scores.shape[:2]), weights * (1 - weights)
+            return scores, weights, allowed
+        masked = scores.masked_fill(~allowed, -torch.inf)
+        if mixer != "sink_logits":
+            return scores, torch.softmax(masked, -1), allowed
+        sinks = self.tensors[stem + "sinks"]
+        every = torch.softmax(torch.cat([masked, sinks[:, None, None].expand(-1, length, 1)], -1), -1)
+        return scores, every[..., :-1], allowed, sinks, every[..., -1]
+
     def attention(self, stem, mixer, query, key, value):
         """Unrotated query and key; returns [L, heads * size] and what happened."""
-        share = self.heads // self.groups
+        share = len(query) // len(key)
         self.taylor = None  # row constants, their errors and those of weights that are no softmax
-        scores, weights = self.weights(stem, mixer, self.rotate(query), self.rotate(key).repeat_interleave(share, 0))
+        more = ()
+        if mixer in BASELINES or mixer in HEAD_VARIANTS:
+            scores, weights, *more = self.baseline(stem, mixer, query, key.repeat_interleave(share, 0))
+        else:
+            scores, weights = self.weights(stem, mixer, self.rotate(query), self.rotate(key).repeat_interleave(share, 0))
         output = weights @ value.repeat_interleave(share, 0)
         states = {"q": query, "k": key, "v": value}
-        return output.transpose(0, 1).flatten(1), (scores, weights, states, self.taylor)
+        return output.transpose(0, 1).flatten(1), (scores, weights, states, self.taylor, *more)
 
     def convolved_heads(self, stem, options, x):
         """Query, key and value [heads, L, size], as many as there are of values, before their norms and positions."""
@@ -431,6 +508,9 @@ class Native:
                 mixed, seen_here = self.mamba2(own, normed[name])
             elif mixer in RECURRENT:
                 mixed, seen_here = self.recurrent(mixer, own, normed[name])
+            elif mixer in HEAD_VARIANTS:
+                mixed, seen_here = self.attention(own, mixer, *self.head_variant(own, mixer, normed[name]))
+                mixed = mixed.repeat(1, self.heads * self.size // mixed.shape[1])
             else:
                 source = normed[name]
                 if mixer == "static_emb_qk":
@@ -489,9 +569,11 @@ def run(model, tokens, precise):
         if torch.is_tensor(happened):
             sites.append(oracle.Site(implicit=numpy(happened)))
             continue
-        scores, weights, states, taylor, *seen = happened
-        allowed = seen[0].numpy() if seen else np.tril(np.ones(scores.shape[1:], dtype=bool))
+        scores, weights, states, taylor, *more = happened
+        allowed = more[0].numpy() if more else np.tril(np.ones(scores.shape[1:], dtype=bool))
         site = oracle.Site(numpy(scores), numpy(weights), allowed)
+        if len(more) > 1:
+            site.sink_logits, site.virtual_sink = (numpy(value) for value in more[1:])
         if taylor is not None:
             site.row_constant, site.constant_error, site.unit_error = (numpy(value) for value in taylor)
         site.states = {name: numpy(value) for name, value in states.items()}

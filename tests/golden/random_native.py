@@ -8,7 +8,7 @@ from pathlib import Path
 import safetensors.torch
 import torch
 
-from native_oracle import GLA_RANK, LAZY, RECURRENT, recurrent_sizes
+from native_oracle import BASELINES, GLA_RANK, HEAD_VARIANTS, LAZY, RECURRENT, recurrent_sizes
 from random_models import Case, with_options
 
 ATTENTIVE = ("standard", "approximate", "non_approximate", "rnd_emb_qk", "fixed_seq_qk", "static_emb_qk")
@@ -55,7 +55,7 @@ def shapes(config):
             names |= {own + "gate_proj.weight": (wide, d), own + "up_proj.weight": (wide, d),
                       own + "down_proj.weight": (wide, wide)}
             continue
-        for part, rows in (("q", wide), ("k", narrow), ("v", narrow)):
+        for part, rows in mapped_rows(mixer, wide, narrow, config["head_dim"]):
             names[f"{own}{part}_proj.weight"] = (rows, d)
             if config["attention_bias"]:
                 names[f"{own}{part}_proj.bias"] = (rows,)
@@ -65,11 +65,22 @@ def shapes(config):
                 names[own + "distance_bias"] = (config["num_attention_heads"], options["window"])
             if options["normaliser"] == "elastic" and options["offset"] != "fixed":
                 names[own + "offset"] = (config["num_attention_heads"],)
+        if mixer.startswith("mhe"):
+            names |= {f"{own}{part}_head_embedding": (config["num_attention_heads"], config["head_dim"]) for part in "qkv"}
+        if mixer == "sink_logits":
+            names[own + "sinks"] = (config["num_attention_heads"],)
         if config["qk_norm"]:
             names |= {own + "q_norm.weight": (config["head_dim"],), own + "k_norm.weight": (config["head_dim"],)}
     if "rnd_emb_qk" in config["layers"]:
         names["model.guide"] = (1, config["max_position_embeddings"], d)
     return names
+
+
+def mapped_rows(mixer, wide, narrow, size):
+    """Rows of the maps to query, key and value, of those that there are."""
+    rows = {"sha": (size, size, size), "mqa": (wide, size, size), "skv": (wide, narrow, 0), "el_att": (wide, 0, 0),
+            "mhe_add": (size, size, size), "mhe_mul": (size, size, size)}.get(mixer, (wide, narrow, narrow))
+    return [(part, count) for part, count in zip("qkv", rows) if count]
 
 
 def recurrent_shapes(config, mixer):
@@ -129,7 +140,7 @@ def values(config, seed, gain):
         elif len(shape) == 1:
             # Rates and steps such that states last for a few tokens, and for many.
             tensors[name] = {"A_log": noise, "dt_bias": 2 * noise - 1,
-                             "offset": 0.4 * noise - 0.8}.get(name.split(".")[-1], 0.2 * noise)
+                             "offset": 0.4 * noise - 0.8, "sinks": 2 * noise}.get(name.split(".")[-1], 0.2 * noise)
         elif "distance_bias" in name:
             tensors[name] = 0.5 * noise
         elif "conv1d" in name:
@@ -173,7 +184,8 @@ def drawn(folder, seed, mixer):
     layers = [mixer, *others]
     draw.shuffle(layers)
     native(
-        folder, seed, layers, vocab_size=draw.randint(40, 120), hidden_size=draw.choice((heads * size, draw.randint(5, 60))),
+        folder, seed, layers, vocab_size=draw.randint(40, 120),
+        hidden_size=draw.choice((heads * size, draw.randint(5, 60) if mixer != "el_att" else heads * size)),
         intermediate_size=draw.randint(7, 90), num_attention_heads=heads, head_dim=size,
         num_key_value_heads=draw.choice([n for n in range(1, heads + 1) if heads % n == 0]),
         attention_bias=draw.random() < 0.5, qk_norm=draw.random() < 0.5, rotary=draw.random() < 0.7,
@@ -181,6 +193,9 @@ def drawn(folder, seed, mixer):
         dtype=draw.choice((torch.float32, torch.bfloat16, torch.float16)), shards=draw.choice((1, 3)),
         gain=draw.choice((1.0, 1.5, 3.0)),
         mixers={"approximate": draw.choice(APPROXIMATE[:1])} | {name: drawn_options(draw, name) for name in RECURRENT}
+        | {"sigmoid": {"bias": draw.choice((-3.0, 0.0, 1.5))},
+           "streaming_llm": {"first": draw.choice((0, 1, 5)), "window": draw.choice((1, 8, 40)),
+                             "positions": draw.choice(("text", "cache"))}}
         | ({"lazy": {"window": draw.choice((1, 40, 512)), "offset": draw.choice(("per_length", "constant", "fixed"))}}
            if mixer == "lazy" else {}))
 
@@ -226,7 +241,7 @@ def cases():
     few = (1, 65, 130)
     layouts = ("even", "odd", "top", "middle", "bottom", "quarter", "first", "last", "bilateral")
     listed = []
-    for number, mixer in enumerate((*MIXERS, *RECURRENT, "lazy")):
+    for number, mixer in enumerate((*MIXERS, *RECURRENT, "lazy", *BASELINES, *HEAD_VARIANTS)):
         mixed = [mixer if layer % 2 == 0 else "standard" for layer in range(3)]
         uniform = [mixer] * 3
         layout = layouts[number % len(layouts)]
@@ -243,6 +258,16 @@ def cases():
             case(f"{mixer}-even-skipped", mixed, (65, 2), skip=replaced),
             Case(f"native-{mixer}-drawn", with_options(drawn, mixer=mixer), lengths=(65, 130, 1)),
         ]
+    listed += [
+        case(f"streaming_llm-{first}-{window}-{positions}", ["streaming_llm", "standard", "streaming_llm"], few,
+             num_key_value_heads=2, mixers={"streaming_llm": dict(first=first, window=window, positions=positions)})
+        for first, window in ((4, 16), (0, 1), (1, 64)) for positions in ("text", "cache")
+    ]
+    listed += [
+        case("alibi-five-heads", ["alibi"] * 2, few, num_attention_heads=5, num_key_value_heads=1),
+        case("sigmoid-no-bias", ["sigmoid"] * 2, few, mixers={"sigmoid": {"bias": 0.0}}),
+        *(case(f"{mixer}-loud", [mixer], (7, 40), gain=60.0) for mixer in BASELINES),
+    ]
     small = dict(num_heads=3, head_dim=8, expand_v=1.5, num_softmax_heads=6, chunk_size=8)
     listed += [
         case(f"natsl-{name}", ["natsl", "standard", "natsl"], few, mixers={"natsl": small | options})

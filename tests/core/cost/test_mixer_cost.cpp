@@ -42,7 +42,11 @@ const std::map<std::string, Printed>& printed() {
          {B * L * d * d, 6 * B * L * d * d, 6 * B * d * d, (8 * B * L * d + 4 * B * L * h) / t, 2 * B * d + 4 * B * h}},
         {"rnd_emb_qk", fixed},
         {"fixed_seq_qk", fixed},
-        {"static_emb_qk", standard}};
+        {"static_emb_qk", standard},
+        // Of the third paper, which are it with one thing otherwise.
+        {"sigmoid", standard},
+        {"alibi", standard},
+        {"sink_logits", standard}};
     return table;
 }
 
