@@ -19,6 +19,7 @@
 #include "core/mixers/side_by_side.h"
 #include "core/mixers/standard.h"
 #include "core/mixers/static_emb_qk.h"
+#include "core/mixers/test_time.h"
 #include "core/mixers/types/guided.h"
 
 namespace headscope::mixers {
@@ -57,6 +58,10 @@ Made make_mamba2(const MixerType&, const model::ModelConfig& config, std::int64_
     return std::make_unique<Mamba2Mixer>(config);
 }
 
+Made make_test_time(const MixerType& type, const model::ModelConfig& config, std::int64_t) {
+    return std::make_unique<TestTimeMixer>(type, config);
+}
+
 struct Entry {
     const MixerType* type;
     Made (*make)(const MixerType&, const model::ModelConfig&, std::int64_t layer);
@@ -79,6 +84,8 @@ const Entry kMixers[] = {
     {&kLightning, make<LightningMixer>},
     {&kKimiDelta, make_kimi_delta},
     {&kMamba2, make_mamba2},
+    {&kTttLinear, make_test_time},
+    {&kTitans, make_test_time},
     {&kShortConvolution, make<ShortConvolutionMixer>},
     {&kSideBySide, make<SideBySideMixer>},
     {&kSelectiveScan, make<SelectiveScanMixer>},

@@ -15,7 +15,7 @@ struct Look {
     int colour;
 };
 // Of those with a state, which stand beside standard layers and NAtS-L, the colours come again.
-constexpr std::array<Look, 15> kLooks{{{"standard", "Standard", 0},
+constexpr std::array<Look, 17> kLooks{{{"standard", "Standard", 0},
                                        {"mlp", "MLP", 6},
                                        {"approximate", "Approximate", 1},
                                        {"non_approximate", "Non-approximate", 2},
@@ -29,7 +29,9 @@ constexpr std::array<Look, 15> kLooks{{{"standard", "Standard", 0},
                                        {"retnet", "RetNet", 5},
                                        {"gla", "Gated linear attention", 6},
                                        {"lightning", "Lightning attention", 5},
-                                       {"kda", "Kimi delta attention", 4}}};
+                                       {"kda", "Kimi delta attention", 4},
+                                       {"ttt_linear", "TTT-Linear", 6},
+                                       {"titans", "Titans", 3}}};
 
 }  // namespace
 

@@ -37,11 +37,12 @@ std::unique_ptr<MixerCache> DeltaCache::clone() const {
 
 DeltaSizes::DeltaSizes(const MixerType& type, const model::ModelConfig& config) {
     const auto& options = config.mixer_options;
+    const auto has = [&type](const MixerOption& option) {
+        return std::any_of(type.options.begin(), type.options.end(),
+                           [&option](const MixerOption& own) { return std::string_view(own.key) == option.key; });
+    };
     const auto whole = [&](const MixerOption& option, std::int64_t otherwise) {
-        const bool has = std::any_of(type.options.begin(), type.options.end(), [&option](const MixerOption& own) {
-            return std::string_view(own.key) == option.key;
-        });
-        const auto said = has ? options.get<std::int64_t>(type, option.key) : 0;
+        const auto said = has(option) ? options.get<std::int64_t>(type, option.key) : 0;
         return said > 0 ? said : otherwise;
     };
     key_heads = whole(kOwnHeads, config.heads);
@@ -50,7 +51,8 @@ DeltaSizes::DeltaSizes(const MixerType& type, const model::ModelConfig& config) 
     taps = whole(kTaps, 0);
     const std::int64_t shared = whole(kOwnKeyValueHeads, key_heads);
     sharing = key_heads / shared;
-    const double expanded = static_cast<double>(key_size) * options.get<double>(type, kExpandValue.key);
+    const double expanded =
+        static_cast<double>(key_size) * (has(kExpandValue) ? options.get<double>(type, kExpandValue.key) : 1.0);
     value_size = std::llround(expanded);
     const std::string place = std::string("mixers.") + type.name;
     if (heads % key_heads != 0) {

@@ -11,6 +11,7 @@
 #include "core/mixers/types/non_approximate.h"
 #include "core/mixers/types/standard.h"
 #include "core/mixers/types/static_emb_qk.h"
+#include "core/mixers/types/test_time.h"
 
 namespace headscope::mixers {
 
@@ -19,7 +20,7 @@ const std::vector<const MixerType*>& known_types() {
     static const std::vector<const MixerType*> types{
         &kStandard,        &kMlp,           &kApproximate, &kNonApproximate, &kRandomGuide, &kFixedGuide,
         &kStaticEmbedding, &kGatedDeltaNet, &kDeltaNet,    &kRetNet,         &kGla,         &kNatsl,
-        &kLightning,       &kKimiDelta,     &kMamba2};
+        &kLightning,       &kKimiDelta,     &kMamba2,      &kTttLinear,      &kTitans};
     return types;
 }
 
