@@ -215,6 +215,8 @@ def drawn_options(draw, mixer):
         options |= {"num_softmax_heads": heads * group, "chunk_size": draw.choice((3, 16, 64)),
                     "inside_chunk": draw.choice(("both", "softmax")), "norm": draw.choice(("each", "sum")),
                     "weights": draw.choice(("query", "input", "none"))}
+    if mixer in LEARNERS:  # the norm of two numbers is little more than a sign
+        options["head_dim"] = max(size, 4)
     if "use_beta" in options:  # without it a key replaces all that is like it, and roundings grow: golden models have it
         options["use_beta"] = True
     return options
