@@ -22,6 +22,7 @@
 #include "core/mixers/standard.h"
 #include "core/mixers/static_emb_qk.h"
 #include "core/mixers/streaming_llm.h"
+#include "core/mixers/test_time.h"
 #include "core/mixers/types/guided.h"
 
 namespace headscope::mixers {
@@ -68,6 +69,10 @@ Made make_head_variant(const MixerType& type, const model::ModelConfig& config, 
     return std::make_unique<HeadVariantMixer>(type, config);
 }
 
+Made make_test_time(const MixerType& type, const model::ModelConfig& config, std::int64_t) {
+    return std::make_unique<TestTimeMixer>(type, config);
+}
+
 struct Entry {
     const MixerType* type;
     Made (*make)(const MixerType&, const model::ModelConfig&, std::int64_t layer);
@@ -101,6 +106,8 @@ const Entry kMixers[] = {
     {&kElAttention, make_head_variant},
     {&kHeadEmbeddingAdd, make_head_variant},
     {&kHeadEmbeddingMul, make_head_variant},
+    {&kTttLinear, make_test_time},
+    {&kTitans, make_test_time},
     {&kShortConvolution, make<ShortConvolutionMixer>},
     {&kSideBySide, make<SideBySideMixer>},
     {&kSelectiveScan, make<SelectiveScanMixer>},

@@ -56,6 +56,8 @@ OTHERWISE = {
     "lightning": dict(num_heads=2, head_dim=5, expand_v=0.6),
     "kda": dict(num_heads=2, head_dim=3, expand_v=2.0, conv_size=2, allow_neg_eigval=True),
     "mamba2": dict(num_heads=6, head_dim=3, state_size=5, num_groups=2, conv_size=3),
+    "ttt_linear": dict(num_heads=2, head_dim=5, conv_size=0, use_gate=False, mini_batch_size=4, base_lr=0.5),
+    "titans": dict(num_heads=3, head_dim=5, conv_size=2, use_gate=False, mini_batch_size=4, base_lr=0.5),
     "natsl": dict(num_heads=2, head_dim=8, expand_v=1.5, num_softmax_heads=4, chunk_size=4, conv_size=3, rope_theta=50.0,
                   allow_neg_eigval=True),
 }

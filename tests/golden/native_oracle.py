@@ -5,6 +5,10 @@ An oracle: written from the definitions of the mixers (Deconstructing Attention,
 HACKING.md lists) and the file format alone, with every L x L matrix spelled out. precise=True is float64, precise=False
 the same in float32: the distance between the two is how exact float32 can be on the very model (comparison.py).
 
+ttt_linear() and titans() were compared with flash-linear-attention 0.6.0's chunk_ttt_linear_ref and chunk_titans_linear_ref
+(fla/ops/{ttt,titans}/naive.py, which compute in float32): lengths 1 to 70, mini-batches of 1, 4 and 16 tokens, equal to
+float32's roundings.
+
     python native_oracle.py FOLDER TOKENS.json     # logits of one sequence, for a look
 """
 
@@ -32,7 +36,10 @@ RECURRENT = {
     "lightning": dict(num_heads=0, head_dim=0, expand_v=1.0),
     "kda": dict(num_heads=0, head_dim=0, expand_v=1.0, conv_size=4, allow_neg_eigval=False),
     "mamba2": dict(num_heads=0, head_dim=0, state_size=128, num_groups=1, conv_size=4),
+    "ttt_linear": dict(num_heads=0, head_dim=0, conv_size=4, use_gate=True, mini_batch_size=16, base_lr=1.0),
+    "titans": dict(num_heads=0, head_dim=0, conv_size=4, use_gate=True, mini_batch_size=16, base_lr=1.0),
 }
+LEARNERS = ("ttt_linear", "titans")  # whose state learns; they have no implicit matrix
 GLA_RANK = 16
 # The same of Lazy Attention, which has no state.
 LAZY = dict(window=512, distance_bias=True, normaliser="elastic", offset="per_length", offset_init=-1.0)
@@ -92,6 +99,51 @@ def in_chunks(query, key, value, write, log_decay, linear, size, decays_dropped,
             start = old + linear[:, i // size, None, None] * (state - old)
             state, since = start, 0
     return torch.stack(rows, 1)
+
+
+def layer_norm(x):
+    """x less its mean, over what is returned beside it."""
+    spread = (x.var(-1, unbiased=False, keepdim=True) + 1e-6).sqrt()
+    return (x - x.mean(-1, keepdim=True)) / spread, spread
+
+
+def ttt_linear(query, key, value, gain, offset, rate, memory, bias, size):
+    """Token by token, what flash-linear-attention's plain operator computes mini-batch by mini-batch: each token moves a map
+    by the gradient of how far the norm of what the map makes of its key is from value - key, all tokens of a mini-batch from
+    the map that it began with. query, key, value [H, L, D], gain, offset, bias [H, D], rate [H, L], memory [H, D, D]."""
+    query = query / key.shape[2] ** 0.5
+    rows, slopes = [], (0, 0)
+    for i in range(key.shape[1]):
+        with torch.enable_grad():  # autograd says the gradient, not the formula that the operator has of it
+            start = memory.detach().requires_grad_(), bias.detach().requires_grad_()
+            made = torch.einsum("hkv,hk->hv", start[0], key[:, i]) + start[1]
+            apart = gain * layer_norm(made)[0] + offset - (value - key)[:, i]
+            own = torch.autograd.grad(apart.pow(2).sum() / 2, start)
+        slopes = [sum + slope for sum, slope in zip(slopes, own)]
+        now = [begun - rate[:, i].view(-1, *[1] * (begun.dim() - 1)) * sum for begun, sum in zip((memory, bias), slopes)]
+        rows.append(torch.einsum("hkv,hk->hv", now[0], query[:, i]) + now[1])
+        if (i + 1) % size == 0:
+            (memory, bias), slopes = now, (0, 0)
+    output = torch.stack(rows, 1)
+    return output + layer_norm(output)[0] * gain[:, None] + offset[:, None]
+
+
+def titans(query, key, value, gain, offset, rate, forgotten, momentum, memory, size):
+    """As ttt_linear(): the map forgets, and a surprise that has momentum moves it. What a token adds to the surprise is the
+    operator's: D times the norm's slope less two means over its spread, where a gradient would divide the slope, too."""
+    start, surprise, rows = memory, torch.zeros_like(memory), []
+    for i in range(key.shape[1]):
+        normal, spread = layer_norm(torch.einsum("hkv,hk->hv", start, key[:, i]))
+        slope = gain * (gain * normal + offset - (value - key)[:, i])
+        means = slope.mean(-1, keepdim=True) + normal * (slope * normal).mean(-1, keepdim=True)
+        step = torch.einsum("hk,hv->hkv", key[:, i], key.shape[2] * slope - means / spread)
+        surprise = momentum[:, i, None, None] * surprise - 2 * rate[:, i, None, None] * step
+        memory = (1 - forgotten[:, i, None, None]) * memory + surprise
+        rows.append(torch.einsum("hkv,hk->hv", memory, query[:, i]))
+        if (i + 1) % size == 0:
+            start = memory
+    output = torch.stack(rows, 1)
+    return output + layer_norm(output)[0] * gain[:, None] + offset[:, None]
 
 
 def convolved(x, weight):
@@ -489,6 +541,22 @@ class Native:
         unit = torch.eye(length, dtype=self.type).expand(heads, -1, -1)
         return normal.flatten(1) * self.tensors[stem + "norm.weight"], walk(unit)
 
+    def learner(self, mixer, stem, x):
+        """ttt_linear or titans: [L, heads * size]."""
+        options = recurrent_sizes(self.config, mixer)
+        parts, size = self.convolved_heads(stem, options, x), options["mini_batch_size"]
+        query, key = (parts[n] / torch.sqrt(parts[n].pow(2).sum(-1, keepdim=True) + 1e-6) for n in "qk")
+        said = lambda name: torch.sigmoid(self.linear(f"{stem}{name}_proj", x)).T
+        gain, offset, memory = (self.tensors[stem + name] for name in ("memory_norm.weight", "memory_norm.bias", "memory"))
+        rate = options["base_lr"] * said("lr") / options["head_dim"]
+        if mixer == "ttt_linear":
+            rate = rate / (torch.arange(len(x)) % size + 1)
+            mixed = ttt_linear(query, key, parts["v"], gain, offset, rate, memory, self.tensors[stem + "memory_bias"], size)
+        else:
+            mixed = titans(query, key, parts["v"], gain, offset, rate, said("forget"), said("momentum"), memory, size)
+        normal = self.norm(stem + "o_norm.weight", mixed).transpose(0, 1).flatten(1)
+        return normal * torch.nn.functional.silu(self.linear(stem + "g_proj", x)) if options["use_gate"] else normal
+
     def mlp(self, stem, x):
         gate = torch.nn.functional.silu(self.linear(stem + "gate_proj", x))
         return self.linear(stem + "down_proj", gate * self.linear(stem + "up_proj", x))
@@ -506,6 +574,8 @@ class Native:
                 mixed, *seen_here = self.natsl(own, normed[name])
             elif mixer == "mamba2":
                 mixed, seen_here = self.mamba2(own, normed[name])
+            elif mixer in LEARNERS:
+                mixed, seen_here = self.learner(mixer, own, normed[name]), None
             elif mixer in RECURRENT:
                 mixed, seen_here = self.recurrent(mixer, own, normed[name])
             elif mixer in HEAD_VARIANTS:

@@ -8,7 +8,7 @@ from pathlib import Path
 import safetensors.torch
 import torch
 
-from native_oracle import BASELINES, GLA_RANK, HEAD_VARIANTS, LAZY, RECURRENT, recurrent_sizes
+from native_oracle import BASELINES, GLA_RANK, HEAD_VARIANTS, LAZY, LEARNERS, RECURRENT, recurrent_sizes
 from random_models import Case, with_options
 
 ATTENTIVE = ("standard", "approximate", "non_approximate", "rnd_emb_qk", "fixed_seq_qk", "static_emb_qk")
@@ -110,6 +110,12 @@ def recurrent_shapes(config, mixer):
         names["b_proj.weight"] = (heads, d)
     if mixer == "gated_deltanet":
         names |= {"a_proj.weight": (heads, d), "A_log": (heads,), "dt_bias": (heads,)}
+    if mixer in LEARNERS:
+        maps = ("lr",) if mixer == "ttt_linear" else ("lr", "forget", "momentum")
+        names |= {f"{name}_proj.weight": (heads, d) for name in maps} | {f"{name}_proj.bias": (heads,) for name in maps}
+        names |= {"memory_norm.weight": (heads, size), "memory_norm.bias": (heads, size), "memory": (heads, size, size)}
+        if mixer == "ttt_linear":
+            names["memory_bias"] = (heads, size)
     if mixer == "gla":
         names |= {"gk_proj.0.weight": (GLA_RANK, d), "gk_proj.1.weight": (rows["k"], GLA_RANK),
                   "gk_proj.1.bias": (rows["k"],)}
@@ -133,7 +139,11 @@ def values(config, seed, gain):
     tensors = {}
     for name, shape in shapes(config).items():
         noise = torch.randn(shape, generator=generator)
-        if "norm" in name:
+        if "memory_norm" in name or "memory_bias" in name:
+            tensors[name] = 0.2 * noise + name.endswith("weight")
+        elif "forget_proj.bias" in name:
+            tensors[name] = noise - 2
+        elif "norm" in name:
             tensors[name] = 1.0 + 0.2 * noise
             if "_norm" in name:
                 tensors[name] *= gain
@@ -217,6 +227,10 @@ def drawn_options(draw, mixer):
             options[key] = draw.choice((1, 5, 16))
         elif key == "conv_size":
             options[key] = draw.choice((0, 1, 3, 4))
+        elif key == "mini_batch_size":
+            options[key] = draw.choice((1, 5, 16, 64))
+        elif key == "base_lr":
+            options[key] = draw.choice((0.2, 1.0))
         elif key == "clamp_min":
             options[key] = draw.choice((0.0, -0.05))
         elif key == "rope_theta":
@@ -227,6 +241,8 @@ def drawn_options(draw, mixer):
         options |= {"num_softmax_heads": heads * group, "chunk_size": draw.choice((3, 16, 64)),
                     "inside_chunk": draw.choice(("both", "softmax")), "norm": draw.choice(("each", "sum")),
                     "weights": draw.choice(("query", "input", "none"))}
+    if mixer in LEARNERS:  # the norm of two numbers is little more than a sign
+        options["head_dim"] = max(size, 4)
     if "use_beta" in options:  # without it a key replaces all that is like it, and roundings grow: golden models have it
         options["use_beta"] = True
     return options

@@ -15,7 +15,7 @@ struct Look {
     int colour;
 };
 // Of those with a state, which stand beside standard layers and NAtS-L, the colours come again.
-constexpr std::array<Look, 26> kLooks{{{"standard", "Standard", 0},
+constexpr std::array<Look, 28> kLooks{{{"standard", "Standard", 0},
                                        {"mlp", "MLP", 6},
                                        {"approximate", "Approximate", 1},
                                        {"non_approximate", "Non-approximate", 2},
@@ -40,7 +40,9 @@ constexpr std::array<Look, 26> kLooks{{{"standard", "Standard", 0},
                                        {"skv", "SKV", 3},
                                        {"el_att", "EL-att", 4},
                                        {"mhe_add", "MHE-ADD", 5},
-                                       {"mhe_mul", "MHE-MUL", 6}}};
+                                       {"mhe_mul", "MHE-MUL", 6},
+                                       {"ttt_linear", "TTT-Linear", 6},
+                                       {"titans", "Titans", 3}}};
 
 }  // namespace
 

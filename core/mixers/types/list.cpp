@@ -17,6 +17,7 @@
 #include "core/mixers/types/standard.h"
 #include "core/mixers/types/static_emb_qk.h"
 #include "core/mixers/types/streaming_llm.h"
+#include "core/mixers/types/test_time.h"
 
 namespace headscope::mixers {
 
@@ -47,7 +48,9 @@ const std::vector<const MixerType*>& known_types() {
                                                      &kSharedKeyValue,
                                                      &kElAttention,
                                                      &kHeadEmbeddingAdd,
-                                                     &kHeadEmbeddingMul};
+                                                     &kHeadEmbeddingMul,
+                                                     &kTttLinear,
+                                                     &kTitans};
     return types;
 }
 

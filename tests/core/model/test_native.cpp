@@ -4,6 +4,7 @@
 #include "tests/catch_with_torch.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 
@@ -45,6 +46,20 @@ bool is_recurrent(const std::string& mixer) {
     const auto& options = mixers::find_type(mixer)->options;
     return std::any_of(options.begin(), options.end(),
                        [](const mixers::MixerOption& option) { return std::string(option.key) == "num_heads"; });
+}
+
+/// Mixers whose state learns divide by the spread of the numbers that it makes of a key: of few numbers it may come
+/// near 0, and roundings grow by its inverse square.
+constexpr std::array<const char*, 2> kLearners{"ttt_linear", "titans"};
+
+/// native_config(), with heads of such layers that are wide enough.
+nlohmann::json stack_config(const std::vector<std::string>& layers, const nlohmann::json& options = {}) {
+    nlohmann::json config = native_config(layers, options);
+    for (const char* mixer : kLearners) {
+        const bool there = std::find(layers.begin(), layers.end(), mixer) != layers.end();
+        if (there && !config["mixers"][mixer].contains("head_dim")) config["mixers"][mixer]["head_dim"] = 16;
+    }
+    return config;
 }
 
 const std::vector<std::pair<std::string, nlohmann::json>> kOptions{
@@ -93,6 +108,18 @@ const std::vector<std::pair<std::string, nlohmann::json>> kOptions{
     {"positions in the cache, shared keys",
      {{"num_key_value_heads", 1},
       {"mixers", {{"streaming_llm", {{"first", 2}, {"window", 5}, {"positions", "cache"}}}}}}},
+    {"mini-batches of four, no gate",
+     {{"mixers",
+       {{"ttt_linear",
+         {{"num_heads", 2}, {"head_dim", 14}, {"use_gate", false}, {"mini_batch_size", 4}, {"base_lr", 0.5}}}}}}},
+    {"mini-batches of one, no convolution",
+     {{"mixers", {{"ttt_linear", {{"head_dim", 14}, {"conv_size", 0}, {"mini_batch_size", 1}}}}}}},
+    {"mini-batches of four, one tap",
+     {{"mixers",
+       {{"titans",
+         {{"num_heads", 2}, {"head_dim", 14}, {"conv_size", 1}, {"mini_batch_size", 4}, {"base_lr", 0.5}}}}}}},
+    {"mini-batches of one, no convolution, no gate",
+     {{"mixers", {{"titans", {{"head_dim", 14}, {"conv_size", 0}, {"use_gate", false}, {"mini_batch_size", 1}}}}}}},
     {"no rotary positions, tied", {{"rotary", false}, {"tie_word_embeddings", true}}},
 };
 
@@ -106,7 +133,7 @@ void for_every_stack(F f) {
                 if (options.contains("mixers") && !options.at("mixers").contains(mixer)) continue;  // another mixer's
                 const std::string what = mixer + ", " + std::to_string(layers.size()) + " layers, " + name;
                 INFO(what);
-                f(native_config(layers, options));
+                f(stack_config(layers, options));
             }
         }
     }
@@ -146,7 +173,8 @@ TEST_CASE("Native models of every mixer are what the oracle says", "[native][gol
         compare("native-" + mixer);
         compare("native-" + mixer + "-norms");
     }
-    for (const char* mixer : {"gated_deltanet", "deltanet", "retnet", "gla", "lightning", "kda", "natsl", "mamba2"})
+    for (const char* mixer :
+         {"gated_deltanet", "deltanet", "retnet", "gla", "lightning", "kda", "natsl", "mamba2", "ttt_linear", "titans"})
         compare(std::string("native-") + mixer + "-options");
     for (const char* ablation : {"softmax-inside", "linear-inside", "kept-whole", "one-norm", "no-weights"})
         compare(std::string("native-natsl-") + ablation);
@@ -179,7 +207,7 @@ TEST_CASE("A text read in pieces is the text read at once, for every mixer and o
 TEST_CASE("A cache that is cloned goes on by itself", "[native][decoding]") {
     for (const std::string& mixer : all_mixers()) {
         INFO(mixer);
-        const auto trainable = Trainable::create(native_config({mixer, mixer}).dump(), 3, at::kFloat);
+        const auto trainable = Trainable::create(stack_config({mixer, mixer}).dump(), 3, at::kFloat);
         model::Model& model = trainable->model();
         const at::Tensor ids = some_tokens(1, 9).ids;
         const auto first = model.new_cache();
@@ -221,7 +249,7 @@ TEST_CASE("Texts that go on from the same beginning may share a cache of it", "[
 TEST_CASE("A padded text gives what it gives alone, for every mixer", "[native]") {
     for (const std::string& mixer : all_mixers()) {
         INFO(mixer);
-        const auto trainable = Trainable::create(native_config({mixer, "standard", mixer}).dump(), 3, at::kFloat);
+        const auto trainable = Trainable::create(stack_config({mixer, "standard", mixer}).dump(), 3, at::kFloat);
         const model::Batch both = {some_tokens(2, 12).ids, {12, 7}, {}};
         const at::Tensor alone = trainable->model().forward({both.ids.narrow(0, 1, 1).narrow(1, 0, 7), {}, {}});
         const at::Tensor together = trainable->model().forward(both);
@@ -252,7 +280,7 @@ TEST_CASE("Gradients of every mixer and option agree with finite differences", "
 TEST_CASE("Gradients in float32 are those of float64", "[native][gradients]") {
     for (const std::string& mixer : all_mixers()) {
         INFO(mixer);
-        const std::string config = native_config({mixer, "standard", mixer}, {{"num_key_value_heads", 1}}).dump();
+        const std::string config = stack_config({mixer, "standard", mixer}, {{"num_key_value_heads", 1}}).dump();
         const auto single = Trainable::create(config, 1, at::kFloat);
         const auto exact = Trainable::create(config, 1, at::kDouble);
         exact->weights().copy_(single->weights());
@@ -269,7 +297,7 @@ TEST_CASE("Gradients in float32 are those of float64", "[native][gradients]") {
 TEST_CASE("Gradients in bfloat16 are those of float64 to its eight bits", "[native][gradients]") {
     for (const std::string& mixer : all_mixers()) {
         INFO(mixer);
-        const std::string config = native_config({mixer, "standard", mixer}, {{"initializer_range", 0.2}}).dump();
+        const std::string config = stack_config({mixer, "standard", mixer}, {{"initializer_range", 0.2}}).dump();
         const auto half = Trainable::create(config, 1, at::kBFloat16);
         const auto exact = Trainable::create(config, 1, at::kDouble);
         for (std::size_t i = 0; i < exact->parameters().size(); ++i)
@@ -286,7 +314,7 @@ TEST_CASE("Gradients in bfloat16 are those of float64 to its eight bits", "[nati
 
 TEST_CASE("Mixers without a state have as many parameters as their maps, but for the guide", "[native]") {
     const auto count = [](const std::string& mixer, const nlohmann::json& options) {
-        nlohmann::json config = native_config({mixer, mixer, mixer}, options);
+        nlohmann::json config = stack_config({mixer, mixer, mixer}, options);
         config["attention_bias"] = options.value("attention_bias", false);
         return model::inspect_config(config.dump()).parameters;
     };
@@ -306,7 +334,7 @@ TEST_CASE("Mixers without a state have as many parameters as their maps, but for
             CHECK(count(mixer, {{"qk_norm", false}}) == standard + 3 * (weights - 432));
             CHECK(count(mixer, {{"attention_bias", true}}) == standard + 3 * (weights - 432 + biases));
         }
-        const auto made = Trainable::create(native_config({mixer, mixer}).dump(), 1, at::kFloat);
+        const auto made = Trainable::create(stack_config({mixer, mixer}).dump(), 1, at::kFloat);
         std::int64_t trained = 0, given = 0;
         for (const model::Parameter& one : made->parameters()) (one.trained ? trained : given) += one.value.numel();
         CHECK(trained == made->model().parameters());
@@ -315,7 +343,7 @@ TEST_CASE("Mixers without a state have as many parameters as their maps, but for
 }
 
 TEST_CASE("A layer without a matrix has a place among the sites and is never measured", "[native]") {
-    const auto trainable = Trainable::create(native_config({"standard", "mlp"}).dump(), 1, at::kFloat);
+    const auto trainable = Trainable::create(stack_config({"standard", "mlp"}).dump(), 1, at::kFloat);
     model::Model& model = trainable->model();
     REQUIRE(model.sites().size() == 2);
     CHECK(model.sites()[0].has_matrix);
@@ -330,7 +358,7 @@ TEST_CASE("A layer without a matrix has a place among the sites and is never mea
 TEST_CASE("The implicit matrix of a state makes a head's output of its values", "[native]") {
     for (const std::string& mixer : all_mixers()) {
         INFO(mixer);
-        const auto trainable = Trainable::create(native_config({"standard", mixer}).dump(), 1, at::kFloat);
+        const auto trainable = Trainable::create(stack_config({"standard", mixer}).dump(), 1, at::kFloat);
         model::Model& model = trainable->model();
         if (!model.sites()[1].has_implicit) continue;
         CHECK_FALSE(model.sites()[1].has_matrix);
@@ -353,6 +381,40 @@ TEST_CASE("The implicit matrix of a state makes a head's output of its values", 
     }
 }
 
+TEST_CASE("A state that learns has neither a matrix nor an implicit one", "[native]") {
+    for (const char* mixer : kLearners) {
+        INFO(mixer);
+        const auto trainable = Trainable::create(stack_config({mixer}).dump(), 1, at::kFloat);
+        model::Model& model = trainable->model();
+        REQUIRE(model.sites().size() == 1);
+        CHECK_FALSE(model.sites()[0].has_matrix);
+        CHECK_FALSE(model.sites()[0].has_implicit);
+        test::RecordingProbe probe(true, {"value", "head_output"});
+        model::ForwardOptions options;
+        options.probe = &probe;
+        model.forward(some_tokens(2, 21), options);
+        CHECK(probe.implicits.empty());
+        CHECK(probe.at("value", 0).sizes() == std::vector<std::int64_t>{2, 3, 21, 16});
+        CHECK(probe.at("head_output", 0).sizes() == std::vector<std::int64_t>{2, 3, 21, 16});
+    }
+}
+
+TEST_CASE("A cache of a state that learns does not grow with the text", "[native][decoding]") {
+    for (const char* mixer : kLearners) {
+        INFO(mixer);
+        const auto trainable = Trainable::create(stack_config({mixer}).dump(), 1, at::kFloat);
+        model::Model& model = trainable->model();
+        const auto bytes = [&model](std::int64_t length) {
+            const auto cache = model.new_cache();
+            model::ForwardOptions options;
+            options.cache = cache.get();
+            model.forward(some_tokens(1, length), options);
+            return cache->bytes();
+        };
+        CHECK(bytes(17) == bytes(305));  // one token after a mini-batch's end
+    }
+}
+
 TEST_CASE("Sizes of a mixer with a state that do not fit are refused by their option", "[native]") {
     const auto refuses = [](const std::string& mixer, const nlohmann::json& options, ErrorCode code,
                             const std::string& part, const nlohmann::json& more = nlohmann::json::object()) {
@@ -368,6 +430,9 @@ TEST_CASE("Sizes of a mixer with a state that do not fit are refused by their op
     refuses("retnet", {{"head_dim", 3}}, ErrorCode::mismatch, "retnet.head_dim");
     refuses("deltanet", {{"qk_norm", "l1"}}, ErrorCode::mismatch, "qk_norm");
     refuses("kda", {{"expand_v", 0.3}}, ErrorCode::mismatch, "kda.expand_v");
+    refuses("ttt_linear", {{"mini_batch_size", 0}}, ErrorCode::mismatch, "mini_batch_size");
+    refuses("titans", {{"base_lr", 0}}, ErrorCode::mismatch, "base_lr");
+    refuses("titans", {{"expand_v", 2.0}}, ErrorCode::mismatch, "expand_v");
     refuses("retnet", {{"use_gate", false}}, ErrorCode::unsupported, "retnet",
             {{"rope_scaling", {{"rope_type", "dynamic"}, {"factor", 2.0}}}});
 }
