@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/mixers/standard.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <ATen/TensorOperators.h>
@@ -34,6 +35,9 @@ std::vector<float> alibi_slopes(std::int64_t heads, double scale) {
     return slopes;
 }
 
+/// A configuration may say any number; what is stored of a shared bias ends here.
+constexpr std::int64_t kFarthestStored = 1 << 16;
+
 /// slope * j of keys 0, 1 .. as Falcon has it, in bfloat16 all the way: [heads, keys, 1].
 at::Tensor rounded_steps(std::int64_t heads, std::int64_t keys, at::ScalarType type) {
     const at::Tensor slopes = at::tensor(alibi_slopes(heads, 1), at::kFloat).to(at::kBFloat16);
@@ -63,12 +67,18 @@ StandardMixer::StandardMixer(const MixerType& type, const model::ModelConfig& co
     const std::int64_t window = config.windows.empty() ? 0 : config.windows.at(static_cast<std::size_t>(layer));
     if (window > 0) rule_.window_left = window - 1;
     if (window > 0 && !config.causal) rule_.window_right = window - 1;
+    if (config.distance_buckets > 0) farthest_ = std::min(config.farthest_bucket, kFarthestStored);
     if (!config.chunks.empty()) chunk_ = config.chunks.at(static_cast<std::size_t>(layer));
 }
 
 std::vector<Site> StandardMixer::sites() const {
     Site site = maps_.site(rule_.causal);
     if (steps_rounded_) site.key_size += 2;
+    site.has_slopes = has_slopes_;
+    if (farthest_ >= 0) {
+        site.bias_first = static_cast<std::int32_t>(rule_.causal ? 0 : -farthest_);
+        site.bias_length = static_cast<std::int32_t>(farthest_ + 1) - site.bias_first;
+    }
     return {site};
 }
 
