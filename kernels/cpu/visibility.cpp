@@ -30,8 +30,8 @@ void find_rows(const Sequence& s, std::int64_t first, int count, BlockRows& rows
         if (s.window_right >= 0) end = std::min(end, position + s.window_right + 1);
         if (s.window_left >= 0) {
             const std::int64_t inside = position % s.window_segment;
-            const std::int64_t first = position - (inside < 0 ? inside + s.window_segment : inside);
-            begin = std::max(begin, first - s.window_left);
+            const std::int64_t segment = position - (inside < 0 ? inside + s.window_segment : inside);
+            begin = std::max(begin, segment - s.window_left);
         }
         end = std::max(end, s.key_begin);
         begin = std::min(begin, end);
