@@ -71,11 +71,12 @@ struct BlockVisibility {
 /// be stored beside q, k and the row constants and any tile recomputed later.
 ///
 ///   s = scale q.k;  s -= slope_h (i' - j);  s += bias_h[j - i'];  s = cap tanh(s / cap)
+///   far_distance >= 0 and i' - j > far_distance: q.k is over the first near_begin numbers, plus q's last one
 ///
 /// with i' = i + query_offset, the query's absolute position (keys start at 0). Pair (i, j) is allowed when
 ///
 ///   causal: j <= i'
-///   window_left >= 0: i' - j <= window_left, or j < first_keys
+///   window_left >= 0: i' - i' mod window_segment - j <= window_left, or j < first_keys
 ///   window_right >= 0: j - i' <= window_right
 ///   block visibility as above
 ///   key_begin[b] <= j < key_length[b];  i < query_length[b]
@@ -86,9 +87,16 @@ struct ScoreRule {
     double soft_cap = 0.0;  ///< 0: none
     bool causal = true;
     std::int64_t query_offset = 0;
-    std::int64_t window_left = -1;     ///< -1: no limit
-    std::int64_t window_right = -1;    ///< -1: no limit
-    std::int64_t first_keys = 0;       ///< always visible beside the window (StreamingLLM)
+    std::int64_t window_left = -1;   ///< -1: no limit
+    std::int64_t window_right = -1;  ///< -1: no limit
+    std::int64_t first_keys = 0;     ///< always visible beside the window (StreamingLLM)
+    /// Windows reach back from the first position of the query's segment of so many: a memory of window_left tokens
+    /// before each segment (Transformer-XL). 1: from the query itself.
+    std::int64_t window_segment = 1;
+    /// Relative positions as numbers of queries and keys that stand still beyond a distance (Transformer-XL's clamp):
+    /// numbers [near_begin, dk - 1) count for nearer pairs alone, a query's last one for farther ones, and a key's last
+    /// one is 0. -1: none.
+    std::int64_t far_distance = -1, near_begin = 0;
     std::vector<float> slopes;         ///< [heads] or empty (ALiBi)
     std::vector<float> distance_bias;  ///< [heads, bias_length] or empty, by relative position j - i'
     std::int64_t bias_length = 0;

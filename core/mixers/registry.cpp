@@ -16,6 +16,7 @@
 #include "core/mixers/mlp.h"
 #include "core/mixers/natsl.h"
 #include "core/mixers/non_approximate.h"
+#include "core/mixers/relative.h"
 #include "core/mixers/selective_scan.h"
 #include "core/mixers/short_convolution.h"
 #include "core/mixers/side_by_side.h"
@@ -37,6 +38,7 @@ Made make(const MixerType&, const model::ModelConfig& config, std::int64_t layer
 
 Made make_standard(const MixerType& type, const model::ModelConfig& config, std::int64_t layer) {
     if (config.key_value_rank > 0) return std::make_unique<LatentMixer>(config);
+    if (config.positions == model::PositionKind::relative) return std::make_unique<RelativeMixer>(config);
     if (config.differential) return std::make_unique<DifferentialMixer>(config, layer);
     return std::make_unique<StandardMixer>(type, config, layer);
 }
