@@ -58,6 +58,13 @@ public:
         copy->before = copied(before);
         return copy;
     }
+    std::unique_ptr<MixerCache> chosen(const at::Tensor& sequences) const override {
+        auto copy = std::make_unique<Cache>();
+        copy->memory = {of_sequences(memory.start, sequences), of_sequences(memory.change, sequences),
+                        of_sequences(memory.now, sequences), memory.open};
+        copy->before = of_sequences(before, sequences);
+        return copy;
+    }
 
     Memory memory;
     at::Tensor before;  ///< the convolution's last inputs
