@@ -11,6 +11,7 @@
 #include <ATen/ops/zeros.h>
 
 #include "core/mixers/mixer.h"
+#include "core/mixers/shared/recurrence.h"
 #include "core/model/presets.h"
 #include "core/model/towers/cache.h"
 #include "tests/core/base/error_matcher.h"
@@ -173,6 +174,21 @@ TEST_CASE("NAtS-L in bfloat16 is the reference that rounds as it does, and types
         }
     }
     CHECK(near > 0);  // some score is within a step of the other
+}
+
+TEST_CASE("At a chunk's end a cache holds its state twice, not one tensor under two names", "[natsl][decoding]") {
+    mixers::Recurrence what;
+    what.query = at::full({1, 1, 4, 3}, 0.5, at::kFloat);
+    what.key = at::full({1, 1, 4, 3}, 0.25, at::kFloat);
+    what.value = at::full({1, 1, 4, 2}, 2.0, at::kFloat);
+    what.rule.chunk_size = 4;
+    what.kept = at::full({1, 1, 1}, 1.0, at::kFloat);
+    mixers::RecurrentCache cache;
+    mixers::recur_in_pieces(what, &cache, nullptr);
+    REQUIRE(cache.open == 0);
+    CHECK(cache.start.equal(cache.now));
+    CHECK(largest_value(cache.now) > 0);
+    CHECK_FALSE(cache.start.is_alias_of(cache.now));
 }
 
 TEST_CASE("NAtS-L read in pieces is NAtS-L read at once, for every ablation", "[natsl][decoding]") {
