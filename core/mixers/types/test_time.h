@@ -19,9 +19,10 @@ inline const MixerType kTttLinear{
     .options = {kOwnHeads, kOwnKeySize, kTaps, {"use_gate", true}, kMiniBatch, kBaseRate}};
 
 /// Titans' memory (Behrouz et al., arXiv 2501.00663), likewise, of one linear map.
-inline const MixerType kTitans{.name = "titans",
-                               .summary = "the same with momentum, that forgets: each token says how much",
-                               .has_matrix = false,
-                               .options = {kOwnHeads, kOwnKeySize, kTaps, {"use_gate", true}, kMiniBatch, kBaseRate}};
+inline const MixerType kTitans{
+    .name = "titans",
+    .summary = "a linear map that learns from each token, by gradients with momentum, and forgets as the token says",
+    .has_matrix = false,
+    .options = {kOwnHeads, kOwnKeySize, kTaps, {"use_gate", true}, kMiniBatch, kBaseRate}};
 
 }  // namespace headscope::mixers
