@@ -55,8 +55,8 @@ struct EntmaxSums {
     float least = 0.0F;
     std::int64_t count = 0;
 };
-/// How far the threshold rises. `last`: it is the exact one of these scores, all of which stay above it. `sink`: how far
-/// the sink logit lies above the threshold so far; -inf without one.
+/// How far the threshold rises. `last`: it is the exact one of these scores, all of which stay above it. `sink`: how
+/// far the sink logit lies above the threshold so far; -inf without one.
 struct EntmaxStep {
     double rise = 0.0;
     bool last = false;
