@@ -27,7 +27,7 @@ struct MutableView {
 /// What turns scores into weights again, [B, H, Lq] each; with t = s log2(e)
 ///   softmax: A = 2^(t - shift) * factor; elastic: the same and its offset, or 0;
 ///   sparsemax: A = ln 2 * max(t - shift - factor, 0); entmax: A = (ln 2 / 2 * max(t - shift - factor, 0))^2;
-///   Taylor:  A = (1 + s + s^2 / 2) * factor.
+///   Taylor:  A = (1 + s + s^2 / 2) * factor; sigmoid: A = 1 / (1 + 2^-t), whatever the two.
 /// Two numbers, because one float32 log normaliser near +-1000 would cost four digits. Weights of a row that sees no
 /// key are 0.
 struct SoftmaxRows {

@@ -178,7 +178,8 @@ const kernels::StatisticsRequest* MeasuringProbe::request(SiteIndex site) {
 
 void MeasuringProbe::measured(const model::AttentionRecord& record) {
     if (header_.record.states) write_states(record);
-    write_parameters(record);
+    // The same for every text: once.
+    if (std::find(sequences_.begin(), sequences_.end(), 0) != sequences_.end()) write_parameters(record);
     for (std::size_t row = 0; row < sequences_.size(); ++row) {
         const auto b = static_cast<std::int64_t>(row);
         if (header_.record.maps) write_map(record, b);
@@ -217,19 +218,21 @@ void MeasuringProbe::write_states(const model::AttentionRecord& record) {
     states_.clear();
 }
 
-/// What Lazy Attention learned; NaN where a head has no offset, or no bias.
 void MeasuringProbe::write_parameters(const model::AttentionRecord& record) {
     const kernels::ScoreRule& rule = record.rule;
-    if (header_.bias_window == 0 || (rule.offsets.empty() && rule.bias_length == 0)) return;
-    const std::int64_t heads = record.query.size(1), window = header_.bias_window;
-    constexpr double none = std::numeric_limits<double>::quiet_NaN();
-    std::vector<double> offset(static_cast<std::size_t>(heads), none), bias;
-    std::copy(rule.offsets.begin(), rule.offsets.end(), offset.begin());
-    for (std::int64_t h = 0; h < heads; ++h) {
-        for (std::int64_t distance = 0; distance < window; ++distance)
-            bias.push_back(rule.bias_length > 0 ? double{kernels::distance_bias(rule, h, -distance)} : none);
+    const Site& site = record.description;
+    std::vector<float> biases;
+    for (std::int64_t h = 0; h < site.heads && site.bias_length > 0; ++h) {
+        for (std::int64_t i = 0; i < header_.bias_window; ++i) {
+            const std::int64_t distance = header_.bias_first + i;
+            const bool own = distance >= site.bias_first && distance < site.bias_first + site.bias_length;
+            biases.push_back(own ? kernels::distance_bias(rule, h, -distance)
+                                 : std::numeric_limits<float>::quiet_NaN());
+        }
     }
-    writer_.write_parameters(record.site.value, offset, bias);
+    if (!site.has_offsets && !site.has_slopes && biases.empty()) return;
+    writer_.write_parameters(record.site.value, site.has_offsets ? std::span(rule.offsets) : std::span<const float>(),
+                             site.has_slopes ? std::span(rule.slopes) : std::span<const float>(), biases);
 }
 
 void MeasuringProbe::write_map(const model::AttentionRecord& record, std::int64_t b) {

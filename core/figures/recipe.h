@@ -28,6 +28,9 @@ FigureData loss(Files files, const FigureOptions& options);
 FigureData text(Files files, const FigureOptions& options);
 FigureData lines(Files files, const FigureOptions& options);
 FigureData branch_weights(Files files, const FigureOptions& options);
+FigureData bias(Files files, const FigureOptions& options);
+FigureData offsets(Files files, const FigureOptions& options);
+FigureData mass(Files files, const FigureOptions& options);
 FigureData token_types(Files files, const FigureOptions& options);
 FigureData difference(Files files, const FigureOptions& options);
 
@@ -37,6 +40,7 @@ FigureData timeline(const FigureInputs& inputs, const FigureOptions& options);
 FigureData context_perplexity(const FigureInputs& inputs, const FigureOptions& options);
 FigureData position_perplexity(const FigureInputs& inputs, const FigureOptions& options);
 FigureData ruler(const FigureInputs& inputs, const FigureOptions& options);
+FigureData tasks(const FigureInputs& inputs, const FigureOptions& options);
 FigureData latency(const FigureInputs& inputs, const FigureOptions& options);
 FigureData ablation(const FigureInputs& inputs, const FigureOptions& options);
 FigureData scaling(const FigureInputs& inputs, const FigureOptions& options);

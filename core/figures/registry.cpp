@@ -46,6 +46,18 @@ constexpr std::array kRecipes{
           "softmax fraction of NAtS-L's layers and heads, texts side by side; --layer: the type of every chunk; with "
           "--head: the text coloured by type",
           "a model with NAtS-L layers", token_types},
+    Entry{"bias",
+          "what is added to a score by distance: Lazy Attention's learned biases, ALiBi's slopes, T5's buckets; a "
+          "curve a "
+          "head, a panel a layer",
+          "a model whose scores have a bias by distance", bias},
+    Entry{"offsets", "offsets of Elastic-Softmax: a violin a layer with its mean, and a heat map layers x heads",
+          "a model with an elastic normaliser", offsets},
+    Entry{"mass",
+          "where the weight of a row goes, a stacked bar a head: first key, other keys, learned sink, released; the "
+          "share "
+          "of exact zeros; a table of loss, density and sink",
+          "indicators", mass},
     Entry{
         "loss",
         "of analyses: next-token loss by position, its running mean, the most surprising tokens; of runs: training and "
@@ -65,6 +77,8 @@ constexpr std::array kRecipes{
           "evaluations with position_perplexity", nullptr, position_perplexity, kEvaluations},
     Entry{"ruler", "RULER's retrieval tasks: a panel a task, the share of right answers against the length",
           "evaluations of RULER's tasks", nullptr, ruler, kEvaluations},
+    Entry{"tasks", "lm-eval's tasks: a panel a task, a dot a model with its error, who guesses, the best marked",
+          "evaluations of lm-eval's tasks", nullptr, tasks, kEvaluations},
     Entry{"latency", "time to read a text and to say one more token, against its length", "results of cost --latency",
           nullptr, latency, kEvaluations},
     Entry{"ablation", "a metric by layout, a line where Standard is", "evaluations of several layouts", nullptr,

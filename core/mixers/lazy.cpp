@@ -41,6 +41,13 @@ LazyMixer::LazyMixer(const model::ModelConfig& config, std::int64_t)
     rule_.bias_origin = window_ > 0 ? window_ - 1 : 0;
 }
 
+std::vector<Site> LazyMixer::sites() const {
+    Site site = maps_.site(true);
+    site.bias_length = static_cast<std::int32_t>(window_);
+    site.has_offsets = elastic_;
+    return {site};
+}
+
 void LazyMixer::declare(model::TensorPlan& plan, const model::TensorNames& names) {
     maps_.declare(plan, names);
     const std::string stem = names.layer_stem + "self_attn.";

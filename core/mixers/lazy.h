@@ -16,7 +16,7 @@ public:
 
     const MixerType& type() const override { return kLazy; }
     void declare(model::TensorPlan& plan, const model::TensorNames& names) override;
-    std::vector<Site> sites() const override { return {maps_.site(true)}; }
+    std::vector<Site> sites() const override;
     std::int64_t output_size() const override { return maps_.output_size(); }
     at::Tensor forward(const at::Tensor& normed, const StackContext& context, MixerCache* cache) const override;
     std::unique_ptr<MixerCache> new_cache() const override;

@@ -65,6 +65,8 @@ template <>
 void backward_pass<Normaliser::elastic>(const BackwardTask& task);
 template <>
 void backward_pass<Normaliser::entmax>(const BackwardTask& task);
+template <>
+void backward_pass<Normaliser::sigmoid>(const BackwardTask& task);
 
 /// to (+)= from, [rows, size] of one head, float32 `from` with rows side by side.
 struct AddPartsTask {

@@ -29,7 +29,7 @@ FigureOption head_option() {
                         "Head, counted from 0; lines: may repeat",
                         {},
                         {"radar", "logits", "attention", "lines", "text", "states", "difference", "indicators",
-                         "thumbnails", "timeline", "token-types", "branch-weights"},
+                         "thumbnails", "timeline", "token-types", "branch-weights", "bias", "mass"},
                         true,
                         {},
                         {}};
@@ -153,11 +153,15 @@ void add_record_options(std::vector<FigureOption>& all) {
     all.push_back(choice<Against>("against", "Of runs: what the curves are drawn against", {"loss", "timeline"},
                                   {{"step", Against::step}, {"tokens", Against::tokens}, {"time", Against::time}},
                                   [](FigureRequest& r) -> Against& { return r.options.against; }));
-    all.push_back(word_option("task", "A task of the evaluations; default all", with(evaluations, "ruler"),
-                              &FigureOptions::task));
-    all.push_back(word_option("metric", "A metric of them; default the first", evaluations, &FigureOptions::metric));
+    all.push_back(word_option("task", "A task of the evaluations; default all",
+                              with(with(evaluations, "ruler"), "tasks"), &FigureOptions::task));
+    all.push_back(
+        word_option("metric",
+                    "A metric of them; default the first, of tasks: as the papers print; acc and acc_norm: of "
+                    "the tasks that have it",
+                    with(evaluations, "tasks"), &FigureOptions::metric));
     all.push_back(optional_count("length", "Tokens: context of an evaluation, or of the table of costs",
-                                 {"ablation", "scaling", "cost"}, &FigureOptions::length));
+                                 {"ablation", "scaling", "tasks", "cost"}, &FigureOptions::length));
     all.push_back(tensor_option());
     all.push_back(flag_option("measure", "Beside the formulas what this machine does, which takes minutes", {"cost"},
                               &FigureOptions::measure));
@@ -299,6 +303,9 @@ std::vector<FigureOption> all_options() {
     all.push_back(choice<std::string>("statistic", "Of the pairs in a block", {"thumbnails"},
                                       {{"mean", "mean"}, {"maximum", "maximum"}},
                                       [](FigureRequest& r) -> std::string& { return r.options.statistic; }));
+    all.push_back(choice<ScaleKind>("distance", "The axis of distances", {"bias"},
+                                    {{"logarithmic", ScaleKind::logarithmic}, {"linear", ScaleKind::linear}},
+                                    [](FigureRequest& r) -> ScaleKind& { return r.options.distance; }));
     all.push_back(flag_option("scale-per-head", "Each head's colours end at its own highest value", {"thumbnails"},
                               &FigureOptions::scale_per_head));
     all.push_back(least_option());

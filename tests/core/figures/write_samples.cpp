@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// write_samples FOLDER: a made-up run with its journal and run.h5, two more, an evaluation file, and an analysis of a
-// model with recurrent layers, for slow tests in Python and for looking at figures.
+// write_samples FOLDER: a made-up run with its journal and run.h5, two more, two evaluation files, one with items, and
+// an analysis of a model with recurrent layers, for slow tests in Python and for looking at figures.
 #include <cstdio>
 #include <filesystem>
 
@@ -23,6 +23,7 @@ int main(int count, char** arguments) {
         test::write_run_folder(folder / "deep", test::sample_record("deep", 600, 12, -0.2));
         tests::write_recurrent_analysis(folder / "recurrent.headscope.h5");
         store::write_evaluation(folder / "sample.evaluation.h5", test::sample_evaluation());
+        store::write_evaluation(folder / "tasks.evaluation.h5", test::sample_task_evaluation());
     } catch (const Error& error) {
         std::fprintf(stderr, "write_samples: %s\n", error.what());
         return 1;
