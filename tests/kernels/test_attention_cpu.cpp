@@ -347,6 +347,26 @@ TEST_CASE("elastic weights are what the paper's numbers say, and the first row i
     }
 }
 
+TEST_CASE("rows of entmax sum to 1 where all keys weigh the same, and where few do", "[attention]") {
+    for (const float spread : {0.0F, 1e-3F, 1.0F, 40.0F}) {
+        AttentionCase c({1, 1, 1, 2, 500, 1, 1}, 1);
+        c.rule.normaliser = Normaliser::entmax;
+        c.rule.causal = false;
+        c.rule.scale = 1.0;
+        for (std::int64_t j = 0; j < 500; ++j) {
+            c.set('k', 0, 0, j, 0, spread * c.get('k', 0, 0, j, 0));
+            c.set('v', 0, 0, j, 0, 1.0F);
+        }
+        INFO("spread " << spread);
+        for (const std::string& backend : available_backends()) {
+            const Forced forced(backend);
+            INFO(backend);
+            // 500 additions, each off by half a unit at most.
+            for (const float sum : run(c, attention).output) CHECK(double{sum} == Approx(1.0).epsilon(500 * 0x1p-24));
+        }
+    }
+}
+
 TEST_CASE("the elastic normaliser wants offsets, and the others none", "[attention]") {
     AttentionCase c({1, 2, 2, 3, 3, 4, 4}, 1);
     c.rule.offsets = {-1.0F, -1.0F};
