@@ -12,6 +12,7 @@
 #include "core/analysis/value_products.h"
 #include "core/model/branches.h"
 #include "core/model/residual.h"
+#include "kernels/score_rule.h"
 
 namespace headscope::analysis {
 namespace {
@@ -177,6 +178,7 @@ const kernels::StatisticsRequest* MeasuringProbe::request(SiteIndex site) {
 
 void MeasuringProbe::measured(const model::AttentionRecord& record) {
     if (header_.record.states) write_states(record);
+    write_parameters(record);
     for (std::size_t row = 0; row < sequences_.size(); ++row) {
         const auto b = static_cast<std::int64_t>(row);
         if (header_.record.maps) write_map(record, b);
@@ -213,6 +215,21 @@ void MeasuringProbe::write_states(const model::AttentionRecord& record) {
         }
     }
     states_.clear();
+}
+
+/// What Lazy Attention learned; NaN where a head has no offset, or no bias.
+void MeasuringProbe::write_parameters(const model::AttentionRecord& record) {
+    const kernels::ScoreRule& rule = record.rule;
+    if (header_.bias_window == 0 || (rule.offsets.empty() && rule.bias_length == 0)) return;
+    const std::int64_t heads = record.query.size(1), window = header_.bias_window;
+    constexpr double none = std::numeric_limits<double>::quiet_NaN();
+    std::vector<double> offset(static_cast<std::size_t>(heads), none), bias;
+    std::copy(rule.offsets.begin(), rule.offsets.end(), offset.begin());
+    for (std::int64_t h = 0; h < heads; ++h) {
+        for (std::int64_t distance = 0; distance < window; ++distance)
+            bias.push_back(rule.bias_length > 0 ? double{kernels::distance_bias(rule, h, -distance)} : none);
+    }
+    writer_.write_parameters(record.site.value, offset, bias);
 }
 
 void MeasuringProbe::write_map(const model::AttentionRecord& record, std::int64_t b) {

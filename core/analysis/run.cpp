@@ -10,6 +10,7 @@
 #include "core/analysis/request.h"
 #include "core/analysis/work_plan.h"
 #include "core/base/error.h"
+#include "core/mixers/types/lazy.h"
 #include "core/model/model.h"
 #include "core/model/towers/check_batch.h"
 #include "core/store/analysis_writer.h"
@@ -94,6 +95,15 @@ bool reads_types(const model::ModelConfig& config) {
     return (config.encoder ? *config.encoder : config).token_types > 0;
 }
 
+/// Distances of /parameters/distance_bias, 1 where heads have offsets alone; 0: neither.
+std::int64_t learned_distances(const model::ModelConfig& config) {
+    using mixers::kLazy;
+    if (std::find(config.mixers.begin(), config.mixers.end(), kLazy.name) == config.mixers.end()) return 0;
+    const mixers::MixerOptions& options = config.mixer_options;
+    if (options.get<bool>(kLazy, "distance_bias")) return options.get<std::int64_t>(kLazy, "window");
+    return options.get<std::string>(kLazy, "normaliser") == "elastic" ? 1 : 0;
+}
+
 /// What the model would refuse.
 void check_batches(const model::ModelConfig& config, const std::vector<WorkBatch>& plan,
                    const AnalysisRequest& request) {
@@ -123,6 +133,7 @@ store::AnalysisHeader make_header(const model::Model& model, const AnalysisReque
     header.hidden_boundaries = config.all_layers() + 1;
     header.vocabulary = config.vocabulary;
     header.type_chunk = type_chunk(header.sites);
+    header.bias_window = learned_distances(config);
     header.experts = config.experts;
     header.experts_per_token = config.experts_per_token;
     header.max_positions = config.max_positions;

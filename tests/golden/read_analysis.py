@@ -91,6 +91,10 @@ def check_file(path):
                 check_experts(check, sizes)
             if "problems" in file:
                 check.dataset("/problems", file["problems"].shape[:1], "text", ("problem",))
+            if "parameters" in file:
+                heads, window = (sizes["n"], sizes["H"]), file["parameters/distance_bias"].shape[2]
+                check.dataset("/parameters/offset", heads, "float64", ("site", "head"))
+                check.dataset("/parameters/distance_bias", (*heads, window), "float64", ("site", "head", "distance"))
             if "token_types" in file:
                 check_branches(check, sizes)
             for s in range(sizes["S"]):

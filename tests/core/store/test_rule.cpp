@@ -28,6 +28,8 @@ void require_same(const kernels::ScoreRule& a, const kernels::ScoreRule& b) {
     CHECK(a.bias_origin == b.bias_origin);
     CHECK(a.beyond_table == b.beyond_table);
     CHECK(a.sink_logits == b.sink_logits);
+    CHECK(a.offsets == b.offsets);
+    CHECK(a.offset_form == b.offset_form);
     CHECK(a.blocks.block_size == b.blocks.block_size);
     CHECK(a.blocks.blocks == b.blocks.blocks);
     CHECK(a.blocks.visible == b.blocks.visible);
@@ -57,6 +59,8 @@ TEST_CASE("A score rule comes back as its batch row had it", "[store]") {
     rule.normaliser = kernels::Normaliser::sparsemax;
     rule.slopes = {0.5F, 0.25F, 0.125F, 0.0625F};
     rule.sink_logits = {1, 2, 3, 4};
+    rule.offsets = {-1, -0.5F, 0, 2};
+    rule.offset_form = kernels::OffsetForm::constant;
     rule.bias_length = 7;
     rule.bias_origin = 5;
     for (int i = 0; i < 4 * 7; ++i) rule.distance_bias.push_back(0.5F * static_cast<float>(i));
