@@ -67,6 +67,7 @@ struct ColourScale {
     ColourMap map = ColourMap::sequential;
     ScaleKind scale = ScaleKind::linear;
     double minimum = 0, maximum = 1;  ///< logarithmic: values below minimum are drawn as minimum
+    bool zero_apart = false;          ///< exactly 0 has the theme's colour for it, and a place below the bar
     std::optional<Tick> mark;         ///< a value that the colour bar points out; its label stands before the number
 };
 

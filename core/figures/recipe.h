@@ -85,6 +85,16 @@ std::vector<std::string> file_labels(Files files);
 /// The file's name as errors give it.
 std::string file_name(const store::AnalysisFile& file);
 
+/// Whether so many of a head's weights are exactly 0, in the mean over those sequences, that its thumbnail tells zeros
+/// from small weights. A thumbnail does not know what a window hides: a few weights of a softmax that underflow would
+/// colour all of that.
+inline constexpr double kSparseHead = 0.01;
+bool thumbnail_has_zeros(const store::AnalysisFile& file, std::int64_t site, std::int64_t head,
+                         std::span<const std::int64_t> sequences);
+
+/// Sets zero_apart of a scale of weights where some value is exactly 0.
+void set_zero_apart(ColourScale& scale, std::span<const float> values);
+
 /// "sequence 0 (512 tokens)" of the chosen sequence, the model, and "partial file: ..." where it is one. The second of
 /// the files may be the first again, with another sequence (minuend_options()).
 std::vector<std::string> source_notes(Files files, const FigureOptions& options);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/figures/recipe.h"
 #include "widgets/plots/cell_image.h"
 
 namespace headscope::widgets {
@@ -93,7 +94,8 @@ std::shared_ptr<const ThumbnailStrip> draw_thumbnails(const store::AnalysisFile&
         const auto values = cells.head(h);
         strip->highest.push_back(highest(values));
         const double end = wish.highest.value_or(strip->highest.back());
-        const figures::ColourScale scale = implicit ? implicit_scale(end) : thumbnail_scale(wish.statistic, end);
+        figures::ColourScale scale = implicit ? implicit_scale(end) : thumbnail_scale(wish.statistic, end);
+        if (!implicit) scale.zero_apart = figures::thumbnail_has_zeros(file, wish.site, h, wish.sequences);
         QImage image(wish.pixels, wish.pixels, QImage::Format_RGB32);
         const auto pooling = wish.statistic != "maximum" ? figures::Pooling::mean
                              : implicit                  ? figures::Pooling::extreme
@@ -101,7 +103,7 @@ std::shared_ptr<const ThumbnailStrip> draw_thumbnails(const store::AnalysisFile&
         if (values.empty())
             image.fill(wish.none);
         else
-            paint_cells(values, cells.rows, cells.columns, pooling, {scale, wish.colours, wish.none}, image,
+            paint_cells(values, cells.rows, cells.columns, pooling, {scale, wish.colours, wish.none, wish.zero}, image,
                         image.rect());
         strip->images.push_back(std::move(image));
     }

@@ -49,7 +49,10 @@ inline store::AnalysisHeader lazy_header(const LazySample& sample) {
 inline kernels::Statistics lazy_statistics(const LazySample& sample, std::int64_t length, std::int32_t layer,
                                            std::uint64_t seed) {
     kernels::Statistics st = synthetic_statistics(sample.analysis, length, layer, seed);
-    if (!sample.offsets) return st;
+    if (!sample.offsets) {
+        std::fill(st.zero_fraction.begin(), st.zero_fraction.end(), 0.0);
+        return st;
+    }
     for (std::size_t h = 0; h < st.sink.size(); ++h) {
         st.density[h] = (1 - st.sink[h]) / 2;
         st.sparsity[h] = 1 - st.sink[h] - st.density[h];
