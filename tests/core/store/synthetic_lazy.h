@@ -85,6 +85,7 @@ inline void write_lazy_analysis(const std::filesystem::path& path, const LazySam
                 }
                 writer.write_map(sequence, layer, map.query, map.key, map.row_constant, map.rule, 0);
             }
+            if (a.record.states) write_synthetic_states(writer, a, sequence, layer);
             writer.write_site(sequence, layer, lazy_statistics(sample, a.lengths[s], layer, seed), 0);
         }
     }
