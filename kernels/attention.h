@@ -49,6 +49,7 @@ enum class Normaliser : std::uint8_t {
     taylor_diagonal_per_order,  ///< both: Eq. 14-17 to the letter
     elastic,                    ///< A = max(p + offset, 0) of a softmax p (Lazy Attention, Eq. 5): rows sum to anything
     entmax,                     ///< alpha = 1.5 (Peters et al. 2019): A = max((s - threshold) / 2, 0)^2, rows sum to 1
+    sigmoid,                    ///< A = 1 / (1 + e^-s), each weight for itself: rows sum to anything
 };
 
 /// What a score gets for a relative position beyond the table of distance biases.
@@ -70,11 +71,12 @@ struct BlockVisibility {
 /// be stored beside q, k and the row constants and any tile recomputed later.
 ///
 ///   s = scale q.k;  s -= slope_h (i' - j);  s += bias_h[j - i'];  s = cap tanh(s / cap)
+///   far_distance >= 0 and i' - j > far_distance: q.k is over the first near_begin numbers, plus q's last one
 ///
 /// with i' = i + query_offset, the query's absolute position (keys start at 0). Pair (i, j) is allowed when
 ///
 ///   causal: j <= i'
-///   window_left >= 0: i' - j <= window_left, or j < first_keys
+///   window_left >= 0: i' - i' mod window_segment - j <= window_left, or j < first_keys
 ///   window_right >= 0: j - i' <= window_right
 ///   block visibility as above
 ///   key_begin[b] <= j < key_length[b];  i < query_length[b]
@@ -85,9 +87,16 @@ struct ScoreRule {
     double soft_cap = 0.0;  ///< 0: none
     bool causal = true;
     std::int64_t query_offset = 0;
-    std::int64_t window_left = -1;     ///< -1: no limit
-    std::int64_t window_right = -1;    ///< -1: no limit
-    std::int64_t first_keys = 0;       ///< always visible beside the window (StreamingLLM)
+    std::int64_t window_left = -1;   ///< -1: no limit
+    std::int64_t window_right = -1;  ///< -1: no limit
+    std::int64_t first_keys = 0;     ///< always visible beside the window (StreamingLLM)
+    /// Windows reach back from the first position of the query's segment of so many: a memory of window_left tokens
+    /// before each segment (Transformer-XL). 1: from the query itself.
+    std::int64_t window_segment = 1;
+    /// Relative positions as numbers of queries and keys that stand still beyond a distance (Transformer-XL's clamp):
+    /// numbers [near_begin, dk - 1) count for nearer pairs alone, a query's last one for farther ones, and a key's last
+    /// one is 0. -1: none.
+    std::int64_t far_distance = -1, near_begin = 0;
     std::vector<float> slopes;         ///< [heads] or empty (ALiBi)
     std::vector<float> distance_bias;  ///< [heads, bias_length] or empty, by relative position j - i'
     std::int64_t bias_length = 0;
@@ -163,7 +172,7 @@ struct Statistics {
     /// [B, H, Lq], always filled: what turns a score into a weight. softmax: the natural-log normaliser
     /// (A = exp(s - c)); elastic: the same (A = max(exp(s - c) + offset, 0), the offset by the rule); sparsemax: the
     /// threshold (A = max(s - c, 0)); entmax: A = max((s - c) / 2, 0)^2; Taylor: the denominator (A = (1 + s + t2) /
-    /// c), per order that of the second (c = sum t2). +inf for a row that sees no key.
+    /// c), per order that of the second (c = sum t2); sigmoid: 0. +inf for a row that sees no key.
     std::vector<float> row_constant;
     std::vector<float> query_entropy, query_square_sum, query_sink, query_mean_distance;  ///< [B, H, Lq], per_query
 };

@@ -19,6 +19,8 @@ void check(const AttentionInput& input, const SoftmaxRows& rows) {
     if (!traits_of(normaliser).trains())
         throw Error("normaliser", normaliser_list(/*training=*/true) + ": the others have no fused backward pass",
                     normaliser_name(normaliser));
+    if (input.rule->far_distance >= 0)
+        throw Error("far distance", "none where there is a backward pass", std::to_string(input.rule->far_distance));
     if (rows.shift == nullptr || rows.factor == nullptr) throw Error("rows", "room for two numbers a row", "null");
 }
 

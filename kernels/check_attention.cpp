@@ -101,8 +101,8 @@ void check_normaliser(const ScoreRule& rule) {
     }
     if (traits_of(rule.normaliser).is_signed()) {
         const bool plain = rule.window_left < 0 && rule.window_right < 0 && rule.slopes.empty() &&
-                           rule.bias_length == 0 && rule.soft_cap == 0.0;
-        expect(plain, "normaliser", "no window, bias or cap beside " + name, "some");
+                           rule.bias_length == 0 && rule.soft_cap == 0.0 && rule.far_distance < 0;
+        expect(plain, "normaliser", "no window, bias, cap or far distance beside " + name, "some");
     }
 }
 
@@ -134,6 +134,12 @@ void check_attention(const AttentionInput& input, bool with_value) {
            std::to_string(rule.window_left) + ", " + std::to_string(rule.window_right));
     expect(rule.first_keys >= 0 && rule.first_keys < kLargestSize, "first keys", "0 to 2^31 - 1",
            std::to_string(rule.first_keys));
+    expect(rule.window_segment >= 1 && rule.window_segment < kLargestSize, "window segment", "1 to 2^31 - 1",
+           std::to_string(rule.window_segment));
+    expect(rule.far_distance >= -1 && rule.far_distance < kLargestSize, "far distance", "-1 (none) or 0 to 2^31 - 1",
+           std::to_string(rule.far_distance));
+    expect(rule.far_distance < 0 || (rule.near_begin >= 1 && rule.near_begin < q.size), "near begin",
+           "1 to the size of the query less 1", std::to_string(rule.near_begin));
     check_normaliser(rule);
     check_biases(rule, q.heads);
     check_blocks(rule.blocks, q.batch, q.heads, k.length);

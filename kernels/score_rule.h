@@ -28,6 +28,12 @@ struct KeyRange {
 };
 KeyRange key_range(const ScoreRule& rule, const SequenceBounds& bounds, std::int64_t i);
 
+/// The first key in the window of a query at `position`, i'; wants window_left >= 0. May be below 0.
+inline std::int64_t window_begin(const ScoreRule& rule, std::int64_t position) {
+    const std::int64_t inside = position % rule.window_segment;
+    return position - (inside < 0 ? inside + rule.window_segment : inside) - rule.window_left;
+}
+
 /// Whether the block rule lets query i of head h see the keys of `block` (j / block_size). Wants blocks.block_size > 0.
 bool block_visible(const ScoreRule& rule, std::int64_t b, std::int64_t h, std::int64_t heads, std::int64_t i,
                    std::int64_t block);
@@ -60,7 +66,7 @@ inline float distance_bias(const ScoreRule& rule, std::int64_t h, std::int64_t r
     return rule.distance_bias[static_cast<std::size_t>(h * rule.bias_length + column)];
 }
 
-/// s_ij from the dot product q_i . k_j, in the arithmetic of Real.
+/// s_ij from the dot product q_i . k_j (ScoreRule::far_distance has which), in the arithmetic of Real.
 template <typename Real>
 Real score_of(const ScoreRule& rule, std::int64_t h, std::int64_t i, std::int64_t j, Real dot) {
     const std::int64_t relative = j - (i + rule.query_offset);

@@ -11,6 +11,9 @@
 
 #include "app/commands/console.h"
 #include "app/commands/context.h"
+#include "app/commands/evaluation_inputs.h"
+#include "app/commands/evaluation_items.h"
+#include "app/commands/evaluation_options.h"
 #include "app/commands/evaluation_output.h"
 #include "app/commands/layer_list.h"
 #include "app/commands/loading.h"
@@ -36,14 +39,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-struct Options {
-    std::vector<std::string> models, tasks, data, task_options;
-    std::string adapter, output, lengths, skip, prefix = "auto", dtype = "float32", kernels = "auto", haystack, dump;
-    std::int64_t stride = 0, tokens = 0, sequences = 0, batch_tokens = 4096;
-    std::uint64_t seed = 1;
-    int threads = 0;
-    bool json = false, beyond_positions = false;
-};
+using Options = EvaluationOptions;
 
 /// "mqar.pairs=4" for each option of a generator's task.
 void set_task_option(evaluation::Request& request, const std::string& text) {
@@ -88,110 +84,8 @@ bool wants_text(const std::vector<std::string>& tasks) {
                        [](const std::string& task) { return evaluation::find_task(task).on_text(); });
 }
 
-/// More text than the longest context needs; what is shorter is read again from its begin.
-constexpr std::size_t kHay = std::size_t{64} << 20U;
-
-/// What the hay of RULER's tasks is made of.
-struct Hay {
-    std::shared_ptr<const data::Essays> essays;  ///< null: no task needs any
-    std::vector<fs::path> files;
-};
-
-Hay hay_of(const Options& options) {
-    const auto tasks = evaluation::ruler_tasks_of(options.tasks);
-    const bool wanted =
-        options.data.empty() && std::any_of(tasks.begin(), tasks.end(), [](const auto* task) { return task->essays; });
-    if (!wanted) {
-        if (!options.haystack.empty())
-            throw Error(ErrorCode::usage, "--haystack", "expected a task whose hay is essays",
-                        tasks.empty() ? "found none of RULER's" : "found others");
-        return {};
-    }
-    const std::string name = options.haystack.empty() ? "kjv" : options.haystack;
-    Hay hay;
-    const auto files = evaluation::source_files(name, "--haystack");
-    hay.essays = std::make_shared<const data::Essays>(data::read_essays(files, name, kHay));
-    for (const auto& file : files) hay.files.push_back(file.path);
-    return hay;
-}
-
-/// Items that are asked, for another harness: FOLDER/TASK/test.jsonl. Nothing stays of one that is not published.
-class ItemDump {
-public:
-    ItemDump(const fs::path& folder, const std::vector<const data::RulerTask*>& tasks,
-             const std::vector<fs::path>& inputs) {
-        make_folder(folder);
-        for (const auto* task : tasks) {
-            const fs::path file = evaluation::ruler_items_file(folder, task->name);
-            make_folder(file.parent_path());
-            files_[task->name] = std::make_unique<OutputFile>(file, inputs, "items");
-        }
-    }
-    ~ItemDump() {
-        files_.clear();
-        std::error_code ignored;
-        if (!published_)
-            for (auto folder = made_.rbegin(); folder != made_.rend(); ++folder) fs::remove(*folder, ignored);
-    }
-    ItemDump(const ItemDump&) = delete;
-    ItemDump& operator=(const ItemDump&) = delete;
-
-    void add(const std::string& task, const data::RulerItem& item) {
-        files_.at(task)->append(evaluation::ruler_item_line(item));
-    }
-    void publish() {
-        for (auto& [task, file] : files_) file->publish();
-        published_ = true;
-    }
-
-private:
-    void make_folder(const fs::path& folder) {
-        std::error_code error;
-        if (fs::create_directory(folder, error)) made_.push_back(folder);
-        if (error) throw Error(ErrorCode::io, shown(folder), "expected to make a folder", "found " + error.message());
-    }
-
-    std::map<std::string, std::unique_ptr<OutputFile>> files_;
-    std::vector<fs::path> made_;
-    bool published_ = false;
-};
-
-/// What RULER's tasks need of a model's folder, and their items where files hold them.
-void prepare_said(const Options& options, const Hay& hay, const checkpoint::Checkpoint& checkpoint,
-                  std::shared_ptr<const tokenizer::Tokenizer> tokenizer, evaluation::Request& request) {
-    const auto tasks = evaluation::ruler_tasks_of(options.tasks);
-    if (tasks.empty()) return;
-    for (const auto* task : tasks)
-        if (request.generator_options.contains(task->name))
-            throw Error(ErrorCode::usage, "--task-option", std::string("expected none of ") + task->name, "found some");
-    request.said.end_tokens = model::end_tokens(checkpoint);
-    if (tokenizer)
-        if (const auto last = analysis::ending_token(checkpoint, *tokenizer)) request.said.end_tokens.push_back(*last);
-    request.said.tokenizer = std::move(tokenizer);
-    request.said.prefix = request.prefix;
-    request.said.essays = hay.essays;
-    if (options.data.empty()) return;
-    if (options.data.size() > 1)
-        throw Error(ErrorCode::usage, "--data", "expected one folder of items",
-                    "found " + std::to_string(options.data.size()));
-    std::optional<std::int64_t> length;
-    if (request.lengths.size() == 1) length = request.lengths.front();
-    for (const auto* task : tasks) {
-        auto items = evaluation::read_ruler_items(options.data.front(), *task, length);
-        if (!request.lengths.empty())
-            std::erase_if(items, [&](const evaluation::AskedItem& item) {
-                return std::find(request.lengths.begin(), request.lengths.end(), item.max_length) ==
-                       request.lengths.end();
-            });
-        if (items.empty())
-            throw Error(ErrorCode::usage, "--length", std::string("expected a length of the items of ") + task->name,
-                        "found none of them");
-        request.said.files[task->name] = std::move(items);
-    }
-}
-
-Prepared prepare(const Options& options, const Hay& hay, const std::string& path, Progress& progress,
-                 const Cancellation& cancellation) {
+Prepared prepare(const Options& options, const Hay& hay, const DataSets& sets, const std::string& path,
+                 Progress& progress, const Cancellation& cancellation) {
     Prepared prepared;
     const fs::path place = evaluation::checkpoint_in(path);
     prepared.checkpoint = checkpoint::Checkpoint::open(place, options.adapter);
@@ -226,7 +120,7 @@ Prepared prepare(const Options& options, const Hay& hay, const std::string& path
         }
     }
     for (const std::string& option : options.task_options) set_task_option(request, option);
-    prepare_said(options, hay, *prepared.checkpoint, tokenizer, request);
+    prepare_answers(options, hay, sets, *prepared.checkpoint, inspection.config, tokenizer, request);
     if (wants_text(options.tasks)) {
         if (!options.data.empty()) {
             if (!tokenizer)
@@ -253,68 +147,94 @@ void print_table(const store::Evaluation& evaluation) {
         const auto& model = evaluation.models[static_cast<std::size_t>(result.model)];
         rows.push_back({escaped(model.name) + (model.skipped.empty() ? "" : " without " + model.skipped), result.task,
                         result.metric, std::to_string(result.length), significant(result.value),
-                        significant(result.error), std::to_string(result.count)});
+                        significant(result.error), std::to_string(result.count), std::to_string(result.shots)});
     }
-    print(format_table({"model", "task", "metric", "length", "value", "error", "count"}, rows));
+    print(format_table({"model", "task", "metric", "length", "value", "error", "count", "shots"}, rows));
 }
 
-void run(const Options& options, const Cancellation& cancellation) {
-    if (!options.output.empty()) check_evaluation_name(options.output);
-    if (!options.adapter.empty() && options.models.size() > 1)
-        throw UsageError("--adapter: one model is expected beside it; found " + std::to_string(options.models.size()));
-    for (const auto& task : options.tasks) evaluation::find_task(task);
-    const auto said = evaluation::ruler_tasks_of(options.tasks);
-    if (!said.empty() && !options.data.empty() && wants_text(options.tasks))
-        throw Error(ErrorCode::usage, "--data", "expected text, or items of RULER's tasks",
-                    "found tasks of both kinds: evaluate them one after the other");
-    if (!options.dump.empty() && (said.empty() || !options.data.empty() || options.models.size() > 1))
-        throw Error(ErrorCode::usage, "--dump", "expected RULER's tasks, made for one model",
-                    said.empty()            ? "found none of them"
-                    : !options.data.empty() ? "found items of --data"
-                                            : "found several models, whose tokenizers may differ");
-    const Hay hay = hay_of(options);
-    configure_compute(options.threads, options.kernels, "cpu");
-    ConsoleProgress progress;
-    std::vector<Prepared> models;
-    std::vector<fs::path> inputs = hay.files;
-    if (!said.empty() && !options.data.empty())
-        for (const auto* task : said) inputs.push_back(evaluation::ruler_items_file(options.data.front(), task->name));
-    for (const auto& path : options.models) {
-        models.push_back(prepare(options, hay, path, progress, cancellation));
-        const auto& files = models.back().checkpoint->files();
-        inputs.insert(inputs.end(), files.begin(), files.end());
-        if (const auto* adapter = models.back().checkpoint->adapter()) inputs.push_back(adapter->file().path());
-        if (!models.back().documents) continue;
-        const auto read = models.back().documents->files();
-        inputs.insert(inputs.end(), read.begin(), read.end());
-    }
-    if (!options.output.empty()) OutputFile::check_target(options.output, inputs);
-
-    store::Evaluation evaluation;
+/// What the results' settings say.
+json settings_of(const Options& options, const std::vector<Prepared>& models, const Hay& hay, const DataSets& sets) {
+    const Prepared& first = models.front();
     json settings = {{"tasks", options.tasks},
-                     {"data", models.front().documents ? models.front().documents->name() : ""},
+                     {"data", first.documents ? first.documents->name() : ""},
                      {"lengths", options.lengths},
                      {"stride", options.stride},
                      {"prefix", options.prefix},
                      {"tokens", options.tokens},
-                     {"sequences", models.front().request.sequences},
+                     {"sequences", first.request.sequences},
                      {"seed", options.seed},
                      {"task_options", options.task_options},
                      {"skip", options.skip},
                      {"dtype", options.dtype},
                      {"beyond_positions", options.beyond_positions}};
     if (!options.adapter.empty()) settings["adapter"] = options.adapter;
-    if (!said.empty()) settings["items"] = models.front().request.items;
-    if (!said.empty() && !options.data.empty()) settings["data"] = options.data.front();
+    const auto ruler = evaluation::ruler_tasks_of(options.tasks);
+    if (!ruler.empty()) settings["items"] = first.request.items;
+    if (!options.data.empty() && !(ruler.empty() && sets.items.empty())) settings["data"] = options.data.front();
     if (hay.essays) settings["haystack"] = hay.essays->name;
+    if (sets.items.empty()) return settings;
+    settings["shots"] = options.shots;
+    settings["shots_rule"] = options.shots_rule;
+    settings["shots_seed"] = sets.seed;
+    settings["limit"] = options.limit;
+    settings["bootstrap"] = options.bootstrap;
+    for (const auto& items : sets.items)
+        for (const auto& file : items->files)
+            settings["files"].push_back(
+                {{"task", items->task->name}, {"path", file.path.string()}, {"sha256", file.sha256}});
+    return settings;
+}
+
+/// What no output may replace.
+std::vector<fs::path> inputs_of(const Options& options, const std::vector<Prepared>& models, const Hay& hay,
+                                const DataSets& sets) {
+    std::vector<fs::path> inputs = hay.files;
+    for (const auto* task : evaluation::ruler_tasks_of(options.tasks))
+        if (is_ruler_read(options, *task))
+            inputs.push_back(evaluation::ruler_items_file(options.data.front(), task->name));
+    for (const auto& items : sets.items)
+        for (const auto& file : items->files) inputs.push_back(file.path);
+    for (const Prepared& one : models) {
+        const auto& files = one.checkpoint->files();
+        inputs.insert(inputs.end(), files.begin(), files.end());
+        if (const auto* adapter = one.checkpoint->adapter()) inputs.push_back(adapter->file().path());
+        if (!one.documents) continue;
+        const auto read = one.documents->files();
+        inputs.insert(inputs.end(), read.begin(), read.end());
+    }
+    return inputs;
+}
+
+void run(Options options, const Cancellation& cancellation) {
+    if (!options.output.empty()) check_evaluation_name(options.output);
+    if (!options.adapter.empty() && options.models.size() > 1)
+        throw UsageError("--adapter: one model is expected beside it; found " + std::to_string(options.models.size()));
+    options.tasks = evaluation::expanded_tasks(options.tasks);
+    check_evaluation_options(options);
+    const Hay hay = read_hay(options);
+    configure_compute(options.threads, options.kernels, "cpu");
+    ConsoleProgress progress;
+    evaluation::Request common;
+    common.score.cancellation = &cancellation;
+    for (const std::string& option : options.task_options) set_task_option(common, option);
+    const DataSets sets = read_data_sets(options, common);
+    std::vector<Prepared> models;
+    for (const auto& path : options.models) models.push_back(prepare(options, hay, sets, path, progress, cancellation));
+    const std::vector<fs::path> inputs = inputs_of(options, models, hay, sets);
+    if (!options.output.empty()) OutputFile::check_target(options.output, inputs);
+
+    store::Evaluation evaluation;
+    evaluation.settings_json = settings_of(options, models, hay, sets)
+                                   .dump(-1, ' ', false, json::error_handler_t::replace);  // paths are bytes
+    ItemLines lines(options.items, options.prompts, options.output, inputs);
+    const bool keep_items = options.output.ends_with(".h5");
     std::optional<ItemDump> dump;
     if (!options.dump.empty()) {
-        dump.emplace(options.dump, said, inputs);
+        dump.emplace(options.dump, evaluation::ruler_tasks_of(options.tasks), inputs);
         models.front().request.said.on_item = [&dump](const std::string& task, const data::RulerItem& item) {
             dump->add(task, item);
         };
     }
-    evaluation.settings_json = settings.dump(-1, ' ', false, json::error_handler_t::replace);  // paths are bytes
     const auto precision = options.dtype == "bfloat16" ? checkpoint::LoadAs::bfloat16 : checkpoint::LoadAs::float32;
     for (Prepared& one : models) {
         const auto model = model::Model::build(*one.checkpoint, precision, &progress, &cancellation);
@@ -322,12 +242,20 @@ void run(const Options& options, const Cancellation& cancellation) {
         evaluation.models.push_back(evaluation::describe(*one.checkpoint, *model, one.request.score.skip_layers,
                                                          one.job ? &*one.job : nullptr, cancellation));
         evaluation.models.back().name = evaluation::evaluated_name(*one.checkpoint);
+        one.request.on_answer = [&](const evaluation::AnsweredItem& answered) {
+            lines.add(answered, index);
+            if (keep_items)
+                evaluation.items.push_back(
+                    evaluation::evaluated_item(answered, index, one.request.said.tokenizer->of_target()));
+        };
         const auto rows = evaluation::run_tasks(*model, one.request, one.documents.get(), index, progress);
         evaluation.results.insert(evaluation.results.end(), rows.begin(), rows.end());
+        one.request.harness = {};  // as many ids as the data sets have
     }
     finish_progress_line();
     if (dump) dump->publish();
     if (!options.output.empty()) write_evaluation_as(options.output, evaluation, inputs);
+    lines.publish();
     if (options.json)
         print_json(evaluation_json(evaluation));
     else
@@ -346,9 +274,24 @@ void add_evaluate(CLI::App& app, Context& context) {
     add_option(*command, "--task", options->tasks, "What to measure: headscope list tasks")->required()->delimiter(',');
     add_option(
         *command, "--data", options->data,
-        "Text to score: files, folders, patterns or a corpus; else what the run held out. Of RULER's tasks: a folder "
-        "with their items, TASK/test.jsonl; else they are made");
-    add_option(*command, "--length", options->lengths, "Context lengths in tokens: 128,256,512");
+        "Text to score: files, folders, patterns or a corpus; else what the run held out. Of lm-eval's tasks: the "
+        "folder of their data sets, TASK/SPLIT.jsonl; of RULER's: one with their items, else they are made");
+    add_option(
+        *command, "--length", options->lengths,
+        "Context lengths in tokens: 128,256,512; of lm-eval's tasks one, the most that the model may read at once");
+    add_option(*command, "--shots", options->shots, "Examples in the prompt of lm-eval's tasks")
+        ->check(in_range<std::int64_t>(0, 1 << 20));
+    add_option(*command, "--shots-rule", options->shots_rule,
+               "drawn: from train, as lm-eval draws them; first: the first of train")
+        ->check(one_of({"drawn", "first"}));
+    add_option(*command, "--limit", options->limit, "The first N items of lm-eval's tasks")
+        ->check(CLI::NonNegativeNumber);
+    add_option(*command, "--bootstrap", options->bootstrap,
+               "Resamples behind the error of lambada's perplexity (100000); 0: no error")
+        ->check(in_range<std::int64_t>(0, std::int64_t{1} << 40U));
+    add_flag(*command, "--baselines", options->baselines, "Rows of chance and of the most frequent answer, too");
+    add_option(*command, "--items", options->items, "A line of JSON for each item and model: FILE.jsonl");
+    add_option(*command, "--prompts", options->prompts, "The same with the texts that were asked: FILE.jsonl");
     add_option(*command, "--stride", options->stride,
                "Tokens that a window predicts after the first one; 0: disjoint windows")
         ->check(CLI::NonNegativeNumber);
@@ -358,9 +301,10 @@ void add_evaluate(CLI::App& app, Context& context) {
     add_option(*command, "--sequences", options->sequences,
                "Sequences of a generated task (256), items of one of RULER's at each length (500)")
         ->check(in_range(1, 1 << 24));
-    add_option(*command, "--seed", options->seed, "Of generated tasks and items");
+    auto* seed =
+        add_option(*command, "--seed", options->seed, "Of generated tasks and items (1), and of examples (1234)");
     add_option(*command, "--task-option", options->task_options,
-               "Option of a task: mqar.pairs=4, position_perplexity.bucket=2048");
+               "Option of a task: mqar.pairs=4, position_perplexity.bucket=2048, squad_completion.tokens=48");
     add_option(*command, "--haystack", options->haystack,
                "Text that hides RULER's needles: a file, folder, pattern or corpus; kjv if nothing is said");
     add_option(*command, "--dump", options->dump, "A folder for RULER's items as they were asked, TASK/test.jsonl");
@@ -374,8 +318,10 @@ void add_evaluate(CLI::App& app, Context& context) {
     add_option(*command, "--kernels", options->kernels, "auto, reference or one of headscope list kernels");
     add_flag(*command, "--beyond-positions", options->beyond_positions, "Read past the trained positions");
     add_flag(*command, "--json", options->json, "One JSON document");
-    command->callback(
-        [&context, options] { context.command = [&context, options] { run(*options, context.cancellation); }; });
+    command->callback([&context, options, seed] {
+        options->seed_given = seed->count() > 0;
+        context.command = [&context, options] { run(*options, context.cancellation); };
+    });
 }
 
 }  // namespace headscope::app

@@ -53,7 +53,8 @@ json evaluation_json(const store::Evaluation& evaluation) {
                            {"length", result.length},
                            {"value", number(result.value)},
                            {"error", number(result.error)},
-                           {"count", result.count}});
+                           {"count", result.count},
+                           {"shots", result.shots}});
     }
     return {{"models", models}, {"results", results}, {"settings", json::parse(evaluation.settings_json)}};
 }

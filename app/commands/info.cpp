@@ -299,6 +299,7 @@ void print_description(const json& document) {
                                          "metrics",
                                          "lengths",
                                          "results",
+                                         "items",
                                          "tensor_count",
                                          "bytes",
                                          "files",

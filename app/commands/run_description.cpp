@@ -83,6 +83,7 @@ json describe_evaluation(const store::Evaluation& evaluation, const std::string&
             {"metrics", metrics},
             {"lengths", lengths},
             {"results", evaluation.results.size()},
+            {"items", evaluation.item_count},
             {"problems", json::array()}};
 }
 

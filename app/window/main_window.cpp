@@ -253,6 +253,7 @@ void MainWindow::connect_engine() {
         else if (restoring_ && !touched_)
             text_->choose_model(id);
         if (!waiting_snapshot_.isEmpty()) run_snapshot(id);
+        if (waiting_item_) run_item(id);
         if (waiting_wish_) {
             const widgets::RunWish wish = *waiting_wish_;
             waiting_wish_.reset();
@@ -263,6 +264,7 @@ void MainWindow::connect_engine() {
     });
     connect(&engine_, &Engine::model_failed, this, [this](const QString& path, const QString& message) {
         waiting_wish_.reset();
+        waiting_item_.reset();
         waiting_snapshot_.clear();
         problem(message);
         settled(path);

@@ -25,6 +25,7 @@
 #include "widgets/desk/evaluation_shelf.h"
 #include "widgets/desk/history.h"
 #include "widgets/desk/view.h"
+#include "widgets/panels/evaluate_choice.h"
 
 class QDockWidget;
 class QLabel;
@@ -33,6 +34,7 @@ class QStackedWidget;
 class QToolButton;
 
 namespace headscope::widgets {
+class EvaluateDialog;
 class ExportDialog;
 class LogPanel;
 class ProjectTree;
@@ -166,6 +168,11 @@ private:
     void choose_evaluation();
     void opened_evaluation(const QString& path, const std::shared_ptr<const store::Evaluation>& record);
     void show_evaluation(const store::Evaluation& record);
+    void ask_what_to_evaluate();
+    void offer_models();
+    void show_offer();
+    void analyse_item(const widgets::ItemAnalysis& item);
+    void run_item(int model);
     // main_window_run.cpp
     void run(const widgets::TextChoice& choice);
     void run_again(const widgets::RunWish& wish);
@@ -230,6 +237,9 @@ private:
     std::unique_ptr<widgets::History> history_;
 
     widgets::ExportDialog* export_ = nullptr;
+    widgets::EvaluateDialog* evaluate_ = nullptr;
+    QJsonObject evaluate_kept_;                                      ///< what was chosen in it
+    std::map<QString, widgets::EvaluateOffer::Model> offered_runs_;  ///< by folder
 
     std::vector<Recent> recent_;
     std::optional<Session> lost_session_;    ///< of a program that died, offered
@@ -257,8 +267,9 @@ private:
     int running_study_ = 0;
     /// Done while what the run writes was not open yet: it may have been read just before.
     std::vector<std::pair<qint64, qint64>> early_sites_;
-    QString run_file_;                              ///< what the run writes or wrote, while it is not open yet
-    std::optional<widgets::RunWish> waiting_wish_;  ///< for its checkpoint to be open
+    QString run_file_;                                   ///< what the run writes or wrote, while it is not open yet
+    std::optional<widgets::ItemAnalysis> waiting_item_;  ///< for its checkpoint to be open
+    std::optional<widgets::RunWish> waiting_wish_;       ///< for its checkpoint to be open
     std::optional<widgets::TextChoice> run_choice_;
     QString waiting_snapshot_;  ///< a checkpoint that is being opened to be run
     bool closing_ = false;      ///< what goes on was asked about

@@ -7,15 +7,11 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "core/base/input_file.h"
-#include "core/base/json.h"
-#include "core/base/os_error.h"
+#include "core/base/json_records.h"
 #include "core/model/generate.h"
 
 namespace headscope::evaluation {
 namespace {
-
-constexpr std::uint64_t kLargestFile = std::uint64_t{2} << 30U;
 
 AskedItem read_item(const JsonView& row, const data::RulerTask& task, std::optional<std::int64_t> length) {
     constexpr IntegerRange lengths{1, std::int64_t{1} << 40U};
@@ -51,36 +47,45 @@ data::RulerMaker ruler_maker(const SaidAnswers& said, const data::RulerTask& tas
 }
 
 std::string said_answer(model::Model& model, const SaidAnswers& said, const std::string& prompt, std::int64_t tokens,
-                        std::int64_t most, const ScoreOptions& options) {
+                        std::int64_t most, const ScoreOptions& options, const std::vector<std::string>& stops) {
     std::vector<std::int64_t> ids = prompt_ids(said, prompt);
+    const bool encoder = model.config().encoder != nullptr;
     if (most > 0) {
-        if (most <= tokens)
+        const std::int64_t room = encoder ? most : most - tokens;
+        if (room <= 0)
             throw Error(ErrorCode::limit, "answer",
                         "expected a model that reads more than the " + std::to_string(tokens) + " tokens of an answer",
                         "found " + std::to_string(most));
-        const std::int64_t over = std::ssize(ids) + tokens - most;
+        const std::int64_t over = std::ssize(ids) - room;
         if (over > 0) ids.erase(ids.begin(), ids.begin() + over);
     }
+    const tokenizer::Tokenizer& spoken = said.tokenizer->of_target();
+    std::vector<std::int32_t> said_ids;
     model::GenerateOptions generate;
     generate.tokens = tokens;
     generate.end_tokens = said.end_tokens;
     generate.beyond_positions = options.beyond_positions;
     generate.skip_layers = options.skip_layers;
     generate.cancellation = options.cancellation;
-    const std::vector<std::int64_t> answer = model::generate(model, ids, generate);
-    std::vector<std::int32_t> said_ids;
-    for (const std::int64_t id : answer) {
-        if (std::find(said.end_tokens.begin(), said.end_tokens.end(), id) != said.end_tokens.end()) break;
+    generate.enough = [&](std::int64_t id) {
         said_ids.push_back(static_cast<std::int32_t>(id));
-    }
-    return said.tokenizer->decode(said_ids, true);
+        if (stops.empty()) return false;
+        const std::string text = spoken.decode(said_ids, true);
+        return std::any_of(stops.begin(), stops.end(),
+                           [&](const std::string& stop) { return text.find(stop) != std::string::npos; });
+    };
+    model::generate(model, ids, generate);
+    std::string text = spoken.decode(said_ids, true);
+    for (const std::string& stop : stops) text.resize(std::min(text.size(), text.find(stop)));
+    return text;
 }
 
 SaidScore mean_score(const std::vector<double>& scores) {
     SaidScore result;
     const auto n = static_cast<double>(scores.size());
     result.items = std::ssize(scores);
-    for (const double score : scores) result.mean += score / n;
+    for (const double score : scores) result.mean += score;
+    result.mean /= n;
     double deviations = 0;
     for (const double score : scores) deviations += (score - result.mean) * (score - result.mean);
     result.error = scores.size() > 1 ? std::sqrt(deviations / (n - 1) / n) : std::numeric_limits<double>::quiet_NaN();
@@ -93,21 +98,12 @@ std::filesystem::path ruler_items_file(const std::filesystem::path& folder, cons
 
 std::vector<AskedItem> read_ruler_items(const std::filesystem::path& folder, const data::RulerTask& task,
                                         std::optional<std::int64_t> length) {
-    const std::filesystem::path path = ruler_items_file(folder, task.name);
-    const std::string text = read_small_file(path, kLargestFile, "items of " + std::string(task.name));
     std::vector<AskedItem> items;
-    std::int64_t number = 0;
-    for (std::size_t begin = 0; begin < text.size();) {
-        const std::size_t end = std::min(text.find('\n', begin), text.size());
-        const std::string_view line(text.data() + begin, end - begin);
-        begin = end + 1;
-        ++number;
-        if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-        const std::string where = shown(path) + ":" + std::to_string(number);
-        const nlohmann::json row = parse_json(line, where);
-        items.push_back(read_item(JsonView(row, where), task, length));
-    }
-    if (items.empty()) throw Error(ErrorCode::usage, shown(path), "expected items, one object a line", "found none");
+    read_json_records(ruler_items_file(folder, task.name), "items of " + std::string(task.name),
+                      [&](const JsonView& row) {
+                          items.push_back(read_item(row, task, length));
+                          return true;
+                      });
     return items;
 }
 

@@ -2,6 +2,7 @@
 #include "core/evaluation/tasks.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -11,6 +12,8 @@
 #include "core/base/nearest_word.h"
 #include "core/base/text.h"
 #include "core/data/catalog.h"
+#include "core/evaluation/harness/harness_tasks.h"
+#include "core/evaluation/harness/python_text.h"
 #include "core/evaluation/position_score.h"
 
 namespace headscope::evaluation {
@@ -72,11 +75,6 @@ std::vector<std::int64_t> said_lengths(const Request& request, const data::Ruler
     return {lengths.begin(), lengths.end()};
 }
 
-/// What the model may read at once; 0: anything.
-std::int64_t most_read(const Request& request, const model::ModelConfig& config) {
-    return request.score.beyond_positions && !config.positions_are_a_table ? 0 : config.max_positions;
-}
-
 void check_length(const Request& request, const model::ModelConfig& config, const std::string& name,
                   std::int64_t length) {
     const std::int64_t most = most_read(request, config);
@@ -85,6 +83,42 @@ void check_length(const Request& request, const model::ModelConfig& config, cons
                 "expected a context length of 1 to " + std::to_string(config.max_positions) + " tokens",
                 "found " + std::to_string(length));
 }
+
+std::string joined(const std::vector<std::string>& words) {
+    std::string text;
+    for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+    return text;
+}
+
+/// An answer of RULER's as it is scored: without white space around it, control characters as line ends.
+std::string printable(const std::string& answer) {
+    std::string text(trimmed(answer));
+    for (char& c : text)
+        if (c >= 0 && c < ' ') c = '\n';
+    return std::string(trimmed(text));
+}
+
+/// "312 of 1000 items, 21.4 items/s", anew with each hundredth of them: a log has a line for each text.
+class ItemPace {
+public:
+    const std::string& tell(std::int64_t done, std::int64_t items) {
+        const std::int64_t part = items > 0 ? 100 * done / items : 0;
+        if (part == part_) return text_;
+        part_ = part;
+        const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
+        char pace[32] = "";
+        if (done > 0 && seconds > 0)
+            std::snprintf(pace, sizeof pace, ", %.3g items/s", static_cast<double>(done) / seconds);
+        text_ = std::to_string(done) + " of " + std::to_string(items) + " items" + pace;
+        return text_;
+    }
+
+private:
+    using Clock = std::chrono::steady_clock;
+    Clock::time_point start_ = Clock::now();
+    std::int64_t part_ = -1;
+    std::string text_;
+};
 
 /// Numbers of what has diverged would be missing from the results without a word.
 void check_finite(double loss, const std::string& what) {
@@ -100,7 +134,7 @@ public:
         : model_(model), length_(length), count_(count), task_(std::move(task)), rows_(rows) {}
     void add(const std::string& metric, double value, double error = kNone) {
         if (std::isnan(value)) return;
-        rows_.push_back({model_, task_, metric, length_, value, error, count_});
+        rows_.push_back({model_, task_, metric, length_, value, error, count_, 0});
     }
 
 private:
@@ -141,6 +175,10 @@ const std::vector<Task>& tasks() {
         for (const data::RulerTask& task : data::ruler_tasks())
             list.push_back({task.name, task.summary, TaskKind::said, "score"});
         list.push_back({kRetrieval, "RULER: the eight niah_* and their mean", TaskKind::said, "score"});
+        for (const HarnessTask& task : harness_tasks())
+            list.push_back({task.name, task.summary, TaskKind::harness, joined(task.metrics)});
+        for (const TaskSet& set : task_sets())
+            list.push_back({set.name, set.summary + ": " + joined(set.tasks), TaskKind::set, ""});
         for (const data::Dataset& set : data::datasets()) {
             if (!set.is_generator) continue;
             list.push_back({set.name, set.description, TaskKind::generator, "accuracy, loss"});
@@ -162,6 +200,29 @@ const Task& find_task(const std::string& name) {
                 "found " + escaped(name));
 }
 
+std::vector<std::string> expanded_tasks(const std::vector<std::string>& names) {
+    std::vector<std::string> all;
+    const auto add = [&](const std::string& name) {
+        if (std::find(all.begin(), all.end(), name) == all.end()) all.push_back(name);
+    };
+    for (const std::string& name : names) {
+        if (find_task(name).kind != TaskKind::set) {
+            add(name);
+            continue;
+        }
+        for (const TaskSet& set : task_sets())
+            if (set.name == name) std::for_each(set.tasks.begin(), set.tasks.end(), add);
+    }
+    return all;
+}
+
+std::vector<const HarnessTask*> harness_tasks_of(const std::vector<std::string>& tasks) {
+    std::vector<const HarnessTask*> some;
+    for (const std::string& name : tasks)
+        if (const HarnessTask* task = find_harness_task(name)) some.push_back(task);
+    return some;
+}
+
 std::vector<const data::RulerTask*> ruler_tasks_of(const std::vector<std::string>& tasks) {
     std::vector<const data::RulerTask*> some;
     const auto add = [&](const data::RulerTask& task) {
@@ -174,11 +235,26 @@ std::vector<const data::RulerTask*> ruler_tasks_of(const std::vector<std::string
     return some;
 }
 
+std::int64_t most_read(const Request& request, const model::ModelConfig& config) {
+    return request.score.beyond_positions && !config.positions_are_a_table ? 0 : config.max_positions;
+}
+
 void check_request(const Request& request, const model::ModelConfig& config, bool has_documents) {
     if (request.tasks.empty()) throw Error(ErrorCode::usage, "--task", "expected a task", "found none");
     for (const std::string& name : request.tasks) {
         const Task& task = find_task(name);
         if (task.kind == TaskKind::said) continue;
+        if (task.kind == TaskKind::harness) {
+            const auto& all = request.harness.tasks;
+            if (std::none_of(all.begin(), all.end(), [&](const auto& items) { return items->task->name == name; }))
+                throw Error(ErrorCode::usage, name, "expected a folder with its data set (--data)", "found none");
+            if (!config.causal)
+                throw Error(ErrorCode::usage, name, "expected a decoder or an encoder-decoder",
+                            "found " + config.family);
+            // Without --length items are cut to what lm-eval would cut them to, and looked at one by one.
+            if (!request.lengths.empty()) check_length(request, config, name, request.harness.tokens.length);
+            continue;
+        }
         if (task.on_text() && !has_documents)
             throw Error(ErrorCode::usage, name,
                         request.trained_on.empty()
@@ -249,6 +325,7 @@ public:
     }
 
     std::vector<store::EvaluationResult> run() {
+        if (!request_.harness.tasks.empty()) run_harness_tasks();
         for (unit_ = 0; unit_ < units_.size(); ++unit_) {
             const auto& [task, length] = units_[unit_];
             tell(0);
@@ -265,6 +342,9 @@ public:
                 case TaskKind::said:
                     run_said(*data::find_ruler_task(task), length);
                     break;
+                case TaskKind::harness:
+                case TaskKind::set:
+                    break;  // those are no units
             }
             tell(1);
         }
@@ -275,11 +355,28 @@ public:
 
 private:
     std::string what() const { return units_[unit_].task + " at " + std::to_string(units_[unit_].length); }
-    void tell(double share) {
-        progress_.advance(static_cast<double>(unit_) + share, static_cast<double>(units_.size()), what());
+    void tell(double share) { advance(static_cast<double>(unit_ + request_.harness.tasks.size()) + share, what()); }
+    void advance(double done, const std::string& what) {
+        progress_.advance(done, static_cast<double>(units_.size() + request_.harness.tasks.size()), what);
     }
     Rows rows_of(const std::string& task, std::int64_t length, std::int64_t count) {
         return {model_index_, task, length, count, rows_};
+    }
+
+    void run_harness_tasks() {
+        const auto tasks = static_cast<double>(request_.harness.tasks.size());
+        ItemPace pace;
+        const HarnessRun run{request_.harness,
+                             request_.said,
+                             request_.score,
+                             most_read(request_, model_.config()),
+                             model_index_,
+                             request_.on_answer,
+                             [&](std::int64_t done, std::int64_t items) {
+                                 advance(tasks * static_cast<double>(done) / static_cast<double>(items),
+                                         pace.tell(done, items));
+                             }};
+        for (const auto& row : run_harness(model_, run)) rows_.push_back(row);
     }
 
     void run_windows(std::int64_t length) {
@@ -346,13 +443,26 @@ private:
             } else {
                 item = std::move(items[static_cast<std::size_t>(i)]);
             }
-            scores.push_back(data::ruler_score(
-                said_answer(model_, request_.said, item.prompt, task.answer_tokens, most, request_.score),
-                item.outputs));
+            const std::string answer =
+                said_answer(model_, request_.said, item.prompt, task.answer_tokens, most, request_.score);
+            scores.push_back(data::ruler_score(printable(answer), item.outputs));
+            if (request_.on_answer) hand_out(task, length, i, std::move(item), answer, scores.back());
             tell(static_cast<double>(i + 1) / static_cast<double>(count));
         }
         const SaidScore score = mean_score(scores);
         rows_of(task.name, length, score.items).add("score", score.mean, score.error);
+    }
+
+    void hand_out(const data::RulerTask& task, std::int64_t length, std::int64_t number, AskedItem asked,
+                  const std::string& answer, double value) {
+        HarnessItem item;
+        item.prompt = std::move(asked.prompt);
+        item.answers = std::move(asked.outputs);
+        ItemScore score;
+        score.generated = answer;
+        score.metrics = {{"score", value}};
+        score.right = value == 1;
+        request_.on_answer({task.name, HarnessKind::said, length, 0, number, item, score, {}});
     }
 
     /// The mean of the eight at each length that all of them have.

@@ -1,25 +1,28 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What a model can be asked, by name: tasks on text, every generator of core/data, and RULER's, whose answers the model
-// says. Results are rows of an evaluation file. Threads: the compute thread. Errors: Error (usage for what does not fit
-// the model), Stopped.
+// What a model can be asked, by name: tasks on text, every generator of core/data, RULER's, whose answers the model
+// says, and lm-eval's on data sets. Results are rows of an evaluation file. Threads: the compute thread. Errors: Error
+// (usage for what does not fit the model), Stopped.
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/base/progress.h"
+#include "core/evaluation/harness/harness_run.h"
 #include "core/evaluation/said_answers.h"
 #include "core/evaluation/text_score.h"
 #include "core/store/evaluation_file.h"
 
 namespace headscope::evaluation {
 
-/// windows, positions: of text; said: the model writes its answer.
-enum class TaskKind { windows, positions, generator, said };
+/// windows, positions: of text; said: of RULER's, the model writes its answer; harness: of lm-eval's, on items that are
+/// read from files; set: several by one name.
+enum class TaskKind { windows, positions, generator, said, harness, set };
 
 struct Task {
     std::string name;
@@ -32,11 +35,15 @@ struct Task {
 const std::vector<Task>& tasks();
 /// Error usage with the names that there are, nearest first.
 const Task& find_task(const std::string& name);
+/// The tasks of these names, those of a set in its place, each once. Throws what find_task does.
+std::vector<std::string> expanded_tasks(const std::vector<std::string>& names);
 /// RULER's tasks among these, in order and once each: ruler_retrieval is eight of them.
 std::vector<const data::RulerTask*> ruler_tasks_of(const std::vector<std::string>& tasks);
+/// lm-eval's among these, in order.
+std::vector<const HarnessTask*> harness_tasks_of(const std::vector<std::string>& tasks);
 
 struct Request {
-    std::vector<std::string> tasks;
+    std::vector<std::string> tasks;      ///< expanded
     std::vector<std::int64_t> lengths;   ///< context lengths; empty: one that suits model and task
     std::int64_t training_length = 0;    ///< what suits tasks on text; 0: not known, the model's positions do
     std::int64_t stride = 0;             ///< of text tasks; 0: disjoint windows
@@ -51,16 +58,23 @@ struct Request {
     std::map<std::string, std::int64_t> generator_lengths;  ///< used where `lengths` is empty
     /// The generator that made what the model was trained on, which fits it: named in errors. Empty: none, or unknown.
     std::string trained_on;
-    SaidAnswers said;  ///< for RULER's tasks
+    SaidAnswers said;     ///< for RULER's tasks, and lm-eval's whose answers are said
+    HarnessWork harness;  ///< for lm-eval's: their items
+    /// Sees each item of RULER's and lm-eval's once it is answered, in order.
+    std::function<void(const AnsweredItem&)> on_answer;
     ScoreOptions score;
 };
 
+/// What a model may read at once; 0: anything.
+std::int64_t most_read(const Request& request, const model::ModelConfig& config);
+
 /// Refuses what can be refused before weights are read: unknown tasks, lengths beyond the model's positions, text tasks
-/// without documents, ids of generators that the model lacks, lengths that no item of RULER's fits.
+/// without documents, ids of generators that the model lacks, lengths that no item of RULER's fits, tasks of lm-eval's
+/// without items.
 void check_request(const Request& request, const model::ModelConfig& config, bool has_documents);
 
-/// Runs every task at every length; rows are for model number `model_index`. `documents` may be null when no task is on
-/// text. Progress counts tasks and lengths.
+/// Runs every task at every length, lm-eval's first; rows are for model number `model_index`. `documents` may be null
+/// when no task is on text. Progress counts tasks and lengths.
 std::vector<store::EvaluationResult> run_tasks(model::Model& model, const Request& request, const Documents* documents,
                                                std::int64_t model_index, Progress& progress);
 

@@ -40,6 +40,7 @@ FigureData timeline(const FigureInputs& inputs, const FigureOptions& options);
 FigureData context_perplexity(const FigureInputs& inputs, const FigureOptions& options);
 FigureData position_perplexity(const FigureInputs& inputs, const FigureOptions& options);
 FigureData ruler(const FigureInputs& inputs, const FigureOptions& options);
+FigureData tasks(const FigureInputs& inputs, const FigureOptions& options);
 FigureData latency(const FigureInputs& inputs, const FigureOptions& options);
 FigureData ablation(const FigureInputs& inputs, const FigureOptions& options);
 FigureData scaling(const FigureInputs& inputs, const FigureOptions& options);

@@ -77,6 +77,8 @@ constexpr std::array kRecipes{
           "evaluations with position_perplexity", nullptr, position_perplexity, kEvaluations},
     Entry{"ruler", "RULER's retrieval tasks: a panel a task, the share of right answers against the length",
           "evaluations of RULER's tasks", nullptr, ruler, kEvaluations},
+    Entry{"tasks", "lm-eval's tasks: a panel a task, a dot a model with its error, who guesses, the best marked",
+          "evaluations of lm-eval's tasks", nullptr, tasks, kEvaluations},
     Entry{"latency", "time to read a text and to say one more token, against its length", "results of cost --latency",
           nullptr, latency, kEvaluations},
     Entry{"ablation", "a metric by layout, a line where Standard is", "evaluations of several layouts", nullptr,

@@ -24,6 +24,7 @@
 
 namespace headscope::model {
 class TensorPlan;
+struct Segments;
 struct TensorNames;
 struct TrainingForward;
 }  // namespace headscope::model
@@ -36,6 +37,8 @@ public:
     virtual ~MixerCache() = default;
     virtual std::int64_t bytes() const = 0;
     virtual std::unique_ptr<MixerCache> clone() const = 0;
+    /// What it holds of the sequences [n] int64 of its batch, in this order; one may come several times.
+    virtual std::unique_ptr<MixerCache> chosen(const at::Tensor& sequences) const = 0;
 };
 
 /// Query and key of a guide stream at one layer, from position 0 on, the same for every text: [1, Lg, heads +
@@ -55,6 +58,7 @@ struct StackContext {
     const model::Rotary* rotary = nullptr;                 ///< null: positions do not enter the scores by rotation
     const model::RotaryTable* rotation = nullptr;          ///< of this call's tokens
     const model::RotaryTable* history_rotation = nullptr;  ///< from position 0 on; given when keys are cached unrotated
+    const model::Segments* segments = nullptr;             ///< as of ForwardOptions; null: the text is one
     const std::vector<std::int64_t>* lengths = nullptr;    ///< [B], null when no sequence is padded
     const GuideMaps* guide = nullptr;  ///< of this layer, for mixers that read one; at least as long as the text so far
     at::Tensor memory;                 ///< [B, Lk, d] the encoder's output (cross-attention), or undefined

@@ -20,6 +20,7 @@
 #include "core/base/error.h"
 #include "core/mixers/shared/attend.h"
 #include "core/mixers/shared/key_value_cache.h"
+#include "core/mixers/shared/tensor_views.h"
 #include "core/model/random_fill.h"
 #include "core/model/tensor_plan.h"
 #include "core/model/training_forward.h"
@@ -72,6 +73,19 @@ public:
         if (linear.before.defined()) copy->linear.before = linear.before.clone();
         if (inputs.defined()) copy->inputs = inputs.clone();
         for (const KeyValueCache& one : softmax) copy->softmax.push_back(one.copy());
+        return copy;
+    }
+    std::unique_ptr<MixerCache> chosen(const at::Tensor& sequences) const override {
+        auto copy = std::make_unique<NatslCache>();
+        copy->linear.state = linear.state.chosen(sequences);
+        copy->linear.before = of_sequences(linear.before, sequences);
+        copy->inputs = of_sequences(inputs, sequences);
+        if (softmax.empty()) return copy;
+        const auto heads = std::ssize(softmax) / linear.state.now.size(0);
+        for (std::int64_t i = 0; i < sequences.numel() * heads; ++i) {
+            const std::int64_t from = sequences[i / heads].item<std::int64_t>() * heads + i % heads;
+            copy->softmax.push_back(softmax[static_cast<std::size_t>(from)].copy());
+        }
         return copy;
     }
 
@@ -267,8 +281,9 @@ at::Tensor NatslMixer::linear(const at::Tensor& normed, const Read& read, const 
     what.query = unit_length(read.linear.query);
     what.key = unit_length(read.linear.key);
     what.value = read.linear.value;
-    what.write = parts_.write(normed);
-    what.log_decay = parts_.log_decay(normed);
+    const DeltaParts::Rates rates = parts_.rates(normed);
+    what.write = rates.write;
+    what.log_decay = rates.log_decay;
     what.kept = types.select(3, 1);
     what.dropped_too = all_scores_;
     what.rule.scale = 1.0 / std::sqrt(static_cast<double>(parts_.sizes().key_size));

@@ -15,6 +15,9 @@ struct TwoCaches final : MixerCache {
     std::unique_ptr<MixerCache> clone() const override {
         return std::make_unique<TwoCaches>(attention->clone(), state->clone());
     }
+    std::unique_ptr<MixerCache> chosen(const at::Tensor& sequences) const override {
+        return std::make_unique<TwoCaches>(attention->chosen(sequences), state->chosen(sequences));
+    }
 
     std::unique_ptr<MixerCache> attention, state;
 };
@@ -26,7 +29,7 @@ at::Tensor times(const at::Tensor& x, double factor) {
 }  // namespace
 
 SideBySideMixer::SideBySideMixer(const model::ModelConfig& config, std::int64_t layer)
-    : attention_(config, layer), state_(config), factors_(config.branch_factors), hidden_(config.hidden) {}
+    : attention_(kStandard, config, layer), state_(config), factors_(config.branch_factors), hidden_(config.hidden) {}
 
 void SideBySideMixer::declare(model::TensorPlan& plan, const model::TensorNames& names) {
     const model::ModelConfig& config = plan.config();

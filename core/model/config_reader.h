@@ -23,7 +23,7 @@ public:
 
     bool has(const std::string& key) const;
     bool is_null(const std::string& key) const;       ///< there, and null: what some keys of transformers mean "off" by
-    std::int64_t size(const std::string& key) const;  ///< required, 1 .. 2^31
+    std::int64_t size(const std::string& key) const;  ///< required, 1 .. 2^31 - 1
     std::int64_t size(const std::string& key, std::int64_t otherwise) const;
     std::int64_t count(const std::string& key, std::int64_t otherwise) const;  ///< may be 0
     double number(const std::string& key, double otherwise) const;             ///< finite
@@ -35,6 +35,7 @@ public:
     std::optional<std::pair<double, double>> range(const std::string& key) const;
     std::vector<double> numbers(const std::string& key) const;     ///< absent: empty
     std::vector<std::string> texts(const std::string& key) const;  ///< absent: empty
+    std::vector<bool> booleans(const std::string& key) const;      ///< absent: empty
     std::optional<ConfigReader> object(const std::string& key) const;
     std::vector<ConfigReader> objects(const std::string& key) const;  ///< an object, or a list of them; absent: empty
     bool has_object(const std::string& key) const;

@@ -151,6 +151,7 @@ std::vector<std::int64_t> generate(Model& model, std::span<const std::int64_t> p
         made.push_back(token);
         if (options.on_token) options.on_token(token);
         if (std::find(options.end_tokens.begin(), options.end_tokens.end(), token) != options.end_tokens.end()) break;
+        if (options.enough && options.enough(token)) break;
         batch = next_batch(config, token);
     }
     if (options.problems) *options.problems = numbers.sentences();

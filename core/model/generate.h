@@ -31,6 +31,8 @@ struct GenerateOptions {
     std::set<int> skip_layers;  ///< whole blocks left out
     const Cancellation* cancellation = nullptr;
     std::function<void(std::int64_t token)> on_token;  ///< called as each new token is known
+    std::function<bool(std::int64_t token)>
+        enough;  ///< asked behind each: true ends the text (the token is part of it)
     /// Gets, when all tokens are made, a sentence for each kind of numbers that are NaN or infinite and made no
     /// difference to that: weights, activations, logits.
     std::vector<std::string>* problems = nullptr;

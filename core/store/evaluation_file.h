@@ -3,9 +3,11 @@
 
 // Results of evaluations, `*.evaluation.h5`: what models scored on tasks at lengths, as one long table with a row a
 // number. Written by `headscope evaluate`, `headscope reproduce` and `headscope cost --latency`; figures
-// (context-perplexity, position-perplexity, ruler, latency, ablation, scaling) read it. Layout (docs/file-formats.md):
-// `/` attributes format = "headscope-evaluation", format_version = 2, program_version, created, settings (JSON);
-// `/models/<member>` [models]; `/results/<member>` [results].
+// (context-perplexity, position-perplexity, ruler, latency, tasks, ablation, scaling) read it. Layout
+// (docs/file-formats.md):
+// `/` attributes format = "headscope-evaluation", format_version = 3, program_version, created, settings (JSON);
+// `/models/<member>` [models]; `/results/<member>` [results]; `/items/<member>` [items], with the texts of all, one
+// behind the other, in `/items/texts` [bytes].
 // Threads: any, under Hdf5Lock. Errors: Error (io; format for a file that is none).
 
 #include <cstdint>
@@ -55,6 +57,7 @@ struct EvaluatedItem {
     bool right = false;
     /// A JSON object. Of options {"requests": [{"context", "continuation", "loglikelihood", "greedy", "pieces":
     /// [[text of a scored token, its log-likelihood], ...]}, ...]}; of said answers {"prompt", "generated", "answers"}.
+    /// At most 256 MiB.
     std::string texts;
 
     bool operator==(const EvaluatedItem&) const = default;
@@ -80,7 +83,7 @@ Evaluation read_evaluation(const std::filesystem::path& path);
 
 /// The items of a file without their texts: a row each, in order.
 std::vector<EvaluatedItem> read_items(const std::filesystem::path& path);
-/// The texts of one row of them.
+/// The texts of one row of them: reads that part of the file alone. Throws Error usage for a row that there is not.
 std::string read_item_texts(const std::filesystem::path& path, std::int64_t row);
 
 /// The same table as CSV: a row a result, the model's members repeated in each. For spreadsheets and for `-o x.csv`.

@@ -100,14 +100,16 @@ Handle open_group(hid_t file, const std::string& path, const std::string& where)
 bool exists(hid_t file, const std::string& path);
 
 /// Opens a dataset and refuses external storage, virtual datasets, filters that are not built in, types other than
-/// `type`, ranks other than `rank`, and sizes that the file's bytes cannot justify. Text of any length is taken.
+/// `type`, ranks other than `rank`, and sizes that the file's bytes cannot justify: of what is read in parts (an answer
+/// does not take the whole into memory), all that deflate can do. Text of any length is taken.
+enum class Read { whole, parts };
 struct CheckedDataset {
     Handle id;
     Shape shape;
     std::size_t text_bytes = 0;  ///< of a fixed length; 0: variable
 };
 CheckedDataset open_dataset(hid_t file, const std::string& path, Type type, std::size_t rank, std::uint64_t file_bytes,
-                            const std::string& where);
+                            const std::string& where, Read read = Read::whole);
 
 /// One block [start, start + count) of a dataset to or from memory of `type`, row-major.
 void write_block(hid_t dataset, Type type, const Shape& start, const Shape& count, const void* values,

@@ -54,7 +54,7 @@ void check_links(hid_t file, const std::string& path, const std::string& where) 
     });
 }
 
-void check_storage(hid_t dataset, std::uint64_t bytes, std::size_t element, std::uint64_t file_bytes,
+void check_storage(hid_t dataset, std::uint64_t bytes, std::size_t element, std::uint64_t file_bytes, Read read,
                    const std::string& at) {
     const Handle list(check(H5Dget_create_plist(dataset), ErrorCode::format, at, "expected a storage description"));
     if (H5Pget_external_count(list) != 0) {
@@ -90,10 +90,11 @@ void check_storage(hid_t dataset, std::uint64_t bytes, std::size_t element, std:
             chunk *= size;
         }
     }
-    const std::uint64_t limit =
-        layout == H5D_CHUNKED
-            ? std::min(file_bytes * best_compression, std::max(file_bytes * usual_compression, always_unpacked))
-            : file_bytes;
+    std::uint64_t limit = file_bytes;
+    if (layout == H5D_CHUNKED) {
+        limit *= best_compression;
+        if (read == Read::whole) limit = std::min(limit, std::max(file_bytes * usual_compression, always_unpacked));
+    }
     if (bytes > limit) {
         throw Error(ErrorCode::format, at,
                     "expected data that fits this file of " + std::to_string(file_bytes) + " bytes",
@@ -182,7 +183,7 @@ Handle open_group(hid_t file, const std::string& path, const std::string& where)
 }
 
 CheckedDataset open_dataset(hid_t file, const std::string& path, Type type, std::size_t rank, std::uint64_t file_bytes,
-                            const std::string& where) {
+                            const std::string& where, Read read) {
     check_links(file, path, where);
     const std::string at = place(where, path);
     CheckedDataset out;
@@ -207,8 +208,9 @@ CheckedDataset open_dataset(hid_t file, const std::string& path, Type type, std:
         check(H5Sget_simple_extent_dims(space, dims.data(), nullptr), ErrorCode::format, at, "expected dimensions");
     }
     std::uint64_t bytes = element;
+    const auto longest = read == Read::whole ? hsize_t{std::numeric_limits<std::int32_t>::max()} : hsize_t{1} << 40U;
     for (const hsize_t size : dims) {
-        if (size > static_cast<hsize_t>(std::numeric_limits<std::int32_t>::max()) ||
+        if (size > longest ||
             (size != 0 && bytes > std::numeric_limits<std::uint64_t>::max() / best_compression / size)) {
             throw Error(ErrorCode::format, at, "expected dimensions of a possible size",
                         "found one of " + std::to_string(size));
@@ -216,7 +218,7 @@ CheckedDataset open_dataset(hid_t file, const std::string& path, Type type, std:
         bytes *= size;
         out.shape.push_back(static_cast<std::int64_t>(size));
     }
-    check_storage(out.id, bytes, element, file_bytes, at);
+    check_storage(out.id, bytes, element, file_bytes, read, at);
     return out;
 }
 

@@ -29,11 +29,18 @@ constexpr Number numbers[] = {{"scale", &ScoreRule::scale}, {"soft_cap", &ScoreR
 struct Integer {
     const char* name;
     std::int64_t ScoreRule::*member;
+    bool may_lack = false;  ///< a file may: it is then what a rule begins with
 };
 constexpr Integer integers[] = {
-    {"query_offset", &ScoreRule::query_offset}, {"window_left", &ScoreRule::window_left},
-    {"window_right", &ScoreRule::window_right}, {"first_keys", &ScoreRule::first_keys},
+    {"query_offset", &ScoreRule::query_offset},
+    {"window_left", &ScoreRule::window_left},
+    {"window_right", &ScoreRule::window_right},
+    {"first_keys", &ScoreRule::first_keys},
     {"bias_origin", &ScoreRule::bias_origin},
+    // Older files have none of these:
+    {"window_segment", &ScoreRule::window_segment, true},
+    {"far_distance", &ScoreRule::far_distance, true},
+    {"near_begin", &ScoreRule::near_begin, true},
 };
 
 struct PerHead {
@@ -180,7 +187,11 @@ ScoreRule read_rule(hid_t file, const std::string& path, std::int64_t heads, std
         }
         return value;
     };
-    for (const Integer& n : integers) rule.*n.member = position(n.name);
+    for (const Integer& n : integers) {
+        if (!n.may_lack || H5Aexists(group, n.name) > 0) rule.*n.member = position(n.name);
+    }
+    if (rule.window_segment < 1)
+        throw refusal(at, "expected a window_segment of 1 or more", "found " + std::to_string(rule.window_segment));
     for (const Length& n : lengths) {
         const std::int64_t value = position(n.name);
         if (value >= 0) rule.*n.member = {value};

@@ -4,6 +4,7 @@
 #include <hdf5_hl.h>
 
 #include <cmath>
+#include <cstdio>
 #include <limits>
 #include <numeric>
 
@@ -18,6 +19,17 @@ constexpr const char* wish = "expected to write this analysis file";
 
 std::string base_name(const std::string& path) {
     return path.substr(path.rfind('/') + 1);
+}
+
+/// What deflate does fast: items' texts come out a tenth larger than at its usual 6, in a fifth of the time.
+constexpr unsigned kDeflate = 1;
+
+/// What netCDF calls a dimension that has no numbers; readers know it by these words.
+std::string bare_name(std::int64_t size) {
+    char text[80];
+    std::snprintf(text, sizeof text, "This is a netCDF dimension but not a netCDF variable.%10lld",
+                  static_cast<long long>(size));
+    return text;
 }
 
 /// Creation properties of every dataset: contiguous, allocated early, no times (they would differ between equal runs).
@@ -74,9 +86,17 @@ void describe(hid_t dataset, const std::string& path, const std::string& long_na
 }  // namespace
 
 Handle create_scale(hid_t file, const ScaleSpec& spec, const std::string& where) {
-    const Type type = spec.values.empty() ? Type::int32 : Type::float64;
-    Handle scale =
-        create(file, spec.path, hdf5::file_type(type), {spec.size}, creation_list(type, Fill::none, where), where);
+    const Type type = spec.bare ? Type::int8 : spec.values.empty() ? Type::int32 : Type::float64;
+    const Handle list = creation_list(type, spec.bare ? Fill::absent : Fill::none, where);
+    if (spec.bare) {
+        check(H5Pset_alloc_time(list, H5D_ALLOC_TIME_LATE), ErrorCode::internal, where,
+              "expected HDF5 to take its settings");
+    }
+    Handle scale = create(file, spec.path, hdf5::file_type(type), {spec.size}, list, where);
+    if (spec.bare) {
+        check(H5DSset_scale(scale, bare_name(spec.size).c_str()), ErrorCode::io, where + ", " + spec.path, wish);
+        return scale;
+    }
     if (spec.values.empty()) {
         std::vector<std::int32_t> indices(static_cast<std::size_t>(spec.size));
         std::iota(indices.begin(), indices.end(), 0);
@@ -90,8 +110,17 @@ Handle create_scale(hid_t file, const ScaleSpec& spec, const std::string& where)
 }
 
 Handle create_dataset(hid_t file, const DatasetSpec& spec, const std::string& where) {
-    Handle dataset = create(file, spec.path, hdf5::file_type(spec.type), spec.shape,
-                            creation_list(spec.type, spec.fill, where), where);
+    const Handle list = creation_list(spec.type, spec.fill, where);
+    if (spec.chunk > 0) {
+        const auto size = static_cast<hsize_t>(spec.chunk);
+        const auto set = [&](herr_t result) {
+            check(result, ErrorCode::internal, where, "expected HDF5 to take its settings");
+        };
+        set(H5Pset_alloc_time(list, H5D_ALLOC_TIME_INCR));
+        set(H5Pset_chunk(list, 1, &size));
+        set(H5Pset_deflate(list, kDeflate));
+    }
+    Handle dataset = create(file, spec.path, hdf5::file_type(spec.type), spec.shape, list, where);
     describe(dataset, spec.path, spec.long_name, spec.units, where);
     // Its name and meaning are those of the CF conventions; who writes the numbers says what it is.
     constexpr float one = 1;

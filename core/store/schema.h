@@ -33,6 +33,7 @@ struct ScaleSpec {
     std::string long_name;
     std::vector<double> values;  ///< empty: 0, 1, 2, ..., as int32; otherwise float64
     std::string units;
+    bool bare = false;  ///< a length without numbers: takes no room in the file
 };
 
 enum class Fill {
@@ -50,6 +51,7 @@ struct DatasetSpec {
     std::size_t text_bytes = 0;  ///< of the longest text, for what a file will take
     bool scaled = false;         ///< int16: numbers are the stored ones times a scale_factor
     bool compared = false;       ///< an implicit matrix: it has the attribute largest_deviation
+    std::int64_t chunk = 0;      ///< > 0: of one dimension, deflated in pieces of so many; 0: contiguous
 };
 
 struct Schema {

@@ -25,8 +25,8 @@ struct HeadTarget {
     std::int64_t head_stride = 0, row_stride = 0;
 };
 
-/// Of one row, over keys: sum of slope dA, and of slope; of RowMean::kept, over weights above 0, sum of slope dA, and of
-/// dA.
+/// Of one row, over keys: sum of slope dA, and of slope; of RowMean::kept, over weights above 0, sum of slope dA, and
+/// of dA.
 struct SlopeSums {
     double products = 0.0, others = 0.0;
 };
@@ -65,6 +65,8 @@ template <>
 void backward_pass<Normaliser::elastic>(const BackwardTask& task);
 template <>
 void backward_pass<Normaliser::entmax>(const BackwardTask& task);
+template <>
+void backward_pass<Normaliser::sigmoid>(const BackwardTask& task);
 
 /// to (+)= from, [rows, size] of one head, float32 `from` with rows side by side.
 struct AddPartsTask {

@@ -145,6 +145,8 @@ private:
         if (task_.sums == nullptr) {
             if constexpr (N::kTraits.row_mean == RowMean::output)
                 SumRows(h);
+            else if constexpr (N::kTraits.row_mean == RowMean::zero)
+                SetZero(row_sums_, queries_);
             else
                 for (std::int64_t i = 0; i < queries_; ++i)
                     row_sums_[i] = i < s_.query_end ? task_.means[h * s_.queries + i] : 0.0f;

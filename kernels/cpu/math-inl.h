@@ -34,10 +34,15 @@ HWY_INLINE V PowerOfTwo(F32 d, V u) {
     return hn::BitCast(d, hn::Add(hn::BitCast(di, p), exponent));
 }
 
-HWY_INLINE V Sigmoid(F32 d, V x) {
-    const V e = PowerOfTwo(d, hn::Mul(hn::Neg(hn::Abs(x)), hn::Set(d, static_cast<float>(kLog2E))));
+/// 1 / (1 + 2^-t); exactly 0 for t <= -127.
+HWY_INLINE V SigmoidOfPower(F32 d, V t) {
+    const V e = PowerOfTwo(d, hn::Neg(hn::Abs(t)));
     const V one = hn::Set(d, 1.0f);
-    return hn::Div(hn::IfThenElse(hn::Lt(x, hn::Zero(d)), e, one), hn::Add(one, e));
+    return hn::Div(hn::IfThenElse(hn::Lt(t, hn::Zero(d)), e, one), hn::Add(one, e));
+}
+
+HWY_INLINE V Sigmoid(F32 d, V x) {
+    return SigmoidOfPower(d, hn::Mul(x, hn::Set(d, static_cast<float>(kLog2E))));
 }
 
 HWY_INLINE float Sum(F32 d, V v) {

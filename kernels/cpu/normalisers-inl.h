@@ -9,6 +9,7 @@
 
 #include "kernels/cpu/normaliser_elastic-inl.h"
 #include "kernels/cpu/normaliser_entmax-inl.h"
+#include "kernels/cpu/normaliser_sigmoid-inl.h"
 #include "kernels/cpu/normaliser_softmax-inl.h"
 #include "kernels/cpu/normaliser_sparsemax-inl.h"
 #include "kernels/cpu/normaliser_taylor-inl.h"
@@ -36,6 +37,8 @@ HWY_INLINE void RunNormaliser(const Task& task) {
             return Pass<Elastic>::Run(task);
         case Normaliser::entmax:
             return Pass<Entmax>::Run(task);
+        case Normaliser::sigmoid:
+            return Pass<SigmoidWeights>::Run(task);
     }
 }
 

@@ -58,6 +58,13 @@ RowResult finish_taylor(const OnlineRow& row, bool per_order) {
     return result;
 }
 
+RowResult finish_sigmoid(const OnlineRow& row) {
+    RowResult result;
+    result.factor = row.pairs > 0 ? 1.0F : 0.0F;
+    result.constant = row.pairs > 0 ? 0.0F : std::numeric_limits<float>::infinity();
+    return result;
+}
+
 double sparsemax_step(double sum, std::int64_t count, double threshold, const double* sink) {
     if (sink != nullptr && *sink > threshold) {
         sum += *sink;

@@ -49,14 +49,17 @@ double sparsemax_step(double sum, std::int64_t count, double threshold, const do
 /// `per_order`: shift one over the sum of s, factor one over that of the second order.
 RowResult finish_taylor(const OnlineRow& row, bool per_order);
 
+/// Shift 0 and factor 1, or 0 for a row that sees no key.
+RowResult finish_sigmoid(const OnlineRow& row);
+
 /// Of the scores that lie above a threshold, in base 2: how far above it.
 struct EntmaxSums {
     double sum = 0.0, squares = 0.0;
     float least = 0.0F;
     std::int64_t count = 0;
 };
-/// How far the threshold rises. `last`: it is the exact one of these scores, all of which stay above it. `sink`: how far
-/// the sink logit lies above the threshold so far; -inf without one.
+/// How far the threshold rises. `last`: it is the exact one of these scores, all of which stay above it. `sink`: how
+/// far the sink logit lies above the threshold so far; -inf without one.
 struct EntmaxStep {
     double rise = 0.0;
     bool last = false;

@@ -29,6 +29,9 @@ SequencePlan::SequencePlan(const AttentionInput& input, std::int64_t b) {
     s.window_left = rule.window_left;
     s.window_right = rule.window_right;
     s.first_keys = rule.first_keys;
+    s.window_segment = rule.window_segment;
+    s.far_distance = rule.far_distance;
+    s.near_begin = rule.near_begin;
     s.block_size = rule.blocks.block_size;
     s.blocks = rule.blocks.blocks;
     s.own_block = rule.blocks.own;

@@ -44,7 +44,8 @@ struct Sequence {
     std::int64_t query_end = 0, key_begin = 0, key_end = 0;  ///< what padding leaves
     std::int64_t query_offset = 0;
     bool causal = false;
-    std::int64_t window_left = -1, window_right = -1, first_keys = 0;
+    std::int64_t window_left = -1, window_right = -1, first_keys = 0, window_segment = 1;
+    std::int64_t far_distance = -1, near_begin = 0;  ///< as of ScoreRule
     std::int64_t block_size = 0, blocks = 0;
     const std::uint8_t* visible = nullptr;  ///< [heads, blocks]
     bool own_block = true;                  ///< a query sees the keys of its own block

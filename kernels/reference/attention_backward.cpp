@@ -49,6 +49,8 @@ at::Tensor slope_of(Normaliser normaliser, const reference::DenseAttention& dens
             return (score - dense.row_constant.unsqueeze(-1)).exp();
         case Terms::taylor:
             return (1.0 + score) / dense.row_constant.unsqueeze(-1);
+        case Terms::sigmoid:
+            return weight * (1.0 - weight);
     }
     return {};
 }
@@ -73,6 +75,7 @@ void backward(const AttentionInput& input, const TensorView& output_gradient, co
     const at::Tensor slope = slope_of(rule.normaliser, dense, dense.score, a).where(dense.allowed, 0.0);
     const bool by_slopes = traits_of(rule.normaliser).row_mean == RowMean::slopes;
     at::Tensor mean = ((by_slopes || cut_off ? slope : a) * d_weight).sum(-1, true), sink_slope;
+    if (traits_of(rule.normaliser).row_mean == RowMean::zero) mean.zero_();
     if (!rule.sink_logits.empty()) {  // a key whose value is 0
         const at::Tensor logits = at::tensor(at::ArrayRef<float>(rule.sink_logits), at::kDouble).view({-1, 1, 1});
         const at::Tensor seen = dense.allowed.any(-1, true);
@@ -164,6 +167,10 @@ void attention_forward_reference(const AttentionInput& input, const MutableView&
                 case Terms::taylor:
                     row(rows.shift).zero_();
                     row(rows.factor).copy_(seen / constant);
+                    break;
+                case Terms::sigmoid:
+                    row(rows.shift).zero_();
+                    row(rows.factor).copy_(seen);
                     break;
             }
         }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/sigmoid.h>
+#include <ATen/ops/zeros_like.h>
 
 #include "kernels/normaliser.h"
 #include "kernels/reference/dense.h"
@@ -66,6 +68,8 @@ NormalisedScores normalise(Normaliser normaliser, const at::Tensor& score, const
                            const at::Tensor& sink, const at::Tensor& second, const at::Tensor& offset) {
     const NormaliserTraits& traits = traits_of(normaliser);
     if (traits.terms == Terms::taylor) return taylor(traits, score, allowed, second);
+    if (traits.terms == Terms::sigmoid)
+        return {at::sigmoid(score).masked_fill(allowed.logical_not(), 0.0), at::zeros_like(score.select(-1, 0)), {}};
     at::Tensor candidates = score, logit;
     if (sink.defined()) {
         std::vector<std::int64_t> shape = score.sizes().vec();

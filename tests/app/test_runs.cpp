@@ -69,19 +69,26 @@ TEST_CASE("Figures of runs, evaluations and models come from the command line", 
     test::write_run_folder(folder / "b", test::sample_record("b", 200));
     const auto scores = folder / "scores.evaluation.h5";
     store::write_evaluation(scores, test::sample_evaluation());
+    const auto tasks = folder / "tasks.evaluation.h5";
+    store::write_evaluation(tasks, test::sample_task_evaluation());
+    CHECK(info(tasks).at("items") == 21);
     const std::string a = (folder / "a").string(), b = (folder / "b" / "run.h5").string();
     struct Wish {
         std::vector<std::string> arguments;
         std::string begin;
     };
-    const std::vector<Wish> wishes{{{a, b, "--figure", "loss", "--against", "tokens"}, "run,of,step"},
-                                   {{a, "--figure", "timeline", "--step", "120"}, "run,layer,head,indicator"},
-                                   {{scores.string(), "--figure", "context-perplexity"}, "task,metric,mixer"},
-                                   {{scores.string(), "--figure", "ablation", "--task", "mqar"}, "task,metric,mixer"},
-                                   {{scores.string(), "--figure", "scaling"}, "task,metric,mixer"},
-                                   {{a, "tiny-1m", sample().string(), "--figure", "cost"}, "model,mixer,length"},
-                                   {{sample().string(), "--figure", "tensors", "--tensor", "*.q_proj.weight"},
-                                    "model,tensor,quantity,low,high,value"}};
+    const std::vector<Wish> wishes{
+        {{a, b, "--figure", "loss", "--against", "tokens"}, "run,of,step"},
+        {{a, "--figure", "timeline", "--step", "120"}, "run,layer,head,indicator"},
+        {{scores.string(), "--figure", "context-perplexity"}, "task,metric,mixer"},
+        {{scores.string(), "--figure", "ablation", "--task", "mqar"}, "task,metric,mixer"},
+        {{scores.string(), "--figure", "scaling"}, "task,metric,mixer"},
+        {{tasks.string(), "--figure", "tasks", "--metric", "acc_norm"},
+         "task,metric,shots,model,mixer,layout,skipped,parameters,length,value,error,seeds,rank\r\n"
+         "arc_easy,acc_norm,0,Standard,"},
+        {{a, "tiny-1m", sample().string(), "--figure", "cost"}, "model,mixer,length"},
+        {{sample().string(), "--figure", "tensors", "--tensor", "*.q_proj.weight"},
+         "model,tensor,quantity,low,high,value"}};
     for (const Wish& wish : wishes) {
         std::vector<std::string> arguments{"export"};
         arguments.insert(arguments.end(), wish.arguments.begin(), wish.arguments.end());

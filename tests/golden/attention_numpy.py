@@ -88,6 +88,10 @@ def softmax_row(scores, sink):
     return constant, [math.exp(s - constant) for s in scores], math.exp(sink - constant) if sink is not None else 0.0
 
 
+def sigmoid_row(scores, sink):
+    return 0.0, [1 / (1 + math.exp(-s)) for s in scores], 0.0
+
+
 def sparsemax_row(scores, sink):
     """The threshold by bisection on sum of max(s - t, 0) = 1, not by sorting: another way than the program's."""
     every = scores + ([sink] if sink is not None else [])
@@ -149,7 +153,8 @@ def build(case):
     weight = np.zeros_like(score)
     constant = np.full((batch, heads, queries), math.inf)
     share = np.zeros_like(constant)
-    row_of = {"sparsemax": sparsemax_row, "entmax": entmax_row}.get(rule.get("normaliser"), softmax_row)
+    row_of = {"sparsemax": sparsemax_row, "entmax": entmax_row, "sigmoid": sigmoid_row}.get(
+        rule.get("normaliser"), softmax_row)
     for b, h, i in np.ndindex(batch, heads, queries):
         group = h // (heads // case["kv_heads"])
         seen = [j for j in range(keys) if pair_allowed(case, b, h, i, j)]
@@ -335,6 +340,13 @@ def cases():
         case("sparsemax with sink logits and a window", 1, 2, 2, 9, 9, 4, 3,
              {"normaliser": "sparsemax", "sink_logits": [0.375, 1.5], "window_left": 2}, seed=13,
              request={"thumbnail_size": 4}),
+        case("sigmoid with a bias of all scores, padding", 2, 3, 1, 9, 9, 4, 3,
+             {"normaliser": "sigmoid", "distance_bias": [[-1.5], [0.25], [-4.0]], "query_length": [9, 6],
+              "key_length": [9, 6], "key_begin": [0, 1]},
+             seed=23, request={"tokens": [row[:9] for row in words], "thumbnail_size": 4}),
+        case("sharp sigmoid in a window, vanishing weights", 1, 2, 2, 10, 10, 4, 2,
+             {"normaliser": "sigmoid", "scale": 60.0, "window_left": 4, "first_keys": 1}, seed=24,
+             request={"thumbnail_size": 3}),
         case("bfloat16 and scores in the thousands", 1, 2, 1, 9, 9, 8, 3, {"scale": 150.0}, seed=14, bfloat16=True,
              request={"thumbnail_size": 4}),
         case("rows without a key", 2, 2, 2, 8, 6, 4, 3,

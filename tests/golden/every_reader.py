@@ -86,7 +86,8 @@ def make(folder, program, checkpoint, write_samples, data_lines):
     files = {"analysis": folder / "all.headscope.h5", "analysis, integers": folder / "integers.headscope.h5",
              "analysis, pair": folder / "pair.headscope.h5",
              "analysis, recurrent layers": folder / "samples/recurrent.headscope.h5",
-             "evaluation": folder / "a.evaluation.h5", "run": folder / "samples/first/run.h5"}
+             "evaluation": folder / "a.evaluation.h5", "evaluation with items": folder / "samples/tasks.evaluation.h5",
+             "run": folder / "samples/first/run.h5"}
     run(*common, "-o", files["analysis"], "--record", "maps,attention,states,logits,norms")
     run(*common, "-o", files["analysis, integers"], "--record", "maps", "--maps-int16")
     run(program, "analyze", checkpoint, "--text", "And he said,", "--pair", "Behold.", "-o", files["analysis, pair"])

@@ -2,6 +2,7 @@
 """Reads a run folder without us: events.log by its description in docs/file-formats.md, run.h5 with h5py and xarray, and
 compares the two. usage: read_run.py WRITE_SAMPLES (a program that makes the folder)"""
 
+import json
 import pathlib
 import struct
 import subprocess
@@ -131,6 +132,33 @@ def check_xarray(path, journal, engine):
         xarray.open_dataset(path, group=group, engine=engine).load()
 
 
+def check_items(path):
+    """Items of an evaluation file, and the text of each, as docs/evaluation.md says."""
+    with h5py.File(path) as file:
+        assert file.attrs["format_version"] == 3 and set(file["results/shots"][()]) == {0, 5}
+        items = file["items"]
+        names = file["models/name"].asstr()[()]
+        assert items["texts"].compression == "gzip" and items["texts"].dtype == "int8"
+        seen = 0
+        for row, task in enumerate(items["task"].asstr()[()]):
+            start, size = items["text_start"][row], items["text_bytes"][row]
+            text = json.loads(items["texts"][start:start + size].tobytes().decode())
+            assert names[items["model"][row]] in ("standard", "mlp-uniform", "mlp-even") and items["length"][row] == 2048
+            assert bool(items["right"][row]) == (items["chosen"][row] == items["gold"][row] if task == "arc_easy" else
+                                                 items["model"][row] == 0)
+            if task == "arc_easy":
+                assert [option["continuation"] for option in text["requests"]] == [" où", " no"]
+                assert text["requests"][0]["context"] == f"Question: {items['item'][row]}?\nAnswer:"
+            else:
+                assert text["generated"] == " Scope" and items["gold"][row] == -1
+            seen += 1
+        assert seen == 21 and items["texts"].dims[0].label == "byte" and items["model"].dims[0].label == "row"
+    for engine in ("h5netcdf", "netcdf4"):
+        with xarray.open_dataset(path, group="items", engine=engine) as table:
+            table.load()
+            assert table["task"].dims == ("row",) and table["texts"].dims == ("byte",) and len(table["row"]) == 21
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([sys.argv[1], folder], check=True)
@@ -143,6 +171,7 @@ def main():
                 check_xarray(run / "run.h5", journal, engine)
         with h5py.File(pathlib.Path(folder) / "sample.evaluation.h5") as file:
             assert file.attrs["format"] == "headscope-evaluation" and file["results/value"].shape[0] > 100
+        check_items(pathlib.Path(folder) / "tasks.evaluation.h5")
     print("run folders read the same by h5py, xarray and by their description")
 
 

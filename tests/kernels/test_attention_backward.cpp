@@ -145,6 +145,10 @@ public:
                 score[index(j)] = score_of(rule, h, i, j, dot);
                 largest = std::max(largest, score[index(j)]);
             }
+            if (rule.normaliser == Normaliser::sigmoid) {
+                sigmoid_row(i, score, seen, gradient);
+                continue;
+            }
             if (rule.normaliser == Normaliser::sparsemax) {
                 sparsemax_row(i, score, seen, gradient);
                 continue;
@@ -298,6 +302,19 @@ private:
             const double x = root(score[index(j)] - threshold), factor = slope_factor(score[index(j)]);
             slope[cell(i, j)] = x * factor * (d_weight[index(j)].value - mean.value);
             slope_size[cell(i, j)] = (x + 1.0) * factor * (d_weight[index(j)].size + mean.size);
+        }
+    }
+
+    /// d score = A (1 - A) dA, each pair for itself. 1 - A is as wrong as 1.
+    void sigmoid_row(std::int64_t i, const std::vector<double>& score, const std::vector<bool>& seen,
+                     const Values& gradient) {
+        for (std::int64_t j = 0; j < s_.keys; ++j) {
+            if (!seen[index(j)]) continue;
+            const double a = 1.0 / (1.0 + std::exp(-score[index(j)])), moved = a * slope_factor(score[index(j)]);
+            const Sum d_weight = product(i, j, gradient);
+            weight[cell(i, j)] = weight_size[cell(i, j)] = a;
+            slope[cell(i, j)] = moved * (1.0 - a) * d_weight.value;
+            slope_size[cell(i, j)] = moved * d_weight.size;
         }
     }
 
@@ -498,7 +515,9 @@ void check(const AttentionCase& c) {
             offset.add(book.d_offset.value, book.d_offset.size);
             undecided += book.undecided;
         }
-        REQUIRE(undecided <= 1 + s.batch * s.queries / 100);
+        // Of elastic weights any pair may be near the cut: by as much as a weight is wrong, where they lie evenly.
+        const double pairs = static_cast<double>(c.rule.offsets.empty() ? 0 : s.batch * s.queries * s.keys);
+        REQUIRE(undecided <= 1 + s.batch * s.queries / 100 + static_cast<std::int64_t>(4.0 * error * pairs));
         const double d_sink = double{found.sinks[static_cast<std::size_t>(h)]};
         if (c.rule.sink_logits.empty())
             REQUIRE(d_sink == double{kCanary});
@@ -583,6 +602,21 @@ std::vector<Option> options() {
          }},
         {"queries later", [](AttentionCase& c) { c.rule.query_offset = 21; }},
         {"queries earlier than all keys", [](AttentionCase& c) { c.rule.query_offset = -10; }},
+        {"sigmoid",
+         [](AttentionCase& c) {
+             c.rule.normaliser = Normaliser::sigmoid;
+             c.rule.distance_bias.assign(static_cast<std::size_t>(c.shape().heads), -0.75F);
+             c.rule.bias_length = 1;
+         }},
+        {"sharp sigmoid in a window with first keys, soft cap, padding that holds NaN",
+         [](AttentionCase& c) {
+             c.rule.normaliser = Normaliser::sigmoid;
+             c.rule.window_left = 20;
+             c.rule.first_keys = 3;
+             c.rule.scale *= 6.0;
+             c.rule.soft_cap = 2.5;
+             padding_of_nan(c);
+         }},
         {"Taylor weights, sharp",
          [](AttentionCase& c) {
              c.rule.normaliser = Normaliser::taylor;
@@ -853,6 +887,16 @@ TEST_CASE("elastic and entmax gradients agree for odd lengths, keys that are sha
     }
 }
 
+TEST_CASE("sigmoid gradients agree where keys are shared out, for odd lengths and in bfloat16", "[backward]") {
+    const std::vector<Option> all = options();
+    const auto sigmoid =
+        std::find_if(all.begin(), all.end(), [](const Option& option) { return option.first == "sigmoid"; });
+    REQUIRE(sigmoid != all.end());
+    for (const std::int64_t length : {1, 2, 63, 64, 65, 200}) check(make({2, 6, 3, length, length, 20, 12}, *sigmoid));
+    check(make({1, 2, 1, 65, 1700, 8, 8}, *sigmoid));
+    check(make({2, 4, 2, 129, 129, 20, 20}, *sigmoid, ElementType::bfloat16));
+}
+
 TEST_CASE("gradients have the same bits for every thread count, also where keys are shared out", "[backward]") {
     for (const auto& [shape, elastic] :
          {std::pair{Shape{2, 4, 2, 150, 150, 16, 16}, false}, std::pair{Shape{1, 2, 1, 900, 1700, 8, 8}, false},
@@ -904,7 +948,8 @@ TEST_CASE("the training passes refuse what they do not know", "[backward]") {
                                          {{}, {}, {}, nullptr, nullptr, blocks.data()}),
                       Catch::Contains("[blocks] expected a rule with visible blocks"));
     c.rule.normaliser = Normaliser::taylor_diagonal;
-    CHECK_THROWS_WITH(attention_forward(c.input(), found.output.view(), rows),
-                      Catch::Contains("[normaliser] expected softmax, sparsemax, taylor, elastic or entmax: ") &&
-                          Catch::Contains("found taylor_diagonal"));
+    CHECK_THROWS_WITH(
+        attention_forward(c.input(), found.output.view(), rows),
+        Catch::Contains("[normaliser] expected softmax, sparsemax, taylor, elastic, entmax or sigmoid: ") &&
+            Catch::Contains("found taylor_diagonal"));
 }

@@ -132,6 +132,24 @@ std::vector<std::pair<std::string, Option>> options() {
                  c.rule.key_length.push_back(c.shape().keys - c.shape().keys / 4 * b);
              }
          }},
+        {"sigmoid, a bias of all scores, padding",
+         [=](AttentionCase& c) {
+             c.rule.normaliser = Normaliser::sigmoid;
+             c.rule.distance_bias.assign(heads_of(c), -3.0F);
+             c.rule.bias_length = 1;
+             for (std::int64_t b = 0; b < c.shape().batch; ++b) {
+                 c.rule.query_length.push_back(c.shape().queries - c.shape().queries / 3 * b);
+                 c.rule.key_begin.push_back(c.shape().keys / 5 * b);
+                 c.rule.key_length.push_back(c.shape().keys - c.shape().keys / 4 * b);
+             }
+         }},
+        {"sharp sigmoid in a window with first keys, vanishing weights",
+         [](AttentionCase& c) {
+             c.rule.normaliser = Normaliser::sigmoid;
+             c.rule.window_left = 20;
+             c.rule.first_keys = 3;
+             c.rule.scale *= 90.0;
+         }},
         {"sparsemax", [](AttentionCase& c) { c.rule.normaliser = Normaliser::sparsemax; }},
         {"sparsemax, everything visible, sharp",
          [](AttentionCase& c) {

@@ -43,7 +43,7 @@ AttentionCase full_case(const Shape& shape) {
 TEST_CASE("the bits are the same for every thread count and team", "[attention][threads]") {
     for (const Normaliser normaliser :
          {Normaliser::softmax, Normaliser::sparsemax, Normaliser::taylor, Normaliser::taylor_diagonal_per_order,
-          Normaliser::elastic, Normaliser::entmax}) {
+          Normaliser::elastic, Normaliser::entmax, Normaliser::sigmoid}) {
         for (const bool together : {true, false}) {
             AttentionCase c = full_case({2, 4, 2, 530, 530, 20, 20});
             c.rule.normaliser = normaliser;

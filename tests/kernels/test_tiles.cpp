@@ -65,6 +65,8 @@ double weight_at(const ScoreRule& rule, double score, double constant, double of
             return std::max(above, 0.0);
         case Terms::square:
             return std::pow(std::max(0.5 * above, 0.0), 2);
+        case Terms::sigmoid:
+            return 1.0 / (1.0 + std::exp(-above));
         default:
             return std::exp(above);
     }
@@ -147,6 +149,7 @@ void check_rectangle(const AttentionInput& input, const std::vector<float>& cons
         }
         const double constant =
             constants[static_cast<std::size_t>((at.b * input.query.heads + at.h) * input.query.length + i)];
+        if (rule.normaliser == Normaliser::sigmoid) REQUIRE(constant == 0.0);
         const double offset = double{offset_of(rule, bounds, at.h, i)};
         const double expected = weight_at(rule, score.value, constant, offset);
         const double error = score.error + kEpsilon * std::abs(constant);

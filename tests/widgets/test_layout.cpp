@@ -37,12 +37,13 @@ QRectF inked(const PlacedText& text) {
 
 /// Of made-up runs, evaluations and costs: panels of several kinds in one figure, rows with words, a table below.
 std::vector<figures::FigureData> record_figures() {
-    figures::FigureInputs runs, run, evaluations, long_texts, models;
+    figures::FigureInputs runs, run, evaluations, long_texts, tasks, models;
     for (const auto& [name, layers] : {std::pair("first", 3), std::pair("a run with a long name", 12)})
         runs.runs.push_back(test::shared(test::sample_record(name, 200, layers)));
     run.runs = {runs.runs[1]};
     evaluations.evaluations.push_back(std::make_shared<const store::Evaluation>(test::sample_evaluation()));
     long_texts.evaluations.push_back(std::make_shared<const store::Evaluation>(test::sample_long_evaluation()));
+    tasks.evaluations.push_back(std::make_shared<const store::Evaluation>(test::sample_task_evaluation()));
     cost::CostTable table = cost::paper_table({}, {64, 256, 1024, 4096});
     for (auto& row : table.rows) row.measured = cost::MeasuredMixer{row.mixer, 1e9, 1e6, 2e6, 3e5};
     models.models.push_back({"500M", 1024, std::make_shared<const cost::CostTable>(table)});
@@ -56,6 +57,7 @@ std::vector<figures::FigureData> record_figures() {
             figures::make_figure("scaling", evaluations, {}),
             figures::make_figure("position-perplexity", long_texts, {}),
             figures::make_figure("ruler", long_texts, {}),
+            figures::make_figure("tasks", tasks, {}),
             figures::make_figure("latency", long_texts, {}),
             figures::make_figure("cost", models, {}),
             figures::make_figure("tensors", test::sample_tensors(), {})};

@@ -6,6 +6,7 @@
 #include <QCheckBox>
 #include <QClipboard>
 #include <QComboBox>
+#include <QFont>
 #include <QLabel>
 #include <QListWidget>
 #include <QPushButton>
@@ -26,6 +27,7 @@
 #include "widgets/plots/offscreen.h"
 #include "widgets/text/banner.h"
 #include "widgets/training/number_table.h"
+#include "widgets/views/tasks/task_grid_table.h"
 
 using namespace headscope;
 using namespace headscope::widgets;
@@ -148,6 +150,76 @@ TEST_CASE("Views of results that have a figure of their own draw those alone", "
         CHECK(page.view->minimumSizeHint().width() <= 800);
         CHECK(page.view->minimumSizeHint().height() <= 400);
     }
+}
+
+TEST_CASE("Tasks are lines beside models, or models are, with the best marked, sorted and copied", "[evaluation]") {
+    const auto record = std::make_shared<const store::Evaluation>(test::sample_task_evaluation());
+    Page page("tasks", {record});
+    REQUIRE(page.view->figure());
+    CHECK(page.view->figure()->recipe == "tasks");
+    CHECK(child<Banner>(*page.view, "failure")->text().isEmpty());
+    CHECK(figures::csv(*child<NumberTable>(*page.view, "numbers")->numbers().table()) ==
+          figures::figure_csv(page.exported({record})));
+    auto* table = child<TaskGridTable>(*page.view, "tasks_table");
+    const QAbstractItemModelTester tester(table->model(), QAbstractItemModelTester::FailureReportingMode::Fatal);
+    CHECK(table->isVisibleTo(page.view.get()));
+    REQUIRE(table->model()->rowCount() == 9);
+    REQUIRE(table->model()->columnCount() == 6);  // names, three models, chance, majority
+    const auto at = [&](int row, int column, int role = Qt::DisplayRole) {
+        return table->model()->index(row, column).data(role);
+    };
+    CHECK(at(0, 0).toString() == QStringLiteral("arc easy, acc ↑"));
+    CHECK(at(0, 1).toString() == QStringLiteral("55.0 ± 2.5"));
+    CHECK(at(0, 1, Qt::ToolTipRole).toString() == QStringLiteral("0.55 ± 0.0249, the best"));
+    CHECK(at(0, 3, Qt::AccessibleTextRole).toString() == QStringLiteral("50.0 ± 2.5, the second best"));
+    CHECK(at(0, 1, Qt::FontRole).value<QFont>().bold());
+    CHECK_FALSE(at(0, 2, Qt::FontRole).value<QFont>().bold());
+    CHECK(at(0, 3, Qt::FontRole).value<QFont>().underline());
+    CHECK(at(8, 0).toString().startsWith(QStringLiteral("average of 5 accuracies")));
+    CHECK(at(8, 0, Qt::FontRole).value<QFont>().italic());
+    // A heading sorts, Enter in the table sorts by its column; averages and baselines stay last.
+    page.choose("tasks_lines", QStringLiteral("Models in lines"));
+    REQUIRE(table->model()->rowCount() == 5);
+    CHECK(at(0, 0).toString() == QStringLiteral("Standard"));
+    table->sortByColumn(1, Qt::AscendingOrder);
+    CHECK(at(0, 0).toString() == QStringLiteral("MLP uniform"));
+    CHECK(at(3, 0).toString() == QStringLiteral("chance"));
+    table->setCurrentIndex(table->model()->index(0, 1));
+    QTest::keyClick(table, Qt::Key_Return);
+    CHECK(at(0, 0).toString() == QStringLiteral("Standard"));
+    CHECK(table->currentIndex().data().toString() == QStringLiteral("40.0 ± 2.5"));  // moved with its line
+    QTest::keyClick(table, Qt::Key_Return);
+    CHECK(at(0, 0).toString() == QStringLiteral("MLP uniform"));
+    // What is copied is what is shown, in its order.
+    child<QPushButton>(*page.view, "tasks_copy_latex")->click();
+    const QString latex = QApplication::clipboard()->text();
+    CHECK(latex.startsWith(QStringLiteral("\\begin{tabular}{lrrrrrrrrr}\n\\toprule\n")));
+    CHECK(latex.indexOf(QStringLiteral("MLP uniform")) < latex.indexOf(QStringLiteral("Standard")));
+    CHECK(latex.contains(QStringLiteral("\\textbf{55.0} $\\pm$ 2.5")));
+    child<QPushButton>(*page.view, "tasks_copy_csv")->click();
+    CHECK(QApplication::clipboard()->text().startsWith(QStringLiteral("model,\"arc easy, acc\",")));
+    QApplication::clipboard()->clear();
+    QTest::keyClick(table, Qt::Key_C, Qt::ControlModifier);
+    CHECK(QApplication::clipboard()->text() == table->csv());
+    // The metric is chosen for all tasks that have it; sessions keep the choices.
+    CHECK(child<QComboBox>(*page.view, "evaluation_metric")->itemText(0) == QStringLiteral("As the papers print"));
+    page.choose("evaluation_metric", QStringLiteral("acc norm"));
+    CHECK(page.view->figure()->options.metric == "acc_norm");
+    CHECK(table->model()->headerData(1, Qt::Horizontal).toString() == QStringLiteral("arc easy, acc norm ↑"));
+    Page other("tasks", {record});
+    other.view->restore(page.view->state());
+    other.settle();
+    CHECK(other.view->figure()->options == page.view->figure()->options);
+    CHECK(child<TaskGridTable>(*other.view, "tasks_table")->model()->rowCount() == 5);
+    // Of a file without such results what makes them is said, and nothing can be copied.
+    Page without("tasks", {sample()});
+    CHECK(child<Banner>(*without.view, "failure")->text().contains(QStringLiteral("--task zero_shot")));
+    CHECK(child<TaskGridTable>(*without.view, "tasks_table")->model()->rowCount() == 0);
+    CHECK_FALSE(child<QPushButton>(*without.view, "tasks_copy_latex")->isEnabled());
+    page.view->resize(800, 400);
+    page.settle();
+    CHECK(page.view->minimumSizeHint().width() <= 800);
+    CHECK(page.view->minimumSizeHint().height() <= 400);
 }
 
 TEST_CASE("Task, metric and length are those that the files have, and are drawn", "[evaluation]") {

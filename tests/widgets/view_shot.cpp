@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// view_shot VIEW OUT.png FILE.headscope.h5|RUN|made|FILE.evaluation.h5|evaluated|long_texts... [--size WxH] [--dark]
-// [--all]
-// [--sequence N] [--site N] [--head N]
+// view_shot VIEW OUT.png FILE.headscope.h5|RUN|made|FILE.evaluation.h5|evaluated|long_texts|task_results|recurrent...
+//           [--size WxH] [--dark] [--all] [--sequence N] [--site N] [--head N]
 //           [--query N] [--key N] [--filter HEADS] [--state JSON] [--compare APPROVED.png]
 // Draws one view of the window on the offscreen platform: to look at it, and for pictures that tests compare. RUN is
-// the folder of a training run, `made` a run that never was (run_fixture.h), the word twice two of them; `evaluated`
-// and `long_texts` are results that nobody measured (sample_records.h); the view
-// `tensors` shows a checkpoint that never was (made_tensors.h). With
+// the folder of a training run, `made` a run that never was (run_fixture.h), the word twice two of them; `evaluated`,
+// `long_texts` and `task_results` are results that nobody measured (sample_records.h), `recurrent` an analysis of a
+// model that never was (synthetic_recurrent.h); the view `tensors` shows a checkpoint that never was (made_tensors.h).
+// With
 // --compare the picture is held against one that was looked at and approved; it ends with 3 when they differ.
 #include <QApplication>
 #include <QImage>
@@ -23,7 +23,9 @@
 #include "core/run/journal_reader.h"
 #include "core/run/run_folder.h"
 #include "core/store/evaluation_file.h"
+#include "tests/core/base/temporary_folder.h"
 #include "tests/core/figures/sample_records.h"
+#include "tests/core/store/synthetic_recurrent.h"
 #include "tests/widgets/desk_fixture.h"
 #include "tests/widgets/made_tensors.h"
 #include "tests/widgets/run_fixture.h"
@@ -141,6 +143,8 @@ int main(int argc, char** argv) try {
         std::fprintf(stderr, "view_shot: VIEW OUT.png FILE... expected\n");
         return 2;
     }
+    const test::TemporaryFolder folder;
+    tests::write_recurrent_analysis(folder / "recurrent.headscope.h5");
     tests::AnsweringTensors tensors;
     widgets::Desk desk;
     desk.set_tensors(&tensors);
@@ -148,14 +152,18 @@ int main(int argc, char** argv) try {
     desk.runs().draft().set_estimate(
         tests::made_estimate({"approximate", "standard", "approximate", "non_approximate", "mlp", "standard"}));
     for (std::size_t i = 2; i < plain.size(); ++i) {
-        if (plain[i] == "evaluated" || plain[i] == "long_texts" || plain[i].ends_with(".evaluation.h5"))
+        if (plain[i] == "evaluated" || plain[i] == "long_texts" || plain[i] == "task_results" ||
+            plain[i].ends_with(".evaluation.h5"))
             desk.evaluations().take(QString::fromStdString(plain[i]),
                                     std::make_shared<const store::Evaluation>(
-                                        plain[i] == "evaluated"    ? test::sample_evaluation()
-                                        : plain[i] == "long_texts" ? test::sample_long_evaluation()
-                                                                   : store::read_evaluation(plain[i])));
+                                        plain[i] == "evaluated"      ? test::sample_evaluation()
+                                        : plain[i] == "long_texts"   ? test::sample_long_evaluation()
+                                        : plain[i] == "task_results" ? test::sample_task_evaluation()
+                                                                     : store::read_evaluation(plain[i])));
         else if (plain[i] == "made" || std::filesystem::is_directory(plain[i]))
             open_run(desk.runs(), plain[i], i);
+        else if (plain[i] == "recurrent")
+            tests::open_study(desk, folder / "recurrent.headscope.h5");
         else
             tests::open_study(desk, plain[i]);
     }

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """evaluations.py PROGRAM: results of evaluations in the window, without a screen: a run that is open is evaluated from
 it, the three views show the file, what they export is what the command line makes of it, byte for byte; a file is
-dropped, a broken one refused; the session brings them back, and a file can be given as an argument."""
+dropped, a broken one refused; the session brings them back, and a file can be given as an argument; a task that is
+chosen in the dialog is asked, its items are looked at, and one is analysed."""
 import json
 import os
 import shutil
@@ -46,6 +47,49 @@ threads = 1
     run = os.path.join(home, "short")
     subprocess.run([program, "train", job, "-o", run], check=True, stdout=subprocess.DEVNULL)
     return run
+
+
+def questions(home):
+    """A data set of two questions, as the hub's arc_easy has them."""
+    folder = os.path.join(home, "data sets", "arc_easy")
+    os.makedirs(folder)
+    with open(os.path.join(folder, "test.jsonl"), "w", encoding="utf-8") as file:
+        for question, right in (("What falls?", "B"), ("What rises?", "A")):
+            file.write(json.dumps({"question": question, "answerKey": right, "choices": {
+                "text": ["smoke", "rain", "a stone"], "label": ["A", "B", "C"]}}) + "\n")
+    return os.path.dirname(folder)
+
+
+def ask(program, home, run):
+    """The run is asked a task that is chosen in the dialog; its items are there."""
+    data = questions(home)
+    window, hands = start(program, home, [run])
+    state = window.until_state("the run", lambda now: len(now["runs"]) == 1 and now["runs"][0]["snapshots"] > 0)
+    open_before = paths(state)
+    hands.act("evaluate_models")
+    width, height = window.until_visible("evaluate_tasks")["rect"][2:]
+    hands.click("evaluate_tasks", (10 / width, 10 / height))  # the box of the first one
+    hands.click("evaluate_data")
+    hands.type(data)
+    window.until_visible("evaluate_begin")
+    command = window.find("evaluate_command")["text"]
+    if f"evaluate {run} --task arc_easy --data '{data}'" not in command:
+        raise Failed(f"expected the run, the first task and the folder in the command; found {command}")
+    hands.click("evaluate_begin")
+    state = window.until_state("its results", lambda now: len(now["evaluations"]) == len(open_before) + 1)
+    if state["problems"]:
+        raise Failed(f"expected no problem; found {state}")
+    hands.act("view_items")
+    window.until_visible("items_list")
+    window.until("two items", lambda: window.find("items_count")["text"].startswith("2 of 2 items"))
+    hands.act("items_next")
+    window.until("the second item", lambda: ", item 1:" in window.find("items_title")["text"])
+    # Its text through the run's snapshot.
+    studies = len(state["studies"])
+    hands.act("items_analyse")
+    window.until_state("its analysis", lambda now: len(now["studies"]) == studies + 1 and not now["running"])
+    hands.act("quit")
+    window.ended()
 
 
 def tell(program, home):
@@ -101,6 +145,7 @@ def tell(program, home):
                        now["front"] in VIEWS)
     hands.act("quit")
     window.ended()
+    ask(program, home, run)
     print(f"{len(VIEWS)} views; {stalls}")
 
 

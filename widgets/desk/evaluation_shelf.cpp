@@ -69,7 +69,18 @@ QStringList EvaluationShelf::shown_paths() const {
 void EvaluationShelf::set_evaluating(const QString& what) {
     if (what == evaluating_) return;
     evaluating_ = what;
+    progress_.clear();
     Q_EMIT evaluating_changed();
+}
+
+void EvaluationShelf::set_progress(const QString& words) {
+    if (words == progress_ || evaluating_.isEmpty()) return;
+    progress_ = words;
+    Q_EMIT progressed();
+}
+
+QString EvaluationShelf::evaluating_words() const {
+    return progress_.isEmpty() ? evaluating_ : evaluating_ + QLatin1Char('\n') + progress_;
 }
 
 QString EvaluationShelf::about(const store::Evaluation& record) {

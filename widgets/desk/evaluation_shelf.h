@@ -21,6 +21,14 @@ struct OpenEvaluation {
     std::shared_ptr<const store::Evaluation> record;
 };
 
+/// One item's text, to be analysed by the model that was evaluated on it.
+struct ItemAnalysis {
+    QString model, adapter;         ///< where they were read from; adapter: empty: none
+    QString context, continuation;  ///< an encoder-decoder reads the one and says the other
+    QString what;                   ///< "item 12 of copa"
+    bool operator==(const ItemAnalysis&) const = default;
+};
+
 /// The evaluation files that are open, and what views want done about them. Window's thread.
 class EvaluationShelf : public QObject {
     Q_OBJECT
@@ -39,6 +47,11 @@ public:
     /// What is being evaluated for a new file; empty: nothing.
     const QString& evaluating() const { return evaluating_; }
     void set_evaluating(const QString& what);
+    /// How far that is, as the process tells it; empty: nothing told yet.
+    const QString& progress() const { return progress_; }
+    void set_progress(const QString& words);
+    /// Both, a line each.
+    QString evaluating_words() const;
 
     /// "1 model, 24 results".
     static QString about(const store::Evaluation& record);
@@ -46,16 +59,19 @@ public:
 Q_SIGNALS:
     void changed();  ///< one came, went, was read again, or is shown or not
     void evaluating_changed();
+    void progressed();
 
     // What views want of the window.
     void open_wanted();      ///< asks for a file
     void evaluate_wanted();  ///< of the open runs, in a process of its own
     void evaluate_unwanted();
+    void plan_wanted();  ///< asks what is to be evaluated
+    void analyse_wanted(const headscope::widgets::ItemAnalysis& item);
 
 private:
     std::vector<OpenEvaluation> all_;
     int last_id_ = 0;
-    QString evaluating_;
+    QString evaluating_, progress_;
 };
 
 }  // namespace headscope::widgets

@@ -74,29 +74,7 @@ private:
         at_ = end;
     }
 
-    void append(std::string_view bytes) {
-        for (std::size_t i = 0; i < bytes.size();) {
-            char32_t code = 0;
-            const std::size_t size = decode_utf8(bytes.substr(i), code);
-            if (size == 0) {
-                shown_.text += named("‹x%02X›", static_cast<unsigned char>(bytes[i]));
-                ++i;
-                continue;
-            }
-            i += size;
-            if (code == '\n') {
-                shown_.text += QStringLiteral("↵\n");
-            } else if (code == '\t') {
-                shown_.text += QStringLiteral("⇥\u2003");
-            } else if (code == '\r') {
-                if (i >= bytes.size() || bytes[i] != '\n') shown_.text += QStringLiteral("␍");
-            } else if (is_hidden(code)) {
-                shown_.text += named("‹U+%04X›", static_cast<unsigned>(code));
-            } else {
-                shown_.text += QString::fromUcs4(&code, 1);
-            }
-        }
-    }
+    void append(std::string_view bytes) { append_shown(shown_.text, bytes); }
 
     const store::SequenceTokens& source_;
     ShownText shown_;
@@ -105,6 +83,30 @@ private:
 };
 
 }  // namespace
+
+void append_shown(QString& text, std::string_view bytes) {
+    for (std::size_t i = 0; i < bytes.size();) {
+        char32_t code = 0;
+        const std::size_t size = decode_utf8(bytes.substr(i), code);
+        if (size == 0) {
+            text += named("‹x%02X›", static_cast<unsigned char>(bytes[i]));
+            ++i;
+            continue;
+        }
+        i += size;
+        if (code == '\n') {
+            text += QStringLiteral("↵\n");
+        } else if (code == '\t') {
+            text += QStringLiteral("⇥\u2003");
+        } else if (code == '\r') {
+            if (i >= bytes.size() || bytes[i] != '\n') text += QStringLiteral("␍");
+        } else if (is_hidden(code)) {
+            text += named("‹U+%04X›", static_cast<unsigned>(code));
+        } else {
+            text += QString::fromUcs4(&code, 1);
+        }
+    }
+}
 
 std::size_t ShownText::first_after(qsizetype place) const {
     const auto found =

@@ -3,6 +3,7 @@
 
 #include <QString>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "core/store/analysis_header.h"
@@ -31,6 +32,9 @@ struct ShownText {
 std::int64_t bytes_of(const ShownText& text);
 
 ShownText show_text(const store::SequenceTokens& tokens);
+
+/// Appends bytes as such a text shows them.
+void append_shown(QString& text, std::string_view bytes);
 
 /// A symbol that stands for white space or for what cannot be shown: drawn quietly.
 bool is_quiet(QChar character);

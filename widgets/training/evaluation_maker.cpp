@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/figures/recipes/evaluation_groups.h"
+#include "core/figures/task_table.h"
 
 namespace headscope::widgets {
 namespace {
@@ -47,6 +48,9 @@ MadeEvaluation make(const EvaluationWish& wish) {
         inputs.evaluations = wish.records;
         auto figure = std::make_shared<figures::FigureData>(figures::make_figure(wish.recipe, inputs, made.options));
         made.table = std::make_shared<const figures::Table>(figure->table());
+        if (wish.recipe == "tasks")
+            made.tasks_by_model = std::make_shared<const figures::TaskTable>(
+                figures::EvaluationGroups(wish.records, wish.recipe), made.options);
         made.figure = std::move(figure);
     } catch (...) {
         made.failure = QString::fromUtf8(current_error("evaluations").what());

@@ -11,6 +11,10 @@
 #include "core/figures/figure.h"
 #include "widgets/mailbox.h"
 
+namespace headscope::figures {
+class TaskTable;
+}
+
 namespace headscope::widgets {
 
 /// What a view shows of evaluations.
@@ -27,7 +31,8 @@ struct MadeEvaluation {
     figures::FigureOptions options;  ///< those of the wish that these records have
     std::shared_ptr<const figures::FigureData> figure;
     std::shared_ptr<const figures::Table> table;
-    QString failure;  ///< why there is no figure
+    std::shared_ptr<const figures::TaskTable> tasks_by_model;  ///< of the recipe tasks
+    QString failure;                                           ///< why there is no figure
     std::vector<std::string> tasks;
     std::vector<std::string> metrics;   ///< of the chosen task, or of all
     std::vector<std::int64_t> lengths;  ///< at which what is chosen was measured

@@ -23,7 +23,6 @@ namespace {
 
 constexpr int kName = 32;    ///< characters of a file or a task in the row of choices
 constexpr int kWide = 1500;  ///< pixels from which the numbers stand beside the figure
-const QList<int> kShares{690, 310};
 
 QString cut(const QString& text) {
     return text.size() > kName ? text.left(kName - 1) + QStringLiteral("…") : text;
@@ -47,6 +46,12 @@ EvaluationView::EvaluationView(Desk* desk, const char* recipe, bool lengths, QWi
     });
     connect(&shelf(), &EvaluationShelf::changed, this, &EvaluationView::refresh_later);
     connect(&shelf(), &EvaluationShelf::evaluating_changed, this, &EvaluationView::refresh_later);
+    connect(&shelf(), &EvaluationShelf::progressed, this, [this] {
+        if (shelf().all().empty())
+            refresh_later();
+        else
+            show_evaluating();
+    });
     connect(&desk->runs(), &RunShelf::runs_changed, this, &EvaluationView::refresh_later);
 }
 
@@ -73,7 +78,7 @@ void EvaluationView::build() {
     splitter_->addWidget(numbers_);
     splitter_->setStretchFactor(0, 3);
     splitter_->setStretchFactor(1, 2);
-    splitter_->setSizes(kShares);
+    splitter_->setSizes(shares_);
     column->addWidget(splitter_, 1);
     pointed_ = new QLabel(content());
     pointed_->setObjectName(QStringLiteral("pointed"));
@@ -87,7 +92,7 @@ void EvaluationView::build() {
 }
 
 QWidget* EvaluationView::make_bar() {
-    auto* bar = new QWidget(content());
+    auto* bar = bar_ = new QWidget(content());
     auto* row = new FlowLayout(bar);
     const auto box = [&](const char* name, const QString& about) {
         auto* made = new QComboBox(bar);
@@ -125,6 +130,16 @@ QWidget* EvaluationView::make_bar() {
         else
             Q_EMIT shelf().evaluate_unwanted();
     });
+    plan_ = new QPushButton(tr("Evaluate…"), bar);
+    plan_->setObjectName(QStringLiteral("evaluation_plan"));
+    plan_->setAccessibleName(plan_->text());
+    plan_->setToolTip(tr("Asks for models and tasks; in a process of its own"));
+    row->addWidget(plan_);
+    connect(plan_, &QPushButton::clicked, this, [this] { Q_EMIT shelf().plan_wanted(); });
+    progress_ = new QLabel(bar);
+    progress_->setObjectName(QStringLiteral("evaluation_progress"));
+    progress_->setTextFormat(Qt::PlainText);
+    row->addWidget(progress_);
     return bar;
 }
 
@@ -141,11 +156,15 @@ void EvaluationView::show_evaluating() {
                                : tr("Perplexity and accuracy of the best snapshot of every open run, on what it held "
                                     "out, at 1/16 to 1 of the length that it was trained at; in a process of its own"));
     evaluate_->setVisible(busy || can_evaluate());
+    plan_->setVisible(!busy);
+    progress_->setVisible(busy);
+    progress_->setText(cut(shelf().progress()));
+    progress_->setToolTip(shelf().evaluating_words());
 }
 
 void EvaluationView::show_nothing() {
     if (!shelf().evaluating().isEmpty()) {
-        show_notice(tr("Evaluating…"), shelf().evaluating(), tr("Stop"),
+        show_notice(tr("Evaluating…"), shelf().evaluating_words(), tr("Stop"),
                     [this] { Q_EMIT shelf().evaluate_unwanted(); });
         return;
     }
@@ -203,10 +222,10 @@ void EvaluationView::fill_choices() {
         box->setEnabled(names.size() > 1);
     };
     fill(task_, tr("All tasks"), made.tasks, made.options.task);
-    fill(metric_, tr("First metric"), made.metrics, made.options.metric);
+    fill(metric_, first_metric(), made.metrics, made.options.metric);
     if (length_) {
         length_->clear();
-        length_->addItem(tr("Length of training"));
+        length_->addItem(usual_length());
         for (const std::int64_t length : made.lengths)
             length_->addItem(tr("%1 tokens").arg(length), static_cast<qlonglong>(length));
         const auto& chosen = made.options.length;
@@ -231,6 +250,7 @@ void EvaluationView::refresh() {
         failure_->set(tr("Tick a file whose results are to be drawn."));
         picture_->set_figure(nullptr);
         numbers_->set_table(nullptr);
+        show_made(nullptr);
         return show_content();
     }
     maker_->ask(wish);
@@ -244,6 +264,7 @@ void EvaluationView::draw() {
     failure_->set(made.failure);
     if (picture_->figure() != made.figure.get()) picture_->set_figure(made.figure);
     numbers_->set_table(made.table);
+    show_made(&made);
     show_content();
     say({});
 }
@@ -262,7 +283,12 @@ void EvaluationView::resizeEvent(QResizeEvent* event) {
     const Qt::Orientation wanted = width() > kWide ? Qt::Horizontal : Qt::Vertical;
     if (wanted == splitter_->orientation()) return;
     splitter_->setOrientation(wanted);
-    splitter_->setSizes(kShares);
+    splitter_->setSizes(shares_);
+}
+
+void EvaluationView::set_shares(const QList<int>& shares) {
+    shares_ = shares;
+    splitter_->setSizes(shares_);
 }
 
 QJsonObject EvaluationView::state() const {

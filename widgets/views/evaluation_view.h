@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <QList>
 #include <memory>
 #include <vector>
 
@@ -34,6 +35,16 @@ public:
 protected:
     void refresh() override;
     void resizeEvent(QResizeEvent* event) override;
+    /// What a view has beside figure and numbers is brought up to date here; null: nothing is shown.
+    virtual void show_made(const MadeEvaluation* made) { Q_UNUSED(made); }
+    /// What is drawn where nothing is chosen.
+    virtual QString first_metric() const { return tr("First metric"); }
+    virtual QString usual_length() const { return tr("Length of training"); }
+
+    QWidget* bar() const { return bar_; }  ///< the row of choices
+    QSplitter* splitter() const { return splitter_; }
+    NumberTable* numbers() const { return numbers_; }
+    void set_shares(const QList<int>& shares);  ///< of the splitter's parts
 
 private:
     void build();
@@ -51,8 +62,9 @@ private:
     const bool lengths_;
     EvaluationMaker* maker_;
     QComboBox *task_ = nullptr, *metric_ = nullptr, *length_ = nullptr;
-    QPushButton* evaluate_ = nullptr;
-    QWidget* files_ = nullptr;
+    QPushButton *evaluate_ = nullptr, *plan_ = nullptr;
+    QLabel* progress_ = nullptr;
+    QWidget *bar_ = nullptr, *files_ = nullptr;
     std::vector<QCheckBox*> boxes_;
     Banner* failure_ = nullptr;
     FigureView* picture_ = nullptr;
@@ -61,6 +73,7 @@ private:
     QSplitter* splitter_ = nullptr;
     std::string wanted_task_, wanted_metric_;
     std::optional<std::int64_t> wanted_length_;
+    QList<int> shares_{690, 310};
     bool filling_ = false;
 };
 

@@ -80,6 +80,7 @@ void MainWindow::restore_layout(const Session& session) {
     };
     if (const QByteArray geometry = bytes("geometry"); !geometry.isEmpty()) restoreGeometry(geometry);
     restoreState(bytes("docks"));
+    evaluate_kept_ = window["evaluate"].toObject();
     text_dock_->setVisible(window["text_panel"].toBool(!text_dock_->isHidden()));
     area_->restoreState(bytes("views"));
     training_area_->restoreState(bytes("training"));

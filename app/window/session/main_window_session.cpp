@@ -195,6 +195,7 @@ Session MainWindow::session(bool closed) const {
                       {"docks", QString::fromLatin1(saveState().toBase64())},
                       {"views", QString::fromLatin1(area_->saveState().toBase64())},
                       {"training", QString::fromLatin1(training_area_->saveState().toBase64())},
+                      {"evaluate", evaluate_kept_},
                       {"text_panel", page() == Page::training ? text_wanted_ : !text_dock_->isHidden()}};
     session.theme = theme_;
     session.front = front_name();

@@ -3,6 +3,7 @@
 
 #include <QDateTime>
 #include <QFileInfo>
+#include <QRegularExpression>
 #include <algorithm>
 #include <csignal>
 #include <utility>
@@ -18,7 +19,14 @@ namespace headscope::app {
 namespace {
 
 constexpr std::chrono::milliseconds kEvaluationEnd{1000};
-constexpr int kParts = 16;  ///< the shortest context is that part of the length of training
+constexpr int kLookPause = 400;  ///< ms
+constexpr int kParts = 16;       ///< the shortest context is that part of the length of training
+
+QString file_name_of(const QStringList& names) {
+    const QString of =
+        names.size() == 1 ? names.front().section(QLatin1Char('/'), -1) : QStringLiteral("%1-models").arg(names.size());
+    return of + QLatin1Char('-') + QDateTime::currentDateTime().toString(QStringLiteral("yyyy-MM-dd-hhmmss"));
+}
 
 /// A name that no file has: a second may see several.
 QString free_name(const std::filesystem::path& folder, const QString& name) {
@@ -51,25 +59,31 @@ std::deque<EvaluationPlan> evaluation_plans(const std::vector<EvaluatedRun>& run
         const std::string generator = job.data.generator ? job.data.generator->name : "";
         auto plan =
             std::find_if(plans.begin(), plans.end(), [&](const auto& one) { return one.generator == generator; });
-        if (plan == plans.end()) plan = plans.insert(plans.end(), EvaluationPlan{{}, {}, generator, 0, {}});
+        if (plan == plans.end()) plan = plans.insert(plans.end(), EvaluationPlan{{}, {}, generator, 0});
         plan->folders << run.folder;
         plan->names << run.name;
         const auto length = job.data.sequence_length;
         plan->length = plan->length > 0 ? std::min(plan->length, length) : length;
     }
-    const QString time = QDateTime::currentDateTime().toString(QStringLiteral("yyyy-MM-dd-hhmmss"));
-    for (EvaluationPlan& plan : plans) {
-        const QString of = plan.names.size() == 1 ? plan.names.front().section(QLatin1Char('/'), -1)
-                                                  : QStringLiteral("%1-runs").arg(plan.names.size());
-        plan.file_name = of + QLatin1Char('-') + time;
-    }
     return plans;
+}
+
+QString told_progress(const std::string& errors) {
+    static const QRegularExpression line(QStringLiteral("^headscope: +(\\d+ %.*)$"));
+    const QStringList lines = QString::fromStdString(errors).split(QLatin1Char('\n'));
+    for (auto one = lines.crbegin(); one != lines.crend(); ++one)
+        if (const auto found = line.match(*one); found.hasMatch()) return found.captured(1).simplified();
+    return {};
 }
 
 EvaluationService::EvaluationService(widgets::Desk* desk, std::string program, QObject* parent)
     : QObject(parent), desk_(desk), program_(std::move(program)) {
-    connect(&desk_->evaluations(), &widgets::EvaluationShelf::evaluate_wanted, this, &EvaluationService::evaluate);
+    connect(&desk_->evaluations(), &widgets::EvaluationShelf::evaluate_wanted, this, [this] { evaluate(); });
     connect(&desk_->evaluations(), &widgets::EvaluationShelf::evaluate_unwanted, this, &EvaluationService::stop);
+    look_.setInterval(kLookPause);
+    connect(&look_, &QTimer::timeout, this, [this] {
+        if (process_) desk_->evaluations().set_progress(told_progress(process_->errors()));
+    });
 }
 
 EvaluationService::~EvaluationService() {
@@ -81,50 +95,64 @@ EvaluationService::~EvaluationService() {
 }
 
 void EvaluationService::evaluate() {
-    if (busy_ || folder_.empty()) return;
     std::vector<EvaluatedRun> runs;
     for (const widgets::Run& run : desk_->runs().runs()) runs.push_back({run.path, run.name, run.record});
+    begin([runs] {
+        std::deque<Call> calls;
+        for (const EvaluationPlan& plan : evaluation_plans(runs))
+            calls.push_back({plan.words(), plan.names, file_name_of(plan.names)});
+        return calls;
+    });
+}
+
+void EvaluationService::evaluate(const QStringList& words, const QStringList& names) {
+    begin([call = Call{words, names, file_name_of(names)}] { return std::deque<Call>{call}; });
+}
+
+void EvaluationService::begin(MakeCalls make) {
+    if (busy_ || folder_.empty()) return;
     busy_ = true;
     stopped_ = false;
     desk_->evaluations().set_evaluating(tr("Evaluating…"));
-    files_.post(this, [this, runs, folder = folder_, send = mailbox_.sender()](const Cancellation&) {
+    files_.post(this, [this, make = std::move(make), folder = folder_, send = mailbox_.sender()](const Cancellation&) {
         QString problem;
-        auto plans = std::make_shared<std::deque<EvaluationPlan>>();
+        auto calls = std::make_shared<std::deque<Call>>();
         try {
-            *plans = evaluation_plans(runs);
+            *calls = make();
             std::error_code error;
             std::filesystem::create_directories(folder / "evaluations", error);
             if (error)
                 throw Error(ErrorCode::io, (folder / "evaluations").string(), "expected to make this folder",
                             "found " + error.message());
-            if (plans->empty()) problem = tr("None of the open runs has a snapshot that could be evaluated");
+            if (calls->empty()) problem = tr("None of the open runs has a snapshot that could be evaluated");
         } catch (...) {
             problem = QString::fromUtf8(current_error("evaluate").what());
         }
-        send([this, plans, problem] {
+        send([this, calls, problem] {
             if (!problem.isEmpty()) return end(problem);
-            plans_ = std::move(*plans);
+            calls_ = std::move(*calls);
             next();
         });
     });
 }
 
 void EvaluationService::next() {
-    if (stopped_ || plans_.empty()) return end();
-    files_.post(this, [this, plan = plans_.front(), folder = folder_, send = mailbox_.sender()](const Cancellation&) {
-        send([this, plan, output = free_name(folder, plan.file_name)] { start(plan, output); });
+    if (stopped_ || calls_.empty()) return end();
+    files_.post(this, [this, call = calls_.front(), folder = folder_, send = mailbox_.sender()](const Cancellation&) {
+        send([this, call, output = free_name(folder, call.file_name)] { start(call, output); });
     });
-    plans_.pop_front();
+    calls_.pop_front();
 }
 
-void EvaluationService::start(const EvaluationPlan& plan, const QString& output) {
+void EvaluationService::start(const Call& call, const QString& output) {
     if (stopped_) return end();
     desk_->evaluations().set_evaluating(
-        tr("Evaluating %1, at a low priority").arg(plan.names.join(QStringLiteral(", "))));
+        tr("Evaluating %1, at a low priority").arg(call.names.join(QStringLiteral(", "))));
     try {
         process_ =
-            Spawned::start_aside(patient(program_, plan.words() << QStringLiteral("-o") << output),
+            Spawned::start_aside(patient(program_, QStringList(call.words) << QStringLiteral("-o") << output),
                                  [this, output, send = mailbox_.sender()] { send([this, output] { ended(output); }); });
+        look_.start();
     } catch (const Error& error) {
         end(QString::fromUtf8(error.what()));
     }
@@ -132,10 +160,11 @@ void EvaluationService::start(const EvaluationPlan& plan, const QString& output)
 
 void EvaluationService::ended(const QString& output) {
     const auto process = std::exchange(process_, nullptr);
+    look_.stop();
     const QString message = widgets::error_words(QByteArray::fromStdString(process->errors()));
     if (stopped_) return end();
     if (process->status() != 0) {
-        plans_.clear();
+        calls_.clear();
         return end(message.isEmpty() ? tr("The evaluating process ended early") : message);
     }
     Q_EMIT written(output);
@@ -144,7 +173,7 @@ void EvaluationService::ended(const QString& output) {
 
 void EvaluationService::end(const QString& problem) {
     busy_ = false;
-    plans_.clear();
+    calls_.clear();
     desk_->evaluations().set_evaluating({});
     if (!problem.isEmpty()) Q_EMIT failed(problem);
 }

@@ -3,8 +3,10 @@
 
 #include <QObject>
 #include <QStringList>
+#include <QTimer>
 #include <deque>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -29,14 +31,16 @@ struct EvaluationPlan {
     QStringList folders, names;
     std::string generator;      ///< the task; empty: perplexity and accuracy on the text that was held out
     std::int64_t length = 0;    ///< tokens of the shortest training sequence among them
-    QString file_name;          ///< of the results, without its ending
     QStringList words() const;  ///< of the command line, without -o
 };
 /// Runs on text together, those on each generator together. Throws Error for a job that cannot be read.
 std::deque<EvaluationPlan> evaluation_plans(const std::vector<EvaluatedRun>& runs);
 
-/// Evaluates the best snapshots of the open runs, one `headscope evaluate` after the other as a child at a low
-/// priority, into files of the user's folder.
+/// The progress of such a process as the last line that it told, "40 %  copa"; empty: none yet.
+QString told_progress(const std::string& errors);
+
+/// Evaluates the best snapshots of the open runs, or what was chosen in a dialog, one `headscope evaluate` after the
+/// other as a child at a low priority, into files of the user's folder.
 class EvaluationService : public QObject {
     Q_OBJECT
 public:
@@ -44,6 +48,8 @@ public:
     ~EvaluationService() override;
     void set_folder(const std::filesystem::path& folder) { folder_ = folder; }
     void evaluate();
+    /// `words` of one command, without -o; `names` of its models.
+    void evaluate(const QStringList& words, const QStringList& names);
     void stop();
 
 Q_SIGNALS:
@@ -51,16 +57,24 @@ Q_SIGNALS:
     void failed(const QString& message);
 
 private:
+    /// What one process is asked.
+    struct Call {
+        QStringList words, names;
+        QString file_name;
+    };
+    using MakeCalls = std::function<std::deque<Call>()>;
+    void begin(MakeCalls make);
     void next();
-    void start(const EvaluationPlan& plan, const QString& output);
+    void start(const Call& call, const QString& output);
     void ended(const QString& output);
     void end(const QString& problem = {});
 
     widgets::Desk* desk_;
     std::string program_;
     std::filesystem::path folder_;
-    std::deque<EvaluationPlan> plans_;
+    std::deque<Call> calls_;
     std::shared_ptr<Spawned> process_;
+    QTimer look_;  ///< at what the process tells
     bool busy_ = false, stopped_ = false;
     widgets::Mailbox mailbox_{this};
     Worker files_;

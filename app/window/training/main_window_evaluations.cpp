@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Evaluations in the window: opened, listed, made of the runs that are open.
+#include <QFileInfo>
 #include <QMenu>
 #include <algorithm>
 
+#include "app/window/files/model_place.h"
 #include "app/window/main_window.h"
+#include "app/window/training/evaluate_offer.h"
 #include "core/figures/recipes/evaluation_groups.h"
 #include "core/store/evaluation_file.h"
 #include "widgets/desk/run_shelf.h"
 #include "widgets/file_dialog.h"
+#include "widgets/panels/evaluate_dialog.h"
 #include "widgets/panels/project_tree.h"
+#include "widgets/panels/text_panel.h"
 
 namespace headscope::app {
 namespace {
@@ -17,7 +22,7 @@ const QStringList kViews{QStringLiteral("context_perplexity"), QStringLiteral("a
 
 /// The view that the first of a file's results have for themselves; empty: those above draw them.
 QString own_view(const store::Evaluation& record) {
-    for (const char* recipe : {"position-perplexity", "ruler", "latency"})
+    for (const char* recipe : {"position-perplexity", "tasks", "ruler", "latency"})
         if (!record.results.empty() && figures::draws(recipe, record.results.front()))
             return QString::fromLatin1(recipe).replace(QLatin1Char('-'), QLatin1Char('_'));
     return {};
@@ -50,8 +55,17 @@ void MainWindow::connect_evaluations() {
         update_actions();
         save_soon();
     });
+    connect(&shelf, &EvaluationShelf::progressed, this, &MainWindow::update_training);
+    connect(&shelf, &EvaluationShelf::plan_wanted, this, &MainWindow::ask_what_to_evaluate);
+    connect(&shelf, &EvaluationShelf::analyse_wanted, this, &MainWindow::analyse_item);
+    const auto offer_again = [this] {
+        if (evaluate_ && evaluate_->isVisible()) offer_models();
+    };
+    connect(&engine_, &Engine::models_changed, this, offer_again);
+    connect(&desk_.runs(), &widgets::RunShelf::runs_changed, this, offer_again);
     connect(&shelf, &EvaluationShelf::evaluating_changed, this, [this] {
         update_actions();
+        if (evaluate_) evaluate_->set_busy(!desk_.evaluations().evaluating().isEmpty());
         if (const QString& words = desk_.evaluations().evaluating(); !words.isEmpty()) tell(words);
     });
     connect(&shelf, &EvaluationShelf::open_wanted, this, &MainWindow::choose_evaluation);
@@ -68,6 +82,8 @@ void MainWindow::build_evaluation_actions(QMenu* menu) {
     menu->addSeparator();
     add("open_evaluation", tr("Open an eval&uation…"), tr("A file NAME.evaluation.h5, as evaluate and reproduce write"),
         [this] { choose_evaluation(); });
+    add("evaluate_models", tr("Evaluate mo&dels…"), tr("Chosen ones on chosen tasks: a paper's table, items, texts"),
+        [this] { ask_what_to_evaluate(); });
     add("evaluate_runs", tr("Evaluate the open &runs"),
         tr("Perplexity and accuracy of their best snapshots, at several context lengths"),
         [this] { evaluations_.evaluate(); });
@@ -85,6 +101,7 @@ void MainWindow::update_evaluations() {
     const bool some =
         std::any_of(runs.begin(), runs.end(), [](const widgets::Run& run) { return !run.record->snapshots.empty(); });
     enable("evaluate_runs", some && !busy);
+    enable("evaluate_models", !busy);
     enable("stop_evaluating", busy);
     enable("close_evaluations", !desk_.evaluations().all().empty());
 }
@@ -106,6 +123,97 @@ void MainWindow::opened_evaluation(const QString& path, const std::shared_ptr<co
 void MainWindow::show_evaluation(const store::Evaluation& record) {
     const QString front = front_name(), own = own_view(record);
     show_view(!own.isEmpty() ? own : kViews.contains(front) ? front : best_view(record));
+}
+
+void MainWindow::ask_what_to_evaluate() {
+    if (!evaluate_) {
+        evaluate_ = new widgets::EvaluateDialog(this);
+        connect(evaluate_, &widgets::EvaluateDialog::evaluate_wanted, this,
+                [this](const QStringList& words, const QStringList& names) { evaluations_.evaluate(words, names); });
+        connect(evaluate_, &widgets::EvaluateDialog::changed, this, [this] {
+            evaluate_kept_ = widgets::to_json(evaluate_->choice());
+            save_soon();
+        });
+        evaluate_->set_busy(!desk_.evaluations().evaluating().isEmpty());
+        show_offer();
+        evaluate_->set_choice(widgets::evaluate_choice_from(evaluate_kept_));
+    }
+    offer_models();
+    evaluate_->show();
+    evaluate_->raise();
+    evaluate_->activateWindow();
+}
+
+/// What is known of runs is shown at once; their snapshots are looked at aside.
+void MainWindow::offer_models() {
+    show_offer();
+    for (const widgets::Run& open : desk_.runs().runs()) {
+        const EvaluatedRun run{open.path, open.name, open.record};
+        ask_disk(run.folder, [this, run, send = mailbox_.sender()] {
+            send([this, model = offered_run(run)] {
+                if (const auto known = offered_runs_.find(model.place);
+                    known != offered_runs_.end() && known->second == model)
+                    return;
+                offered_runs_[model.place] = model;
+                show_offer();
+            });
+        });
+    }
+}
+
+void MainWindow::show_offer() {
+    widgets::EvaluateOffer offer = offered_tasks();
+    for (const auto& card : engine_.models()) offer.models.push_back(offered_model(card));
+    for (const widgets::Run& run : desk_.runs().runs()) {
+        const auto known = offered_runs_.find(run.path);
+        offer.models.push_back(
+            known != offered_runs_.end()
+                ? known->second
+                : widgets::EvaluateOffer::Model{run.path, run.name, run.path, tr("looking at it…"), false});
+    }
+    evaluate_->set_offer(offer);
+}
+
+void MainWindow::analyse_item(const widgets::ItemAnalysis& item) {
+    if (engine_.running()) return problem(tr("A run is going on: stop it first"));
+    ask_disk(item.model, [this, item, send = mailbox_.sender()] {
+        const QFileInfo place(item.model);
+        widgets::ItemAnalysis found = item;
+        found.model = place.absoluteFilePath();
+        send([this, found, there = place.exists()] {
+            if (!there)
+                return problem(tr("[%1] expected the checkpoint that was evaluated on %2; found nothing there")
+                                   .arg(found.model, found.what));
+            waiting_item_ = found;
+            const QString model = ModelPlace{found.model, found.adapter}.text();
+            if (const int open = engine_.model_at(model); open != 0) return run_item(open);
+            tell(tr("Opening %1 for %2").arg(found.model, found.what));
+            engine_.open_model(model);
+        });
+    });
+}
+
+/// Beside the texts of the text panel, which stay; what is recorded is what it says.
+void MainWindow::run_item(int model) {
+    if (engine_.model_at(ModelPlace{waiting_item_->model, waiting_item_->adapter}.text()) != model) return;
+    const widgets::ItemAnalysis item = *waiting_item_;
+    waiting_item_.reset();
+    text_->choose_model(model);
+    widgets::TextChoice choice = text_->choice();
+    choice.model = model;
+    choice.pair.clear();
+    choice.target.clear();
+    choice.first = widgets::TextChoice::First::automatic;
+    choice.chat = choice.repeat_token = choice.windows = false;
+    choice.length = 0;
+    bool two_towers = false;
+    for (const auto& card : engine_.models())
+        if (card.id == model) two_towers = card.encoder_decoder;
+    const QString text = two_towers ? item.context : item.context + item.continuation;
+    if (two_towers) choice.target = item.continuation;
+    choice.sources.assign(1, {widgets::TextSource::Kind::text, text});
+    run(choice);
+    show_page(desk_.studies().empty() ? Page::start : Page::analysis);
 }
 
 }  // namespace headscope::app

@@ -27,6 +27,8 @@ namespace {
 using widgets::Run;
 using widgets::RunShelf;
 
+constexpr int kMostStatus = 420;  ///< pixels
+
 }  // namespace
 
 void MainWindow::connect_training() {
@@ -164,7 +166,10 @@ void MainWindow::update_training() {
                     .arg(one.record->last_step())
                     .arg(planned > 0 ? tr(" of %1").arg(planned) : QString());
     }
-    training_status_->setText(words);
+    const widgets::EvaluationShelf& evaluations = desk_.evaluations();
+    if (words.isEmpty() && !evaluations.evaluating().isEmpty())
+        words = evaluations.progress().isEmpty() ? tr("evaluating") : tr("evaluating: %1").arg(evaluations.progress());
+    training_status_->setText(fontMetrics().elidedText(words, Qt::ElideRight, kMostStatus));
 }
 
 void MainWindow::opened_run(int id) {

@@ -99,9 +99,9 @@ std::int64_t most_units(const RulerDraw& draw, std::int64_t hint, const std::fun
 
 std::string ruler_prompt(const RulerTask& task, const std::string& input, const std::string& gen_prefix) {
     if (gen_prefix.empty()) return input;
-    if (std::string_view(task.name) == "ruler_cwe") return input + "\n\n" + gen_prefix;
-    const bool apart = (!input.empty() && is_white(input.back())) || is_white(gen_prefix.front());
-    return input + (apart ? "" : " ") + gen_prefix;
+    const bool apart = input.empty() || is_white(input.back()) || is_white(gen_prefix.front());
+    const char* const between = std::string_view(task.name) == "ruler_cwe" ? "\n\n" : " ";
+    return input + (apart ? "" : between) + gen_prefix;
 }
 
 double ruler_score(const std::string& answer, const std::vector<std::string>& outputs) {

@@ -102,8 +102,8 @@ struct RulerItem {
     std::int64_t max_length = 0;  ///< the length that was asked for
 };
 
-/// What a model reads: input, white space, prefix. The space between is left out where either side has white space;
-/// ruler_cwe has an empty line there.
+/// What a model reads: input, white space (of ruler_cwe an empty line), prefix. The space between is left out where
+/// either side has white space.
 std::string ruler_prompt(const RulerTask& task, const std::string& input, const std::string& gen_prefix);
 
 /// Share of the outputs that an answer (UTF-8, as the outputs) contains, letter case aside; control characters in it

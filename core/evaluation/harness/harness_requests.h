@@ -44,7 +44,8 @@ struct HarnessRequest {
 };
 /// Throws Error usage that names `place` for a text of no token, limit for a continuation longer than the length.
 HarnessRequest encode_request(const HarnessTokens& tokens, const TextPair& texts, const std::string& place);
-/// A page's windows, behind the prefix token: disjoint, the last reaching back.
+/// A page's windows, behind the prefix token: disjoint, the last reaching back. A page of no token has none; without a
+/// prefix the first token is read and not predicted.
 std::vector<HarnessRequest> encode_page(const HarnessTokens& tokens, const std::string& page, const std::string& place);
 
 struct RequestScore {

@@ -30,8 +30,8 @@ const std::vector<HarnessTask>& harness_tasks();
 /// nullptr: none of that name.
 const HarnessTask* find_harness_task(const std::string& name);
 
-/// Sets of tasks by name ("deconattn", "natsl", "lazy", "zero_shot"): the names in it, in the paper's order. natsl has
-/// RULER's too.
+/// Sets of tasks by name ("deconattn", "natsl", "lazy", "zero_shot"): the names in it, in the paper's order. RULER's
+/// tasks are in none.
 struct TaskSet {
     std::string name, summary;
     std::vector<std::string> tasks;

@@ -153,11 +153,15 @@ void add_record_options(std::vector<FigureOption>& all) {
     all.push_back(choice<Against>("against", "Of runs: what the curves are drawn against", {"loss", "timeline"},
                                   {{"step", Against::step}, {"tokens", Against::tokens}, {"time", Against::time}},
                                   [](FigureRequest& r) -> Against& { return r.options.against; }));
-    all.push_back(word_option("task", "A task of the evaluations; default all", with(evaluations, "ruler"),
-                              &FigureOptions::task));
-    all.push_back(word_option("metric", "A metric of them; default the first", evaluations, &FigureOptions::metric));
+    all.push_back(word_option("task", "A task of the evaluations; default all",
+                              with(with(evaluations, "ruler"), "tasks"), &FigureOptions::task));
+    all.push_back(
+        word_option("metric",
+                    "A metric of them; default the first, of tasks: as the papers print; acc and acc_norm: of "
+                    "the tasks that have it",
+                    with(evaluations, "tasks"), &FigureOptions::metric));
     all.push_back(optional_count("length", "Tokens: context of an evaluation, or of the table of costs",
-                                 {"ablation", "scaling", "cost"}, &FigureOptions::length));
+                                 {"ablation", "scaling", "tasks", "cost"}, &FigureOptions::length));
     all.push_back(tensor_option());
     all.push_back(flag_option("measure", "Beside the formulas what this machine does, which takes minutes", {"cost"},
                               &FigureOptions::measure));

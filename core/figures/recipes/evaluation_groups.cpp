@@ -25,11 +25,17 @@ constexpr std::size_t kMostMeasured = 200, kMostLengths = 1000, kMostGroups = 20
 /// Each position of a long text may be a length.
 constexpr std::size_t kMostPositions = 200'000;
 constexpr const char* kPositions = "position-perplexity";
+constexpr const char* kChance = "chance";
+constexpr const char* kMajority = "majority";
+/// What lm-eval's tasks are scored by.
+constexpr std::array<const char*, 7> kTaskMetrics{
+    "acc", "acc_norm", "contains", "perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte"};
 
 std::string wanted_results(const std::string& recipe) {
     if (recipe == kPositions) return "results of evaluate --task position_perplexity";
     if (recipe == "latency") return "results of cost --latency";
     if (recipe == "ruler") return "results of evaluate --task ruler_retrieval, or another of RULER's tasks,";
+    if (recipe == "tasks") return "results of evaluate --task zero_shot, or another of lm-eval's tasks,";
     return "results";
 }
 
@@ -49,10 +55,11 @@ std::string group_label(const store::EvaluatedModel& model) {
     return mixer_label(model.mixer) + " " + model.layout + (model.skipped.empty() ? "" : ", skipped");
 }
 
-/// What models of one group have in common: everything but the seed.
+/// What models of one group have in common: everything but the seed. Where that is not known they may be anybody's.
 auto key_of(const store::EvaluatedModel& model) {
+    const std::string weights = model.seed >= 0 ? "" : model.sha256.empty() ? model.name : model.sha256;
     return std::tuple(model.mixer == "standard" ? std::size_t{0} : mixer_rank(model.mixer) + 1, model.mixer,
-                      layout_rank(model.layout), model.layer_mixers, model.skipped, model.parameters);
+                      layout_rank(model.layout), model.layer_mixers, model.skipped, model.parameters, weights);
 }
 
 }  // namespace
@@ -63,6 +70,12 @@ bool draws(const std::string& recipe, const store::EvaluationResult& result) {
     if (recipe == kPositions) return positions;
     if (recipe == "latency") return latency;
     if (recipe == "ruler") return result.metric == "score" && (task.starts_with("niah_") || task.starts_with("ruler_"));
+    if (result.metric == kChance || result.metric == kMajority) return recipe == "tasks";
+    if (recipe == "tasks") {
+        // Texts of the user's own have metrics of the same names.
+        return task != "perplexity" &&
+               std::find(kTaskMetrics.begin(), kTaskMetrics.end(), result.metric) != kTaskMetrics.end();
+    }
     return !positions && !latency;
 }
 
@@ -82,13 +95,23 @@ bool lower_is_better(const std::string& metric) {
     return metric == "loss" || metric.find("perplexity") != std::string::npos || metric == "bits_per_byte";
 }
 
+std::string spaced(std::string name) {
+    std::replace(name.begin(), name.end(), '_', ' ');
+    return name;
+}
+
+std::string shots_text(std::int64_t shots) {
+    return std::to_string(shots) + (shots == 1 ? " shot" : " shots");
+}
+
 std::string measured_title(const Measured& what) {
-    std::string metric = what.metric;
-    std::replace(metric.begin(), metric.end(), '_', ' ');
-    if (what.task == "perplexity") return metric;
-    std::string task = what.task;
-    std::replace(task.begin(), task.end(), '_', ' ');
-    return task.ends_with(metric) ? task : task + ", " + metric;
+    const std::string task = spaced(what.task), metric = spaced(what.metric);
+    const std::string both = task == "perplexity" ? metric : task.ends_with(metric) ? task : task + ", " + metric;
+    return what.shots == 0 ? both : both + ", " + shots_text(what.shots);
+}
+
+bool is_accuracy(const std::string& metric) {
+    return metric == "acc" || metric == "acc_norm";
 }
 
 std::vector<std::int64_t> model_sizes(const std::vector<EvaluationGroup>& groups) {
@@ -210,6 +233,11 @@ EvaluationGroups::EvaluationGroups(Evaluations evaluations, const std::string& r
     for (const auto& evaluation : evaluations) {
         for (const auto& result : evaluation->results) {
             if (!std::isfinite(result.value) || !draws(recipe, result)) continue;
+            if (result.metric == kChance || result.metric == kMajority) {
+                Baselines& known = baselines_[{result.task, result.shots}];
+                (result.metric == kChance ? known.chance : known.majority) = result.value;
+                continue;
+            }
             const auto& model = evaluation->models[static_cast<std::size_t>(result.model)];
             EvaluationGroup& group = groups[key_of(model)];
             check_most("models in a figure", groups.size(), kMostGroups);
@@ -221,7 +249,7 @@ EvaluationGroups::EvaluationGroups(Evaluations evaluations, const std::string& r
             group.training_length = model.training_length;
             if (group.model.empty()) group.model = model.name;
             group.label = group_label(model);
-            const Measured what{result.task, result.metric};
+            const Measured what{result.task, result.metric, result.shots};
             if (std::find(all_.begin(), all_.end(), what) == all_.end()) all_.push_back(what);
             check_most("tasks with their metrics", all_.size(), kMostMeasured);
             EvaluationValue& value = group.values[what][result.length];
@@ -253,16 +281,24 @@ std::vector<Measured> EvaluationGroups::chosen(const FigureOptions& options) con
     for (const Measured& what : all_) {
         if (!options.task.empty() && what.task != options.task) continue;
         if (!options.metric.empty() && what.metric != options.metric) continue;
-        const bool again =
-            std::any_of(some.begin(), some.end(), [&](const Measured& m) { return m.task == what.task; });
+        const bool again = std::any_of(some.begin(), some.end(),
+                                       [&](const Measured& m) { return m.task == what.task && m.shots == what.shots; });
         if (!again) some.push_back(what);
     }
     if (!some.empty()) return some;
     std::vector<std::string> known;
-    for (const Measured& what : all_) known.push_back(what.task + " " + what.metric);
+    for (const Measured& what : all_)
+        if (const std::string name = what.task + " " + what.metric;
+            std::find(known.begin(), known.end(), name) == known.end())
+            known.push_back(name);
     throw Error(ErrorCode::usage, options.task.empty() ? "--metric" : "--task",
                 "expected a task and metric of these files: " + list_text(known, 20),
                 "found " + escaped(options.task + " " + options.metric));
+}
+
+Baselines EvaluationGroups::baselines(const Measured& what) const {
+    const auto known = baselines_.find({what.task, what.shots});
+    return known == baselines_.end() || !is_accuracy(what.metric) ? Baselines() : known->second;
 }
 
 std::set<std::int64_t> EvaluationGroups::lengths(const Measured& what) const {
@@ -326,7 +362,7 @@ std::vector<std::string> reading_notes(const EvaluationGroups& evaluations, cons
 
 Table evaluation_table(const std::vector<EvaluationGroup>& groups, const std::vector<Measured>& chosen) {
     std::vector<std::string> task, metric, mixer, layout, skipped;
-    std::vector<std::int64_t> parameters, length, seeds;
+    std::vector<std::int64_t> parameters, length, shots, seeds;
     std::vector<double> value, error;
     for (const Measured& what : chosen) {
         for (const auto& group : groups) {
@@ -340,6 +376,7 @@ Table evaluation_table(const std::vector<EvaluationGroup>& groups, const std::ve
                 skipped.emplace_back(group.skipped ? "yes" : "no");
                 parameters.push_back(group.parameters);
                 length.push_back(at);
+                shots.push_back(what.shots);
                 value.push_back(one.mean);
                 error.push_back(one.error);
                 seeds.push_back(std::ssize(one.each));
@@ -353,6 +390,7 @@ Table evaluation_table(const std::vector<EvaluationGroup>& groups, const std::ve
              {"skipped", std::move(skipped)},
              {"parameters", std::move(parameters)},
              {"length", std::move(length)},
+             {"shots", std::move(shots)},
              {"value", std::move(value)},
              {"error", std::move(error)},
              {"seeds", std::move(seeds)}}};

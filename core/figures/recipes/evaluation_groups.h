@@ -2,16 +2,18 @@
 #pragma once
 
 // Results of evaluation files as points to draw: models that differ by their seed alone are one group, whose value is
-// the mean over its seeds.
+// the mean over its seeds. Models whose seed is not known are one group where their weights are the same.
 
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "core/figures/figure.h"
@@ -27,8 +29,13 @@ bool draws(const std::string& recipe, const store::EvaluationResult& result);
 /// What a value is of.
 struct Measured {
     std::string task, metric;
-    bool operator<(const Measured& other) const { return std::tie(task, metric) < std::tie(other.task, other.metric); }
-    bool operator==(const Measured&) const = default;
+    std::int64_t shots = 0;
+    auto operator<=>(const Measured&) const = default;
+};
+
+/// What needs no model: who guesses, and who always gives the answer that is right most often.
+struct Baselines {
+    std::optional<double> chance, majority;
 };
 
 struct EvaluationValue {
@@ -60,6 +67,8 @@ public:
     const std::vector<Measured>& measured() const noexcept { return all_; }
     /// At which that was measured.
     std::set<std::int64_t> lengths(const Measured& what) const;
+    /// Of a task's accuracies; of other metrics none.
+    Baselines baselines(const Measured& what) const;
     /// Tasks with the metric to draw: those that the options ask for, or every task with its first metric. Throws Error
     /// usage that lists what there is.
     std::vector<Measured> chosen(const FigureOptions& options) const;
@@ -72,6 +81,7 @@ public:
 private:
     std::vector<EvaluationGroup> groups_;
     std::vector<Measured> all_;
+    std::map<std::pair<std::string, std::int64_t>, Baselines> baselines_;  ///< of a task with so many examples
     std::size_t most_seeds_ = 0;
     bool some_have_one_ = false;
 };
@@ -93,9 +103,15 @@ void check_panels(std::size_t count);
 std::string mixer_label(const std::string& mixer);
 /// Place of a layout in the paper's order.
 std::size_t layout_rank(const std::string& layout);
-/// "perplexity: token perplexity", or short where they say the same.
+/// "perplexity: token perplexity", or short where they say the same; "piqa, acc, 5 shots" with examples in the prompt.
 std::string measured_title(const Measured& what);
+/// "arc easy" for "arc_easy".
+std::string spaced(std::string name);
+/// "5 shots": so many examples in the prompt.
+std::string shots_text(std::int64_t shots);
 bool lower_is_better(const std::string& metric);
+/// A share of items that models got right, as lm-eval calls it.
+bool is_accuracy(const std::string& metric);
 
 /// Sizes of models from small to large: parameters that differ by a quarter or less are one size (some mixers have no
 /// biases), told by the largest.
@@ -125,7 +141,8 @@ FigureData rows_figure(const EvaluationGroups& evaluations, const std::vector<Me
 std::vector<std::string> reading_notes(const EvaluationGroups& evaluations, const std::vector<Measured>& chosen,
                                        const FigureOptions& options);
 
-/// task, metric, mixer, layout, skipped, parameters, length, value, error, seeds: everything that there is of these.
+/// task, metric, mixer, layout, skipped, parameters, length, shots, value, error, seeds: everything that there is of
+/// these.
 Table evaluation_table(const std::vector<EvaluationGroup>& groups, const std::vector<Measured>& chosen);
 
 }  // namespace headscope::figures

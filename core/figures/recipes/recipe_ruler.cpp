@@ -49,11 +49,7 @@ private:
         if (evaluations_.most_seeds() > 1) return evaluations_.error_note();
         return "Bars: standard error over items.";
     }
-    static std::string title(const Measured& what) {
-        std::string name = what.task;
-        std::replace(name.begin(), name.end(), '_', ' ');
-        return name;
-    }
+    static std::string title(const Measured& what) { return spaced(what.task); }
     Curve curve(std::size_t group) const {
         Curve curve;
         curve.name = names_[group];

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string_view>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
@@ -14,7 +13,8 @@
 #include <ATen/ops/zeros.h>
 
 #include "core/base/error.h"
-#include "core/mixers/types/linear_attention.h"
+#include "core/mixers/shared/tensor_views.h"
+#include "core/mixers/types/state_sizes.h"
 #include "core/model/tensor_plan.h"
 #include "core/model/training_ops.h"
 
@@ -35,22 +35,23 @@ std::unique_ptr<MixerCache> DeltaCache::clone() const {
     return copy;
 }
 
+std::unique_ptr<MixerCache> DeltaCache::chosen(const at::Tensor& sequences) const {
+    auto copy = std::make_unique<DeltaCache>();
+    copy->state = state.chosen(sequences);
+    copy->before = of_sequences(before, sequences);
+    return copy;
+}
+
 DeltaSizes::DeltaSizes(const MixerType& type, const model::ModelConfig& config) {
-    const auto& options = config.mixer_options;
-    const auto whole = [&](const MixerOption& option, std::int64_t otherwise) {
-        const bool has = std::any_of(type.options.begin(), type.options.end(), [&option](const MixerOption& own) {
-            return std::string_view(own.key) == option.key;
-        });
-        const auto said = has ? options.get<std::int64_t>(type, option.key) : 0;
-        return said > 0 ? said : otherwise;
-    };
-    key_heads = whole(kOwnHeads, config.heads);
-    heads = whole(kOwnValueHeads, key_heads);
-    key_size = whole(kOwnKeySize, config.head_size);
-    taps = whole(kTaps, 0);
-    const std::int64_t shared = whole(kOwnKeyValueHeads, key_heads);
+    const StateSizes said = state_sizes(type, config.mixer_options, config.heads, config.head_size);
+    check_state_sizes(type, said);
+    key_heads = said.query_heads;
+    heads = said.heads;
+    key_size = said.key_size;
+    taps = said.taps;
+    const std::int64_t shared = said.groups;
     sharing = key_heads / shared;
-    const double expanded = static_cast<double>(key_size) * options.get<double>(type, kExpandValue.key);
+    const double expanded = said.value_size;
     value_size = std::llround(expanded);
     const std::string place = std::string("mixers.") + type.name;
     if (heads % key_heads != 0) {
@@ -193,20 +194,23 @@ DeltaParts::Heads DeltaParts::convolved(const at::Tensor& projected, at::Tensor*
     return made;
 }
 
-at::Tensor DeltaParts::write(const at::Tensor& normed) const {
+DeltaParts::Rates DeltaParts::rates(const at::Tensor& normed) const {
+    const at::Tensor both = write_decay_.weight.defined() ? write_decay_(normed) : at::Tensor();
+    return {write(normed, both), log_decay(normed, both)};
+}
+
+at::Tensor DeltaParts::write(const at::Tensor& normed, const at::Tensor& both) const {
     if (!writes_ && !negative_) return {};
-    const auto logits = [&] {
-        return write_decay_.weight.defined() ? of_values(write_decay_(normed), 0) : write_(normed);
-    };
+    const auto logits = [&] { return both.defined() ? of_values(both, 0) : write_(normed); };
     const at::Tensor share = writes_ ? at::sigmoid(at_least_float(logits())).transpose(1, 2)
                                      : at::full({normed.size(0), sizes_.heads, normed.size(1)}, 1.0,
                                                 normed.options().dtype(at_least_float(normed).scalar_type()));
     return negative_ ? share * 2 : share;
 }
 
-at::Tensor DeltaParts::log_decay(const at::Tensor& normed) const {
+at::Tensor DeltaParts::log_decay(const at::Tensor& normed, const at::Tensor& both) const {
     if (!decays_) return {};
-    const at::Tensor logits = write_decay_.weight.defined() ? of_values(write_decay_(normed), 1) : decay_(normed);
+    const at::Tensor logits = both.defined() ? of_values(both, 1) : decay_(normed);
     const at::Tensor step = at::softplus(at_least_float(logits) + at_least_float(step_bias_));
     return (step * -at_least_float(rate_log_).exp()).transpose(1, 2);
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 
 namespace headscope::mixers {
@@ -30,6 +31,15 @@ void KeyValueCache::append(const at::Tensor& key, const at::Tensor& value) {
     held_ += added;
 }
 
+void KeyValueCache::keep(std::int64_t first, std::int64_t last) {
+    const std::int64_t between = held_ - first - last;
+    if (between < std::max(last, kFirstCapacity)) return;
+    for (at::Tensor* buffer : {&keys_, &values_})
+        *buffer = at::cat({buffer->narrow(2, 0, first), buffer->narrow(2, held_ - last, last)}, 2);
+    held_ -= between;
+    forgotten_ += between;
+}
+
 at::Tensor KeyValueCache::key() const {
     return keys_.narrow(2, 0, held_);
 }
@@ -45,11 +55,21 @@ std::int64_t KeyValueCache::bytes() const {
 KeyValueCache KeyValueCache::copy() const {
     KeyValueCache copy;
     if (held_ > 0) copy.append(key(), value());
+    copy.forgotten_ = forgotten_;
     return copy;
 }
 
 std::unique_ptr<MixerCache> KeyValueCache::clone() const {
     return std::make_unique<KeyValueCache>(copy());
+}
+
+std::unique_ptr<MixerCache> KeyValueCache::chosen(const at::Tensor& sequences) const {
+    auto copy = std::make_unique<KeyValueCache>();
+    if (held_ == 0) return copy;
+    copy->keys_ = key().index_select(0, sequences);
+    copy->values_ = value().index_select(0, sequences);
+    copy->held_ = held_;
+    return copy;
 }
 
 }  // namespace headscope::mixers

@@ -12,6 +12,7 @@ class NoCache final : public MixerCache {
 public:
     std::int64_t bytes() const override { return 0; }
     std::unique_ptr<MixerCache> clone() const override { return std::make_unique<NoCache>(); }
+    std::unique_ptr<MixerCache> chosen(const at::Tensor&) const override { return clone(); }
 };
 
 }  // namespace headscope::mixers

@@ -178,6 +178,10 @@ RecurrentCache RecurrentCache::clone() const {
     return {copy(now), copy(start), copy(decay), open};
 }
 
+RecurrentCache RecurrentCache::chosen(const at::Tensor& sequences) const {
+    return {of_sequences(now, sequences), of_sequences(start, sequences), of_sequences(decay, sequences), open};
+}
+
 at::Tensor recur_in_pieces(const Recurrence& what, RecurrentCache* cache, const Cancellation* cancellation) {
     const kernels::RecurrentRule rule = rule_of(what, cache ? cache->open : 0);
     const std::int64_t heads = what.value.size(1), length = what.value.size(2);
@@ -219,7 +223,8 @@ at::Tensor recur_in_pieces(const Recurrence& what, RecurrentCache* cache, const 
         open = 0;
         ++chunk;
     }
-    if (cache) *cache = {state, start, decay, open};
+    // At a chunk's end the two are one tensor: the kernel, which may go on from here, writes into each.
+    if (cache) *cache = {state, start.is_same(state) ? start.clone() : start, decay, open};
     at::Tensor output = at::cat(outputs, 2);
     if (there.defined()) output = output * there;
     return output.to(what.value.scalar_type());

@@ -38,6 +38,7 @@ struct RecurrentCache {
 
     std::int64_t bytes() const;
     RecurrentCache clone() const;
+    RecurrentCache chosen(const at::Tensor& sequences) const;  ///< MixerCache::chosen
 };
 
 /// -> [B, L, H * dv], heads side by side, in the type of the value. Kernels for float32 and bfloat16, forward and

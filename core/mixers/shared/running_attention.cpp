@@ -140,6 +140,14 @@ std::unique_ptr<MixerCache> RunningCache::clone() const {
     return copy;
 }
 
+std::unique_ptr<MixerCache> RunningCache::chosen(const at::Tensor& sequences) const {
+    auto copy = std::make_unique<RunningCache>();
+    copy->numerator = of_sequences(numerator, sequences);
+    copy->denominator = of_sequences(denominator, sequences);
+    copy->maximum = of_sequences(maximum, sequences);
+    return copy;
+}
+
 at::Tensor RunningCall::scores_of_keys() const {
     return (query * of_heads(key, query.size(1))).sum(3) * scale;
 }

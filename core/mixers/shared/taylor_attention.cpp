@@ -90,6 +90,12 @@ std::unique_ptr<MixerCache> TaylorCache::clone() const {
     return copy;
 }
 
+std::unique_ptr<MixerCache> TaylorCache::chosen(const at::Tensor& sequences) const {
+    auto copy = std::make_unique<TaylorCache>();
+    copy->state = of_sequences(state, sequences);
+    return copy;
+}
+
 at::Tensor taylor_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                             const kernels::ScoreRule& rule, TaylorCache* cache, const Cancellation* cancellation) {
     const std::int64_t heads = query.size(1), length = query.size(2), size = value.size(3);

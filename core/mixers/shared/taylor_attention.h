@@ -17,6 +17,7 @@ class TaylorCache final : public MixerCache {
 public:
     std::int64_t bytes() const override;
     std::unique_ptr<MixerCache> clone() const override;
+    std::unique_ptr<MixerCache> chosen(const at::Tensor& sequences) const override;
 
     /// [B, G, features, dv + 1], float32, or float64 of a float64 model; undefined: no token yet.
     at::Tensor state;

@@ -53,4 +53,9 @@ inline at::Tensor side_by_side(const at::Tensor& heads) {
     return heads.transpose(1, 2).flatten(2);
 }
 
+/// A cache's numbers [B, ..] of the sequences [n] int64; undefined where it holds none.
+inline at::Tensor of_sequences(const at::Tensor& held, const at::Tensor& sequences) {
+    return held.defined() ? held.index_select(0, sequences) : held;
+}
+
 }  // namespace headscope::mixers

@@ -32,6 +32,17 @@ public:
         return copy;
     }
 
+    /// Of the sequences [n] int64 of the batch that is held, in this order; one may come several times.
+    std::unique_ptr<Cache> chosen(const at::Tensor& sequences) const {
+        std::vector<std::unique_ptr<mixers::MixerCache>> copies;
+        for (const auto& layer : layers_) copies.push_back(layer->chosen(sequences));
+        auto copy = std::make_unique<Cache>(std::move(copies));
+        copy->length_ = length_;
+        copy->batch_ = batch_ == 0 ? 0 : sequences.numel();
+        copy->spoiled_ = spoiled_;
+        return copy;
+    }
+
     mixers::MixerCache& layer(std::size_t index) { return *layers_[index]; }
     std::size_t layers() const { return layers_.size(); }
     /// The stack calls it when a forward pass has added `tokens` to every layer.

@@ -10,6 +10,7 @@
 #include "core/base/input_file.h"
 #include "core/tokenizer/files/settings.h"
 #include "core/tokenizer/files/vocabulary_files.h"
+#include "core/tokenizer/text_ends.h"
 
 namespace headscope::tokenizer {
 
@@ -124,16 +125,22 @@ bool has_merges(const fs::path& folder) {
         "found " + found);
 }
 
-// The class of tokenizer_config.json or config.json; else what the model type has; else the plain kind of the files.
+/// The class of tokenizer_config.json or config.json; else what the model type has.
+Style named_style(const Settings& settings) {
+    const std::string name = settings.tokenizer_class();
+    const bool unnamed = name.empty() || name == "PreTrainedTokenizer";
+    return unnamed ? find_style(model_types, settings.model_type()) : find_style(class_names, name);
+}
+
+// That; else the plain kind of the files.
 Style style_of(const fs::path& folder, const Settings& settings) {
     const std::string name = settings.tokenizer_class();
-    Style style = find_style(class_names, name);
+    Style style = named_style(settings);
     if (style == Style::unknown && (name.empty() || name == "PreTrainedTokenizer")) {
         const std::string type = settings.model_type();
         if (std::find(other_types.begin(), other_types.end(), type) != other_types.end())
             refuse_kind(folder, "the tokenizer of a " + type + " model");
-        style = find_style(model_types, type);
-        if (style == Style::unknown) style = has_merges(folder) ? Style::gpt2 : Style::bert;
+        style = has_merges(folder) ? Style::gpt2 : Style::bert;
     }
     if (style == Style::unknown) refuse_kind(folder, "a " + escaped(name, 60));
     if (has_lines(style) ? !has_file(folder, "vocab.txt") : !has_merges(folder)) {
@@ -413,6 +420,17 @@ json document_of_older_files(const fs::path& folder) {
                     "found true");
     }
     return Document(folder, settings, style_of(folder, settings)).make();
+}
+
+TextEnds text_ends(const fs::path& folder) {
+    const Settings settings(folder);
+    const Style style = named_style(settings);
+    const Settings::Named named = settings.named(style == Style::unknown ? Settings::Named{} : default_tokens(style));
+    const auto content = [&](const char* name) {
+        const auto token = named.find(name);
+        return token == named.end() ? std::nullopt : std::optional(token->second.content);
+    };
+    return {content("bos_token"), content("eos_token")};
 }
 
 }  // namespace headscope::tokenizer

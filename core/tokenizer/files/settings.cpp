@@ -67,8 +67,9 @@ Settings::Settings(const std::filesystem::path& folder) : file_(escaped((folder 
     };
     if (const auto path = file("tokenizer_config.json")) config_ = read_object(*path, "tokenizer configuration");
     if (const auto path = file("config.json")) {
-        model_ = read_object(*path, "configuration");
+        model_ = read_python_json_file(*path, largest_file, "configuration");  // which may have an infinity
         model_file_ = escaped(path->string());
+        JsonView(model_, model_file_).object();
     }
     // The old name of the list, if the new one says nothing.
     const auto extra = view().find("extra_special_tokens");

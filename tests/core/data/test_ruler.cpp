@@ -312,6 +312,8 @@ TEST_CASE("The prefix stands behind the question with the white space that there
     CHECK(ruler_prompt(niah, "Q?", " A is") == "Q? A is");
     CHECK(ruler_prompt(niah, "Q?", "") == "Q?");
     CHECK(ruler_prompt(cwe, "Q?", "A:") == "Q?\n\nA:");
+    CHECK(ruler_prompt(cwe, "Q?", " A:") == "Q? A:");
+    CHECK(ruler_prompt(cwe, "", "A:") == "A:");
     CHECK(find_ruler_task("ruler_retrieval") == nullptr);
     CHECK(std::count_if(ruler_tasks().begin(), ruler_tasks().end(), [](const auto& t) { return t.retrieval; }) == 8);
 }

@@ -55,8 +55,24 @@ TEST_CASE("An answer is said until the end, cut to what the model may read, and 
 
     wish.said.files["niah_single_1"] = {
         {"It is", {"1234567", "7654321"}, 64}, {"It is", {"2345"}, 64}, {"It is", {"8"}, 1024}};
+    std::vector<std::string> lines;
+    wish.on_answer = [&](const evaluation::AnsweredItem& answered) {
+        CHECK(answered.score.generated == " 1234567");
+        CHECK(answered.length == (lines.size() < 2 ? 64 : 1024));
+        lines.push_back(evaluation::item_line(answered, 2, true));
+    };
     NoProgress progress;
     const auto rows = evaluation::run_tasks(model, wish, nullptr, 2, progress);
+    CHECK(lines ==
+          std::vector<std::string>{R"({"model":2,"task":"niah_single_1","item":0,"length":64,"prompt":"It is",)"
+                                   R"("generated":" 1234567","score":0.5})"
+                                   "\n",
+                                   R"({"model":2,"task":"niah_single_1","item":1,"length":64,"prompt":"It is",)"
+                                   R"("generated":" 1234567","score":1.0})"
+                                   "\n",
+                                   R"({"model":2,"task":"niah_single_1","item":0,"length":1024,"prompt":"It is",)"
+                                   R"("generated":" 1234567","score":0.0})"
+                                   "\n"});
     REQUIRE(rows.size() == 2);
     CHECK(rows[0].model == 2);
     CHECK(rows[0].task == "niah_single_1");

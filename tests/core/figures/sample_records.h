@@ -158,6 +158,60 @@ inline store::Evaluation sample_long_evaluation() {
     return all;
 }
 
+/// Three models on lm-eval's tasks, with baselines and some items: options, said answers, language modelling; one task
+/// with five examples, another without a number for the last model.
+inline store::Evaluation sample_task_evaluation() {
+    store::Evaluation all;
+    const auto add = [&](std::int64_t model, const char* task, const char* metric, double value, double error,
+                         std::int64_t shots = 0) {
+        all.results.push_back({model, task, metric, 2048, value, error, 400, shots});
+    };
+    const double none = std::nan("");
+    for (const char* name : {"standard", "mlp-uniform", "mlp-even"}) {
+        const auto m = static_cast<std::int64_t>(all.models.size());
+        store::EvaluatedModel model;
+        model.name = name;
+        model.mixer = m == 0 ? "standard" : "mlp";
+        model.layout = m == 2 ? "even" : "uniform";
+        model.parameters = 1'000'000;
+        model.layers = 4;
+        model.training_length = 2048;
+        model.seed = 1;
+        all.models.push_back(model);
+        const double worse = m == 0 ? 0 : m == 1 ? 0.15 : 0.05;  // uniform is worst, but for boolq
+        add(m, "arc_easy", "acc", 0.55 - worse, 0.0249);
+        add(m, "arc_easy", "acc_norm", 0.5 - worse, 0.025);
+        add(m, "arc_easy", "chance", 0.2501, none);
+        add(m, "arc_easy", "majority", 0.27, none);
+        add(m, "hellaswag", "acc", 0.35 - worse / 2, 0.0239);
+        add(m, "hellaswag", "acc_norm", 0.42 - worse / 2, 0.0247);
+        add(m, "boolq", "acc", m == 1 ? 0.625 : 0.6, 0.0242);  // the others are equal
+        add(m, "boolq", "chance", 0.5, none);
+        add(m, "boolq", "majority", 0.62, none);
+        add(m, "lambada_openai", "acc", 0.3 - worse, 0.0229);
+        add(m, "lambada_openai", "perplexity", 25 + 900 * worse, 1.5 + 90 * worse);
+        add(m, "wikitext", "word_perplexity", 30 + 100 * worse, 0.4);
+        add(m, "wikitext", "byte_perplexity", 1.9 + worse, none);
+        add(m, "wikitext", "bits_per_byte", 0.93 + worse, none);
+        add(m, "fda", "contains", 0.4 - worse, 0.0245);
+        if (m < 2) add(m, "piqa", "acc", 0.6 - worse, 0.0245, 5);
+        for (std::int64_t i = 0; i < 6; ++i) {
+            const std::int64_t chosen = (i + m) % 2;
+            const std::string number = std::to_string(i);
+            all.items.push_back({m, "arc_easy", 2048, 0, i, i % 2, chosen, chosen == i % 2,
+                                 R"({"requests":[{"context":"Question: )" + number +
+                                     R"(?\nAnswer:","continuation":" où","loglikelihood":-2.5,"greedy":false,)"
+                                     R"("pieces":[[" o",-1.5],["ù",-1.0]]},{"context":"Question: )" +
+                                     number +
+                                     R"(?\nAnswer:","continuation":" no","loglikelihood":-3.0,"greedy":true,)"
+                                     R"("pieces":[[" no",-3.0]]}]})"});
+        }
+        all.items.push_back({m, "fda", 2048, 0, 0, -1, -1, m == 0,
+                             R"({"prompt":"Name of the device:","generated":" Scope","answers":["scope"]})"});
+    }
+    return all;
+}
+
 inline std::shared_ptr<const store::RunRecord> shared(store::RunRecord run) {
     return std::make_shared<const store::RunRecord>(std::move(run));
 }

@@ -92,6 +92,7 @@ TEST_CASE("Every recipe is listed, unknown ones are refused with the list", "[fi
                                          "ruler",
                                          "scaling",
                                          "states",
+                                         "tasks",
                                          "tensors",
                                          "text",
                                          "thumbnails",

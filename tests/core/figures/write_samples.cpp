@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// write_samples FOLDER: a made-up run with its journal and run.h5, two more, an evaluation file, and an analysis of a
-// model with recurrent layers, of one with Lazy Attention and of one with ALiBi, for slow tests in Python and for
-// looking at figures.
+// write_samples FOLDER: a made-up run with its journal and run.h5, two more, two evaluation files, one with items, and
+// analyses of a model with recurrent layers, of one with Lazy Attention and of one with ALiBi, for slow tests in Python
+// and for looking at figures.
 #include <cstdio>
 #include <filesystem>
 
@@ -34,6 +34,7 @@ int main(int count, char** arguments) {
         alibi.slopes = true;
         tests::write_lazy_analysis(folder / "alibi.headscope.h5", alibi);
         store::write_evaluation(folder / "sample.evaluation.h5", test::sample_evaluation());
+        store::write_evaluation(folder / "tasks.evaluation.h5", test::sample_task_evaluation());
     } catch (const Error& error) {
         std::fprintf(stderr, "write_samples: %s\n", error.what());
         return 1;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A file of evaluations (*.evaluation.h5) of ours, changed through HDF5 itself by the input's edits (hdf5_edits.h),
-// then read whole and written as a table.
+// then read whole, its items with their texts, and written as a table.
 #include "core/store/evaluation_file.h"
+#include "core/base/text.h"
 #include "tests/fuzz/check.h"
 #include "tests/fuzz/targets/hdf5_edits.h"
 #include "tests/fuzz/targets/targets.h"
@@ -23,6 +24,8 @@ store::Evaluation sample() {
         evaluation.results[i].length = 16;
         evaluation.results[i].value = 2.5;
     }
+    for (std::int64_t i = 0; i < 3; ++i)
+        evaluation.items.push_back({i % 2, "piqa", 16, 0, i, 1, i % 2, i % 2 == 1, R"({"requests":[]})"});
     return evaluation;
 }
 
@@ -39,6 +42,16 @@ void run_evaluation_file(std::string_view input) {
         }
         expect(!store::evaluation_csv(evaluation).empty(), "a table with a first line");
     });
+    refusal([&] {
+        for (const store::EvaluatedItem& item : store::read_items(path))
+            expect(item.model >= 0 && item.texts.empty(), "items of models that are there, without texts");
+    });
+    for (const std::int64_t row : {0, 2}) {
+        refusal([&] {
+            const std::string texts = store::read_item_texts(path, row);
+            expect(find_invalid_utf8(texts) >= texts.size(), "texts of UTF-8");
+        });
+    }
 }
 
 }  // namespace headscope::fuzz

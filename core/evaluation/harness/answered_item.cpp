@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/evaluation/harness/answered_item.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace headscope::evaluation {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+bool has_options(HarnessKind kind) {
+    return kind == HarnessKind::choices || kind == HarnessKind::partial;
+}
+
+std::string text_of(const json& document) {
+    return document.dump(-1, ' ', false, json::error_handler_t::replace);  // a token may be half a character
+}
+
+/// Float32 to six digits behind the point, which is what it is good for.
+double rounded(float value) {
+    return std::round(static_cast<double>(value) * 1e6) / 1e6;
+}
+
+/// What the scored tokens of some requests read as, each with its log-likelihood.
+json pieces_of(std::span<const HarnessRequest> requests, const RequestScore& score,
+               const tokenizer::Tokenizer& tokenizer) {
+    json pieces = json::array();
+    for (const HarnessRequest& request : requests) {
+        for (std::size_t i = request.ids.size() - static_cast<std::size_t>(request.scored); i < request.ids.size(); ++i)
+            pieces.push_back(
+                {tokenizer.surface(static_cast<std::int32_t>(request.ids[i])), rounded(score.each[pieces.size()])});
+    }
+    return pieces;
+}
+
+}  // namespace
+
+std::string item_line(const AnsweredItem& answered, std::int64_t model, bool texts) {
+    const HarnessItem& item = answered.item;
+    const ItemScore& score = answered.score;
+    json line = {{"model", model}, {"task", answered.task}, {"item", answered.number}};
+    if (answered.kind == HarnessKind::said) {
+        line["length"] = answered.length;  // of RULER's there are several
+        if (texts) line["prompt"] = item.prompt;
+        line["generated"] = score.generated;
+    } else {
+        if (texts) {
+            for (const TextPair& pair : item.requests) line["context"].push_back(pair.context);
+            for (const TextPair& pair : item.requests) line["continuation"].push_back(pair.continuation);
+        }
+        for (const RequestScore& request : score.requests) {
+            line["loglikelihood"].push_back(request.loglikelihood);
+            line["greedy"].push_back(request.greedy);
+            line["tokens"].push_back(request.each.size());
+        }
+        if (has_options(answered.kind)) line["gold"] = item.gold;
+    }
+    for (const auto& [metric, value] : score.metrics) line[metric] = value;
+    return text_of(line) + "\n";
+}
+
+store::EvaluatedItem evaluated_item(const AnsweredItem& answered, std::int64_t model,
+                                    const tokenizer::Tokenizer& tokenizer) {
+    const HarnessItem& item = answered.item;
+    const ItemScore& score = answered.score;
+    store::EvaluatedItem row;
+    row.model = model;
+    row.task = answered.task;
+    row.length = answered.length;
+    row.shots = answered.shots;
+    row.item = answered.number;
+    row.gold = has_options(answered.kind) ? item.gold : -1;
+    row.chosen = score.chosen;
+    row.right = score.right;
+    if (answered.kind == HarnessKind::said) {
+        row.texts = text_of({{"prompt", item.prompt}, {"generated", score.generated}, {"answers", item.answers}});
+        return row;
+    }
+    json requests = json::array();
+    for (std::size_t i = 0; i < item.requests.size(); ++i) {
+        const auto of = answered.kind == HarnessKind::page ? answered.requests : answered.requests.subspan(i, 1);
+        const RequestScore& one = score.requests[i];
+        requests.push_back({{"context", item.requests[i].context},
+                            {"continuation", item.requests[i].continuation},
+                            {"loglikelihood", one.loglikelihood},
+                            {"greedy", one.greedy},
+                            {"pieces", pieces_of(of, one, tokenizer)}});
+    }
+    row.texts = text_of({{"requests", std::move(requests)}});
+    return row;
+}
+
+}  // namespace headscope::evaluation

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/evaluation/harness/harness_run.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/error.h"
+
+namespace headscope::evaluation {
+namespace {
+
+constexpr double kMostAnswerTokens = 1 << 20;
+
+bool is_said(const HarnessItems& items) {
+    return items.task->kind == HarnessKind::said;
+}
+
+void check_positions(const HarnessRequest& request, std::int64_t most, const std::string& place) {
+    // The last one is not read; of an encoder-decoder's target it is the start token instead.
+    const std::int64_t read =
+        std::max(std::ssize(request.source), std::ssize(request.ids) - (request.source.empty() ? 1 : 0));
+    if (most == 0 || read <= most) return;
+    throw Error(ErrorCode::limit, place,
+                "expected at most " + std::to_string(most) + " tokens, the model's positions (--length " +
+                    std::to_string(most) + " cuts what is longer)",
+                "found " + std::to_string(read));
+}
+
+/// A page's windows as one request; others as they are.
+std::vector<RequestScore> joined(HarnessKind kind, std::span<RequestScore> scores) {
+    if (kind != HarnessKind::page)
+        return {std::make_move_iterator(scores.begin()), std::make_move_iterator(scores.end())};
+    std::vector<RequestScore> page(1);
+    for (const RequestScore& window : scores) {
+        page[0].loglikelihood += window.loglikelihood;
+        page[0].greedy = page[0].greedy && window.greedy;
+        page[0].each.insert(page[0].each.end(), window.each.begin(), window.each.end());
+    }
+    return page;
+}
+
+/// Numbers of what has diverged would be missing from the results, or lowest among options, without a word.
+void check_finite(const ItemScore& score, const std::string& place) {
+    for (const RequestScore& request : score.requests) {
+        if (std::isfinite(request.loglikelihood)) continue;
+        throw Error(ErrorCode::limit, place, "expected finite logits of the model",
+                    "found others: its weights are not finite, or too large for the numbers' type");
+    }
+}
+
+class Running {
+public:
+    Running(model::Model& model, const HarnessRun& run) : model_(model), run_(run), work_(run.work) {
+        for (const auto& items : work_.tasks)
+            (is_said(*items) ? said_items_ : scored_items_) += std::ssize(items->items);
+    }
+
+    std::vector<store::EvaluationResult> run() {
+        const std::int64_t requests = std::ssize(work_.ids.requests);
+        if (requests > 0)
+            scores_ = score_requests(model_, work_.ids.requests, run_.score,
+                                     [&](std::int64_t done) { tell(scored_items_ * done / requests); });
+        for (std::size_t task = 0; task < work_.tasks.size(); ++task)
+            run_task(*work_.tasks[task], work_.ids.ends[task]);
+        return std::move(rows_);
+    }
+
+private:
+    void tell(std::int64_t done) {
+        if (run_.progress) run_.progress(done, scored_items_ + said_items_);
+    }
+
+    void run_task(const HarnessItems& items, const std::vector<std::size_t>& ends) {
+        const HarnessTask& task = *items.task;
+        std::vector<ItemScore> scores(items.items.size());
+        for (std::size_t i = 0; i < scores.size(); ++i) {
+            if (run_.score.cancellation) run_.score.cancellation->check();
+            const HarnessItem& item = items.items[i];
+            std::span<const HarnessRequest> requests;
+            if (is_said(items)) {
+                scores[i].generated = answer(task, item.prompt);
+                tell(scored_items_ + ++said_);
+            } else {
+                requests = std::span(work_.ids.requests).subspan(begin_, ends[i] - begin_);
+                scores[i].requests = joined(task.kind, std::span(scores_).subspan(begin_, requests.size()));
+                begin_ = ends[i];
+                check_finite(scores[i], item.place);
+            }
+            judge(task, item, scores[i]);
+            if (run_.on_answer)
+                run_.on_answer({task.name, task.kind, work_.tokens.length, work_.shots, static_cast<std::int64_t>(i),
+                                item, scores[i], requests});
+        }
+        add(task, values_of(task, items.items, scores, work_.resamples, run_.score.cancellation));
+        if (work_.baselines) add(task, baselines_of(task, items.items));
+    }
+
+    std::string answer(const HarnessTask& task, const std::string& prompt) {
+        const std::int64_t most = run_.most > 0 ? std::min(run_.most, work_.tokens.length) : work_.tokens.length;
+        return said_answer(model_, run_.said, prompt, task.answer_tokens, most, run_.score, task.stops);
+    }
+
+    void add(const HarnessTask& task, const std::vector<HarnessValue>& values) {
+        for (const HarnessValue& value : values)
+            rows_.push_back({run_.model, task.name, value.metric, work_.tokens.length, value.value, value.error,
+                             value.count, work_.shots});
+    }
+
+    model::Model& model_;
+    const HarnessRun& run_;
+    const HarnessWork& work_;
+    std::int64_t scored_items_ = 0, said_items_ = 0, said_ = 0;
+    std::vector<RequestScore> scores_;
+    std::size_t begin_ = 0;  ///< the next item's first request
+    std::vector<store::EvaluationResult> rows_;
+};
+
+}  // namespace
+
+HarnessTask with_options(HarnessTask task, const std::map<std::string, double>& options) {
+    for (const auto& [name, value] : options) {
+        if (name != "tokens" || task.kind != HarnessKind::said)
+            throw Error(ErrorCode::usage, "--task-option",
+                        "expected " + (task.kind == HarnessKind::said ? task.name + ".tokens" : "none of " + task.name),
+                        "found " + task.name + "." + escaped(name));
+        if (!(value >= 1 && value <= kMostAnswerTokens) || value != std::floor(value))
+            throw Error(ErrorCode::usage, task.name + ".tokens", "expected a whole number of tokens, 1 or more",
+                        "found " + std::to_string(value));
+        task.answer_tokens = static_cast<std::int64_t>(value);
+        if (task.name == "squad_completion") task.stops = {"\n"};
+    }
+    return task;
+}
+
+HarnessIds encode_items(const HarnessWork& work, const SaidAnswers& said, std::int64_t most,
+                        const Cancellation* cancellation) {
+    HarnessIds ids;
+    for (const auto& items : work.tasks) {
+        auto& ends = ids.ends.emplace_back();
+        for (const HarnessItem& item : items->items) {
+            if (cancellation) cancellation->check();
+            if (is_said(*items) && prompt_ids(said, item.prompt).empty())
+                throw Error(ErrorCode::usage, item.place, "expected a prompt of at least one token", "found none");
+            const std::size_t first = ids.requests.size();
+            for (const TextPair& pair : item.requests) {
+                if (items->task->kind == HarnessKind::page) {
+                    auto windows = encode_page(work.tokens, pair.continuation, item.place);
+                    std::move(windows.begin(), windows.end(), std::back_inserter(ids.requests));
+                } else {
+                    ids.requests.push_back(encode_request(work.tokens, pair, item.place));
+                }
+            }
+            for (std::size_t i = first; i < ids.requests.size(); ++i)
+                check_positions(ids.requests[i], most, item.place);
+            ends.push_back(ids.requests.size());
+        }
+    }
+    return ids;
+}
+
+std::vector<store::EvaluationResult> run_harness(model::Model& model, const HarnessRun& run) {
+    return Running(model, run).run();
+}
+
+}  // namespace headscope::evaluation

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <algorithm>
+#include <numeric>
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/log_softmax.h>
+#include <ATen/ops/tensor.h>
+#include <c10/core/InferenceMode.h>
+
+#include "core/base/error.h"
+#include "core/evaluation/harness/harness_passes.h"
+#include "core/model/rotary.h"
+#include "core/model/towers/cache.h"
+
+namespace headscope::evaluation {
+namespace {
+
+using Ids = std::vector<std::int64_t>;
+
+at::Tensor tensor_of(const Ids& values) {
+    return at::tensor(at::ArrayRef<std::int64_t>(values), at::kLong);
+}
+
+void check(const model::Model& model, std::span<const HarnessRequest> requests) {
+    const auto refuse = [](const std::string& expected, const std::string& found) {
+        throw Error(ErrorCode::usage, "evaluate", "expected " + expected, "found " + found);
+    };
+    const model::ModelConfig& config = model.config();
+    if (!config.encoder) check_scorable(model);
+    if (!model.has_head()) refuse("a model with a head for the vocabulary", "none in the file");
+    if (config.encoder && config.decoder_start < 0)
+        refuse("a model that names the token its decoder starts with (decoder_start_token_id)", "none");
+    for (const HarnessRequest& request : requests) {
+        if (request.source.empty() == (config.encoder != nullptr))
+            refuse(config.encoder ? "requests with a source" : "requests without a source", "others");
+        // The last one is not read, and the model cannot refuse it.
+        if (request.ids.back() < 0 || request.ids.back() >= config.vocabulary)
+            throw Error(ErrorCode::limit, "continuation",
+                        "expected ids from 0 to " + std::to_string(config.vocabulary - 1),
+                        "found " + std::to_string(request.ids.back()));
+    }
+}
+
+bool turns_by_length(const model::ModelConfig& config) {
+    const auto turns = [&](const model::RopeConfig& rope) {
+        return model::Rotary(rope, config.head_size, config.max_positions).depends_on_length();
+    };
+    return turns(config.rope) || (config.window_rope && turns(*config.window_rope)) ||
+           (config.encoder && turns_by_length(*config.encoder));
+}
+
+/// What a model's arithmetic allows: the values must be those of each request alone.
+PassRules rules_of(const model::Model& model, std::int64_t batch_tokens) {
+    PassRules rules;
+    rules.batch_tokens = batch_tokens;
+    const auto names = model.mixers();
+    const auto has = [&](const char* name) { return std::find(names.begin(), names.end(), name) != names.end(); };
+    // The first is computed by pairs or by a state, as the length makes cheaper, and its quotients may be near 0 / 0.
+    rules.equal_lengths = has("approximate") || turns_by_length(model.config());
+    // Positions that leave tokens out are counted in one text; NAtS-L goes on from a cache head by head, slowly.
+    rules.reads_ahead = model.config().position_padding < 0 && !has("natsl") && model.new_cache() != nullptr;
+    return rules;
+}
+
+/// A row of logits, what is asked of it and where the answer goes.
+struct Asked {
+    std::int64_t row = 0, target = 0;
+    std::size_t request = 0, place = 0;
+};
+
+class Scorer {
+public:
+    Scorer(model::Model& model, std::span<const HarnessRequest> requests, const ScoreOptions& options)
+        : model_(model), requests_(requests), options_(options), scores_(requests.size()) {
+        for (std::size_t i = 0; i < requests.size(); ++i)
+            scores_[i].each.resize(static_cast<std::size_t>(requests[i].scored));
+        forward_.skip_layers = options.skip_layers;
+        forward_.beyond_positions = options.beyond_positions;
+        forward_.cancellation = options.cancellation;
+    }
+
+    std::vector<RequestScore> run(const std::function<void(std::int64_t done)>& progress) {
+        plan_ = plan_passes(requests_, rules_of(model_, options_.batch_tokens));
+        std::int64_t done = 0;
+        for (const PassBatch& batch : plan_.batches) {
+            std::unique_ptr<model::Cache> cache;
+            at::Tensor ahead;
+            if (batch.shared > 0) {
+                cache = model_.new_cache();
+                ahead = read(batch.contexts, 0, batch.shared, cache.get());
+            }
+            for (const Pass& pass : batch.passes) {
+                if (options_.cancellation) options_.cancellation->check();
+                score(batch, pass, cache.get(), ahead);
+                for (const std::size_t one : pass.readings) done += std::ssize(plan_.readings[one].requests);
+                if (progress) progress(done);
+            }
+        }
+        for (RequestScore& score : scores_)
+            score.loglikelihood = std::accumulate(score.each.begin(), score.each.end(), 0.0);  // in float64
+        return std::move(scores_);
+    }
+
+private:
+    /// Tokens [first, last) of readings, those of shorter ones padded, with any token: no earlier one sees it.
+    at::Tensor target_ids(const std::vector<std::size_t>& readings, std::int64_t first, std::int64_t last) const {
+        const std::int64_t width = last - first;
+        Ids ids(readings.size() * static_cast<std::size_t>(width));
+        auto into = ids.begin();
+        for (const std::size_t one : readings) {
+            const Reading& reading = plan_.readings[one];
+            const HarnessRequest& request = requests_[reading.requests.front()];
+            const std::int64_t start = reading.source > 0 ? 1 : 0;
+            for (std::int64_t i = first; i < std::min(last, reading.length); ++i)
+                into[i - first] =
+                    i < start ? model_.config().decoder_start : request.ids[static_cast<std::size_t>(i - start)];
+            into += width;
+        }
+        return tensor_of(ids).view({-1, width});
+    }
+
+    void add_sources(model::Batch& batch, const std::vector<std::size_t>& readings) const {
+        std::int64_t width = 0;
+        for (const std::size_t one : readings) width = std::max(width, plan_.readings[one].source);
+        Ids ids(readings.size() * static_cast<std::size_t>(width));
+        auto into = ids.begin();
+        for (const std::size_t one : readings) {
+            const HarnessRequest& request = requests_[plan_.readings[one].requests.front()];
+            std::copy(request.source.begin(), request.source.end(), into);
+            batch.lengths.push_back(std::ssize(request.source));
+            into += width;
+        }
+        batch.ids = tensor_of(ids).view({-1, width});
+        if (!batch.padded()) batch.lengths.clear();  // which a cache does not take
+    }
+
+    /// Hidden states of tokens [first, last) of readings, rows side by side: [n * (last - first), d].
+    at::Tensor read(const std::vector<std::size_t>& readings, std::int64_t first, std::int64_t last,
+                    model::Cache* cache) const {
+        model::Batch batch;
+        const bool two_towers = model_.config().encoder != nullptr;
+        (two_towers ? batch.target : batch.ids) = target_ids(readings, first, last);
+        if (two_towers && first == 0) add_sources(batch, readings);
+        if (!cache) {  // the same without lengths, but for time
+            Ids& lengths = two_towers ? batch.target_lengths : batch.lengths;
+            for (const std::size_t one : readings) lengths.push_back(plan_.readings[one].length);
+        }
+        model::ForwardOptions forward = forward_;
+        forward.cache = cache;
+        return model_.forward(batch, forward).flatten(0, 1);
+    }
+
+    /// `ahead` are the hidden states of the contexts, which `cache` remembers.
+    void score(const PassBatch& batch, const Pass& pass, const model::Cache* cache, const at::Tensor& ahead) {
+        std::int64_t last = 0;
+        for (const std::size_t one : pass.readings) last = std::max(last, plan_.readings[one].length);
+        std::unique_ptr<model::Cache> own;
+        if (cache) own = cache->chosen(tensor_of(Ids(pass.contexts.begin(), pass.contexts.end())));
+        at::Tensor hidden = read(pass.readings, batch.shared, last, own.get());
+        const std::int64_t before = ahead.defined() ? ahead.size(0) : 0, width = last - batch.shared;
+        if (ahead.defined()) hidden = at::cat({ahead, hidden}, 0);
+
+        Ids rows;
+        std::vector<Asked> asked;
+        for (std::size_t i = 0; i < pass.readings.size(); ++i) {
+            const Reading& reading = plan_.readings[pass.readings[i]];
+            const std::int64_t end = std::ssize(rows) + reading.wanted;
+            for (std::int64_t t = reading.length - reading.wanted; t < reading.length; ++t)
+                rows.push_back(t < batch.shared ? static_cast<std::int64_t>(pass.contexts[i]) * batch.shared + t
+                                                : before + static_cast<std::int64_t>(i) * width + t - batch.shared);
+            for (const std::size_t one : reading.requests) {
+                const HarnessRequest& request = requests_[one];
+                for (std::int64_t k = 0; k < request.scored; ++k)
+                    asked.push_back({end - request.scored + k, *(request.ids.end() - request.scored + k), one,
+                                     static_cast<std::size_t>(k)});
+            }
+        }
+        std::stable_sort(asked.begin(), asked.end(), [](const Asked& a, const Asked& b) { return a.row < b.row; });
+        answer(hidden, rows, asked);
+    }
+
+    /// In chunks of rows: the logarithms lie beside the logits.
+    void answer(const at::Tensor& hidden, const Ids& rows, const std::vector<Asked>& asked) {
+        const std::int64_t step = std::max<std::int64_t>(1, model_.logit_rows() / 2);
+        auto next = asked.begin();
+        for (std::int64_t first = 0; first < std::ssize(rows); first += step) {
+            if (options_.cancellation) options_.cancellation->check();
+            const std::int64_t end = std::min(first + step, std::ssize(rows));
+            const at::Tensor chunk = hidden.index_select(0, tensor_of({rows.begin() + first, rows.begin() + end}));
+            const at::Tensor said = at::log_softmax(model_.logits(chunk).to(at::kFloat), 1).contiguous();
+            const at::Tensor largest = said.amax(1).contiguous();
+            const float* values = said.const_data_ptr<float>();
+            const float* most = largest.const_data_ptr<float>();
+            for (; next != asked.end() && next->row < end; ++next) {
+                const std::int64_t row = next->row - first;
+                const float* const begin = values + row * said.size(1);
+                const float value = begin[next->target];
+                RequestScore& score = scores_[next->request];
+                score.each[next->place] = value;
+                // Not so if it is no number; of equal ones the first is the largest.
+                score.greedy = score.greedy && value >= most[row] &&
+                               std::find(begin, begin + next->target, value) == begin + next->target;
+            }
+        }
+    }
+
+    model::Model& model_;
+    std::span<const HarnessRequest> requests_;
+    const ScoreOptions& options_;
+    model::ForwardOptions forward_;
+    PassPlan plan_;
+    std::vector<RequestScore> scores_;
+};
+
+}  // namespace
+
+std::vector<RequestScore> score_requests(model::Model& model, std::span<const HarnessRequest> requests,
+                                         const ScoreOptions& options,
+                                         const std::function<void(std::int64_t done)>& progress) {
+    check(model, requests);
+    try {
+        const c10::InferenceMode inference;
+        return Scorer(model, requests, options).run(progress);
+    } catch (...) {
+        throw current_error("evaluation");
+    }
+}
+
+}  // namespace headscope::evaluation

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/evaluation/harness/python_text.h"
+
+#include <utf8proc.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+
+#include "core/tokenizer/template/python_text.h"
+#include "core/tokenizer/unicode.h"
+#include "core/tokenizer/utf8.h"
+
+// The reference is CPython 3.11, Unicode 14. utf8proc's case of single characters (15) is the same for every code
+// point; categories (16) differ for characters that came later, and for U+1171E, which a sigma now looks past.
+
+namespace headscope::evaluation {
+namespace {
+
+using tokenizer::append_utf8;
+using tokenizer::decode_utf8;
+using tokenizer::previous_utf8;
+
+constexpr char32_t kSigma = 0x3A3, kFinalSigma = 0x3C2, kDottedI = 0x130;
+
+struct LongTitle {
+    char32_t point;
+    std::u32string_view title;
+};
+#include "core/evaluation/harness/title_table.inc"
+
+char32_t simple_lower(char32_t point) {
+    return static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(point)));
+}
+
+bool in_ranges(const std::vector<tokenizer::CodePointRange>& ranges, char32_t point) {
+    const auto after = std::upper_bound(ranges.begin(), ranges.end(), point,
+                                        [](char32_t wanted, const auto& range) { return wanted < range.first; });
+    return after != ranges.begin() && point <= std::prev(after)->last;
+}
+
+/// Cased of Unicode 3.13, D135.
+bool is_cased(char32_t point) {
+    static const auto upper = tokenizer::property_ranges_of("upper"), lower = tokenizer::property_ranges_of("lower");
+    return tokenizer::category(point) == tokenizer::Category::lt || in_ranges(upper, point) || in_ranges(lower, point);
+}
+
+/// Case_Ignorable of Unicode 3.13, D136: marks and the like, and what stands within words (MidLetter, MidNumLet,
+/// Single_Quote).
+bool is_case_ignorable(char32_t point) {
+    using enum tokenizer::Category;
+    constexpr std::u32string_view within =
+        U"'.:\u00b7\u0387\u055f\u05f4\u2018\u2019\u2024\u2027\ufe13\ufe52\ufe55\uff07\uff0e\uff1a";
+    constexpr std::array kinds = {mn, me, cf, lm, sk};
+    return std::find(kinds.begin(), kinds.end(), tokenizer::category(point)) != kinds.end() ||
+           within.find(point) != std::u32string_view::npos;
+}
+
+/// Whether the sigma at `at` ends a word: behind a letter and before none, whatever case-ignorable stands between.
+bool ends_word(std::string_view text, std::size_t at) {
+    char32_t point = 0;
+    bool found = false;
+    for (std::size_t i = at; i > 0 && !found;) {
+        i = previous_utf8(text, i);
+        point = decode_utf8(text, i).point;
+        found = !is_case_ignorable(point);
+    }
+    if (!found || !is_cased(point)) return false;
+    for (std::size_t i = at + tokenizer::utf8_length(kSigma); i < text.size();) {
+        const auto next = decode_utf8(text, i);
+        if (!is_case_ignorable(next.point)) return !is_cased(next.point);
+        i += next.length;
+    }
+    return true;
+}
+
+void append_lower(std::string& made, char32_t point) {
+    append_utf8(made, simple_lower(point));
+    if (point == kDottedI) append_utf8(made, 0x307);
+}
+
+/// The text from `from` on, lowered by what stands around it.
+void append_lowered(std::string& made, std::string_view text, std::size_t from) {
+    for (std::size_t at = from; at < text.size();) {
+        const auto [point, length] = decode_utf8(text, at);
+        if (point == kSigma && ends_word(text, at))
+            append_utf8(made, kFinalSigma);
+        else
+            append_lower(made, point);
+        at += length;
+    }
+}
+
+void append_title(std::string& made, char32_t point) {
+    const auto* found = std::lower_bound(std::begin(kLongTitles), std::end(kLongTitles), point,
+                                         [](const LongTitle& entry, char32_t wanted) { return entry.point < wanted; });
+    if (found != std::end(kLongTitles) && found->point == point) {
+        for (const char32_t each : found->title) append_utf8(made, each);
+        return;
+    }
+    append_utf8(made, static_cast<char32_t>(utf8proc_totitle(static_cast<utf8proc_int32_t>(point))));
+}
+
+/// One text for all that re.IGNORECASE takes for equal: characters of one lower case, or whose lower cases have one
+/// upper case (CPython's re/_casefix.py), be it of several characters.
+std::string without_case(std::string_view text) {
+    std::string made;
+    for (std::size_t at = 0; at < text.size();) {
+        const auto [point, length] = decode_utf8(text, at);
+        const char32_t lower = simple_lower(point);
+        switch (lower) {
+            case 0x1FD3:
+                append_utf8(made, 0x390);
+                break;
+            case 0x1FE3:
+                append_utf8(made, 0x3B0);
+                break;
+            case 0xFB05:
+                append_utf8(made, 0xFB06);
+                break;
+            default:
+                append_utf8(made, static_cast<char32_t>(utf8proc_toupper(static_cast<utf8proc_int32_t>(lower))));
+        }
+        at += length;
+    }
+    return made;
+}
+
+}  // namespace
+
+std::string_view trimmed(std::string_view text) {
+    return tokenizer::chat::stripped(text, nullptr, true, true);
+}
+
+std::string_view trimmed_left(std::string_view text) {
+    return tokenizer::chat::stripped(text, nullptr, true, false);
+}
+
+std::string_view trimmed_right(std::string_view text) {
+    return tokenizer::chat::stripped(text, nullptr, false, true);
+}
+
+std::string capitalized(std::string_view text) {
+    std::string made;
+    if (text.empty()) return made;
+    const auto first = decode_utf8(text, 0);
+    append_title(made, first.point);
+    append_lowered(made, text, first.length);
+    return made;
+}
+
+std::string lowered(std::string_view text) {
+    std::string made;
+    append_lowered(made, text, 0);
+    return made;
+}
+
+std::string lowered_first(std::string_view text) {
+    std::string made;
+    if (text.empty()) return made;
+    const auto first = decode_utf8(text, 0);
+    append_lower(made, first.point);
+    return made.append(text.substr(first.length));
+}
+
+std::int64_t code_points(std::string_view text) {
+    return static_cast<std::int64_t>(tokenizer::count_utf8(text));
+}
+
+bool contains_any_case(std::string_view text, std::string_view part) {
+    return tokenizer::find_text(without_case(text), without_case(part), 0) != std::string_view::npos;
+}
+
+}  // namespace headscope::evaluation

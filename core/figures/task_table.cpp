@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/figures/task_table.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <numeric>
+#include <string_view>
+#include <utility>
+
+#include "core/figures/recipe.h"
+
+namespace headscope::figures {
+namespace {
+
+/// Tasks of which the papers print acc_norm, whatever they call it.
+constexpr std::array<std::string_view, 3> kPrintedNormed{"arc_challenge", "hellaswag", "openbookqa"};
+/// From here on a number is printed by its first digits.
+constexpr double kLong = 1e5;
+
+/// Which of the results are shown. A task's accuracies are two ways to count the same answers, its perplexities to
+/// divide the same sum: one of each.
+class Choice {
+public:
+    Choice(const EvaluationGroups& evaluations, const FigureOptions& options)
+        : evaluations_(evaluations), options_(options) {}
+
+    bool shows(const Measured& what) const {
+        if (!options_.task.empty() && what.task != options_.task) return false;
+        if (!options_.metric.empty() && !is_accuracy(options_.metric)) return what.metric == options_.metric;
+        if (is_accuracy(what.metric)) return what.metric == accuracy(what);
+        if (what.metric == "bits_per_byte" || what.metric == "byte_perplexity") return !has(what, "word_perplexity");
+        return true;
+    }
+
+private:
+    bool has(Measured what, const std::string& metric) const {
+        what.metric = metric;
+        const auto& all = evaluations_.measured();
+        return std::find(all.begin(), all.end(), what) != all.end();
+    }
+    std::string accuracy(const Measured& what) const {
+        const bool normed = options_.metric.empty() ? std::find(kPrintedNormed.begin(), kPrintedNormed.end(),
+                                                                what.task) != kPrintedNormed.end()
+                                                    : options_.metric == "acc_norm";
+        const std::string wanted = normed ? "acc_norm" : "acc", other = normed ? "acc" : "acc_norm";
+        return has(what, wanted) ? wanted : other;
+    }
+
+    const EvaluationGroups& evaluations_;
+    const FigureOptions& options_;
+};
+
+std::optional<TaskValue> value_of(const EvaluationGroup& group, const Measured& what, const FigureOptions& options) {
+    const auto measured = group.values.find(what);
+    if (measured == group.values.end() || measured->second.empty()) return std::nullopt;
+    const auto at = options.length ? measured->second.find(*options.length) : std::prev(measured->second.end());
+    if (at == measured->second.end()) return std::nullopt;
+    return TaskValue{at->second.mean, at->second.error, at->first, std::ssize(at->second.each)};
+}
+
+void rank(TaskResults& results) {
+    std::vector<double> all;
+    for (const auto& value : results.values)
+        if (value) all.push_back(results.lower ? value->value : -value->value);
+    if (all.size() < 2) return;  // the best of one says nothing
+    std::sort(all.begin(), all.end());
+    const double best = all.front();
+    const auto next = std::upper_bound(all.begin(), all.end(), best);
+    for (auto& value : results.values) {
+        if (!value) continue;
+        const double key = results.lower ? value->value : -value->value;
+        value->rank = key == best ? Rank::best : next != all.end() && key == *next ? Rank::second : Rank::none;
+    }
+}
+
+std::string printed(double value, int decimals) {
+    char text[64];
+    std::snprintf(text, sizeof text, std::abs(value) < kLong ? "%.*f" : "%.*g", std::abs(value) < kLong ? decimals : 4,
+                  value);
+    return text;
+}
+
+TaskGrid::Cell cell_of(const TaskResults& results, double value, double error, Rank rank) {
+    TaskGrid::Cell cell;
+    cell.value = value;
+    cell.error = error;
+    cell.rank = rank;
+    const double unit = results.share ? 100 : 1;
+    const int decimals = results.share || std::abs(value) >= 100 ? 1 : 2;
+    cell.value_text = printed(unit * value, decimals);
+    if (std::isfinite(error)) cell.error_text = printed(unit * error, decimals);
+    return cell;
+}
+
+TaskGrid::Cell cell_of(const TaskResults& results, const std::optional<TaskValue>& value) {
+    return value ? cell_of(results, value->value, value->error, value->rank) : TaskGrid::Cell();
+}
+
+TaskGrid::Cell cell_of(const TaskResults& results, const std::optional<double>& baseline) {
+    if (!baseline) return {};
+    return cell_of(results, *baseline, std::numeric_limits<double>::quiet_NaN(), Rank::none);
+}
+
+TaskGrid::Heading heading_of(const TaskResults& results) {
+    return {results.title, results.lower ? "↓" : "↑"};
+}
+
+std::string latex_text(std::string_view text) {
+    static const std::map<char, std::string> special{
+        {'\\', R"(\textbackslash{})"}, {'~', R"(\textasciitilde{})"}, {'^', R"(\textasciicircum{})"}};
+    std::string result;
+    for (const char c : text) {
+        if (const auto known = special.find(c); known != special.end())
+            result += known->second;
+        else if (std::string_view("&%$#_{}").find(c) != std::string_view::npos)
+            result += std::string("\\") + c;
+        else
+            result += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+    }
+    return result;
+}
+
+std::string latex_text(const TaskGrid::Heading& heading) {
+    const std::string name = latex_text(heading.name);
+    if (heading.arrow.empty()) return name;
+    return name + (heading.arrow == "↓" ? R"( $\downarrow$)" : R"( $\uparrow$)");
+}
+
+std::string latex_text(const TaskGrid::Cell& cell) {
+    if (std::isnan(cell.value)) return "--";
+    const char* mark = cell.rank == Rank::best ? "\\textbf{" : cell.rank == Rank::second ? "\\underline{" : "";
+    const std::string value = mark + cell.value_text + (*mark != '\0' ? "}" : "");
+    return cell.error_text.empty() ? value : value + R"( $\pm$ )" + cell.error_text;
+}
+
+}  // namespace
+
+TaskTable::TaskTable(const EvaluationGroups& evaluations, const FigureOptions& options)
+    : models_(group_names(evaluations.groups())) {
+    static_cast<void>(evaluations.chosen(options));  // of what there is not
+    std::optional<Measured> first;
+    const Choice choice(evaluations, options);
+    for (const Measured& what : evaluations.measured()) {
+        if (!choice.shows(what)) continue;
+        if (!first) first = what;
+        TaskResults results;
+        results.what = what;
+        results.title = measured_title(what);
+        results.share = is_accuracy(what.metric) || what.metric == "contains";
+        results.lower = lower_is_better(what.metric);
+        results.baselines = evaluations.baselines(what);
+        bool some = false;
+        for (const auto& group : evaluations.groups()) {
+            results.values.push_back(value_of(group, what, options));
+            some = some || results.values.back();
+        }
+        if (!some) continue;
+        rank(results);
+        tasks_.push_back(std::move(results));
+    }
+    if (tasks_.empty()) evaluations.chosen_length(*first, options);  // says at which there are any
+    add_average();
+}
+
+void TaskTable::add_average() {
+    TaskResults sum;
+    double count = 0;
+    for (const TaskResults& task : tasks_) {
+        if (!is_accuracy(task.what.metric)) continue;
+        const auto add = [](std::optional<double>& to, const std::optional<double>& value) {
+            to = to && value ? std::optional(*to + *value) : std::nullopt;
+        };
+        if (count == 0) {
+            sum.values.assign(models_.size(), TaskValue());
+            sum.baselines = {0.0, 0.0};
+        }
+        for (std::size_t m = 0; m < models_.size(); ++m) {
+            if (sum.values[m] && task.values[m])
+                sum.values[m]->value += task.values[m]->value;
+            else
+                sum.values[m].reset();
+        }
+        add(sum.baselines.chance, task.baselines.chance);
+        add(sum.baselines.majority, task.baselines.majority);
+        ++count;
+    }
+    if (count < 2) return;
+    for (auto& value : sum.values)
+        if (value) value->value /= count;
+    for (auto* baseline : {&sum.baselines.chance, &sum.baselines.majority})
+        if (*baseline) **baseline /= count;
+    sum.title = "average of " + std::to_string(static_cast<int>(count)) + " accuracies";
+    sum.share = sum.average = true;
+    rank(sum);
+    average_ = std::move(sum);
+}
+
+TaskGrid::TaskGrid(const TaskTable& table, bool models_in_lines)
+    : corner_(models_in_lines ? "model, shares in %" : "task, shares in %") {
+    std::vector<const TaskResults*> tasks;
+    bool chance = false, majority = false;
+    for (const TaskResults& one : table.tasks()) {
+        tasks.push_back(&one);
+        chance = chance || one.baselines.chance;
+        majority = majority || one.baselines.majority;
+    }
+    if (table.average()) tasks.push_back(&*table.average());
+    const auto baseline_cell = [](const TaskResults& task, bool chance_of) {
+        return cell_of(task, chance_of ? task.baselines.chance : task.baselines.majority);
+    };
+    const std::size_t models = table.models().size();
+    if (models_in_lines) {
+        for (const auto* task : tasks) columns_.push_back(heading_of(*task));
+        for (std::size_t m = 0; m < models; ++m) {
+            Line line{{table.models()[m], ""}, Kind::result, {}};
+            for (const auto* task : tasks) line.cells.push_back(cell_of(*task, task->values[m]));
+            lines_.push_back(std::move(line));
+        }
+        for (const bool of_chance : {true, false}) {
+            if (!(of_chance ? chance : majority)) continue;
+            Line line{{of_chance ? "chance" : "majority", ""}, Kind::baseline, {}};
+            for (const auto* task : tasks) line.cells.push_back(baseline_cell(*task, of_chance));
+            lines_.push_back(std::move(line));
+        }
+        return;
+    }
+    for (const auto& name : table.models()) columns_.push_back({name, ""});
+    if (chance) columns_.push_back({"chance", ""});
+    if (majority) columns_.push_back({"majority", ""});
+    for (const auto* task : tasks) {
+        Line line{heading_of(*task), task->average ? Kind::average : Kind::result, {}};
+        for (const auto& value : task->values) line.cells.push_back(cell_of(*task, value));
+        if (chance) line.cells.push_back(baseline_cell(*task, true));
+        if (majority) line.cells.push_back(baseline_cell(*task, false));
+        lines_.push_back(std::move(line));
+    }
+}
+
+std::vector<std::size_t> TaskGrid::order(int column, bool descending) const {
+    std::vector<std::size_t> order(lines_.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    if (column < 0 || column > std::ssize(columns_)) return order;
+    const auto results = std::stable_partition(order.begin(), order.end(),
+                                               [&](std::size_t i) { return lines_[i].kind == Kind::result; });
+    const auto value = [&](std::size_t line) { return lines_[line].cells[static_cast<std::size_t>(column) - 1].value; };
+    std::stable_sort(order.begin(), results, [&](std::size_t a, std::size_t b) {
+        if (column == 0) {
+            const int compared = lines_[a].heading.name.compare(lines_[b].heading.name);
+            return descending ? compared > 0 : compared < 0;
+        }
+        const double one = value(a), two = value(b);
+        if (std::isnan(one) || std::isnan(two)) return !std::isnan(one) && std::isnan(two);
+        return descending ? one > two : one < two;
+    });
+    return order;
+}
+
+std::string TaskGrid::latex(const std::vector<std::size_t>& order) const {
+    const auto end = [](std::string line) { return line + " \\\\\n"; };
+    std::string header = latex_text(corner_);
+    for (const Heading& column : columns_) header += " & " + latex_text(column);
+    std::string text =
+        "\\begin{tabular}{l" + std::string(columns_.size(), 'r') + "}\n\\toprule\n" + end(header) + "\\midrule\n";
+    Kind kind = Kind::result;
+    for (const std::size_t at : order) {
+        const Line& line = lines_.at(at);
+        if (line.kind != kind) text += "\\midrule\n";
+        kind = line.kind;
+        std::string row = latex_text(line.heading);
+        for (const Cell& cell : line.cells) row += " & " + latex_text(cell);
+        text += end(row);
+    }
+    return text + "\\bottomrule\n\\end{tabular}\n";
+}
+
+std::string TaskGrid::csv(const std::vector<std::size_t>& order) const {
+    Table table;
+    std::vector<std::string> names;
+    for (const std::size_t at : order) names.push_back(lines_.at(at).heading.name);
+    table.columns.push_back({corner_.substr(0, corner_.find(',')), std::move(names)});
+    for (std::size_t c = 0; c < columns_.size(); ++c) {
+        std::vector<double> values, errors;
+        for (const std::size_t at : order) {
+            values.push_back(lines_[at].cells[c].value);
+            errors.push_back(lines_[at].cells[c].error);
+        }
+        table.columns.push_back({columns_[c].name, std::move(values)});
+        if (std::any_of(errors.begin(), errors.end(), [](double error) { return !std::isnan(error); }))
+            table.columns.push_back({columns_[c].name + " error", std::move(errors)});
+    }
+    return figures::csv(table);
+}
+
+}  // namespace headscope::figures

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Evaluations as the window begins them: which runs are asked together, the words of the command, what its process
+// tells, which models are offered.
+#include <QSignalSpy>
+#include <QTest>
+#include <filesystem>
+
+#include "app/window/training/evaluate_offer.h"
+#include "core/run/run_folder.h"
+#include "tests/catch_with_torch.h"
+#include "tests/core/base/temporary_folder.h"
+#include "tests/core/training/sample_run.h"
+#include "widgets/desk/evaluation_shelf.h"
+#include "widgets/plots/offscreen.h"
+
+using namespace headscope;
+using namespace headscope::app;
+using test::TemporaryFolder;
+using test::write_file;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr int kPatience = 30'000;  // ms
+constexpr std::int64_t kStep = 10;
+
+EvaluatedRun run_of(const char* name, const std::string& job, bool snapshot = true) {
+    auto record = std::make_shared<workspace::LiveRun>();
+    training::Started started = test::sample_start();
+    started.job = job;
+    record->add({0, started});
+    if (snapshot) {
+        training::Snapshot best;
+        best.step = kStep;
+        best.name = training::snapshot_name(kStep);
+        record->add({0, best});
+    }
+    return {QStringLiteral("/runs/") + QLatin1String(name), QLatin1String(name), record};
+}
+
+/// A program in the place of ours: says what it is given as progress, waits for FILE.go, writes its last argument or,
+/// where FILE.fail is there, says an error.
+struct Service {
+    Service() {
+        program = write_file(folder / "program", R"(#!/bin/sh
+for last; do :; done
+echo 'headscope: reading' >&2
+echo 'headscope:  40 %  copa' >&2
+while [ ! -e "$0.go" ]; do [ -e "$0" ] || exit 1; sleep 0.02; done
+if [ -e "$0.fail" ]; then echo 'headscope: [--data] expected a folder; found none' >&2; exit 1; fi
+echo "$@" > "$0.words"
+echo done > "$last"
+)");
+        fs::permissions(program, fs::perms::owner_all);
+        service = std::make_unique<EvaluationService>(&desk, program.string());
+        service->set_folder(folder.path());
+    }
+    bool application = (widgets::ensure_application(), true);
+    TemporaryFolder folder;
+    fs::path program;
+    widgets::Desk desk;
+    std::unique_ptr<EvaluationService> service;
+};
+
+}  // namespace
+
+TEST_CASE("Runs are asked together that can be asked the same", "[app][evaluations]") {
+    const std::string text = "name = \"a\"\n[data]\ncorpus = \"kjv\"\nsequence_length = 64\n";
+    const std::string longer = "name = \"b\"\n[data]\ncorpus = \"kjv\"\nsequence_length = 256\n";
+    const std::string recall = "name = \"c\"\n[data]\ngenerator = { name = \"mqar\" }\n";
+    const auto plans =
+        evaluation_plans({run_of("a", text), run_of("c", recall), run_of("b", longer), run_of("early", text, false)});
+    REQUIRE(plans.size() == 2);
+    CHECK(plans[0].words() == QStringList{"evaluate", "/runs/a", "/runs/b", "--task", "perplexity,next_token_accuracy",
+                                          "--length", "4,8,16,32,64"});
+    CHECK(plans[1].words() == QStringList{"evaluate", "/runs/c", "--task", "mqar"});
+    CHECK(evaluation_plans({}).empty());
+}
+
+TEST_CASE("A process's progress is the last line of it", "[app][evaluations]") {
+    CHECK(told_progress("").isEmpty());
+    CHECK(told_progress("headscope: [x] expected; found\n").isEmpty());
+    CHECK(told_progress("headscope:   5 %  a\nheadscope:  40 %  copa, 3 items/s\nheadscope: reading\n") ==
+          QStringLiteral("40 % copa, 3 items/s"));
+    CHECK(told_progress("headscope: 100 %  done\nheadscope: [a] no 3 %") == QStringLiteral("100 % done"));
+}
+
+TEST_CASE("An evaluation tells its progress, and its file when that is there", "[app][evaluations]") {
+    Service at;
+    QSignalSpy written(at.service.get(), &EvaluationService::written);
+    QSignalSpy failed(at.service.get(), &EvaluationService::failed);
+    const widgets::EvaluationShelf& shelf = at.desk.evaluations();
+    at.service->evaluate({"evaluate", "/models/small", "--task", "copa"}, {"small"});
+    CHECK_FALSE(shelf.evaluating().isEmpty());
+    REQUIRE(QTest::qWaitFor([&] { return shelf.progress() == QStringLiteral("40 % copa"); }, kPatience));
+    CHECK(shelf.evaluating().contains(QStringLiteral("small")));
+    write_file(at.folder / "program.go", "");
+    REQUIRE(QTest::qWaitFor([&] { return shelf.evaluating().isEmpty(); }, kPatience));
+    CHECK(failed.count() == 0);
+    REQUIRE(written.count() == 1);
+    const QString path = written.front().front().toString();
+    CHECK(path.startsWith(QString::fromStdString((at.folder / "evaluations/small-").string())));
+    CHECK(path.endsWith(QStringLiteral(".evaluation.h5")));
+    CHECK(test::read_file(at.folder / "program.words") ==
+          "evaluate /models/small --task copa -o " + path.toStdString() + "\n");
+    CHECK(shelf.progress().isEmpty());
+}
+
+TEST_CASE("What a process says is wrong is told as the line that it is", "[app][evaluations]") {
+    Service at;
+    write_file(at.folder / "program.fail", "");
+    write_file(at.folder / "program.go", "");
+    QSignalSpy written(at.service.get(), &EvaluationService::written);
+    QSignalSpy failed(at.service.get(), &EvaluationService::failed);
+    at.service->evaluate({"evaluate", "/models/small", "--task", "copa"}, {"small"});
+    REQUIRE(QTest::qWaitFor([&] { return failed.count() == 1; }, kPatience));
+    CHECK(failed.front().front().toString() == QStringLiteral("[--data] expected a folder; found none"));
+    CHECK(written.count() == 0);
+    CHECK(at.desk.evaluations().evaluating().isEmpty());
+}
+
+TEST_CASE("An evaluation that is stopped tells nothing more", "[app][evaluations]") {
+    Service at;
+    QSignalSpy written(at.service.get(), &EvaluationService::written);
+    QSignalSpy failed(at.service.get(), &EvaluationService::failed);
+    at.service->evaluate({"evaluate", "/models/small", "--task", "copa"}, {"small"});
+    REQUIRE(QTest::qWaitFor([&] { return !at.desk.evaluations().progress().isEmpty(); }, kPatience));
+    Q_EMIT at.desk.evaluations().evaluate_unwanted();
+    REQUIRE(QTest::qWaitFor([&] { return at.desk.evaluations().evaluating().isEmpty(); }, kPatience));
+    CHECK(written.count() + failed.count() == 0);
+}
+
+TEST_CASE("Models that cannot be evaluated are offered with the reason", "[app][evaluations]") {
+    widgets::ModelCard card;
+    card.path = card.name = QStringLiteral("/models/one");
+    card.tokenizer = card.head = true;
+    CHECK(offered_model(card).refusal.isEmpty());
+    CHECK(offered_model(card).place == QStringLiteral("/models/one"));
+    card.tokenizer = false;
+    CHECK(offered_model(card).refusal.contains(QStringLiteral("tokenizer")));
+    card.tokenizer = true;
+    card.causal = false;
+    CHECK(offered_model(card).refusal.contains(QStringLiteral("both ways")));
+    card.encoder_decoder = true;
+    CHECK(offered_model(card).refusal.isEmpty());
+    card.head = false;
+    CHECK(offered_model(card).refusal.contains(QStringLiteral("head")));
+    card.tensors_only = true;
+    CHECK(offered_model(card).refusal.contains(QStringLiteral("cannot be run")));
+
+    const std::string text = "name = \"a\"\n[data]\ncorpus = \"kjv\"\n";
+    CHECK(offered_run(run_of("early", text, false)).refusal.contains(QStringLiteral("no snapshot")));
+    CHECK(offered_run(run_of("gone", text)).refusal.contains(QStringLiteral("/runs/gone")));
+    // A run whose best snapshot is there.
+    const TemporaryFolder folder;
+    fs::create_directories(folder / "snapshots");
+    fs::copy(fs::path(HEADSCOPE_SOURCE_DIR) / "resources/samples/llama-kjv-shakespeare",
+             folder / "snapshots" / training::snapshot_name(kStep));
+    EvaluatedRun run = run_of("there", text);
+    run.folder = QString::fromStdString(folder.path().string());
+    CHECK(offered_run(run).refusal.isEmpty());
+    CHECK(offered_run(run).held_out);
+    CHECK(offered_run(run).place == run.folder);
+}
+
+TEST_CASE("Every task that reads text is offered, and sets of them", "[app][evaluations]") {
+    const widgets::EvaluateOffer offer = offered_tasks();
+    const auto data_of = [&](const char* name) {
+        for (const auto& task : offer.tasks)
+            if (task.name == QLatin1String(name)) return static_cast<int>(task.data);
+        return -1;
+    };
+    using Data = widgets::EvaluateOffer::Data;
+    CHECK(data_of("copa") == static_cast<int>(Data::items));
+    CHECK(data_of("perplexity") == static_cast<int>(Data::text));
+    CHECK(data_of("niah_single_1") == static_cast<int>(Data::made));
+    CHECK(data_of("mqar") == -1);  // its ids are no text
+    REQUIRE_FALSE(offer.sets.empty());
+    for (const auto& set : offer.sets) {
+        CHECK_FALSE(set.tasks.isEmpty());
+        for (const QString& name : set.tasks) {
+            INFO(set.name.toStdString() << ": " << name.toStdString());
+            CHECK(data_of(qPrintable(name)) >= 0);
+        }
+    }
+    for (const auto& task : offer.tasks)
+        CHECK(task.examples == (task.data == Data::items && !task.name.startsWith(QStringLiteral("lambada")) &&
+                                task.name != QStringLiteral("wikitext")));
+}

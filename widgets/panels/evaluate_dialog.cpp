@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "widgets/panels/evaluate_dialog.h"
+
+#include <QCheckBox>
+#include <QComboBox>
+#include <QFormLayout>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QLineEdit>
+#include <QListWidget>
+#include <QPushButton>
+#include <QSpinBox>
+#include <QVBoxLayout>
+#include <algorithm>
+
+#include "core/figures/options/figure_arguments.h"
+#include "widgets/file_dialog.h"
+
+namespace headscope::widgets {
+namespace {
+
+constexpr int kEvaluateKey = Qt::UserRole;
+
+QStringList ticked_keys(const QListWidget& list) {
+    QStringList keys;
+    for (int i = 0; i < list.count(); ++i)
+        if (list.item(i)->checkState() == Qt::Checked) keys << list.item(i)->data(kEvaluateKey).toString();
+    return keys;
+}
+
+}  // namespace
+
+EvaluateDialog::EvaluateDialog(QWidget* parent) : QDialog(parent) {
+    setWindowTitle(tr("Evaluate"));
+    setObjectName(QStringLiteral("evaluate_dialog"));
+    resize(760, 560);
+    build();
+    update_state();
+}
+
+void EvaluateDialog::build() {
+    const auto named = [](QWidget* made, const char* name, const QString& label, const QString& about) {
+        made->setObjectName(QLatin1String(name));
+        made->setAccessibleName(label);
+        made->setToolTip(about);
+    };
+    const auto touched = [this] {
+        if (filling_) return;
+        update_state();
+        Q_EMIT changed();
+    };
+    models_ = new QListWidget(this);
+    named(models_, "evaluate_models", tr("Models"),
+          tr("Open checkpoints, and the best snapshots of open runs; those that cannot be evaluated say why"));
+    tasks_ = new QListWidget(this);
+    named(tasks_, "evaluate_tasks", tr("Tasks"), tr("What the models are asked"));
+    for (QListWidget* list : {models_, tasks_}) {
+        list->setSelectionMode(QAbstractItemView::SingleSelection);
+        list->setWordWrap(true);
+        connect(list, &QListWidget::itemChanged, this, touched);
+    }
+    set_ = new QComboBox(this);
+    named(set_, "evaluate_set", tr("Set of tasks"), tr("Ticks the tasks of a paper's table, and no others"));
+    connect(set_, &QComboBox::currentIndexChanged, this, [this] {
+        if (!filling_) take_set();
+    });
+    auto* lists = new QHBoxLayout;
+    auto* left = new QVBoxLayout;
+    left->addWidget(new QLabel(tr("Models"), this));
+    left->addWidget(models_, 1);
+    auto* right = new QVBoxLayout;
+    auto* heading = new QHBoxLayout;
+    heading->addWidget(new QLabel(tr("Tasks"), this));
+    heading->addWidget(set_, 1);
+    right->addLayout(heading);
+    right->addWidget(tasks_, 1);
+    lists->addLayout(left, 1);
+    lists->addLayout(right, 1);
+
+    data_ = new QLineEdit(this);
+    named(data_, "evaluate_data", tr("Data"),
+          tr("The folder of the data sets, TASK/SPLIT.jsonl; for tasks on text a file or folder of text"));
+    auto* browse = new QPushButton(tr("Choose…"), this);
+    named(browse, "evaluate_browse", tr("Choose the folder of the data"), tr("A folder"));
+    connect(browse, &QPushButton::clicked, this, [this] {
+        ask_for_file(this, {tr("Choose the folder of the data sets"), {}, QFileDialog::Directory},
+                     [this](const QString& path) { data_->setText(path); });
+    });
+    auto* data_row = new QHBoxLayout;
+    data_row->addWidget(data_, 1);
+    data_row->addWidget(browse);
+    lengths_ = new QLineEdit(this);
+    lengths_->setPlaceholderText(tr("as the models read"));
+    named(lengths_, "evaluate_lengths", tr("Lengths"),
+          tr("Tokens of context, with commas between them: 512,1024,2048"));
+    shots_ = new QSpinBox(this);
+    shots_->setRange(0, 64);
+    named(shots_, "evaluate_shots", tr("Examples"), tr("Solved examples before each item"));
+    limit_ = new QSpinBox(this);
+    limit_->setRange(0, 1'000'000);
+    limit_->setSpecialValueText(tr("all"));
+    named(limit_, "evaluate_limit", tr("Items"), tr("Only so many items of each task"));
+    baselines_ = new QCheckBox(tr("with who guesses and who says the most frequent answer"), this);
+    named(baselines_, "evaluate_baselines", tr("Baselines"), tr("Rows of chance and of the majority's answer"));
+    for (QLineEdit* edit : {data_, lengths_}) connect(edit, &QLineEdit::textChanged, this, touched);
+    for (QSpinBox* box : {shots_, limit_}) connect(box, &QSpinBox::valueChanged, this, touched);
+    connect(baselines_, &QCheckBox::toggled, this, touched);
+    auto* form = new QFormLayout;
+    form->addRow(tr("Data"), data_row);
+    form->addRow(tr("Lengths"), lengths_);
+    form->addRow(tr("Examples"), shots_);
+    form->addRow(tr("Items"), limit_);
+    form->addRow(tr("Baselines"), baselines_);
+    command_ = new QLineEdit(this);
+    command_->setReadOnly(true);
+    named(command_, "evaluate_command", tr("Command"), tr("The same on the command line"));
+    form->addRow(tr("Command"), command_);
+
+    problem_ = new QLabel(this);
+    problem_->setObjectName(QStringLiteral("evaluate_problem"));
+    problem_->setTextFormat(Qt::PlainText);
+    problem_->setWordWrap(true);
+    evaluate_ = new QPushButton(tr("Evaluate"), this);
+    evaluate_->setDefault(true);
+    named(evaluate_, "evaluate_begin", evaluate_->text(), tr("In a process of its own, at a low priority"));
+    connect(evaluate_, &QPushButton::clicked, this, [this] {
+        const EvaluateChoice chosen = choice();
+        QStringList names;
+        for (const auto& model : offer_.models)
+            if (chosen.models.contains(model.place)) names << model.name;
+        hide();
+        Q_EMIT evaluate_wanted(evaluate_words(offer_, chosen), names);
+    });
+    auto* close = new QPushButton(tr("Close"), this);
+    named(close, "evaluate_close", close->text(), tr("What is chosen stays chosen"));
+    connect(close, &QPushButton::clicked, this, &QDialog::hide);
+    auto* buttons = new QHBoxLayout;
+    buttons->addWidget(problem_, 1);
+    buttons->addWidget(evaluate_);
+    buttons->addWidget(close);
+    auto* column = new QVBoxLayout(this);
+    column->addLayout(lists, 1);
+    column->addLayout(form);
+    column->addLayout(buttons);
+}
+
+void EvaluateDialog::set_offer(const EvaluateOffer& offer) {
+    const EvaluateChoice before = choice();
+    offer_ = offer;
+    filling_ = true;
+    const auto add = [](QListWidget* list, const QString& key, const QString& text, const QString& about, bool able) {
+        auto* item = new QListWidgetItem(text, list);
+        item->setData(kEvaluateKey, key);
+        item->setToolTip(about);
+        item->setFlags(able ? Qt::ItemIsEnabled | Qt::ItemIsSelectable | Qt::ItemIsUserCheckable : Qt::NoItemFlags);
+        item->setCheckState(Qt::Unchecked);
+    };
+    models_->clear();
+    for (const auto& model : offer_.models) {
+        const bool able = model.refusal.isEmpty();
+        add(models_, model.place, able ? model.name : QStringLiteral("%1: %2").arg(model.name, model.refusal),
+            model.about, able);
+    }
+    tasks_->clear();
+    for (const auto& task : offer_.tasks) add(tasks_, task.name, task.name, task.about, true);
+    set_->clear();
+    set_->addItem(tr("chosen one by one"));
+    for (const auto& set : offer_.sets) {
+        set_->addItem(set.name, set.tasks);
+        set_->setItemData(set_->count() - 1, set.about, Qt::ToolTipRole);
+    }
+    filling_ = false;
+    set_choice(before);
+}
+
+void EvaluateDialog::set_choice(const EvaluateChoice& choice) {
+    filling_ = true;
+    const auto tick = [](QListWidget* list, const QStringList& keys) {
+        for (int i = 0; i < list->count(); ++i) {
+            QListWidgetItem* item = list->item(i);
+            const bool on = (item->flags() & Qt::ItemIsEnabled) && keys.contains(item->data(kEvaluateKey).toString());
+            item->setCheckState(on ? Qt::Checked : Qt::Unchecked);
+        }
+    };
+    tick(models_, choice.models);
+    tick(tasks_, choice.tasks);
+    if (models_->count() == 1 && (models_->item(0)->flags() & Qt::ItemIsEnabled))
+        models_->item(0)->setCheckState(Qt::Checked);
+    data_->setText(choice.data);
+    lengths_->setText(choice.lengths);
+    shots_->setValue(choice.shots);
+    limit_->setValue(static_cast<int>(choice.limit));
+    baselines_->setChecked(choice.baselines);
+    filling_ = false;
+    update_state();
+}
+
+EvaluateChoice EvaluateDialog::choice() const {
+    EvaluateChoice choice;
+    choice.models = ticked_keys(*models_);
+    choice.tasks = ticked_keys(*tasks_);
+    choice.data = data_->text().trimmed();
+    choice.lengths = lengths_->text().trimmed();
+    choice.shots = shots_->value();
+    choice.limit = limit_->value();
+    choice.baselines = baselines_->isChecked();
+    return choice;
+}
+
+void EvaluateDialog::set_busy(bool busy) {
+    busy_ = busy;
+    update_state();
+}
+
+void EvaluateDialog::take_set() {
+    if (set_->currentIndex() <= 0) return;
+    EvaluateChoice chosen = choice();
+    chosen.tasks = set_->currentData().toStringList();
+    set_choice(chosen);
+    Q_EMIT changed();
+}
+
+/// Of the choice as it is: the set that it is, the command, what is the matter.
+void EvaluateDialog::update_state() {
+    const EvaluateChoice chosen = choice();
+    filling_ = true;
+    int same = 0;
+    for (int i = 1; i < set_->count() && same == 0; ++i) {
+        const QStringList tasks = set_->itemData(i).toStringList();
+        const bool all =
+            std::all_of(tasks.begin(), tasks.end(), [&](const QString& task) { return chosen.tasks.contains(task); });
+        if (all && tasks.size() == chosen.tasks.size()) same = i;
+    }
+    set_->setCurrentIndex(same);
+    filling_ = false;
+    const QString problem = problem_of(offer_, chosen);
+    problem_->setText(busy_ ? tr("Something is being evaluated: wait for it, or stop it") : problem);
+    evaluate_->setEnabled(problem.isEmpty() && !busy_);
+    std::vector<std::string> words;
+    for (const QString& word : evaluate_words(offer_, chosen)) words.push_back(word.toStdString());
+    command_->setText(QString::fromStdString(figures::shell_command(words)));
+    command_->setCursorPosition(0);
+}
+
+}  // namespace headscope::widgets

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "widgets/views/items/item_model.h"
+
+#include <QHeaderView>
+#include <QKeyEvent>
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "widgets/views/items/item_source.h"
+
+namespace headscope::widgets {
+namespace {
+
+/// As people count options; nothing where there are none.
+QString option_words(std::int64_t option) {
+    return option < 0 ? QString() : QString::number(option + 1);
+}
+
+QString right_mark(bool right) {
+    return right ? QStringLiteral("✓") : QStringLiteral("✗");
+}
+
+}  // namespace
+
+void ItemModel::set_rows(std::vector<workspace::ShownItem> rows, bool judged) {
+    beginResetModel();
+    judged_ = judged;
+    rows_ = std::move(rows);
+    endResetModel();
+}
+
+void ItemModel::append_rows(const std::vector<workspace::ShownItem>& rows) {
+    if (rows.empty()) return;
+    const int first = rowCount();
+    beginInsertRows({}, first, first + static_cast<int>(rows.size()) - 1);
+    rows_.insert(rows_.end(), rows.begin(), rows.end());
+    endInsertRows();
+}
+
+const store::EvaluatedItem* ItemModel::item(std::int64_t row) const {
+    const auto& items = source_->items();
+    return items && row >= 0 && row < std::ssize(*items) ? &(*items)[static_cast<std::size_t>(row)] : nullptr;
+}
+
+int ItemModel::place_of(std::int64_t number) const {
+    const auto found = std::find_if(rows_.begin(), rows_.end(), [&](const workspace::ShownItem& shown) {
+        const auto* one = item(shown.row);
+        return one && one->item == number;
+    });
+    return found == rows_.end() ? -1 : static_cast<int>(found - rows_.begin());
+}
+
+void ItemModel::tell_words() {
+    if (!rows_.empty()) Q_EMIT dataChanged(index(0, words_column), index(rowCount() - 1, words_column));
+}
+
+int ItemModel::rowCount(const QModelIndex& parent) const {
+    if (parent.isValid()) return 0;
+    return static_cast<int>(std::min<std::size_t>(rows_.size(), std::numeric_limits<int>::max()));
+}
+
+int ItemModel::columnCount(const QModelIndex& parent) const {
+    return parent.isValid() ? 0 : columns;
+}
+
+QVariant ItemModel::data(const QModelIndex& index, int role) const {
+    if (!index.isValid() || index.row() >= rowCount() || index.column() >= columns) return {};
+    const workspace::ShownItem& shown = rows_[static_cast<std::size_t>(index.row())];
+    const auto *one = item(shown.row), *other = item(shown.other);
+    if (!one) return {};
+    if (role == Qt::TextAlignmentRole && index.column() != words_column)
+        return static_cast<int>(Qt::AlignHCenter | Qt::AlignVCenter);
+    if (role == Qt::ToolTipRole && index.column() == right_column && judged_)
+        return one->right ? tr("right") : tr("wrong");
+    if (role == Qt::ToolTipRole && index.column() == words_column) return source_->words(shown.row);
+    if (role != Qt::DisplayRole) return {};
+    switch (index.column()) {
+        case number_column:
+            return static_cast<qlonglong>(one->item);
+        case right_column:
+            return judged_ ? right_mark(one->right) : QString();
+        case gold_column:
+            return option_words(one->gold);
+        case chosen_column:
+            return option_words(one->chosen);
+        case other_column:
+            if (!other || !judged_) return {};
+            return QString(right_mark(other->right) + QLatin1Char(' ') + option_words(other->chosen)).trimmed();
+        default:
+            return source_->words(shown.row);
+    }
+}
+
+QVariant ItemModel::headerData(int section, Qt::Orientation orientation, int role) const {
+    if (orientation != Qt::Horizontal || section < 0 || section >= columns) return {};
+    const QStringList titles{tr("Item"), tr("Right"), tr("Gold"), tr("Chosen"), tr("Other"), tr("Text")};
+    const QStringList tips{tr("Its number in the data, from 0"),
+                           tr("Whether the model is right"),
+                           tr("The option that is right; 1: the first"),
+                           tr("The option that the model chose"),
+                           tr("The other model: whether it is right, and what it chose"),
+                           tr("How the item begins")};
+    if (role == Qt::DisplayRole) return titles[section];
+    if (role == Qt::ToolTipRole) return tips[section];
+    if (role == Qt::TextAlignmentRole)
+        return static_cast<int>((section == words_column ? Qt::AlignLeft : Qt::AlignHCenter) | Qt::AlignVCenter);
+    return {};
+}
+
+ItemTable::ItemTable(QWidget* parent) : QTableView(parent) {
+    setObjectName(QStringLiteral("items_list"));
+    setAccessibleName(tr("Items"));
+    setToolTip(tr("Items of the task; up and down step through them"));
+    setSelectionBehavior(SelectRows);
+    setSelectionMode(SingleSelection);
+    setEditTriggers(NoEditTriggers);
+    setShowGrid(false);
+    setAlternatingRowColors(true);
+    setTabKeyNavigation(false);
+    setWordWrap(false);
+    setVerticalScrollMode(ScrollPerItem);
+    verticalHeader()->hide();
+    // Of one height: nothing is measured, however many rows there are.
+    verticalHeader()->setSectionResizeMode(QHeaderView::Fixed);
+    verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 6);
+    horizontalHeader()->setHighlightSections(false);
+    horizontalHeader()->setStretchLastSection(true);
+}
+
+void ItemTable::keyPressEvent(QKeyEvent* event) {
+    const QString text = event->text();
+    if (!text.isEmpty() && text[0].isLetterOrNumber() && !(event->modifiers() & Qt::ControlModifier))
+        return event->ignore();
+    QTableView::keyPressEvent(event);
+}
+
+void ItemTable::resizeEvent(QResizeEvent* event) {
+    QTableView::resizeEvent(event);
+    Q_EMIT looked_at();
+}
+
+void ItemTable::scrollContentsBy(int dx, int dy) {
+    QTableView::scrollContentsBy(dx, dy);
+    Q_EMIT looked_at();
+}
+
+}  // namespace headscope::widgets
