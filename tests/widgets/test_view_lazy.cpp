@@ -93,9 +93,7 @@ TEST_CASE("Bias: a click on a curve chooses its head, choices are the figure's o
     CHECK(shown.picture()->figure()->panels.size() == 3);
 
     // Layers of ALiBi are one panel: the selected one stays.
-    tests::LazySample slopes = plain_sample();
-    slopes.slopes = true;
-    Shown alibi("bias", slopes);
+    Shown alibi("bias", tests::alibi_sample());
     alibi.desk.select_head(2, 1);
     alibi.choose("distance", "linear");
     REQUIRE(alibi.picture()->figure()->panels.size() == 1);

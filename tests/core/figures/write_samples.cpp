@@ -27,12 +27,7 @@ int main(int count, char** arguments) {
         tests::LazySample lazy;
         lazy.analysis.record.maps = lazy.analysis.record.states = true;
         tests::write_lazy_analysis(folder / "lazy.headscope.h5", lazy);
-        tests::LazySample alibi;
-        alibi.analysis.model_name = "alibi";
-        alibi.window = 0;
-        alibi.offsets = false;
-        alibi.slopes = true;
-        tests::write_lazy_analysis(folder / "alibi.headscope.h5", alibi);
+        tests::write_lazy_analysis(folder / "alibi.headscope.h5", tests::alibi_sample());
         store::write_evaluation(folder / "sample.evaluation.h5", test::sample_evaluation());
         store::write_evaluation(folder / "tasks.evaluation.h5", test::sample_task_evaluation());
     } catch (const Error& error) {

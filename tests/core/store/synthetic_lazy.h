@@ -21,6 +21,16 @@ struct LazySample {
     bool offsets = true, slopes = false;
 };
 
+/// Of the same sizes, with ALiBi's slopes and nothing learned.
+inline LazySample alibi_sample() {
+    LazySample sample;
+    sample.analysis.model_name = "alibi";
+    sample.window = 0;
+    sample.offsets = false;
+    sample.slopes = true;
+    return sample;
+}
+
 inline float lazy_bias(std::int64_t layer, std::int64_t head, std::int64_t distance) {
     return 0.5F - 0.03125F * static_cast<float>((head + 1) * std::abs(distance)) / static_cast<float>(layer + 1);
 }
