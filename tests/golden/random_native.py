@@ -294,6 +294,11 @@ def cases():
             "no-weights": dict(weights="none", conv_size=0, allow_neg_eigval=True)}.items()
     ]
     listed += [
+        case(f"{mixer}-mini-batches-of-{size}", [mixer, "standard", mixer], few,
+             mixers={mixer: dict(num_heads=3, head_dim=12, mini_batch_size=size)})
+        for mixer in LEARNERS for size in (1, 7, 64)
+    ]
+    listed += [
         case("mamba2-no-feed-forward", ["mamba2"] * 3, few, intermediate_size=0),
         case("mamba2-standard-no-feed-forward", ["mamba2", "standard"], few, intermediate_size=0, qk_norm=True),
     ]
