@@ -57,9 +57,9 @@ public:
     void read(std::vector<Biased>& all) const {
         const std::size_t before = all.size();
         for (const auto site : chosen_sites(file_, options_)) {
+            check_head(file_, site, options_);
             Biased one = of(site);
             if (one.biases.empty()) continue;
-            check_head(file_, site, options_);
             Biased* last = all.size() > before ? &all.back() : nullptr;
             if (last != nullptr && one.slopes == last->slopes && one.first == last->first && one.stack == last->stack &&
                 equal(one.biases, last->biases)) {
