@@ -86,12 +86,14 @@ std::vector<std::string> file_labels(Files files);
 /// The file's name as errors give it.
 std::string file_name(const store::AnalysisFile& file);
 
-/// Whether so many of a head's weights are exactly 0, in the mean over those sequences, that its thumbnail tells zeros
-/// from small weights. A thumbnail does not know what a window hides: a few weights of a softmax that underflow would
-/// colour all of that.
+/// A thumbnail does not know what a window hides: a few weights of a softmax that underflow must not colour all of
+/// that.
 inline constexpr double kSparseHead = 0.01;
-bool thumbnail_has_zeros(const store::AnalysisFile& file, std::int64_t site, std::int64_t head,
-                         std::span<const std::int64_t> sequences);
+
+/// Of each head of a site whether so many of its weights are exactly 0 (kSparseHead, in the mean over those sequences)
+/// that its thumbnail tells zeros from small weights.
+std::vector<bool> heads_with_zeros(const store::AnalysisFile& file, std::int64_t site,
+                                   std::span<const std::int64_t> sequences);
 
 /// Sets zero_apart of a scale of weights where some value is exactly 0.
 void set_zero_apart(ColourScale& scale, std::span<const float> values);

@@ -89,13 +89,14 @@ double round_up(double value) {
 std::shared_ptr<const ThumbnailStrip> draw_thumbnails(const store::AnalysisFile& file, const ThumbnailWish& wish) {
     const Cells cells = read_cells(file, wish);
     const bool implicit = file.header().sites.at(static_cast<std::size_t>(wish.site)).has_implicit;
+    const auto sparse = figures::heads_with_zeros(file, wish.site, wish.sequences);
     auto strip = std::make_shared<ThumbnailStrip>();
     for (std::int64_t h = 0; h < cells.heads; ++h) {
         const auto values = cells.head(h);
         strip->highest.push_back(highest(values));
         const double end = wish.highest.value_or(strip->highest.back());
         figures::ColourScale scale = implicit ? implicit_scale(end) : thumbnail_scale(wish.statistic, end);
-        if (!implicit) scale.zero_apart = figures::thumbnail_has_zeros(file, wish.site, h, wish.sequences);
+        scale.zero_apart = !implicit && sparse[static_cast<std::size_t>(h)];
         QImage image(wish.pixels, wish.pixels, QImage::Format_RGB32);
         const auto pooling = wish.statistic != "maximum" ? figures::Pooling::mean
                              : implicit                  ? figures::Pooling::extreme

@@ -161,6 +161,7 @@ std::vector<Tile> read_tiles(const store::AnalysisFile& file, const std::vector<
     for (const auto site : sites) {
         const auto& about = file.header().sites[static_cast<std::size_t>(site)];
         const Blocks blocks = read_blocks(file, site, options);
+        const auto sparse = heads_with_zeros(file, site, chosen_sequences(file, options));
         for (std::int64_t h = 0; h < about.heads; ++h) {
             if (options.head && *options.head != h) continue;
             Tile tile{about.layer, h, site_label(file, site), site_title(file, site), blocks.rows, blocks.columns,
@@ -169,7 +170,7 @@ std::vector<Tile> read_tiles(const store::AnalysisFile& file, const std::vector<
                 for (std::int64_t c = 0; c < blocks.columns; ++c)
                     tile.values.push_back(static_cast<float>(blocks.at(h, r, c)));
             hide_future(tile, about);
-            tile.zeros = about.has_matrix && thumbnail_has_zeros(file, site, h, chosen_sequences(file, options));
+            tile.zeros = about.has_matrix && sparse[static_cast<std::size_t>(h)];
             for (const float value : tile.values)
                 if (!std::isnan(value)) tile.highest = std::max(tile.highest, std::abs(static_cast<double>(value)));
             tiles.push_back(shrunk(tile, std::max<std::int64_t>(8, affordable), options.statistic == "maximum"));

@@ -19,17 +19,6 @@
 #include "widgets/views/views.h"
 
 namespace headscope::widgets {
-namespace {
-
-bool shows_zeros(const workspace::HeadTable& heads, std::int64_t site, std::int64_t head, double least) {
-    const auto column = heads.column("zero_fraction");
-    for (std::size_t row = 0; column && row < heads.rows.size(); ++row)
-        if (heads.rows[row].site == site && heads.rows[row].head == head) return heads.value(row, *column) > least;
-    return false;
-}
-
-}  // namespace
-
 MapView::MapView(Desk* desk, QWidget* parent) : View(desk, parent), sources_(&desk->tiles()), probe_(desk) {
     make_widgets();
     connect_widgets();
@@ -127,10 +116,8 @@ std::optional<MapView::Shown> MapView::ask() {
         if (!largest && largest.pending) return std::nullopt;
         next.largest = largest ? *largest : 0;
     }
-    // While the table of heads is read zeros look like small weights.
-    if (const auto heads = study.heads(next.sequence); heads && next.look.values == MapLook::Values::weights)
-        next.zeros = !next.look.ranks() &&
-                     shows_zeros(*heads, next.site, next.head, study.has_maps(next.site) ? 0 : figures::kSparseHead);
+    if (next.look.values == MapLook::Values::weights && !next.look.ranks())
+        next.zeros = has_zeros(study, next.sequence, next.site, next.head);
     QString failure;
     const auto take = [&failure](const auto& reply) {
         if (failure.isEmpty()) failure = reply.failure;
