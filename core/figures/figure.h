@@ -67,6 +67,7 @@ struct ColourScale {
     ColourMap map = ColourMap::sequential;
     ScaleKind scale = ScaleKind::linear;
     double minimum = 0, maximum = 1;  ///< logarithmic: values below minimum are drawn as minimum
+    bool zero_apart = false;          ///< exactly 0 has the theme's colour for it, and a place below the bar
     std::optional<Tick> mark;         ///< a value that the colour bar points out; its label stands before the number
 };
 
@@ -185,6 +186,7 @@ struct TextTable {
     std::vector<std::string> header;
     std::vector<std::vector<std::string>> rows;  ///< each as long as the header
     std::size_t words = 1;                       ///< the first so many columns are words
+    std::vector<std::size_t> more_words{};       ///< further ones
 };
 
 /// A line with a label: trained positions, means. `position` in the axis's units; heat maps: between cells.

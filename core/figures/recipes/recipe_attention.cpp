@@ -441,7 +441,14 @@ FigureData attention(Files files, const FigureOptions& options) {
                    (chosen.head ? ", head " + std::to_string(*chosen.head) : "");
     double largest = 0;
     for (const auto& map : maps) largest = std::max(largest, map.largest);
-    for (std::size_t i = 0; i < maps.size(); ++i) figure.panels.push_back(panel(maps[i], titles[i], largest));
+    ColourScale zeros;  // one of all maps, for they may share their bar
+    for (const auto& map : maps)
+        if (map.kind == MapValues::weights && map.ranks.empty()) set_zero_apart(zeros, map.values);
+    for (std::size_t i = 0; i < maps.size(); ++i) {
+        figure.panels.push_back(panel(maps[i], titles[i], largest));
+        ColourScale& scale = std::get<HeatMap>(figure.panels.back().content).colours;
+        scale.zero_apart = zeros.zero_apart && scale.map == ColourMap::sequential && maps[i].ranks.empty();
+    }
     const auto count = std::ssize(maps);
     figure.columns = count <= 3 ? count : (count <= 16 ? 4 : 8);
     figure.reflow = true;
@@ -475,6 +482,7 @@ FigureData attention(Files files, const FigureOptions& options) {
     if (std::any_of(maps.begin(), maps.end(), [](const Map& map) { return !map.key_regions.empty(); }))
         figure.notes.push_back("A pair of texts: lines where A, B and inserted tokens begin.");
     figure.notes.push_back(scale_note(maps));
+    if (zeros.zero_apart) figure.notes.emplace_back("Weights that are exactly 0 have a colour of their own.");
     if (some_implicit != maps.end() && !maps.front().implicit()) figure.notes.push_back(implicit_note(*some_implicit));
     figure.table = [maps = std::move(maps)] { return attention_table(maps); };
     return figure;
