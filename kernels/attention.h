@@ -47,10 +47,16 @@ enum class Normaliser : std::uint8_t {
     taylor_diagonal,            ///< t2 = scale^2 / 2 * sum over c of (q_c k_c)^2: weights may be negative
     taylor_per_order,           ///< A = 1 / n + s / sum s + t2 / sum t2: rows sum to 3, and sum s may cross 0
     taylor_diagonal_per_order,  ///< both: Eq. 14-17 to the letter
+    elastic,                    ///< A = max(p + offset, 0) of a softmax p (Lazy Attention, Eq. 5): rows sum to anything
+    entmax,                     ///< alpha = 1.5 (Peters et al. 2019): A = max((s - threshold) / 2, 0)^2, rows sum to 1
+    sigmoid,                    ///< A = 1 / (1 + e^-s), each weight for itself: rows sum to anything
 };
 
 /// What a score gets for a relative position beyond the table of distance biases.
 enum class BeyondTable : std::uint8_t { zero, clamp };
+
+/// What the elastic normaliser adds to the weights of a query that sees n keys: offset / n, or the offset as it is.
+enum class OffsetForm : std::uint8_t { per_length, constant };
 
 /// Visibility by key block, as NAtS-L needs it: keys of another block are seen when `visible` says so; keys of the
 /// query's own block when `own` does (subject to the causal mask). One row per query head.
@@ -65,11 +71,12 @@ struct BlockVisibility {
 /// be stored beside q, k and the row constants and any tile recomputed later.
 ///
 ///   s = scale q.k;  s -= slope_h (i' - j);  s += bias_h[j - i'];  s = cap tanh(s / cap)
+///   far_distance >= 0 and i' - j > far_distance: q.k is over the first near_begin numbers, plus q's last one
 ///
 /// with i' = i + query_offset, the query's absolute position (keys start at 0). Pair (i, j) is allowed when
 ///
 ///   causal: j <= i'
-///   window_left >= 0: i' - j <= window_left, or j < first_keys
+///   window_left >= 0: i' - i' mod window_segment - j <= window_left, or j < first_keys
 ///   window_right >= 0: j - i' <= window_right
 ///   block visibility as above
 ///   key_begin[b] <= j < key_length[b];  i < query_length[b]
@@ -80,9 +87,16 @@ struct ScoreRule {
     double soft_cap = 0.0;  ///< 0: none
     bool causal = true;
     std::int64_t query_offset = 0;
-    std::int64_t window_left = -1;     ///< -1: no limit
-    std::int64_t window_right = -1;    ///< -1: no limit
-    std::int64_t first_keys = 0;       ///< always visible beside the window (StreamingLLM)
+    std::int64_t window_left = -1;   ///< -1: no limit
+    std::int64_t window_right = -1;  ///< -1: no limit
+    std::int64_t first_keys = 0;     ///< always visible beside the window (StreamingLLM)
+    /// Windows reach back from the first position of the query's segment of so many: a memory of window_left tokens
+    /// before each segment (Transformer-XL). 1: from the query itself.
+    std::int64_t window_segment = 1;
+    /// Relative positions as numbers of queries and keys that stand still beyond a distance (Transformer-XL's clamp):
+    /// numbers [near_begin, dk - 1) count for nearer pairs alone, a query's last one for farther ones, and a key's last
+    /// one is 0. -1: none.
+    std::int64_t far_distance = -1, near_begin = 0;
     std::vector<float> slopes;         ///< [heads] or empty (ALiBi)
     std::vector<float> distance_bias;  ///< [heads, bias_length] or empty, by relative position j - i'
     std::int64_t bias_length = 0;
@@ -91,6 +105,8 @@ struct ScoreRule {
     std::vector<float> sink_logits;  ///< [heads] or empty: a logit without a value in each row's denominator
     BlockVisibility blocks;
     Normaliser normaliser = Normaliser::softmax;
+    std::vector<float> offsets;  ///< [heads], of the elastic normaliser alone
+    OffsetForm offset_form = OffsetForm::per_length;
     std::vector<std::int64_t> query_length;  ///< [batch] or empty: all
     std::vector<std::int64_t> key_begin;     ///< [batch] or empty: 0 (left padding)
     std::vector<std::int64_t> key_length;    ///< [batch] or empty: all (end of the real keys)
@@ -154,8 +170,9 @@ struct Statistics {
     /// belongs to block (i * rows / Lq, j * columns / Lk), integer division. Padding shares the sequence's own length.
     std::vector<float> thumbnail_mean, thumbnail_maximum;
     /// [B, H, Lq], always filled: what turns a score into a weight. softmax: the natural-log normaliser
-    /// (A = exp(s - c)); sparsemax: the threshold (A = max(s - c, 0)); Taylor: the denominator (A = (1 + s + t2) / c),
-    /// per order that of the second (c = sum t2). +inf for a row that sees no key.
+    /// (A = exp(s - c)); elastic: the same (A = max(exp(s - c) + offset, 0), the offset by the rule); sparsemax: the
+    /// threshold (A = max(s - c, 0)); entmax: A = max((s - c) / 2, 0)^2; Taylor: the denominator (A = (1 + s + t2) /
+    /// c), per order that of the second (c = sum t2); sigmoid: 0. +inf for a row that sees no key.
     std::vector<float> row_constant;
     std::vector<float> query_entropy, query_square_sum, query_sink, query_mean_distance;  ///< [B, H, Lq], per_query
 };

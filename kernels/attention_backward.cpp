@@ -19,6 +19,8 @@ void check(const AttentionInput& input, const SoftmaxRows& rows) {
     if (!traits_of(normaliser).trains())
         throw Error("normaliser", normaliser_list(/*training=*/true) + ": the others have no fused backward pass",
                     normaliser_name(normaliser));
+    if (input.rule->far_distance >= 0)
+        throw Error("far distance", "none where there is a backward pass", std::to_string(input.rule->far_distance));
     if (rows.shift == nullptr || rows.factor == nullptr) throw Error("rows", "room for two numbers a row", "null");
 }
 
@@ -53,6 +55,8 @@ void attention_backward(const AttentionInput& input, const TensorView& output, c
         throw Error("sinks", "a rule with sink logits where their gradient is wanted", "one without");
     if (gradients.distance_bias != nullptr && input.rule->bias_length == 0)
         throw Error("distance_bias", "a rule with biases by distance where their gradient is wanted", "one without");
+    if (gradients.offsets != nullptr && input.rule->offsets.empty())
+        throw Error("offsets", "a rule with offsets where their gradient is wanted", "one without");
     if (gradients.blocks != nullptr) {
         if (input.rule->blocks.block_size == 0)
             throw Error("blocks", "a rule with visible blocks where their gradient is wanted", "one without");

@@ -7,8 +7,8 @@
 // Shapes, rule and threads as in kernels/attention.h; inputs, O and gradients are float32 or bfloat16, arithmetic is
 // float32. The result has the same bits for every thread count: a tile of gradients has one owner, who adds in a fixed
 // order. Normalisers: those whose traits say so (kernels/normaliser.h), with all that a rule may hold beside them;
-// gradients are of q, k, v, sink logits and distance biases. Errors: kernels::Error before any work; kernels::Cancelled
-// between tiles.
+// gradients are of q, k, v, sink logits, distance biases and offsets. Errors: kernels::Error before any work;
+// kernels::Cancelled between tiles.
 
 #include <cstdint>
 
@@ -25,8 +25,9 @@ struct MutableView {
 };
 
 /// What turns scores into weights again, [B, H, Lq] each; with t = s log2(e)
-///   softmax: A = 2^(t - shift) * factor; sparsemax: A = ln 2 * max(t - shift - factor, 0);
-///   Taylor:  A = (1 + s + s^2 / 2) * factor.
+///   softmax: A = 2^(t - shift) * factor; elastic: the same and its offset, or 0;
+///   sparsemax: A = ln 2 * max(t - shift - factor, 0); entmax: A = (ln 2 / 2 * max(t - shift - factor, 0))^2;
+///   Taylor:  A = (1 + s + s^2 / 2) * factor; sigmoid: A = 1 / (1 + 2^-t), whatever the two.
 /// Two numbers, because one float32 log normaliser near +-1000 would cost four digits. Weights of a row that sees no
 /// key are 0.
 struct SoftmaxRows {
@@ -50,13 +51,14 @@ struct AttentionGradients {
     /// e^s by the constants of the row as it is (0 in rows that see no key), and all pairs of scores are computed.
     float* blocks = nullptr;
     bool hidden_blocks = false;
+    float* offsets = nullptr;  ///< [H] d loss / d offset of the elastic normaliser
 };
 
 /// output: O of attention_forward; output_gradient: d loss / d O, both [B, H, Lq, dv].
 ///
-/// Threshold normalisers (sparsemax) take the products S and dA twice: the mean that is subtracted is one of slopes.
-/// Memory: float32 copies of one head's q, dO, k and v and their gradients a thread; where there are few heads, also
-/// partial gradients of the queries.
+/// Normalisers with weights of exactly 0 (sparsemax, entmax, elastic) take the products S and dA twice: what is
+/// subtracted is a sum over the weights that are not. Memory: float32 copies of one head's q, dO, k and v and their
+/// gradients a thread; where there are few heads, also partial gradients of the queries.
 void attention_backward(const AttentionInput& input, const TensorView& output, const TensorView& output_gradient,
                         const SoftmaxRows& rows, const AttentionGradients& gradients);
 

@@ -62,6 +62,12 @@ void check_biases(const ScoreRule& rule, std::int64_t heads) {
     check_finite("slopes", rule.slopes);
     check_size("sink_logits", rule.sink_logits.size(), heads, "[heads]");
     check_finite("sink_logits", rule.sink_logits);
+    check_finite("offsets", rule.offsets);
+    const bool offsets = traits_of(rule.normaliser).takes_offsets();
+    expect(rule.offsets.size() == (offsets ? static_cast<std::size_t>(heads) : 0), "offsets",
+           offsets ? std::to_string(heads) + " values [heads]" : std::string("none beside ") +
+                                                                     normaliser_name(rule.normaliser),
+           std::to_string(rule.offsets.size()));
     expect(rule.bias_length >= 0 && rule.bias_length < kLargestSize, "distance_bias", "a length of at least 0",
            std::to_string(rule.bias_length));
     expect(rule.bias_origin > -kLargestSize && rule.bias_origin < kLargestSize, "bias_origin",
@@ -95,8 +101,8 @@ void check_normaliser(const ScoreRule& rule) {
     }
     if (traits_of(rule.normaliser).is_signed()) {
         const bool plain = rule.window_left < 0 && rule.window_right < 0 && rule.slopes.empty() &&
-                           rule.bias_length == 0 && rule.soft_cap == 0.0;
-        expect(plain, "normaliser", "no window, bias or cap beside " + name, "some");
+                           rule.bias_length == 0 && rule.soft_cap == 0.0 && rule.far_distance < 0;
+        expect(plain, "normaliser", "no window, bias, cap or far distance beside " + name, "some");
     }
 }
 
@@ -128,6 +134,12 @@ void check_attention(const AttentionInput& input, bool with_value) {
            std::to_string(rule.window_left) + ", " + std::to_string(rule.window_right));
     expect(rule.first_keys >= 0 && rule.first_keys < kLargestSize, "first keys", "0 to 2^31 - 1",
            std::to_string(rule.first_keys));
+    expect(rule.window_segment >= 1 && rule.window_segment < kLargestSize, "window segment", "1 to 2^31 - 1",
+           std::to_string(rule.window_segment));
+    expect(rule.far_distance >= -1 && rule.far_distance < kLargestSize, "far distance", "-1 (none) or 0 to 2^31 - 1",
+           std::to_string(rule.far_distance));
+    expect(rule.far_distance < 0 || (rule.near_begin >= 1 && rule.near_begin < q.size), "near begin",
+           "1 to the size of the query less 1", std::to_string(rule.near_begin));
     check_normaliser(rule);
     check_biases(rule, q.heads);
     check_blocks(rule.blocks, q.batch, q.heads, k.length);

@@ -17,6 +17,7 @@ ScoreRule rule_of_head(const ScoreRule& rule, std::int64_t b, std::int64_t h, st
     ScoreRule own = rule;
     own.slopes = part(rule.slopes, h, 1);
     own.sink_logits = part(rule.sink_logits, h, 1);
+    own.offsets = part(rule.offsets, h, 1);
     own.distance_bias = part(rule.distance_bias, h, rule.bias_length);
     own.blocks.visible = part(rule.blocks.visible, b * heads + h, rule.blocks.blocks);
     own.query_length = part(rule.query_length, b, 1);

@@ -22,7 +22,7 @@ void for_key_ranges(const ScoreRule& rule, const SequenceBounds& bounds, std::in
     };
     const KeyRange keys = key_range(rule, bounds, i);
     // Beside a window the first keys are seen, those in between are not.
-    const std::int64_t window = rule.window_left < 0 ? keys.begin : i + rule.query_offset - rule.window_left;
+    const std::int64_t window = rule.window_left < 0 ? keys.begin : window_begin(rule, i + rule.query_offset);
     allow_blocks(keys.begin, std::min(keys.end, std::min(rule.first_keys, window)));
     allow_blocks(std::max(keys.begin, window), keys.end);
 }

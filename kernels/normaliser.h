@@ -18,18 +18,23 @@ namespace headscope::kernels {
 enum class Sweep : std::uint8_t {
     online,  ///< sums over key blocks that move with the row's maximum
     sums,    ///< sums over key blocks that do not depend on it
-    panel    ///< a search on the whole row of scores
+    panel,   ///< a search on the whole row of scores
+    none     ///< there are none: a weight is a function of its own score
 };
 
 /// What the backward pass subtracts from d loss / d A, before it multiplies by the slope:
 /// d loss / d s_j = slope_j (dA_j - mean).
 enum class RowMean : std::uint8_t {
     none,    ///< there is no fused backward pass
+    zero,    ///< nothing: a weight is a function of its own score, and the slope that function's
     output,  ///< sum of A dA = O . dO; A is a term of s over the sum of the terms. Slope: d term / d s over the sum
-    slopes   ///< sum of slope dA / sum of slope; A = f(s - threshold), and rows sum to 1. Slope: f'
+    slopes,  ///< sum of slope dA / sum of slope; A = f(s - threshold), and rows sum to 1. Slope: f'
+    kept     ///< sum of slope dA over weights above 0, others having a dA of 0; A = max(slope + offset, 0), rows of
+             ///< slopes sum to 1
 };
 
-enum class Terms : std::uint8_t { exponential, threshold, taylor };
+/// threshold: max(s - c, 0); square: max((s - c) / 2, 0)^2; elastic: an exponential, an offset, cut off at 0.
+enum class Terms : std::uint8_t { exponential, threshold, taylor, elastic, square, sigmoid };
 
 struct NormaliserTraits {
     Normaliser normaliser;
@@ -44,13 +49,21 @@ struct NormaliserTraits {
     /// from the first key on, and a score the dot product alone.
     constexpr bool is_signed() const { return diagonal || per_order; }
     /// Sink logits and block visibility can be joined with it.
-    constexpr bool takes_sinks_and_blocks() const { return terms != Terms::taylor; }
+    constexpr bool takes_sinks_and_blocks() const {
+        return terms != Terms::taylor && terms != Terms::sigmoid && !takes_offsets();
+    }
+    /// The rule has an offset for each head.
+    constexpr bool takes_offsets() const { return terms == Terms::elastic; }
+    /// Weights lie within 0 and 1.
+    constexpr bool is_bounded() const { return !is_signed() && !takes_offsets(); }
     /// O is found in one pass, without row constants beforehand.
-    constexpr bool one_pass() const { return sweep != Sweep::panel && !is_signed(); }
+    constexpr bool one_pass() const { return sweep != Sweep::panel && !is_signed() && !takes_offsets(); }
+    /// The backward pass takes the products S and dA twice: what is subtracted comes of the first time.
+    constexpr bool two_runs() const { return row_mean == RowMean::slopes || row_mean == RowMean::kept; }
     constexpr bool trains() const { return row_mean != RowMean::none; }
 };
 
-inline constexpr std::array<NormaliserTraits, 6> kNormalisers{{
+inline constexpr std::array<NormaliserTraits, 9> kNormalisers{{
     {Normaliser::softmax, "softmax", Terms::exponential, Sweep::online, RowMean::output},
     {Normaliser::sparsemax, "sparsemax", Terms::threshold, Sweep::panel, RowMean::slopes},
     {Normaliser::taylor, "taylor", Terms::taylor, Sweep::sums, RowMean::output},
@@ -58,6 +71,9 @@ inline constexpr std::array<NormaliserTraits, 6> kNormalisers{{
     {Normaliser::taylor_per_order, "taylor_per_order", Terms::taylor, Sweep::sums, RowMean::none, false, true},
     {Normaliser::taylor_diagonal_per_order, "taylor_diagonal_per_order", Terms::taylor, Sweep::sums, RowMean::none,
      true, true},
+    {Normaliser::elastic, "elastic", Terms::elastic, Sweep::online, RowMean::kept},
+    {Normaliser::entmax, "entmax", Terms::square, Sweep::panel, RowMean::slopes},
+    {Normaliser::sigmoid, "sigmoid", Terms::sigmoid, Sweep::none, RowMean::zero},
 }};
 
 /// Of a value that the table has: checks of rules refuse others (find_normaliser, check_attention).

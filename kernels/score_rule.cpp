@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "kernels/backend.h"
+#include "kernels/key_ranges.h"
 
 namespace headscope::kernels {
 
@@ -25,7 +26,7 @@ KeyRange key_range(const ScoreRule& rule, const SequenceBounds& bounds, std::int
     if (rule.causal) range.end = std::min(range.end, position + 1);
     if (rule.window_right >= 0) range.end = std::min(range.end, position + rule.window_right + 1);
     if (rule.window_left >= 0) {
-        const std::int64_t window = std::max(range.begin, position - rule.window_left);
+        const std::int64_t window = std::max(range.begin, window_begin(rule, position));
         const bool first_visible = range.begin < std::min(rule.first_keys, range.end);
         if (!first_visible)
             range.begin = window;
@@ -55,9 +56,23 @@ bool allowed(const ScoreRule& rule, const SequenceBounds& bounds, std::int64_t b
     if (i >= bounds.queries || j < bounds.key_begin || j >= bounds.key_end) return false;
     const std::int64_t position = i + rule.query_offset;
     if (rule.causal && j > position) return false;
-    if (rule.window_left >= 0 && position - j > rule.window_left && j >= rule.first_keys) return false;
+    if (rule.window_left >= 0 && j < window_begin(rule, position) && j >= rule.first_keys) return false;
     if (rule.window_right >= 0 && j - position > rule.window_right) return false;
     return rule.blocks.block_size == 0 || block_visible(rule, b, h, heads, i, j / rule.blocks.block_size);
+}
+
+std::int64_t visible_keys(const ScoreRule& rule, const SequenceBounds& bounds, std::int64_t i) {
+    std::int64_t count = 0;
+    for_key_ranges(rule, bounds, 0, 0, 1, i, [&](std::int64_t begin, std::int64_t end) {
+        count += std::max<std::int64_t>(end - begin, 0);
+    });
+    return count;
+}
+
+double offset_factor(const ScoreRule& rule, const SequenceBounds& bounds, std::int64_t i) {
+    const std::int64_t keys = visible_keys(rule, bounds, i);
+    if (keys == 0) return 0.0;
+    return rule.offset_form == OffsetForm::per_length ? 1.0 / static_cast<double>(keys) : 1.0;
 }
 
 const std::array<double, kHistogramBins + 1>& histogram_edges() {

@@ -28,6 +28,12 @@ struct KeyRange {
 };
 KeyRange key_range(const ScoreRule& rule, const SequenceBounds& bounds, std::int64_t i);
 
+/// The first key in the window of a query at `position`, i'; wants window_left >= 0. May be below 0.
+inline std::int64_t window_begin(const ScoreRule& rule, std::int64_t position) {
+    const std::int64_t inside = position % rule.window_segment;
+    return position - (inside < 0 ? inside + rule.window_segment : inside) - rule.window_left;
+}
+
 /// Whether the block rule lets query i of head h see the keys of `block` (j / block_size). Wants blocks.block_size > 0.
 bool block_visible(const ScoreRule& rule, std::int64_t b, std::int64_t h, std::int64_t heads, std::int64_t i,
                    std::int64_t block);
@@ -35,6 +41,19 @@ bool block_visible(const ScoreRule& rule, std::int64_t b, std::int64_t h, std::i
 /// Whether query i of head h may see key j. `heads` is the number of query heads.
 bool allowed(const ScoreRule& rule, const SequenceBounds& bounds, std::int64_t b, std::int64_t h, std::int64_t heads,
              std::int64_t i, std::int64_t j);
+
+/// Keys that query i sees under a rule without blocks.
+std::int64_t visible_keys(const ScoreRule& rule, const SequenceBounds& bounds, std::int64_t i);
+
+/// What the head's offset is multiplied by for query i: 1 / n of the n keys that it sees, or 1; 0 where it sees none.
+double offset_factor(const ScoreRule& rule, const SequenceBounds& bounds, std::int64_t i);
+
+/// What the elastic normaliser adds to the weights of query i; 0 under a rule without offsets.
+inline float offset_of(const ScoreRule& rule, const SequenceBounds& bounds, std::int64_t h, std::int64_t i) {
+    if (rule.offsets.empty()) return 0.0F;
+    const double offset = double{rule.offsets[static_cast<std::size_t>(h)]};
+    return static_cast<float>(offset * offset_factor(rule, bounds, i));
+}
 
 /// bias_h[j - i'] of the table, as `beyond_table` says outside it; 0 without a table.
 inline float distance_bias(const ScoreRule& rule, std::int64_t h, std::int64_t relative) {
@@ -47,7 +66,7 @@ inline float distance_bias(const ScoreRule& rule, std::int64_t h, std::int64_t r
     return rule.distance_bias[static_cast<std::size_t>(h * rule.bias_length + column)];
 }
 
-/// s_ij from the dot product q_i . k_j, in the arithmetic of Real.
+/// s_ij from the dot product q_i . k_j (ScoreRule::far_distance has which), in the arithmetic of Real.
 template <typename Real>
 Real score_of(const ScoreRule& rule, std::int64_t h, std::int64_t i, std::int64_t j, Real dot) {
     const std::int64_t relative = j - (i + rule.query_offset);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -39,6 +40,7 @@ struct Options {
     std::string preset, config, lengths = "128,512,2048", output;
     std::vector<std::string> models, mixers;
     std::int64_t batch = 1, tensor_parallel = 1, bytes = 0;
+    double softmax_share = cost::CostSetting().softmax_share;
     std::uint64_t seed = 1;
     int threads = 0;
     bool measure = false, latency = false, json = false;
@@ -105,22 +107,18 @@ json number(double value) {
 }
 
 json formulas_json(const cost::MixerCost& cost) {
-    json formulas = {{"time", cost.time.text()},
-                     {"prefill_flops", cost.prefill.text()},
-                     {"decode_flops", cost.decode.text()},
-                     {"activation_bytes", cost.activation.text()},
-                     {"cache_bytes", cost.cache.text()}};
+    json formulas = {{"time", cost.time.text()},           {"prefill_flops", cost.prefill.text()},
+                     {"decode_flops", cost.decode.text()}, {"activation_bytes", cost.activation.text()},
+                     {"cache_bytes", cost.cache.text()},   {"parameters", cost.parameters.text()}};
     if (cost.precomputed_prefill) formulas["precomputed_prefill_flops"] = cost.precomputed_prefill->text();
     if (cost.precomputed_decode) formulas["precomputed_decode_flops"] = cost.precomputed_decode->text();
     return formulas;
 }
 
 json row_json(const cost::CostRow& row) {
-    json paper = {{"time", row.paper.time},
-                  {"prefill_flops", row.paper.prefill},
-                  {"decode_flops", row.paper.decode},
-                  {"activation_bytes", row.paper.activation},
-                  {"cache_bytes", row.paper.cache}};
+    json paper = {{"time", row.paper.time},           {"prefill_flops", row.paper.prefill},
+                  {"decode_flops", row.paper.decode}, {"activation_bytes", number(row.paper.activation)},
+                  {"cache_bytes", row.paper.cache},   {"parameters", row.paper.parameters}};
     if (row.paper.precomputed_prefill) paper["precomputed_prefill_flops"] = *row.paper.precomputed_prefill;
     if (row.paper.precomputed_decode) paper["precomputed_decode_flops"] = *row.paper.precomputed_decode;
     json one = {{"mixer", row.mixer}, {"length", row.length}, {"paper", paper}};
@@ -167,14 +165,20 @@ void print_formulas(const cost::CostTable& table) {
         last = row.mixer;
         const auto& cost = cost::mixer_cost(row.mixer);
         rows.push_back({cost.label, "O(" + cost.time.pretty() + ")", cost.prefill.pretty(), cost.decode.pretty(),
-                        cost.activation.pretty(), cost.cache.pretty()});
+                        cost.activation.pretty(), cost.cache.pretty(), cost.parameters.pretty()});
         if (cost.precomputed_prefill)
             rows.push_back({"  maps computed before", "", cost.precomputed_prefill->pretty(),
-                            cost.precomputed_decode->pretty(), "", ""});
+                            cost.precomputed_decode->pretty(), "", "", ""});
     }
-    print("As printed: B sequences, L tokens, d hidden, h heads, t tensor-parallel; bytes at 2 a number.\n" +
-          format_table({"mixer", "time", "FLOPs prefill", "FLOPs decode", "activation bytes", "cache bytes"}, rows) +
-          "\n");
+    const bool states = std::any_of(table.rows.begin(), table.rows.end(), [](const cost::CostRow& row) {
+        return cost::mixer_cost(row.mixer).activation.text().empty();
+    });
+    print(
+        "As printed: B sequences, L tokens, d hidden, h heads, t tensor-parallel; bytes at 2 a number.\n" +
+        (states ? "As the program counts what it runs: " + std::string(cost::kStateLetters) + ".\n" : "") +
+        format_table(
+            {"mixer", "time", "FLOPs prefill", "FLOPs decode", "activation bytes", "cache bytes", "parameters"}, rows) +
+        "\n");
 }
 
 void print_numbers(const cost::CostTable& table, bool measured) {
@@ -184,6 +188,7 @@ void print_numbers(const cost::CostTable& table, bool measured) {
         if (measured) header.emplace_back("measured");
     }
     if (measured) header.emplace_back("guides, once");
+    header.emplace_back("parameters");
     std::vector<std::vector<std::string>> rows;
     for (const auto& row : table.rows) {
         std::vector<std::string> cells{cost::mixer_cost(row.mixer).label, std::to_string(row.length)};
@@ -197,6 +202,7 @@ void print_numbers(const cost::CostTable& table, bool measured) {
         add(bytes_text(row.paper.activation), bytes_text(here.activation_bytes));
         add(bytes_text(row.paper.cache), bytes_text(here.cache_bytes));
         if (measured) cells.push_back(row.guide_flops.value_or(0) > 0 ? flops_text(*row.guide_flops) : "");
+        cells.push_back(flops_text(row.paper.parameters));
         rows.push_back(std::move(cells));
     }
     const auto& s = table.setting;
@@ -344,6 +350,9 @@ void run(const Options& options, const Cancellation& cancellation) {
     setting.batch = options.batch;
     setting.hidden = subject.config.hidden;
     setting.heads = subject.config.heads;
+    setting.head_size = subject.config.head_size;
+    setting.options = subject.config.mixer_options;
+    setting.softmax_share = options.softmax_share;
     setting.tensor_parallel = options.tensor_parallel;
     setting.bytes = options.bytes > 0 ? options.bytes : options.measure ? 4 : 2;
     cost::CostTable table = cost::paper_table(setting, lengths, options.mixers);
@@ -391,7 +400,8 @@ void run(const Options& options, const Cancellation& cancellation) {
                   {"hidden", setting.hidden},
                   {"heads", setting.heads},
                   {"tensor_parallel", setting.tensor_parallel},
-                  {"bytes", setting.bytes}}},
+                  {"bytes", setting.bytes},
+                  {"softmax_share", setting.softmax_share}}},
                 {"formulas", formulas},
                 {"rows", rows},
                 {"whole_model", models}});
@@ -413,6 +423,8 @@ void add_cost(CLI::App& app, Context& context) {
         ->check(in_range(1, 1 << 20));
     add_option(*command, "--bytes", options->bytes, "Of a number: 2 (default), 4 beside measured ones")
         ->check(in_range(1, 16));
+    add_option(*command, "--softmax-share", options->softmax_share, "s of the formulas: softmax chunks of NAtS-L")
+        ->check(in_range(0.0, 1.0));
     add_option(*command, "--mixers", options->mixers, "Some of headscope list mixers")->delimiter(',');
     add_flag(*command, "--measure", options->measure, "Count what runs here, on stacks of two layers of each mixer");
     add_flag(*command, "--latency", options->latency,

@@ -37,6 +37,7 @@ store::AnalysisHeader header_of(const model::Inspection& inspection, const Analy
     header.hidden_boundaries = config.all_layers() + 1;
     header.vocabulary = config.vocabulary;
     header.type_chunk = type_chunk(header.sites);
+    header.take_parameters();
     header.experts = config.experts;
     header.experts_per_token = config.experts_per_token;
     if (request.maps_int16) header.map_type = store::MapType::int16;

@@ -12,6 +12,7 @@
 #include "core/analysis/value_products.h"
 #include "core/model/branches.h"
 #include "core/model/residual.h"
+#include "kernels/score_rule.h"
 
 namespace headscope::analysis {
 namespace {
@@ -177,6 +178,8 @@ const kernels::StatisticsRequest* MeasuringProbe::request(SiteIndex site) {
 
 void MeasuringProbe::measured(const model::AttentionRecord& record) {
     if (header_.record.states) write_states(record);
+    // The same for every text: once.
+    if (std::find(sequences_.begin(), sequences_.end(), 0) != sequences_.end()) write_parameters(record);
     for (std::size_t row = 0; row < sequences_.size(); ++row) {
         const auto b = static_cast<std::int64_t>(row);
         if (header_.record.maps) write_map(record, b);
@@ -213,6 +216,23 @@ void MeasuringProbe::write_states(const model::AttentionRecord& record) {
         }
     }
     states_.clear();
+}
+
+void MeasuringProbe::write_parameters(const model::AttentionRecord& record) {
+    const kernels::ScoreRule& rule = record.rule;
+    const Site& site = record.description;
+    std::vector<float> biases;
+    for (std::int64_t h = 0; h < site.heads && site.bias_length > 0; ++h) {
+        for (std::int64_t i = 0; i < header_.bias_window; ++i) {
+            const std::int64_t distance = header_.bias_first + i;
+            const bool own = distance >= site.bias_first && distance < site.bias_first + site.bias_length;
+            biases.push_back(own ? kernels::distance_bias(rule, h, -distance)
+                                 : std::numeric_limits<float>::quiet_NaN());
+        }
+    }
+    if (!site.has_offsets && !site.has_slopes && biases.empty()) return;
+    writer_.write_parameters(record.site.value, site.has_offsets ? std::span(rule.offsets) : std::span<const float>(),
+                             site.has_slopes ? std::span(rule.slopes) : std::span<const float>(), biases);
 }
 
 void MeasuringProbe::write_map(const model::AttentionRecord& record, std::int64_t b) {

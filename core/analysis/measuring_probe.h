@@ -40,6 +40,7 @@ private:
     void write_token_types(LayerIndex layer, const at::Tensor& types);
     void write_branch_weights(LayerIndex layer, const at::Tensor& weights);
     void write_states(const model::AttentionRecord& record);
+    void write_parameters(const model::AttentionRecord& record);
     void write_map(const model::AttentionRecord& record, std::int64_t b);
     void write_products(const model::AttentionRecord& record, std::int64_t b);
 

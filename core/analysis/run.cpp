@@ -123,6 +123,7 @@ store::AnalysisHeader make_header(const model::Model& model, const AnalysisReque
     header.hidden_boundaries = config.all_layers() + 1;
     header.vocabulary = config.vocabulary;
     header.type_chunk = type_chunk(header.sites);
+    header.take_parameters();
     header.experts = config.experts;
     header.experts_per_token = config.experts_per_token;
     header.max_positions = config.max_positions;

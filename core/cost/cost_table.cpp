@@ -36,7 +36,7 @@ std::string cost_csv(const CostTable& table) {
     std::string text =
         "mixer,batch,length,hidden,heads,tensor_parallel,bytes,time,prefill_flops,decode_flops,activation_bytes,"
         "cache_bytes,precomputed_prefill_flops,precomputed_decode_flops,measured_prefill_flops,measured_decode_flops,"
-        "measured_activation_bytes,measured_cache_bytes,measured_guide_flops\n";
+        "measured_activation_bytes,measured_cache_bytes,measured_guide_flops,parameters\n";
     for (const CostRow& row : table.rows) {
         const CostSetting& s = table.setting;
         text += row.mixer;
@@ -53,6 +53,7 @@ std::string cost_csv(const CostTable& table) {
         add(measured ? std::optional(measured->activation_bytes) : std::nullopt);
         add(measured ? std::optional(measured->cache_bytes) : std::nullopt);
         add(row.guide_flops);
+        add(paper.parameters);
         text += "\n";
     }
     return text;

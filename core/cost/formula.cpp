@@ -3,6 +3,7 @@
 
 #include <cctype>
 #include <cmath>
+#include <limits>
 #include <string_view>
 
 #include "core/base/error.h"
@@ -101,11 +102,11 @@ private:
 Formula::Formula(const char* text) : Formula(std::string(text)) {}
 
 Formula::Formula(std::string text) : text_(std::move(text)) {
-    Reader(text_, nullptr).run();
+    if (!text_.empty()) Reader(text_, nullptr).run();
 }
 
 double Formula::operator()(const Letters& letters) const {
-    return Reader(text_, &letters).run();
+    return text_.empty() ? std::numeric_limits<double>::quiet_NaN() : Reader(text_, &letters).run();
 }
 
 std::string Formula::pretty() const {

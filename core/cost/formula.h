@@ -16,7 +16,8 @@ using Letters = std::map<char, double>;
 class Formula {
 public:
     Formula() : Formula("0") {}
-    /// Throws Error internal for a text that is no formula: these texts are our own.
+    /// An empty text: there is none, its value is NaN. Throws Error internal for a text that is no formula: these texts
+    /// are our own.
     Formula(const char* text);
     Formula(std::string text);
 

@@ -4,14 +4,16 @@
 #include <algorithm>
 
 #include "core/base/error.h"
-#include "core/mixers/types/type.h"
+#include "core/mixers/types/natsl.h"
+#include "core/mixers/types/state_sizes.h"
 
 namespace headscope::cost {
 namespace {
 
 MixerCost cost_of(const mixers::MixerType& type) {
     const mixers::MixerCostText& text = type.cost;
-    MixerCost cost{type.name, text.label, text.time, text.prefill, text.decode, text.activation, text.cache, {}, {}};
+    MixerCost cost{type.name,       text.label, text.time,       text.prefill, text.decode,
+                   text.activation, text.cache, text.parameters, {},           {}};
     if (*text.precomputed_prefill != '\0') cost.precomputed_prefill = Formula(text.precomputed_prefill);
     if (*text.precomputed_decode != '\0') cost.precomputed_decode = Formula(text.precomputed_decode);
     return cost;
@@ -19,12 +21,39 @@ MixerCost cost_of(const mixers::MixerType& type) {
 
 }  // namespace
 
-Letters CostSetting::letters() const {
-    return {{'B', static_cast<double>(batch)},
-            {'L', static_cast<double>(length)},
-            {'d', static_cast<double>(hidden)},
-            {'h', static_cast<double>(heads)},
-            {'t', static_cast<double>(tensor_parallel)}};
+Letters CostSetting::letters(std::string_view mixer) const {
+    const mixers::MixerType* type = mixers::find_type(mixer);
+    if (type == nullptr) throw Error(ErrorCode::usage, "mixer", "expected a known mixer", "found " + escaped(mixer));
+    const mixers::StateSizes sizes =
+        mixers::state_sizes(*type, options, heads, head_size > 0 ? head_size : hidden / heads);
+    const auto number = [](auto value) { return static_cast<double>(value); };
+    const auto says = [&](std::string_view key) {
+        return std::any_of(type->options.begin(), type->options.end(),
+                           [key](const mixers::MixerOption& own) { return key == own.key; }) &&
+               options.get<bool>(*type, key);
+    };
+    Letters letters{{'B', number(batch)},
+                    {'L', number(length)},
+                    {'d', number(hidden)},
+                    {'h', number(heads)},
+                    {'t', number(tensor_parallel)},
+                    {'n', number(sizes.heads)},
+                    {'g', number(sizes.groups)},
+                    {'k', number(sizes.key_size)},
+                    {'v', sizes.value_size},
+                    {'c', number(sizes.taps)},
+                    {'p', number(std::max<std::int64_t>(sizes.taps - 1, 0))},
+                    {'u', says("use_gate") ? 1 : 0},
+                    {'w', says("use_beta") ? 1 : 0}};
+    if (type != &mixers::kNatsl) return letters;
+    const auto softmax_heads = options.get<std::int64_t>(*type, "num_softmax_heads");
+    const auto weights = options.get<std::string>(*type, "weights");
+    letters['m'] = number(softmax_heads > 0 ? softmax_heads : sizes.heads);
+    letters['C'] = number(options.get<std::int64_t>(*type, "chunk_size"));
+    letters['s'] = softmax_share;
+    letters['x'] = weights == "none" ? 0 : number(weights == "input" ? hidden : sizes.heads * sizes.key_size);
+    letters['y'] = options.get<std::string>(*type, "norm") == "sum" ? 1 : 2;
+    return letters;
 }
 
 const std::vector<MixerCost>& mixer_costs() {
@@ -53,13 +82,14 @@ const MixerCost& mixer_cost(std::string_view mixer) {
 }
 
 CostNumbers evaluate(const MixerCost& cost, const CostSetting& setting) {
-    const Letters letters = setting.letters();
+    const Letters letters = setting.letters(cost.mixer);
     const double half = static_cast<double>(setting.bytes) / 2.0;
     CostNumbers numbers{cost.time(letters),
                         cost.prefill(letters),
                         cost.decode(letters),
                         half * cost.activation(letters),
                         half * cost.cache(letters),
+                        cost.parameters(letters),
                         {},
                         {}};
     if (cost.precomputed_prefill) numbers.precomputed_prefill = (*cost.precomputed_prefill)(letters);

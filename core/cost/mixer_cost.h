@@ -4,6 +4,8 @@
 // What the papers say that a token mixer costs: Tables 5-8 of "Deconstructing Attention" (its appendices E to H). They
 // count the attention sublayer of one layer without its output projection, matrix products only, and give bytes for
 // half precision. Letters: B sequences, L tokens, d hidden size, h heads (d = h d_h), t tensor-parallel size.
+// Mixers that keep a state have rows of ours, counted as the program counts what it runs, with letters of their own
+// (kStateLetters), which their options say; states as wide as other numbers, though they are float32 here.
 // Knows no tensor: the window and figures use it. Threads: any. Errors: Error usage for a mixer that has no entry.
 
 #include <cstdint>
@@ -13,6 +15,7 @@
 #include <vector>
 
 #include "core/cost/formula.h"
+#include "core/mixers/types/options.h"
 
 namespace headscope::cost {
 
@@ -23,11 +26,22 @@ struct CostSetting {
     std::int64_t hidden = 896;
     std::int64_t heads = 14;
     std::int64_t tensor_parallel = 1;
-    std::int64_t bytes = 2;  ///< of a number; the papers' byte formulas are for 2 and scale with it
+    std::int64_t bytes = 2;          ///< of a number; the papers' byte formulas are for 2 and scale with it
+    std::int64_t head_size = 0;      ///< of the model's attention; 0: hidden / heads
+    mixers::MixerOptions options{};  ///< of mixers that keep a state
+    double softmax_share = 0.5;      ///< of NAtS-L's chunks
 
-    Letters letters() const;
+    /// Throws Error usage for a mixer that is not known.
+    Letters letters(std::string_view mixer) const;
     bool operator==(const CostSetting&) const = default;
 };
+
+/// What the letters of mixers that keep a state mean.
+inline constexpr const char* kStateLetters =
+    "n heads with a state, of k numbers a key and v a value; g heads of keys; u 1 with a gate, w 1 with a map of how "
+    "much "
+    "is written, else 0; c taps of the convolution, p tokens that it looks back; of NAtS-L m softmax heads, C tokens a "
+    "chunk, s the share of softmax chunks, x numbers that branch weights are made of, y norms of the output";
 
 struct MixerCost {
     std::string mixer;   ///< as files call it
@@ -35,8 +49,9 @@ struct MixerCost {
     Formula time;        ///< complexity, up to a constant
     Formula prefill;     ///< floating-point operations of reading L tokens
     Formula decode;      ///< of one more token for each of B sequences, L of them in the cache
-    Formula activation;  ///< bytes that training keeps for the backward pass, at 2 bytes a number
+    Formula activation;  ///< bytes that training keeps for the backward pass, at 2 bytes a number; no text: not known
     Formula cache;       ///< bytes that inference holds, at 2 bytes a number
+    Formula parameters;  ///< without biases of queries, keys and values, and without W^O
     std::optional<Formula> precomputed_prefill, precomputed_decode;  ///< with attention maps that are there already
 };
 
@@ -48,7 +63,7 @@ bool has_cost(std::string_view mixer);
 
 /// One mixer's formulas at one setting, as numbers.
 struct CostNumbers {
-    double time = 0, prefill = 0, decode = 0, activation = 0, cache = 0;
+    double time = 0, prefill = 0, decode = 0, activation = 0, cache = 0, parameters = 0;
     std::optional<double> precomputed_prefill, precomputed_decode;
 };
 CostNumbers evaluate(const MixerCost& cost, const CostSetting& setting);

@@ -18,6 +18,8 @@ ParameterCount count_parameters(const StackSizes& sizes) {
             count.mixers += 2 * query_rows * d + query_rows * query_rows;
             continue;
         }
+        if (!sizes.mixers.empty() && sizes.mixers.at(static_cast<std::size_t>(layer)) == "sink_logits")
+            count.mixers += sizes.heads;
         count.mixers += (query_rows + 2 * key_rows) * d;
         if (sizes.query_key_value_bias) count.mixers += query_rows + 2 * key_rows;
         if (sizes.query_key_norm) count.mixers += 2 * head_size;

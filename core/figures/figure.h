@@ -135,6 +135,7 @@ struct Ridges {
     std::vector<std::string> note_titles;  ///< columns at the right edge: outlier counts
     double highest = 0;                    ///< height that fills `overlap` rows; 0: each ridge its own
     double overlap = 1.3;
+    bool mirrored = false;  ///< violins: half of a height to each side of its baseline
 };
 
 /// One polygon per series over named spokes; values 0..maximum, drawn clipped to it; NaN leaves the spoke out.
@@ -303,10 +304,11 @@ struct FigureOptions {
     Tower tower = Tower::any;                   ///< `attention`, `lines`, `text`, maps of `difference`
     /// `difference`: what the first is subtracted from, where it is not the same; layer and head: of maps.
     std::optional<std::int64_t> other_sequence, other_layer, other_head;
-    std::optional<double> least;       ///< `lines`: smaller weights are not drawn
-    bool scale_per_head = false;       ///< `thumbnails`: each up to its own highest value
-    Stage stage = Stage::before;       ///< `logits`
-    std::optional<std::int64_t> step;  ///< `timeline`: radar and thumbnails at the last probe up to it
+    std::optional<double> least;                  ///< `lines`: smaller weights are not drawn
+    ScaleKind distance = ScaleKind::logarithmic;  ///< `bias`: that axis; or linear
+    bool scale_per_head = false;                  ///< `thumbnails`: each up to its own highest value
+    Stage stage = Stage::before;                  ///< `logits`
+    std::optional<std::int64_t> step;             ///< `timeline`: radar and thumbnails at the last probe up to it
     /// Of the running mean, 1: none. `loss` of runs: steps; `position-perplexity`: buckets.
     std::optional<std::int64_t> smooth;
     Against against = Against::step;     ///< `loss` of runs, `timeline`

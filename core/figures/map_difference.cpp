@@ -2,6 +2,7 @@
 #include "core/figures/map_difference.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 
 #include "core/base/error.h"
@@ -23,16 +24,17 @@ struct MapDifference {
     std::vector<float> values;  ///< [rows, columns]
     std::vector<std::string> query_tokens, key_tokens;
     MapPairs pairs;
+    MapValues first = MapValues::weights, second = MapValues::weights;  ///< what is subtracted from what
     bool exact() const { return rows == region.queries() && columns == region.keys(); }
 };
 
 /// In each cell the mean difference, or the one that is farthest from 0, so that a diagonal one key wide never
 /// vanishes.
-std::vector<float> pooled_difference(const store::AnalysisFile::Map& a, const store::AnalysisFile::Map& b,
-                                     const MapDifference& map, const FigureOptions& options) {
+std::vector<float> pooled_difference(const MapSide& a, const MapSide& b, const MapDifference& map,
+                                     const FigureOptions& options) {
     return pooled_bands(map.region, map.rows, map.columns, options.pooling == Pooling::mean, [&](const Region& band) {
-        const auto first = exact_values(a, map.head, band, options.values);
-        auto second = paired_values(b, map.other_head, band, options.values, map.pairs);
+        const auto first = a.read(band);
+        auto second = paired_values(b, band, map.pairs);
         for (std::size_t i = 0; i < second.size(); ++i) second[i] -= first[i];
         return second;
     });
@@ -58,8 +60,8 @@ MapDifference read_difference(Files files, std::int64_t site, std::int64_t other
     const MapPlace second{*files[1], chosen_sequence(*files[1], minuend), other};
     check_head(first.file, site, options);
     check_head(second.file, other, minuend);
-    const auto a = recorded_map(first.file, first.sequence, site, "difference"),
-               b = recorded_map(second.file, second.sequence, other, "difference");
+    const MapSide a = read_side(first, *options.head, options.values),
+                  b = read_side(second, *minuend.head, options.values);
     MapDifference map;
     map.site = site_label(first.file, site);
     map.cross = first.about().kind == "cross";
@@ -68,6 +70,8 @@ MapDifference read_difference(Files files, std::int64_t site, std::int64_t other
     map.other_layer = second.about().layer;
     map.other_head = *minuend.head;
     map.pairs = pair_maps(first, a, second, b);
+    map.first = a.values;
+    map.second = b.values;
     map.region = chosen_region(options, a.queries, a.keys);
     map.rows = std::min(map.region.queries(), options.pixels);
     map.columns = std::min(map.region.keys(), options.pixels);
@@ -143,10 +147,38 @@ Table map_table(const std::vector<MapDifference>& maps, const std::string& poole
     return table;
 }
 
-std::string scale_note(const FigureOptions& options, bool pooled, bool whole) {
-    std::string note = options.values == MapValues::logits
-                           ? "Logits (scores before the normaliser) of the second minus those of the first"
-                           : "Weights of the second minus those of the first";
+/// "weights": all values of a kind.
+std::string plural(MapValues values) {
+    return values_word(values) + "s";
+}
+
+/// Whether one sentence says of all maps what is subtracted from what.
+bool of_one_kind(const std::vector<MapDifference>& maps) {
+    return std::all_of(maps.begin(), maps.end(), [&](const MapDifference& map) {
+        return map.first == maps.front().first && map.second == maps.front().second;
+    });
+}
+
+std::string difference_label(const std::vector<MapDifference>& maps) {
+    const MapDifference& map = maps.front();
+    if (!of_one_kind(maps)) return "difference";
+    return map.first == map.second ? "difference of " + plural(map.first)
+                                   : values_word(map.second) + " minus " + values_word(map.first);
+}
+
+std::string subtraction(const std::vector<MapDifference>& maps) {
+    const MapDifference& map = maps.front();
+    if (!of_one_kind(maps)) return "The second minus the first: weights, and coefficients of recurrent layers";
+    if (map.first == MapValues::logits)
+        return "Logits (scores before the normaliser) of the second minus those of the "
+               "first";
+    std::string second = plural(map.second);
+    second[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(second[0])));
+    return second + " of the second minus " + (map.first == map.second ? "those" : plural(map.first)) + " of the first";
+}
+
+std::string scale_note(const std::vector<MapDifference>& maps, const FigureOptions& options, bool pooled, bool whole) {
+    std::string note = subtraction(maps);
     note += options.scale == CellScale::square_root ? ", coloured by square root, symmetric around 0."
                                                     : ", on a linear scale symmetric around 0.";
     note += whole ? " Grey: not allowed by the mask." : " Grey: not allowed by the mask, or a token without a partner.";
@@ -194,9 +226,8 @@ FigureData map_difference(Files files, const FigureOptions& options) {
         cells.rows = map.rows;
         cells.columns = map.columns;
         cells.values = map.values;
-        const bool logits = options.values == MapValues::logits;
         cells.pooling = options.pooling == Pooling::mean ? Pooling::mean : Pooling::extreme;
-        cells.colours.label = logits ? "difference of logits" : "difference of weights";
+        cells.colours.label = difference_label(maps);
         if (options.scale == CellScale::square_root) cells.colours.scale = ScaleKind::square_root;
         cells.colours.map = ColourMap::diverging;
         cells.colours.maximum = most > 0 ? most : 1;
@@ -221,7 +252,11 @@ FigureData map_difference(Files files, const FigureOptions& options) {
                                std::to_string(part.end_query - 1) + ", keys " + std::to_string(part.first_key) +
                                " to " + std::to_string(part.end_key - 1) + ".");
     }
-    figure.notes.push_back(scale_note(options, pooled, whole));
+    figure.notes.push_back(scale_note(maps, options, pooled, whole));
+    if (std::any_of(maps.begin(), maps.end(), [](const MapDifference& map) {
+            return map.first == MapValues::implicit || map.second == MapValues::implicit;
+        }))
+        figure.notes.push_back(definition_note(MapValues::implicit));
     figure.table = [maps = std::move(maps), mean = options.pooling == Pooling::mean] {
         return map_table(maps, mean ? "mean_difference" : "largest_difference");
     };

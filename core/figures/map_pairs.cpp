@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <numeric>
 
 #include "core/figures/map_difference.h"
@@ -64,8 +65,21 @@ bool MapPairs::whole() const {
     return paired(queries) == std::ssize(queries.to_b) && paired(keys) == std::ssize(keys.to_b);
 }
 
-MapPairs pair_maps(const MapPlace& first, const store::AnalysisFile::Map& a, const MapPlace& second,
-                   const store::AnalysisFile::Map& b) {
+MapSide read_side(const MapPlace& place, std::int64_t head, MapValues asked) {
+    const MapValues values = values_of_site(place.file, place.site, asked, "difference");
+    if (values == MapValues::implicit) {
+        const auto map = computed_map(place.file, place.sequence, place.site, head, values, "difference");
+        return {map->queries(), map->keys(), values, [map](const Region& region) {
+                    return map->values({region.first_query, region.end_query, region.first_key, region.end_key});
+                }};
+    }
+    const auto map = std::make_shared<const store::AnalysisFile::Map>(
+        recorded_map(place.file, place.sequence, place.site, "difference"));
+    return {map->queries, map->keys, values,
+            [map, head, values](const Region& region) { return exact_values(*map, head, region, values); }};
+}
+
+MapPairs pair_maps(const MapPlace& first, const MapSide& a, const MapPlace& second, const MapSide& b) {
     MapPairs pairs;
     const Site &from = first.about(), &to = second.about();
     pairs.cross = from.query_stream != from.key_stream || to.query_stream != to.key_stream;
@@ -80,9 +94,8 @@ MapPairs pair_maps(const MapPlace& first, const store::AnalysisFile::Map& a, con
     return pairs;
 }
 
-std::vector<float> paired_values(const store::AnalysisFile::Map& second, std::int64_t head, const Region& region,
-                                 MapValues values, const MapPairs& pairs) {
-    if (pairs.identical()) return exact_values(second, head, region, values);
+std::vector<float> paired_values(const MapSide& second, const Region& region, const MapPairs& pairs) {
+    if (pairs.identical()) return second.read(region);
     std::vector<float> out(static_cast<std::size_t>(region.queries() * region.keys()),
                            std::numeric_limits<float>::quiet_NaN());
     const auto partner = [](const TokenAlignment& alignment, std::int64_t i) {
@@ -100,7 +113,7 @@ std::vector<float> paired_values(const store::AnalysisFile::Map& second, std::in
         std::int64_t run = 1;  // of queries whose partners follow each other, too
         while (query >= 0 && q + run < region.end_query && partner(pairs.queries, q + run) == query + run) ++run;
         if (query >= 0) {
-            const auto rows = exact_values(second, head, {query, query + run, low, high}, values);
+            const auto rows = second.read({query, query + run, low, high});
             for (std::int64_t i = 0; i < run; ++i) {
                 float* line = out.data() + (q + i - region.first_query) * region.keys();
                 for (std::int64_t k = region.first_key; k < region.end_key; ++k) {

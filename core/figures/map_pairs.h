@@ -4,6 +4,7 @@
 // Which cells of two maps are each other: by their tokens, as the window pairs what it compares.
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -28,15 +29,24 @@ struct MapPairs {
     bool whole() const;
 };
 
+/// A head's numbers: weights or logits of its map, coefficients of its implicit matrix.
+struct MapSide {
+    std::int64_t queries = 0, keys = 0;
+    MapValues values = MapValues::weights;
+    std::function<std::vector<float>(const Region& region)> read;  ///< row-major; NaN: not allowed
+};
+
+/// What there is of `asked` (weights or logits): of a recurrent layer its implicit matrix for weights. Throws Error
+/// (usage) that says what the file lacks. The file must stay.
+MapSide read_side(const MapPlace& place, std::int64_t head, MapValues asked);
+
 /// Sizes are those of the maps; where a file has no tokens of that many, they are paired by position. Throws Error
 /// (mismatch) where that cannot be, or nothing is paired.
-MapPairs pair_maps(const MapPlace& first, const store::AnalysisFile::Map& a, const MapPlace& second,
-                   const store::AnalysisFile::Map& b);
+MapPairs pair_maps(const MapPlace& first, const MapSide& a, const MapPlace& second, const MapSide& b);
 
-/// exact_values() of the second map, laid out as `region` of the first: [region.queries(), region.keys()]; NaN where a
+/// The second map's numbers, laid out as `region` of the first: [region.queries(), region.keys()]; NaN where a
 /// query or a key has no partner.
-std::vector<float> paired_values(const store::AnalysisFile::Map& second, std::int64_t head, const Region& region,
-                                 MapValues values, const MapPairs& pairs);
+std::vector<float> paired_values(const MapSide& second, const Region& region, const MapPairs& pairs);
 
 /// How many tokens were paired and how, in sentences; empty: the tokens are the same.
 std::string pairs_note(const MapPairs& pairs);

@@ -70,12 +70,12 @@ std::vector<float> pooled_values(const store::AnalysisFile::Map& map, std::int64
 
 std::vector<float> pooled_values(const maps::PairMap& map, const Region& region, std::int64_t rows,
                                  std::int64_t columns, MapValues values, Pooling pooling) {
-    const bool weights = values == MapValues::weights;
+    const bool logits = values == MapValues::logits;
     const auto read = [&](const Region& band) {
         const maps::Cells cells{band.first_query, band.end_query, band.first_key, band.end_key};
-        return weights ? map.values(cells) : map.scores(cells);
+        return logits ? map.scores(cells) : map.values(cells);
     };
-    return pooled_bands(region, rows, columns, pooling == Pooling::mean, read, weights);
+    return pooled_bands(region, rows, columns, pooling == Pooling::mean, read, !logits);
 }
 
 double largest_logit(const store::AnalysisFile& file, std::int64_t s, std::int64_t site, std::int64_t head) {
@@ -134,7 +134,7 @@ std::vector<float> pooled_values(const maps::ValueMap& map, const Region& region
     return cells;
 }
 
-MapValues values_of_site(const store::AnalysisFile& file, std::int64_t site, MapValues asked, bool mean,
+MapValues values_of_site(const store::AnalysisFile& file, std::int64_t site, MapValues asked,
                          const std::string& recipe) {
     if (!file.header().sites[static_cast<std::size_t>(site)].has_implicit) return asked;
     const std::string where = "figure " + recipe + ", layer " + site_label(file, site);
@@ -142,9 +142,6 @@ MapValues values_of_site(const store::AnalysisFile& file, std::int64_t site, Map
         throw Error(ErrorCode::usage, where,
                     "expected --values weights: of a recurrent layer there is the implicit matrix alone",
                     "found " + values_word(asked));
-    }
-    if (mean) {
-        throw Error(ErrorCode::usage, where, "expected one --sequence, for implicit matrices are of one", "found all");
     }
     return MapValues::implicit;
 }

@@ -48,8 +48,8 @@ std::vector<float> pooled_values(const maps::ValueMap& map, const Region& region
                                  std::int64_t columns, Pooling pooling);
 
 /// What a site's map is of where `asked` was said: of a recurrent layer its implicit matrix. Throws Error (usage) where
-/// it has no such numbers, or (`mean`: of all sequences) no such mean.
-MapValues values_of_site(const store::AnalysisFile& file, std::int64_t site, MapValues asked, bool mean,
+/// it has no such numbers.
+MapValues values_of_site(const store::AnalysisFile& file, std::int64_t site, MapValues asked,
                          const std::string& recipe);
 
 /// What norms and rollout are, in a sentence, with where they come from; empty for weights and logits.

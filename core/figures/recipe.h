@@ -28,6 +28,9 @@ FigureData loss(Files files, const FigureOptions& options);
 FigureData text(Files files, const FigureOptions& options);
 FigureData lines(Files files, const FigureOptions& options);
 FigureData branch_weights(Files files, const FigureOptions& options);
+FigureData bias(Files files, const FigureOptions& options);
+FigureData offsets(Files files, const FigureOptions& options);
+FigureData mass(Files files, const FigureOptions& options);
 FigureData token_types(Files files, const FigureOptions& options);
 FigureData difference(Files files, const FigureOptions& options);
 

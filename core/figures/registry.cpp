@@ -46,6 +46,18 @@ constexpr std::array kRecipes{
           "softmax fraction of NAtS-L's layers and heads, texts side by side; --layer: the type of every chunk; with "
           "--head: the text coloured by type",
           "a model with NAtS-L layers", token_types},
+    Entry{"bias",
+          "what is added to a score by distance: Lazy Attention's learned biases, ALiBi's slopes, T5's buckets; a "
+          "curve a "
+          "head, a panel a layer",
+          "a model whose scores have a bias by distance", bias},
+    Entry{"offsets", "offsets of Elastic-Softmax: a violin a layer with its mean, and a heat map layers x heads",
+          "a model with an elastic normaliser", offsets},
+    Entry{"mass",
+          "where the weight of a row goes, a stacked bar a head: first key, other keys, learned sink, released; the "
+          "share "
+          "of exact zeros; a table of loss, density and sink",
+          "indicators", mass},
     Entry{
         "loss",
         "of analyses: next-token loss by position, its running mean, the most surprising tokens; of runs: training and "

@@ -133,10 +133,6 @@ const store::SequenceTokens& stream_tokens(const store::AnalysisHeader& header, 
 SiteWords::SiteWords(const store::AnalysisFile& file, std::int64_t s, std::int64_t site, const std::string& recipe)
     : file_(file), s_(s), site_(site) {
     const Site& about = file.header().sites[static_cast<std::size_t>(site)];
-    if (about.has_implicit) {
-        throw Error(ErrorCode::usage, "--units words", "expected weights, for words have no others",
-                    "found a recurrent layer, " + site_label(file, site));
-    }
     check_recorded(file, s, site, recipe);
     queries = word_units(stream_tokens(file.header(), s, about.query_stream));
     keys = about.key_stream == about.query_stream ? queries
@@ -144,7 +140,11 @@ SiteWords::SiteWords(const store::AnalysisFile& file, std::int64_t s, std::int64
 }
 
 std::shared_ptr<const maps::WordMap> SiteWords::map(std::int64_t head) const {
-    auto pieces = maps::read_head_map(file_, s_, site_, head);
+    std::shared_ptr<const maps::PairMap> pieces;
+    if (file_.header().sites[static_cast<std::size_t>(site_)].has_implicit)
+        pieces = maps::read_implicit_map(file_, s_, site_, head);
+    else
+        pieces = maps::read_head_map(file_, s_, site_, head);
     if (!pieces) {
         throw Error(ErrorCode::usage, "layer " + site_label(file_, site_) + " of " + file_name(file_),
                     "expected a layer whose map was recorded", "found none");

@@ -24,7 +24,7 @@ public:
     std::int64_t queries() const override { return length_; }
     std::int64_t keys() const override { return length_; }
     std::int64_t bytes() const override { return bytes_; }
-    float most() const { return most_; }
+    float most() const override { return most_; }
 
     void weights_into(const Cells& cells, float* out) const override;
     std::pair<std::int64_t, std::int64_t> seen(std::int64_t q_begin, std::int64_t q_end) const override;

@@ -32,18 +32,24 @@ std::shared_ptr<const HeadMap> read_head_map(const store::AnalysisFile& file, st
 
 std::shared_ptr<const MeanMap> read_mean_map(const store::AnalysisFile& file, std::int64_t site, std::int64_t head) {
     const auto sequences = std::ssize(file.header().sequences);
-    std::vector<std::shared_ptr<const HeadMap>> maps;
+    const bool implicit = file.header().sites.at(static_cast<std::size_t>(site)).has_implicit;
+    std::vector<std::shared_ptr<const PairMap>> maps;
     std::int64_t bytes = 0;
     for (std::int64_t s = 0; s < sequences; ++s) {
         if (!file.site_done(s, site)) continue;
-        auto map = read_head_map(file, s, site, head);
+        std::shared_ptr<const PairMap> map;
+        if (implicit)
+            map = read_implicit_map(file, s, site, head);
+        else
+            map = read_head_map(file, s, site, head);
         if (!map) continue;
         bytes += map->bytes();
         if (bytes > kMostMapBytes) {
-            throw Error(ErrorCode::usage, "mean over the sequences of " + shown(file.path()),
-                        "expected at most " + std::to_string(kMostMapBytes >> 20) + " MiB of queries and keys",
-                        "found more in " + std::to_string(maps.size() + 1) + " of " + std::to_string(sequences) +
-                            " sequences: choose one of them");
+            throw Error(
+                ErrorCode::usage, "mean over the sequences of " + shown(file.path()),
+                "expected at most " + std::to_string(kMostMapBytes >> 20) + " MiB of queries and keys, or coefficients",
+                "found more in " + std::to_string(maps.size() + 1) + " of " + std::to_string(sequences) +
+                    " sequences: choose one of them");
         }
         maps.push_back(std::move(map));
     }

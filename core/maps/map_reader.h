@@ -20,8 +20,8 @@ std::shared_ptr<const HeadMap> read_head_map(const store::AnalysisFile& file, st
 
 inline constexpr std::int64_t kMostMapBytes = 1LL << 30;  ///< of queries and keys of several maps in memory
 
-/// The same in the mean over all sequences that are done; null when there is none. Throws Error (usage) where all
-/// together would take more than kMostMapBytes.
+/// The same in the mean over all sequences that are done, or the mean implicit matrix; null when there is none. Throws
+/// Error (usage) where all together would take more than kMostMapBytes.
 std::shared_ptr<const MeanMap> read_mean_map(const store::AnalysisFile& file, std::int64_t site, std::int64_t head);
 
 /// Rollout through the layers of `site`'s stack up to its own. Null when maps of this site were not recorded. Throws

@@ -39,7 +39,7 @@ struct Spread {
 
 }  // namespace
 
-MeanMap::MeanMap(std::vector<std::shared_ptr<const HeadMap>> maps) : maps_(std::move(maps)) {
+MeanMap::MeanMap(std::vector<std::shared_ptr<const PairMap>> maps) : maps_(std::move(maps)) {
     if (maps_.empty()) throw Error(ErrorCode::internal, "mean of maps", "expected one map or more", "found none");
     for (const auto& map : maps_) {
         queries_ = std::max(queries_, map->queries());
@@ -72,23 +72,23 @@ void MeanMap::mean_into(const Cells& cells, float none, float* out, const Read& 
 }
 
 void MeanMap::weights_into(const Cells& cells, float* out) const {
-    mean_into(cells, 0, out, [](const HeadMap& map, const Cells& part) { return map.values(part); });
+    mean_into(cells, 0, out, [](const PairMap& map, const Cells& part) { return map.values(part); });
 }
 
 void MeanMap::scores_into(const Cells& cells, float* out) const {
     mean_into(cells, -std::numeric_limits<float>::infinity(), out,
-              [](const HeadMap& map, const Cells& part) { return map.scores(part); });
+              [](const PairMap& map, const Cells& part) { return map.scores(part); });
 }
 
 std::vector<float> MeanMap::values(const Cells& cells) const {
     std::vector<float> out(static_cast<std::size_t>(cells.queries() * cells.keys()));
-    mean_into(cells, kNone, out.data(), [](const HeadMap& map, const Cells& part) { return map.values(part); });
+    mean_into(cells, kNone, out.data(), [](const PairMap& map, const Cells& part) { return map.values(part); });
     return out;
 }
 
 std::vector<float> MeanMap::scores(const Cells& cells) const {
     std::vector<float> out(static_cast<std::size_t>(cells.queries() * cells.keys()));
-    mean_into(cells, kNone, out.data(), [](const HeadMap& map, const Cells& part) { return map.scores(part); });
+    mean_into(cells, kNone, out.data(), [](const PairMap& map, const Cells& part) { return map.scores(part); });
     return out;
 }
 
@@ -141,6 +141,12 @@ RegionMass MeanMap::mass(const Cells& cells, const std::atomic<bool>& cancel) co
     all.share = share.mean;
     all.mass_deviation = mass.deviation();
     all.share_deviation = share.deviation();
+    return all;
+}
+
+float MeanMap::most() const {
+    float all = maps_.front()->most();
+    for (const auto& map : maps_) all = std::max(all, map->most());
     return all;
 }
 

@@ -14,7 +14,7 @@ namespace headscope::maps {
 class MeanMap final : public PairMap {
 public:
     /// At least one map. Throws Error (internal) where there is none.
-    explicit MeanMap(std::vector<std::shared_ptr<const HeadMap>> maps);
+    explicit MeanMap(std::vector<std::shared_ptr<const PairMap>> maps);
 
     std::int64_t queries() const override { return queries_; }
     std::int64_t keys() const override { return keys_; }
@@ -24,6 +24,7 @@ public:
     RegionMass mass(const Cells& cells, const std::atomic<bool>& cancel) const override;
     std::int64_t bytes() const override;
     std::int64_t sequences() const override { return static_cast<std::int64_t>(maps_.size()); }
+    float most() const override;
 
     void weights_into(const Cells& cells, float* out) const override;
     void scores_into(const Cells& cells, float* out) const override;
@@ -35,7 +36,7 @@ private:
     template <class Read>
     void mean_into(const Cells& cells, float none, float* out, const Read& read) const;
 
-    std::vector<std::shared_ptr<const HeadMap>> maps_;
+    std::vector<std::shared_ptr<const PairMap>> maps_;
     std::int64_t queries_ = 0, keys_ = 0;
 };
 

@@ -24,7 +24,7 @@ public:
     std::int64_t keys() const override { return maps_.front()->keys(); }
     std::int64_t bytes() const override;
     /// No value of the map is above: no weight is above 1. For the end of colours.
-    float most() const { return most_; }
+    float most() const override { return most_; }
 
     void weights_into(const Cells& cells, float* out) const override;
     std::pair<std::int64_t, std::int64_t> seen(std::int64_t q_begin, std::int64_t q_end) const override;

@@ -48,6 +48,8 @@ public:
     virtual RegionMass mass(const Cells& cells, const std::atomic<bool>& cancel) const = 0;
     virtual std::int64_t bytes() const = 0;
     virtual std::int64_t sequences() const = 0;
+    /// Of norms, and of implicit matrices with their means and words: no magnitude is above. NaN: of weights.
+    virtual float most() const { return std::numeric_limits<float>::quiet_NaN(); }
 
     // For other sources of tiles over the same pairs. Row-major, not checked for what is not allowed.
     virtual void weights_into(const Cells& cells, float* out) const = 0;  ///< 0: not allowed

@@ -2,6 +2,7 @@
 #include "core/maps/word_map.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -33,7 +34,18 @@ WordMap::WordMap(std::shared_ptr<const PairMap> pieces, std::vector<std::int64_t
       queries_(std::move(queries)),
       keys_(std::move(keys)),
       word_of_query_(word_of(queries_, pieces_->queries())),
-      word_of_key_(word_of(keys_, pieces_->keys())) {}
+      word_of_key_(word_of(keys_, pieces_->keys())) {
+    // Sums of coefficients may be greater than each.
+    if (std::isnan(pieces_->most())) return;
+    most_ = 0;
+    std::vector<float> part;
+    for (std::int64_t q = 0; q < this->queries(); q += kRows) {
+        const Cells cells{q, std::min(q + kRows, this->queries()), 0, this->keys()};
+        part.resize(static_cast<std::size_t>(cells.queries() * cells.keys()));
+        weights_into(cells, part.data());
+        for (const float value : part) most_ = std::max(most_, std::abs(value));
+    }
+}
 
 void WordMap::weights_into(const Cells& cells, float* out) const {
     const auto begin_of = [](const std::vector<std::int64_t>& begins, std::int64_t word) {

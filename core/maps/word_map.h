@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -20,6 +21,7 @@ public:
     std::int64_t queries() const override { return std::ssize(queries_) - 1; }
     std::int64_t keys() const override { return std::ssize(keys_) - 1; }
     std::int64_t bytes() const override;
+    float most() const override { return most_; }
 
     void weights_into(const Cells& cells, float* out) const override;
     std::pair<std::int64_t, std::int64_t> seen(std::int64_t q_begin, std::int64_t q_end) const override;
@@ -29,6 +31,7 @@ private:
     std::shared_ptr<const PairMap> pieces_;
     std::vector<std::int64_t> queries_, keys_;               ///< begins
     std::vector<std::int32_t> word_of_query_, word_of_key_;  ///< of each piece
+    float most_ = std::numeric_limits<float>::quiet_NaN();
 };
 
 }  // namespace headscope::maps

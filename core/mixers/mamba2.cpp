@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/mixers/mamba2.h"
 
+#include <cmath>
 #include <iterator>
 #include <vector>
 
@@ -13,16 +14,12 @@
 #include "core/base/error.h"
 #include "core/mixers/shared/delta_parts.h"
 #include "core/mixers/shared/recurrence.h"
+#include "core/mixers/types/state_sizes.h"
 #include "core/model/tensor_plan.h"
 #include "core/model/training_ops.h"
 
 namespace headscope::mixers {
 namespace {
-
-std::int64_t said(const model::ModelConfig& config, const char* key, std::int64_t otherwise = 0) {
-    const auto value = config.mixer_options.get<std::int64_t>(kMamba2, key);
-    return value > 0 ? value : otherwise;
-}
 
 at::Tensor by_head(const at::Tensor& rows, std::int64_t heads) {
     return rows.unflatten(2, {heads, -1}).transpose(1, 2);
@@ -30,13 +27,13 @@ at::Tensor by_head(const at::Tensor& rows, std::int64_t heads) {
 
 }  // namespace
 
-Mamba2Mixer::Mamba2Mixer(const model::ModelConfig& config)
-    : choices_(config.state_space),
-      heads_(said(config, "num_heads", 2 * config.heads)),
-      head_size_(said(config, "head_dim", config.head_size)),
-      state_size_(said(config, "state_size")),
-      groups_(said(config, "num_groups")),
-      taps_count_(said(config, "conv_size")) {
+Mamba2Mixer::Mamba2Mixer(const model::ModelConfig& config) : choices_(config.state_space) {
+    const StateSizes sizes = state_sizes(kMamba2, config.mixer_options, config.heads, config.head_size);
+    heads_ = sizes.heads;
+    head_size_ = std::llround(sizes.value_size);
+    state_size_ = sizes.key_size;
+    groups_ = sizes.groups;
+    taps_count_ = sizes.taps;
     if (heads_ % groups_ != 0) {
         throw Error(ErrorCode::mismatch, "mixers.mamba2.num_groups",
                     "expected a divisor of num_heads " + std::to_string(heads_), "found " + std::to_string(groups_));

@@ -34,7 +34,7 @@ private:
     at::Tensor normal(const at::Tensor& x) const;
 
     model::StateSpaceConfig choices_;
-    std::int64_t heads_, head_size_, state_size_, groups_, taps_count_;
+    std::int64_t heads_ = 0, head_size_ = 0, state_size_ = 0, groups_ = 0, taps_count_ = 0;
     model::Linear projection_;         ///< rows of z, x, B, C, dt
     at::Tensor taps_, taps_bias_;      ///< [channels, 1, taps], [channels]
     at::Tensor rate_log_, step_bias_;  ///< [H]

@@ -24,6 +24,7 @@
 
 namespace headscope::model {
 class TensorPlan;
+struct Segments;
 struct TensorNames;
 struct TrainingForward;
 }  // namespace headscope::model
@@ -57,6 +58,7 @@ struct StackContext {
     const model::Rotary* rotary = nullptr;                 ///< null: positions do not enter the scores by rotation
     const model::RotaryTable* rotation = nullptr;          ///< of this call's tokens
     const model::RotaryTable* history_rotation = nullptr;  ///< from position 0 on; given when keys are cached unrotated
+    const model::Segments* segments = nullptr;             ///< as of ForwardOptions; null: the text is one
     const std::vector<std::int64_t>* lengths = nullptr;    ///< [B], null when no sequence is padded
     const GuideMaps* guide = nullptr;  ///< of this layer, for mixers that read one; at least as long as the text so far
     at::Tensor memory;                 ///< [B, Lk, d] the encoder's output (cross-attention), or undefined

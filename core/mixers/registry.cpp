@@ -5,8 +5,10 @@
 #include "core/mixers/differential.h"
 #include "core/mixers/gated_deltanet.h"
 #include "core/mixers/guided.h"
+#include "core/mixers/head_variants.h"
 #include "core/mixers/kimi_delta.h"
 #include "core/mixers/latent.h"
+#include "core/mixers/lazy.h"
 #include "core/mixers/lightning.h"
 #include "core/mixers/linear_attention.h"
 #include "core/mixers/mamba2.h"
@@ -14,11 +16,14 @@
 #include "core/mixers/mlp.h"
 #include "core/mixers/natsl.h"
 #include "core/mixers/non_approximate.h"
+#include "core/mixers/relative.h"
 #include "core/mixers/selective_scan.h"
 #include "core/mixers/short_convolution.h"
 #include "core/mixers/side_by_side.h"
 #include "core/mixers/standard.h"
 #include "core/mixers/static_emb_qk.h"
+#include "core/mixers/streaming_llm.h"
+#include "core/mixers/test_time.h"
 #include "core/mixers/types/guided.h"
 
 namespace headscope::mixers {
@@ -31,10 +36,15 @@ Made make(const MixerType&, const model::ModelConfig& config, std::int64_t layer
     return std::make_unique<M>(config, layer);
 }
 
-Made make_standard(const MixerType&, const model::ModelConfig& config, std::int64_t layer) {
+Made make_standard(const MixerType& type, const model::ModelConfig& config, std::int64_t layer) {
     if (config.key_value_rank > 0) return std::make_unique<LatentMixer>(config);
+    if (config.positions == model::PositionKind::relative) return std::make_unique<RelativeMixer>(config);
     if (config.differential) return std::make_unique<DifferentialMixer>(config, layer);
-    return std::make_unique<StandardMixer>(config, layer);
+    return std::make_unique<StandardMixer>(type, config, layer);
+}
+
+Made make_like_standard(const MixerType& type, const model::ModelConfig& config, std::int64_t layer) {
+    return std::make_unique<StandardMixer>(type, config, layer);
 }
 
 Made make_guided(const MixerType& type, const model::ModelConfig& config, std::int64_t) {
@@ -55,6 +65,14 @@ Made make_kimi_delta(const MixerType&, const model::ModelConfig& config, std::in
 
 Made make_mamba2(const MixerType&, const model::ModelConfig& config, std::int64_t) {
     return std::make_unique<Mamba2Mixer>(config);
+}
+
+Made make_head_variant(const MixerType& type, const model::ModelConfig& config, std::int64_t) {
+    return std::make_unique<HeadVariantMixer>(type, config);
+}
+
+Made make_test_time(const MixerType& type, const model::ModelConfig& config, std::int64_t) {
+    return std::make_unique<TestTimeMixer>(type, config);
 }
 
 struct Entry {
@@ -79,6 +97,19 @@ const Entry kMixers[] = {
     {&kLightning, make<LightningMixer>},
     {&kKimiDelta, make_kimi_delta},
     {&kMamba2, make_mamba2},
+    {&kLazy, make<LazyMixer>},
+    {&kSigmoid, make_like_standard},
+    {&kAlibi, make_like_standard},
+    {&kSinkLogits, make_like_standard},
+    {&kStreamingLlm, make<StreamingMixer>},
+    {&kSingleHead, make_head_variant},
+    {&kMultiQuery, make_head_variant},
+    {&kSharedKeyValue, make_head_variant},
+    {&kElAttention, make_head_variant},
+    {&kHeadEmbeddingAdd, make_head_variant},
+    {&kHeadEmbeddingMul, make_head_variant},
+    {&kTttLinear, make_test_time},
+    {&kTitans, make_test_time},
     {&kShortConvolution, make<ShortConvolutionMixer>},
     {&kSideBySide, make<SideBySideMixer>},
     {&kSelectiveScan, make<SelectiveScanMixer>},

@@ -29,7 +29,7 @@ at::Tensor times(const at::Tensor& x, double factor) {
 }  // namespace
 
 SideBySideMixer::SideBySideMixer(const model::ModelConfig& config, std::int64_t layer)
-    : attention_(config, layer), state_(config), factors_(config.branch_factors), hidden_(config.hidden) {}
+    : attention_(kStandard, config, layer), state_(config), factors_(config.branch_factors), hidden_(config.hidden) {}
 
 void SideBySideMixer::declare(model::TensorPlan& plan, const model::TensorNames& names) {
     const model::ModelConfig& config = plan.config();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/mixers/standard.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <ATen/TensorOperators.h>
@@ -34,6 +35,9 @@ std::vector<float> alibi_slopes(std::int64_t heads, double scale) {
     return slopes;
 }
 
+/// A configuration may say any number; what is stored of a shared bias ends here.
+constexpr std::int64_t kFarthestStored = 1 << 16;
+
 /// slope * j of keys 0, 1 .. as Falcon has it, in bfloat16 all the way: [heads, keys, 1].
 at::Tensor rounded_steps(std::int64_t heads, std::int64_t keys, at::ScalarType type) {
     const at::Tensor slopes = at::tensor(alibi_slopes(heads, 1), at::kFloat).to(at::kBFloat16);
@@ -43,37 +47,51 @@ at::Tensor rounded_steps(std::int64_t heads, std::int64_t keys, at::ScalarType t
 
 }  // namespace
 
-StandardMixer::StandardMixer(const model::ModelConfig& config, std::int64_t layer)
-    : maps_(config),
-      has_slopes_(config.positions == model::PositionKind::alibi && !config.alibi_rounded),
+StandardMixer::StandardMixer(const MixerType& type, const model::ModelConfig& config, std::int64_t layer)
+    : type_(&type),
+      maps_(config),
+      has_slopes_(&type == &kAlibi || (config.positions == model::PositionKind::alibi && !config.alibi_rounded)),
       steps_rounded_(config.positions == model::PositionKind::alibi && config.alibi_rounded),
       slope_scale_(config.alibi_scale) {
     rule_.scale =
         config.attention_scale > 0 ? config.attention_scale : 1.0 / std::sqrt(static_cast<double>(config.head_size));
     if (config.scale_by_inverse_layer) rule_.scale /= static_cast<double>(layer + 1);
     rule_.soft_cap = config.soft_cap;
-    rule_.normaliser = *kernels::find_normaliser(config.mixer_options.get<std::string>(kStandard, "normaliser"));
+    if (&type == &kStandard)
+        rule_.normaliser = *kernels::find_normaliser(config.mixer_options.get<std::string>(kStandard, "normaliser"));
+    if (&type == &kSigmoid) {
+        rule_.normaliser = kernels::Normaliser::sigmoid;
+        bias_ = static_cast<float>(config.mixer_options.get<double>(kSigmoid, "bias"));
+    }
     rule_.causal = config.causal;
     const std::int64_t window = config.windows.empty() ? 0 : config.windows.at(static_cast<std::size_t>(layer));
     if (window > 0) rule_.window_left = window - 1;
     if (window > 0 && !config.causal) rule_.window_right = window - 1;
+    if (config.distance_buckets > 0) farthest_ = std::min(config.farthest_bucket, kFarthestStored);
     if (!config.chunks.empty()) chunk_ = config.chunks.at(static_cast<std::size_t>(layer));
 }
 
 std::vector<Site> StandardMixer::sites() const {
     Site site = maps_.site(rule_.causal);
     if (steps_rounded_) site.key_size += 2;
+    site.has_slopes = has_slopes_;
+    if (farthest_ >= 0) {
+        site.bias_first = static_cast<std::int32_t>(rule_.causal ? 0 : -farthest_);
+        site.bias_length = static_cast<std::int32_t>(farthest_ + 1) - site.bias_first;
+    }
     return {site};
 }
 
 void StandardMixer::declare(model::TensorPlan& plan, const model::TensorNames& names) {
     maps_.declare(plan, names);
-    if (plan.config().sink_logits) {
+    if (type_ == &kSinkLogits || plan.config().sink_logits) {
         plan.want(&sinks_, {names.layer_stem + names.in_layer.sinks}, {{maps_.query_heads(), plan.keys().heads}});
     }
 }
 
-at::Tensor StandardMixer::forward(const at::Tensor& normed, const StackContext& context, MixerCache* cache) const {
+at::Tensor StandardMixer::forward(const at::Tensor& normed, const StackContext& around, MixerCache* cache) const {
+    StackContext context = around;
+    if (type_ == &kAlibi) context.rotary = nullptr, context.history_rotation = nullptr;
     at::Tensor gate;
     const at::Tensor all = maps_.heads(normed, context.cancellation, &gate);
     const auto [both, values] = model::split_heads(all, maps_.query_heads() + maps_.key_value_heads());
@@ -108,6 +126,10 @@ at::Tensor StandardMixer::forward(const at::Tensor& normed, const StackContext& 
         rule.bias_length = context.shared_bias->bias_length;
         rule.bias_origin = context.shared_bias->bias_origin;
         rule.beyond_table = context.shared_bias->beyond_table;
+    } else if (bias_ != 0) {
+        // A table of one number, which all distances clamp to.
+        rule.distance_bias.assign(static_cast<std::size_t>(maps_.query_heads()), bias_);
+        rule.bias_length = 1;
     }
     if (chunk_ > 0 && key.size(2) > chunk_) {
         // No block is seen but the query's own.
@@ -117,9 +139,8 @@ at::Tensor StandardMixer::forward(const at::Tensor& normed, const StackContext& 
             std::vector<std::uint8_t>(static_cast<std::size_t>(query.size(0) * maps_.query_heads() * blocks))};
     }
     if (context.lengths) rule.query_length = rule.key_length = *context.lengths;
-    StackContext own = context;
-    if (gate.defined()) own.output_projection = nullptr;  // the gate lies between
-    const at::Tensor output = attend(query, key, value, rule, context.site, own,
+    if (gate.defined()) context.output_projection = nullptr;  // the gate lies between
+    const at::Tensor output = attend(query, key, value, rule, context.site, context,
                                      {sinks_, context.shared_bias ? context.shared_bias_table : at::Tensor()});
     return gate.defined() ? output * at::sigmoid(gate) : output;
 }

@@ -253,7 +253,9 @@ at::Tensor Embedding::without_dropped(const at::Tensor& x, const Batch& batch) c
 }
 
 at::Tensor Embedding::operator()(const Batch& batch, std::int64_t first_position) const {
-    at::Tensor x = fused(tokens) ? trained_embedding(tokens, batch.ids) : at::embedding(tokens, batch.ids);
+    at::Tensor x = clusters.there() ? clusters.rows_of(batch.ids)
+                   : fused(tokens)  ? trained_embedding(tokens, batch.ids)
+                                    : at::embedding(tokens, batch.ids);
     // As in the reference, the scale is rounded to the type of the weights.
     if (scale_ != 1) x = x * at::scalar_tensor(scale_, x.options());
     if (dropped_token_ >= 0) x = without_dropped(x, batch);
@@ -275,6 +277,7 @@ void Embedding::declare(TensorPlan& plan, const TensorNames& names) {
         config.embedding_size > 0 ? Dimension{config.embedding_size, plan.keys().embedding} : hidden;
     const Dimension added = config.embedding_sum_projected ? entry : hidden;
     scale_ = config.embedding_scale;
+    if (config.adaptive) return clusters.declare(plan, names.prefix + names.adaptive_embedding);
     dropped_token_ = config.dropped_token;
     sum_projected_ = config.embedding_sum_projected;
     position_offset_ = config.position_offset;
@@ -312,6 +315,7 @@ at::Tensor Head::before_vocabulary(const at::Tensor& rows) const {
 }
 
 at::Tensor Head::operator()(const at::Tensor& rows) const {
+    if (clusters.there()) return clusters(rows);
     at::Tensor x = vocabulary(before_vocabulary(rows)).to(at::kFloat);
     if (logits_bias.defined()) x = x + logits_bias;
     return soft_cap > 0 ? (x / soft_cap).tanh() * soft_cap : x;
@@ -330,6 +334,11 @@ void Head::declare(TensorPlan& plan, const TensorNames& names) {
     const ModelConfig& config = plan.config();
     if (names.head.empty()) {
         plan.note("no head for the vocabulary: no logits");
+        return;
+    }
+    if (config.adaptive) {
+        clusters.declare(plan, names);
+        there = clusters.there();
         return;
     }
     const Dimension hidden{config.hidden, plan.keys().hidden};

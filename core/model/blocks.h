@@ -12,6 +12,7 @@
 
 #include "core/model/config.h"
 #include "core/model/experts.h"
+#include "core/model/heads/adaptive.h"
 #include "core/model/heads/head_loss.h"
 #include "core/model/recipe.h"
 #include "core/model/tensor_plan.h"
@@ -72,7 +73,8 @@ private:
 
 /// What the first layer reads, of a Batch.
 struct Embedding {
-    at::Tensor tokens;       ///< [vocabulary, e]
+    at::Tensor tokens;  ///< [vocabulary, e]; undefined: in clusters
+    AdaptiveTables clusters;
     at::Tensor positions;    ///< [offset + max positions, d], or e (ALBERT), or undefined: none, or made
     at::Tensor token_types;  ///< [types, d], or e, or undefined
     Norm norm;
@@ -101,11 +103,13 @@ struct Head {
     Activation activation = Activation::gelu;
     Linear transform;  ///< BERT's dense layer before the vocabulary; weight undefined: none
     Norm transform_norm;
+    AdaptiveHead clusters;   ///< in place of all others
     Linear vocabulary;       ///< a tied one shares Embedding::tokens
     at::Tensor logits_bias;  ///< [1, vocabulary] or undefined
     double scale = 1;        ///< of the rows
     double soft_cap = 0;
-    at::Tensor operator()(const at::Tensor& rows) const;  ///< [N, d] -> [N, V] float32
+    /// [N, d] -> [N, V] float32; log-probabilities where the vocabulary lies in clusters.
+    at::Tensor operator()(const at::Tensor& rows) const;
     /// The loss of the same logits, without all of them in memory (head_loss.h).
     LossSum loss(const at::Tensor& rows, const at::Tensor& targets, const HeadLossOptions& options) const;
     /// Declares what the file has; a head that is absent is reported as missing and leaves `there` false.

@@ -63,6 +63,8 @@ const char* name(PositionKind kind) {
             return "alibi";
         case PositionKind::bucketed:
             return "bucketed";
+        case PositionKind::relative:
+            return "relative";
     }
     return "";
 }
@@ -230,6 +232,19 @@ std::string ModelConfig::to_json() const {
     for (const SumFactors& sum : attention_sums) json["attention_sums"].push_back({sum.kept, sum.added});
     if (feed_forward_sum != SumFactors()) json["feed_forward_sum"] = {feed_forward_sum.kept, feed_forward_sum.added};
     if (positions == PositionKind::sinusoidal) json["fairseq_sinusoids"] = fairseq_sinusoids;
+    if (positions == PositionKind::relative) {
+        json["clamped_distance"] = clamped_distance;
+        json["own_position_biases"] = own_position_biases;
+        json["memory_length"] = memory_length;
+        json["memory_is_a_window"] = memory_is_a_window;
+    }
+    if (adaptive) {
+        json["adaptive"] = {{"ends", adaptive->ends},
+                            {"size", adaptive->size},
+                            {"divisor", adaptive->divisor},
+                            {"tied_tables", adaptive->tied_tables},
+                            {"tied_maps", adaptive->tied_maps}};
+    }
     if (positions == PositionKind::rotary) json["rope"] = model::to_json(rope);
     if (!rotary_layers.empty()) json["rotary_layers"] = rotary_layers;
     if (window_rope) json["window_rope"] = model::to_json(*window_rope);

@@ -14,7 +14,7 @@ namespace headscope::model {
 
 enum class NormKind { layer, rms };
 enum class Activation { gelu, gelu_tanh, gelu_quick, silu, relu, relu_squared, tanh, xielu };
-enum class PositionKind { none, learned, sinusoidal, rotary, alibi, bucketed };
+enum class PositionKind { none, learned, sinusoidal, rotary, alibi, bucketed, relative };
 
 /// Norms of query and key before the scores: of each head for itself (Qwen3), perhaps with a gain of its own and no
 /// bias (StableLM), or of all heads' numbers together (OLMo 2); or of each head after its rotation, without a gain, in
@@ -73,6 +73,30 @@ struct BranchFactors {
 struct SelectiveScanConfig {
     std::int64_t channels = 0, state_size = 0, rank = 0, taps = 0;
     bool input_bias = false, taps_bias = true;
+};
+
+/// A vocabulary in clusters of entries, the frequent ones first, that have ever shorter vectors; the head's softmax is
+/// over the first cluster and the others as wholes, and within each of these (Grave et al., arXiv 1609.04309; Baevski
+/// and Auli, arXiv 1809.10853).
+struct AdaptiveConfig {
+    std::vector<std::int64_t> ends;  ///< of the clusters, rising; the last is the vocabulary's size
+    std::int64_t size = 0;           ///< of the first cluster's vectors
+    std::int64_t divisor = 1;        ///< cluster n's have size / divisor^n numbers; 1: all lie in one table
+    bool tied_tables = true;         ///< the head's are the embedding's
+    std::vector<bool> tied_maps;     ///< per cluster: the head's map from hidden to its vectors is the embedding's
+
+    std::int64_t clusters() const { return static_cast<std::int64_t>(ends.size()); }
+    std::int64_t begin(std::int64_t cluster) const {
+        return cluster == 0 ? 0 : ends[static_cast<std::size_t>(cluster - 1)];
+    }
+    std::int64_t entries(std::int64_t cluster) const {
+        return ends[static_cast<std::size_t>(cluster)] - begin(cluster);
+    }
+    std::int64_t size_of(std::int64_t cluster) const {
+        std::int64_t numbers = size;
+        for (std::int64_t n = 0; n < cluster; ++n) numbers /= divisor;
+        return numbers;
+    }
 };
 
 /// In ModelConfig::mixers a layer that is its feed-forward alone, without a site (Nemotron-H).
@@ -156,7 +180,13 @@ struct ModelConfig {
     double query_growth = 0;
     std::int64_t query_growth_step = 0;
     bool query_growth_unrotated = false;  ///< in layers without positions alone, p from 1 (Llama 4)
-    std::int64_t embedding_size = 0;      ///< of the table, projected to `hidden`; 0: hidden itself
+    /// PositionKind::relative (Transformer-XL): the position of farther keys is that of a key so far away; 0: none.
+    std::int64_t clamped_distance = 0;
+    bool own_position_biases = true;  ///< of each layer; false: all share u and v
+    std::int64_t memory_length = 0;   ///< tokens before its segment that a token sees (Transformer-XL)
+    bool memory_is_a_window = false;  ///< a token sees so many in all, itself among them, in every segment
+    std::optional<AdaptiveConfig> adaptive;
+    std::int64_t embedding_size = 0;  ///< of the table, projected to `hidden`; 0: hidden itself
     /// What is projected: the sum of all embeddings after its norm, with a bias (ALBERT); else the token's alone (OPT).
     bool embedding_sum_projected = false;
     double embedding_scale = 1.0;  ///< of the token's embedding, before anything is added to it

@@ -145,6 +145,18 @@ std::vector<std::string> ConfigReader::texts(const std::string& key) const {
     return list;
 }
 
+std::vector<bool> ConfigReader::booleans(const std::string& key) const {
+    const auto* value = find(key);
+    std::vector<bool> list;
+    if (!value) return list;
+    if (!value->is_array()) refuse(key, "a list of true and false");
+    for (const auto& item : *value) {
+        if (!item.is_boolean()) refuse(key, "a list of true and false");
+        list.push_back(item.get<bool>());
+    }
+    return list;
+}
+
 bool ConfigReader::has_object(const std::string& key) const {
     const auto* value = find(key);
     return value && value->is_object();

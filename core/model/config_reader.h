@@ -35,6 +35,7 @@ public:
     std::optional<std::pair<double, double>> range(const std::string& key) const;
     std::vector<double> numbers(const std::string& key) const;     ///< absent: empty
     std::vector<std::string> texts(const std::string& key) const;  ///< absent: empty
+    std::vector<bool> booleans(const std::string& key) const;      ///< absent: empty
     std::optional<ConfigReader> object(const std::string& key) const;
     std::vector<ConfigReader> objects(const std::string& key) const;  ///< an object, or a list of them; absent: empty
     bool has_object(const std::string& key) const;

@@ -45,12 +45,23 @@ struct LoadReport {
 /// The first of them in a sentence, and how many others there are; empty: there is none.
 std::string weights_problem(const LoadReport& report);
 
+/// How a model with a memory of earlier segments (Transformer-XL) reads a text. What a token is at each layer depends
+/// on the same tokens as if one segment were read after the other, so the text is one pass all the same.
+struct Segments {
+    std::int64_t tokens = 0;   ///< of a segment; 0: the text is one
+    std::int64_t memory = -1;  ///< tokens before it that are seen; -1: as the configuration says
+    bool operator==(const Segments&) const = default;
+};
+/// Throws usage for a model without such a memory, and for a memory that leaves a token nothing to see.
+void check_segments(const Segments& segments, const ModelConfig& config);
+
 struct ForwardOptions {
     Probe* probe = nullptr;
     Cache* cache = nullptr;                 ///< with one, the batch continues what the cache holds
     std::set<int> skip_layers;              ///< whole blocks left out
     std::vector<SwitchedOff> switched_off;  ///< heads whose output is replaced; what there is not is refused
-    bool beyond_positions = false;          ///< rotary and position-free models may run past their limit
+    Segments segments;
+    bool beyond_positions = false;  ///< rotary and position-free models may run past their limit
     const Cancellation* cancellation = nullptr;
     const TrainingForward* training = nullptr;   ///< autograd records this pass: Trainable asks for it
     std::function<void(int layer)> after_layer;  ///< progress

@@ -68,6 +68,7 @@ std::string unsaid(const ModelConfig& config) {
                      [](const std::string& mixer) { return mixers::find_type(mixer) == nullptr; }),
          "layers of a kind that no other family has"},
         {!config.chunks.empty(), "a text in pieces"},
+        {config.adaptive.has_value(), "a vocabulary in clusters"},
         {!config.gated_feed_forward || config.experts > 0, "a feed-forward that is not gated"},
         {config.positions != PositionKind::rotary && config.positions != PositionKind::none, "other positions"},
         {config.window_rope.has_value() || !config.rotary_layers.empty() || config.rope.partial != 1 ||

@@ -173,6 +173,21 @@ void add_natsl(std::vector<Preset>& list) {
                     R"({"mamba2": {"num_heads": 12, "head_dim": 32, "state_size": 64}})"});
 }
 
+/// Lazy Attention's two sizes (Transformer++, the positions' base larger than usual), and the same for a laptop.
+void add_lazy(std::vector<Preset>& list) {
+    const auto add = [&list](const char* name, std::int64_t hidden, std::int64_t feed_forward, std::int64_t layers,
+                             std::int64_t heads, const char* printed, const char* options) {
+        const bool own = *printed == 0;
+        list.push_back({name, hidden, feed_forward, layers, heads, own ? kByteVocabulary : 32'000, own ? 1024 : 4096,
+                        Preset::llama, printed, "Lazy Attention in every layer", mostly("lazy", layers, "", {}), options,
+                        500'000.0, !own});
+    };
+    add("lazy-340m", 1024, 2816, 24, 16, "340M", R"({"lazy": {}})");
+    add("lazy-760m", 1536, 4096, 24, 24, "760M", R"({"lazy": {}})");
+    add("nano-lazy", 96, 320, 3, 4, "", R"({"lazy": {"window": 128}})");
+    add("tiny-lazy", 192, 512, 7, 6, "", R"({"lazy": {"window": 256}})");
+}
+
 }  // namespace
 
 const std::vector<Preset>& presets() {
@@ -193,6 +208,7 @@ const std::vector<Preset>& presets() {
             {"tiny-5m", 256, 704, 6, 8, kByteVocabulary, 1024, Preset::qwen2, "", "an hour on two cores"},
         };
         add_natsl(list);
+        add_lazy(list);
         return list;
     }();
     return all;
@@ -212,10 +228,10 @@ nlohmann::json preset_json(const std::string& name) {
                             {"num_key_value_heads", preset.heads},
                             {"head_dim", preset.hidden / preset.heads},
                             {"rms_norm_eps", 1e-6},
-                            {"rope_theta", 10000.0},
+                            {"rope_theta", preset.rope_theta},
                             {"attention_bias", preset.manner == Preset::qwen2},
                             {"qk_norm", preset.manner == Preset::qwen3},
-                            {"tie_word_embeddings", false},
+                            {"tie_word_embeddings", preset.tied},
                             {"max_position_embeddings", preset.positions},
                             {"initializer_range", 0.02}};
         if (!preset.mixers.empty()) {

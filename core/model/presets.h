@@ -22,6 +22,8 @@ struct Preset {
     const char* summary;
     std::vector<std::string> mixers{};  ///< of each layer; empty: standard
     const char* options = "{}";         ///< "mixers" of the configuration, as JSON
+    double rope_theta = 10'000.0;
+    bool tied = false;  ///< the head is the embedding
 };
 
 /// Each paper's, and ours from small to large.

@@ -108,6 +108,9 @@ struct LayerNames {
     std::string shared_gate_up;                       ///< both in one
     std::string shared_share;                         ///< of shared_expert_gated: what its sigmoid is of
     std::string bucket_bias;                          ///< PositionKind::bucketed, of this layer
+    /// PositionKind::relative: the map of positions to keys, and what is added to queries that meet keys (u) and
+    /// positions (v), two whole names.
+    std::string position_key, key_bias, position_bias;
     std::string cross_norm, cross_query, cross_key, cross_value, cross_output;  ///< of a decoder that has an encoder
     /// The same of files that call a layer's parts otherwise: the first of which the layer has the tensor `sign`.
     std::vector<LayerNames> others;
@@ -121,6 +124,8 @@ struct TensorNames {
     std::string token_embedding, position_embedding, token_type_embedding, embedding_norm;
     std::string shared_embedding;  ///< both towers' tokens, where `token_embedding` is not in the file; empty: none
     std::string bucket_bias;       ///< ModelConfig::distance_buckets, of all layers
+    std::string key_bias, position_bias;  ///< LayerNames's, of all layers; empty: each has its own
+    std::string adaptive_embedding;       ///< ModelConfig::adaptive; the head's is `head`
     /// Alternatives, whole names after the prefix: the rotary frequencies, which hold where the file has them.
     std::vector<std::string> rotary_frequencies;
     std::string guide, guide_ids;      ///< whole names after the prefix: noise and tokens of guide streams

@@ -127,6 +127,10 @@ void TensorPlan::want_exact(at::Tensor* into, const std::string& tensor, std::ve
     wants_.back().exact = true;
 }
 
+void TensorPlan::keep_exact() {
+    wants_.back().exact = true;
+}
+
 void TensorPlan::want_linear(at::Tensor* into, const std::string& stem, Dimension out, Dimension in) {
     std::vector<Dimension> shape{std::move(out), std::move(in)};
     if (transposed_) std::swap(shape[0], shape[1]);

@@ -108,6 +108,8 @@ public:
                      Initial initial);
     /// Numbers that are no weights: read in float32 at least, and not trained.
     void want_exact(at::Tensor* into, const std::string& tensor, std::vector<Dimension> shape);
+    /// The tensor asked for last is read in float32 at least, trained or not.
+    void keep_exact();
     /// Linear weight [out, in]; a file with transposed weights has [in, out] and `into` becomes a view of that.
     void want_linear(at::Tensor* into, const std::string& stem, Dimension out, Dimension in);
     /// Rows [row, row + its first dimension) of one fused tensor of `rows` rows, made when the first part is read.

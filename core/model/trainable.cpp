@@ -67,6 +67,10 @@ Built build(Blueprint blueprint, TensorPlan plan, const checkpoint::Checkpoint* 
     if (!built.stack->has_head()) {
         throw Error(ErrorCode::unsupported, "model", "expected a head for the vocabulary to train", "found none");
     }
+    if (built.stack->config().adaptive) {
+        throw Error(ErrorCode::unsupported, "model", "expected a head over the whole vocabulary to train",
+                    "found one in clusters (adaptive softmax)");
+    }
     return built;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/run/events.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <type_traits>
@@ -20,6 +21,7 @@ static_assert(std::endian::native == std::endian::little, "payloads are written 
 class Writer {
 public:
     static constexpr bool kReads = false;
+    static constexpr bool ends() { return false; }
     explicit Writer(std::string& bytes) : bytes_(bytes) {}
 
     template <class Number>
@@ -56,6 +58,7 @@ class Reader {
 public:
     static constexpr bool kReads = true;
     explicit Reader(std::string_view bytes) : bytes_(bytes) {}
+    bool ends() const { return bytes_.empty(); }
 
     template <class Number>
     requires std::is_arithmetic_v<Number>
@@ -111,6 +114,12 @@ private:
 // One list of fields an event, for writing (const events) and reading. New fields go to the end, each behind
 // `optional`, so that payloads of older programs are still read.
 
+/// What payloads of older programs end before.
+template <class F, class Part>
+bool optional(F& f, Part part) {
+    return f.ends() || part();
+}
+
 template <class F, class S>
 bool site_fields(F& f, S& site) {
     return f(site.layer) && f(site.stack) && f(site.kind) && f(site.branch) && f(site.heads) &&
@@ -126,7 +135,9 @@ bool event_fields(F& f, E& e) {
         return f(e.step) && f(e.job) && f(e.program_version) && f(e.model_type) && f(e.config_json) &&
                f(e.parameters) && f.list(e.mixers, kText, kMostSites, [&](auto& mixer) { return f(mixer); }) &&
                f.list(e.sites, kSite, kMostSites, [&](auto& site) { return site_fields(f, site); }) && f(e.threads) &&
-               f(e.processes) && f(e.machine) && f(e.data_hash) && f(e.steps);
+               f(e.processes) && f(e.machine) && f(e.data_hash) && f(e.steps) && optional(f, [&] {
+                   return std::all_of(e.sites.begin(), e.sites.end(), [&](auto& site) { return f(site.has_implicit); });
+               });
     } else if constexpr (std::is_same_v<Kind, Step>) {
         return f(e.step) && f(e.tokens) && f(e.loss) && f(e.learning_rate) && f(e.gradient_norm) &&
                f(e.tokens_per_second) && f(e.seconds) && f(e.memory);

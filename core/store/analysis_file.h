@@ -85,7 +85,9 @@ public:
     bool has_implicit(std::int64_t s, std::int64_t site) const;
     /// The largest magnitude of A v - o at the site; NaN: not compared.
     double implicit_deviation(std::int64_t s, std::int64_t site) const;
-    std::optional<Values> parameters(const std::string& which) const;  ///< offset [n, H], distance_bias [n, H, W]
+    /// What the model adds to scores and weights: offset [n, H], slope [n, H], distance_bias [n, H, W]; empty: no site
+    /// has one. NaN: that one has none, or is not measured yet.
+    std::optional<Values> parameters(const std::string& which) const;
 
     /// Everything to recompute any tile of one site's maps; empty when maps were not recorded.
     struct Map {

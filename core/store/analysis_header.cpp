@@ -36,6 +36,20 @@ std::string map_type_name(MapType type) {
     return type == MapType::float32 ? "float32" : type == MapType::int16 ? "int16" : "float16";
 }
 
+void AnalysisHeader::take_parameters() {
+    std::int64_t end = 0;
+    bias_first = bias_window = 0;
+    has_slopes = has_offsets = false;
+    for (const Site& site : sites) {
+        has_slopes |= site.has_slopes;
+        has_offsets |= site.has_offsets;
+        if (site.bias_length == 0) continue;
+        bias_first = std::min<std::int64_t>(bias_first, site.bias_first);
+        end = std::max<std::int64_t>(end, site.bias_first + site.bias_length);
+    }
+    bias_window = end - bias_first;
+}
+
 std::int64_t AnalysisHeader::longest() const {
     std::int64_t longest = longest_of(sequences);
     for (const auto& [name, stream] : streams) longest = std::max(longest, longest_of(stream));

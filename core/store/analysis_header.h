@@ -59,11 +59,15 @@ struct AnalysisHeader {
     std::int64_t max_positions = 0;       ///< 0: no limit; marked in figures when a sequence passes it
     std::int64_t histogram_row_step = 0;  ///< 0: by the longest sequence, see row_step()
     MapType map_type = MapType::float32;
-    bool thumbnails_float16 = false;                  ///< as files of version 1 have them; nothing writes such any more
-    std::int64_t type_chunk = 0;                      ///< tokens per chunk of /token_types; 0: none
-    std::int64_t bias_window = 0;                     ///< W of /parameters/distance_bias; 0: none
+    bool thumbnails_float16 = false;  ///< as files of version 1 have them; nothing writes such any more
+    std::int64_t type_chunk = 0;      ///< tokens per chunk of /token_types; 0: none
+    /// Of /parameters: W and the first distance of distance_bias (0: none), and whether there are the others.
+    std::int64_t bias_window = 0, bias_first = 0;
+    bool has_slopes = false, has_offsets = false;
     std::int64_t experts = 0, experts_per_token = 0;  ///< of a layer that has some, for /experts
 
+    /// Sets what is said above of /parameters to what the sites have.
+    void take_parameters();
     std::int64_t longest() const;  ///< tokens of the longest sequence of any stream
     bool pairs() const;            ///< some sequence is a pair
     std::int32_t most_heads() const;

@@ -21,6 +21,7 @@ constexpr std::int64_t most_tokens = std::int64_t{1} << 23U;  ///< sequences tim
 constexpr std::int64_t most_sites = std::int64_t{1} << 16U;
 /// A dataset's description in the file is never smaller, so that a small file cannot name a million of them.
 constexpr std::uint64_t least_description = 128;
+constexpr double most_distance = 1 << 24;
 
 class Reader {
 public:
@@ -262,8 +263,17 @@ private:
         if (h_.record.logits) h_.vocabulary = shape("/output/logits", Type::float32, 3)[2];
         if (hdf5::exists(file_, "/states/hidden_norm"))
             h_.hidden_boundaries = shape("/states/hidden_norm", Type::float32, 3)[1];
-        if (hdf5::exists(file_, "/parameters/distance_bias"))
-            h_.bias_window = shape("/parameters/distance_bias", Type::float64, 3)[2];
+        if (hdf5::exists(file_, "/parameters/distance_bias")) {
+            h_.bias_window = shape("/parameters/distance_bias", Type::float32, 3)[2];
+            const auto scale = open("/distance", Type::float64, {h_.bias_window});
+            double first = 0;
+            hdf5::read_block(scale.id, Type::float64, {0}, {1}, &first, where_);
+            if (!(std::abs(first) <= most_distance))
+                refuse("/distance", "expected distances of a text", "found " + std::to_string(first));
+            h_.bias_first = static_cast<std::int64_t>(first);
+        }
+        h_.has_slopes = hdf5::exists(file_, "/parameters/slope");
+        h_.has_offsets = hdf5::exists(file_, "/parameters/offset");
         if (hdf5::exists(file_, "/token_types")) {
             const auto types = hdf5::open_dataset(file_, "/token_types", Type::int8, 4, bytes_, where_);
             hdf5::read_attribute(types.id, "chunk_size", Type::int64, &h_.type_chunk, 1, where_ + ", /token_types");

@@ -408,12 +408,19 @@ void AnalysisWriter::write_token_types(std::int64_t s, std::int64_t site, std::s
     impl_->flush();
 }
 
-void AnalysisWriter::write_parameters(std::int64_t site, std::span<const double> offset,
-                                      std::span<const double> distance_bias) {
-    const auto heads = static_cast<std::int64_t>(offset.size());
-    impl_->write("/parameters/offset", Type::float64, {site, 0}, {1, heads}, offset.data(), offset.size());
-    impl_->write("/parameters/distance_bias", Type::float64, {site, 0, 0}, {1, heads, impl_->header.bias_window},
-                 distance_bias.data(), distance_bias.size());
+void AnalysisWriter::write_parameters(std::int64_t site, std::span<const float> offset, std::span<const float> slope,
+                                      std::span<const float> distance_bias) {
+    const auto by_head = [&](const char* path, std::span<const float> values) {
+        const auto heads = static_cast<std::int64_t>(values.size());
+        if (heads > 0) impl_->write(path, Type::float32, {site, 0}, {1, heads}, values.data(), values.size());
+    };
+    by_head("/parameters/offset", offset);
+    by_head("/parameters/slope", slope);
+    if (const std::int64_t window = impl_->header.bias_window; window > 0 && !distance_bias.empty()) {
+        const std::int64_t heads = static_cast<std::int64_t>(distance_bias.size()) / window;
+        impl_->write("/parameters/distance_bias", Type::float32, {site, 0, 0}, {1, heads, window}, distance_bias.data(),
+                     distance_bias.size());
+    }
     impl_->flush();
 }
 

@@ -61,8 +61,10 @@ public:
     /// Of mixers that have them: types [heads, chunks]; fraction [heads] is the share of softmax chunks.
     void write_token_types(std::int64_t s, std::int64_t site, std::span<const std::int8_t> types,
                            std::span<const double> fraction, std::int64_t heads);
-    /// offset [heads], distance_bias [heads, W].
-    void write_parameters(std::int64_t site, std::span<const double> offset, std::span<const double> distance_bias);
+    /// offset [heads], slope [heads], distance_bias [heads, W] from the header's bias_first on: each as the file has
+    /// room for it, or empty.
+    void write_parameters(std::int64_t site, std::span<const float> offset, std::span<const float> slope,
+                          std::span<const float> distance_bias);
     /// What each branch's output is multiplied by, at the softmax branch's site: [heads, length, 2], linear first.
     void write_branch_weights(std::int64_t s, std::int64_t site, std::span<const float> weights);
     /// As write_site, of a site with an implicit matrix, whose type and matrix are written before.

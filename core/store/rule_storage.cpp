@@ -29,18 +29,28 @@ constexpr Number numbers[] = {{"scale", &ScoreRule::scale}, {"soft_cap", &ScoreR
 struct Integer {
     const char* name;
     std::int64_t ScoreRule::*member;
+    bool may_lack = false;  ///< a file may: it is then what a rule begins with
 };
 constexpr Integer integers[] = {
-    {"query_offset", &ScoreRule::query_offset}, {"window_left", &ScoreRule::window_left},
-    {"window_right", &ScoreRule::window_right}, {"first_keys", &ScoreRule::first_keys},
+    {"query_offset", &ScoreRule::query_offset},
+    {"window_left", &ScoreRule::window_left},
+    {"window_right", &ScoreRule::window_right},
+    {"first_keys", &ScoreRule::first_keys},
     {"bias_origin", &ScoreRule::bias_origin},
+    // Older files have none of these:
+    {"window_segment", &ScoreRule::window_segment, true},
+    {"far_distance", &ScoreRule::far_distance, true},
+    {"near_begin", &ScoreRule::near_begin, true},
 };
 
 struct PerHead {
     const char* name;
     std::vector<float> ScoreRule::*member;
+    bool always = true;  ///< false: older files lack it
 };
-constexpr PerHead per_head[] = {{"slopes", &ScoreRule::slopes}, {"sink_logits", &ScoreRule::sink_logits}};
+constexpr PerHead per_head[] = {{"slopes", &ScoreRule::slopes},
+                                {"sink_logits", &ScoreRule::sink_logits},
+                                {"offsets", &ScoreRule::offsets, false}};
 
 /// Lengths of the one batch row; -1 where the rule has none.
 struct Length {
@@ -56,6 +66,10 @@ std::string text(kernels::Normaliser normaliser) {
 }
 std::string text(kernels::BeyondTable beyond) {
     return beyond == kernels::BeyondTable::zero ? "zero" : "clamp";
+}
+
+std::string text(kernels::OffsetForm form) {
+    return form == kernels::OffsetForm::constant ? "constant" : "per_length";
 }
 
 /// Whether a query sees the keys of its own block.
@@ -116,6 +130,7 @@ void create_rule(hid_t group, std::int64_t heads, const std::string& where) {
     hdf5::write_attribute(group, "inside_chunk", inside_chunk(neutral), where, rule_text_room);
     hdf5::write_attribute(group, "normaliser", text(neutral.normaliser), where, rule_text_room);
     hdf5::write_attribute(group, "beyond_table", text(neutral.beyond_table), where, rule_text_room);
+    hdf5::write_attribute(group, "offset_form", text(neutral.offset_form), where, rule_text_room);
 }
 
 void write_rule(hid_t group, const ScoreRule& rule, std::int64_t heads, const std::string& where) {
@@ -139,6 +154,7 @@ void write_rule(hid_t group, const ScoreRule& rule, std::int64_t heads, const st
     hdf5::overwrite_attribute(group, "inside_chunk", inside_chunk(rule), rule_text_room, where);
     hdf5::overwrite_attribute(group, "normaliser", text(rule.normaliser), rule_text_room, where);
     hdf5::overwrite_attribute(group, "beyond_table", text(rule.beyond_table), rule_text_room, where);
+    hdf5::overwrite_attribute(group, "offset_form", text(rule.offset_form), rule_text_room, where);
 
     if (!rule.distance_bias.empty()) {
         ScaleSpec scale{"relative_position", rule.bias_length, "key position - query position", {}, "token"};
@@ -171,12 +187,17 @@ ScoreRule read_rule(hid_t file, const std::string& path, std::int64_t heads, std
         }
         return value;
     };
-    for (const Integer& n : integers) rule.*n.member = position(n.name);
+    for (const Integer& n : integers) {
+        if (!n.may_lack || H5Aexists(group, n.name) > 0) rule.*n.member = position(n.name);
+    }
+    if (rule.window_segment < 1)
+        throw refusal(at, "expected a window_segment of 1 or more", "found " + std::to_string(rule.window_segment));
     for (const Length& n : lengths) {
         const std::int64_t value = position(n.name);
         if (value >= 0) rule.*n.member = {value};
     }
     for (const PerHead& n : per_head) {
+        if (!n.always && H5Aexists(group, n.name) <= 0) continue;
         std::vector<float> values(static_cast<std::size_t>(heads));
         hdf5::read_attribute(group, n.name, Type::float32, values.data(), values.size(), at);
         const auto absent = std::count_if(values.begin(), values.end(), [](float value) { return std::isnan(value); });
@@ -207,6 +228,14 @@ ScoreRule read_rule(hid_t file, const std::string& path, std::int64_t heads, std
         rule.beyond_table = kernels::BeyondTable::zero;
     else if (beyond != text(kernels::BeyondTable::clamp))
         throw refusal(at, "expected beyond_table zero or clamp", "found " + escaped(beyond));
+
+    if (H5Aexists(group, "offset_form") > 0) {
+        const std::string form = hdf5::read_text_attribute(group, "offset_form", at);
+        if (form == text(kernels::OffsetForm::constant))
+            rule.offset_form = kernels::OffsetForm::constant;
+        else if (form != text(kernels::OffsetForm::per_length))
+            throw refusal(at, "expected offset_form per_length or constant", "found " + escaped(form));
+    }
 
     const auto table = [&](const char* name, Type type) {
         auto opened = hdf5::open_dataset(file, path + "/" + name, type, 2, file_bytes, where);

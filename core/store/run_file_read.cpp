@@ -111,6 +111,7 @@ private:
         }
         for (const SiteNumber& column : site_numbers()) {
             const std::string path = std::string("/sites/") + column.name;
+            if (column.late && !hdf5::exists(file_, path)) continue;
             const auto values = numbers<std::int32_t>(path, Type::int32, {count});
             for (std::size_t i = 0; i < values.size(); ++i) {
                 if (values[i] < 0 || values[i] > kMostHeads) {

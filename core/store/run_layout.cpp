@@ -101,7 +101,8 @@ const std::vector<SiteNumber>& site_numbers() {
         {"key_size", &Site::key_size, "size of a head's keys"},
         {"value_size", &Site::value_size, "size of a head's values"},
         {"causal", &Site::causal, "1: a query sees no later key"},
-        {"has_matrix", &Site::has_matrix, "0: no attention matrix, all values absent"}};
+        {"has_matrix", &Site::has_matrix, "0: no attention matrix, all values absent"},
+        {"has_implicit", &Site::has_implicit, "1: a recurrent layer's signed matrix, which has some indicators", true}};
     return numbers;
 }
 

@@ -67,6 +67,7 @@ struct SiteNumber {
     const char* name;
     std::variant<std::int32_t Site::*, bool Site::*> member;
     const char* long_name;
+    bool late = false;  ///< older files lack it: it is 0 there
 };
 const std::vector<SiteNumber>& site_numbers();
 

@@ -222,10 +222,20 @@ private:
                 std::string("what a token's output of each branch is multiplied by") + per_head);
         }
         if (header_.bias_window > 0) {
-            scale("/distance", header_.bias_window, "distance between query and key", {}, "token");
-            add("/parameters/offset", Type::float64, {"/site", "/head"}, "", "offset of elastic softmax");
-            add("/parameters/distance_bias", Type::float64, {"/site", "/head", "/distance"}, "",
-                "learned bias of the score by distance");
+            std::vector<double> distances;
+            for (std::int64_t i = 0; i < header_.bias_window; ++i)
+                distances.push_back(static_cast<double>(header_.bias_first + i));
+            scale("/distance", header_.bias_window, "query's position less the key's", std::move(distances), "token");
+            add("/parameters/distance_bias", Type::float32, {"/site", "/head", "/distance"}, "",
+                std::string("what is added to a score at that distance") + per_head);
+        }
+        if (header_.has_slopes) {
+            add("/parameters/slope", Type::float32, {"/site", "/head"}, "",
+                std::string("what a score loses with each token of distance") + per_head);
+        }
+        if (header_.has_offsets) {
+            add("/parameters/offset", Type::float32, {"/site", "/head"}, "",
+                std::string("offset of the elastic normaliser") + per_head);
         }
     }
 

@@ -122,7 +122,7 @@ figures::FigureData probe_radars(const LiveRun& record, std::size_t probe, std::
         figures::Radar radar;
         radar.spokes.assign(kSymbols.begin(), kSymbols.end());
         const Site& site = record.started->sites[static_cast<std::size_t>(s)];
-        if (!site.has_matrix) radar.nothing = "no attention matrix";
+        if (!site.has_matrix && !site.has_implicit) radar.nothing = "no attention matrix";
         figures::Radar::Series series{"", {}, 0, {}};
         for (std::size_t k = 0; k < kSpokes; ++k) {
             double value = probe_value(*record.probes.at(probe), sites, heads, kNames[k], s, chosen);

@@ -67,7 +67,7 @@ public:
         const Sequence& s = *sequence_;
         ColumnTotals totals(request_ != nullptr ? heads_ : 0, s.query_end, s.key_begin, s.key_end,
                             std::min(thumbnail_size(), s.queries), std::min(thumbnail_size(), s.keys),
-                            !traits_of(input_.rule->normaliser).is_signed());
+                            traits_of(input_.rule->normaliser).is_bounded());
         second_pass(b, results, totals);
         if (request_ == nullptr) return;
         summarise(s, *request_, results, totals, minimum_.data(), b, *out_);

@@ -14,6 +14,7 @@
 #include "kernels/cpu/workspace.h"
 #include "kernels/normaliser.h"
 #include "kernels/parallel.h"
+#include "kernels/score_rule.h"
 
 namespace headscope::kernels::cpu {
 namespace {
@@ -72,7 +73,7 @@ public:
             });
             check_cancelled(input_.cancel);
         };
-        if (traits_of(input_.rule->normaliser).row_mean == RowMean::slopes) {
+        if (traits_of(input_.rule->normaliser).two_runs()) {
             sums_.resize(static_cast<std::size_t>(parts_ * rows()));
             for_pieces();
             take_means();
@@ -131,17 +132,41 @@ private:
 
     /// From the sums of all parts, added up in their order.
     void take_means() {
+        const bool kept = traits_of(input_.rule->normaliser).row_mean == RowMean::kept;
         means_.resize(static_cast<std::size_t>(rows()));
+        std::vector<double> by_row(kept ? means_.size() : 0);
         for (std::size_t row = 0; row < means_.size(); ++row) {
             SlopeSums all;
             for (std::int64_t part = 0; part < parts_; ++part) {
                 const SlopeSums& one = sums_[row + static_cast<std::size_t>(part * rows())];
                 all.products += one.products;
-                all.slopes += one.slopes;
+                all.others += one.others;
             }
-            means_[row] = all.slopes > 0.0 ? static_cast<float>(all.products / all.slopes) : 0.0F;
+            if (kept) {
+                means_[row] = static_cast<float>(all.products);
+                by_row[row] = all.others;
+            } else {
+                means_[row] = all.others > 0.0 ? static_cast<float>(all.products / all.others) : 0.0F;
+            }
         }
+        if (gradients_.offsets != nullptr) add_offsets(by_row);
         sums_ = {};
+    }
+
+    /// by_row [batch, heads, queries]: d loss / d what is added to a row's weights.
+    void add_offsets(const std::vector<double>& by_row) const {
+        const TensorView& q = input_.query;
+        std::vector<double> sums(static_cast<std::size_t>(q.heads), 0.0);
+        for (std::int64_t b = 0; b < q.batch; ++b) {
+            const SequenceBounds bounds = sequence_bounds(*input_.rule, b, q.length, input_.key.length);
+            for (std::int64_t i = 0; i < q.length; ++i) {
+                const double factor = offset_factor(*input_.rule, bounds, i);
+                for (std::int64_t h = 0; h < q.heads; ++h)
+                    sums[static_cast<std::size_t>(h)] +=
+                        factor * by_row[static_cast<std::size_t>((b * q.heads + h) * q.length + i)];
+            }
+        }
+        for (std::size_t h = 0; h < sums.size(); ++h) gradients_.offsets[h] = static_cast<float>(sums[h]);
     }
 
     void add_sinks() const {

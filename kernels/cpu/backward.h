@@ -25,9 +25,10 @@ struct HeadTarget {
     std::int64_t head_stride = 0, row_stride = 0;
 };
 
-/// Of one row: sum of slope dA and sum of slope, over keys.
+/// Of one row, over keys: sum of slope dA, and of slope; of RowMean::kept, over weights above 0, sum of slope dA, and
+/// of dA.
 struct SlopeSums {
-    double products = 0.0, slopes = 0.0;
+    double products = 0.0, others = 0.0;
 };
 
 struct BackwardTask {
@@ -36,8 +37,8 @@ struct BackwardTask {
     std::int64_t key_first = 0, key_last = 0;  ///< key_first a multiple of kBackwardKeys
     HeadMatrix output, output_gradient;
     const float *shift = nullptr, *factor = nullptr;  ///< [heads, queries] of this sequence
-    /// RowMean::slopes takes two runs: the first adds these up and writes nothing else, the second is given their
-    /// quotients. [heads, queries] of this sequence; the sums are of this task's keys (and, with the first keys, of the
+    /// NormaliserTraits::two_runs: the first adds these up and writes nothing else, the second is given the means that
+    /// they make. [heads, queries] of this sequence; the sums are of this task's keys (and, with the first keys, of the
     /// sink logit).
     SlopeSums* sums = nullptr;
     const float* means = nullptr;
@@ -60,6 +61,12 @@ template <>
 void backward_pass<Normaliser::sparsemax>(const BackwardTask& task);
 template <>
 void backward_pass<Normaliser::taylor>(const BackwardTask& task);
+template <>
+void backward_pass<Normaliser::elastic>(const BackwardTask& task);
+template <>
+void backward_pass<Normaliser::entmax>(const BackwardTask& task);
+template <>
+void backward_pass<Normaliser::sigmoid>(const BackwardTask& task);
 
 /// to (+)= from, [rows, size] of one head, float32 `from` with rows side by side.
 struct AddPartsTask {

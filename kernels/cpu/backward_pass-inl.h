@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Included once per SIMD target. The backward pass of attention for any normaliser whose weights are a function of the
-// score and the row's two constants: dS = N::Slope (dA - mean), the mean as RowMean says (kernels/normaliser.h).
+// score and what the row has: dS = slope (dA - mean), slope and mean as RowMean says (kernels/normaliser.h).
 //
 // Tiles of kBackwardRows queries by kBackwardKeys keys of one head: S and dA (two products over the sizes of keys and
 // values), A and dS by element, then dQ += dS K, dV += A^T dO, dK += dS^T Q.
@@ -145,6 +145,8 @@ private:
         if (task_.sums == nullptr) {
             if constexpr (N::kTraits.row_mean == RowMean::output)
                 SumRows(h);
+            else if constexpr (N::kTraits.row_mean == RowMean::zero)
+                SetZero(row_sums_, queries_);
             else
                 for (std::int64_t i = 0; i < queries_; ++i)
                     row_sums_[i] = i < s_.query_end ? task_.means[h * s_.queries + i] : 0.0f;
@@ -165,11 +167,9 @@ private:
         const V t = hn::Set(d, s_.sink_logits[h]);
         double gradient = 0.0;
         for (std::int64_t i = 0; i < s_.query_end; ++i) {
-            const V shift = hn::Set(d, task_.shift[h * s_.queries + i]);
-            const V factor = hn::Set(d, task_.factor[h * s_.queries + i]);
-            const double slope = double{hn::GetLane(N::Slope(d, t, N::Weight(d, t, shift, factor), factor))};
+            const double slope = double{hn::GetLane(N::WithSlope(d, t, Row(h, i)).slope)};
             if (task_.sums != nullptr)
-                task_.sums[h * s_.queries + i].slopes += slope;
+                task_.sums[h * s_.queries + i].others += slope;
             else
                 gradient -= slope * double{row_sums_[i]};
         }
@@ -252,13 +252,14 @@ private:
         float* slopes = slopes_ + row * kBackwardKeys;
         if (columns.end > columns.begin) {
             Products(s_, h, key, columns, row, count, weights, slopes);
-            if constexpr (N::kTraits.row_mean == RowMean::slopes) {
+            if constexpr (N::kTraits.two_runs()) {
                 if (task_.sums != nullptr) {
                     for (int r = 0; r < count; ++r) AddSlopes(h, i + r, columns, weights, slopes, r);
                     return;
                 }
             }
-            for (int r = 0; r < count; ++r) Weigh(h, i + r, key, columns, weights, slopes, r);
+            for (int r = 0; r < count; ++r) Weigh(h, i + r, columns, weights, slopes, r);
+            if (task_.relative != nullptr) AddDistances(h, i, count, key, columns, slopes);
             if (task_.blocks != nullptr) AddBlocks(h, i, count, key, columns, slopes, /*visible=*/true);
         }
         for (int r = 0; r < kRows; ++r) {
@@ -334,12 +335,12 @@ private:
             Products(open, h, key, columns, row, count, weights_, slopes_);
             for (int r = 0; r < count; ++r) {
                 const std::int64_t at = h * s_.queries + first_row + row + r;
-                const V shift = hn::Set(d, task_.shift[at]), factor = hn::Set(d, task_.factor[at]);
+                const RowVectors constants = Row(h, first_row + row + r);
                 const V most = hn::Set(d, task_.shift[at] + 127.0f), mean = hn::Set(d, row_sums_[first_row + row + r]);
                 for (std::int64_t c = columns.begin; c < columns.end; c += lanes) {
                     const V t = hn::Min(hn::Load(d, weights_ + r * kBackwardKeys + c), most);
                     float* slope = slopes_ + r * kBackwardKeys + c;
-                    const V p = N::Weight(d, t, shift, factor);
+                    const V p = N::Weight(d, t, constants);
                     hn::Store(hn::Mul(p, hn::Sub(hn::Load(d, slope), mean)), d, slope);
                 }
             }
@@ -350,44 +351,73 @@ private:
     void AddSlopes(std::int64_t h, std::int64_t i, const Columns& columns, const float* scores, const float* products,
                    int r) {
         const F32 d;
-        const V shift = hn::Set(d, task_.shift[h * s_.queries + i]);
-        const V factor = hn::Set(d, task_.factor[h * s_.queries + i]);
-        V sum = hn::Zero(d), slopes = hn::Zero(d);
+        const RowVectors constants = Row(h, i);
+        V sum = hn::Zero(d), others = hn::Zero(d);
         for (std::int64_t c = columns.begin; c < columns.end; c += static_cast<std::int64_t>(hn::Lanes(d))) {
-            const V t = hn::Load(d, scores + r * kBackwardKeys + c);
-            const V slope = N::Slope(d, t, N::Weight(d, t, shift, factor), factor);
-            sum = hn::MulAdd(slope, hn::Load(d, products + r * kBackwardKeys + c), sum);
-            slopes = hn::Add(slopes, slope);
+            const WeightAndSlope found = N::WithSlope(d, hn::Load(d, scores + r * kBackwardKeys + c), constants);
+            const V product = Counted(d, found, hn::Load(d, products + r * kBackwardKeys + c));
+            sum = hn::MulAdd(found.slope, product, sum);
+            others = hn::Add(others, N::kTraits.row_mean == RowMean::kept ? product : found.slope);
         }
         SlopeSums& row = task_.sums[h * s_.queries + i];
         row.products += double{Sum(d, sum)};
-        row.slopes += double{Sum(d, slopes)};
+        row.others += double{Sum(d, others)};
     }
 
-    void Weigh(std::int64_t h, std::int64_t i, std::int64_t key, const Columns& columns, float* weights, float* slopes,
-               int r) {
+    RowVectors Row(std::int64_t h, std::int64_t i) const {
+        return RowAt<N>(F32(), task_.shift, task_.factor, s_.offsets, h * s_.queries + i);
+    }
+
+    /// dA as RowMean has it.
+    static HWY_INLINE V Counted(F32 d, const WeightAndSlope& found, V product) {
+        if constexpr (N::kTraits.row_mean != RowMean::kept) return product;
+        return hn::IfThenElseZero(hn::Gt(found.weight, hn::Zero(d)), product);
+    }
+
+    /// Adds dS of rows i .. i + count - 1 to the sums by distance, where a bias has a say: rows of the group upon each
+    /// other in float32, each one column to the left of the row before, then all of it to the sums.
+    void AddDistances(std::int64_t h, std::int64_t i, int count, std::int64_t key, const Columns& columns,
+                      const float* slopes) {
         const F32 d;
         const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-        const V shift = hn::Set(d, task_.shift[h * s_.queries + i]);
-        const V factor = hn::Set(d, task_.factor[h * s_.queries + i]), mean = hn::Set(d, row_sums_[i]);
+        // Columns of the last row's distances: row r begins count - 1 - r before the end of the shorter ones.
+        const std::int64_t zero = key - (i + count - 1 + s_.query_offset) + s_.relative_zero + columns.begin;
+        const std::int64_t width = columns.end - columns.begin, all = width + count - 1;
+        const std::int64_t begin = HWY_MAX(std::int64_t{0}, s_.relative_begin - zero);
+        const std::int64_t end = HWY_MIN(all, s_.relative_end - zero);
+        if (begin >= end) return;
+        HWY_ALIGN float sums[kBackwardKeys + kMostRows];
+        SetZero(sums, all);
+        for (int r = 0; r < count; ++r) {
+            const float* slope = slopes + r * kBackwardKeys + columns.begin;
+            float* to = sums + count - 1 - r;
+            for (std::int64_t c = 0; c < width; c += lanes)
+                hn::StoreU(hn::Add(hn::LoadU(d, to + c), hn::LoadU(d, slope + c)), d, to + c);
+        }
+        double* by_distance = task_.relative + h * s_.relative_length + zero;
+        for (std::int64_t x = begin; x < end; ++x) by_distance[x] += double{sums[x]};
+    }
+
+    void Weigh(std::int64_t h, std::int64_t i, const Columns& columns, float* weights, float* slopes, int r) {
+        const F32 d;
+        const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+        const RowVectors constants = Row(h, i);
+        const V mean = hn::Set(d, row_sums_[i]);
         float* HWY_RESTRICT weight = weights + r * kBackwardKeys;
         float* HWY_RESTRICT slope = slopes + r * kBackwardKeys;
         const V one = hn::Set(d, 1.0f), inverse_cap = hn::Set(d, s_.soft_cap != 0.0f ? 1.0f / s_.soft_cap : 0.0f);
         for (std::int64_t c = columns.begin; c < columns.end; c += lanes) {
             const V t = hn::Load(d, weight + c);
-            const V p = N::Weight(d, t, shift, factor);
-            V ds = hn::Mul(N::Slope(d, t, p, factor), hn::Sub(hn::Load(d, slope + c), mean));
+            const WeightAndSlope found = N::WithSlope(d, t, constants);
+            V ds = hn::Mul(found.slope, hn::Sub(Counted(d, found, hn::Load(d, slope + c)), mean));
             if (s_.soft_cap != 0.0f) {
                 // A masked score is far below the cap: its share is cut to -1, and 1 - 1 leaves nothing.
                 const V share = hn::Max(hn::Neg(one), hn::Min(one, hn::Mul(t, inverse_cap)));
                 ds = hn::Mul(ds, hn::NegMulAdd(share, share, one));
             }
-            hn::Store(p, d, weight + c);
+            hn::Store(found.weight, d, weight + c);
             hn::Store(ds, d, slope + c);
         }
-        if (task_.relative == nullptr) return;
-        double* by_distance = task_.relative + h * s_.relative_length + key - (i + s_.query_offset) + s_.relative_zero;
-        for (std::int64_t c = columns.begin; c < columns.end; ++c) by_distance[c] += double{slope[c]};
     }
 
     const BackwardTask& task_;

@@ -34,15 +34,38 @@ HWY_INLINE V PowerOfTwo(F32 d, V u) {
     return hn::BitCast(d, hn::Add(hn::BitCast(di, p), exponent));
 }
 
-HWY_INLINE V Sigmoid(F32 d, V x) {
-    const V e = PowerOfTwo(d, hn::Mul(hn::Neg(hn::Abs(x)), hn::Set(d, static_cast<float>(kLog2E))));
+/// 1 / (1 + 2^-t); exactly 0 for t <= -127.
+HWY_INLINE V SigmoidOfPower(F32 d, V t) {
+    const V e = PowerOfTwo(d, hn::Neg(hn::Abs(t)));
     const V one = hn::Set(d, 1.0f);
-    return hn::Div(hn::IfThenElse(hn::Lt(x, hn::Zero(d)), e, one), hn::Add(one, e));
+    return hn::Div(hn::IfThenElse(hn::Lt(t, hn::Zero(d)), e, one), hn::Add(one, e));
+}
+
+HWY_INLINE V Sigmoid(F32 d, V x) {
+    return SigmoidOfPower(d, hn::Mul(x, hn::Set(d, static_cast<float>(kLog2E))));
 }
 
 HWY_INLINE float Sum(F32 d, V v) {
     return hn::GetLane(hn::SumOfLanes(d, v));
 }
+
+/// What turns the scores of a row into weights: its two constants (RowConstants), and the elastic normaliser's offset.
+struct RowVectors {
+    V shift, factor, offset;
+};
+
+/// The row at `at` of arrays of all three; `offset` is read for normalisers that have such.
+template <class N>
+HWY_INLINE RowVectors RowAt(F32 d, const float* shift, const float* factor, const float* offset, std::int64_t at) {
+    RowVectors row{hn::Set(d, shift[at]), hn::Set(d, factor[at]), hn::Zero(d)};
+    if constexpr (N::kTraits.takes_offsets()) row.offset = hn::Set(d, offset[at]);
+    return row;
+}
+
+/// A weight, and the slope that RowMean (kernels/normaliser.h) speaks of.
+struct WeightAndSlope {
+    V weight, slope;
+};
 
 /// Lanes that are not the mark of a masked pair; NaN scores count as allowed, so that they show.
 HWY_INLINE hn::Mask<F32> Allowed(F32 d, V t) {

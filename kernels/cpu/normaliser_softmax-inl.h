@@ -5,10 +5,10 @@
 // ln 2.
 //   Add, Finish        sums of a tile, and a row's constants from them (Sweep::online and sums)
 //   Search             a row's constants from all its scores (Sweep::panel)
-//   Weight(d, t, a, b) the weight of a score from the row's two constants
-//   Slope(d, t, w, b)  for the backward pass, w = Weight(d, t, a, b): what RowMean says of it
-//   OfConstant(d, s, c) the weight from a score in base e and Statistics::row_constant (maps); Taylor weights have
-//                      their own, from three constants
+//   Weight(d, t, row)  the weight of a score from what the row has
+//   WithSlope          for the backward pass: the same, and what RowMean says of its slope
+//   OfConstant(d, s, c, offset) the weight from a score in base e and Statistics::row_constant (maps); Taylor weights
+//                      have their own, from three constants
 //   MayVanish          a cheap test: false if the weight of that score is certainly above 2^-126
 //   kEntropyOnline     the first pass gives entropy, squares and mass; otherwise the second takes them from the weights
 //   SetWeights         signed ones: the second pass writes weights over its tiles of scores before it calls Weight,
@@ -31,15 +31,18 @@ struct Softmax {
     static constexpr NormaliserTraits kTraits = traits_of(Normaliser::softmax);
     static constexpr bool kEntropyOnline = true;
 
-    static HWY_INLINE V Weight(F32 d, V t, V shift, V factor) {
-        return hn::Mul(PowerOfTwo(d, hn::Sub(t, shift)), factor);
+    static HWY_INLINE V Weight(F32 d, V t, const RowVectors& row) {
+        return hn::Mul(PowerOfTwo(d, hn::Sub(t, row.shift)), row.factor);
     }
 
-    static HWY_INLINE V Slope(F32, V, V weight, V) { return weight; }
+    static HWY_INLINE WeightAndSlope WithSlope(F32 d, V t, const RowVectors& row) {
+        const V weight = Weight(d, t, row);
+        return {weight, weight};
+    }
 
     /// No weight exceeds 1: what rounding adds is cut off. A score that is no number stays none, though neither
     /// minimum nor exponential would keep it.
-    static HWY_INLINE V OfConstant(F32 d, V s, V constant) {
+    static HWY_INLINE V OfConstant(F32 d, V s, V constant, V) {
         const V x = hn::Sub(s, constant);
         return hn::IfThenElse(hn::Eq(x, x), hn::Exp(d, hn::Min(x, hn::Zero(d))), x);
     }
@@ -52,8 +55,8 @@ struct Softmax {
     }
 
     /// Adds the scores [begin, end) of a row whose maximum so far is `maximum`: with u = t - maximum the sums
-    /// Z = sum 2^u, T = sum u 2^u, F = sum 4^u, and the squared deviations of t from `mean`.
-    template <bool kMaskedTile, bool kStatistics>
+    /// Z = sum 2^u and, with kEntropy, T = sum u 2^u and F = sum 4^u; and the squared deviations of t from `mean`.
+    template <bool kMaskedTile, bool kStatistics, bool kEntropy = kStatistics>
     static HWY_INLINE TileSums Add(const float* HWY_RESTRICT t, std::int64_t begin, std::int64_t end, float maximum,
                                    float mean) {
         const F32 d;
@@ -66,9 +69,11 @@ struct Softmax {
             const V u = hn::Max(hn::Set(d, -127.0f), hn::Sub(x, shift));
             const V p = PowerOfTwo(d, u);
             z[set] = hn::Add(z[set], p);
-            if constexpr (kStatistics) {
+            if constexpr (kEntropy) {
                 ut[set] = hn::MulAdd(u, p, ut[set]);
                 f[set] = hn::MulAdd(p, p, f[set]);
+            }
+            if constexpr (kStatistics) {
                 V w = hn::Sub(x, center);
                 if constexpr (kMaskedTile) w = hn::IfThenElseZero(Allowed(d, x), w);
                 m2[set] = hn::MulAdd(w, w, m2[set]);
@@ -80,9 +85,11 @@ struct Softmax {
         }
         TileSums sums;
         sums.z = Sum(d, hn::Add(z[0], z[1]));
-        if constexpr (kStatistics) {
+        if constexpr (kEntropy) {
             sums.t = Sum(d, hn::Add(ut[0], ut[1]));
             sums.f = Sum(d, hn::Add(f[0], f[1]));
+        }
+        if constexpr (kStatistics) {
             sums.squared_deviations = Sum(d, hn::Add(m2[0], m2[1]));
         }
         return sums;

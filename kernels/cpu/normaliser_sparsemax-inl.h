@@ -18,17 +18,18 @@ struct Sparsemax {
     static constexpr NormaliserTraits kTraits = traits_of(Normaliser::sparsemax);
     static constexpr bool kEntropyOnline = false;
 
-    static HWY_INLINE V Weight(F32 d, V t, V shift, V threshold) {
-        const V excess = hn::Sub(hn::Sub(t, shift), threshold);
+    static HWY_INLINE V Weight(F32 d, V t, const RowVectors& row) {
+        const V excess = hn::Sub(hn::Sub(t, row.shift), row.factor);
         return hn::Mul(hn::Max(hn::Zero(d), excess), hn::Set(d, static_cast<float>(kLn2)));
     }
 
-    /// 1 on the support.
-    static HWY_INLINE V Slope(F32 d, V, V weight, V) {
-        return hn::IfThenElseZero(hn::Gt(weight, hn::Zero(d)), hn::Set(d, 1.0f));
+    /// The slope is 1 on the support.
+    static HWY_INLINE WeightAndSlope WithSlope(F32 d, V t, const RowVectors& row) {
+        const V weight = Weight(d, t, row);
+        return {weight, hn::IfThenElseZero(hn::Gt(weight, hn::Zero(d)), hn::Set(d, 1.0f))};
     }
 
-    static HWY_INLINE V OfConstant(F32 d, V s, V constant) {
+    static HWY_INLINE V OfConstant(F32 d, V s, V constant, V) {
         const V x = hn::Sub(s, constant);
         return hn::IfThenElse(hn::Eq(x, x), hn::Max(x, hn::Zero(d)), x);
     }
@@ -41,7 +42,7 @@ struct Sparsemax {
     /// maximum, Newton's steps; each drops scores out of the support, and none come back, so it ends.
     static HWY_INLINE RowResult Search(const float* HWY_RESTRICT t, std::int64_t n, float maximum, std::int64_t pairs,
                                        const float* sink_logit) {
-        if (pairs == 0) return finish_sparsemax(maximum, 0.0, nullptr, 0);
+        if (pairs == 0) return finish_threshold(maximum, 0.0, 0.0, 0);
         if (sink_logit != nullptr && *sink_logit > maximum) maximum = *sink_logit;
         const double sink = sink_logit != nullptr ? double{*sink_logit} - double{maximum} : 0.0;
         const double* sink_of_row = sink_logit != nullptr ? &sink : nullptr;
@@ -51,7 +52,8 @@ struct Sparsemax {
             const double sum = SumAbove(t, n, maximum, static_cast<float>(threshold), &count);
             const double next = sparsemax_step(sum, count, threshold, sink_of_row);
             if (!(static_cast<float>(next) > static_cast<float>(threshold))) {
-                return finish_sparsemax(maximum, next, sink_of_row, pairs);
+                const double share = sink_of_row != nullptr ? kLn2 * HWY_MAX(sink - next, 0.0) : 0.0;
+                return finish_threshold(maximum, next, share, pairs);
             }
             threshold = next;
         }

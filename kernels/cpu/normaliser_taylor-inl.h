@@ -20,16 +20,16 @@ struct TaylorOf {
     static constexpr NormaliserTraits kTraits = traits_of(kNormaliser);
     static constexpr bool kEntropyOnline = false;
 
-    static HWY_INLINE V Weight(F32 d, V t, V, V factor) {
+    static HWY_INLINE V Weight(F32 d, V t, const RowVectors& row) {
         if constexpr (kTraits.is_signed()) return t;
         const V sum = hn::MulAdd(hn::MulAdd(t, hn::Set(d, kSecond), hn::Set(d, kFirst)), t, hn::Set(d, 1.0f));
-        return hn::IfThenElseZero(Allowed(d, t), hn::Mul(sum, factor));
+        return hn::IfThenElseZero(Allowed(d, t), hn::Mul(sum, row.factor));
     }
 
     /// The derivative of 1 + s + s^2 / 2, over the denominator.
-    static HWY_INLINE V Slope(F32 d, V t, V, V factor) {
+    static HWY_INLINE WeightAndSlope WithSlope(F32 d, V t, const RowVectors& row) {
         const V slope = hn::MulAdd(t, hn::Set(d, kFirst), hn::Set(d, 1.0f));
-        return hn::IfThenElseZero(Allowed(d, t), hn::Mul(slope, factor));
+        return {Weight(d, t, row), hn::IfThenElseZero(Allowed(d, t), hn::Mul(slope, row.factor))};
     }
 
     /// A = zeroth + first s + second t2 of a score in base e.

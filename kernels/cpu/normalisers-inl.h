@@ -7,6 +7,9 @@
 #define HEADSCOPE_KERNELS_CPU_NORMALISERS_INL_H
 #endif
 
+#include "kernels/cpu/normaliser_elastic-inl.h"
+#include "kernels/cpu/normaliser_entmax-inl.h"
+#include "kernels/cpu/normaliser_sigmoid-inl.h"
 #include "kernels/cpu/normaliser_softmax-inl.h"
 #include "kernels/cpu/normaliser_sparsemax-inl.h"
 #include "kernels/cpu/normaliser_taylor-inl.h"
@@ -30,6 +33,12 @@ HWY_INLINE void RunNormaliser(const Task& task) {
             return Pass<TaylorPerOrder>::Run(task);
         case Normaliser::taylor_diagonal_per_order:
             return Pass<TaylorDiagonalPerOrder>::Run(task);
+        case Normaliser::elastic:
+            return Pass<Elastic>::Run(task);
+        case Normaliser::entmax:
+            return Pass<Entmax>::Run(task);
+        case Normaliser::sigmoid:
+            return Pass<SigmoidWeights>::Run(task);
     }
 }
 

@@ -171,7 +171,8 @@ private:
         const int row = g * kRows, count = RowsOf(g);
         const float* shift = task_.constants.shift + RowOf(h, row);
         const float* factor = task_.constants.factor + RowOf(h, row);
-        WeighedTile tile{weights_, count, columns.begin, columns.end, shift, factor};
+        const float* offset = s_.offsets == nullptr ? nullptr : s_.offsets + RowOf(h, row);
+        WeighedTile tile{weights_, count, columns.begin, columns.end, shift, factor, offset};
         if (!Measures()) {
             WeighPlain<N>(tile);
             return;
@@ -213,8 +214,7 @@ private:
                 if (inside(column)) task_.local[n * task_.distance_count + x] += double{weights[column]};
             }
             const std::int64_t at = RowOf(h, row + r);
-            if (N::kTraits.is_signed() ||
-                HasZeros<N>(task_.constants.minimum[at], task_.constants.shift[at], task_.constants.factor[at])) {
+            if (N::kTraits.is_signed() || HasZeros<N>(task_.constants, s_.offsets, at)) {
                 sums.zeros += pairs[r] - CountNormal(weights, columns.begin, columns.end);
             }
             if (!N::kEntropyOnline || task_.query_distance != nullptr) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // O = softmax(S) V in one pass when nothing is measured: a row's output is rescaled whenever its maximum rises, as in
 // Milakov and Gimelshein 2018 (arXiv 1805.02867) and Rabe and Staats 2021 (arXiv 2112.05682). Taylor weights need no
-// maximum: their terms are summed as they are.
+// maximum: their terms are summed as they are; sigmoids have no sum.
 #include "kernels/cpu/row_results.h"
 #include "kernels/cpu/tasks.h"
 #include "kernels/cpu/visibility.h"
@@ -11,6 +11,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/cpu/elements-inl.h"
+#include "kernels/cpu/normaliser_sigmoid-inl.h"
 #include "kernels/cpu/normaliser_taylor-inl.h"
 #include "kernels/cpu/scores-inl.h"
 #include "kernels/cpu/values-inl.h"
@@ -57,10 +58,11 @@ HWY_INLINE float SumTerms(float* HWY_RESTRICT t, std::int64_t begin, std::int64_
     const F32 d;
     const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
     const V one = hn::Set(d, 1.0f);
+    const RowVectors row{one, one, hn::Zero(d)};
     V sum[2] = {hn::Zero(d), hn::Zero(d)};
     for (std::int64_t c = begin; c < end; c += 2 * lanes) {
-        const V left = Taylor::Weight(d, hn::Load(d, t + c), one, one);
-        const V right = Taylor::Weight(d, hn::Load(d, t + c + lanes), one, one);
+        const V left = Taylor::Weight(d, hn::Load(d, t + c), row);
+        const V right = Taylor::Weight(d, hn::Load(d, t + c + lanes), row);
         hn::Store(left, d, t + c);
         hn::Store(right, d, t + c + lanes);
         sum[0] = hn::Add(sum[0], left);
@@ -69,7 +71,14 @@ HWY_INLINE float SumTerms(float* HWY_RESTRICT t, std::int64_t begin, std::int64_
     return Sum(d, hn::Add(sum[0], sum[1]));
 }
 
-template <bool kTaylor>
+/// Scores to their sigmoids, in place.
+HWY_INLINE void TakeSigmoids(float* HWY_RESTRICT t, std::int64_t begin, std::int64_t end) {
+    const F32 d;
+    for (std::int64_t c = begin; c < end; c += static_cast<std::int64_t>(hn::Lanes(d)))
+        hn::Store(SigmoidOfPower(d, hn::Load(d, t + c)), d, t + c);
+}
+
+template <Terms kTerms>
 class PlainPass {
 public:
     explicit PlainPass(const PlainTask& task) : task_(task), s_(*task.sequence) {
@@ -123,7 +132,12 @@ private:
         for (int r = 0; r < count; ++r) {
             float* t = scores_ + r * kTileKeys;
             OnlineRow& state = rows_[row + r];
-            if constexpr (kTaylor) {
+            if constexpr (kTerms == Terms::sigmoid) {
+                state.pairs += pairs[r];
+                TakeSigmoids(t, columns.begin, columns.end);
+                continue;
+            }
+            if constexpr (kTerms == Terms::taylor) {
                 state.pairs += pairs[r];
                 state.z += double{SumTerms(t, columns.begin, columns.end)};
                 continue;
@@ -142,13 +156,20 @@ private:
         MultiplyValues(scores_, value_, columns.begin, columns.end, value_stride_, output);
     }
 
+    static RowResult Finish(const OnlineRow& row, const float* sink) {
+        if constexpr (kTerms == Terms::taylor) return finish_taylor(row, false);
+        if constexpr (kTerms == Terms::sigmoid) return finish_sigmoid(row);
+        return finish_softmax(row, sink);
+    }
+
     void WriteOutput() {
         const float* sink = s_.sink_logits == nullptr ? nullptr : s_.sink_logits + task_.head;
         const F32 d;
         for (int r = 0; r < task_.rows; ++r) {
             const std::int64_t i = task_.first_row + r;
-            const RowResult taylor = kTaylor ? finish_taylor(rows_[r], false) : RowResult{};
-            const V factor = hn::Set(d, kTaylor ? taylor.factor : output_factor(rows_[r], sink));
+            RowResult result;
+            if (kTerms != Terms::exponential || task_.shift != nullptr) result = Finish(rows_[r], sink);
+            const V factor = hn::Set(d, kTerms == Terms::exponential ? output_factor(rows_[r], sink) : result.factor);
             const float* from = output_ + r * value_stride_;
             const std::int64_t at = i * task_.output_stride;
             ForVectors(d, s_.value_size, [&](std::int64_t x, const auto& load, const auto& store) HWY_ATTR {
@@ -159,7 +180,6 @@ private:
                     store(scaled, task_.output + at + x);
             });
             if (task_.shift != nullptr) {
-                const RowResult result = kTaylor ? taylor : finish_softmax(rows_[r], sink);
                 task_.shift[i] = result.shift;
                 task_.factor[i] = result.factor;
             }
@@ -177,9 +197,11 @@ private:
 
 void Plain(const PlainTask& task) {
     if (task.normaliser == Normaliser::taylor)
-        PlainPass<true>(task).Run();
+        PlainPass<Terms::taylor>(task).Run();
+    else if (task.normaliser == Normaliser::sigmoid)
+        PlainPass<Terms::sigmoid>(task).Run();
     else
-        PlainPass<false>(task).Run();
+        PlainPass<Terms::exponential>(task).Run();
 }
 
 }  // namespace

@@ -58,6 +58,13 @@ RowResult finish_taylor(const OnlineRow& row, bool per_order) {
     return result;
 }
 
+RowResult finish_sigmoid(const OnlineRow& row) {
+    RowResult result;
+    result.factor = row.pairs > 0 ? 1.0F : 0.0F;
+    result.constant = row.pairs > 0 ? 0.0F : std::numeric_limits<float>::infinity();
+    return result;
+}
+
 double sparsemax_step(double sum, std::int64_t count, double threshold, const double* sink) {
     if (sink != nullptr && *sink > threshold) {
         sum += *sink;
@@ -68,7 +75,32 @@ double sparsemax_step(double sum, std::int64_t count, double threshold, const do
     return count > 0 ? std::max(threshold, (sum - kLog2E) / static_cast<double>(count)) : threshold;
 }
 
-RowResult finish_sparsemax(float maximum, double threshold, const double* sink, std::int64_t pairs) {
+EntmaxStep entmax_step(const EntmaxSums& sums, double sink) {
+    // In base e and halves: x = ln 2 / 2 (t - threshold), of which the squares must sum to 1.
+    constexpr double half = 0.5 * kLn2;
+    double count = static_cast<double>(sums.count), first = half * sums.sum, second = half * half * sums.squares;
+    double least = half * double{sums.least};
+    if (sink > 0.0) {
+        const double x = half * sink;
+        count += 1.0;
+        first += x;
+        second += x * x;
+        least = std::min(least, x);
+    }
+    if (std::isnan(first)) return {first, true};  // such a row has no threshold
+    if (count == 0.0) return {0.0, true};
+    // The threshold of just these scores: count d^2 - 2 first d + second - 1 = 0, in the form that does not cancel.
+    const double inside = first * first - count * (second - 1.0);
+    if (inside >= 0.0) {
+        const double step = (second - 1.0) / (first + std::sqrt(inside));
+        if (step < least) return {std::max(step, 0.0) / half, true};
+    }
+    // Newton's step for the norm of the x, which is convex in the threshold: never beyond the root.
+    const double norm = std::sqrt(second);
+    return {std::max(norm * (norm - 1.0) / first, 0.0) / half, false};
+}
+
+RowResult finish_threshold(float maximum, double threshold, double sink_share, std::int64_t pairs) {
     RowResult result;
     if (pairs == 0) {
         result.factor = std::numeric_limits<float>::max();
@@ -78,7 +110,7 @@ RowResult finish_sparsemax(float maximum, double threshold, const double* sink, 
     result.shift = maximum;
     result.factor = static_cast<float>(threshold);
     result.constant = static_cast<float>(kLn2 * (double{maximum} + threshold));
-    if (sink != nullptr) result.sink_share = kLn2 * std::max(*sink - threshold, 0.0);
+    result.sink_share = sink_share;
     return result;
 }
 

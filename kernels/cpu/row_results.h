@@ -49,7 +49,24 @@ double sparsemax_step(double sum, std::int64_t count, double threshold, const do
 /// `per_order`: shift one over the sum of s, factor one over that of the second order.
 RowResult finish_taylor(const OnlineRow& row, bool per_order);
 
+/// Shift 0 and factor 1, or 0 for a row that sees no key.
+RowResult finish_sigmoid(const OnlineRow& row);
+
+/// Of the scores that lie above a threshold, in base 2: how far above it.
+struct EntmaxSums {
+    double sum = 0.0, squares = 0.0;
+    float least = 0.0F;
+    std::int64_t count = 0;
+};
+/// How far the threshold rises. `last`: it is the exact one of these scores, all of which stay above it. `sink`: how
+/// far the sink logit lies above the threshold so far; -inf without one.
+struct EntmaxStep {
+    double rise = 0.0;
+    bool last = false;
+};
+EntmaxStep entmax_step(const EntmaxSums& sums, double sink);
+
 /// The row's constants from its threshold relative to the maximum.
-RowResult finish_sparsemax(float maximum, double threshold, const double* sink, std::int64_t pairs);
+RowResult finish_threshold(float maximum, double threshold, double sink_share, std::int64_t pairs);
 
 }  // namespace headscope::kernels::cpu

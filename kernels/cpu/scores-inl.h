@@ -62,6 +62,27 @@ HWY_INLINE void MultiplyKeys(const Sequence& s, std::int64_t h, const float* que
     }
 }
 
+/// Of queries i .. i + rows - 1, the scores of keys that are farther than ScoreRule::far_distance, in the place of what
+/// MultiplyKeys gave.
+HWY_INLINE void ReplaceFar(const Sequence& s, std::int64_t h, const float* queries, std::int64_t i, int rows,
+                           std::int64_t key, std::int64_t begin, std::int64_t end, float* HWY_RESTRICT scores,
+                           std::int64_t stride) {
+    if (s.far_distance < 0) return;
+    const std::int64_t width = PanelWidth(), first_near = i + s.query_offset - s.far_distance - key;
+    const float* own = queries + (s.key_size - 1) * kRows;
+    const float* panel =
+        s.packed_keys + h / (s.heads / s.key_heads) * s.packed_head_stride + (key + begin) * s.key_size;
+    HWY_ALIGN float far[kRows * kMostPanel];
+    for (std::int64_t c = begin; c < HWY_MIN(end, first_near + rows - 1); c += width, panel += width * s.key_size) {
+        executed_flops(2 * kRows * width * s.near_begin);
+        MultiplyTwo<1, kRows>(RowIndices(), queries, panel, width, s.near_begin, false, far, width);
+        for (int r = 0; r < rows; ++r) {
+            const std::int64_t count = HWY_MIN(width, first_near + r - c);
+            for (std::int64_t x = 0; x < count; ++x) scores[r * stride + c + x] = far[r * width + x] + own[r];
+        }
+    }
+}
+
 /// Slopes, distance bias and soft cap, in the order of ScoreRule.
 HWY_INLINE void AdjustScores(const Sequence& s, std::int64_t h, std::int64_t i, int rows, std::int64_t key,
                              std::int64_t begin, std::int64_t end, float* HWY_RESTRICT scores, std::int64_t stride) {
@@ -71,9 +92,12 @@ HWY_INLINE void AdjustScores(const Sequence& s, std::int64_t h, std::int64_t i, 
     for (int r = 0; r < rows; ++r) {
         float* row = scores + r * stride;
         if (s.relative != nullptr) {
-            const float* bias = s.relative + h * s.relative_length + key - (i + r + s.query_offset) + s.relative_zero;
-            for (std::int64_t c = begin; c < end; c += lanes) {
-                hn::Store(hn::Add(hn::Load(d, row + c), hn::LoadU(d, bias + c)), d, row + c);
+            const std::int64_t zero = key - (i + r + s.query_offset) + s.relative_zero;
+            const float* bias = s.relative + h * s.relative_length + zero;
+            if (zero + begin < s.relative_end && zero + end > s.relative_begin) {
+                for (std::int64_t c = begin; c < end; c += lanes) {
+                    hn::Store(hn::Add(hn::Load(d, row + c), hn::LoadU(d, bias + c)), d, row + c);
+                }
             }
         }
         if (s.soft_cap != 0.0f) {
@@ -121,6 +145,7 @@ HWY_INLINE void ScoreTile(const Sequence& s, std::int64_t h, const BlockRows& ro
                           const float* queries, std::int64_t key, const Columns& columns, float* HWY_RESTRICT scores,
                           std::int64_t stride, std::int64_t* allowed) {
     MultiplyKeys(s, h, queries, key, columns.begin, columns.end, scores, stride);
+    ReplaceFar(s, h, queries, rows.first + row, count, key, columns.begin, columns.end, scores, stride);
     AdjustScores(s, h, rows.first + row, count, key, columns.begin, columns.end, scores, stride);
     for (int r = 0; r < count; ++r) {
         allowed[r] = columns.masked

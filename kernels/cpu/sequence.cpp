@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "kernels/cpu/sequence.h"
 
+#include <algorithm>
+
 #include "kernels/cpu/views.h"
 #include "kernels/cpu/workspace.h"
 #include "kernels/score_rule.h"
@@ -27,6 +29,9 @@ SequencePlan::SequencePlan(const AttentionInput& input, std::int64_t b) {
     s.window_left = rule.window_left;
     s.window_right = rule.window_right;
     s.first_keys = rule.first_keys;
+    s.window_segment = rule.window_segment;
+    s.far_distance = rule.far_distance;
+    s.near_begin = rule.near_begin;
     s.block_size = rule.blocks.block_size;
     s.blocks = rule.blocks.blocks;
     s.own_block = rule.blocks.own;
@@ -38,6 +43,14 @@ SequencePlan::SequencePlan(const AttentionInput& input, std::int64_t b) {
         s.sink_logits = sink_logits_.data();
     }
     if (!rule.slopes.empty() || rule.bias_length > 0) build_relative(rule);
+    if (!rule.offsets.empty()) {
+        std::vector<double> factors;
+        for (std::int64_t i = 0; i < s.queries; ++i) factors.push_back(offset_factor(rule, bounds, i));
+        for (const float offset : rule.offsets) {
+            for (const double factor : factors) offsets_.push_back(static_cast<float>(double{offset} * factor));
+        }
+        s.offsets = offsets_.data();
+    }
     s.cancel = input.cancel;
 }
 
@@ -57,6 +70,12 @@ void SequencePlan::build_relative(const ScoreRule& rule) {
         }
     }
     s.relative = relative_.data();
+    s.relative_end = s.relative_length;
+    if (rule.slopes.empty() && rule.beyond_table == BeyondTable::zero) {
+        const std::int64_t first = s.relative_zero - rule.bias_origin;
+        s.relative_begin = std::clamp<std::int64_t>(first, 0, s.relative_length);
+        s.relative_end = std::clamp<std::int64_t>(first + rule.bias_length, 0, s.relative_length);
+    }
 }
 
 void SequencePlan::set_packed_keys(const float* packed, std::int64_t head_stride) {

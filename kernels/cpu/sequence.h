@@ -44,7 +44,8 @@ struct Sequence {
     std::int64_t query_end = 0, key_begin = 0, key_end = 0;  ///< what padding leaves
     std::int64_t query_offset = 0;
     bool causal = false;
-    std::int64_t window_left = -1, window_right = -1, first_keys = 0;
+    std::int64_t window_left = -1, window_right = -1, first_keys = 0, window_segment = 1;
+    std::int64_t far_distance = -1, near_begin = 0;  ///< as of ScoreRule
     std::int64_t block_size = 0, blocks = 0;
     const std::uint8_t* visible = nullptr;  ///< [heads, blocks]
     bool own_block = true;                  ///< a query sees the keys of its own block
@@ -52,15 +53,18 @@ struct Sequence {
     float soft_cap = 0.0F;                  ///< base 2; 0: none
     const float* relative = nullptr;        ///< [heads, relative_length] base 2: slopes and distance bias; null: none
     std::int64_t relative_length = 0, relative_zero = 0;  ///< of position j - i': column j - i' + relative_zero
+    std::int64_t relative_begin = 0, relative_end = 0;    ///< outside these columns all heads' are 0
     const float* sink_logits = nullptr;                   ///< [heads] base 2; null: none
+    const float* offsets = nullptr;                       ///< [heads, queries] of the elastic normaliser
     const float* packed_keys = nullptr;  ///< [key_heads, panels, key_size, panel width]: keys of a panel side by side
     std::int64_t packed_head_stride = 0;
     const std::atomic<bool>* cancel = nullptr;
 };
 
 /// What turns a score into a weight, [heads, queries] each. softmax: A = 2^(t - shift) * factor. sparsemax:
-/// A = ln 2 * max(t - shift - factor, 0). Taylor: A = (1 + s + t2) * factor, or 1 / n + s * shift + t2 * factor. Two
-/// numbers, because one float32 near +-1000 would cost four digits. `minimum` is the smallest allowed score of the row,
+/// A = ln 2 * max(t - shift - factor, 0). entmax: A = (ln 2 / 2 * max(t - shift - factor, 0))^2. elastic: as softmax,
+/// with Sequence::offsets. Taylor: A = (1 + s + t2) * factor, or 1 / n + s * shift + t2 * factor. Two numbers, because
+/// one float32 near +-1000 would cost four digits. `minimum` is the smallest allowed score of the row,
 /// +inf for a row that sees no key.
 struct RowConstants {
     float* shift = nullptr;

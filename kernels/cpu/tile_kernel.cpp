@@ -75,12 +75,18 @@ struct Context {
         }
     }
 
+    /// Columns before this are farther from row i than ScoreRule::far_distance.
+    std::int64_t first_near(std::int64_t i) const {
+        if (rule.far_distance < 0) return 0;
+        return std::clamp<std::int64_t>(i + rule.query_offset - rule.far_distance - job.k_begin, 0, columns);
+    }
+
     /// Writes `masked` over every column that row i may not see.
     void mask(std::int64_t i, KeyRange range, float masked, float* row) const {
         std::fill(row, row + range.begin, masked);
         std::fill(row + range.end, row + columns, masked);
         if (rule.window_left >= 0) {  // what lies between the first keys and the window
-            const std::int64_t window = i + rule.query_offset - rule.window_left - job.k_begin;
+            const std::int64_t window = window_begin(rule, i + rule.query_offset) - job.k_begin;
             const std::int64_t first = std::max(range.begin, rule.first_keys - job.k_begin);
             if (first < std::min(range.end, window)) std::fill(row + first, row + std::min(range.end, window), masked);
         }
@@ -223,8 +229,11 @@ struct WeighRow {
                 return N::OfConstants(d, s, order, zeroth, first, second);
             });
         } else {
-            const auto constant = hn::Set(d, scored.context.job.row_constant[scored.i]);
-            each_vector(scored.range, scored.row, [&](auto s, std::int64_t) { return N::OfConstant(d, s, constant); });
+            const tile::Context& context = scored.context;
+            const auto constant = hn::Set(d, context.job.row_constant[scored.i]);
+            const auto offset = hn::Set(d, offset_of(context.rule, context.bounds, context.job.h, scored.i));
+            each_vector(scored.range, scored.row,
+                        [&](auto s, std::int64_t) { return N::OfConstant(d, s, constant, offset); });
         }
     }
 };
@@ -268,6 +277,7 @@ void compute_tile_on(const TileJob& job) {
     const auto panels_of_squares = tile::buffer(diagonal ? padded * dk : 1);
     const auto squared = tile::buffer(diagonal ? kRows * dk : 1), rows_of_squares = tile::buffer(kRows * padded);
     for (std::int64_t x = 0; diagonal && x < padded * dk; ++x) panels_of_squares[x] = panels[x] * panels[x];
+    const auto far = tile::buffer(kRows * width);
     tile::TaylorRows taylor(context);
     for (std::int64_t i = job.q_begin; i < job.q_end; i += kRows) {
         KeyRange visible[kRows], all{columns, 0};
@@ -287,6 +297,15 @@ void compute_tile_on(const TileJob& job) {
             if (diagonal)
                 dots(squared.get(), panels_of_squares.get() + j * dk, dk, static_cast<float>(0.5 * scale * scale),
                      rows_of_squares.get() + j, padded);
+            if (j >= context.first_near(i + kRows - 1)) continue;
+            const auto own = static_cast<std::size_t>(kRows * (dk - 1));
+            dots(queries.get(), panels.get() + j * dk, context.rule.near_begin, static_cast<float>(scale), far.get(),
+                 width);
+            for (std::int64_t r = 0; r < kRows; ++r) {
+                const std::int64_t count = std::min(width, context.first_near(i + r) - j);
+                const float last = queries[own + static_cast<std::size_t>(r)] * static_cast<float>(scale);
+                for (std::int64_t x = 0; x < count; ++x) rows[r * padded + j + x] = far[r * width + x] + last;
+            }
         }
         for (std::int64_t r = 0; r < kRows && i + r < job.q_end; ++r) {
             float* row = rows.get() + r * padded;

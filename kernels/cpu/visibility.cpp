@@ -28,7 +28,11 @@ void find_rows(const Sequence& s, std::int64_t first, int count, BlockRows& rows
         std::int64_t begin = s.key_begin, end = i < s.query_end ? s.key_end : s.key_begin;
         if (s.causal) end = std::min(end, position + 1);
         if (s.window_right >= 0) end = std::min(end, position + s.window_right + 1);
-        if (s.window_left >= 0) begin = std::max(begin, position - s.window_left);
+        if (s.window_left >= 0) {
+            const std::int64_t inside = position % s.window_segment;
+            const std::int64_t segment = position - (inside < 0 ? inside + s.window_segment : inside);
+            begin = std::max(begin, segment - s.window_left);
+        }
         end = std::max(end, s.key_begin);
         begin = std::min(begin, end);
         std::int64_t prefix_end = std::clamp(s.first_keys, s.key_begin, end);

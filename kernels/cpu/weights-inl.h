@@ -23,7 +23,7 @@ struct WeighedTile {
     float* scores;
     int rows;
     std::int64_t begin, end;
-    const float *shift, *factor;                               ///< the rows' constants
+    const float *shift, *factor, *offset;                      ///< the rows' constants; offset as RowAt has it
     float *mean = nullptr, *squares = nullptr;                 ///< across heads so far, [columns / lanes][kRows][lanes]
     std::int64_t head = 0;                                     ///< how many heads are in them
     float *part_sums = nullptr, *part_maxima = nullptr;        ///< [parts of the block][kTileKeys]
@@ -36,10 +36,10 @@ HWY_INLINE void WeighPlain(const WeighedTile& tile) {
     const F32 d;
     const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
     for (int r = 0; r < tile.rows; ++r) {
-        const V shift = hn::Set(d, tile.shift[r]), factor = hn::Set(d, tile.factor[r]);
+        const RowVectors constants = RowAt<N>(d, tile.shift, tile.factor, tile.offset, r);
         float* HWY_RESTRICT row = tile.scores + r * kTileKeys;
         for (std::int64_t c = tile.begin; c < tile.end; c += lanes) {
-            hn::Store(N::Weight(d, hn::Load(d, row + c), shift, factor), d, row + c);
+            hn::Store(N::Weight(d, hn::Load(d, row + c), constants), d, row + c);
         }
     }
 }
@@ -65,7 +65,7 @@ HWY_INLINE double WeighAndMeasure(const WeighedTile& tile) {
             V sum = hn::Zero(d), running = hn::Zero(d), maximum = hn::Load(d, maxima);
             for (int r = part->begin; r < part->end; ++r) {
                 float* at = tile.scores + r * kTileKeys + c;
-                const V p = N::Weight(d, hn::Load(d, at), hn::Set(d, tile.shift[r]), hn::Set(d, tile.factor[r]));
+                const V p = N::Weight(d, hn::Load(d, at), RowAt<N>(d, tile.shift, tile.factor, tile.offset, r));
                 hn::Store(p, d, at);
                 sum = hn::Add(sum, p);
                 running = hn::Add(running, sum);
@@ -118,10 +118,12 @@ HWY_INLINE void MaskTile(float* HWY_RESTRICT scores, std::int64_t begin, std::in
 
 /// Whether the smallest weight of a row counts as zero. False for a row that sees no key (minimum +inf).
 template <class N>
-HWY_INLINE bool HasZeros(float minimum, float shift, float factor) {
-    if (!(minimum <= -kMasked) || !N::MayVanish(minimum, shift, factor)) return false;
+HWY_INLINE bool HasZeros(const RowConstants& rows, const float* offsets, std::int64_t at) {
+    const float minimum = rows.minimum[at];
+    if (!(minimum <= -kMasked) || !N::MayVanish(minimum, rows.shift[at], rows.factor[at])) return false;
     const F32 d;
-    return hn::GetLane(N::Weight(d, hn::Set(d, minimum), hn::Set(d, shift), hn::Set(d, factor))) < kSmallestNormal;
+    const RowVectors row = RowAt<N>(d, rows.shift, rows.factor, offsets, at);
+    return hn::GetLane(N::Weight(d, hn::Set(d, minimum), row)) < kSmallestNormal;
 }
 
 HWY_INLINE std::int64_t CountNormal(const float* HWY_RESTRICT weights, std::int64_t begin, std::int64_t end) {

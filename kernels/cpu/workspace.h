@@ -57,7 +57,7 @@ private:
     void build_relative(const ScoreRule& rule);
 
     Sequence sequence_;
-    std::vector<float> relative_, sink_logits_;
+    std::vector<float> relative_, sink_logits_, offsets_;
 };
 
 /// What the passes found in one sequence, by block of rows.

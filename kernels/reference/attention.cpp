@@ -33,7 +33,10 @@ at::Tensor allowed_pairs(const ScoreRule& rule, const DenseAttention& dense, std
     const SequenceBounds& bounds = dense.bounds;
     at::Tensor mask = (i - rule.query_offset < bounds.queries) & (j >= bounds.key_begin) & (j < bounds.key_end);
     if (rule.causal) mask = mask & (j <= i);
-    if (rule.window_left >= 0) mask = mask & ((i - j <= rule.window_left) | (j < rule.first_keys));
+    if (rule.window_left >= 0) {
+        const at::Tensor from = i - i.remainder(rule.window_segment);
+        mask = mask & ((from - j <= rule.window_left) | (j < rule.first_keys));
+    }
     if (rule.window_right >= 0) mask = mask & (j - i <= rule.window_right);
     mask = mask.unsqueeze(0).expand({heads, -1, -1});
     const BlockVisibility& blocks = rule.blocks;
@@ -64,6 +67,12 @@ at::Tensor all_scores(const AttentionInput& input, const DenseAttention& dense, 
     const at::Tensor relative = dense.key_position - dense.query_position;
     const at::Tensor q = sequence_of(input.query, b, heads), k = sequence_of(input.key, b, heads);
     at::Tensor s = at::matmul(q, k.transpose(1, 2)) * rule.scale;
+    if (rule.far_distance >= 0) {
+        const at::Tensor common =
+            at::matmul(q.narrow(2, 0, rule.near_begin), k.narrow(2, 0, rule.near_begin).transpose(1, 2));
+        const at::Tensor far = (common + q.narrow(2, q.size(2) - 1, 1)) * rule.scale;
+        s = at::where(relative < -rule.far_distance, far, s);
+    }
     if (!rule.slopes.empty()) s = s + per_head(rule.slopes) * relative;
     if (rule.bias_length > 0) s = s + bias_by_distance(rule, relative, heads);
     if (rule.soft_cap > 0.0) s = (s / rule.soft_cap).tanh() * rule.soft_cap;
@@ -108,7 +117,11 @@ DenseAttention dense_attention(const AttentionInput& input, std::int64_t b) {
     dense.allowed = allowed_pairs(rule, dense, b, heads);
     dense.score = at::where(dense.allowed, all_scores(input, dense, b), -kInfinity);
     const at::Tensor sink = rule.sink_logits.empty() ? at::Tensor() : per_head(rule.sink_logits);
-    const NormalisedScores found = normalise(rule.normaliser, dense.score, dense.allowed, sink, second_order(input, b));
+    const at::Tensor offsets =
+        rule.offsets.empty() ? at::Tensor() : at::tensor(at::ArrayRef<float>(rule.offsets), at::kDouble);
+    const NormalisedScores found =
+        normalise(rule.normaliser, dense.score, dense.allowed, sink, second_order(input, b),
+                  row_offsets(rule.offset_form, offsets, dense.allowed));
     dense.weight = found.weight;
     dense.row_constant = at::where(dense.allowed.any(-1), found.row_constant, kInfinity);
     dense.sink_share = found.sink_share.defined() ? found.sink_share : at::zeros_like(dense.row_constant);

@@ -6,6 +6,7 @@
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/isinf.h>
 #include <ATen/ops/matmul.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
@@ -42,8 +43,14 @@ at::Tensor slope_of(Normaliser normaliser, const reference::DenseAttention& dens
             return weight;
         case Terms::threshold:
             return (weight > 0.0).to(at::kDouble);
+        case Terms::square:
+            return weight.sqrt();
+        case Terms::elastic:
+            return (score - dense.row_constant.unsqueeze(-1)).exp();
         case Terms::taylor:
             return (1.0 + score) / dense.row_constant.unsqueeze(-1);
+        case Terms::sigmoid:
+            return weight * (1.0 - weight);
     }
     return {};
 }
@@ -62,10 +69,13 @@ void backward(const AttentionInput& input, const TensorView& output_gradient, co
     const at::Tensor v = at::where(key_there, reference::sequence_of(input.value, b, heads), 0.0);
     const at::Tensor d_output = at::where(there, reference::sequence_of(output_gradient, b, heads), 0.0);
     const at::Tensor a = at::where(dense.allowed, dense.weight, 0.0);
-    const at::Tensor d_weight = at::where(dense.allowed, at::matmul(d_output, v.transpose(1, 2)), 0.0);
+    const bool cut_off = traits_of(rule.normaliser).row_mean == RowMean::kept;
+    at::Tensor d_weight = at::where(dense.allowed, at::matmul(d_output, v.transpose(1, 2)), 0.0);
+    if (cut_off) d_weight = at::where(a > 0.0, d_weight, 0.0);
     const at::Tensor slope = slope_of(rule.normaliser, dense, dense.score, a).where(dense.allowed, 0.0);
     const bool by_slopes = traits_of(rule.normaliser).row_mean == RowMean::slopes;
-    at::Tensor mean = ((by_slopes ? slope : a) * d_weight).sum(-1, true), sink_slope;
+    at::Tensor mean = ((by_slopes || cut_off ? slope : a) * d_weight).sum(-1, true), sink_slope;
+    if (traits_of(rule.normaliser).row_mean == RowMean::zero) mean.zero_();
     if (!rule.sink_logits.empty()) {  // a key whose value is 0
         const at::Tensor logits = at::tensor(at::ArrayRef<float>(rule.sink_logits), at::kDouble).view({-1, 1, 1});
         const at::Tensor seen = dense.allowed.any(-1, true);
@@ -80,6 +90,13 @@ void backward(const AttentionInput& input, const TensorView& output_gradient, co
         const at::Tensor sum = (sink_slope * mean).where(there, 0.0).sum({1, 2});
         for (std::int64_t h = 0; h < heads; ++h)
             gradients.sinks[h] = (b > 0 ? gradients.sinks[h] : 0.0F) - sum[h].item<float>();
+    }
+    if (gradients.offsets != nullptr) {
+        const at::Tensor factors =
+            reference::row_offsets(rule.offset_form, at::ones({heads}, at::kDouble), dense.allowed);
+        const at::Tensor sum = (d_weight * factors).sum({1, 2});
+        for (std::int64_t h = 0; h < heads; ++h)
+            gradients.offsets[h] = (b > 0 ? gradients.offsets[h] : 0.0F) + sum[h].item<float>();
     }
     if (gradients.blocks != nullptr) {
         // Every pair that the rule without blocks allows, by the constants of the rule with them.
@@ -138,16 +155,22 @@ void attention_forward_reference(const AttentionInput& input, const MutableView&
             const at::Tensor shift = at::where(empty, 0.0, constant * std::numbers::log2e);
             switch (traits_of(input.rule->normaliser).terms) {
                 case Terms::exponential:
+                case Terms::elastic:
                     row(rows.shift).copy_(shift);
                     row(rows.factor).copy_(seen);
                     break;
                 case Terms::threshold:
+                case Terms::square:
                     row(rows.shift).copy_(shift);
                     row(rows.factor).copy_(at::where(empty, double{std::numeric_limits<float>::max()}, 0.0));
                     break;
                 case Terms::taylor:
                     row(rows.shift).zero_();
                     row(rows.factor).copy_(seen / constant);
+                    break;
+                case Terms::sigmoid:
+                    row(rows.shift).zero_();
+                    row(rows.factor).copy_(seen);
                     break;
             }
         }

@@ -34,9 +34,13 @@ struct NormalisedScores {
     at::Tensor sink_share;    ///< [.., H, Lq]; undefined without sink logits
 };
 /// `score`: where not allowed -inf or, for gradients, a number far below every score. `sink`: [H, 1, 1] or undefined.
-/// `second`: the second order of the Taylor weights, or undefined for s^2 / 2.
+/// `second`: the second order of the Taylor weights, or undefined for s^2 / 2. `offset`: row_offsets() of the elastic
+/// normaliser.
 NormalisedScores normalise(Normaliser normaliser, const at::Tensor& score, const at::Tensor& allowed,
-                           const at::Tensor& sink = {}, const at::Tensor& second = {});
+                           const at::Tensor& sink = {}, const at::Tensor& second = {}, const at::Tensor& offset = {});
+
+/// What the elastic normaliser adds to the weights of each row, [.., H, Lq, 1], of offsets [H]; undefined without these.
+at::Tensor row_offsets(OffsetForm form, const at::Tensor& offsets, const at::Tensor& allowed);
 
 /// Builds the matrix of sequence b. input has passed check_attention.
 DenseAttention dense_attention(const AttentionInput& input, std::int64_t b);

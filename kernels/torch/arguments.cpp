@@ -58,6 +58,9 @@ ScoreRule rule_of(const Arguments& a, std::int64_t batch, std::int64_t heads, st
     TORCH_CHECK_VALUE(normaliser.has_value(), "[normaliser] expected ", normaliser_list(), "; found ",
                       a.word("normaliser"));
     rule.normaliser = *normaliser;
+    rule.offsets = a.values<float>("offsets", 1);
+    rule.offset_form = choose<OffsetForm>(
+        a, "offset_form", {{"per_length", OffsetForm::per_length}, {"constant", OffsetForm::constant}});
     rule.query_length = a.values<std::int64_t>("query_length", 1);
     rule.key_begin = a.values<std::int64_t>("key_begin", 1);
     rule.key_length = a.values<std::int64_t>("key_length", 1);

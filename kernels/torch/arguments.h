@@ -24,7 +24,7 @@ inline constexpr const char* kRuleSchema =
     "int first_keys=0, Tensor? slopes=None, Tensor? distance_bias=None, int bias_origin=0, "
     "str beyond_table=\"clamp\", float soft_cap=0.0, Tensor? sink_logits=None, Tensor? block_visible=None, "
     "int block_size=0, Tensor? query_length=None, Tensor? key_begin=None, Tensor? key_length=None, "
-    "str normaliser=\"softmax\"";
+    "str normaliser=\"softmax\", Tensor? offsets=None, str offset_form=\"per_length\"";
 
 /// The arguments of one call on the dispatcher's stack, by name.
 class Arguments {

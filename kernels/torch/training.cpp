@@ -147,7 +147,7 @@ void attention_under_autograd(const c10::OperatorHandle& op, c10::DispatchKeySet
     const auto wants = [&](const char* name) {
         return at::GradMode::is_enabled() && a[name].isTensor() && a.tensor(name).requires_grad();
     };
-    for (const char* name : {"slopes", "distance_bias", "sink_logits"}) {
+    for (const char* name : {"slopes", "distance_bias", "sink_logits", "offsets"}) {
         TORCH_CHECK_NOT_IMPLEMENTED(!wants(name), "[", name,
                                     "] expected a constant: gradients reach query, key and value alone; found one that "
                                     "requires grad. Detach it.");

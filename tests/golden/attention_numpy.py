@@ -88,6 +88,10 @@ def softmax_row(scores, sink):
     return constant, [math.exp(s - constant) for s in scores], math.exp(sink - constant) if sink is not None else 0.0
 
 
+def sigmoid_row(scores, sink):
+    return 0.0, [1 / (1 + math.exp(-s)) for s in scores], 0.0
+
+
 def sparsemax_row(scores, sink):
     """The threshold by bisection on sum of max(s - t, 0) = 1, not by sorting: another way than the program's."""
     every = scores + ([sink] if sink is not None else [])
@@ -101,6 +105,28 @@ def sparsemax_row(scores, sink):
     support = [s for s in every if s > high]
     threshold = (math.fsum(support) - 1.0) / len(support) if support else low
     return threshold, [max(s - threshold, 0.0) for s in scores], max(sink - threshold, 0.0) if sink is not None else 0.0
+
+
+def entmax_row(scores, sink):
+    """A = max((s - t) / 2, 0)^2 (Peters et al. 2019, alpha = 1.5), the threshold by bisection on the sum being 1."""
+    every = scores + ([sink] if sink is not None else [])
+    weigh = lambda s, t: max(0.5 * (s - t), 0.0) ** 2
+    low, high = max(every) - 2.0, max(every)
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        if math.fsum(weigh(s, middle) for s in every) >= 1.0:
+            low = middle
+        else:
+            high = middle
+    return low, [weigh(s, low) for s in scores], weigh(sink, low) if sink is not None else 0.0
+
+
+def elastic_row(rule, h, scores):
+    """max(p + tau / n, 0) of a softmax p of n keys (Lazy Attention, Eq. 5), or with tau alone."""
+    constant, weights, _ = softmax_row(scores, None)
+    tau = rule["offsets"][h]
+    offset = tau if rule.get("offset_form") == "constant" else tau / len(scores)
+    return constant, [max(p + offset, 0.0) for p in weights]
 
 
 def taylor_row(case, scores, squares):
@@ -127,7 +153,8 @@ def build(case):
     weight = np.zeros_like(score)
     constant = np.full((batch, heads, queries), math.inf)
     share = np.zeros_like(constant)
-    row_of = sparsemax_row if rule.get("normaliser") == "sparsemax" else softmax_row
+    row_of = {"sparsemax": sparsemax_row, "entmax": entmax_row, "sigmoid": sigmoid_row}.get(
+        rule.get("normaliser"), softmax_row)
     for b, h, i in np.ndindex(batch, heads, queries):
         group = h // (heads // case["kv_heads"])
         seen = [j for j in range(keys) if pair_allowed(case, b, h, i, j)]
@@ -138,6 +165,8 @@ def build(case):
         if rule.get("normaliser", "").startswith("taylor"):
             squares = [math.fsum((q[b, h, i] * k[b, group, j]) ** 2) for j in seen]
             constant[b, h, i], weights = taylor_row(case, row, squares)
+        elif rule.get("normaliser") == "elastic":
+            constant[b, h, i], weights = elastic_row(rule, h, row)
         else:
             constant[b, h, i], weights, share[b, h, i] = row_of(row, sink)
         score[b, h, i, seen] = row
@@ -278,6 +307,7 @@ def case(name, batch, heads, kv_heads, queries, keys, key_size, value_size, rule
 def cases():
     words = [[3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5], [2, 7, 1, 8, 2, 8, 1, 8, 2, 8, 4]]
     bias = [[0.25 * ((3 * h + 5 * n) % 7) - 0.75 for n in range(7)] for h in range(3)]
+    learned = [[0.25 * ((5 * h + 3 * n) % 9) - 1.0 for n in range(5)] for h in range(4)]
     visible = [[[(b + h + n * n) % 3 == 0 for n in range(4)] for h in range(2)] for b in range(2)]
     return [
         case("one token, one head", 1, 1, 1, 1, 1, 3, 2, {}, seed=1),
@@ -310,6 +340,13 @@ def cases():
         case("sparsemax with sink logits and a window", 1, 2, 2, 9, 9, 4, 3,
              {"normaliser": "sparsemax", "sink_logits": [0.375, 1.5], "window_left": 2}, seed=13,
              request={"thumbnail_size": 4}),
+        case("sigmoid with a bias of all scores, padding", 2, 3, 1, 9, 9, 4, 3,
+             {"normaliser": "sigmoid", "distance_bias": [[-1.5], [0.25], [-4.0]], "query_length": [9, 6],
+              "key_length": [9, 6], "key_begin": [0, 1]},
+             seed=23, request={"tokens": [row[:9] for row in words], "thumbnail_size": 4}),
+        case("sharp sigmoid in a window, vanishing weights", 1, 2, 2, 10, 10, 4, 2,
+             {"normaliser": "sigmoid", "scale": 60.0, "window_left": 4, "first_keys": 1}, seed=24,
+             request={"thumbnail_size": 3}),
         case("bfloat16 and scores in the thousands", 1, 2, 1, 9, 9, 8, 3, {"scale": 150.0}, seed=14, bfloat16=True,
              request={"thumbnail_size": 4}),
         case("rows without a key", 2, 2, 2, 8, 6, 4, 3,
@@ -331,6 +368,20 @@ def cases():
              request={"thumbnail_size": 3}),
         case("Taylor weights by order of a diagonal second order", 1, 2, 1, 8, 8, 4, 3,
              {"normaliser": "taylor_diagonal_per_order", "scale": 0.5}, seed=22, request={"thumbnail_size": 3}),
+        case("elastic softmax of Lazy Attention, a bias over few distances", 1, 4, 2, 11, 11, 4, 3,
+             {"normaliser": "elastic", "offsets": [-1.0, -0.5, 0.25, -4.0], "scale": 0.6, "distance_bias": learned,
+              "bias_origin": 4, "beyond_table": "zero"}, seed=23, request={"tokens": [words[0]], "thumbnail_size": 4}),
+        case("elastic softmax, padding and a window", 2, 2, 1, 12, 12, 4, 3,
+             {"normaliser": "elastic", "offsets": [-1.0, 0.5], "window_left": 4, "first_keys": 2, "query_length": [12, 9],
+              "key_begin": [0, 1], "key_length": [12, 9]}, seed=24, request={"thumbnail_size": 5}),
+        case("elastic softmax with constant offsets, queries that start later", 1, 3, 1, 5, 13, 4, 3,
+             {"normaliser": "elastic", "offsets": [-0.125, 0.0, 0.0625], "offset_form": "constant", "query_offset": 8},
+             seed=25, request={"thumbnail_size": 4}),
+        case("entmax", 1, 3, 1, 11, 11, 4, 3, {"normaliser": "entmax", "scale": 0.9}, seed=26,
+             request={"tokens": [words[0]], "thumbnail_size": 4}),
+        case("entmax with sink logits and a window", 1, 2, 2, 9, 9, 4, 3,
+             {"normaliser": "entmax", "sink_logits": [0.375, 2.5], "window_left": 3}, seed=27,
+             request={"thumbnail_size": 4}),
     ]
 
 

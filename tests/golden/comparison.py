@@ -240,7 +240,9 @@ def check_map(verdict, place, site, stored, delta):
     if stored.get("distance_bias") is not None:
         table = stored["distance_bias"].astype(np.float64)
         relative = np.arange(scores.shape[2])[None, :] - np.arange(scores.shape[1])[:, None]
-        scores = scores + table[:, np.clip(relative + stored["bias_origin"], 0, table.shape[1] - 1)]
+        column = relative + stored["bias_origin"]
+        inside = np.clip(column, 0, table.shape[1] - 1)
+        scores = scores + table[:, inside] * ((column == inside) | (stored["beyond_table"] != "zero"))
     if stored["soft_cap"]:
         scores = stored["soft_cap"] * np.tanh(scores / stored["soft_cap"])
     if site.sink_logits is not None:

@@ -54,11 +54,13 @@ def values(name: str, shape) -> torch.Tensor:
         return (raw + 128 if name.endswith("_blocks") else 121 + (raw + 128) % 4).to(torch.uint8).reshape(shape)
     if name.endswith("guide_ids"):
         return ((raw + 128) % 29).to(torch.int64).reshape(shape)
-    # Gains in 0.5 .. 1.5; embeddings within 1; matrices and biases within a quarter.
+    # Gains in 0.5 .. 1.5; embeddings within 1; offsets of Lazy Attention in -2 .. 0; matrices and biases within a quarter.
     if is_norm(name):
         raw = 1 + torch.floor(raw / 2) / 128
     elif "emb" in name or "guide" in name or "wte" in name or "wpe" in name:
         raw = raw / 128
+    elif name.endswith(".offset"):
+        raw = raw / 128 - 1
     else:
         raw = raw / 512
     return raw.reshape(shape)

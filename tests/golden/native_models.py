@@ -56,6 +56,8 @@ OTHERWISE = {
     "lightning": dict(num_heads=2, head_dim=5, expand_v=0.6),
     "kda": dict(num_heads=2, head_dim=3, expand_v=2.0, conv_size=2, allow_neg_eigval=True),
     "mamba2": dict(num_heads=6, head_dim=3, state_size=5, num_groups=2, conv_size=3),
+    "ttt_linear": dict(num_heads=2, head_dim=5, conv_size=0, use_gate=False, mini_batch_size=4, base_lr=0.5),
+    "titans": dict(num_heads=3, head_dim=5, conv_size=2, use_gate=False, mini_batch_size=4, base_lr=0.5),
     "natsl": dict(num_heads=2, head_dim=8, expand_v=1.5, num_softmax_heads=4, chunk_size=4, conv_size=3, rope_theta=50.0,
                   allow_neg_eigval=True),
 }
@@ -69,8 +71,20 @@ ABLATIONS = {
 }
 
 
+# Lazy Attention's ablations, and the rows of its Table 2.
+LAZY = {
+    "small-window": dict(window=3),
+    "no-bias": dict(distance_bias=False),
+    "constant": dict(offset="constant", window=24),
+    "fixed": dict(offset="fixed", window=24),
+    "softmax": dict(normaliser="softmax", window=24),
+    "sparsemax": dict(normaliser="sparsemax", distance_bias=False),
+    "entmax": dict(normaliser="entmax", window=24),
+}
+
+
 def cases():
-    for mixer in (*random_native.MIXERS, *native_oracle.RECURRENT):
+    for mixer in (*random_native.MIXERS, *native_oracle.RECURRENT, "lazy", *native_oracle.BASELINES):
         yield case(mixer, [mixer, mixer], [ids(9, 37), ids(9, 37, 1)], keep=("logits", "attention"))
         yield case(f"{mixer}-norms", [mixer, "standard", mixer], [ids(9, 37)], qk_norm=True, attention_bias=False,
                    num_key_value_heads=4, tie_word_embeddings=True, rotary=mixer != "static_emb_qk")
@@ -80,6 +94,9 @@ def cases():
     for name, options in ABLATIONS.items():
         yield case(f"natsl-{name}", ["natsl"], [ids(21, 37)], mixers={"natsl": OTHERWISE["natsl"] | options},
                    keep=("logits", "attention"))
+    for name, options in LAZY.items():
+        yield case(f"lazy-{name}", ["lazy", "standard"], [ids(21, 37)], mixers={"lazy": options}, qk_norm=True,
+                   attention_bias=False, keep=("logits", "attention"))
     # Neither convolution nor writes of their own; and heads that are there once.
     yield case("deltanet-plain", ["deltanet"], [ids(9, 37)], keep=("logits", "attention"),
                mixers={"deltanet": dict(conv_size=0, use_beta=False, qk_activation="relu")})
@@ -88,6 +105,15 @@ def cases():
     for options in random_native.APPROXIMATE[1:]:
         yield case(f"approximate-{'-'.join(options.values()).replace('_', '-')}", ["approximate"], [ids(9, 37)],
                    mixers={"approximate": options}, keep=("logits", "attention"))
+    for mixer in native_oracle.HEAD_VARIANTS:
+        yield case(mixer, [mixer, mixer], [ids(9, 37), ids(9, 37, 1)], hidden_size=24, keep=("logits", "attention"))
+        yield case(f"{mixer}-norms", [mixer, "standard", mixer], [ids(9, 37)], hidden_size=24, qk_norm=True,
+                   attention_bias=False, tie_word_embeddings=True)
+    yield case("sigmoid-bias", ["sigmoid"], [ids(9, 37)], mixers={"sigmoid": {"bias": 0.75}}, keep=("logits", "attention"))
+    yield case("alibi-six-heads", ["alibi", "alibi"], [ids(9, 37)], num_attention_heads=6, keep=("logits", "attention"))
+    for positions in ("text", "cache"):
+        yield case(f"streaming-llm-{positions}", ["streaming_llm", "standard", "streaming_llm"],
+                   [ids(21, 37), ids(21, 37, 1)], mixers={"streaming_llm": dict(first=2, window=5, positions=positions)}, keep=("logits", "attention"))
     yield case("standard-sparsemax", ["standard", "standard"], [ids(9, 37), ids(9, 37, 1)],
                mixers={"standard": {"normaliser": "sparsemax"}}, keep=("logits", "attention"))
     yield case("all-mixers", random_native.MIXERS, [ids(9, 37), ids(9, 37, 1)], keep=("logits", "attention"))

@@ -5,6 +5,10 @@ An oracle: written from the definitions of the mixers (Deconstructing Attention,
 HACKING.md lists) and the file format alone, with every L x L matrix spelled out. precise=True is float64, precise=False
 the same in float32: the distance between the two is how exact float32 can be on the very model (comparison.py).
 
+ttt_linear() and titans() were compared with flash-linear-attention 0.6.0's chunk_ttt_linear_ref and chunk_titans_linear_ref
+(fla/ops/{ttt,titans}/naive.py, which compute in float32): lengths 1 to 70, mini-batches of 1, 4 and 16 tokens, equal to
+float32's roundings.
+
     python native_oracle.py FOLDER TOKENS.json     # logits of one sequence, for a look
 """
 
@@ -32,8 +36,20 @@ RECURRENT = {
     "lightning": dict(num_heads=0, head_dim=0, expand_v=1.0),
     "kda": dict(num_heads=0, head_dim=0, expand_v=1.0, conv_size=4, allow_neg_eigval=False),
     "mamba2": dict(num_heads=0, head_dim=0, state_size=128, num_groups=1, conv_size=4),
+    "ttt_linear": dict(num_heads=0, head_dim=0, conv_size=4, use_gate=True, mini_batch_size=16, base_lr=1.0),
+    "titans": dict(num_heads=0, head_dim=0, conv_size=4, use_gate=True, mini_batch_size=16, base_lr=1.0),
 }
+LEARNERS = ("ttt_linear", "titans")  # whose state learns; they have no implicit matrix
 GLA_RANK = 16
+# The same of Lazy Attention, which has no state.
+LAZY = dict(window=512, distance_bias=True, normaliser="elastic", offset="per_length", offset_init=-1.0)
+# What the third paper compares itself with, softmax attention with one thing otherwise, and options as above.
+BASELINES = {
+    "sigmoid": {}, "alibi": {}, "sink_logits": {},
+    "streaming_llm": dict(first=4, window=1020, positions="text"),
+}
+# Softmax attention whose heads share their maps.
+HEAD_VARIANTS = ("sha", "mqa", "skv", "el_att", "mhe_add", "mhe_mul")
 
 
 def recurrent_sizes(config, mixer):
@@ -85,6 +101,51 @@ def in_chunks(query, key, value, write, log_decay, linear, size, decays_dropped,
     return torch.stack(rows, 1)
 
 
+def layer_norm(x):
+    """x less its mean, over what is returned beside it."""
+    spread = (x.var(-1, unbiased=False, keepdim=True) + 1e-6).sqrt()
+    return (x - x.mean(-1, keepdim=True)) / spread, spread
+
+
+def ttt_linear(query, key, value, gain, offset, rate, memory, bias, size):
+    """Token by token, what flash-linear-attention's plain operator computes mini-batch by mini-batch: each token moves a map
+    by the gradient of how far the norm of what the map makes of its key is from value - key, all tokens of a mini-batch from
+    the map that it began with. query, key, value [H, L, D], gain, offset, bias [H, D], rate [H, L], memory [H, D, D]."""
+    query = query / key.shape[2] ** 0.5
+    rows, slopes = [], (0, 0)
+    for i in range(key.shape[1]):
+        with torch.enable_grad():  # autograd says the gradient, not the formula that the operator has of it
+            start = memory.detach().requires_grad_(), bias.detach().requires_grad_()
+            made = torch.einsum("hkv,hk->hv", start[0], key[:, i]) + start[1]
+            apart = gain * layer_norm(made)[0] + offset - (value - key)[:, i]
+            own = torch.autograd.grad(apart.pow(2).sum() / 2, start)
+        slopes = [sum + slope for sum, slope in zip(slopes, own)]
+        now = [begun - rate[:, i].view(-1, *[1] * (begun.dim() - 1)) * sum for begun, sum in zip((memory, bias), slopes)]
+        rows.append(torch.einsum("hkv,hk->hv", now[0], query[:, i]) + now[1])
+        if (i + 1) % size == 0:
+            (memory, bias), slopes = now, (0, 0)
+    output = torch.stack(rows, 1)
+    return output + layer_norm(output)[0] * gain[:, None] + offset[:, None]
+
+
+def titans(query, key, value, gain, offset, rate, forgotten, momentum, memory, size):
+    """As ttt_linear(): the map forgets, and a surprise that has momentum moves it. What a token adds to the surprise is the
+    operator's: D times the norm's slope less two means over its spread, where a gradient would divide the slope, too."""
+    start, surprise, rows = memory, torch.zeros_like(memory), []
+    for i in range(key.shape[1]):
+        normal, spread = layer_norm(torch.einsum("hkv,hk->hv", start, key[:, i]))
+        slope = gain * (gain * normal + offset - (value - key)[:, i])
+        means = slope.mean(-1, keepdim=True) + normal * (slope * normal).mean(-1, keepdim=True)
+        step = torch.einsum("hk,hv->hkv", key[:, i], key.shape[2] * slope - means / spread)
+        surprise = momentum[:, i, None, None] * surprise - 2 * rate[:, i, None, None] * step
+        memory = (1 - forgotten[:, i, None, None]) * memory + surprise
+        rows.append(torch.einsum("hkv,hk->hv", memory, query[:, i]))
+        if (i + 1) % size == 0:
+            start = memory
+    output = torch.stack(rows, 1)
+    return output + layer_norm(output)[0] * gain[:, None] + offset[:, None]
+
+
 def convolved(x, weight):
     """Of each channel, the last taps inputs: x [L, channels], weight [channels, 1, taps]."""
     taps = weight.shape[2]
@@ -123,13 +184,15 @@ class Native:
         bias = self.tensors.get(stem + ".bias")
         return y if bias is None else y + bias
 
-    def rotate(self, x, theta=None):
-        """[heads, L, size]: the first half of a head pairs with the second. Frequencies are float32 numbers."""
+    def rotate(self, x, theta=None, positions=None):
+        """[heads, L, size]: the first half of a head pairs with the second. Frequencies are float32 numbers; positions:
+        those of the L vectors, 0 to L - 1 where nothing is said."""
         if not theta and not self.config.get("rotary", True):
             return x
         theta, size = theta or self.config.get("rope_theta", 10000.0), x.shape[-1]
         frequencies = 1.0 / (theta ** (torch.arange(0, size, 2).float() / size))
-        angles = (torch.arange(x.shape[1]).to(self.type)[:, None] * frequencies.to(self.type)).repeat(1, 2)
+        positions = torch.arange(x.shape[1]) if positions is None else positions
+        angles = (positions.to(self.type)[:, None] * frequencies.to(self.type)).repeat(1, 2)
         first, second = x.chunk(2, dim=-1)
         return x * angles.cos() + torch.cat((-second, first), dim=-1) * angles.sin()
 
@@ -145,7 +208,7 @@ class Native:
             query, key = self.norm(stem + "q_norm.weight", query), self.norm(stem + "k_norm.weight", key)
         return query, key
 
-    def weights(self, mixer, query, key):
+    def weights(self, stem, mixer, query, key):
         """Scores and weights [heads, L, L] of rotated queries and keys, both [heads, L, size]."""
         length = query.shape[1]
         allowed = torch.ones(length, length, dtype=torch.bool).tril()
@@ -153,6 +216,8 @@ class Native:
             scores = ((query * key).sum(-1) / self.size**0.5)[:, None, :].expand(-1, length, -1)
         else:
             scores = query @ key.transpose(1, 2) / self.size**0.5
+        if mixer == "lazy":
+            return self.lazy(stem, scores, allowed)
         if mixer != "approximate":
             masked = scores.masked_fill(~allowed, -torch.inf)
             if mixer == "standard" and self.config.get("mixers", {}).get("standard", {}).get("normaliser") == "sparsemax":
@@ -180,6 +245,47 @@ class Native:
         self.taylor = orders[-1].sum(-1), moved[-1].sum(-1), error
         return scores, weights
 
+    def lazy(self, stem, scores, allowed):
+        """Scores with their bias by distance, and weights max(softmax + tau / i, 0), i counted from 1."""
+        options = LAZY | self.config.get("mixers", {}).get("lazy", {})
+        place = torch.arange(scores.shape[1])
+        if options["distance_bias"]:
+            distance = place[:, None] - place
+            table = self.tensors[stem + "distance_bias"][:, distance.clamp(0, options["window"] - 1)]
+            scores = scores + torch.where((distance >= 0) & (distance < options["window"]), table, 0)
+        masked = scores.masked_fill(~allowed, -torch.inf)
+        if options["normaliser"] == "sparsemax":
+            return scores, self.sparsemax(masked)
+        if options["normaliser"] == "entmax":
+            return scores, self.entmax(masked)
+        weights = torch.softmax(masked, dim=-1)
+        if options["normaliser"] == "softmax":
+            return scores, weights
+        offset = -torch.ones(self.heads, dtype=self.type) if options["offset"] == "fixed" else self.tensors[stem + "offset"]
+        offset = offset[:, None, None] / (1 if options["offset"] == "constant" else place[:, None] + 1)
+        constant = torch.logsumexp(masked, -1)
+        # An error of one in every score moves the constant by as much, and a share of the softmax by twice itself.
+        self.taylor = constant, torch.ones_like(constant), 2 * weights
+        return scores, torch.relu(weights + offset).masked_fill(~allowed, 0)
+
+    def entmax(self, masked):
+        """max((s - t) / 2, 0)^2, rows of which sum to 1 (Peters et al. 2019): of the k largest halves, t / 2 is their mean
+        less the root of what their squared deviations leave of 1, over k."""
+        thresholds = []
+        for row in masked.flatten(0, -2):
+            halves = row[row > -torch.inf].sort(descending=True).values / 2
+            for k in range(len(halves), 0, -1):
+                mean = halves[:k].mean()
+                left = (1 - (halves[:k] - mean).square().sum()) / k
+                if left >= 0 and halves[k - 1] >= mean - left.sqrt():
+                    thresholds.append(2 * (mean - left.sqrt()))
+                    break
+        threshold = torch.stack(thresholds).view(masked.shape[:-1])
+        roots = ((masked - threshold[..., None]) / 2).clamp_min(0)
+        # An error of one in every score moves the threshold by as much, and so a root by one.
+        self.taylor = threshold, torch.ones_like(threshold), 2 * roots
+        return roots**2
+
     def sparsemax(self, masked):
         """max(s - t, 0) with t such that a row sums to 1 (Martins & Astudillo 2016): t is what the k largest scores less
         one have as their mean, for the largest k whose smallest score lies above that."""
@@ -205,14 +311,82 @@ class Native:
         signs = 1 - 2 * (torch.arange(terms.shape[-2])[:, None] + torch.arange(terms.shape[-1])) % 2
         return torch.finfo(torch.float32).eps / 2 / 4 * signs * apart
 
+    def head_variant(self, stem, mixer, x):
+        """Query, key and value [heads, L, size], as many as attend, after embeddings and norms and before rotary."""
+        query = self.part(stem, "q", x)
+        key = self.part(stem, "k", x) if mixer != "el_att" else x.unflatten(-1, (-1, self.size)).transpose(0, 1)
+        value = self.part(stem, "v", x) if mixer not in ("skv", "el_att") else key
+        if mixer.startswith("mhe"):
+            own = {name: self.tensors[f"{stem}{name}_head_embedding"][:, None, :] for name in "qkv"}
+            join = (lambda x, e: x + e) if mixer == "mhe_add" else (lambda x, e: x * (e + 1))
+            query, key, value = join(query, own["q"]), join(key, own["k"]), join(value, own["v"])
+        if self.config.get("qk_norm"):
+            query, key = self.norm(stem + "q_norm.weight", query), self.norm(stem + "k_norm.weight", key)
+        return query, key, value
+
+    def options(self, mixer):
+        return BASELINES[mixer] | self.config.get("mixers", {}).get(mixer, {})
+
+    def streaming(self, query, key):
+        """Scores [heads, L, L] and which pairs there are, [L, L], of unrotated queries and keys: what each query finds in a
+        cache of the text's first keys and the last ones, itself among them."""
+        options, length = self.options("streaming_llm"), query.shape[1]
+        scores = torch.zeros(len(query), length, length, dtype=self.type)
+        allowed = torch.zeros(length, length, dtype=torch.bool)
+        for i in range(length):
+            cache = torch.tensor([j for j in range(i + 1) if j < options["first"] or i - j < options["window"]])
+            places = torch.arange(len(cache)) if options["positions"] == "cache" else cache
+            keys = self.rotate(key[:, cache], positions=places)
+            own = self.rotate(query[:, i : i + 1], positions=places[-1:])
+            scores[:, i, cache] = (own @ keys.transpose(1, 2))[:, 0] / self.size**0.5
+            allowed[i, cache] = True
+        return scores, allowed
+
+    def slopes(self):
+        """ALiBi's: a geometric row that ends at 2^-8 for a power of two of heads; other numbers of heads take the largest
+        such row, and then every second one of the row twice as long."""
+        row = lambda heads: [2 ** (-8 * (head + 1) / heads) for head in range(heads)]
+        power = 2 ** int(np.log2(self.heads))
+        return torch.tensor((row(power) + row(2 * power)[::2])[: self.heads], dtype=self.type)
+
+    def baseline(self, stem, mixer, query, key):
+        """Scores, weights and which pairs there are, of unrotated queries and keys of all heads; then the sink logits and
+        their shares of each row, where there are any."""
+        length = query.shape[1]
+        if mixer == "streaming_llm":
+            scores, allowed = self.streaming(query, key)
+        else:
+            turn = self.rotate if mixer != "alibi" else lambda x: x
+            scores = turn(query) @ turn(key).transpose(1, 2) / self.size**0.5
+            allowed = torch.ones(length, length, dtype=torch.bool).tril()
+        if mixer == "alibi":
+            apart = torch.arange(length)[:, None] - torch.arange(length)
+            scores = scores - self.slopes()[:, None, None] * apart
+        if mixer == "sigmoid":
+            bias = self.options(mixer).get("bias")
+            scores = scores + (-np.log(self.config["max_position_embeddings"]) if bias is None else bias)
+            weights = torch.where(allowed, 1 / (1 + (-scores).exp()), 0)
+            self.taylor = torch.zeros(scores.shape[:2]), torch.zeros(scores.shape[:2]), weights * (1 - weights)
+            return scores, weights, allowed
+        masked = scores.masked_fill(~allowed, -torch.inf)
+        if mixer != "sink_logits":
+            return scores, torch.softmax(masked, -1), allowed
+        sinks = self.tensors[stem + "sinks"]
+        every = torch.softmax(torch.cat([masked, sinks[:, None, None].expand(-1, length, 1)], -1), -1)
+        return scores, every[..., :-1], allowed, sinks, every[..., -1]
+
     def attention(self, stem, mixer, query, key, value):
         """Unrotated query and key; returns [L, heads * size] and what happened."""
-        share = self.heads // self.groups
+        share = len(query) // len(key)
         self.taylor = None  # row constants, their errors and those of weights that are no softmax
-        scores, weights = self.weights(mixer, self.rotate(query), self.rotate(key).repeat_interleave(share, 0))
+        more = ()
+        if mixer in BASELINES or mixer in HEAD_VARIANTS:
+            scores, weights, *more = self.baseline(stem, mixer, query, key.repeat_interleave(share, 0))
+        else:
+            scores, weights = self.weights(stem, mixer, self.rotate(query), self.rotate(key).repeat_interleave(share, 0))
         output = weights @ value.repeat_interleave(share, 0)
         states = {"q": query, "k": key, "v": value}
-        return output.transpose(0, 1).flatten(1), (scores, weights, states, self.taylor)
+        return output.transpose(0, 1).flatten(1), (scores, weights, states, self.taylor, *more)
 
     def convolved_heads(self, stem, options, x):
         """Query, key and value [heads, L, size], as many as there are of values, before their norms and positions."""
@@ -367,6 +541,22 @@ class Native:
         unit = torch.eye(length, dtype=self.type).expand(heads, -1, -1)
         return normal.flatten(1) * self.tensors[stem + "norm.weight"], walk(unit)
 
+    def learner(self, mixer, stem, x):
+        """ttt_linear or titans: [L, heads * size]."""
+        options = recurrent_sizes(self.config, mixer)
+        parts, size = self.convolved_heads(stem, options, x), options["mini_batch_size"]
+        query, key = (parts[n] / torch.sqrt(parts[n].pow(2).sum(-1, keepdim=True) + 1e-6) for n in "qk")
+        said = lambda name: torch.sigmoid(self.linear(f"{stem}{name}_proj", x)).T
+        gain, offset, memory = (self.tensors[stem + name] for name in ("memory_norm.weight", "memory_norm.bias", "memory"))
+        rate = options["base_lr"] * said("lr") / options["head_dim"]
+        if mixer == "ttt_linear":
+            rate = rate / (torch.arange(len(x)) % size + 1)
+            mixed = ttt_linear(query, key, parts["v"], gain, offset, rate, memory, self.tensors[stem + "memory_bias"], size)
+        else:
+            mixed = titans(query, key, parts["v"], gain, offset, rate, said("forget"), said("momentum"), memory, size)
+        normal = self.norm(stem + "o_norm.weight", mixed).transpose(0, 1).flatten(1)
+        return normal * torch.nn.functional.silu(self.linear(stem + "g_proj", x)) if options["use_gate"] else normal
+
     def mlp(self, stem, x):
         gate = torch.nn.functional.silu(self.linear(stem + "gate_proj", x))
         return self.linear(stem + "down_proj", gate * self.linear(stem + "up_proj", x))
@@ -384,8 +574,13 @@ class Native:
                 mixed, *seen_here = self.natsl(own, normed[name])
             elif mixer == "mamba2":
                 mixed, seen_here = self.mamba2(own, normed[name])
+            elif mixer in LEARNERS:
+                mixed, seen_here = self.learner(mixer, own, normed[name]), None
             elif mixer in RECURRENT:
                 mixed, seen_here = self.recurrent(mixer, own, normed[name])
+            elif mixer in HEAD_VARIANTS:
+                mixed, seen_here = self.attention(own, mixer, *self.head_variant(own, mixer, normed[name]))
+                mixed = mixed.repeat(1, self.heads * self.size // mixed.shape[1])
             else:
                 source = normed[name]
                 if mixer == "static_emb_qk":
@@ -444,9 +639,11 @@ def run(model, tokens, precise):
         if torch.is_tensor(happened):
             sites.append(oracle.Site(implicit=numpy(happened)))
             continue
-        scores, weights, states, taylor, *seen = happened
-        allowed = seen[0].numpy() if seen else np.tril(np.ones(scores.shape[1:], dtype=bool))
+        scores, weights, states, taylor, *more = happened
+        allowed = more[0].numpy() if more else np.tril(np.ones(scores.shape[1:], dtype=bool))
         site = oracle.Site(numpy(scores), numpy(weights), allowed)
+        if len(more) > 1:
+            site.sink_logits, site.virtual_sink = (numpy(value) for value in more[1:])
         if taylor is not None:
             site.row_constant, site.constant_error, site.unit_error = (numpy(value) for value in taylor)
         site.states = {name: numpy(value) for name, value in states.items()}

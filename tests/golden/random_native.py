@@ -8,7 +8,7 @@ from pathlib import Path
 import safetensors.torch
 import torch
 
-from native_oracle import GLA_RANK, RECURRENT, recurrent_sizes
+from native_oracle import BASELINES, GLA_RANK, HEAD_VARIANTS, LAZY, LEARNERS, RECURRENT, recurrent_sizes
 from random_models import Case, with_options
 
 ATTENTIVE = ("standard", "approximate", "non_approximate", "rnd_emb_qk", "fixed_seq_qk", "static_emb_qk")
@@ -55,15 +55,32 @@ def shapes(config):
             names |= {own + "gate_proj.weight": (wide, d), own + "up_proj.weight": (wide, d),
                       own + "down_proj.weight": (wide, wide)}
             continue
-        for part, rows in (("q", wide), ("k", narrow), ("v", narrow)):
+        for part, rows in mapped_rows(mixer, wide, narrow, config["head_dim"]):
             names[f"{own}{part}_proj.weight"] = (rows, d)
             if config["attention_bias"]:
                 names[f"{own}{part}_proj.bias"] = (rows,)
+        if mixer == "lazy":
+            options = LAZY | config["mixers"].get("lazy", {})
+            if options["distance_bias"]:
+                names[own + "distance_bias"] = (config["num_attention_heads"], options["window"])
+            if options["normaliser"] == "elastic" and options["offset"] != "fixed":
+                names[own + "offset"] = (config["num_attention_heads"],)
+        if mixer.startswith("mhe"):
+            names |= {f"{own}{part}_head_embedding": (config["num_attention_heads"], config["head_dim"]) for part in "qkv"}
+        if mixer == "sink_logits":
+            names[own + "sinks"] = (config["num_attention_heads"],)
         if config["qk_norm"]:
             names |= {own + "q_norm.weight": (config["head_dim"],), own + "k_norm.weight": (config["head_dim"],)}
     if "rnd_emb_qk" in config["layers"]:
         names["model.guide"] = (1, config["max_position_embeddings"], d)
     return names
+
+
+def mapped_rows(mixer, wide, narrow, size):
+    """Rows of the maps to query, key and value, of those that there are."""
+    rows = {"sha": (size, size, size), "mqa": (wide, size, size), "skv": (wide, narrow, 0), "el_att": (wide, 0, 0),
+            "mhe_add": (size, size, size), "mhe_mul": (size, size, size)}.get(mixer, (wide, narrow, narrow))
+    return [(part, count) for part, count in zip("qkv", rows) if count]
 
 
 def recurrent_shapes(config, mixer):
@@ -93,6 +110,12 @@ def recurrent_shapes(config, mixer):
         names["b_proj.weight"] = (heads, d)
     if mixer == "gated_deltanet":
         names |= {"a_proj.weight": (heads, d), "A_log": (heads,), "dt_bias": (heads,)}
+    if mixer in LEARNERS:
+        maps = ("lr",) if mixer == "ttt_linear" else ("lr", "forget", "momentum")
+        names |= {f"{name}_proj.weight": (heads, d) for name in maps} | {f"{name}_proj.bias": (heads,) for name in maps}
+        names |= {"memory_norm.weight": (heads, size), "memory_norm.bias": (heads, size), "memory": (heads, size, size)}
+        if mixer == "ttt_linear":
+            names["memory_bias"] = (heads, size)
     if mixer == "gla":
         names |= {"gk_proj.0.weight": (GLA_RANK, d), "gk_proj.1.weight": (rows["k"], GLA_RANK),
                   "gk_proj.1.bias": (rows["k"],)}
@@ -116,13 +139,20 @@ def values(config, seed, gain):
     tensors = {}
     for name, shape in shapes(config).items():
         noise = torch.randn(shape, generator=generator)
-        if "norm" in name:
+        if "memory_norm" in name or "memory_bias" in name:
+            tensors[name] = 0.2 * noise + name.endswith("weight")
+        elif "forget_proj.bias" in name:
+            tensors[name] = noise - 2
+        elif "norm" in name:
             tensors[name] = 1.0 + 0.2 * noise
             if "_norm" in name:
                 tensors[name] *= gain
         elif len(shape) == 1:
             # Rates and steps such that states last for a few tokens, and for many.
-            tensors[name] = {"A_log": noise, "dt_bias": 2 * noise - 1}.get(name.split(".")[-1], 0.2 * noise)
+            tensors[name] = {"A_log": noise, "dt_bias": 2 * noise - 1,
+                             "offset": 0.4 * noise - 0.8, "sinks": 2 * noise}.get(name.split(".")[-1], 0.2 * noise)
+        elif "distance_bias" in name:
+            tensors[name] = 0.5 * noise
         elif "conv1d" in name:
             tensors[name] = noise / shape[2] ** 0.5
         elif "embed" in name or "guide" in name:
@@ -164,14 +194,20 @@ def drawn(folder, seed, mixer):
     layers = [mixer, *others]
     draw.shuffle(layers)
     native(
-        folder, seed, layers, vocab_size=draw.randint(40, 120), hidden_size=draw.choice((heads * size, draw.randint(5, 60))),
+        folder, seed, layers, vocab_size=draw.randint(40, 120),
+        hidden_size=draw.choice((heads * size, draw.randint(5, 60) if mixer != "el_att" else heads * size)),
         intermediate_size=draw.randint(7, 90), num_attention_heads=heads, head_dim=size,
         num_key_value_heads=draw.choice([n for n in range(1, heads + 1) if heads % n == 0]),
         attention_bias=draw.random() < 0.5, qk_norm=draw.random() < 0.5, rotary=draw.random() < 0.7,
         tie_word_embeddings=draw.random() < 0.5, rope_theta=draw.choice((100.0, 5000.0)),
         dtype=draw.choice((torch.float32, torch.bfloat16, torch.float16)), shards=draw.choice((1, 3)),
         gain=draw.choice((1.0, 1.5, 3.0)),
-        mixers={"approximate": draw.choice(APPROXIMATE[:1])} | {name: drawn_options(draw, name) for name in RECURRENT})
+        mixers={"approximate": draw.choice(APPROXIMATE[:1])} | {name: drawn_options(draw, name) for name in RECURRENT}
+        | {"sigmoid": {"bias": draw.choice((-3.0, 0.0, 1.5))},
+           "streaming_llm": {"first": draw.choice((0, 1, 5)), "window": draw.choice((1, 8, 40)),
+                             "positions": draw.choice(("text", "cache"))}}
+        | ({"lazy": {"window": draw.choice((1, 40, 512)), "offset": draw.choice(("per_length", "constant", "fixed"))}}
+           if mixer == "lazy" else {}))
 
 
 def drawn_options(draw, mixer):
@@ -191,6 +227,10 @@ def drawn_options(draw, mixer):
             options[key] = draw.choice((1, 5, 16))
         elif key == "conv_size":
             options[key] = draw.choice((0, 1, 3, 4))
+        elif key == "mini_batch_size":
+            options[key] = draw.choice((1, 5, 16, 64))
+        elif key == "base_lr":
+            options[key] = draw.choice((0.2, 1.0))
         elif key == "clamp_min":
             options[key] = draw.choice((0.0, -0.05))
         elif key == "rope_theta":
@@ -201,6 +241,8 @@ def drawn_options(draw, mixer):
         options |= {"num_softmax_heads": heads * group, "chunk_size": draw.choice((3, 16, 64)),
                     "inside_chunk": draw.choice(("both", "softmax")), "norm": draw.choice(("each", "sum")),
                     "weights": draw.choice(("query", "input", "none"))}
+    if mixer in LEARNERS:  # the norm of two numbers is little more than a sign
+        options["head_dim"] = max(size, 4)
     if "use_beta" in options:  # without it a key replaces all that is like it, and roundings grow: golden models have it
         options["use_beta"] = True
     return options
@@ -215,7 +257,7 @@ def cases():
     few = (1, 65, 130)
     layouts = ("even", "odd", "top", "middle", "bottom", "quarter", "first", "last", "bilateral")
     listed = []
-    for number, mixer in enumerate((*MIXERS, *RECURRENT)):
+    for number, mixer in enumerate((*MIXERS, *RECURRENT, "lazy", *BASELINES, *HEAD_VARIANTS)):
         mixed = [mixer if layer % 2 == 0 else "standard" for layer in range(3)]
         uniform = [mixer] * 3
         layout = layouts[number % len(layouts)]
@@ -232,6 +274,16 @@ def cases():
             case(f"{mixer}-even-skipped", mixed, (65, 2), skip=replaced),
             Case(f"native-{mixer}-drawn", with_options(drawn, mixer=mixer), lengths=(65, 130, 1)),
         ]
+    listed += [
+        case(f"streaming_llm-{first}-{window}-{positions}", ["streaming_llm", "standard", "streaming_llm"], few,
+             num_key_value_heads=2, mixers={"streaming_llm": dict(first=first, window=window, positions=positions)})
+        for first, window in ((4, 16), (0, 1), (1, 64)) for positions in ("text", "cache")
+    ]
+    listed += [
+        case("alibi-five-heads", ["alibi"] * 2, few, num_attention_heads=5, num_key_value_heads=1),
+        case("sigmoid-no-bias", ["sigmoid"] * 2, few, mixers={"sigmoid": {"bias": 0.0}}),
+        *(case(f"{mixer}-loud", [mixer], (7, 40), gain=60.0) for mixer in BASELINES),
+    ]
     small = dict(num_heads=3, head_dim=8, expand_v=1.5, num_softmax_heads=6, chunk_size=8)
     listed += [
         case(f"natsl-{name}", ["natsl", "standard", "natsl"], few, mixers={"natsl": small | options})
@@ -254,6 +306,18 @@ def cases():
              hidden_size=20, head_dim=10, num_attention_heads=2, num_key_value_heads=2)
         for layout, mixer in zip(layouts, ("rnd_emb_qk", "non_approximate", "static_emb_qk", "mlp", "fixed_seq_qk",
                                            "approximate", "rnd_emb_qk", "non_approximate", "static_emb_qk"))
+    ]
+    listed += [
+        case(f"lazy-{name}", ["lazy", "standard", "lazy"], few, gain=2.5, mixers={"lazy": options})
+        for name, options in {
+            "no-bias": dict(distance_bias=False), "small-window": dict(window=16), "constant": dict(offset="constant"),
+            "fixed": dict(offset="fixed", window=100), "softmax": dict(normaliser="softmax"),
+            "sparsemax": dict(normaliser="sparsemax"), "entmax": dict(normaliser="entmax"),
+            "entmax-no-bias": dict(normaliser="entmax", distance_bias=False)}.items()
+    ]
+    listed += [
+        case("lazy-loud", ["lazy"], (7, 40), gain=20.0),
+        case("lazy-groups-norms", ["lazy"] * 2, few, num_key_value_heads=2, qk_norm=True, attention_bias=False),
     ]
     sparse = {"mixers": {"standard": {"normaliser": "sparsemax"}}}
     listed += [

@@ -38,6 +38,10 @@ def read_site(file, s, site, heads, key_heads, length):
     return values
 
 
+def text(value):
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
 def read_map(file, s, site):
     group = file[f"maps/{s}/{site}"]
     return {
@@ -46,7 +50,7 @@ def read_map(file, s, site):
         "scale": float(group.attrs["scale"]), "soft_cap": float(group.attrs["soft_cap"]),
         "sink_logits": group.attrs["sink_logits"],
         "distance_bias": group["distance_bias"][()] if "distance_bias" in group else None,
-        "bias_origin": int(group.attrs.get("bias_origin", 0)),
+        "bias_origin": int(group.attrs.get("bias_origin", 0)), "beyond_table": text(group.attrs["beyond_table"]),
         "slopes": None if np.isnan(group.attrs["slopes"]).any() else group.attrs["slopes"],
     }
 

@@ -53,6 +53,8 @@ ScoreRule rule_of(const json& from) {
     set(from, "first_keys", rule.first_keys);
     set(from, "slopes", rule.slopes);
     set(from, "sink_logits", rule.sink_logits);
+    set(from, "offsets", rule.offsets);
+    if (from.value("offset_form", "per_length") == "constant") rule.offset_form = OffsetForm::constant;
     set(from, "query_length", rule.query_length);
     set(from, "key_begin", rule.key_begin);
     set(from, "key_length", rule.key_length);

@@ -54,9 +54,10 @@ struct Found {
           value(s.batch, s.key_heads, s.keys, s.value_size),
           shift(static_cast<std::size_t>(s.batch * s.heads * s.queries)),
           factor(shift.size()),
-          sinks(static_cast<std::size_t>(s.heads), kCanary) {}
+          sinks(static_cast<std::size_t>(s.heads), kCanary),
+          offsets(sinks) {}
     Values output, query, key, value;
-    std::vector<float> shift, factor, sinks, distance_bias, blocks;
+    std::vector<float> shift, factor, sinks, offsets, distance_bias, blocks;
 };
 
 /// d loss / d O: the numbers of some sine, [batch, heads, queries, value_size].
@@ -82,7 +83,8 @@ Found run(const AttentionCase& c, bool hidden_blocks = false) {
                        {found.query.view(), found.key.view(), found.value.view(),
                         c.rule.sink_logits.empty() ? nullptr : found.sinks.data(),
                         c.rule.bias_length == 0 ? nullptr : found.distance_bias.data(),
-                        found.blocks.empty() ? nullptr : found.blocks.data(), hidden_blocks});
+                        found.blocks.empty() ? nullptr : found.blocks.data(), hidden_blocks,
+                        c.rule.offsets.empty() ? nullptr : found.offsets.data()});
     return found;
 }
 
@@ -95,16 +97,27 @@ struct Sum {
     }
 };
 
-/// The threshold of sparsemax by bisection: the sum of max(score - threshold, 0) falls with it, and is 1 there.
-double sparsemax_threshold(const std::vector<double>& scores) {
-    double high = *std::max_element(scores.begin(), scores.end()), low = high - 1.0;
+/// The threshold of sparsemax or entmax by bisection: the sum of the weights falls with it, and is 1 there.
+double threshold_of(const std::vector<double>& scores, const std::function<double(double)>& weigh) {
+    double high = *std::max_element(scores.begin(), scores.end()), low = high - 2.0;
     for (int step = 0; step < 200; ++step) {
         const double middle = 0.5 * (low + high);
         double sum = 0.0;
-        for (const double score : scores) sum += std::max(score - middle, 0.0);
+        for (const double score : scores) sum += weigh(score - middle);
         (sum > 1.0 ? low : high) = middle;
     }
     return 0.5 * (low + high);
+}
+
+/// The relative error of a weight: rounding of a score, whose size Cauchy and Schwarz bound, and of the sums.
+double weight_error(const AttentionCase& c) {
+    const Shape& s = c.shape();
+    double largest = std::abs(c.rule.scale) * static_cast<double>(s.key_size);  // numbers are within [-1, 1]
+    if (c.rule.soft_cap > 0.0) largest = std::max(largest, c.rule.soft_cap);
+    for (const float slope : c.rule.slopes) largest += std::abs(slope) * static_cast<double>(s.keys + s.queries);
+    const double score = (4.0 * std::sqrt(static_cast<double>(s.key_size)) + 8.0) * kEpsilon * (largest + 1.0);
+    const double terms = std::sqrt(static_cast<double>(std::max(s.queries * s.heads / s.key_heads, s.keys)));
+    return 3.0 * score + (24.0 + 2.0 * terms) * kEpsilon;
 }
 
 /// One head by the book.
@@ -132,8 +145,21 @@ public:
                 score[index(j)] = score_of(rule, h, i, j, dot);
                 largest = std::max(largest, score[index(j)]);
             }
+            if (rule.normaliser == Normaliser::sigmoid) {
+                sigmoid_row(i, score, seen, gradient);
+                continue;
+            }
             if (rule.normaliser == Normaliser::sparsemax) {
                 sparsemax_row(i, score, seen, gradient);
+                continue;
+            }
+            if (rule.normaliser == Normaliser::entmax) {
+                entmax_row(i, score, seen, gradient);
+                continue;
+            }
+            if (rule.normaliser == Normaliser::elastic) {
+                elastic_row(i, score, seen, gradient, double{offset_of(rule, bounds, h, i)},
+                            offset_factor(rule, bounds, i));
                 continue;
             }
             const bool taylor = rule.normaliser == Normaliser::taylor;
@@ -175,10 +201,123 @@ public:
     std::size_t cell(std::int64_t i, std::int64_t j) const { return index(i * s_.keys + j); }
     std::vector<double> weight, weight_size, slope, slope_size;
     std::vector<bool> visible;
-    Sum d_sink;
+    Sum d_sink, d_offset;
     int undecided = 0;  ///< rows with a score that rounding may put on either side of the threshold
 
 private:
+    /// dA of one pair.
+    Sum product(std::int64_t i, std::int64_t j, const Values& gradient) const {
+        const std::int64_t g = h_ / (s_.heads / s_.key_heads);
+        Sum sum;
+        for (std::int64_t x = 0; x < s_.value_size; ++x) {
+            const double term = double{gradient.data[gradient.at(b_, h_, i, x)]} * double{c_.get('v', b_, g, j, x)};
+            sum.add(term, std::abs(term));
+        }
+        return sum;
+    }
+
+    double slope_factor(double score) const {
+        const double share = c_.rule.soft_cap > 0.0 ? score / c_.rule.soft_cap : 0.0;
+        return c_.rule.scale * (1.0 - share * share);
+    }
+
+    /// A = max(p + offset, 0); d score = p (g - sum of p g), g = dA where A > 0.
+    void elastic_row(std::int64_t i, const std::vector<double>& score, const std::vector<bool>& seen,
+                     const Values& gradient, double offset, double factor) {
+        double largest = -1e300, total = 0.0, count = 0.0;
+        for (std::size_t j = 0; j < seen.size(); ++j)
+            if (seen[j]) largest = std::max(largest, score[j]);
+        for (std::size_t j = 0; j < seen.size(); ++j) {
+            if (!seen[j]) continue;
+            total += std::exp(score[j] - largest);
+            count += 1.0;
+        }
+        std::vector<double> p(seen.size(), 0.0);
+        std::vector<Sum> d_weight(seen.size());
+        Sum mean, sum;
+        bool doubtful = false;
+        for (std::int64_t j = 0; j < s_.keys; ++j) {
+            if (!seen[index(j)]) continue;
+            p[index(j)] = std::exp(score[index(j)] - largest) / total;
+            const double x = p[index(j)] + offset;
+            // One key alone has a weight of exactly 1.
+            const bool near = count > 1.0 && std::abs(x) < weight_error(c_) * p[index(j)];
+            doubtful = doubtful || near;
+            weight[cell(i, j)] = std::max(x, 0.0);
+            if (x > 0.0 || near) weight_size[cell(i, j)] = p[index(j)] + std::abs(offset);
+            const Sum one = product(i, j, gradient);
+            d_weight[index(j)].add(x > 0.0 ? one.value : 0.0, x > 0.0 || near ? one.size : 0.0);
+            mean.add(p[index(j)] * d_weight[index(j)].value, p[index(j)] * d_weight[index(j)].size);
+            sum.add(d_weight[index(j)].value, d_weight[index(j)].size);
+        }
+        // What rounding decides counts whole.
+        const double blow = doubtful ? 1.0 / kEpsilon : 1.0;
+        undecided += doubtful ? 1 : 0;
+        d_offset.add(factor * sum.value, factor * sum.size * blow);
+        for (std::int64_t j = 0; j < s_.keys; ++j) {
+            const double moved = p[index(j)] * slope_factor(score[index(j)]);
+            slope[cell(i, j)] = moved * (d_weight[index(j)].value - mean.value);
+            slope_size[cell(i, j)] = moved * (d_weight[index(j)].size + mean.size) * blow;
+        }
+    }
+
+    /// A = x^2 of x = max((s - threshold) / 2, 0); d score = x (dA - sum of x dA / sum of x). An x is as wrong as the
+    /// score, however small it is.
+    void entmax_row(std::int64_t i, const std::vector<double>& score, const std::vector<bool>& seen,
+                    const Values& gradient) {
+        std::vector<double> candidates;
+        double largest = 0.0;
+        for (std::size_t j = 0; j < seen.size(); ++j) {
+            if (!seen[j]) continue;
+            candidates.push_back(score[j]);
+            largest = std::max(largest, std::abs(score[j]));
+        }
+        if (candidates.empty()) return;
+        const bool sink = !c_.rule.sink_logits.empty();
+        if (sink) candidates.push_back(double{c_.rule.sink_logits[index(h_)]});
+        const auto root = [](double above) { return 0.5 * std::max(above, 0.0); };
+        const double threshold = threshold_of(candidates, [&](double above) { return root(above) * root(above); });
+        const double doubt = 16.0 * kEpsilon * (largest + 1.0) * std::sqrt(static_cast<double>(s_.key_size));
+        double roots = 0.0;
+        for (const double one : candidates) roots += root(one - threshold);
+        Sum mean;
+        std::vector<Sum> d_weight(seen.size());
+        std::vector<bool> near(seen.size(), false);
+        for (std::int64_t j = 0; j < s_.keys; ++j) {
+            if (!seen[index(j)]) continue;
+            const double x = root(score[index(j)] - threshold);
+            near[index(j)] = score[index(j)] > threshold - doubt;
+            d_weight[index(j)] = product(i, j, gradient);
+            weight[cell(i, j)] = x * x;
+            if (!near[index(j)]) continue;
+            weight_size[cell(i, j)] = x * x + 2.0 * x + 1.0;
+            mean.add(x * d_weight[index(j)].value / roots, 2.0 * (x + 1.0) * d_weight[index(j)].size / roots);
+        }
+        if (sink) {
+            const double x = root(candidates.back() - threshold);
+            d_sink.add(-x * mean.value, (x + (candidates.back() > threshold - doubt ? 1.0 : 0.0)) * mean.size);
+        }
+        for (std::int64_t j = 0; j < s_.keys; ++j) {
+            if (!near[index(j)]) continue;
+            const double x = root(score[index(j)] - threshold), factor = slope_factor(score[index(j)]);
+            slope[cell(i, j)] = x * factor * (d_weight[index(j)].value - mean.value);
+            slope_size[cell(i, j)] = (x + 1.0) * factor * (d_weight[index(j)].size + mean.size);
+        }
+    }
+
+    /// d score = A (1 - A) dA, each pair for itself. 1 - A is as wrong as 1.
+    void sigmoid_row(std::int64_t i, const std::vector<double>& score, const std::vector<bool>& seen,
+                     const Values& gradient) {
+        for (std::int64_t j = 0; j < s_.keys; ++j) {
+            if (!seen[index(j)]) continue;
+            const double a = 1.0 / (1.0 + std::exp(-score[index(j)])), moved = a * slope_factor(score[index(j)]);
+            const Sum d_weight = product(i, j, gradient);
+            weight[cell(i, j)] = weight_size[cell(i, j)] = a;
+            slope[cell(i, j)] = moved * (1.0 - a) * d_weight.value;
+            slope_size[cell(i, j)] = moved * d_weight.size;
+        }
+    }
+
     /// d score = (dA - its mean over the support) on the support, where the sink logit counts with a dA of 0.
     void sparsemax_row(std::int64_t i, const std::vector<double>& score, const std::vector<bool>& seen,
                        const Values& gradient) {
@@ -194,7 +333,7 @@ private:
         if (candidates.empty()) return;
         const bool sink = !rule.sink_logits.empty();
         if (sink) candidates.push_back(double{rule.sink_logits[index(h_)]});
-        const double threshold = sparsemax_threshold(candidates);
+        const double threshold = threshold_of(candidates, [](double above) { return std::max(above, 0.0); });
         const double doubt = 16.0 * kEpsilon * (largest + 1.0) * std::sqrt(static_cast<double>(s_.key_size));
         double support = 0.0;
         bool doubtful = false;
@@ -235,17 +374,6 @@ private:
     const Shape s_;
     std::int64_t b_, h_;
 };
-
-/// The relative error of a weight: rounding of a score, whose size Cauchy and Schwarz bound, and of the sums.
-double weight_error(const AttentionCase& c) {
-    const Shape& s = c.shape();
-    double largest = std::abs(c.rule.scale) * static_cast<double>(s.key_size);  // numbers are within [-1, 1]
-    if (c.rule.soft_cap > 0.0) largest = std::max(largest, c.rule.soft_cap);
-    for (const float slope : c.rule.slopes) largest += std::abs(slope) * static_cast<double>(s.keys + s.queries);
-    const double score = (4.0 * std::sqrt(static_cast<double>(s.key_size)) + 8.0) * kEpsilon * (largest + 1.0);
-    const double terms = std::sqrt(static_cast<double>(std::max(s.queries * s.heads / s.key_heads, s.keys)));
-    return 3.0 * score + (24.0 + 2.0 * terms) * kEpsilon;
-}
 
 void compare(const char* what, const Values& found, std::int64_t b, std::int64_t h,
              const std::function<Sum(std::int64_t, std::int64_t)>& expected, double error) {
@@ -379,19 +507,27 @@ void check(const AttentionCase& c) {
     }
     if (has_block_gradients(c)) check_blocks(c, found, false);
     for (std::int64_t h = 0; h < s.heads; ++h) {
-        Sum sink;
+        Sum sink, offset;
         int undecided = 0;
         for (const auto& books : all_books) {
             const Book& book = books[static_cast<std::size_t>(h)];
             sink.add(book.d_sink.value, book.d_sink.size);
+            offset.add(book.d_offset.value, book.d_offset.size);
             undecided += book.undecided;
         }
-        REQUIRE(undecided <= 1 + s.batch * s.queries / 100);
+        // Of elastic weights any pair may be near the cut: by as much as a weight is wrong, where they lie evenly.
+        const double pairs = static_cast<double>(c.rule.offsets.empty() ? 0 : s.batch * s.queries * s.keys);
+        REQUIRE(undecided <= 1 + s.batch * s.queries / 100 + static_cast<std::int64_t>(4.0 * error * pairs));
         const double d_sink = double{found.sinks[static_cast<std::size_t>(h)]};
         if (c.rule.sink_logits.empty())
             REQUIRE(d_sink == double{kCanary});
         else
             REQUIRE(std::abs(d_sink - sink.value) <= error * sink.size + 1e-30);
+        const double d_offset = double{found.offsets[static_cast<std::size_t>(h)]};
+        if (c.rule.offsets.empty())
+            REQUIRE(d_offset == double{kCanary});
+        else
+            REQUIRE(std::abs(d_offset - offset.value) <= error * offset.size + 1e-30);
     }
     for (std::int64_t h = 0; h < s.heads; ++h) {
         std::vector<Sum> table(static_cast<std::size_t>(c.rule.bias_length));
@@ -466,6 +602,21 @@ std::vector<Option> options() {
          }},
         {"queries later", [](AttentionCase& c) { c.rule.query_offset = 21; }},
         {"queries earlier than all keys", [](AttentionCase& c) { c.rule.query_offset = -10; }},
+        {"sigmoid",
+         [](AttentionCase& c) {
+             c.rule.normaliser = Normaliser::sigmoid;
+             c.rule.distance_bias.assign(static_cast<std::size_t>(c.shape().heads), -0.75F);
+             c.rule.bias_length = 1;
+         }},
+        {"sharp sigmoid in a window with first keys, soft cap, padding that holds NaN",
+         [](AttentionCase& c) {
+             c.rule.normaliser = Normaliser::sigmoid;
+             c.rule.window_left = 20;
+             c.rule.first_keys = 3;
+             c.rule.scale *= 6.0;
+             c.rule.soft_cap = 2.5;
+             padding_of_nan(c);
+         }},
         {"Taylor weights, sharp",
          [](AttentionCase& c) {
              c.rule.normaliser = Normaliser::taylor;
@@ -500,6 +651,61 @@ std::vector<Option> options() {
         {"sparsemax, padding that holds NaN",
          [](AttentionCase& c) {
              c.rule.normaliser = Normaliser::sparsemax;
+             padding_of_nan(c);
+         }},
+        {"elastic, offsets either way, sharp",
+         [](AttentionCase& c) {
+             c.rule.normaliser = Normaliser::elastic;
+             c.rule.scale *= 4.0;
+             for (std::int64_t h = 0; h < c.shape().heads; ++h)
+                 c.rule.offsets.push_back(static_cast<float>(h) * 0.75F - 1.0F);
+         }},
+        {"elastic, a bias over few distances",
+         [](AttentionCase& c) {
+             c.rule.normaliser = Normaliser::elastic;
+             c.rule.offsets.assign(static_cast<std::size_t>(c.shape().heads), -1.0F);
+             c.rule.bias_length = 33;
+             c.rule.bias_origin = 32;
+             c.rule.beyond_table = BeyondTable::zero;
+             for (std::int64_t n = 0; n < c.shape().heads * 33; ++n)
+                 c.rule.distance_bias.push_back(static_cast<float>(std::sin(static_cast<double>(n))));
+         }},
+        {"elastic with constant offsets, a window with first keys and a soft cap",
+         [](AttentionCase& c) {
+             c.rule.normaliser = Normaliser::elastic;
+             c.rule.offset_form = OffsetForm::constant;
+             for (std::int64_t h = 0; h < c.shape().heads; ++h)
+                 c.rule.offsets.push_back(static_cast<float>(h) * 0.03125F - 0.0625F);
+             c.rule.window_left = 20;
+             c.rule.first_keys = 3;
+             c.rule.soft_cap = 2.5;
+         }},
+        {"elastic, queries later and padding that holds NaN",
+         [](AttentionCase& c) {
+             c.rule.normaliser = Normaliser::elastic;
+             c.rule.offsets.assign(static_cast<std::size_t>(c.shape().heads), -0.75F);
+             c.rule.query_offset = 21;
+             c.rule.scale *= 3.0;
+             padding_of_nan(c);
+         }},
+        {"entmax", [](AttentionCase& c) { c.rule.normaliser = Normaliser::entmax; }},
+        {"sharp entmax, everything visible, soft cap",
+         [](AttentionCase& c) {
+             c.rule.normaliser = Normaliser::entmax;
+             c.rule.causal = false;
+             c.rule.scale *= 8.0;
+             c.rule.soft_cap = 2.5;
+         }},
+        {"entmax with sink logits and visible blocks",
+         [](AttentionCase& c) {
+             c.rule.normaliser = Normaliser::entmax;
+             blocks_seen(c);
+             for (std::int64_t h = 0; h < c.shape().heads; ++h)
+                 c.rule.sink_logits.push_back(static_cast<float>(h) * 0.5F - 0.5F);
+         }},
+        {"entmax, padding that holds NaN",
+         [](AttentionCase& c) {
+             c.rule.normaliser = Normaliser::entmax;
              padding_of_nan(c);
          }},
         {"slopes",
@@ -667,18 +873,50 @@ TEST_CASE("sparsemax gradients agree where keys are shared out, for odd lengths 
     check(make({2, 4, 2, 129, 129, 20, 20}, *sparsemax, ElementType::bfloat16));
 }
 
+TEST_CASE("elastic and entmax gradients agree for odd lengths, keys that are shared out, and in bfloat16",
+          "[backward]") {
+    const std::vector<Option> all = options();
+    for (const char* start : {"elastic, offsets", "elastic, a bias", "entmax"}) {
+        const auto option =
+            std::find_if(all.begin(), all.end(), [&](const Option& one) { return one.first.rfind(start, 0) == 0; });
+        REQUIRE(option != all.end());
+        for (const std::int64_t length : {1, 2, 63, 64, 65, 300})
+            check(make({2, 6, 3, length, length, 20, 12}, *option));
+        check(make({1, 2, 1, 65, 1700, 8, 8}, *option));
+        check(make({2, 4, 2, 129, 129, 20, 20}, *option, ElementType::bfloat16));
+    }
+}
+
+TEST_CASE("sigmoid gradients agree where keys are shared out, for odd lengths and in bfloat16", "[backward]") {
+    const std::vector<Option> all = options();
+    const auto sigmoid =
+        std::find_if(all.begin(), all.end(), [](const Option& option) { return option.first == "sigmoid"; });
+    REQUIRE(sigmoid != all.end());
+    for (const std::int64_t length : {1, 2, 63, 64, 65, 200}) check(make({2, 6, 3, length, length, 20, 12}, *sigmoid));
+    check(make({1, 2, 1, 65, 1700, 8, 8}, *sigmoid));
+    check(make({2, 4, 2, 129, 129, 20, 20}, *sigmoid, ElementType::bfloat16));
+}
+
 TEST_CASE("gradients have the same bits for every thread count, also where keys are shared out", "[backward]") {
-    for (const Shape& shape : {Shape{2, 4, 2, 150, 150, 16, 16}, Shape{1, 2, 1, 900, 1700, 8, 8}}) {
+    for (const auto& [shape, elastic] :
+         {std::pair{Shape{2, 4, 2, 150, 150, 16, 16}, false}, std::pair{Shape{1, 2, 1, 900, 1700, 8, 8}, false},
+          std::pair{Shape{2, 4, 2, 150, 150, 16, 16}, true}, std::pair{Shape{1, 2, 1, 900, 1700, 8, 8}, true}}) {
         AttentionCase c = make(shape, options()[1]);
         c.rule.bias_length = 9;
         c.rule.bias_origin = 4;
         c.rule.distance_bias.assign(static_cast<std::size_t>(shape.heads * 9), 0.25F);
         c.rule.sink_logits.assign(static_cast<std::size_t>(shape.heads), 0.5F);
+        if (elastic) {
+            c.rule.sink_logits.clear();
+            c.rule.normaliser = Normaliser::elastic;
+            c.rule.offsets.assign(static_cast<std::size_t>(shape.heads), -0.875F);
+        }
         set_threads(1);
         const Found one = run(c);
         for (const int number : {2, 5}) {
             set_threads(number);
             const Found more = run(c);
+            CHECK(same(more.offsets, one.offsets));
             CHECK(same(more.output.data, one.output.data));
             CHECK(same(more.query.data, one.query.data));
             CHECK(same(more.key.data, one.key.data));
@@ -702,12 +940,16 @@ TEST_CASE("the training passes refuse what they do not know", "[backward]") {
     CHECK_THROWS_WITH(attention_backward(c.input(), found.output.input(1), found.output.input(1), rows,
                                          {{}, {}, {}, found.sinks.data()}),
                       Catch::Contains("[sinks] expected a rule with sink logits"));
+    CHECK_THROWS_WITH(attention_backward(c.input(), found.output.input(1), found.output.input(1), rows,
+                                         {{}, {}, {}, nullptr, nullptr, nullptr, false, found.offsets.data()}),
+                      Catch::Contains("[offsets] expected a rule with offsets"));
     std::vector<float> blocks(1);
     CHECK_THROWS_WITH(attention_backward(c.input(), found.output.input(1), found.output.input(1), rows,
                                          {{}, {}, {}, nullptr, nullptr, blocks.data()}),
                       Catch::Contains("[blocks] expected a rule with visible blocks"));
     c.rule.normaliser = Normaliser::taylor_diagonal;
-    CHECK_THROWS_WITH(attention_forward(c.input(), found.output.view(), rows),
-                      Catch::Contains("[normaliser] expected softmax, sparsemax or taylor: ") &&
-                          Catch::Contains("found taylor_diagonal"));
+    CHECK_THROWS_WITH(
+        attention_forward(c.input(), found.output.view(), rows),
+        Catch::Contains("[normaliser] expected softmax, sparsemax, taylor, elastic, entmax or sigmoid: ") &&
+            Catch::Contains("found taylor_diagonal"));
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The fused operator against the float64 reference: odd sizes, every option, every SIMD target.
 #include <algorithm>
+#include <array>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -130,6 +132,24 @@ std::vector<std::pair<std::string, Option>> options() {
                  c.rule.key_length.push_back(c.shape().keys - c.shape().keys / 4 * b);
              }
          }},
+        {"sigmoid, a bias of all scores, padding",
+         [=](AttentionCase& c) {
+             c.rule.normaliser = Normaliser::sigmoid;
+             c.rule.distance_bias.assign(heads_of(c), -3.0F);
+             c.rule.bias_length = 1;
+             for (std::int64_t b = 0; b < c.shape().batch; ++b) {
+                 c.rule.query_length.push_back(c.shape().queries - c.shape().queries / 3 * b);
+                 c.rule.key_begin.push_back(c.shape().keys / 5 * b);
+                 c.rule.key_length.push_back(c.shape().keys - c.shape().keys / 4 * b);
+             }
+         }},
+        {"sharp sigmoid in a window with first keys, vanishing weights",
+         [](AttentionCase& c) {
+             c.rule.normaliser = Normaliser::sigmoid;
+             c.rule.window_left = 20;
+             c.rule.first_keys = 3;
+             c.rule.scale *= 90.0;
+         }},
         {"sparsemax", [](AttentionCase& c) { c.rule.normaliser = Normaliser::sparsemax; }},
         {"sparsemax, everything visible, sharp",
          [](AttentionCase& c) {
@@ -142,6 +162,63 @@ std::vector<std::pair<std::string, Option>> options() {
              c.rule.normaliser = Normaliser::sparsemax;
              for (std::size_t h = 0; h < heads_of(c); ++h)
                  c.rule.sink_logits.push_back(0.4F - static_cast<float>(h) * 0.3F);
+         }},
+        {"elastic, offsets either way, sharp",
+         [=](AttentionCase& c) {
+             c.rule.normaliser = Normaliser::elastic;
+             c.rule.scale *= 4.0;
+             for (std::size_t h = 0; h < heads_of(c); ++h)
+                 c.rule.offsets.push_back(static_cast<float>(h) * 0.75F - 1.0F);
+         }},
+        {"elastic, a bias over few distances, padding",
+         [=](AttentionCase& c) {
+             c.rule.normaliser = Normaliser::elastic;
+             c.rule.offsets.assign(heads_of(c), -1.0F);
+             c.rule.bias_length = 33;
+             c.rule.bias_origin = 32;
+             c.rule.beyond_table = BeyondTable::zero;
+             for (std::size_t n = 0; n < heads_of(c) * 33; ++n)
+                 c.rule.distance_bias.push_back(0.5F * static_cast<float>(n % 11) - 2.0F);
+             for (std::int64_t b = 0; b < c.shape().batch; ++b) {
+                 c.rule.query_length.push_back(c.shape().queries - c.shape().queries / 3 * b);
+                 c.rule.key_begin.push_back(c.shape().keys / 5 * b);
+                 c.rule.key_length.push_back(c.shape().keys - c.shape().keys / 4 * b);
+             }
+         }},
+        {"elastic with constant offsets, window and first keys",
+         [=](AttentionCase& c) {
+             c.rule.normaliser = Normaliser::elastic;
+             c.rule.offset_form = OffsetForm::constant;
+             for (std::size_t h = 0; h < heads_of(c); ++h)
+                 c.rule.offsets.push_back(static_cast<float>(h) * 0.03125F - 0.0625F);
+             c.rule.window_left = 20;
+             c.rule.first_keys = 3;
+         }},
+        {"elastic, everything visible, soft cap",
+         [=](AttentionCase& c) {
+             c.rule.normaliser = Normaliser::elastic;
+             c.rule.offsets.assign(heads_of(c), -0.75F);
+             c.rule.causal = false;
+             c.rule.soft_cap = 1.5;
+             c.rule.scale *= 3.0;
+         }},
+        {"entmax", [](AttentionCase& c) { c.rule.normaliser = Normaliser::entmax; }},
+        {"entmax, everything visible, sharp",
+         [](AttentionCase& c) {
+             c.rule.normaliser = Normaliser::entmax;
+             c.rule.causal = false;
+             c.rule.scale *= 10.0;
+         }},
+        {"entmax with sink logits and visible blocks",
+         [=](AttentionCase& c) {
+             c.rule.normaliser = Normaliser::entmax;
+             for (std::size_t h = 0; h < heads_of(c); ++h)
+                 c.rule.sink_logits.push_back(1.5F - static_cast<float>(h) * 0.75F);
+             auto& blocks = c.rule.blocks;
+             blocks.block_size = 20;
+             blocks.blocks = (c.shape().keys + 19) / 20;
+             for (std::int64_t n = 0; n < c.shape().batch * c.shape().heads * blocks.blocks; ++n)
+                 blocks.visible.push_back(n % 3 == 1);
          }},
         {"Taylor weights, sharp",
          [](AttentionCase& c) {
@@ -243,6 +320,46 @@ TEST_CASE("queries and keys may differ in number, and queries may start late", "
     auto early = make({1, 2, 2, 60, 60, 8, 8}, options().front());  // the first ten queries see nothing
     early.rule.query_offset = -10;
     check(early);
+}
+
+TEST_CASE("elastic weights are what the paper's numbers say, and the first row is exactly 0", "[attention]") {
+    // Three keys, s_ij = (j - 1) / 2, v = 1, 2, 4.
+    for (const std::string& backend : available_backends()) {
+        const Forced forced(backend);
+        for (const auto& [offset, expected] :
+             {std::pair{-1.0F, std::array{0.0, 0.244919, 0.692588}}, {-0.5F, std::array{0.5, 0.872459, 1.659970}}}) {
+            AttentionCase c({1, 1, 1, 3, 3, 1, 1}, 1);
+            c.rule.scale = 1.0;
+            c.rule.normaliser = Normaliser::elastic;
+            c.rule.offsets = {offset};
+            const float value[] = {1.0F, 2.0F, 4.0F};
+            for (std::int64_t i = 0; i < 3; ++i) {
+                c.set('q', 0, 0, i, 0, 1.0F);
+                c.set('k', 0, 0, i, 0, 0.5F * static_cast<float>(i));
+                c.set('v', 0, 0, i, 0, value[i]);
+            }
+            for (const bool statistics : {true, false}) {
+                const auto found = run(c, attention, statistics);
+                for (std::size_t i = 0; i < 3; ++i) CHECK(double{found.output[i]} == Approx(expected[i]).margin(5e-7));
+                if (offset == -1.0F) CHECK(found.output[0] == 0.0F);
+            }
+        }
+    }
+}
+
+TEST_CASE("the elastic normaliser wants offsets, and the others none", "[attention]") {
+    AttentionCase c({1, 2, 2, 3, 3, 4, 4}, 1);
+    c.rule.offsets = {-1.0F, -1.0F};
+    CHECK_THROWS_WITH(run(c, attention), Catch::Contains("[offsets] expected none beside softmax; found 2"));
+    c.rule.normaliser = Normaliser::elastic;
+    CHECK_NOTHROW(run(c, attention));
+    c.rule.offsets.pop_back();
+    CHECK_THROWS_WITH(run(c, attention), Catch::Contains("[offsets] expected 2 values [heads]; found 1"));
+    c.rule.offsets = {0.0F, std::numeric_limits<float>::infinity()};
+    CHECK_THROWS_WITH(run(c, attention), Catch::Contains("[offsets] expected finite values"));
+    c.rule.offsets = {0.0F, 0.0F};
+    c.rule.sink_logits = {0.0F, 0.0F};
+    CHECK_THROWS_WITH(run(c, attention), Catch::Contains("[sink_logits] expected none beside elastic"));
 }
 
 TEST_CASE("bfloat16 inputs give what their values give in float32", "[attention]") {

@@ -42,10 +42,12 @@ AttentionCase full_case(const Shape& shape) {
 
 TEST_CASE("the bits are the same for every thread count and team", "[attention][threads]") {
     for (const Normaliser normaliser :
-         {Normaliser::softmax, Normaliser::sparsemax, Normaliser::taylor, Normaliser::taylor_diagonal_per_order}) {
+         {Normaliser::softmax, Normaliser::sparsemax, Normaliser::taylor, Normaliser::taylor_diagonal_per_order,
+          Normaliser::elastic, Normaliser::entmax, Normaliser::sigmoid}) {
         for (const bool together : {true, false}) {
             AttentionCase c = full_case({2, 4, 2, 530, 530, 20, 20});
             c.rule.normaliser = normaliser;
+            if (normaliser == Normaliser::elastic) c.rule.offsets = {-1.0F, -0.5F, 0.25F, -1.5F};
             c.request.head_diversity = together;
             const Threads restore(1);
             const Result one = run(c, attention), plain = run(c, attention, false);

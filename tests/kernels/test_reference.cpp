@@ -58,7 +58,7 @@ std::map<std::string, std::vector<double>> run(const GoldenCase& c) {
 
 TEST_CASE("the reference attention gives what numpy found, pair by pair", "[reference][golden]") {
     const auto golden = load_golden();
-    REQUIRE(golden.cases.size() == 22);
+    REQUIRE(golden.cases.size() == 29);
     for (const GoldenCase& c : golden.cases) {
         INFO("case: " << c.name);
         const auto found = run(c);

@@ -55,8 +55,21 @@ Score score_at(const AttentionInput& input, std::int64_t b, std::int64_t h, std:
     return {value, error};
 }
 
-double weight_at(const ScoreRule& rule, double score, double constant) {
-    return rule.normaliser == Normaliser::softmax ? std::exp(score - constant) : std::max(score - constant, 0.0);
+/// `offset`: what the row adds, of the elastic normaliser.
+double weight_at(const ScoreRule& rule, double score, double constant, double offset) {
+    const double above = score - constant;
+    switch (traits_of(rule.normaliser).terms) {
+        case Terms::elastic:
+            return std::max(std::exp(above) + offset, 0.0);
+        case Terms::threshold:
+            return std::max(above, 0.0);
+        case Terms::square:
+            return std::pow(std::max(0.5 * above, 0.0), 2);
+        case Terms::sigmoid:
+            return 1.0 / (1.0 + std::exp(-above));
+        default:
+            return std::exp(above);
+    }
 }
 
 struct Weight {
@@ -136,11 +149,13 @@ void check_rectangle(const AttentionInput& input, const std::vector<float>& cons
         }
         const double constant =
             constants[static_cast<std::size_t>((at.b * input.query.heads + at.h) * input.query.length + i)];
-        const double expected = weight_at(rule, score.value, constant);
+        if (rule.normaliser == Normaliser::sigmoid) REQUIRE(constant == 0.0);
+        const double offset = double{offset_of(rule, bounds, at.h, i)};
+        const double expected = weight_at(rule, score.value, constant, offset);
         const double error = score.error + kEpsilon * std::abs(constant);
-        const double relative = rule.normaliser == Normaliser::softmax
-                                    ? std::min(1.0, expected * (std::expm1(error) + 4 * kEpsilon))
-                                    : error;
+        const bool exponential = rule.normaliser == Normaliser::softmax || rule.normaliser == Normaliser::elastic;
+        const double relative =
+            exponential ? std::min(1.0, (expected + std::abs(offset)) * (std::expm1(error) + 4 * kEpsilon)) : error;
         REQUIRE(std::abs(weight - expected) <= relative + 1e-37);
     }
 }

@@ -181,7 +181,7 @@ TEST_CASE("the torch operator gives autograd what the training passes give", "[t
     const auto golden = load_golden();
     const GoldenCase& c = golden.cases.at(1);
     const auto leaf = [](const TensorView& from) { return tensor_of(from).clone().set_requires_grad(true); };
-    for (const char* normaliser : {"softmax", "sparsemax", "taylor"}) {
+    for (const char* normaliser : {"softmax", "sparsemax", "taylor", "entmax"}) {
         INFO(normaliser);
         const at::Tensor q = leaf(c.query), k = leaf(c.key), v = leaf(c.value);
         for (const bool statistics : {false, true}) {
@@ -201,8 +201,9 @@ TEST_CASE("the torch operator gives autograd what the training passes give", "[t
 
 TEST_CASE("where a gradient is wanted the torch operator says what it has none for", "[torch][errors]") {
     const at::Tensor q = at::zeros({1, 1, 3, 2}, at::kFloat), k = q.clone(), v = q.clone().set_requires_grad(true);
-    CHECK_THROWS_WITH(call(q, k, v, {{"normaliser", "taylor_diagonal"}}),
-                      Catch::Contains("expected softmax, sparsemax or taylor where a gradient is wanted"));
+    CHECK_THROWS_WITH(
+        call(q, k, v, {{"normaliser", "taylor_diagonal"}}),
+        Catch::Contains("expected softmax, sparsemax, taylor, elastic, entmax or sigmoid where a gradient is wanted"));
     const at::Tensor slopes = at::zeros({1}).set_requires_grad(true);
     CHECK_THROWS_WITH(call(q, k, k, {{"slopes", slopes}}), Catch::Contains("[slopes]"));
     const at::NoGradGuard no_gradient;
@@ -221,8 +222,7 @@ TEST_CASE("the torch operator refuses what does not fit together", "[torch][erro
         CHECK_THROWS_WITH(call(query.narrow(1, 0, 3), key, key, {}), Catch::Contains("[key]"));
         CHECK_THROWS_WITH(call(query, key, key.narrow(2, 0, 4), {}), Catch::Contains("[value]"));
     }
-    CHECK_THROWS_WITH(call(q, k, k, {{"normaliser", "hardmax"}}),
-                      Catch::Contains("or taylor_diagonal_per_order; found hardmax"));
+    CHECK_THROWS_WITH(call(q, k, k, {{"normaliser", "hardmax"}}), Catch::Contains("entmax or sigmoid; found hardmax"));
     CHECK_THROWS_WITH(call(q, k, k, {{"slopes", at::zeros({3})}}), Catch::Contains("[slopes]"));
     CHECK_THROWS_WITH(call(q, k, k, {{"distance_bias", at::zeros({4})}}), Catch::Contains("[distance_bias]"));
     CHECK_THROWS_WITH(call(q, k, k, {{"block_size", 2}}), Catch::Contains("[block_size]"));

@@ -15,6 +15,8 @@
 #include "widgets/plots/offscreen.h"
 #include "widgets/text/banner.h"
 #include "widgets/text/text_area.h"
+#include "widgets/views/compare/compare.h"
+#include "widgets/views/compare/maps_page.h"
 
 using namespace headscope;
 using namespace headscope::widgets;
@@ -84,6 +86,29 @@ TEST_CASE("Map of a recurrent layer: its implicit matrix, or the offer to record
     CHECK(bare.wish("notice_action").implicit);
 }
 
+TEST_CASE("Map of a recurrent layer in the mean over sequences, and of words", "[views][recurrent]") {
+    Shown shown("map", tests::kRecurrentSite);
+    const auto* plot = shown.view->findChild<MapPlot*>();
+    const auto one = plot->content().map;
+    Selection all = shown.desk.selection();
+    all.sequence.reset();
+    shown.desk.select(all);
+    shown.settle();
+    CHECK(plot->content().map != 0);
+    CHECK(plot->content().map != one);
+    CHECK(plot->content().thumbnail.empty());
+    REQUIRE(shown.view->figure());
+    CHECK(shown.view->figure()->options.all_sequences);
+
+    all.sequence = 0;
+    shown.desk.select(all);
+    shown.choose("map_units", "words");
+    CHECK(plot->content().map != 0);
+    CHECK(plot->content().queries < 24);
+    REQUIRE(shown.view->figure());
+    CHECK(shown.view->figure()->options.units == figures::Units::words);
+}
+
 TEST_CASE("Lines and text of a recurrent layer", "[views][recurrent]") {
     Shown bare("lines", tests::kRecurrentSite, nothing_recorded());
     CHECK(bare.wish("notice_action").implicit);
@@ -118,4 +143,52 @@ TEST_CASE("Token types: fraction, chunks; weights of branches, offered where the
     CHECK(weights.view->findChild<FigureView*>()->figure()->panels.size() == 2);
     Shown bare("branch_weights", tests::kSoftmaxBranch, nothing_recorded());
     CHECK(bare.wish("notice_action").branches);
+}
+
+TEST_CASE("Compared recurrent layers are implicit matrices and their signed difference", "[view][compare][recurrent]") {
+    Shown shown("compare", tests::kRecurrentSite);
+    auto* view = static_cast<CompareView*>(shown.view.get());
+    const auto compare_with = [&](std::int64_t site, std::int64_t head) {
+        view->set_choice({0, {}, site, head});
+        shown.settle();
+        shown.settle();
+    };
+    CompareMaps* maps = view->maps();
+    const auto read = [&](std::int64_t site, std::int64_t head) {
+        shown.study->weights_map(0, site, head);
+        shown.settle();
+        const auto map = shown.study->weights_map(0, site, head).value;
+        REQUIRE(map);
+        return map->values({0, map->queries(), 0, map->keys()});
+    };
+    const auto reach = [&](const std::vector<float>& a, const std::vector<float>& b) {
+        double most = 0;
+        for (std::size_t i = 0; i < a.size(); ++i)
+            if (!std::isnan(a[i])) most = std::max(most, std::abs(static_cast<double>(b[i] - a[i])));
+        return most;
+    };
+    compare_with(tests::kRecurrentSite, 2);
+    for (const auto which : {CompareMaps::left, CompareMaps::right, CompareMaps::difference})
+        CHECK(maps->plot(which)->content().map != 0);
+    CHECK(maps->reach() == Approx(reach(read(tests::kRecurrentSite, 1), read(tests::kRecurrentSite, 2))));
+    // Weights of softmax attention beside them.
+    compare_with(tests::kSoftmaxSite, 1);
+    CHECK(maps->plot(CompareMaps::difference)->content().map != 0);
+    CHECK(maps->reach() == Approx(reach(read(tests::kRecurrentSite, 1), read(tests::kSoftmaxSite, 1))));
+    CHECK(maps->findChild<Banner*>()->text().contains(QStringLiteral("signed coefficients")));
+}
+
+TEST_CASE("Compare offers to record implicit matrices", "[view][compare][recurrent]") {
+    Shown shown("compare", tests::kRecurrentSite, nothing_recorded());
+    static_cast<CompareView*>(shown.view.get())->set_choice({0, {}, tests::kRecurrentSite, 2});
+    shown.settle();
+    QSignalSpy wanted(&shown.desk, &Desk::run_wanted);
+    static_cast<CompareView*>(shown.view.get())
+        ->maps()
+        ->findChild<QPushButton*>(QStringLiteral("banner_action"))
+        ->click();
+    REQUIRE(wanted.count() == 1);
+    CHECK(wanted[0][0].value<RunWish>().implicit);
+    CHECK_FALSE(wanted[0][0].value<RunWish>().maps);
+    CHECK_FALSE(shown.view->figure());
 }

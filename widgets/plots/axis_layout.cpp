@@ -67,7 +67,9 @@ struct LimitsOf {
         return data_limits(axis(), range, horizontal ? 0.0 : 0.04);
     }
     Limits operator()(const Ridges& ridges) const {
-        if (!horizontal) return {static_cast<double>(ridges.ridges.size()) - 0.6, -ridges.overlap - 0.12, false, 0};
+        const auto rows = static_cast<double>(ridges.ridges.size());
+        if (!horizontal && ridges.mirrored) return {rows - 0.45, -0.55, false, 0};
+        if (!horizontal) return {rows - 0.6, -ridges.overlap - 0.12, false, 0};
         DataRange range;
         for (const auto& ridge : ridges.ridges) {
             range.take(ridge.minimum);

@@ -72,7 +72,7 @@ void RidgesPlottable::draw_ridge(QCPPainter* painter, const figures::Ridge& ridg
     for (std::size_t b = 0; b < ridge.heights.size(); ++b) {
         const double left = across(ridge.edges[b]), right = across(ridge.edges[b + 1]);
         if (!(right > left)) continue;
-        const double y = std::max(top, baseline - ridge.heights[b] * unit);
+        const double y = std::max(top, baseline - ridge.heights[b] * unit * (ridges_.mirrored ? 0.5 : 1));
         if (outline.isEmpty() && baseline - y < kFlat) continue;
         if (outline.isEmpty()) outline << QPointF(left, baseline);
         outline << QPointF(left, y) << QPointF(right, y);
@@ -80,6 +80,10 @@ void RidgesPlottable::draw_ridge(QCPPainter* painter, const figures::Ridge& ridg
     while (outline.size() > 2 && baseline - outline.last().y() < kFlat) outline.removeLast();
     if (!outline.isEmpty()) {
         outline << QPointF(outline.last().x(), baseline);
+        if (ridges_.mirrored) {
+            for (qsizetype i = outline.size(); i-- > 0;)
+                outline << QPointF(outline[i].x(), 2 * baseline - outline[i].y());
+        }
         painter->setPen(Qt::NoPen);
         painter->setBrush(mixed(colour, theme_.background, theme_.dark ? 0.45 : 0.4));
         painter->drawPolygon(outline);

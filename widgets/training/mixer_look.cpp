@@ -15,7 +15,7 @@ struct Look {
     int colour;
 };
 // Of those with a state, which stand beside standard layers and NAtS-L, the colours come again.
-constexpr std::array<Look, 15> kLooks{{{"standard", "Standard", 0},
+constexpr std::array<Look, 28> kLooks{{{"standard", "Standard", 0},
                                        {"mlp", "MLP", 6},
                                        {"approximate", "Approximate", 1},
                                        {"non_approximate", "Non-approximate", 2},
@@ -29,7 +29,20 @@ constexpr std::array<Look, 15> kLooks{{{"standard", "Standard", 0},
                                        {"retnet", "RetNet", 5},
                                        {"gla", "Gated linear attention", 6},
                                        {"lightning", "Lightning attention", 5},
-                                       {"kda", "Kimi delta attention", 4}}};
+                                       {"kda", "Kimi delta attention", 4},
+                                       {"lazy", "Lazy Attention", 6},
+                                       {"sigmoid", "Sigmoid", 1},
+                                       {"alibi", "ALiBi", 2},
+                                       {"sink_logits", "Sink logits", 3},
+                                       {"streaming_llm", "StreamingLLM", 4},
+                                       {"sha", "SHA", 1},
+                                       {"mqa", "MQA", 2},
+                                       {"skv", "SKV", 3},
+                                       {"el_att", "EL-att", 4},
+                                       {"mhe_add", "MHE-ADD", 5},
+                                       {"mhe_mul", "MHE-MUL", 6},
+                                       {"ttt_linear", "TTT-Linear", 6},
+                                       {"titans", "Titans", 3}}};
 
 }  // namespace
 

@@ -370,8 +370,11 @@ void CostView::show_curves() {
         cost::CostSetting at = setting();
         for (std::int64_t length = kShortest; length <= kLongest; length *= 2) {
             at.length = length;
-            paper.x.push_back(static_cast<double>(length));
-            paper.y.push_back(cost::evaluate(one, at).*quantity->paper);
+            const double value = cost::evaluate(one, at).*quantity->paper;
+            if (std::isfinite(value)) {
+                paper.x.push_back(static_cast<double>(length));
+                paper.y.push_back(value);
+            }
             const cost::CostRow* row = measured(one.mixer, length);
             if (!row || !comparable(quantity->bytes, quantity->paper == &cost::CostNumbers::activation)) continue;
             here.x.push_back(static_cast<double>(length));
@@ -379,8 +382,9 @@ void CostView::show_curves() {
         }
         const QColor colour = mixer_colour(desk().theme(), one.mixer);
         const QString name = QString::fromStdString(one.label);
-        lines.push_back(
-            {name, colour, CurvePlot::Look::line, std::make_shared<const CurvePlot::Points>(std::move(paper)), id});
+        if (!paper.x.empty())
+            lines.push_back(
+                {name, colour, CurvePlot::Look::line, std::make_shared<const CurvePlot::Points>(std::move(paper)), id});
         if (!here.x.empty())
             lines.push_back({tr("%1, measured").arg(name), colour, CurvePlot::Look::dots,
                              std::make_shared<const CurvePlot::Points>(std::move(here)), id});

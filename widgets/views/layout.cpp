@@ -375,7 +375,7 @@ void LayoutView::show_costs() {
     costs_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
     fit_costs();
     facts_->set({{tr("parameters"), e.parameters > 0 ? count_words(e.parameters) : QStringLiteral("–"),
-                  tr("All seven mixers have the same number"), e.parameters <= 0},
+                  tr("The first paper's seven mixers have the same number"), e.parameters <= 0},
                  {tr("memory"), e.memory > 0 ? bytes_words(e.memory) : QStringLiteral("–"), tr("While training, about"),
                   e.memory <= 0},
                  {tr("FLOPs a token"), e.flops_per_token > 0 ? count_words(e.flops_per_token) : QStringLiteral("–"),

@@ -37,9 +37,19 @@ std::shared_ptr<const cost::CostTable> table_of(const QByteArray& answer) {
             cost::CostRow row;
             row.mixer = one.at("mixer").get<std::string>();
             row.length = one.at("length").get<std::int64_t>();
-            cost::CostSetting at = table->setting;
-            at.length = row.length;
-            row.paper = cost::evaluate(cost::mixer_cost(row.mixer), at);
+            const json& paper = one.at("paper");
+            row.paper = {real(paper.at("time")),
+                         real(paper.at("prefill_flops")),
+                         real(paper.at("decode_flops")),
+                         real(paper.at("activation_bytes")),
+                         real(paper.at("cache_bytes")),
+                         real(paper.at("parameters")),
+                         {},
+                         {}};
+            if (paper.contains("precomputed_prefill_flops")) {
+                row.paper.precomputed_prefill = real(paper.at("precomputed_prefill_flops"));
+                row.paper.precomputed_decode = real(paper.at("precomputed_decode_flops"));
+            }
             if (one.contains("measured")) {
                 const json& here = one.at("measured");
                 cost::MeasuredMixer measured;

@@ -85,9 +85,13 @@ double flops_per_token(const training::JobFile& job, const Sizes& sizes) {
     setting.length = job.data.sequence_length;
     setting.hidden = config.hidden;
     setting.heads = config.heads;
-    for (const std::string& mixer : sizes.mixers)
-        if (cost::has_cost(mixer))
-            forward += cost::evaluate(cost::mixer_cost(mixer), setting).prefill / length - 6 * d * d;
+    setting.head_size = config.head_size;
+    setting.options = config.mixer_options;
+    for (const std::string& mixer : sizes.mixers) {
+        if (!cost::has_cost(mixer)) continue;
+        const cost::CostNumbers own = cost::evaluate(cost::mixer_cost(mixer), setting);
+        forward += own.prefill / length - 2 * own.parameters;
+    }
     return 3 * forward;
 }
 

@@ -29,7 +29,7 @@ FigureOption head_option() {
                         "Head, counted from 0; lines: may repeat",
                         {},
                         {"radar", "logits", "attention", "lines", "text", "states", "difference", "indicators",
-                         "thumbnails", "timeline", "token-types", "branch-weights"},
+                         "thumbnails", "timeline", "token-types", "branch-weights", "bias", "mass"},
                         true,
                         {},
                         {}};
@@ -303,6 +303,9 @@ std::vector<FigureOption> all_options() {
     all.push_back(choice<std::string>("statistic", "Of the pairs in a block", {"thumbnails"},
                                       {{"mean", "mean"}, {"maximum", "maximum"}},
                                       [](FigureRequest& r) -> std::string& { return r.options.statistic; }));
+    all.push_back(choice<ScaleKind>("distance", "The axis of distances", {"bias"},
+                                    {{"logarithmic", ScaleKind::logarithmic}, {"linear", ScaleKind::linear}},
+                                    [](FigureRequest& r) -> ScaleKind& { return r.options.distance; }));
     all.push_back(flag_option("scale-per-head", "Each head's colours end at its own highest value", {"thumbnails"},
                               &FigureOptions::scale_per_head));
     all.push_back(least_option());

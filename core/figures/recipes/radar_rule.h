@@ -17,6 +17,9 @@ inline constexpr std::array<const char*, kRadarSpokes> kRadarNames{"entropy",   
                                                                    "local_focus_0", "local_focus_1", "local_focus_2",
                                                                    "local_focus_3", "sink"};
 
+inline constexpr const char* kRecurrentRadar =
+    "Recurrent layers have H and C alone, of the magnitudes of their implicit matrices.";
+
 /// Raw values of one layer, in that order.
 using RadarValues = std::array<double, kRadarSpokes>;
 

@@ -44,6 +44,7 @@ struct Map {
     bool exact() const { return rows == region.queries() && columns == region.keys(); }
     bool logits() const { return kind == MapValues::logits; }
     bool implicit() const { return kind == MapValues::implicit; }
+    bool computed() const { return kind != MapValues::weights && !logits(); }
     /// Numbers of both signs.
     bool of_signs() const { return logits() || implicit(); }
     /// There is no end that all numbers keep.
@@ -281,18 +282,27 @@ public:
             !implicit && (options.values == MapValues::weights || options.values == MapValues::logits);
         if (options.units == Units::words)
             read_words();
-        else if (!recorded)
-            return;
         else if (mean_)
             check_recorded(file, sequence_, site, "attention");
-        else
+        else if (recorded)
             recorded_ = recorded_map(file, sequence_, site, "attention");
     }
 
     /// The numbers of map.head and what they are about; `side`: cells for so many positions.
     void fill(Map& map, const FigureOptions& options, const std::function<std::int64_t(std::int64_t)>& side) const {
+        if (words_)
+            fill_words(map, options, side);
+        else
+            fill_pieces(map, options, side);
+        if (!map.computed()) return;
+        for (const float value : map.values)
+            if (!std::isnan(value)) map.largest = std::max(map.largest, std::abs(static_cast<double>(value)));
+    }
+
+private:
+    void fill_pieces(Map& map, const FigureOptions& options,
+                     const std::function<std::int64_t(std::int64_t)>& side) const {
         const auto& about = file_.header().sites[static_cast<std::size_t>(site_)];
-        if (words_) return fill_words(map, options, side);
         const auto mean = mean_ ? maps::read_mean_map(file_, site_, map.head) : nullptr;
         const auto computed =
             mean_ || recorded_ ? nullptr : computed_map(file_, sequence_, site_, map.head, map.kind, "attention");
@@ -326,13 +336,10 @@ public:
         if (limit > 0 && std::max(queries, keys) > limit) map.limit = limit;
     }
 
-private:
     static void fill_computed(Map& map, const maps::ValueMap& computed) {
         const Region& part = map.region;
         map.values = map.exact() ? computed.values({part.first_query, part.end_query, part.first_key, part.end_key})
                                  : pooled_values(computed, part, map.rows, map.columns, map.pooling);
-        for (const float value : map.values)
-            if (!std::isnan(value)) map.largest = std::max(map.largest, std::abs(static_cast<double>(value)));
     }
 
     void read_words() {
@@ -411,8 +418,7 @@ FigureData attention(Files files, const FigureOptions& options) {
                 map.cross = about.kind == "cross";
                 map.layer = about.layer;
                 map.head = of_layer(options.values) ? -1 : h;
-                map.kind = values_of_site(file, site, options.values,
-                                          options.all_sequences && file.header().sequences.size() > 1, "attention");
+                map.kind = values_of_site(file, site, options.values, "attention");
                 map.pooling = options.pooling;
                 source.fill(map, options,
                             [&](std::int64_t positions) { return side(positions, expected, options.pixels); });

@@ -96,8 +96,7 @@ Drawing read(const store::AnalysisFile& file, const std::string& model, std::int
     drawing.words = options.units == Units::words;
     std::optional<SiteWords> words;
     std::optional<store::AnalysisFile::Map> map;
-    const bool implicit =
-        values_of_site(file, site, MapValues::weights, options.all_sequences, "lines") == MapValues::implicit;
+    const bool implicit = values_of_site(file, site, MapValues::weights, "lines") == MapValues::implicit;
     if (implicit && heads.size() > 1) {
         throw Error(ErrorCode::usage, "--heads", "expected one head: at a recurrent layer colours are for signs",
                     "found " + std::to_string(heads.size()));
@@ -110,9 +109,9 @@ Drawing read(const store::AnalysisFile& file, const std::string& model, std::int
         map = recorded_map(file, s, site, "lines");
     const std::int64_t tokens = file.header().queries(s, about);
     drawing.region =
-        implicit ? chosen_region(options, tokens, tokens)
-        : words  ? chosen_region(options, std::ssize(words->queries.tokens.ids), std::ssize(words->keys.tokens.ids))
-                 : chosen_region(options, map->queries, map->keys);
+        words      ? chosen_region(options, std::ssize(words->queries.tokens.ids), std::ssize(words->keys.tokens.ids))
+        : implicit ? chosen_region(options, tokens, tokens)
+                   : chosen_region(options, map->queries, map->keys);
     const Region& part = drawing.region;
     check_size(part);
     drawing.queries = labels(words ? words->queries.tokens.pieces : stream_pieces(file.header(), s, about.query_stream),
@@ -120,12 +119,10 @@ Drawing read(const store::AnalysisFile& file, const std::string& model, std::int
     drawing.keys = labels(words ? words->keys.tokens.pieces : stream_pieces(file.header(), s, about.key_stream),
                           part.first_key, part.end_key);
     const auto weights_of = [&](std::int64_t head) {
-        if (implicit) {
-            return computed_map(file, s, site, head, MapValues::implicit, "lines")
-                ->values({part.first_query, part.end_query, part.first_key, part.end_key});
-        }
-        if (!words) return exact_weights(*map, head, part);
-        return words->map(head)->values({part.first_query, part.end_query, part.first_key, part.end_key});
+        const maps::Cells cells{part.first_query, part.end_query, part.first_key, part.end_key};
+        if (words) return words->map(head)->values(cells);
+        if (implicit) return computed_map(file, s, site, head, MapValues::implicit, "lines")->values(cells);
+        return exact_weights(*map, head, part);
     };
     HeadLines lines{model, site_label(file, site), "mean over heads", about.layer, -1, 0, {}};
     if (heads.empty()) {

@@ -100,7 +100,8 @@ struct Model {
 
 /// Why a layer has none, in the polygon's place.
 std::string nothing_of(const store::AnalysisFile& file, const std::vector<std::int64_t>& sequences, std::int64_t site) {
-    if (!file.header().sites[static_cast<std::size_t>(site)].has_matrix) return "no attention matrix";
+    const Site& about = file.header().sites[static_cast<std::size_t>(site)];
+    if (!about.has_matrix && !about.has_implicit) return "no attention matrix";
     const bool done =
         std::any_of(sequences.begin(), sequences.end(), [&](std::int64_t s) { return file.site_done(s, site); });
     return done ? "" : "not computed";
@@ -225,6 +226,11 @@ FigureData radar(Files files, const FigureOptions& options) {
                            std::string(several ? " of all models here" : "") +
                            ". LF0–3 local focus at distance 0–3, times two; S sink: absolute, the rim is 1. " +
                            (options.head ? "HD belongs to the layer." : "Means over heads."));
+    const bool recurrent = std::any_of(files.begin(), files.end(), [](const auto& file) {
+        const auto& sites = file->header().sites;
+        return std::any_of(sites.begin(), sites.end(), [](const Site& site) { return site.has_implicit; });
+    });
+    if (recurrent) figure.notes.emplace_back(kRecurrentRadar);
     if (options.all_sequences)
         figure.notes.emplace_back("Bars along the spokes: standard deviation over the sequences.");
     if (clipped) figure.notes.emplace_back("Values beyond the rim are cut to it; the CSV has them whole.");

@@ -246,7 +246,7 @@ Coloured read(const store::AnalysisFile& file, const std::string& name, const Fi
         if (of_token(colour)) {
             FigureOptions own = options;
             if (first.has_implicit) {
-                own.values = values_of_site(file, sites.front(), options.values, options.all_sequences, "text");
+                own.values = values_of_site(file, sites.front(), options.values, "text");
                 text.implicit = true;
             }
             text.values = weights_of_token(file, s, sites, own, colour, count);

@@ -148,13 +148,16 @@ private:
         const auto probe = static_cast<std::int64_t>(moment());
         const auto extents = probe_extents(run, options_.head);
         const std::string at = std::to_string(run.probes.step[moment()]);
+        bool recurrent = false;
         figure.panel_aspect = 1;
         figure.shared_colours = true;
         for (const auto site : sites_of(run)) {
             const RadarValues raw = probe_radar(run, probe, site, options_.head);
             Radar radar;
             radar.spokes.assign(kRadarSymbols.begin(), kRadarSymbols.end());
-            if (!run.sites[static_cast<std::size_t>(site)].has_matrix)
+            const Site& about = run.sites[static_cast<std::size_t>(site)];
+            recurrent = recurrent || about.has_implicit;
+            if (!about.has_matrix && !about.has_implicit)
                 radar.nothing = "no attention matrix";
             else if (std::all_of(raw.begin(), raw.end(), [](double value) { return std::isnan(value); }))
                 radar.nothing = "not measured";
@@ -171,6 +174,7 @@ private:
         figure.notes.push_back("At step " + at +
                                ": H entropy, C concentration, HD head diversity, min–max over all layers and steps of "
                                "the run; LF0–3 local focus times two; S sink, the rim is 1.");
+        if (recurrent) figure.notes.emplace_back(kRecurrentRadar);
     }
 
     /// A mosaic a layer, of one scale.

@@ -51,9 +51,9 @@ void run_kernel(const at::Tensor& query, const at::Tensor& key, const at::Tensor
 bool is_plain(const kernels::ScoreRule& rule, std::int64_t queries, std::int64_t keys) {
     const bool window = (rule.window_left >= 0 && rule.window_left < rule.query_offset + queries - 1) ||
                         (rule.window_right >= 0 && rule.window_right < keys - 1 && !rule.causal);
-    return !window && rule.soft_cap == 0 && rule.slopes.empty() && rule.distance_bias.empty() &&
-           rule.sink_logits.empty() && rule.blocks.block_size == 0 && rule.key_begin.empty() &&
-           rule.normaliser == kernels::Normaliser::softmax;
+    return !window && rule.far_distance < 0 && rule.soft_cap == 0 && rule.slopes.empty() &&
+           rule.distance_bias.empty() && rule.sink_logits.empty() && rule.blocks.block_size == 0 &&
+           rule.key_begin.empty() && rule.normaliser == kernels::Normaliser::softmax;
 }
 
 /// [B, 1, 1, Lk], true for keys that exist; undefined when all do.
@@ -193,6 +193,12 @@ at::Tensor dense_attention(const at::Tensor& query, const at::Tensor& key, const
     const at::Tensor i = at::arange(rule.query_offset, rule.query_offset + queries, at::kLong).unsqueeze(1);
     const at::Tensor j = at::arange(keys, at::kLong).unsqueeze(0);
     at::Tensor scores = query.matmul(k.transpose(-1, -2)) * rule.scale;
+    if (rule.far_distance >= 0) {
+        const at::Tensor common =
+            query.narrow(3, 0, rule.near_begin).matmul(k.narrow(3, 0, rule.near_begin).transpose(-1, -2));
+        const at::Tensor far = (common + query.narrow(3, query.size(3) - 1, 1)) * rule.scale;
+        scores = at::where(i - j > rule.far_distance, far, scores);
+    }
     if (!rule.slopes.empty()) {
         const at::Tensor slopes = at::tensor(rule.slopes, query.options()).view({heads, 1, 1});
         scores = scores - slopes * (i - j).to(query.scalar_type());
@@ -203,7 +209,8 @@ at::Tensor dense_attention(const at::Tensor& query, const at::Tensor& key, const
     at::Tensor allowed = at::ones({queries, keys}, at::kBool);
     if (rule.causal) allowed = allowed.logical_and(j <= i);
     if (rule.window_left >= 0)
-        allowed = allowed.logical_and((i - j <= rule.window_left).logical_or(j < rule.first_keys));
+        allowed = allowed.logical_and(
+            (i - i.remainder(rule.window_segment) - j <= rule.window_left).logical_or(j < rule.first_keys));
     if (rule.window_right >= 0) allowed = allowed.logical_and(j - i <= rule.window_right);
     if (const at::Tensor mask = key_mask(rule, keys); mask.defined()) allowed = allowed.logical_and(mask);
     if (!rule.key_begin.empty()) {
@@ -218,13 +225,16 @@ at::Tensor dense_attention(const at::Tensor& query, const at::Tensor& key, const
     }
     // A finite floor instead of -inf: the gradients of a row that sees no key are numbers, too.
     scores = scores.masked_fill(allowed.logical_not(), -1e30);
-    at::Tensor logits, second;
+    at::Tensor logits, second, offsets = tensors.offsets;
     if (!rule.sink_logits.empty())
         logits = (tensors.sink_logits.defined() ? tensors.sink_logits : at::tensor(rule.sink_logits, query.options()))
                      .view({heads, 1, 1});
     if (kernels::traits_of(rule.normaliser).diagonal)
         second = (query * query).matmul((k * k).transpose(-1, -2)) * (0.5 * rule.scale * rule.scale);
-    return kernels::reference::normalise(rule.normaliser, scores, allowed, logits, second).weight.matmul(v);
+    if (!rule.offsets.empty() && !offsets.defined()) offsets = at::tensor(rule.offsets, query.options());
+    return kernels::reference::normalise(rule.normaliser, scores, allowed, logits, second,
+                                         kernels::reference::row_offsets(rule.offset_form, offsets, allowed))
+        .weight.matmul(v);
 }
 
 }  // namespace headscope::mixers

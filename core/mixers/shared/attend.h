@@ -19,6 +19,7 @@ struct RuleTensors {
     /// queries of other blocks, with the gradient that AttentionGradients::blocks tells.
     at::Tensor blocks{};
     bool hidden_blocks = false;  ///< of hidden blocks too
+    at::Tensor offsets{};        ///< [H], what rule.offsets was copied from
 };
 
 /// One attention: query [B, H, Lq, dk], key [B, G, Lk, dk], value [B, G, Lk, dv] (any strides with unit stride in the

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string_view>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
@@ -15,7 +14,7 @@
 
 #include "core/base/error.h"
 #include "core/mixers/shared/tensor_views.h"
-#include "core/mixers/types/linear_attention.h"
+#include "core/mixers/types/state_sizes.h"
 #include "core/model/tensor_plan.h"
 #include "core/model/training_ops.h"
 
@@ -44,21 +43,14 @@ std::unique_ptr<MixerCache> DeltaCache::chosen(const at::Tensor& sequences) cons
 }
 
 DeltaSizes::DeltaSizes(const MixerType& type, const model::ModelConfig& config) {
-    const auto& options = config.mixer_options;
-    const auto whole = [&](const MixerOption& option, std::int64_t otherwise) {
-        const bool has = std::any_of(type.options.begin(), type.options.end(), [&option](const MixerOption& own) {
-            return std::string_view(own.key) == option.key;
-        });
-        const auto said = has ? options.get<std::int64_t>(type, option.key) : 0;
-        return said > 0 ? said : otherwise;
-    };
-    key_heads = whole(kOwnHeads, config.heads);
-    heads = whole(kOwnValueHeads, key_heads);
-    key_size = whole(kOwnKeySize, config.head_size);
-    taps = whole(kTaps, 0);
-    const std::int64_t shared = whole(kOwnKeyValueHeads, key_heads);
+    const StateSizes said = state_sizes(type, config.mixer_options, config.heads, config.head_size);
+    key_heads = said.query_heads;
+    heads = said.heads;
+    key_size = said.key_size;
+    taps = said.taps;
+    const std::int64_t shared = said.groups;
     sharing = key_heads / shared;
-    const double expanded = static_cast<double>(key_size) * options.get<double>(type, kExpandValue.key);
+    const double expanded = said.value_size;
     value_size = std::llround(expanded);
     const std::string place = std::string("mixers.") + type.name;
     if (heads % key_heads != 0) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 
 namespace headscope::mixers {
@@ -30,6 +31,15 @@ void KeyValueCache::append(const at::Tensor& key, const at::Tensor& value) {
     held_ += added;
 }
 
+void KeyValueCache::keep(std::int64_t first, std::int64_t last) {
+    const std::int64_t between = held_ - first - last;
+    if (between < std::max(last, kFirstCapacity)) return;
+    for (at::Tensor* buffer : {&keys_, &values_})
+        *buffer = at::cat({buffer->narrow(2, 0, first), buffer->narrow(2, held_ - last, last)}, 2);
+    held_ -= between;
+    forgotten_ += between;
+}
+
 at::Tensor KeyValueCache::key() const {
     return keys_.narrow(2, 0, held_);
 }
@@ -45,6 +55,7 @@ std::int64_t KeyValueCache::bytes() const {
 KeyValueCache KeyValueCache::copy() const {
     KeyValueCache copy;
     if (held_ > 0) copy.append(key(), value());
+    copy.forgotten_ = forgotten_;
     return copy;
 }
 

@@ -5,7 +5,7 @@
 
 namespace headscope::mixers {
 
-/// Keys and values of all tokens so far, in buffers that double when they are full.
+/// Keys and values of all tokens so far but those that were forgotten, in buffers that double when they are full.
 class KeyValueCache final : public MixerCache {
 public:
     std::int64_t bytes() const override;
@@ -16,6 +16,9 @@ public:
     void append(const at::Tensor& key, const at::Tensor& value);
     /// The last `count` tokens are forgotten.
     void drop(std::int64_t count) { held_ -= count; }
+    /// All tokens but the `first` and the `last` ones may be forgotten, and are where they are many.
+    void keep(std::int64_t first, std::int64_t last);
+    std::int64_t forgotten() const { return forgotten_; }  ///< how many keep() has forgotten
     KeyValueCache copy() const;
     bool empty() const { return held_ == 0; }
     std::int64_t held() const { return held_; }
@@ -24,7 +27,7 @@ public:
 
 private:
     at::Tensor keys_, values_;  ///< [B, G, capacity, size]
-    std::int64_t held_ = 0;
+    std::int64_t held_ = 0, forgotten_ = 0;
 };
 
 }  // namespace headscope::mixers

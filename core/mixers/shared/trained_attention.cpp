@@ -46,7 +46,8 @@ public:
     static at::Tensor forward(AutogradContext* context, const at::Tensor& query, const at::Tensor& key,
                               const at::Tensor& value, const std::optional<at::Tensor>& sinks,
                               const std::optional<at::Tensor>& bias, const std::optional<at::Tensor>& blocks,
-                              bool hidden_blocks, const kernels::ScoreRule& rule, const Cancellation* cancellation) {
+                              const std::optional<at::Tensor>& offsets, bool hidden_blocks,
+                              const kernels::ScoreRule& rule, const Cancellation* cancellation) {
         const at::Tensor q = unit_stride(query), k = unit_stride(key), v = unit_stride(value);
         const std::int64_t heads = q.size(1), length = q.size(2);
         const at::Tensor output = at::empty({q.size(0), length, heads * v.size(3)}, q.options());
@@ -61,7 +62,8 @@ public:
             throw Stopped();
         }
         context->save_for_backward({q, k, v, output, constants, sinks.value_or(at::Tensor()),
-                                    bias.value_or(at::Tensor()), blocks.value_or(at::Tensor())});
+                                    bias.value_or(at::Tensor()), blocks.value_or(at::Tensor()),
+                                    offsets.value_or(at::Tensor())});
         context->saved_data["hidden_blocks"] = hidden_blocks;
         context->saved_data["rule"] = c10::IValue::make_capsule(kept);
         return output;
@@ -86,12 +88,13 @@ public:
             return wanted ? at::empty(of.sizes(), of.options().dtype(at::kFloat)) : at::Tensor();
         };
         const at::Tensor sinks = room(saved.at(5)), bias = room(saved.at(6)), blocks = room(saved.at(7));
+        const at::Tensor offsets = room(saved.at(8));
         const auto floats = [](const at::Tensor& t) { return t.defined() ? t.mutable_data_ptr<float>() : nullptr; };
         kernels::attention_backward(
             {view_of(q), view_of(k), view_of(v), &kept->value, nullptr}, view_of(by_head(output)),
             view_of(outer_by_head), rows_of(saved.at(4)),
             {target_of(gradients.query), target_of(gradients.key), target_of(gradients.value), floats(sinks),
-             floats(bias), floats(blocks), context->saved_data["hidden_blocks"].toBool()});
+             floats(bias), floats(blocks), context->saved_data["hidden_blocks"].toBool(), floats(offsets)});
         const auto of_type = [](const at::Tensor& t, const at::Tensor& of) {
             return t.defined() ? t.to(of.scalar_type()) : t;
         };
@@ -101,6 +104,7 @@ public:
                 of_type(sinks, saved[5]),
                 of_type(bias, saved[6]),
                 of_type(blocks, saved[7]),
+                of_type(offsets, saved[8]),
                 {},
                 {},
                 {}};
@@ -120,7 +124,8 @@ at::Tensor trained_attention(const at::Tensor& query, const at::Tensor& key, con
                              const Cancellation* cancellation) {
     return AttentionFunction::apply(query, key, value, std::optional<at::Tensor>(tensors.sink_logits),
                                     std::optional<at::Tensor>(tensors.distance_bias),
-                                    std::optional<at::Tensor>(tensors.blocks), tensors.hidden_blocks, rule,
+                                    std::optional<at::Tensor>(tensors.blocks),
+                                    std::optional<at::Tensor>(tensors.offsets), tensors.hidden_blocks, rule,
                                     cancellation);
 }
 

@@ -19,7 +19,13 @@ inline const MixerType kGatedDeltaNet{
     .name = "gated_deltanet",
     .summary = "a state that every token decays and corrects by the delta rule",
     .has_matrix = false,
-    .options = {kOwnHeads, kOwnValueHeads, kOwnKeySize, kExpandValue, kTaps, {"use_gate", true}, kNegativeEigenvalue}};
+    .options = {kOwnHeads, kOwnValueHeads, kOwnKeySize, kExpandValue, kTaps, {"use_gate", true}, kNegativeEigenvalue},
+    .cost = {.label = "Gated DeltaNet",
+             .time = kState,
+             .prefill = "2 B L d (2 g k + (1 + u) n v + 2 n) + 6 B L n k v",
+             .decode = "2 B d (2 g k + (1 + u) n v + 2 n) + 6 B n k v",
+             .cache = "2 B n k v + 2 B p (2 g k + n v)",
+             .parameters = "d (2 g k + (1 + u) n v + 2 n) + c (2 g k + n v) + 2 n + v"}};
 
 /// DeltaNet (Yang et al., arXiv 2406.06484): the same without decay. `qk_norm` sum: queries and keys over the sum of
 /// their numbers.
@@ -35,6 +41,12 @@ inline const MixerType kDeltaNet{.name = "deltanet",
                                              kNegativeEigenvalue,
                                              {"use_beta", true},
                                              {"qk_activation", "silu", {"silu", "relu", "elu", "identity"}},
-                                             {"qk_norm", "l2", {"l2", "sum"}}}};
+                                             {"qk_norm", "l2", {"l2", "sum"}}},
+                                 .cost = {.label = "DeltaNet",
+                                          .time = kState,
+                                          .prefill = "2 B L d (2 g k + (1 + u) n v + w n) + 6 B L n k v",
+                                          .decode = "2 B d (2 g k + (1 + u) n v + w n) + 6 B n k v",
+                                          .cache = "2 B n k v + 2 B p (2 g k + n v)",
+                                          .parameters = "d (2 g k + (1 + u) n v + w n) + c (2 g k + n v) + v"}};
 
 }  // namespace headscope::mixers

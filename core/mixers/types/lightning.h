@@ -10,6 +10,12 @@ namespace headscope::mixers {
 inline const MixerType kLightning{.name = "lightning",
                                   .summary = "a state that decays at a fixed rate of each head and layer",
                                   .has_matrix = false,
-                                  .options = {kOwnHeads, kOwnKeySize, {"expand_v", 1.0, {}, 1e-4, 1024}}};
+                                  .options = {kOwnHeads, kOwnKeySize, {"expand_v", 1.0, {}, 1e-4, 1024}},
+                                  .cost = {.label = "Lightning attention",
+                                           .time = kState,
+                                           .prefill = "4 B L d n (k + v) + 4 B L n k v",
+                                           .decode = "4 B d n (k + v) + 4 B n k v",
+                                           .cache = "2 B n k v",
+                                           .parameters = "2 d n (k + v) + n v"}};
 
 }  // namespace headscope::mixers

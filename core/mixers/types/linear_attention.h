@@ -14,8 +14,14 @@ inline const MixerType kRetNet{
     .name = "retnet",
     .summary = "a state that decays at a fixed rate of each head",
     .has_matrix = false,
-    .options = {
-        kOwnHeads, kOwnKeyValueHeads, kOwnKeySize, kExpandValue, {"use_gate", true}, {"rope_theta", 0.0, {}, 0, 1e12}}};
+    .options =
+        {kOwnHeads, kOwnKeyValueHeads, kOwnKeySize, kExpandValue, {"use_gate", true}, {"rope_theta", 0.0, {}, 0, 1e12}},
+    .cost = {.label = "RetNet",
+             .time = kState,
+             .prefill = "2 B L d (n k + g (k + v) + u n v) + 4 B L n k v",
+             .decode = "2 B d (n k + g (k + v) + u n v) + 4 B n k v",
+             .cache = "2 B n k v",
+             .parameters = "d (n k + g (k + v) + u n v) + v"}};
 
 /// Gated linear attention (Yang et al., arXiv 2312.06635), in the conventions of flash-linear-attention. `clamp_min`:
 /// the smallest log decay of a token; 0: none.
@@ -28,6 +34,13 @@ inline const MixerType kGla{.name = "gla",
                                         kExpandValue,
                                         {"conv_size", std::int64_t{0}, {}, 0, 64},
                                         {"use_gate", true},
-                                        {"clamp_min", 0.0, {}, -1e6, 0}}};
+                                        {"clamp_min", 0.0, {}, -1e6, 0}},
+                            .cost = {.label = "GLA",
+                                     .time = kState,
+                                     .prefill = "2 B L d (n k + g (k + v) + u n v + 16) + 32 B L g k + 4 B L n k v",
+                                     .decode = "2 B d (n k + g (k + v) + u n v + 16) + 32 B g k + 4 B n k v",
+                                     .cache = "2 B n k v + 2 B p (n k + g (k + v))",
+                                     .parameters = "d (n k + g (k + v) + u n v + 16) + 17 g k + c (n k + g (k + v)) + "
+                                                   "v"}};
 
 }  // namespace headscope::mixers

@@ -1,25 +1,56 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/mixers/types/alibi.h"
 #include "core/mixers/types/approximate.h"
 #include "core/mixers/types/gated_deltanet.h"
 #include "core/mixers/types/guided.h"
+#include "core/mixers/types/head_variants.h"
 #include "core/mixers/types/kimi_delta.h"
+#include "core/mixers/types/lazy.h"
 #include "core/mixers/types/lightning.h"
 #include "core/mixers/types/linear_attention.h"
 #include "core/mixers/types/mamba2.h"
 #include "core/mixers/types/mlp.h"
 #include "core/mixers/types/natsl.h"
 #include "core/mixers/types/non_approximate.h"
+#include "core/mixers/types/sigmoid.h"
+#include "core/mixers/types/sink_logits.h"
 #include "core/mixers/types/standard.h"
 #include "core/mixers/types/static_emb_qk.h"
+#include "core/mixers/types/streaming_llm.h"
+#include "core/mixers/types/test_time.h"
 
 namespace headscope::mixers {
 
 // A new mixer's line; what computes has its own in core/mixers/registry.cpp.
 const std::vector<const MixerType*>& known_types() {
-    static const std::vector<const MixerType*> types{
-        &kStandard,        &kMlp,           &kApproximate, &kNonApproximate, &kRandomGuide, &kFixedGuide,
-        &kStaticEmbedding, &kGatedDeltaNet, &kDeltaNet,    &kRetNet,         &kGla,         &kNatsl,
-        &kLightning,       &kKimiDelta,     &kMamba2};
+    static const std::vector<const MixerType*> types{&kStandard,
+                                                     &kMlp,
+                                                     &kApproximate,
+                                                     &kNonApproximate,
+                                                     &kRandomGuide,
+                                                     &kFixedGuide,
+                                                     &kStaticEmbedding,
+                                                     &kGatedDeltaNet,
+                                                     &kDeltaNet,
+                                                     &kRetNet,
+                                                     &kGla,
+                                                     &kNatsl,
+                                                     &kLightning,
+                                                     &kKimiDelta,
+                                                     &kMamba2,
+                                                     &kLazy,
+                                                     &kSigmoid,
+                                                     &kAlibi,
+                                                     &kSinkLogits,
+                                                     &kStreamingLlm,
+                                                     &kSingleHead,
+                                                     &kMultiQuery,
+                                                     &kSharedKeyValue,
+                                                     &kElAttention,
+                                                     &kHeadEmbeddingAdd,
+                                                     &kHeadEmbeddingMul,
+                                                     &kTttLinear,
+                                                     &kTitans};
     return types;
 }
 

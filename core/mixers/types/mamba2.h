@@ -14,6 +14,13 @@ inline const MixerType kMamba2{.name = "mamba2",
                                            kOwnKeySize,
                                            {"state_size", std::int64_t{128}, {}, 1, 65536},
                                            {"num_groups", std::int64_t{1}, {}, 1, 65536},
-                                           kTaps}};
+                                           kTaps},
+                               // c less p is 1 where there is a convolution, which has a bias then.
+                               .cost = {.label = "Mamba2",
+                                        .time = kState,
+                                        .prefill = "2 B L d (2 n v + 2 g k + n) + 4 B L n k v",
+                                        .decode = "2 B d (2 n v + 2 g k + n) + 4 B n k v",
+                                        .cache = "2 B n k v + 2 B p (n v + 2 g k)",
+                                        .parameters = "d (2 n v + 2 g k + n) + (2 c - p) (n v + 2 g k) + 3 n + n v"}};
 
 }  // namespace headscope::mixers

@@ -25,6 +25,15 @@ inline const MixerType kNatsl{.name = "natsl",
                                           {"weights", "query", {"query", "input", "none"}},
                                           {"choice", "argmax", {"argmax", "gumbel"}},
                                           kNegativeEigenvalue,
-                                          {"score_gradient_all", false}}};
+                                          {"score_gradient_all", false}},
+                              .cost = {.label = "NAtS-L",
+                                       .time = "B L d^2 + B L n k v + s B L^2 n (k + v)",
+                                       .prefill = "2 B L d (2 n k + 2 n v + 2 n) + 4 B L m x + 4 B L d n / C + "
+                                                  "6 B L n k v + 2 B L n (k + v) (s L + (1 - s) C)",
+                                       .decode = "2 B d (2 n k + 2 n v + 4 n) + 4 B m x + 6 B n k v + "
+                                                 "2 B n (k + v) (s L + (1 - s) C)",
+                                       .cache = "4 B n k v + 2 B n + 2 B p n (2 k + v) + 2 B s L n (k + v)",
+                                       .parameters = "d (2 n k + 2 n v + 4 n) + 2 m x + c n (2 k + v) + 2 n + "
+                                                     "2 n k / m + y n v / m"}};
 
 }  // namespace headscope::mixers

@@ -40,6 +40,8 @@ public:
         return true;
     }
 
+    bool operator==(const MixerOptions&) const = default;
+
 private:
     std::map<std::string, std::map<std::string, OptionValue>> said_;
 };

@@ -32,11 +32,12 @@ struct MixerOption {
 };
 
 /// Table 5-8 of "Deconstructing Attention", or what a later paper says in their letters (core/cost/mixer_cost.h);
-/// an empty `time`: the mixer has no such row.
+/// an empty `time`: the mixer has no such row; an empty `activation`: no paper says one.
 struct MixerCostText {
     const char* label = "";  ///< as the paper calls it
     const char *time = "", *prefill = "", *decode = "", *activation = "", *cache = "";
     const char *precomputed_prefill = "", *precomputed_decode = "";
+    const char* parameters = "3 d^2";  ///< without biases and W^O
 };
 
 struct MixerType {
@@ -67,5 +68,6 @@ inline constexpr const char* kMatrices = "4 B L^2 d + 6 B L d^2";
 inline constexpr const char* kMatricesOfOne = "6 B d^2 + 4 B L d";
 inline constexpr const char* kKept = "(8 B L d + 2 B L^2 h) / t";
 inline constexpr const char* kKeysValues = "4 B L d";
+inline constexpr const char* kState = "B L d^2 + B L n k v";  ///< of mixers that keep one
 
 }  // namespace headscope::mixers

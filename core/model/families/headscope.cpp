@@ -2,6 +2,7 @@
 // What Headscope trains: a pre-norm decoder in the manner of Qwen2 whose layers each name their mixer
 // (docs/file-formats.md, "Native checkpoints"; Deconstructing Attention, arXiv 2510.11602).
 #include <algorithm>
+#include <cmath>
 #include <string_view>
 
 #include <nlohmann/json.hpp>
@@ -9,7 +10,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/checkpoint/checkpoint.h"
-#include "core/mixers/types/type.h"
+#include "core/mixers/types/sigmoid.h"
 #include "core/model/families/families.h"
 
 namespace headscope::model {
@@ -39,6 +40,12 @@ ModelConfig read(const ConfigReader& reader) {
     if (reader.boolean("qk_norm", false)) config.query_key_norm = QueryKeyNorm::each_head;
     config.mixers = read_layers(reader, config.layers);
     config.mixer_options = read_mixer_options(reader);
+    const auto options = reader.object("mixers");
+    const auto sigmoid = options ? options->object(mixers::kSigmoid.name) : std::nullopt;
+    if (!sigmoid || !sigmoid->has("bias")) {
+        const auto longest = static_cast<double>(std::max<std::int64_t>(config.max_positions, 1));
+        config.mixer_options.set(mixers::kSigmoid, "bias", -std::log(longest));
+    }
     // Guides are as long as the model's positions, and no longer.
     config.positions_are_a_table =
         std::any_of(config.mixers.begin(), config.mixers.end(),
@@ -64,6 +71,7 @@ TensorNames names(const ModelConfig& config) {
     TensorNames names = llama_names(config);
     names.in_layer.query_norm = "self_attn.q_norm";
     names.in_layer.key_norm = "self_attn.k_norm";
+    names.in_layer.sinks = "self_attn.sinks";
     names.guide = "guide";
     names.guide_ids = "guide_ids";
     return names;

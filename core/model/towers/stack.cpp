@@ -58,6 +58,7 @@ at::Tensor Stack::forward(const Batch& batch, const ForwardOptions& options) {
         check_batch(batch, config_, options.cache ? options.cache->length() : 0, options.beyond_positions);
         if (options.cache) check_cache(*options.cache, config_, batch);
         check_switched_off(options.switched_off, sites_, options.cache != nullptr);
+        check_segments(options.segments, config_);
         CachePass pass(options.cache);
         at::Tensor hidden = run(batch, options);
         const at::Tensor& read = encoder_ ? batch.target : batch.ids;
@@ -74,6 +75,7 @@ at::Tensor Stack::run(const Batch& batch, const ForwardOptions& options) {
     context.switched_off = options.switched_off.empty() ? nullptr : &options.switched_off;
     context.probe = options.probe;
     context.cancellation = options.cancellation;
+    context.segments = &options.segments;
     context.lengths = batch.padded() ? &batch.lengths : nullptr;
     if (!encoder_) return last_.run(batch, options, context);
     if (!options.cache || options.cache->length() == 0) {

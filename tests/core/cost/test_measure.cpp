@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/catch_with_torch.h"
 
+#include <cmath>
+
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
@@ -43,7 +45,7 @@ cost::CostNumbers paper(const std::string& mixer) {
 
 }  // namespace
 
-TEST_CASE("Every mixer of the first paper can be measured, and has an entry", "[cost]") {
+TEST_CASE("Every mixer with an entry can be measured", "[cost]") {
     for (const std::string& mixer : mixers::known_names()) {
         INFO(mixer);
         if (!cost::has_cost(mixer)) continue;
@@ -89,6 +91,56 @@ TEST_CASE("MLP executes what the paper counts and holds no cache", "[cost]") {
     CHECK(here.prefill_flops == paper("mlp").prefill);
     CHECK(here.decode_flops == paper("mlp").decode);
     CHECK(here.cache_bytes == 0);
+}
+
+TEST_CASE("Mixers with a state execute, hold and have what their formulas say", "[cost]") {
+    // Values of 32 numbers fill a register block; two whole chunks of NAtS-L.
+    constexpr std::int64_t kTokens = 128;
+    for (const char* mixer : {"gated_deltanet", "deltanet", "mamba2", "natsl", "retnet", "gla", "lightning", "kda"}) {
+        INFO(mixer);
+        const bool wide = std::string(mixer) == "mamba2";
+        nlohmann::json config = nlohmann::json::parse(configuration());
+        config["layers"] = std::vector<std::string>(2, mixer);
+        config["num_hidden_layers"] = 2;
+        config["mixers"][mixer] = {{"num_heads", kHeads}, {"head_dim", wide ? 32 : 16}};
+        if (wide)
+            config["mixers"][mixer]["state_size"] = 24;
+        else
+            config["mixers"][mixer]["expand_v"] = 2.0;
+        const auto inspection = model::inspect_config(config.dump());
+        cost::CostSetting setting;
+        setting.batch = kBatch;
+        setting.length = kTokens;
+        setting.hidden = kHidden;
+        setting.heads = kHeads;
+        setting.bytes = 4;
+        setting.options = inspection.config.mixer_options;
+        cost::MeasureOptions options;
+        options.batch = kBatch;
+        options.length = kTokens;
+        const auto here = cost::measure_mixer(config.dump(), mixer, 2, options).layers.back();
+        const auto formula = [&] { return cost::evaluate(cost::mixer_cost(mixer), setting); };
+        // What is no mixer of a layer: embedding and head, the last norm; W^O, two norms, the feed-forward.
+        const std::int64_t others =
+            2 * config["vocab_size"].get<std::int64_t>() * kHidden + kHidden +
+            2 * (kHidden * kHeads * 32 + 2 * kHidden + 3 * kHidden * config["intermediate_size"].get<std::int64_t>());
+        CHECK(static_cast<double>(inspection.parameters) == static_cast<double>(others) + 2 * formula().parameters);
+        if (std::string(mixer) != "natsl") {
+            CHECK(here.prefill_flops == formula().prefill);
+            CHECK(here.decode_flops == formula().decode);
+            CHECK(here.cache_bytes == formula().cache);
+            continue;
+        }
+        // What its softmax heads read is up to the types that chunks got, and masked pairs are left out.
+        setting.softmax_share = 0;
+        const double least = formula().cache;
+        setting.softmax_share = 1;
+        CHECK(here.cache_bytes >= least);
+        CHECK(here.cache_bytes <= formula().cache);
+        CHECK(here.prefill_flops < formula().prefill);
+        setting.softmax_share = (here.cache_bytes - least) / (formula().cache - least);
+        CHECK(16 * setting.softmax_share == Approx(std::round(16 * setting.softmax_share)));  // of 16 chunks
+    }
 }
 
 TEST_CASE("Standard executes the projections, and of the scores no more than all pairs", "[cost]") {
@@ -141,7 +193,7 @@ TEST_CASE("A table has rows by mixer and length, and is written as CSV with empt
     NoProgress progress;
     const Cancellation cancellation;
     const std::string before = cost::cost_csv(table);
-    CHECK(before.find("mlp,1,16,64,4,1,2,65536,393216,24576,8192,0,,,,,,,\n") != std::string::npos);
+    CHECK(before.find("mlp,1,16,64,4,1,2,65536,393216,24576,8192,0,,,,,,,,12288\n") != std::string::npos);
     cost::measure_table(table, configuration(), progress, cancellation);
     CHECK(table.rows[0].measured->prefill_flops == 393216);
     CHECK(table.rows[0].guide_flops == 0);

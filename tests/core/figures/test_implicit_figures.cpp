@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "core/figures/figure.h"
 #include "core/figures/recipe.h"
+#include "core/figures/word_units.h"
 #include "core/store/analysis_file.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/store/synthetic_recurrent.h"
@@ -125,11 +126,8 @@ TEST_CASE("What an implicit matrix has not, and what was not recorded, is refuse
     CHECK(sample.refusal("attention", options).find("recurrent") != std::string::npos);
     options.values = MapValues::weights;
     options.all_sequences = true;
-    CHECK(sample.refusal("attention", options).find("found all") != std::string::npos);
-    options.all_sequences = false;
     options.units = Units::words;
     CHECK(sample.refusal("attention", options).find("--units words") != std::string::npos);
-    CHECK(sample.refusal("lines", options).find("--units words") != std::string::npos);
 
     tests::RecurrentSample bare;
     bare.record = {};
@@ -142,6 +140,136 @@ TEST_CASE("What an implicit matrix has not, and what was not recorded, is refuse
     FigureOptions layer;
     layer.layer = 1;
     CHECK(without.refusal("thumbnails", layer).find("--record implicit") != std::string::npos);
+}
+
+TEST_CASE("A recurrent layer has a mean over sequences and words", "[figures][implicit]") {
+    const Sample sample;
+    auto options = of_head(1, 2);
+    options.all_sequences = true;
+    const auto mean = sample.make("attention", options);
+    const std::vector<float> second = tests::synthetic_implicit(4, 19, 1 + 17 + tests::kRecurrentSite);
+    const auto& map = std::get<HeatMap>(mean.panels.at(0).content);
+    REQUIRE(map.rows == kLength);
+    double most = 0;
+    for (std::int64_t i = 0; i < kLength; ++i)
+        for (std::int64_t j = 0; j <= i; ++j) {
+            const auto one = static_cast<double>(sample.at(2, i, j));
+            const double wanted =
+                i < 19 ? (one + static_cast<double>(second[static_cast<std::size_t>((2 * 19 + i) * 19 + j)])) / 2 : one;
+            REQUIRE(static_cast<double>(map.values[static_cast<std::size_t>(i * kLength + j)]) ==
+                    Approx(wanted).margin(1e-7));
+            most = std::max(most, std::abs(wanted));
+        }
+    CHECK(map.colours.map == ColourMap::diverging);
+    CHECK(map.colours.maximum == Approx(most));
+    CHECK(noted(mean, "Mean over sequences"));
+    CHECK(figure_csv(mean).find("deviation") != std::string::npos);
+    options.pooling = Pooling::mean;
+    options.pixels = 16;
+    CHECK(std::get<HeatMap>(sample.make("attention", options).panels.at(0).content).rows == 16);
+
+    auto words = of_head(1, 2);
+    words.units = Units::words;
+    const WordUnits units = word_units(sample.file->header().sequences[0]);
+    const auto count = std::ssize(units.tokens.ids);
+    const auto of_words = sample.make("attention", words);
+    const auto& cells = std::get<HeatMap>(of_words.panels.at(0).content);
+    REQUIRE(cells.rows == count);
+    CHECK(cells.colours.map == ColourMap::diverging);
+    // A row's coefficients add up to the mean of its pieces' rows.
+    for (std::int64_t w = 0; w < count; ++w) {
+        double of_word = 0, of_pieces = 0;
+        for (std::int64_t k = 0; k <= w; ++k)
+            of_word += static_cast<double>(cells.values[static_cast<std::size_t>(w * count + k)]);
+        const std::int64_t begin = units.begins[static_cast<std::size_t>(w)],
+                           end = units.begins[static_cast<std::size_t>(w) + 1];
+        for (std::int64_t i = begin; i < end; ++i)
+            for (std::int64_t j = 0; j <= i; ++j) of_pieces += static_cast<double>(sample.at(2, i, j));
+        CHECK(of_word == Approx(of_pieces / static_cast<double>(end - begin)).margin(1e-5));
+    }
+    CHECK(sample.make("lines", words).panels.size() == 1);
+    auto row = words;
+    row.query = count - 1;
+    CHECK(sample.make("text", row).panels.size() == 1);
+}
+
+TEST_CASE("The radar of a recurrent layer has entropy and concentration", "[figures][implicit]") {
+    const Sample sample;
+    const auto figure = sample.make("radar", {});
+    CHECK(noted(figure, "Recurrent layers have H and C"));
+    const auto& radar = std::get<Radar>(figure.panels.at(tests::kRecurrentSite).content);
+    CHECK(radar.nothing.empty());
+    CHECK(std::isfinite(radar.series.at(0).values.at(0)));
+    CHECK(std::isfinite(radar.series.at(0).values.at(1)));
+    CHECK(std::isnan(radar.series.at(0).values.at(7)));
+    CHECK(std::get<Radar>(figure.panels.at(4).content).nothing == "no attention matrix");
+}
+
+TEST_CASE("Implicit matrices are subtracted, from each other and from weights", "[figures][implicit][difference]") {
+    const Sample sample;
+    tests::RecurrentSample other;
+    other.seed = 6;
+    const Sample second(other);
+    const std::vector<float> theirs = tests::synthetic_implicit(4, kLength, 6 + tests::kRecurrentSite);
+    const auto figure = make_figure("difference", std::vector{sample.file, second.file}, of_head(1, 2));
+    const auto& map = std::get<HeatMap>(figure.panels.at(0).content);
+    REQUIRE(map.rows == kLength);
+    float most = 0;
+    for (std::int64_t i = 0; i < kLength; ++i) {
+        for (std::int64_t j = 0; j < kLength; ++j) {
+            const float value = map.values[static_cast<std::size_t>(i * kLength + j)];
+            REQUIRE(std::isnan(value) == (j > i));
+            if (j > i) continue;
+            REQUIRE(value == theirs[static_cast<std::size_t>((2 * kLength + i) * kLength + j)] - sample.at(2, i, j));
+            most = std::max(most, std::abs(value));
+        }
+    }
+    CHECK(map.colours.map == ColourMap::diverging);
+    CHECK(map.colours.maximum == static_cast<double>(most));
+    CHECK(map.colours.label == "difference of coefficients");
+    CHECK(noted(figure, "Coefficients of the second minus those of the first"));
+    CHECK(noted(figure, "Implicit attention"));
+
+    // Softmax attention of layer 2 minus a recurrent layer, and the other way round.
+    auto mixed = of_head(1, 2);
+    mixed.other_layer = 2;
+    mixed.other_head = 1;
+    const auto weights = std::get<HeatMap>(sample.make("attention", of_head(2, 1)).panels.at(0).content).values;
+    const auto apart = sample.make("difference", mixed);
+    const auto& cells = std::get<HeatMap>(apart.panels.at(0).content);
+    for (std::int64_t i = 0; i < kLength; ++i)
+        for (std::int64_t j = 0; j <= i; ++j) {
+            const auto at = static_cast<std::size_t>(i * kLength + j);
+            REQUIRE(cells.values[at] == weights[at] - sample.at(2, i, j));
+        }
+    CHECK(cells.colours.label == "weight minus coefficient");
+    CHECK(noted(apart, "Weights of the second minus coefficients of the first"));
+    auto back = of_head(2, 1);
+    back.other_layer = 1;
+    back.other_head = 2;
+    const auto reverse = sample.make("difference", back);
+    CHECK(std::get<HeatMap>(reverse.panels.at(0).content).values[5 * kLength + 2] == -cells.values[5 * kLength + 2]);
+
+    // Both branches of a layer, each with its own kind.
+    const auto branches = make_figure("difference", std::vector{sample.file, second.file}, of_head(0, 1));
+    REQUIRE(branches.panels.size() == 2);
+    CHECK(noted(branches, "weights, and coefficients of recurrent layers"));
+
+    // Two texts of one analysis.
+    auto texts = of_head(1, 2);
+    texts.sequence = 0;
+    texts.other_sequence = 1;
+    CHECK(sample.make("difference", texts).panels.size() == 1);
+
+    auto logits = of_head(1, 2);
+    logits.other_head = 0;
+    logits.values = MapValues::logits;
+    CHECK(sample.refusal("difference", logits).find("recurrent") != std::string::npos);
+    tests::RecurrentSample bare;
+    bare.record = {};
+    bare.record.maps = true;
+    const Sample without(bare);
+    CHECK(without.refusal("difference", back).find("--record implicit") != std::string::npos);
 }
 
 TEST_CASE("Lines of a recurrent layer: magnitudes as shares of the greatest, a colour for each sign",

@@ -74,6 +74,7 @@ TEST_CASE("Every recipe is listed, unknown ones are refused with the list", "[fi
     }
     CHECK(names == std::set<std::string>{"ablation",
                                          "attention",
+                                         "bias",
                                          "branch-weights",
                                          "context-perplexity",
                                          "cost",
@@ -84,6 +85,8 @@ TEST_CASE("Every recipe is listed, unknown ones are refused with the list", "[fi
                                          "lines",
                                          "logits",
                                          "loss",
+                                         "mass",
+                                         "offsets",
                                          "position-perplexity",
                                          "radar",
                                          "ruler",

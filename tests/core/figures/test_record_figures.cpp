@@ -171,6 +171,27 @@ TEST_CASE("At a step the timeline shows each layer's radar and its heads' thumbn
                          IsError(ErrorCode::usage, "one run"));
 }
 
+TEST_CASE("A recurrent layer's radar has the indicators that it has", "[figures][run]") {
+    auto run = sample_record("a");
+    run.sites[2].has_implicit = true;
+    for (std::size_t k = 0; k < 2; ++k) {  // entropy and concentration
+        auto& values = run.probes.indicators[k].values;
+        for (std::size_t i = 8; i < values.size(); i += 12)
+            for (std::size_t h = 0; h < 4; ++h) values[i + h] = 1000 + static_cast<double>(h);
+    }
+    FigureOptions options;
+    options.step = 120;
+    const auto figure = of_runs("timeline", {run}, options);
+    const auto& radar = std::get<Radar>(figure.panels[10].content);
+    CHECK(radar.nothing.empty());
+    CHECK(std::isfinite(radar.series[0].values[0]));
+    CHECK(radar.series[0].values[1] == 1);  // the most concentrated of all
+    CHECK(std::isnan(radar.series[0].values[2]));
+    CHECK(std::isnan(radar.series[0].values[7]));
+    CHECK(std::any_of(figure.notes.begin(), figure.notes.end(),
+                      [](const std::string& note) { return note.starts_with("Recurrent layers have H and C"); }));
+}
+
 TEST_CASE("Perplexity by context: a panel a layout, a line a mixer, errors over seeds, the training length marked",
           "[figures][evaluation]") {
     const auto figure = make_figure("context-perplexity", evaluated(), {});

@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/maps/map_reader.h"
+#include "core/maps/word_map.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/store/synthetic_recurrent.h"
 
@@ -76,4 +77,56 @@ TEST_CASE("Tiles of an implicit matrix: means with later keys as 0, and the coef
     }
     CHECK_FALSE(maps::read_implicit_map(*file, 0, tests::kSoftmaxSite, 0));
     CHECK_THROWS_AS(maps::read_rollout(*file, 0, tests::kSoftmaxSite), Error);  // through recurrent layers
+}
+
+TEST_CASE("Implicit matrices have a mean over sequences, and words whose coefficients are summed", "[maps][implicit]") {
+    constexpr std::int64_t head = 1;
+    const tests::RecurrentSample sample;  // 24 and 19 tokens
+    const test::TemporaryFolder folder;
+    tests::write_recurrent_analysis(folder / "a.headscope.h5", sample);
+    const auto file = store::AnalysisFile::open(folder / "a.headscope.h5");
+    const auto first = tests::synthetic_implicit(4, 24, 1 + 2), second = tests::synthetic_implicit(4, 19, 1 + 17 + 2);
+    const auto at = [&](std::int64_t s, std::int64_t i, std::int64_t j) {
+        const std::int64_t length = s == 0 ? 24 : 19;
+        return static_cast<double>(
+            (s == 0 ? first : second)[static_cast<std::size_t>((head * length + i) * length + j)]);
+    };
+    const auto mean = maps::read_mean_map(*file, tests::kRecurrentSite, head);
+    REQUIRE(mean);
+    CHECK(mean->queries() == 24);
+    CHECK(mean->sequences() == 2);
+    const auto pairs = mean->read({0, 24, 0, 24});
+    double most = 0;
+    for (std::int64_t i = 0; i < 24; ++i) {
+        for (std::int64_t j = 0; j < 24; ++j) {
+            const auto& pair = pairs[static_cast<std::size_t>(i * 24 + j)];
+            REQUIRE(pair.sequences == (j > i ? 0 : i < 19 ? 2 : 1));
+            if (j > i) continue;
+            const double wanted = i < 19 ? (at(0, i, j) + at(1, i, j)) / 2 : at(0, i, j);
+            REQUIRE(static_cast<double>(pair.weight) == Approx(wanted).margin(1e-7));
+            CHECK(std::isnan(pair.logit));
+            most = std::max({most, std::abs(at(0, i, j)), i < 19 ? std::abs(at(1, i, j)) : 0.0});
+        }
+    }
+    CHECK(static_cast<double>(mean->most()) == most);
+    CHECK(std::isnan(maps::read_mean_map(*file, tests::kSoftmaxSite, head)->most()));
+
+    const std::vector<std::int64_t> begins{0, 1, 4, 9, 10, 24};
+    const maps::WordMap words(maps::read_implicit_map(*file, 0, tests::kRecurrentSite, head), begins, begins);
+    const auto values = words.values({0, 5, 0, 5});
+    double greatest = 0;
+    for (std::size_t q = 0; q < 5; ++q) {
+        for (std::size_t k = 0; k < 5; ++k) {
+            double sum = 0;
+            for (std::int64_t i = begins[q]; i < begins[q + 1]; ++i)
+                for (std::int64_t j = begins[k]; j < std::min(begins[k + 1], i + 1); ++j) sum += at(0, i, j);
+            sum /= static_cast<double>(begins[q + 1] - begins[q]);
+            if (k > q)
+                CHECK(std::isnan(values[q * 5 + k]));
+            else
+                CHECK(static_cast<double>(values[q * 5 + k]) == Approx(sum).margin(1e-6));
+            greatest = std::max(greatest, std::abs(sum));
+        }
+    }
+    CHECK(static_cast<double>(words.most()) == Approx(greatest));
 }

@@ -18,7 +18,7 @@ const std::atomic<bool> kGoOn{false};
 // Weights are at most 1: what float32 rounds off of one, and of a sum of a few.
 constexpr double kTolerance = 4 * std::numeric_limits<float>::epsilon();
 
-using Maps = std::vector<std::shared_ptr<const HeadMap>>;
+using Maps = std::vector<std::shared_ptr<const PairMap>>;
 
 /// Alike and of other lengths; causal, within a window, and of another text's keys.
 std::vector<Maps> groups() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,6 +32,9 @@ inline nlohmann::json native_config(const std::vector<std::string>& layers, cons
                              {"attention_bias", true},
                              {"layers", layers}};
     if (options.is_object()) config.update(options);
+    // At -1 the first row's weight is 0 by a hair: no place for differences.
+    if (std::find(layers.begin(), layers.end(), "lazy") != layers.end() && !config["mixers"].contains("lazy"))
+        config["mixers"]["lazy"] = {{"offset_init", -0.9}};
     return config;
 }
 

@@ -25,6 +25,9 @@ TEST_CASE("The paper's presets have its sizes and, counted by hand, its paramete
                            21 * (2 * 1152 * 1536 + 3 * 2304 * 1536 + 4 * (2 * 1152 + 2304) + 2 * 6 * 1536 + 2 * 6 +
                                  2 * 6 * 1536 + 2 * 18 * 1152 + 2 * 64 + 2 * 128 + 3 * 1536 * 4096 + 2 * 1536) +
                            1536},
+        // Tied embeddings; 512 biases and an offset a head.
+        {"lazy-340m", 32000 * 1024 + 24 * (4 * 1024 * 1024 + 16 * 513 + 3 * 1024 * 2816 + 2 * 1024) + 1024},
+        {"lazy-760m", 32000 * 1536 + 24 * (4 * 1536 * 1536 + 24 * 513 + 3 * 1536 * 4096 + 2 * 1536) + 1536},
         // Rows of z and x of 3072, B and C of 128, dt of 48; four taps and a bias of x, B and C; A, D and a bias of dt.
         {"mamba2-800m",
          2 * 32000 * 1536 +
@@ -65,7 +68,7 @@ TEST_CASE("NAtS-L's presets have the parameters that the paper prints, and the s
     REQUIRE(ours.size() == 2);
     for (const auto& [size, parameters] : ours) {
         INFO(size);
-        CHECK(parameters.size() == 6);
+        CHECK(parameters.size() == 7);  // and Lazy Attention
         const auto [least, most] = std::minmax_element(parameters.begin(), parameters.end());
         CHECK(*most < 1.1 * *least);
     }

@@ -45,6 +45,7 @@ double value(const std::string& name, std::uint64_t index) {
     if (norm && (ends(name, ".weight") || ends(name, ".gamma"))) return 1 + std::floor(raw / 2) / 128;
     if (contains(name, "emb") || contains(name, "guide") || contains(name, "wte") || contains(name, "wpe"))
         return raw / 128;
+    if (ends(name, ".offset")) return raw / 128 - 1;
     return raw / 512;
 }
 

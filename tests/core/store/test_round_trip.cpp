@@ -227,15 +227,22 @@ TEST_CASE("Lazy Attention's parameters are stored too", "[store]") {
     tests::SyntheticAnalysis a;
     a.layers = 2;
     auto header = tests::synthetic_header(a);
-    header.bias_window = 6;
+    header.sites[0].bias_first = -2;
+    header.sites[0].bias_length = 6;
+    header.sites[0].has_offsets = true;
+    header.take_parameters();
     const test::TemporaryFolder folder;
     store::AnalysisWriter writer(folder / "a.headscope.h5", header);
-    writer.write_parameters(0, std::vector<double>(4, 0.5), std::vector<double>(24, -1.5));
+    writer.write_parameters(0, std::vector<float>(4, 0.5F), {}, std::vector<float>(24, -1.5F));
     writer.publish();
     const auto file = store::AnalysisFile::open(folder / "a.headscope.h5");
     CHECK(file->parameters("offset")->data[3] == 0.5);
     CHECK(std::isnan(file->parameters("offset")->data[4]));
     CHECK(file->parameters("distance_bias")->shape == Shape{2, 4, 6});
+    CHECK(file->parameters("distance_bias")->data[23] == -1.5);
+    CHECK(file->header().bias_first == -2);
+    CHECK(file->header().has_offsets);
+    CHECK_FALSE(file->parameters("slope").has_value());
     CHECK_FALSE(file->token_types(0, 0).has_value());
     CHECK_FALSE(file->header().has_implicit());
 }

@@ -31,6 +31,7 @@ RunRecord sample() {
         run.sites[static_cast<std::size_t>(i)].heads = 2;
     }
     run.sites[1].has_matrix = false;
+    run.sites[1].has_implicit = true;
     run.training = {{1, 2, 3}, {10, 20, 30}, {5, 4, 3}, {1, 2, 1}, {1, 1, 1}, {7, 7, 7}, {1, 2, 3}, {9, 9, 9}};
     run.validation = {{2}, {100}, {4.5}, {0.25}};
     run.probes.step = {2};
@@ -71,6 +72,8 @@ TEST_CASE("A run file reads as it was written", "[store][run]") {
     REQUIRE(read.mixers == run.mixers);
     REQUIRE(read.sites[2].layer == 2);
     REQUIRE(!read.sites[1].has_matrix);
+    REQUIRE(read.sites[1].has_implicit);
+    REQUIRE(!read.sites[0].has_implicit);
     REQUIRE(read.training.tokens == run.training.tokens);
     REQUIRE(read.training.loss == run.training.loss);
     REQUIRE(read.training.memory == run.training.memory);
@@ -89,6 +92,17 @@ TEST_CASE("A run file reads as it was written", "[store][run]") {
     REQUIRE(read.samples[0].text == "text\nof lines");
     REQUIRE(read.log[0].text == "begin");
     REQUIRE(read.log[1].text.size() == 4096);
+}
+
+TEST_CASE("Sites of an older run file have no implicit matrices", "[store][run]") {
+    const TemporaryFolder folder;
+    write_run_file(folder / "run.h5", sample());
+    edit(folder / "run.h5", [](hid_t file) { REQUIRE(H5Ldelete(file, "/sites/has_implicit", H5P_DEFAULT) >= 0); });
+    const RunRecord read = read_run_file(folder / "run.h5");
+    REQUIRE(!read.sites[1].has_implicit);
+    REQUIRE(!read.sites[1].has_matrix);
+    edit(folder / "run.h5", [](hid_t file) { REQUIRE(H5Ldelete(file, "/sites/has_matrix", H5P_DEFAULT) >= 0); });
+    CHECK_THROWS_AS(read_run_file(folder / "run.h5"), Error);
 }
 
 TEST_CASE("A run file has perplexities beside losses", "[store][run]") {

@@ -40,6 +40,7 @@ std::vector<What> one_of_each() {
     started.sites[0].heads = 4;
     started.sites[1].layer = 1;
     started.sites[1].has_matrix = false;
+    started.sites[1].has_implicit = true;
     started.threads = 2;
     started.data_hash = std::string(64, 'a');
     started.steps = 1000;
@@ -396,6 +397,21 @@ TEST_CASE("What is no journal is refused and left alone", "[training][journal]")
     REQUIRE_THROWS_MATCHES(read_journal(path), Error, IsError(ErrorCode::unsupported, "version 2"));
     REQUIRE_THROWS_MATCHES(read_journal(folder.path()), Error, IsError(ErrorCode::mismatch, "folder"));
     REQUIRE(read_journal(folder / "absent").empty());
+}
+
+TEST_CASE("Sites that an older program told of have no implicit matrices", "[training][journal]") {
+    const What what = one_of_each().front();
+    const std::size_t sites = std::get<Started>(what).sites.size();
+    EncodedEvent encoded = encode({5, what});
+    Event event;
+    REQUIRE(decode(encoded.type, encoded.payload, event) == Decoding::event);
+    REQUIRE(std::get<Started>(event.what).sites[1].has_implicit);
+    encoded.payload.resize(encoded.payload.size() - sites);
+    REQUIRE(decode(encoded.type, encoded.payload, event) == Decoding::event);
+    REQUIRE_FALSE(std::get<Started>(event.what).sites[1].has_implicit);
+    REQUIRE(std::get<Started>(event.what).steps == 1000);
+    encoded.payload.resize(encoded.payload.size() - 1);  // torn in a field that every program wrote
+    REQUIRE(decode(encoded.type, encoded.payload, event) == Decoding::malformed);
 }
 
 TEST_CASE("Events and fields of a newer program are passed over", "[training][journal]") {

@@ -307,6 +307,12 @@ TEST_CASE("Radars of a step are scaled over the whole run", "[workspace][probe]"
     CHECK(std::isnan(first.series[0].values[0]));                           // no entropy
     CHECK(first.series[0].values[2] == Approx((0.2 - 0.1) / (0.4 - 0.1)));  // head diversity, 0.1 to 0.4 in all
     CHECK(first.series[0].values[7] == Approx(3));                          // sink, absolute
+    training::Started begin = started(10);
+    begin.sites[0].has_matrix = begin.sites[1].has_matrix = false;
+    begin.sites[1].has_implicit = true;
+    const auto recurrent = probe_radars(made({begin, probe(5, 1)}), 0, std::nullopt);
+    CHECK(std::get<figures::Radar>(recurrent.panels[0].content).nothing == "no attention matrix");
+    CHECK(std::get<figures::Radar>(recurrent.panels[1].content).nothing.empty());
     CHECK(probe_at(run, std::nullopt) == 1U);
     CHECK(probe_at(run, 9) == 0U);
     CHECK(probe_at(run, 1) == 0U);

@@ -42,7 +42,7 @@ void read_all(const store::AnalysisFile& file) {
     for (const char* name : {"minimum", "maximum", "mean", "variance", "above"}) {
         refusal([&] { file.score_statistic(name); });
     }
-    for (const char* name : {"offset", "distance_bias"}) refusal([&] { file.parameters(name); });
+    for (const char* name : {"offset", "slope", "distance_bias"}) refusal([&] { file.parameters(name); });
     for (std::int64_t s = 0; s < sequences; ++s) {
         refusal([&] { file.loss(s); });
         refusal([&] { file.logits(s, 0, 1); });

@@ -318,8 +318,8 @@ std::optional<FigureWish> CompareView::heads_figure(const CompareSides& now) con
 
 std::optional<FigureWish> CompareView::maps_figure(const CompareSides& now) const {
     const auto tower = [](const CompareSide& side) { return figures::tower_of(side.study->sites(), side.site); };
-    if (!now.left.study->has_maps() || !now.right.study->has_maps() || tower(now.left) != tower(now.right) ||
-        now.left.place().kind != now.right.place().kind)
+    if (!now.left.study->has_maps(now.left.site) || !now.right.study->has_maps(now.right.site) ||
+        tower(now.left) != tower(now.right) || now.left.place().kind != now.right.place().kind)
         return std::nullopt;
     FigureWish wish;
     wish.options.sequence = now.left.one_sequence();
@@ -331,7 +331,8 @@ std::optional<FigureWish> CompareView::maps_figure(const CompareSides& now) cons
         wish.options.other_head = now.right.head;
     }
     wish.options.tower = tower(now.left);
-    if (maps_->look().logits()) wish.options.values = figures::MapValues::logits;
+    const bool recurrent = now.left.place().has_implicit || now.right.place().has_implicit;
+    if (maps_->look().logits() && !recurrent) wish.options.values = figures::MapValues::logits;
     wish.options.scale = maps_->linear_difference() ? figures::CellScale::linear : figures::CellScale::square_root;
     const MapPlot* plot = maps_->plot(CompareMaps::left);
     const maps::Cells cells = plot->shown();

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kMost = 4;
 
-maps::TileKey whole(std::uint64_t id, const maps::HeadMap& map) {
+maps::TileKey whole(std::uint64_t id, const maps::TileSource& map) {
     return {id, maps::top_level(map.queries(), map.keys()), 0, 0};
 }
 

@@ -6,7 +6,7 @@
 #include <list>
 #include <memory>
 
-#include "core/maps/head_map.h"
+#include "core/maps/pair_map.h"
 #include "widgets/plots/tile_service.h"
 #include "widgets/views/compare/token_link.h"
 
@@ -14,9 +14,9 @@ namespace headscope::widgets {
 
 /// What a difference is of.
 struct DifferenceOf {
-    std::shared_ptr<const maps::HeadMap> left, right;
+    std::shared_ptr<const maps::PairMap> left, right;  ///< of weights, or implicit
     std::shared_ptr<const TokenLink> queries, keys;
-    bool logits = false;  ///< of the scores before the normaliser instead of the weights
+    bool logits = false;  ///< of the scores before the normaliser instead of the weights, which both have
     explicit operator bool() const { return left && right && queries && keys; }
     bool operator==(const DifferenceOf&) const = default;
 };

@@ -72,6 +72,7 @@ void CompareMaps::show_sides(const CompareSides& sides) {
         return reply.value;
     };
     const std::array both{sides.left, sides.right};
+    const bool logits = look_.logits() && !sides.left.place().has_implicit && !sides.right.place().has_implicit;
     for (std::size_t i = 0; i < 2; ++i) {
         const CompareSide& side = both[i];
         const std::int64_t s = side.one_sequence();
@@ -79,13 +80,16 @@ void CompareMaps::show_sides(const CompareSides& sides) {
         next.keys[i] = take(side.study->labels(side.place().key_stream, s));
         if (!side.done()) continue;
         next.thumbnails[i] = take(side.study->thumbnails("maximum", s, side.site));
-        if (side.study->has_maps())
-            (i == 0 ? next.difference.left : next.difference.right) = take(side.study->map(s, side.site, side.head));
-        if (!look_.logits()) continue;
+        if (side.study->has_maps(side.site)) {
+            auto& map = i == 0 ? next.difference.left : next.difference.right;
+            map = take(side.study->weights_map(s, side.site, side.head));
+            if (map && !std::isnan(map->most())) next.coefficients[i] = static_cast<double>(map->most());
+        }
+        if (!logits) continue;
         if (const auto largest = take(largest_logit(*side.study, s, side.site, side.head)))
             next.largest = std::max(next.largest, *largest);
     }
-    next.difference.logits = look_.logits();
+    next.difference.logits = logits;
     next.difference.queries = take(links_.queries(sides));
     next.difference.keys = take(links_.keys(sides));
     show_theme();
@@ -174,7 +178,24 @@ void CompareMaps::show_maps() {
 }
 
 double CompareMaps::equal_below() const {
-    return kEqual * (shown_.difference.logits ? std::max(1.0, shown_.largest) : 1.0);
+    return kEqual * std::max({1.0, shown_.largest, shown_.coefficients[left], shown_.coefficients[right]});
+}
+
+bool CompareMaps::implicit(Which which) const {
+    const CompareSide& side = which == right ? shown_.sides.right : shown_.sides.left;
+    return side.study != nullptr && side.place().has_implicit;
+}
+
+/// Two implicit matrices share a scale, as two maps of weights do.
+figures::ColourScale CompareMaps::colours_of(Which which) const {
+    MapLook look = look_;
+    if (!implicit(which)) {
+        if (!shown_.difference.logits) look.values = MapLook::Values::weights;
+        return look.colours(longest(), shown_.largest);
+    }
+    look.values = MapLook::Values::implicit;
+    const auto& ends = shown_.coefficients;
+    return look.colours(longest(), implicit(left) == implicit(right) ? std::max(ends[left], ends[right]) : ends[which]);
 }
 
 std::int64_t CompareMaps::longest() const {
@@ -185,14 +206,12 @@ std::int64_t CompareMaps::longest() const {
 }
 
 void CompareMaps::show_colours() {
-    const figures::ColourScale weights = look_.colours(longest(), shown_.largest);
     const float largest = differences_.largest().value_or(std::numeric_limits<float>::quiet_NaN());
     reach_ = static_cast<double>(largest) > equal_below() ? static_cast<double>(largest) : 1.0;
     const figures::ColourScale change = signed_scale(reach_, linear_difference());
-    plots_[left]->set_colours(weights, figures::Pooling::maximum);
-    plots_[right]->set_colours(weights, figures::Pooling::maximum);
+    for (const Which which : {left, right}) plots_[which]->set_colours(colours_of(which), figures::Pooling::maximum);
     plots_[difference]->set_colours(change, figures::Pooling::maximum);
-    weights_->set_look(weights, theme_);
+    weights_->set_look(colours_of(right), theme_);
     signed_->set_look(change, theme_);
 }
 
@@ -210,14 +229,16 @@ void CompareMaps::show_theme() {
 }
 
 QString CompareMaps::missing(const CompareSide& side) const {
-    if (!side.place().has_matrix)
+    if (!side.place().has_matrix && !side.place().has_implicit)
         return tr("%1: this layer mixes tokens without attention weights.").arg(side.name(false));
     if (!side.done())
         return (side.study->running() ? tr("%1: layer %2 is not computed yet; it appears as soon as the run has passed "
                                            "it.")
                                       : tr("%1: layer %2 was not computed, the run ended before."))
             .arg(side.name(false), side.study->site_name(side.site));
-    if (!side.study->has_maps())
+    if (!side.study->has_maps(side.site) && side.place().has_implicit)
+        return tr("%1: implicit matrices were not recorded (--record implicit).").arg(side.name(false));
+    if (!side.study->has_maps(side.site))
         return tr("%1: no maps were recorded, a thumbnail is shown and nothing exact is subtracted.")
             .arg(side.name(false));
     return {};
@@ -227,11 +248,12 @@ void CompareMaps::show_message() {
     const CompareSides& sides = shown_.sides;
     if (!sides.left.study) return;
     QStringList lines;
-    Study* without = nullptr;
+    const CompareSide* without = nullptr;
     for (const CompareSide* side : {&sides.left, &sides.right}) {
         const QString line = missing(*side);
         if (!line.isEmpty() && !lines.contains(line)) lines += line;
-        if (side->done() && !side->study->has_maps()) without = side->study;
+        const bool any = side->place().has_matrix || side->place().has_implicit;
+        if (any && side->done() && !side->study->has_maps(side->site)) without = side;
     }
     const auto& [of_left, of_right, queries, keys, of_logits] = shown_.difference;
     if (queries && keys) {
@@ -243,17 +265,25 @@ void CompareMaps::show_message() {
             lines += tr("All sequences are chosen: maps show sequence 0.");
             break;
         }
+    if (implicit(left) != implicit(right))
+        lines +=
+            tr("Weights and signed coefficients are subtracted: the colours of each map are its own, and the "
+               "scale between is the right one's.");
+    if (look_.logits() && (implicit(left) || implicit(right)))
+        lines += tr("A recurrent layer has coefficients alone, no logits.");
     const auto largest = differences_.largest();
     if (largest && std::isnan(*largest) && queries && queries->any() && keys->any())
         lines += tr("No pair is allowed by both masks.");
     if (largest && static_cast<double>(*largest) <= equal_below()) lines += tr("The maps are equal.");
     if (without)
-        banner_->set(lines.join(QLatin1Char('\n')), tr("Run again with maps"), [this, id = without->id()] {
-            RunWish wish;
-            wish.study = id;
-            wish.maps = true;
-            Q_EMIT desk_->run_wanted(wish);
-        });
+        banner_->set(lines.join(QLatin1Char('\n')),
+                     without->place().has_implicit ? tr("Run again with implicit matrices") : tr("Run again with maps"),
+                     [this, id = without->study->id(), implicit = without->place().has_implicit] {
+                         RunWish wish;
+                         wish.study = id;
+                         (implicit ? wish.implicit : wish.maps) = true;
+                         Q_EMIT desk_->run_wanted(wish);
+                     });
     else
         banner_->set(lines.join(QLatin1Char('\n')));
 }

@@ -58,7 +58,8 @@ private:
         DifferenceOf difference;
         std::array<std::shared_ptr<const store::Values>, 2> thumbnails;
         std::array<std::shared_ptr<const std::vector<QString>>, 2> queries, keys;
-        double largest = 0;  ///< magnitude of both heads' logits, where those are shown
+        double largest = 0;                    ///< magnitude of both heads' logits, where those are shown
+        std::array<double, 2> coefficients{};  ///< what none of a side's implicit matrix is above; else 0
         bool operator==(const Shown&) const = default;
     };
     /// A pair of tokens on both sides; what has no partner is empty.
@@ -70,6 +71,8 @@ private:
     QComboBox* make_choice(const char* name, const QString& title, const QString& tip);
     std::int64_t longest() const;  ///< tokens along a side
     double equal_below() const;    ///< differences that are none
+    bool implicit(Which which) const;
+    figures::ColourScale colours_of(Which which) const;
     void show_titles();
     void limit_heights();
     void show_maps();

@@ -5,26 +5,25 @@
 #include <cmath>
 #include <string>
 
-#include "core/maps/implicit_map.h"
-
 namespace headscope::widgets {
 namespace {
 
 WindowWeights read_window(const maps::PairMap& map, const TokenWindow& window) {
     WindowWeights read;
     read.window = window;
-    const auto* implicit = dynamic_cast<const maps::ImplicitMap*>(&map);
+    const float most = map.most();
+    const bool implicit = !std::isnan(most);  // norms have no lines
     const auto from = static_cast<std::ptrdiff_t>(window.k_begin), to = static_cast<std::ptrdiff_t>(window.k_end);
     // Row by row: whole rows of a long text, of which the window is a part, never lie in memory together.
     for (std::int64_t q = window.q_begin; q < window.q_end; ++q) {
         std::vector<float> row = map.values({q, q + 1, 0, map.keys()});
         // Coefficients: lines are as wide as their magnitudes, the greatest being 1.
-        if (implicit != nullptr && implicit->most() > 0)
-            for (float& value : row) value = std::abs(value) / implicit->most();
+        if (most > 0)
+            for (float& value : row) value = std::abs(value) / most;
         const auto sum = [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
             double total = 0;
             for (auto at = row.begin() + begin; at != row.begin() + end; ++at)
-                if (!std::isnan(*at)) total = implicit != nullptr ? std::max<double>(total, *at) : total + *at;
+                if (!std::isnan(*at)) total = implicit ? std::max<double>(total, *at) : total + *at;
             return static_cast<float>(total);
         };
         read.weights.insert(read.weights.end(), row.begin() + from, row.begin() + to);

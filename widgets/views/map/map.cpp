@@ -11,8 +11,6 @@
 #include "core/figures/head_weights.h"
 #include "core/figures/recipe.h"
 #include "core/figures/token_types.h"
-#include "core/maps/implicit_map.h"
-#include "core/maps/norm_map.h"
 #include "widgets/plots/map_plot.h"
 #include "widgets/plots/map_profiles.h"
 #include "widgets/plots/upright_scale.h"
@@ -86,10 +84,7 @@ bool MapView::ask_computed(Shown& next) {
     next.sequence = sequence;
     next.map = reply.value;
     next.look.values = values;
-    if (const auto* norms = dynamic_cast<const maps::NormMap*>(reply.value.get()))
-        next.largest = static_cast<double>(norms->most());
-    if (const auto* implicit = dynamic_cast<const maps::ImplicitMap*>(reply.value.get()))
-        next.largest = static_cast<double>(implicit->most());
+    if (const float most = reply.value->most(); !std::isnan(most)) next.largest = static_cast<double>(most);
     return true;
 }
 
@@ -101,14 +96,16 @@ std::optional<MapView::Shown> MapView::ask() {
     // Thumbnails alone are of one sequence.
     next.site = selection().site;
     const bool implicit = study.sites().at(static_cast<std::size_t>(next.site)).has_implicit;
-    if (!selection().sequence && study.sequences() > 1 && study.has_maps() && !implicit) next.sequence.reset();
+    if (!selection().sequence && study.sequences() > 1 && study.has_maps(next.site)) next.sequence.reset();
     next.head = selection().head;
     next.look = look_;
     // A mean over sequences has no words: each has others.
-    if (!study.has_maps(next.site) || !next.sequence || implicit) next.look.words = false;
+    if (!study.has_maps(next.site) || !next.sequence) next.look.words = false;
     if (!study.has_maps(next.site) || next.look.words) next.look.values = MapLook::Values::weights;
     if (implicit) next.look.values = MapLook::Values::implicit;
-    if (!ask_computed(next)) {
+    // The file's own are single matrices; of several texts, and of words, there are maps below.
+    const bool made = implicit && (!next.sequence || next.look.words);
+    if (!made && !ask_computed(next)) {
         if (shown_.study == 0 || noticed_) show_reading();
         return std::nullopt;
     }
@@ -131,6 +128,7 @@ std::optional<MapView::Shown> MapView::ask() {
         next.map = take(study.word_map(*next.sequence, next.site, next.head));
     else if (!next.map && study.has_maps() && !implicit)
         next.map = take(study.map(*next.sequence, next.site, next.head));
+    if (made && next.map) next.largest = static_cast<double>(next.map->most());
     if (next.look.words && (!next.query_words || !next.key_words)) next.map.reset();  // in a moment
     const bool mean = look_.pooling == figures::Pooling::mean;
     // Thumbnails are of pieces.
@@ -293,8 +291,8 @@ void MapView::show_strip() {
 
 QString MapView::sequences_words() const {
     if (selection().sequence || study()->sequences() < 2) return {};
-    if (shown_.look.computed())
-        return tr("Norms, rollout and implicit matrices are of one sequence: of all, this is the first.");
+    if (shown_.look.computed() && shown_.sequence)
+        return tr("Norms and rollout are of one sequence: of all, this is the first.");
     if (shown_.sequence) return tr("A thumbnail shows one sequence: of all, this is the first.");
     const auto& all = study()->header().sequences;
     const auto [least, most] = std::minmax_element(

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/mixers/head_variants.h"
+
+#include <cmath>
+
+#include <ATen/TensorOperators.h>
+
+#include "core/base/error.h"
+#include "core/mixers/shared/attend.h"
+#include "core/mixers/shared/key_value_cache.h"
+#include "core/model/tensor_plan.h"
+
+namespace headscope::mixers {
+namespace {
+
+constexpr double kEmbeddingDeviation = 0.02;
+
+/// [B, L, heads, size] as [B, heads, L, size], and back.
+at::Tensor swapped(const at::Tensor& heads) {
+    return heads.transpose(1, 2);
+}
+
+}  // namespace
+
+HeadVariantMixer::HeadVariantMixer(const MixerType& type, const model::ModelConfig& config)
+    : type_(&type),
+      heads_(config.heads),
+      head_size_(config.head_size),
+      has_norms_(config.query_key_norm == model::QueryKeyNorm::each_head) {
+    rule_.scale = 1.0 / std::sqrt(static_cast<double>(head_size_));
+    query_maps_ = &type == &kSingleHead || embeds_heads() ? 1 : heads_;
+    key_maps_ = &type == &kElAttention ? 0 : &type == &kSharedKeyValue ? config.key_value_heads : 1;
+    value_maps_ = &type == &kElAttention || &type == &kSharedKeyValue ? 0 : 1;
+    query_heads_ = &type == &kSingleHead ? 1 : heads_;
+    key_value_heads_ = embeds_heads() || &type == &kElAttention ? heads_ : key_maps_;
+    if (&type == &kElAttention && config.hidden != heads_ * head_size_) {
+        throw Error(ErrorCode::mismatch, "mixers.el_att",
+                    "expected a hidden size of heads * head size, " + std::to_string(heads_ * head_size_),
+                    "found " + std::to_string(config.hidden));
+    }
+}
+
+void HeadVariantMixer::declare(model::TensorPlan& plan, const model::TensorNames& names) {
+    const model::SizeKeys& keys = plan.keys();
+    const model::LayerNames& in_layer = names.in_layer;
+    const model::Dimension hidden{plan.config().hidden, keys.hidden}, size{head_size_, keys.head_size};
+    const std::int64_t rows = (query_maps_ + key_maps_ + value_maps_) * head_size_;
+    const auto map = [&](const std::string& name, std::int64_t first, std::int64_t count, const std::string& heads) {
+        const std::string stem = names.layer_stem + name;
+        const model::Dimension out{count * head_size_, count == 1 ? keys.head_size : heads + " * " + keys.head_size};
+        if (count == 0) return;
+        plan.want_rows(&maps_.weight, stem + ".weight", {out, hidden}, first * head_size_, rows);
+        if (plan.config().query_key_value_bias)
+            plan.want_rows(&maps_.bias, stem + ".bias", {out}, first * head_size_, rows);
+    };
+    map(in_layer.query, 0, query_maps_, keys.heads);
+    map(in_layer.key, query_maps_, key_maps_, keys.key_value_heads);
+    map(in_layer.value, query_maps_ + key_maps_, value_maps_, keys.key_value_heads);
+    if (has_norms_) {
+        query_norm_.declare(plan, names.layer_stem + in_layer.query_norm, size, false);
+        key_norm_.declare(plan, names.layer_stem + in_layer.key_norm, size, false);
+    }
+    if (!embeds_heads()) return;
+    const auto embedding = [&](at::Tensor* into, const char* name) {
+        plan.want_number(into, names.layer_stem + "self_attn." + name, {{heads_, keys.heads}, size},
+                         kEmbeddingDeviation, model::Initial::drawn);
+    };
+    embedding(&query_embedding_, "q_head_embedding");
+    embedding(&key_embedding_, "k_head_embedding");
+    embedding(&value_embedding_, "v_head_embedding");
+}
+
+std::vector<Site> HeadVariantMixer::sites() const {
+    Site site;
+    site.heads = static_cast<std::int32_t>(query_heads_);
+    site.key_value_heads = static_cast<std::int32_t>(key_value_heads_);
+    site.key_size = site.value_size = static_cast<std::int32_t>(head_size_);
+    site.causal = true;
+    return {site};
+}
+
+at::Tensor HeadVariantMixer::of_heads(const at::Tensor& shared, const at::Tensor& embedding) const {
+    if (!embeds_heads()) return shared;
+    return type_ == &kHeadEmbeddingAdd ? shared + embedding : shared * (embedding + 1);
+}
+
+at::Tensor HeadVariantMixer::forward(const at::Tensor& normed, const StackContext& context, MixerCache* cache) const {
+    const at::Tensor all = maps_(normed, context.cancellation).unflatten(2, {-1, head_size_});
+    at::Tensor query = of_heads(all.narrow(2, 0, query_maps_), query_embedding_);
+    if (has_norms_) query = query_norm_(query);
+    at::Tensor key = key_maps_ > 0 ? all.narrow(2, query_maps_, key_maps_) : normed.unflatten(2, {heads_, head_size_});
+    at::Tensor value = value_maps_ > 0 ? all.narrow(2, query_maps_ + key_maps_, value_maps_) : key;
+    const auto finished_key = [&](const at::Tensor& shared) {
+        const at::Tensor keys = of_heads(shared, key_embedding_);
+        return has_norms_ ? key_norm_(keys) : keys;
+    };
+    context.announce("query", swapped(query));
+    if (context.wants("key")) context.announce("key", swapped(finished_key(key)));
+    if (context.wants("value")) context.announce("value", swapped(of_heads(value, value_embedding_)));
+    if (auto* held = dynamic_cast<KeyValueCache*>(cache)) {
+        held->append(swapped(key), swapped(value_maps_ > 0 ? value : value.narrow(3, 0, 0)));
+        key = swapped(held->key());
+        value = value_maps_ > 0 ? swapped(held->value()) : key;
+    }
+    key = finished_key(key);
+    value = of_heads(value, value_embedding_);
+    if (context.rotary) {
+        const model::RotaryTable& own = *context.rotation;
+        const std::int64_t length = key.size(1);
+        query = context.rotary->rotate(query, own);
+        key = context.rotary->rotate(key, length == own.cosine.size(0) ? own
+                                          : context.history_rotation
+                                              ? *context.history_rotation
+                                              : context.rotary->table(0, length, own.cosine.scalar_type()));
+        context.announce("query_rotated", swapped(query));
+        context.announce("key_rotated", swapped(key.narrow(1, context.first_position, normed.size(1))));
+    }
+    kernels::ScoreRule rule = rule_;
+    rule.query_offset = context.first_position;
+    if (context.lengths) rule.query_length = rule.key_length = *context.lengths;
+    if (query_heads_ == heads_)
+        return attend(swapped(query), swapped(key), swapped(value), rule, context.site, context);
+    // What all copies of the one head's output are multiplied by.
+    StackContext own = context;
+    at::Tensor folded;
+    if (context.probe && context.output_projection) {
+        folded = context.output_projection->unflatten(1, {heads_, head_size_}).sum(1);
+        own.output_projection = &folded;
+    }
+    return attend(swapped(query), swapped(key), swapped(value), rule, context.site, own).repeat({1, 1, heads_});
+}
+
+std::unique_ptr<MixerCache> HeadVariantMixer::new_cache() const {
+    return std::make_unique<KeyValueCache>();
+}
+
+}  // namespace headscope::mixers

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/mixers/lazy.h"
+
+#include <cmath>
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/flip.h>
+
+#include "core/mixers/shared/attend.h"
+#include "core/mixers/shared/key_value_cache.h"
+#include "core/model/tensor_plan.h"
+#include "core/model/training_ops.h"
+#include "kernels/normaliser.h"
+
+namespace headscope::mixers {
+namespace {
+
+template <class T>
+T option(const model::ModelConfig& config, const char* key) {
+    return config.mixer_options.get<T>(kLazy, key);
+}
+
+std::vector<float> numbers(const at::Tensor& tensor) {
+    const at::Tensor single = tensor.detach().to(at::kFloat).contiguous();
+    return {single.const_data_ptr<float>(), single.const_data_ptr<float>() + single.numel()};
+}
+
+}  // namespace
+
+LazyMixer::LazyMixer(const model::ModelConfig& config, std::int64_t)
+    : maps_(config), first_offset_(option<double>(config, "offset_init")) {
+    rule_.scale = 1.0 / std::sqrt(static_cast<double>(config.head_size));
+    rule_.normaliser = *kernels::find_normaliser(option<std::string>(config, "normaliser"));
+    const auto offset = option<std::string>(config, "offset");
+    elastic_ = kernels::traits_of(rule_.normaliser).takes_offsets();
+    learns_offset_ = elastic_ && offset != "fixed";
+    if (offset == "constant") rule_.offset_form = kernels::OffsetForm::constant;
+    if (option<bool>(config, "distance_bias")) window_ = option<std::int64_t>(config, "window");
+    rule_.beyond_table = kernels::BeyondTable::zero;
+    rule_.bias_length = window_;
+    rule_.bias_origin = window_ > 0 ? window_ - 1 : 0;
+}
+
+std::vector<Site> LazyMixer::sites() const {
+    Site site = maps_.site(true);
+    site.bias_length = static_cast<std::int32_t>(window_);
+    site.has_offsets = elastic_;
+    return {site};
+}
+
+void LazyMixer::declare(model::TensorPlan& plan, const model::TensorNames& names) {
+    maps_.declare(plan, names);
+    const std::string stem = names.layer_stem + "self_attn.";
+    const model::Dimension heads{maps_.query_heads(), plan.keys().heads};
+    if (window_ > 0) {
+        plan.want(&bias_, {stem + "distance_bias"}, {heads, {window_, "lazy.window"}}, model::Initial::bias);
+        plan.keep_exact();
+    }
+    if (learns_offset_) {
+        plan.want_number(&offset_, stem + "offset", {heads}, first_offset_, model::Initial::number);
+        plan.keep_exact();
+    }
+}
+
+at::Tensor LazyMixer::forward(const at::Tensor& normed, const StackContext& context, MixerCache* cache) const {
+    const at::Tensor all = maps_.heads(normed, context.cancellation);
+    const auto [both, values] = model::split_heads(all, maps_.query_heads() + maps_.key_value_heads());
+    const at::Tensor query_key = maps_.with_norms(both);
+    at::Tensor value = maps_.clipped(values).transpose(1, 2);
+    const auto [queries, keys] =
+        model::split_heads(announce_and_rotate(maps_, query_key, value, context), maps_.query_heads());
+    at::Tensor key = keys.transpose(1, 2);
+    if (cache) join_cache(maps_, query_key, key, value, context, *cache);
+
+    kernels::ScoreRule rule = rule_;
+    rule.query_offset = context.first_position;
+    RuleTensors tensors;
+    if (window_ > 0) {
+        // The rule's table goes by key - query: from the farthest to 0.
+        tensors.distance_bias = at::flip(bias_, {1});
+        rule.distance_bias = numbers(tensors.distance_bias);
+    }
+    if (learns_offset_) {
+        tensors.offsets = offset_;
+        rule.offsets = numbers(offset_);
+    } else if (elastic_) {
+        rule.offsets.assign(static_cast<std::size_t>(maps_.query_heads()), -1.0F);
+    }
+    if (context.lengths) rule.query_length = rule.key_length = *context.lengths;
+    return attend(queries.transpose(1, 2), key, value, rule, context.site, context, tensors);
+}
+
+std::unique_ptr<MixerCache> LazyMixer::new_cache() const {
+    return std::make_unique<KeyValueCache>();
+}
+
+}  // namespace headscope::mixers

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/mixers/types/type.h"
+
+namespace headscope::mixers {
+
+/// gpt-oss's softmax (arXiv 2508.10925): each head learns a logit without a value that is in the denominator of its
+/// rows.
+inline const MixerType kSinkLogits{.name = "sink_logits",
+                                   .summary = "softmax attention with a learned logit of each head in the denominator",
+                                   .cost = {"Sink logits", kQuadratic, kMatrices, kMatricesOfOne, kKept, kKeysValues}};
+
+}  // namespace headscope::mixers
