@@ -285,13 +285,17 @@ enum class Stage { before, after, both };
 /// What a run's curves are drawn against.
 enum class Against { step, tokens, time };
 
+/// In the place of a head: the mean over those of the layer.
+inline constexpr std::int64_t kMeanOfHeads = -1;
+
 /// What the user can choose; figure_options.h says how it is called and checked.
 struct FigureOptions {
-    std::optional<std::int64_t> layer, head, sequence;  ///< counted from 0
+    std::optional<std::int64_t> layer, head, sequence;  ///< counted from 0; `attention` has kMeanOfHeads, too
     std::string indicator;                              ///< for `indicators`; empty: all
     std::string statistic = "mean";                     ///< thumbnails: mean, maximum
     std::int64_t pixels = 1024;                         ///< `attention`: most cells along a side, pooled beyond
-    std::vector<std::int64_t> heads;                    ///< more than one; `lines` only
+    std::vector<std::int64_t> heads;                    ///< more than one: of `lines`; of `attention` one a file
+    std::vector<std::int64_t> layers;                   ///< more than one: of `attention`, one a file
     bool all_sequences = false;                         ///< mean over sequences; `sequence` is empty
     Normalise normalise = Normalise::absolute;          ///< `indicators`
     CellScale scale = CellScale::by_length;             ///< `attention`
