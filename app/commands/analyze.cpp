@@ -207,7 +207,7 @@ Done analyse_one(const Options& options, const std::string& path,
     std::vector<fs::path> inputs = input.paths;
     inputs.insert(inputs.end(), options.target_tokens.begin(), options.target_tokens.end());
     inputs.insert(inputs.end(), checkpoint->files().begin(), checkpoint->files().end());
-    for (const char* side : {"config.json", "tokenizer.json", "vocab.json", "merges.txt", "vocab.txt", "source.spm",
+    for (const char* side : {"config.json", "tokenizer.json", "vocab.json", "merges.txt", "vocab.txt", "vocab.bin", "vocab.pkl", "vocab.pt", "source.spm",
                              "target.spm", "target_vocab.json", "sentencepiece.bpe.model", "spiece.model",
                              "tokenizer_config.json", "chat_template.jinja", "chat_template.json"})
         if (const auto file = checkpoint->side_file(side)) inputs.push_back(*file);
