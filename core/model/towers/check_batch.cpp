@@ -129,6 +129,10 @@ void check_segments(const Segments& segments, const ModelConfig& config) {
     }
     if (segments.tokens < 0 || segments.memory < -1)
         refuse(ErrorCode::usage, "expected segments and a memory of 0 tokens or more", "found less");
+    if (!config.memory_is_a_window && segments.tokens == 0) {
+        throw Error(ErrorCode::usage, "--memory", "expected --segment beside it, for a text is one segment without",
+                    "found none");
+    }
     if (config.memory_is_a_window && segments.memory == 0) {
         throw Error(ErrorCode::usage, "--segment, --memory",
                     "expected a memory of at least 1 token, for this model sees so many in all (same_length)",

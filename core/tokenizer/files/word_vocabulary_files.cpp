@@ -137,8 +137,8 @@ json document_of_word_vocabulary(const fs::path& folder) {
     json document = {{"version", "1.0"}, {"added_tokens", json::array()}};
     if (vocabulary.has(end)) {
         // The text's own end is told by what is put behind it.
-        normalizers.push_back(replaced(R"(\n\z)", ""));
-        normalizers.push_back(replaced(R"(\n)", " " + end + " "));
+        normalizers.push_back(replaced(R"((?:\r\n?|\n)\z)", ""));
+        normalizers.push_back(replaced(R"(\r\n?|\n)", " " + end + " "));
         const json id = vocabulary.words().at(end);
         document["post_processor"] = {
             {"type", "TemplateProcessing"},
