@@ -203,6 +203,11 @@ TEST_CASE("Segments are Transformer-XL's alone, and a window of none is refused"
     options.segments = {8, 0};
     CHECK_THROWS_MATCHES(window.checkpoint.build()->forward(window.batch, options), Error,
                          IsError(ErrorCode::usage, "same_length"));
+    const GoldenModel plain = golden_of("plain");
+    model::ForwardOptions memory_alone;
+    memory_alone.segments = {0, 4};
+    CHECK_THROWS_MATCHES(plain.checkpoint.build()->forward(plain.batch, memory_alone), Error,
+                         IsError(ErrorCode::usage, "--segment"));
     const GoldenModel other = test::golden_model("llama");
     CHECK_THROWS_MATCHES(other.checkpoint.build()->forward(other.batch, options), Error,
                          IsError(ErrorCode::usage, "Transformer-XL"));
