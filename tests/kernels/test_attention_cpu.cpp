@@ -57,6 +57,18 @@ void make_positive(AttentionCase& c) {
     }
 }
 
+/// Relative positions that stand still beyond a distance: of a head's numbers the first 5 count for every pair.
+void set_far(AttentionCase& c, std::int64_t distance) {
+    c.rule.far_distance = distance;
+    c.rule.near_begin = 5;
+    const Shape& s = c.shape();
+    for (std::int64_t b = 0; b < s.batch; ++b) {
+        for (std::int64_t h = 0; h < s.key_heads; ++h) {
+            for (std::int64_t j = 0; j < s.keys; ++j) c.set('k', b, h, j, s.key_size - 1, 0.0F);
+        }
+    }
+}
+
 using Option = std::function<void(AttentionCase&)>;
 
 /// Every option of ScoreRule, each in a case or two.
@@ -260,6 +272,34 @@ std::vector<std::pair<std::string, Option>> options() {
              c.request.local_distances = {0, 5, 1000};
          }},
         {"heads one by one", [](AttentionCase& c) { c.request.head_diversity = false; }},
+        {"a memory before each segment",
+         [](AttentionCase& c) {
+             c.rule.window_left = 20;
+             c.rule.window_segment = 17;
+         }},
+        {"segments without a memory, queries that start late",
+         [](AttentionCase& c) {
+             c.rule.window_left = 0;
+             c.rule.window_segment = 23;
+             c.rule.query_offset = 3;
+             c.request.tokens.clear();
+         }},
+        {"positions that stand still beyond a distance, padding",
+         [](AttentionCase& c) {
+             set_far(c, 29);
+             for (std::int64_t b = 0; b < c.shape().batch; ++b) {
+                 c.rule.query_length.push_back(c.shape().queries - c.shape().queries / 3 * b);
+                 c.rule.key_begin.push_back(c.shape().keys / 5 * b);
+                 c.rule.key_length.push_back(c.shape().keys - c.shape().keys / 4 * b);
+             }
+         }},
+        {"positions that stand still beyond the query itself, in segments, sparsemax",
+         [](AttentionCase& c) {
+             set_far(c, 0);
+             c.rule.window_left = 9;
+             c.rule.window_segment = 30;
+             c.rule.normaliser = Normaliser::sparsemax;
+         }},
     };
 }
 

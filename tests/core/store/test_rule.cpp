@@ -22,6 +22,9 @@ void require_same(const kernels::ScoreRule& a, const kernels::ScoreRule& b) {
     CHECK(a.window_left == b.window_left);
     CHECK(a.window_right == b.window_right);
     CHECK(a.first_keys == b.first_keys);
+    CHECK(a.window_segment == b.window_segment);
+    CHECK(a.far_distance == b.far_distance);
+    CHECK(a.near_begin == b.near_begin);
     CHECK(a.slopes == b.slopes);
     CHECK(a.distance_bias == b.distance_bias);
     CHECK(a.bias_length == b.bias_length);
@@ -55,6 +58,9 @@ TEST_CASE("A score rule comes back as its batch row had it", "[store]") {
     rule.window_left = 4;
     rule.window_right = 5;
     rule.first_keys = 2;
+    rule.window_segment = 6;
+    rule.far_distance = 7;
+    rule.near_begin = 2;
     rule.beyond_table = kernels::BeyondTable::zero;
     rule.normaliser = kernels::Normaliser::sparsemax;
     rule.slopes = {0.5F, 0.25F, 0.125F, 0.0625F};
