@@ -118,6 +118,9 @@ Prepared prepare(const Options& options, const Hay& hay, const DataSets& sets, c
             request.generator_options[generator.name] = generator.options;
             request.generator_lengths[generator.name] = job->data.sequence_length;
         }
+        if (job->data.fixed_token)
+            request.score.fixed_token =
+                evaluation::trained_token(*job->data.fixed_token, place, inspection.config.vocabulary);
     }
     for (const std::string& option : options.task_options) set_task_option(request, option);
     prepare_answers(options, hay, sets, *prepared.checkpoint, inspection.config, tokenizer, request);
@@ -168,6 +171,10 @@ json settings_of(const Options& options, const std::vector<Prepared>& models, co
                      {"dtype", options.dtype},
                      {"beyond_positions", options.beyond_positions}};
     if (!options.adapter.empty()) settings["adapter"] = options.adapter;
+    for (const Prepared& one : models)
+        if (const auto& token = one.request.score.fixed_token)
+            settings["fixed_tokens"].push_back(
+                {{"model", one.checkpoint->path().string()}, {"position", token->position}, {"id", token->id.value()}});
     const auto ruler = evaluation::ruler_tasks_of(options.tasks);
     if (!ruler.empty()) settings["items"] = first.request.items;
     if (!options.data.empty() && !(ruler.empty() && sets.items.empty())) settings["data"] = options.data.front();

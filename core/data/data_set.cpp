@@ -2,8 +2,10 @@
 #include "core/data/data_set.h"
 
 #include <cmath>
+#include <utility>
 
 #include "core/base/error.h"
+#include "core/data/fixed_token.h"
 #include "core/data/generator_data.h"
 #include "core/data/text_data.h"
 
@@ -25,6 +27,12 @@ void check(const DataSettings& settings) {
         throw Error(ErrorCode::usage, "data.validation", "expected a share from 0 to less than 1, or a list of files",
                     "found " + std::to_string(settings.validation));
     }
+    if (settings.fixed_token &&
+        (settings.fixed_token->position < 0 || settings.fixed_token->position >= settings.sequence_length)) {
+        throw Error(ErrorCode::usage, "data.fixed_token, position",
+                    "expected a position of a sequence, 0 to " + std::to_string(settings.sequence_length - 1),
+                    "found " + std::to_string(settings.fixed_token->position));
+    }
 }
 
 }  // namespace
@@ -34,8 +42,9 @@ DataSet::~DataSet() = default;
 std::shared_ptr<const DataSet> DataSet::prepare(const DataSettings& settings, const DataPlaces& places,
                                                 Progress& progress, const Cancellation& cancellation) {
     check(settings);
-    if (settings.generator) return prepare_generator(settings);
-    return prepare_text(settings, places, progress, cancellation);
+    auto data =
+        settings.generator ? prepare_generator(settings) : prepare_text(settings, places, progress, cancellation);
+    return settings.fixed_token ? with_fixed_token(std::move(data), *settings.fixed_token) : data;
 }
 
 }  // namespace headscope::data

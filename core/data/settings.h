@@ -18,6 +18,12 @@ struct GeneratorSettings {
     std::map<std::string, double> options;  ///< names, bounds and defaults: find_dataset(name).options
 };
 
+/// A token that every sequence has at one position; core/data/fixed_token.h.
+struct FixedToken {
+    std::int64_t position = 0;       ///< counted from 0
+    std::optional<std::int64_t> id;  ///< without one the tokenizer's mask token, else its unk token
+};
+
 /// Exactly one of text, corpus and generator says what to train on.
 struct DataSettings {
     std::vector<std::string>
@@ -30,6 +36,7 @@ struct DataSettings {
     std::int64_t sequence_length = 256;
     double validation = 0.02;                   ///< share of the tokens that is held out, from the end; 0: none
     std::vector<std::string> validation_files;  ///< held out instead of a share: files, folders, patterns
+    std::optional<FixedToken> fixed_token;      ///< of what is held out, too
 };
 
 /// Folders that a job's data have to do with.

@@ -41,11 +41,11 @@ std::string hash_of(const std::vector<TokenizerFile>& files) {
     return hash.finish();
 }
 
-/// eos_token: a string, or an object with "content".
-std::optional<std::string> end_token(const TokenizerFile& file, const std::string& where) {
+/// A string, or an object with "content".
+std::optional<std::string> token_text(const TokenizerFile& file, const char* key, const std::string& where) {
     const nlohmann::json document = parse_json(file.content, where);
-    if (!document.is_object() || !document.contains("eos_token")) return std::nullopt;
-    const nlohmann::json& token = document.at("eos_token");
+    if (!document.is_object() || !document.contains(key)) return std::nullopt;
+    const nlohmann::json& token = document.at(key);
     if (token.is_string()) return token.get<std::string>();
     if (token.is_object() && token.contains("content") && token.at("content").is_string()) {
         return token.at("content").get<std::string>();
@@ -54,11 +54,7 @@ std::optional<std::string> end_token(const TokenizerFile& file, const std::strin
 }
 
 std::int64_t find_separator(const ChosenTokenizer& chosen, const fs::path& folder) {
-    for (const TokenizerFile& file : chosen.files) {
-        if (file.name != settings_file) continue;
-        const auto token = end_token(file, shown(folder / file.name));
-        if (const auto id = token ? chosen.tokenizer->id_of(*token) : std::nullopt) return *id;
-    }
+    if (const auto id = named_token(*chosen.tokenizer, chosen.files, "eos_token", folder)) return *id;
     for (const char* token : {end_of_text, "<|end_of_text|>", "</s>", "<eos>", "[SEP]"}) {
         if (const auto id = chosen.tokenizer->id_of(token)) return *id;
     }
@@ -78,6 +74,16 @@ private:
 };
 
 }  // namespace
+
+std::optional<std::int64_t> named_token(const tokenizer::Tokenizer& tokenizer, const std::vector<TokenizerFile>& files,
+                                        const char* key, const fs::path& folder) {
+    for (const TokenizerFile& file : files) {
+        if (file.name != settings_file) continue;
+        const auto token = token_text(file, key, shown(folder / file.name));
+        if (const auto id = token ? tokenizer.id_of(*token) : std::nullopt) return *id;
+    }
+    return std::nullopt;
+}
 
 std::optional<std::int64_t> trained_size(const std::string& setting) {
     constexpr std::string_view prefix = "train:";

@@ -27,9 +27,13 @@ std::optional<std::int64_t> trained_size(const std::string& setting);
 
 /// 256 bytes and end_of_text.
 ChosenTokenizer byte_tokenizer();
-/// A tokenizer.json, a folder with a tokenizer, or weights with one beside them. What ends a document is its eos_token (tokenizer_config.json), else
-/// the first known of <|endoftext|>, <|end_of_text|>, </s>, <eos>, [SEP].
+/// A tokenizer.json, a folder with a tokenizer, or weights with one beside them. What ends a document is its eos_token
+/// (tokenizer_config.json), else the first known of <|endoftext|>, <|end_of_text|>, </s>, <eos>, [SEP].
 ChosenTokenizer tokenizer_at(const std::filesystem::path& path);
+/// The id of the token that tokenizer_config.json among `files` says under `key` ("eos_token"); none where it says
+/// none, or one that the tokenizer lacks. `folder` names the file in errors.
+std::optional<std::int64_t> named_token(const tokenizer::Tokenizer& tokenizer, const std::vector<TokenizerFile>& files,
+                                        const char* key, const std::filesystem::path& folder);
 /// From tokenizer.json's text, as made by train_tokenizer.
 ChosenTokenizer tokenizer_from(const std::string& json, const std::string& where);
 /// Learns a byte-level BPE of `size` ids (fewer where the text has no more to merge) and gives its tokenizer.json.

@@ -66,6 +66,8 @@ void each_chunk(model::Model& model, const data::DataBatch& batch, const ScoreOp
         if (batch.sequences == 0 || batch.length == 0) return;
         model::Batch read;
         read.ids = at::tensor(at::ArrayRef<std::int64_t>(batch.ids), at::kLong).view({batch.sequences, batch.length});
+        if (const auto& token = options.fixed_token; token && token->position < batch.length)
+            read.ids.select(1, token->position).fill_(token->id.value());
         model::ForwardOptions forward;
         forward.skip_layers = options.skip_layers;
         forward.beyond_positions = options.beyond_positions;

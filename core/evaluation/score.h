@@ -7,11 +7,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <set>
 #include <vector>
 
 #include "core/base/progress.h"
 #include "core/data/batch_source.h"
+#include "core/data/settings.h"
 #include "core/evaluation/rolling_windows.h"
 #include "core/evaluation/token_scores.h"
 #include "core/model/model.h"
@@ -21,6 +23,8 @@ namespace headscope::evaluation {
 struct ScoreOptions {
     std::set<int> skip_layers;
     bool beyond_positions = false;
+    /// Read at its position in every sequence that has it, as a model was trained that way; the id is known.
+    std::optional<data::FixedToken> fixed_token;
     std::int64_t batch_tokens = 4096;  ///< of one forward pass, at least one sequence
     const Cancellation* cancellation = nullptr;
 };

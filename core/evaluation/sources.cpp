@@ -3,8 +3,10 @@
 
 #include <algorithm>
 
+#include "core/base/error.h"
 #include "core/data/catalog.h"
 #include "core/data/data_set.h"
+#include "core/data/fixed_token.h"
 #include "core/data/text_data.h"
 
 namespace headscope::evaluation {
@@ -41,6 +43,19 @@ std::unique_ptr<Documents> held_out_part(const training::JobFile& job, const std
     if (set->summary().validation_tokens == 0) return nullptr;
     return held_out_documents(data::TokenFile::open(set->summary().token_file), set->shared_tokenizer(),
                               "held-out part of " + set->summary().name);
+}
+
+data::FixedToken trained_token(data::FixedToken token, const std::filesystem::path& checkpoint,
+                               std::int64_t vocabulary) {
+    if (!token.id) {
+        const data::ChosenTokenizer chosen = data::tokenizer_at(checkpoint);
+        token.id = data::fixed_id(token, *chosen.tokenizer, chosen.files);
+    }
+    if (*token.id < 0 || *token.id >= vocabulary)
+        throw Error(ErrorCode::limit, "data.fixed_token",
+                    "expected an id from 0 to " + std::to_string(vocabulary - 1) + ", as the model has",
+                    "found " + std::to_string(*token.id));
+    return token;
 }
 
 }  // namespace headscope::evaluation

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -25,5 +26,10 @@ std::unique_ptr<Documents> documents_of(const std::vector<std::string>& data,
 /// from the token file that training made, or made again.
 std::unique_ptr<Documents> held_out_part(const training::JobFile& job, const std::filesystem::path& run,
                                          Progress& progress, const Cancellation& cancellation);
+
+/// The fixed token of a job as the checkpoint that it made has it: with its id, by the tokenizer beside the weights
+/// where the job says none. Error usage where there is none; limit for one beyond the model's vocabulary.
+data::FixedToken trained_token(data::FixedToken token, const std::filesystem::path& checkpoint,
+                               std::int64_t vocabulary);
 
 }  // namespace headscope::evaluation

@@ -218,6 +218,23 @@ private:
             else
                 job.data.validation = value.get<double>();
         };
+        auto& fixed = add("data", "fixed_token", KeyKind::table,
+                          "A token in the place of every sequence's at one position, counted from 0: { position = 2 }, "
+                          "the tokenizer's mask or unk token, or { position = 2, id = 0 }");
+        fixed.get = [](const JobFile& job) {
+            if (!job.data.fixed_token) return json();
+            json value = {{"position", job.data.fixed_token->position}};
+            if (job.data.fixed_token->id) value["id"] = *job.data.fixed_token->id;
+            return value;
+        };
+        fixed.set = [](JobFile& job, const json& value) {
+            job.data.fixed_token.reset();
+            if (value.is_null()) return;
+            data::FixedToken token;
+            token.position = value.at("position").get<std::int64_t>();
+            if (value.contains("id")) token.id = value.at("id").get<std::int64_t>();
+            job.data.fixed_token = token;
+        };
         auto& workers = count("data", "workers", 1, 64, "Threads that read ahead; the order of data is the same");
         workers.may_change = true;
         bind(workers, &JobFile::data_workers);

@@ -25,7 +25,7 @@ enum class KeyKind {
     choices,         ///< a list of JobKey::choices
     pair,            ///< two numbers
     share_or_paths,  ///< a number, or a list of paths
-    table,           ///< a generator with its options; options by mixer
+    table,           ///< a generator with its options; options by mixer; a fixed token
 };
 
 struct JobKey {

@@ -132,6 +132,7 @@ private:
     json table(const json& value) const {
         if (!value.is_object()) refuse(value, "a table { ... }");
         if (key_.name == "rope_parameters") return value;  // the model's configuration says what it may hold
+        if (key_.name == "fixed_token") return fixed_token(value);
         if (key_.name == "generator") {
             if (!value.contains("name") || !value["name"].is_string())
                 refuse(value, "a table with the generator's name: { name = \"induction\" }");
@@ -142,6 +143,16 @@ private:
             for (const auto& [name, options] : value.items())
                 if (!options.is_object()) refuse(options, "a table of options for the mixer " + escaped(name));
         }
+        return value;
+    }
+
+    json fixed_token(const json& value) const {
+        for (const auto& [name, number] : value.items()) {
+            if (name != "position" && name != "id") refuse(value, "nothing but position and id");
+            if (!number.is_number_integer() || number < 0)
+                refuse(number, "a whole number from 0 for the fixed token's " + name);
+        }
+        if (!value.contains("position")) refuse(value, "a table with the fixed token's position: { position = 2 }");
         return value;
     }
 

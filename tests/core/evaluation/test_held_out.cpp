@@ -66,6 +66,19 @@ TEST_CASE("A job of a generator, or without a part held out, has no text to scor
     CHECK(evaluation::held_out_part(without, corpus.folder / "run", progress, cancellation) == nullptr);
 }
 
+TEST_CASE("A job's fixed token has the id that it says, or that of the checkpoint's tokenizer", "[evaluation]") {
+    const test::TemporaryFolder folder;
+    CHECK(evaluation::trained_token({3, 5}, folder.path(), 6).id == 5);
+    CHECK_THROWS_MATCHES(evaluation::trained_token({3, 6}, folder.path(), 6), Error,
+                         test::IsError(ErrorCode::limit, "expected an id from 0 to 5, as the model has; found 6"));
+    test::write_file(folder / "tokenizer.json",
+                     R"({"version": "1.0", "model": {"type": "WordLevel", "vocab": {"x": 0, "[MASK]": 1},
+                         "unk_token": "x"}, "pre_tokenizer": {"type": "WhitespaceSplit"}})");
+    const auto token = evaluation::trained_token({3, {}}, folder.path(), 2);
+    CHECK(token.position == 3);
+    CHECK(token.id == 1);
+}
+
 TEST_CASE("Generated tasks are scored with their own targets at any length", "[evaluation]") {
     // Every token is followed by itself: of a copy task the separator alone leads to a symbol, so hits are rare.
     at::Tensor logits = at::zeros({64, 64});

@@ -50,6 +50,28 @@ TEST_CASE("Losses and hits are those of the logits' softmax", "[evaluation]") {
     CHECK(scores[1].in_five == 0);  // each is the sixth
 }
 
+TEST_CASE("A fixed token is read where the model was trained to read it, and targets stay", "[evaluation]") {
+    test::ScriptedModel model(falling());
+    evaluation::ScoreOptions options;
+    const data::DataBatch batch = batch_of(2, 3, {0, 1, 2, 5, 6, 7}, {0, 2, 4, 2, 3, data::no_target});
+    const auto as_read = [&](Ids ids) {
+        data::DataBatch other = batch;
+        other.ids = std::move(ids);
+        return evaluation::score(model, other, {});
+    };
+    for (const auto& [position, ids] :
+         std::vector<std::pair<std::int64_t, Ids>>{{1, {0, 4, 2, 5, 4, 7}}, {3, batch.ids}}) {
+        options.fixed_token = data::FixedToken{position, 4};
+        const auto scores = evaluation::score(model, batch, options), expected = as_read(ids);
+        const auto losses = evaluation::target_losses(model, batch, options);
+        for (std::size_t s = 0; s < 2; ++s) {
+            CHECK(scores[s].loss == expected[s].loss);
+            CHECK(scores[s].targets == expected[s].targets);
+        }
+        CHECK(losses[0][1] - losses[0][0] == Approx(position == 1 ? 6 : 1).epsilon(1e-5));
+    }
+}
+
 TEST_CASE("A model that says the same of every token is right about none", "[evaluation]") {
     test::ScriptedModel model(at::zeros({8, 8}));
     const auto scores = evaluation::score(model, batch_of(1, 2, {0, 1}, {0, 1}), {});

@@ -135,7 +135,12 @@ layers = ["standard", "mlp"]
 [data]
 generator = { name = "induction", pairs = 4, unique = true }
 validation = ["a.txt", "b.txt"]
+fixed_token = { position = 16, id = 7 }
 )");
+    REQUIRE(job.data.fixed_token);
+    CHECK(job.data.fixed_token->position == 16);
+    CHECK(job.data.fixed_token->id == 7);
+    CHECK(job_differences(job, read(job_text(job)), true).empty());
     CHECK(job.model.layers == std::vector<std::string>{"standard", "mlp"});
     CHECK(job.model.layout.empty());
     REQUIRE(job.data.generator);
@@ -181,6 +186,11 @@ TEST_CASE("What is wrong with a job is told with line, column, key and the neare
         {"[data]\ngenerator = \"copy\"\n", ErrorCode::format, {"data.generator", "a table"}},
         {"[data]\ngenerator = { pairs = 3 }\n", ErrorCode::format, {"name = \"induction\""}},
         {"[data]\ngenerator = { name = \"copy\", x = \"y\" }\n", ErrorCode::format, {"option x"}},
+        {"[data]\nfixed_token = 2\n", ErrorCode::format, {"line 2, column 1: data.fixed_token", "a table"}},
+        {"[data]\nfixed_token = { id = 2 }\n", ErrorCode::format, {"data.fixed_token", "{ position = 2 }"}},
+        {"[data]\nfixed_token = { position = -1 }\n", ErrorCode::format, {"from 0", "position", "-1"}},
+        {"[data]\nfixed_token = { position = 2, id = \"x\" }\n", ErrorCode::format, {"from 0", "id", "\"x\""}},
+        {"[data]\nfixed_token = { position = 2, it = 2 }\n", ErrorCode::format, {"nothing but position and id"}},
         {"[model]\nmixers.approximate = 3\n", ErrorCode::format, {"line 2", "model.mixers", "approximate"}},
         {"[model]\npreset = \"a\"\nfrom = \"b\"\n", ErrorCode::usage, {"either preset or from", "both"}},
         {"[model]\nlayers = [\"mlp\"]\nmixer = \"mlp\"\n", ErrorCode::usage, {"model.layers"}},
@@ -225,6 +235,12 @@ TEST_CASE("--set changes a key, takes the place of others, and refuses as a file
     CHECK(job.data.text.empty());
     set_key(job, "data.generator.length=9");
     CHECK(job.data.generator->options.at("length") == 9);
+    set_key(job, "data.fixed_token.position=3");
+    REQUIRE(job.data.fixed_token);
+    CHECK(job.data.fixed_token->position == 3);
+    CHECK_FALSE(job.data.fixed_token->id);
+    set_key(job, "data.fixed_token={ position = 4, id = 1 }");
+    CHECK(job.data.fixed_token->id == 1);
     set_key(job, "data.text=some.txt");
     CHECK(std::filesystem::path(job.data.text.at(0)).is_absolute());
     CHECK_FALSE(job.data.generator);
@@ -389,6 +405,11 @@ TEST_CASE("What is wrong with data is told at the key that it is about", "[train
     CHECK(place("b.txt, line 2") == "job.toml: line 4, column 1: data.validation: b.txt, line 2");
     CHECK(place("t.json") == "job.toml: line 5, column 1: data.tokenizer: t.json");
     CHECK(place("a.txt") == "job.toml: line 3, column 1: data.text: a.txt");
+    const JobFile fixed = read("[data]\ncorpus = \"kjv\"\nfixed_token = { position = 512 }\n");
+    CHECK(error_in_data(fixed, Error(ErrorCode::usage, "data.fixed_token, position", "", "")).where() ==
+          "job.toml: line 3, column 17: data.fixed_token.position");
+    CHECK(error_in_data(fixed, Error(ErrorCode::usage, "data.fixed_token", "", "")).where() ==
+          "job.toml: line 3, column 1: data.fixed_token");
     const JobFile generated = read("[data]\ngenerator = { name = \"markov\", oder = 2 }\n");
     CHECK(error_in_data(generated, Error(ErrorCode::usage, "data.generator markov", "", "")).where() ==
           "job.toml: line 2, column 1: data.generator markov");
