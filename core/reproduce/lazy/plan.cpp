@@ -18,15 +18,17 @@ constexpr double kUsed = 0.86;        ///< of the time that is left, what is pla
 constexpr double kSensibleTokens = 2e6;
 constexpr double kBaselineMinutes = 15;
 
+double seconds_of(const Model& model, const Calibration& calibration, std::int64_t steps) {
+    return calibration.run_overhead +
+           static_cast<double>(steps) * calibration.step_seconds.at(std::string(model.timed_as()));
+}
+
 /// Seconds until all of the first `count` trials are done, each taken by the worker that is free first.
 double until_done(const Plan& plan, const Calibration& calibration, std::int64_t count, std::int64_t steps) {
     std::vector<double> free(static_cast<std::size_t>(plan.workers), 0.0);
-    for (std::int64_t i = 0; i < count; ++i) {
-        const Model& one = model(plan.trials[static_cast<std::size_t>(i)]);
+    for (std::int64_t i = 0; i < count; ++i)
         *std::min_element(free.begin(), free.end()) +=
-            calibration.run_overhead +
-            static_cast<double>(steps) * calibration.step_seconds.at(std::string(one.timed_as()));
-    }
+            seconds_of(model(plan.trials[static_cast<std::size_t>(i)]), calibration, steps);
     return *std::max_element(free.begin(), free.end());
 }
 
@@ -151,6 +153,8 @@ Plan make_plan(const Settings& settings, const std::string& size, const Calibrat
         plan.steps = most_steps(plan, calibration, plan.planned, left);
         if (plan.planned == kAlways || static_cast<double>(plan.tokens()) >= kSensibleTokens) break;
     }
+    for (const std::string& name : plan.trials)
+        plan.trial_seconds.push_back(seconds_of(model(name), calibration, plan.steps));
     plan.planned_seconds = spent + calibration.end + until_done(plan, calibration, plan.planned, plan.steps);
     return plan;
 }
@@ -215,6 +219,7 @@ std::string to_json(const Plan& plan) {
                       {"mask_id", plan.mask_id},
                       {"data", plan.data},
                       {"trials", plan.trials},
+                      {"trial_seconds", plan.trial_seconds},
                       {"planned", plan.planned},
                       {"planned_seconds", plan.planned_seconds},
                       {"end_seconds", plan.end_seconds},
@@ -244,6 +249,9 @@ Plan plan_from_json(const std::string& text, const std::string& where) {
         if (std::find(plan.trials.begin(), plan.trials.begin() + static_cast<std::ptrdiff_t>(i), plan.trials[i]) !=
             plan.trials.begin() + static_cast<std::ptrdiff_t>(i))
             view.at("trials").at(i).refuse(ErrorCode::format, "expected each model once");
+    plan.trial_seconds = view.at("trial_seconds").numbers();
+    if (plan.trial_seconds.size() != plan.trials.size())
+        view.at("trial_seconds").refuse(ErrorCode::format, "expected as many numbers as trials");
     plan.planned = view.at("planned").integer({0, std::ssize(plan.trials)});
     plan.planned_seconds = view.at("planned_seconds").number(0);
     plan.end_seconds = view.at("end_seconds").number(0);

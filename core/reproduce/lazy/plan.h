@@ -55,8 +55,9 @@ struct Plan {
     std::int64_t threads = 1, workers = 1;
     std::int64_t mask_id = 0;  ///< the fixed token of Mask@k
     std::vector<std::string> data;
-    std::vector<std::string> trials;  ///< names of models, in the order in which they are trained
-    std::int64_t planned = 0;         ///< time is planned for so many of them; the others come with what is left
+    std::vector<std::string> trials;    ///< names of models, in the order in which they are trained
+    std::vector<double> trial_seconds;  ///< of each of them, by the calibration
+    std::int64_t planned = 0;           ///< time is planned for so many of them; the others come with what is left
     double planned_seconds = 0, end_seconds = 0, run_bytes = 0;
 
     std::int64_t tokens() const { return steps * batch * sequence_length; }  ///< of each run

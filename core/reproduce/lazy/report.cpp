@@ -166,9 +166,10 @@ private:
              number_text(job.optimizer.learning_rate) + " to " + number_text(job.schedule.minimum_rate) +
              " on a cosine after 5 % warm-up, float32. The paper: 4e-4, betas and weight decay as here.");
         line(
-            "- Lazy Attention's rotary base is 500 000, that of the others 10 000, as the paper has a larger one than "
-            "usual. Biases reach " +
-            std::string(plan_.size == "tiny" ? "256" : "128") + " tokens.");
+            "- Lazy Attention's rotary base is 500 000, that of the others 10 000: the paper has a larger one than "
+            "usual.");
+        if (const Attended* own = attended("lazy"); own != nullptr && !own->biases.empty())
+            line("- Biases reach " + std::to_string(own->biases.front().size()) + " distances; the paper: 512.");
         line(
             "- Not repeated here: the benchmarks of Table 1 and their mean in Table 2 (models of this size are at "
             "chance), StreamingLLM, Mamba2 and DeltaNet.");
