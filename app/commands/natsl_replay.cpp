@@ -81,17 +81,7 @@ NatslReplay::Speed NatslReplay::calibrate(const std::string& size, const std::st
     training::JobFile job = natsl::job_of(plan, {"calibration-" + model, model, "", natsl::Task::text});
     job.evaluation.every = 0;
     job.probe.every = 0;
-    const fs::path file = options_.folder / "jobs" / ("calibration-" + model + ".toml"),
-                   run = options_.folder / "calibration" / model;
-    std::error_code ignored;
-    fs::remove_all(run, ignored);
-    const double begin = now();
-    train(job, file, run);
-    const double took = now() - begin;
-    const std::vector<double> seconds = step_seconds(run);
-    if (seconds.empty()) throw Error(ErrorCode::internal, "calibration", "expected steps in the journal", "found none");
-    const double median = seconds[seconds.size() / 2];
-    return {median, std::max(0.3, took - median * static_cast<double>(kTrialSteps))};
+    return time_training(job, model);
 }
 
 void NatslReplay::make_plan() {

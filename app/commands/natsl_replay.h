@@ -24,9 +24,6 @@ private:
     using Plan = reproduce::natsl::Plan;
     using Planned = reproduce::natsl::Trial;
 
-    struct Speed {
-        double step = 0, overhead = 0;  ///< seconds
-    };
     Speed calibrate(const std::string& size, const std::string& model);
     void make_plan();
     void do_trial(const Planned& trial);

@@ -98,17 +98,17 @@ void Replay::do_trials(std::vector<Trial> trials) {
     std::string names;
     for (const std::string& name : left_out_) names += (names.empty() ? "" : ", ") + name;
     if (others_left_out_ > 0)
-        names += (names.empty() ? "" : ", and ") + std::to_string(others_left_out_) + " of the ablation's runs";
+        names += (names.empty() ? "" : ", and ") + std::to_string(others_left_out_) + " of " + budget_.extras;
     missing_.push_back("Left out, for the minutes were over: " + names + ".");
 }
 
-/// Seconds of one more trial: the longest of the last ones, a machine that was busy at the beginning may not be now.
-double Replay::next_takes() const {
-    const auto count = std::min(trial_seconds_.size(), static_cast<std::size_t>(budget_.workers));
-    double longest = 0;
-    for (std::size_t i = trial_seconds_.size() - count; i < trial_seconds_.size(); ++i)
-        longest = std::max(longest, trial_seconds_[i]);
-    return longest;
+/// Seconds that a trial will take: as the slowest of the last ones, a machine that was busy at the beginning may not be
+/// now.
+double Replay::takes(const Trial& trial) const {
+    const auto count = std::min(pace_.size(), static_cast<std::size_t>(budget_.workers));
+    double slowest = 0;
+    for (std::size_t i = pace_.size() - count; i < pace_.size(); ++i) slowest = std::max(slowest, pace_[i]);
+    return trial.seconds > 0 ? slowest * trial.seconds : slowest;
 }
 
 /// One of the workers: takes trials until there is none, or no time for one.
@@ -123,7 +123,7 @@ void Replay::work(const std::vector<Trial>& trials, const std::atomic<bool>& fai
             // Trials that nothing was planned for must not cost the end its time, on a machine that slows down either.
             const double margin = trial->extra && !budget_.extras_planned ? 1.3 : 1;
             late_ =
-                late_ || 60 * budget_.minutes - margin * budget_.end_seconds - spent() < 1.1 * margin * next_takes();
+                late_ || 60 * budget_.minutes - margin * budget_.end_seconds - spent() < 1.1 * margin * takes(*trial);
             if (late_) {
                 if (trial->extra)
                     ++others_left_out_;
@@ -142,7 +142,7 @@ void Replay::work(const std::vector<Trial>& trials, const std::atomic<bool>& fai
             problem = error.what();
         }
         const std::lock_guard lock(mutex_);
-        trial_seconds_.push_back(spent() - begin);
+        pace_.push_back((spent() - begin) / (trial->seconds > 0 ? trial->seconds : 1));
         if (!problem.empty()) missing_.push_back("Failed: " + trial->name + ": " + problem + ".");
         keep_time();
     }
@@ -164,6 +164,20 @@ void Replay::train(const training::JobFile& job, const fs::path& job_file, const
     } else if (!finished(run)) {
         own({"train", "-o", run.string(), "--resume"}, options_.launch);
     }
+}
+
+Replay::Speed Replay::time_training(const training::JobFile& job, const std::string& name) {
+    const fs::path file = options_.folder / "jobs" / ("calibration-" + name + ".toml"),
+                   run = options_.folder / "calibration" / name;
+    std::error_code ignored;
+    fs::remove_all(run, ignored);
+    const double begin = now();
+    train(job, file, run);
+    const double took = now() - begin;
+    const std::vector<double> seconds = step_seconds(run);
+    if (seconds.empty()) throw Error(ErrorCode::internal, "calibration", "expected steps in the journal", "found none");
+    const double median = seconds[seconds.size() / 2];
+    return {median, std::max(0.3, took - median * static_cast<double>(job.training.steps.value_or(0)))};
 }
 
 void Replay::figure(const std::string& name, const std::string& caption, const std::vector<std::string>& arguments) {

@@ -41,6 +41,7 @@ protected:
         bool extra = false;  ///< of those that come with what is left of the time
         std::function<bool()> done;
         std::function<void()> work;
+        double seconds = 0;  ///< that it takes by the plan; 0: as long as others
     };
     /// Of the plan: what the trials may take.
     struct Budget {
@@ -48,6 +49,10 @@ protected:
         std::int64_t workers = 1;
         double run_bytes = 0;  ///< that one of the processes held at its peak
         bool extras_planned = false;
+        std::string extras = "the ablation's runs";  ///< what extra trials are called together
+    };
+    struct Speed {
+        double step = 0, overhead = 0;  ///< seconds: the median of the later steps, and of the run beside its steps
     };
     struct Drawn {
         std::string name, caption;
@@ -67,6 +72,8 @@ protected:
     void do_trials(std::vector<Trial> trials);
     /// Trains, or goes on with a run that was begun; nothing where it has finished.
     void train(const training::JobFile& job, const std::filesystem::path& job_file, const std::filesystem::path& run);
+    /// How long it takes to train the job in the folder calibration/NAME, which it makes anew.
+    Speed time_training(const training::JobFile& job, const std::string& name);
     static bool finished(const std::filesystem::path& run);
     /// As PDF, PNG and CSV; one that cannot be drawn is missing in the report, which says why.
     void figure(const std::string& name, const std::string& caption, const std::vector<std::string>& arguments);
@@ -85,13 +92,13 @@ protected:
     double largest_ = 0;  ///< bytes that one of the processes held at its peak
 
 private:
-    double next_takes() const;
+    double takes(const Trial& trial) const;
     void work(const std::vector<Trial>& trials, const std::atomic<bool>& failed);
 
     double before_ = 0;  ///< seconds of earlier sessions
     double start_ = 0;
     std::size_t next_ = 0;
-    std::vector<double> trial_seconds_;  ///< of the trials that ended, in that order
+    std::vector<double> pace_;           ///< of the trials that ended, in that order: seconds, over the planned ones
     std::vector<std::string> left_out_;  ///< trials that there was no time for
     int others_left_out_ = 0;            ///< likewise, of the extra ones
     bool late_ = false;

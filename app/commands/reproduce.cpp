@@ -9,6 +9,7 @@
 
 #include "app/commands/console.h"
 #include "app/commands/context.h"
+#include "app/commands/lazy_replay.h"
 #include "app/commands/natsl_replay.h"
 #include "app/commands/options.h"
 #include "app/commands/reproduction.h"
@@ -43,6 +44,8 @@ void run(const Options& options, Context& context) {
         std::unique_ptr<Replay> replay;
         if (options.paper == "natsl")
             replay = std::make_unique<NatslReplay>(wanted, progress, context.cancellation);
+        else if (options.paper == "lazy")
+            replay = std::make_unique<LazyReplay>(wanted, progress, context.cancellation);
         else
             replay = std::make_unique<Reproduction>(wanted, progress, context.cancellation);
         const auto report = replay->run();
@@ -70,9 +73,10 @@ void add_reproduce(CLI::App& app, Context& context) {
     auto* command = app.add_subcommand(
         "reproduce", "Replay a paper small: train, evaluate, analyse, draw its figures and report which claims held");
     auto options = std::make_shared<Options>();
-    add_option(*command, "paper", options->paper, "deconattn: Deconstructing Attention; natsl: NAtS-L")
+    add_option(*command, "paper", options->paper,
+               "deconattn: Deconstructing Attention; natsl: NAtS-L; lazy: Lazy Attention")
         ->required()
-        ->check(one_of({"deconattn", "natsl"}));
+        ->check(one_of({"deconattn", "natsl", "lazy"}));
     add_option(*command, "-o,--output", options->output, "A new folder, or with --resume the one to go on in")
         ->required();
     add_option(*command, "--minutes", options->settings.minutes, "Time for all of it, earlier sessions included")

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "app/commands/held_out_passage.h"
 #include "app/commands/reproduction_parts.h"
 #include "app/own_program.h"
 #include "core/base/error.h"
@@ -14,8 +15,6 @@
 #include "core/base/json.h"
 #include "core/base/machine/memory_room.h"
 #include "core/base/os_error.h"
-#include "core/data/text_data.h"
-#include "core/data/text_parts.h"
 #include "core/figures/options/figure_arguments.h"
 #include "core/reproduce/paper.h"
 #include "core/reproduce/report.h"
@@ -27,34 +26,6 @@ namespace headscope::app {
 namespace fs = std::filesystem;
 using reproduce::Plan;
 using reproduce::Trial;
-
-namespace {
-
-/// The end of the last document: held out of training, which holds out from the end.
-class LastText final : public data::PartSink {
-public:
-    void begin_document() override { text_.clear(); }
-    void part(std::string_view text) override {
-        text_ += text;
-        if (text_.size() > 2 * kBytes) text_.erase(0, text_.size() - kBytes);
-    }
-    void end_document() override {
-        if (!text_.empty()) last_ = text_;
-    }
-    /// Whole words of the last few thousand characters.
-    std::string passage() const {
-        std::string text = last_.size() > kBytes ? last_.substr(last_.size() - kBytes) : last_;
-        const std::size_t space = text.find(' ');
-        if (text.size() == kBytes && space != std::string::npos) text.erase(0, space + 1);
-        return text;
-    }
-
-private:
-    static constexpr std::size_t kBytes = 6000;
-    std::string text_, last_;
-};
-
-}  // namespace
 
 fs::path Reproduction::run_folder(const Trial& trial) const {
     return options_.folder / "runs" / trial.name;
@@ -101,11 +72,7 @@ void Reproduction::enter_budget() {
 void Reproduction::write_text() {
     const fs::path path = options_.folder / "text.txt";
     if (fs::exists(path)) return;
-    const auto files = plan_.data.empty() ? data::corpus_files("kjv") : data::find_sources(plan_.data, {}, "--data");
-    LastText last;
-    for (const auto& file : files)
-        data::read_parts(InputFile(file.path, "text"), file.kind, last, [](std::uint64_t) {});
-    write_file(path, last.passage());
+    write_file(path, held_out_passage(plan_.data));
 }
 
 bool Reproduction::is_done(const Trial& trial) const {

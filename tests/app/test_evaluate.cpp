@@ -358,3 +358,25 @@ TEST_CASE("NAtS-L's reproduction ends within its minutes with a report", "[.slow
     for (const char* name : {"position-perplexity", "recall", "latency", "token-types-hybrid", "loss"})
         CHECK(std::filesystem::exists(folder / "replay" / "figures" / (std::string(name) + ".csv")));
 }
+
+TEST_CASE("Lazy Attention's reproduction ends within its minutes with a report", "[.slow][app][reproduce]") {
+    const TemporaryFolder folder;
+    std::string text;
+    for (int i = 0; i < 40000; ++i) text += std::string(i % 7 == 0 ? "light" : "dark") + (i % 13 == 0 ? ".\n" : " ");
+    write_file(folder / "text.txt", text);
+    Settings settings;
+    settings.seconds = 900;
+    const Outcome outcome = run_headscope({"reproduce", "lazy", "-o", (folder / "replay").string(), "--minutes", "6",
+                                           "--data", (folder / "text.txt").string()},
+                                          settings);
+    check_success(outcome);
+    CHECK(outcome.seconds < 6 * 60 * kSlowness);
+    const std::string report = read_file(folder / "replay" / "report.md");
+    for (const char* words : {"Which of its claims held here", "## Perplexity", "## Seven formulations",
+                              "## Lazy Attention by layer", "Not tried in so few minutes: RetNet"})
+        CHECK(report.find(words) != std::string::npos);
+    CHECK(report.find("Failed: ") == std::string::npos);
+    CHECK(report.find("could not be drawn") == std::string::npos);
+    for (const char* name : {"context-perplexity", "mass", "bias", "offsets", "thumbnails", "released", "loss"})
+        CHECK(std::filesystem::exists(folder / "replay" / "figures" / (std::string(name) + ".csv")));
+}
