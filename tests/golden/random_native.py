@@ -151,12 +151,6 @@ def values(config, seed, gain):
             # Rates and steps such that states last for a few tokens, and for many.
             tensors[name] = {"A_log": noise, "dt_bias": 2 * noise - 1,
                              "offset": -(0.8 + 0.4 * noise).abs(), "sinks": 2 * noise}.get(name.split(".")[-1], 0.2 * noise)
-                             "offset": -(0.8 + 0.4 * noise).abs()}.get(name.split(".")[-1], 0.2 * noise)
->>
-=======
-                             "offset": -(0.8 + 0.4 * noise).abs(),
-                             "sinks": 2 * noise}.get(name.split(".")[-1], 0.2 * noise)
->>>>>>> w26-baselines
         elif "distance_bias" in name:
             tensors[name] = 0.5 * noise
         elif "conv1d" in name:
