@@ -255,7 +255,7 @@ void LazyReplay::draw() {
     add("mass",
         "Where the weight of a row goes with Transformer++ and the formulations of Table 2, and the share of weights "
         "that are exactly 0",
-        masses, {"mass"});
+        masses, {"mass", "--sequence", "all"});
     add("bias", "Lazy Attention's learned biases by distance (Fig. 4, 8)", {own}, {"bias"});
     add("offsets", "Lazy Attention's learned offsets by layer and head (Fig. 5, 10)", {own}, {"offsets"});
     add("thumbnails", "Lazy Attention's weights: every head of every layer (Fig. 7)", {own}, {"thumbnails"});
